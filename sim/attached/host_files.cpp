@@ -1,5 +1,6 @@
 #include "sim/attached/host_files.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -76,6 +77,14 @@ class Root {
     fs::create_directories((path_ / path).parent_path());
     fs::create_symlink(target, path_ / path);
   }
+  // False: it lies on another file system, or has too many names.
+  bool share(const fs::path& path, const fs::path& other) const {
+    fs::create_directories((path_ / path).parent_path());
+    std::error_code error;
+    fs::create_hard_link(other, path_ / path, error);
+    return !error;
+  }
+  fs::path path(const fs::path& path) const { return path_ / path; }
 
  private:
   const fs::path path_;
@@ -246,9 +255,40 @@ std::string route(std::span<const abi::NetworkInterface> own, std::span<const ab
   return text;
 }
 
+// hosts(5): a name leads to the first interface of its host.
+std::string hosts_text(std::span<const abi::NetworkInterface> all) {
+  std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback";
+  for (const auto& each : all) {
+    if (each.device != 0) continue;
+    text += fmt::format("\n{} {}", fmt::join(each.ipv4, "."), each.name);
+    char v6[INET6_ADDRSTRLEN];
+    if (each.ipv6_prefix != 0) text += fmt::format("\n{} {}", inet_ntop(AF_INET6, each.ipv6, v6, sizeof v6), each.name);
+  }
+  return text;
+}
+
+// With a line for each host: where there are thousands, not one file for each.
+class HostTable {
+ public:
+  explicit HostTable(std::span<const abi::NetworkInterface> all) : text_(hosts_text(all)) {}
+  void put(const Root& root) {
+    if (!first_.empty() && root.share("etc/hosts", first_)) return;
+    root.file("etc/hosts", text_);
+    first_ = root.path("etc/hosts");
+    fs::permissions(first_, fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
+  }
+
+ private:
+  const std::string text_;
+  fs::path first_;
+};
+
 void make_host(const fs::path& folder, std::span<const abi::NetworkInterface> own,
-               std::span<const HostFilesParams> params, std::span<const abi::NetworkInterface> all) {
+               std::span<const HostFilesParams> params, std::span<const abi::NetworkInterface> all, HostTable& hosts) {
   const Root root(folder);
+  hosts.put(root);
+  root.file("etc/hostname", own.front().name);
+  root.file("proc/sys/kernel/hostname", own.front().name);
   for (std::size_t i = 0; i < own.size(); ++i) Nic(root, own[i], params[i]).make();
   root.file("sys/class/infiniband_verbs/abi_version", "6");
   make_net_device(root, {"sys/devices/virtual/net/lo", "00:00:00:00:00:00", 1, 65536, 772});
@@ -288,6 +328,7 @@ HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::Netw
     hosts[interfaces[i].host].interfaces.push_back(interfaces[i]);
     hosts[interfaces[i].host].params.push_back(params[i]);
   }
+  HostTable table(interfaces);
   try {
     folder_.emplace(socket_name);
     for (const auto& [number, own] : hosts) {
@@ -296,10 +337,11 @@ HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::Netw
       // In memory, a file costs the tenth part.
       const fs::path in_memory = below(folder_->memory(), name, abi::kKernelFilesFolder);
       try {
-        make_host(in_memory, own.interfaces, own.params, interfaces);
+        make_host(in_memory, own.interfaces, own.params, interfaces, table);
       } catch (const fs::filesystem_error&) {
         fs::remove_all(in_memory);
-        make_host(below(folder_->files(), name, abi::kKernelFilesFolder), own.interfaces, own.params, interfaces);
+        make_host(below(folder_->files(), name, abi::kKernelFilesFolder), own.interfaces, own.params, interfaces,
+                  table);
       }
     }
   } catch (const fs::filesystem_error& error) {

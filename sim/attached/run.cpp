@@ -442,8 +442,17 @@ class Run {
     return text;
   }
 
+  // Daemons, and what a shell left in the background.
+  void end_survivors() {
+    for (const auto& process : keeper_.processes())
+      if (process->alive && !ending_)
+        say(fmt::format("{}: {} outlives the programs that were started, and is ended",
+                        system_.host(process->identity().host).name(), process->label()));
+    kill_all();
+  }
+
   void finish() {
-    kill_all();  // what outlives the programs that were started
+    end_survivors();
     output_.drain();
     progress_line::erase();
     if (!ending_ && (mismatched() || outcome_.programs.size() < options_.commands.size())) end_all(1);

@@ -305,7 +305,7 @@ static void refused_waits(void) {
   printf(", mutex %d\n", pthread_mutex_timedlock(&held, &no_time) == EINVAL);
 }
 
-/* By a stream of the C library's, in the real kernel, until a child of ours has slept. */
+/* In a call that is not simulated, until a child of ours has slept. */
 static void real_wait(void) {
   int ends[2];
   if (pipe(ends) != 0) exit(1);
@@ -315,7 +315,7 @@ static void real_wait(void) {
   }
   char got = 0;
   int other[2], status;
-  if (pipe(other) != 0 || splice(ends[0], NULL, other[1], NULL, 1, 0) != 1 || read(other[0], &got, 1) != 1) exit(1);
+  if (pipe(other) != 0 || tee(ends[0], other[1], 1, 0) != 1 || read(other[0], &got, 1) != 1) exit(1);
   wait(&status);
   printf("read %c %d\n", got, status);
 }
@@ -376,6 +376,20 @@ static void look_at_stranger(pid_t stranger) {
          waitid(P_PID, (id_t)stranger, &info, WEXITED) == 0 || errno != ECHILD);
 }
 
+/* Who has a lock on a file. */
+static void look_at_lock(void) {
+  FILE *file = tmpfile();
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  if (file == NULL || fcntl(fileno(file), F_SETLK, &lock) != 0) fail("F_SETLK");
+  if (fork() == 0) {
+    if (fcntl(fileno(file), F_GETLK, &lock) != 0) fail("F_GETLK");
+    printf("lock of %d\n", lock.l_pid);
+    _exit(0);
+  }
+  wait(NULL);
+  fclose(file);
+}
+
 static void identities(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, look_at_own, NULL);
@@ -402,6 +416,7 @@ static void identities(void) {
   printf("ended %d, %d %d after %ld ms\n", info.si_pid, info.si_code == CLD_EXITED, info.si_status, since(start));
   look_at_stranger(1);
   look_at_stranger(child);
+  look_at_lock();
 }
 
 /* --- A small stack for signals, and a program that computes between its calls, so that it is looked at. */

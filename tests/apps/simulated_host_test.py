@@ -36,7 +36,9 @@ def host_view():
 class HostTestCase(apps.TestCase):
     def on_both(self, mode):
         """Each host's lines, of a reproducible run."""
-        command = f"{host_view()} {mode}"
+        return self.on_both_run(f"{host_view()} {mode}")
+
+    def on_both_run(self, command):
         result = self.assert_succeeded(apps.run_on([("h0", command), ("h1", command)]))
         return result.lines("h0"), result.lines("h1")
 
@@ -57,6 +59,22 @@ class View(HostTestCase):
     def test_clocks_count_from_a_boot_some_hours_ago(self):
         lines = self.on_h0(f"{host_view()} clocks")
         self.assertEqual(lines, ["hours 3", "apart 0 0 0 0 0", "boot right", "slept 2"])
+
+    def test_of_its_processors_a_process_is_told_what_it_used(self):
+        def used(after, process, thread, children):
+            return f"{after}: process{f' {process}' * 5}, thread{f' {thread}' * 3}, children{f' {children}' * 2}"
+
+        program = built("cpu_times", (HERE / "cpu_times.c").read_text(), "-lpthread")
+        self.assertEqual(self.on_h0(program), [
+            used("asleep", 0, 0, 0), used("busy", 20, 20, 0), "the second thread: 30", used("threads", 60, 20, 0),
+            used("after exec", 20, 20, 40), "the child: 60, of faults 0", used("a child", 60, 20, 60)])
+        self.assertEqual(self.on_h0(f"{program} others"), [
+            "spinning: 30, its process 30", "ended: -1, its process 30; no clock -1", "stopped: 20 20", "going on: 30",
+            "the child: 30, children 30; none -1 1", "nobody's: -1, children 30"])
+
+    def test_a_shell_tells_the_time_of_its_children(self):
+        lines = self.on_h0("bash -c 'TIMEFORMAT=%R,%U; { time sleep 3; } 2>&1'")
+        self.assertRegex(lines[-1], r"^3\.00\d,0\.0\d\d$")
 
     def test_nobody_else_uses_it(self):
         lines = self.on_h0(f"{host_view()} idle")
@@ -97,7 +115,7 @@ class View(HostTestCase):
             "affinity 0 0 1 0", "scheduler 0 0 3 0 1", "parameters 0 0 0", "priority 0 19 19 1, main's 1", "told 0 1",
             "limit 1, group 1000 1000 1000", "child's session 1002",
             "child 1002, session 1002, priority 0 19, lives 1", "ended 1002, 1 3 after 2 ms",
-            "stranger found 0 times, waited for 0", "stranger found 0 times, waited for 0"])
+            "stranger found 0 times, waited for 0", "stranger found 0 times, waited for 0", "lock of 1000"])
 
     def test_processes_that_hand_over_by_memory_alone(self):
         self.assertEqual(self.on_h0(f"{host_view()} handover"), ["handed over 400 times"])
@@ -120,6 +138,12 @@ class View(HostTestCase):
             result = apps.run_on([("h0", f"python3 -c '{script}'")])
             self.assertIn(f"not reproducible: python3 (pid 1000): system call {number} is not simulated",
                           result.summary())
+
+    def test_names_of_hosts_are_in_files(self):
+        command = "cat /etc/hostname /proc/sys/kernel/hostname /etc/hosts"
+        for host, lines in zip(("h0", "h1"), self.on_both_run(command)):
+            self.assertEqual(lines, [host, host, "127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback",
+                                     "10.0.0.1 h0", "fd00::1 h0", "10.0.1.1 h1", "fd00::1:1 h1"])
 
     def test_init_takes_orphans(self):
         script = """
@@ -193,7 +217,7 @@ class Runtimes(HostTestCase):
         self.assertRegex(lines[0], r"^writes 160 took \d+(\.\d+)?.s by 1\d\.\d+ms$")
         self.assertEqual(lines[1], "it is 2023-11-14T22:13:20Z for 1000")
         self.assertRegex(lines[2], r"^h0 /tmp/go\d+ <nil>$")
-        self.assertEqual(lines[3], "a child says h0 <nil>")
+        self.assertEqual(lines[3:], ["from 10.0.0.1 <nil>", "a child says h0 <nil>"])
         for _ in range(3):
             self.assertEqual(self.on_h0(program), lines)
 

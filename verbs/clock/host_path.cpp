@@ -23,8 +23,11 @@ namespace {
 // Files, and folders with all that is below them.
 constexpr std::string_view kOfKernel[] = {
     "/dev/infiniband",
+    "/etc/hostname",
+    "/etc/hosts",
     "/proc/net",
     "/proc/self/net",
+    "/proc/sys/kernel/hostname",
     "/proc/sys/kernel/random/boot_id",
     "/sys/class/infiniband",
     "/sys/class/infiniband_mad",

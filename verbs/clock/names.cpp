@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ namespace {
 const abi::NetworkInterface* find_host(const char* name) {
   if (session() == nullptr || name == nullptr) return nullptr;
   const auto all = session()->interfaces();
-  const auto found = std::ranges::find_if(all, [&](const auto& each) { return strcmp(each.name, name) == 0; });
+  const auto found = std::ranges::find_if(all, [&](const auto& each) { return strcasecmp(each.name, name) == 0; });
   return found != all.end() ? &*found : nullptr;
 }
 
@@ -97,10 +98,15 @@ RNICSIM_EXPORT int uname(utsname* result) noexcept {
 }
 
 RNICSIM_EXPORT int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
-  const abi::NetworkInterface* host = find_host(node);
+  const int flags = hints != nullptr ? hints->ai_flags : 0;
+  const abi::NetworkInterface* host = (flags & AI_NUMERICHOST) == 0 ? find_host(node) : nullptr;
   if (host == nullptr) return next_getaddrinfo(node, service, hints, result);
   const bool v6 = hints != nullptr && hints->ai_family == AF_INET6;
-  return next_getaddrinfo(Numeric(*host, v6 ? AF_INET6 : AF_INET).get(), service, hints, result);
+  const int error = next_getaddrinfo(Numeric(*host, v6 ? AF_INET6 : AF_INET).get(), service, hints, result);
+  if (error != 0 || (flags & AI_CANONNAME) == 0) return error;
+  ::free((*result)->ai_canonname);
+  (*result)->ai_canonname = ::strdup(host->name);
+  return 0;
 }
 
 RNICSIM_EXPORT hostent* gethostbyname2(const char* name, int family) {

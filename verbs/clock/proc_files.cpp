@@ -15,6 +15,7 @@
 
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/random.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/turn.h"
 
@@ -211,6 +212,18 @@ int open_status(abi::ThreadSlot& slot, int flags) {
   return text.open(flags);
 }
 
+// Another one each time it is opened: RFC 4122's version 4.
+int open_uuid(int flags) {
+  unsigned char bytes[16];
+  draw(bytes, sizeof bytes);
+  bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0f) | 0x40);
+  bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3f) | 0x80);
+  Text text;
+  for (int i = 0; i < 16; ++i) text.add(i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
+  text.add("\n");
+  return text.open(flags);
+}
+
 bool is(const char* path, const char* name) { return strcmp(path, name) == 0; }
 
 // "/sys/devices/system/node/node0/meminfo".
@@ -232,6 +245,7 @@ int open_proc_file(const char* path, int flags) {
   if (is(path, "/proc/uptime")) return open_uptime(flags);
   if (is(path, "/proc/stat")) return open_stat(flags);
   if (is(path, "/proc/loadavg")) return open_load(flags);
+  if (is(path, "/proc/sys/kernel/random/uuid")) return open_uuid(flags);
   if (is(path, "/proc/meminfo") || is_of_node(path, "meminfo")) return open_memory(path, flags);
   return is_own_status(path) ? open_status(*slot, flags) : -1;
 }
