@@ -123,7 +123,7 @@ Duration Network::latency(std::uint32_t from, std::uint32_t to) const {
 
 int Network::bind(Number number, const abi::NetAddress& address, std::uint16_t& port) {
   Socket& socket = sockets_.at(number);
-  if (socket.local.port != 0) return EINVAL;
+  if (socket.local.port != 0 || (socket.v6_only && is_v4(address))) return EINVAL;
   if (!is_wildcard(address) && addresses_.host_of(socket.host, address) != socket.host) return EADDRNOTAVAIL;
   if (address.port != 0 && is_taken(socket, address)) return EADDRINUSE;
   const auto chosen = address.port != 0 ? std::optional(address.port) : ephemeral_port(socket.host);
@@ -153,6 +153,7 @@ void Network::connect(Number number, const abi::NetAddress& to, std::function<vo
   if (socket.listening) return done(EOPNOTSUPP, 0);
   const auto host = addresses_.host_of(socket.host, to);
   if (!host) return done(EHOSTUNREACH, 0);
+  if (socket.v6_only && is_v4(to)) return done(ENETUNREACH, 0);
   arrivals_.push(now() + latency(socket.host, *host),
                  [this, number, to, done = std::move(done)]() mutable { finish_connect(number, to, std::move(done)); });
 }

@@ -104,8 +104,21 @@ static void others(void) {
   printf("nobody's: %d, children %ld\n", wait(NULL), usage_of(RUSAGE_CHILDREN));
 }
 
+/* On a clock that has the number of a thread. */
+static void set_timer(void) {
+  clockid_t own;
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_NONE};
+  pthread_getcpuclockid(pthread_self(), &own);
+  printf("timer %d\n", timer_create(own, &event, &timer));
+}
+
 int main(int count, char **arguments) {
   setvbuf(stdout, NULL, _IOLBF, 0);
+  if (count > 1 && strcmp(arguments[1], "timer") == 0) {
+    set_timer();
+    return 0;
+  }
   if (count > 1 && strcmp(arguments[1], "others") == 0) {
     others();
     return 0;

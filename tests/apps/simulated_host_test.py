@@ -71,6 +71,9 @@ class View(HostTestCase):
         self.assertEqual(self.on_h0(f"{program} others"), [
             "spinning: 30, its process 30", "ended: -1, its process 30; no clock -1", "stopped: 20 20", "going on: 30",
             "the child: 30, children 30; none -1 1", "nobody's: -1, children 30"])
+        result = apps.run_on([("h0", f"{program} timer")])
+        self.assertEqual(result.lines("h0"), ["timer 0"])
+        self.assertIn("system call 222 is not simulated", result.summary())
 
     def test_a_shell_tells_the_time_of_its_children(self):
         lines = self.on_h0("bash -c 'TIMEFORMAT=%R,%U; { time sleep 3; } 2>&1'")

@@ -11,6 +11,7 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/other_processes.h"
 #include "verbs/clock/session.h"
+#include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/threads.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
@@ -29,6 +30,8 @@ constexpr int kThreadClock = 4, kScheduledTime = 2, kNumberShift = 3;
 clockid_t clock_of(std::uint32_t number, int of_thread) {
   return clockid_t(~number << kNumberShift) | kScheduledTime | of_thread;
 }
+
+std::uint32_t number_of(clockid_t id) { return std::uint32_t(~(id >> kNumberShift)); }
 
 std::uint64_t cpu_time_of_thread(const abi::ThreadSlot& slot, std::uint64_t now) {
   const std::uint64_t until = slot.on_cpu != 0 ? std::max(slot.now, now) : slot.now;
@@ -65,11 +68,19 @@ std::uint64_t read_cpu_time_of_process(abi::ThreadSlot& slot) {
 std::optional<std::uint64_t> cpu_time_on(abi::ThreadSlot& caller, clockid_t id) {
   if (id == CLOCK_PROCESS_CPUTIME_ID) return cpu_time_of_process(caller.now);
   if (id == CLOCK_THREAD_CPUTIME_ID) return cpu_time_of_thread(caller, caller.now);
-  const auto number = std::uint32_t(~(id >> kNumberShift));
+  const std::uint32_t number = number_of(id);
   if ((id & kThreadClock) != 0)
     return number == 0 ? cpu_time_of_thread(caller, caller.now) : cpu_time_of_thread_numbered(number, caller.now);
   if (number == 0 || number == session()->header().virtual_pid) return cpu_time_of_process(caller.now);
   return cpu_time_of_another(pid_t(number));
+}
+
+std::optional<clockid_t> real_cpu_clock(clockid_t id) {
+  if (id >= 0 || number_of(id) == 0) return id;
+  const bool of_thread = (id & kThreadClock) != 0;
+  const auto number = pid_t(number_of(id));
+  const auto real = of_thread ? real_tid_of(number) : find_process(number);
+  return real ? std::optional(clock_of(std::uint32_t(*real), of_thread ? kThreadClock : 0)) : std::nullopt;
 }
 
 }  // namespace rnicsim::clock

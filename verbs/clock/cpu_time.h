@@ -15,4 +15,7 @@ namespace rnicsim::clock {
 // is no such process or thread.
 std::optional<std::uint64_t> cpu_time_on(abi::ThreadSlot& caller, clockid_t id);
 
+// The real kernel's name for such a clock. Nothing: as above.
+std::optional<clockid_t> real_cpu_clock(clockid_t id);
+
 }  // namespace rnicsim::clock

@@ -315,37 +315,41 @@ RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
 }
 
 // MSG_WAITALL means to block for the rest; the rest is on its way in simulated time.
-static ssize_t receive_all(int fd, char* buffer, size_t bytes, int flags) {
+static bool waits_for_all(int fd, size_t bytes, int flags) {
+  const bool is_asked = (flags & (MSG_WAITALL | MSG_DONTWAIT | MSG_PEEK)) == MSG_WAITALL;
+  return is_asked && bytes != 0 && simulated_slot() != nullptr && is_stream_socket(fd);
+}
+// Until there are `bytes`, or what the last receive answered: the end, or an error.
+static ssize_t receive_up_to(int fd, void* buffer, size_t bytes, int flags, size_t& got) {
+  ssize_t part = 1;
+  while (got < bytes && part > 0) {
+    if (!prepare(fd, POLLIN, false)) return -1;
+    part = next_recv(fd, static_cast<char*>(buffer) + got, bytes - got, flags & ~MSG_WAITALL);
+    if (part > 0) got += size_t(part);
+  }
+  return part;
+}
+static ssize_t receive_all(int fd, void* buffer, size_t bytes, int flags) {
   size_t got = 0;
-  while (got < bytes) {
-    if (!prepare(fd, POLLIN, false)) return got > 0 ? ssize_t(got) : -1;
-    const ssize_t part = next_recv(fd, buffer + got, bytes - got, flags & ~MSG_WAITALL);
-    if (part <= 0) return got > 0 ? ssize_t(got) : settle_end(fd, bytes, part);
-    got += size_t(part);
+  const ssize_t last = receive_up_to(fd, buffer, bytes, flags, got);
+  return got > 0 ? ssize_t(got) : settle_end(fd, bytes, last);
+}
+// A message, without control data, of which so much has been received. What ends it early is for the next receive.
+static ssize_t receive_rest(int fd, const msghdr& message, size_t got, int flags) {
+  size_t begin = 0;  // of a part
+  for (size_t i = 0; i < message.msg_iovlen && got >= begin; ++i) {
+    const iovec& part = message.msg_iov[i];
+    size_t held = std::min(got - begin, part.iov_len);
+    got -= held;
+    receive_up_to(fd, part.iov_base, part.iov_len, flags, held);
+    got += held;
+    begin += part.iov_len;
   }
   return ssize_t(got);
 }
-static bool waits_for_all(int fd, size_t bytes, int flags) {
-  return (flags & MSG_WAITALL) != 0 && bytes != 0 && simulated_slot() != nullptr && is_stream_socket(fd);
-}
-// A message of which so much has been received.
-static ssize_t receive_rest(int fd, const msghdr& message, ssize_t got, int flags) {
-  auto before = size_t(got);
-  for (size_t i = 0; i < message.msg_iovlen; ++i) {
-    const iovec& part = message.msg_iov[i];
-    const size_t held = std::min(before, part.iov_len);
-    before -= held;
-    if (held == part.iov_len) continue;
-    const ssize_t more = receive_all(fd, static_cast<char*>(part.iov_base) + held, part.iov_len - held, flags);
-    if (more > 0) got += more;
-    if (more != ssize_t(part.iov_len - held)) break;
-  }
-  return got;
-}
 RNICSIM_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
   if (const auto socket = find_message_socket(fd)) return receive_part(fd, *socket, buffer, bytes, flags);
-  if (waits_for_all(fd, bytes, flags))
-    return receive_all(fd, static_cast<char*>(buffer), bytes, flags);
+  if (waits_for_all(fd, bytes, flags)) return receive_all(fd, buffer, bytes, flags);
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   return settle_end(fd, bytes, next_recv(fd, buffer, bytes, flags));
 }
@@ -363,7 +367,7 @@ RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, s
   }
   if (waits_for_all(fd, bytes, flags)) {
     if (from != nullptr && length != nullptr) *length = 0;
-    return receive_all(fd, static_cast<char*>(buffer), bytes, flags);
+    return receive_all(fd, buffer, bytes, flags);
   }
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   return with_unix_name(from, length, [&] {
@@ -388,12 +392,13 @@ RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   const socklen_t room = message->msg_namelen;
   const size_t bytes = bytes_of({message->msg_iov, message->msg_iovlen});
-  const bool for_all = waits_for_all(fd, bytes, flags);
+  // Control data ends a message.
+  const bool for_all = (message->msg_controllen == 0 || is_stream(fd)) && waits_for_all(fd, bytes, flags);
   const ssize_t result = settle_end(fd, bytes, next_recvmsg(fd, message, for_all ? flags & ~MSG_WAITALL : flags));
   if (result < 0) return result;
   hide_unix_address(static_cast<sockaddr*>(message->msg_name), room, &message->msg_namelen);
   know_received(*message);
-  return for_all && result > 0 ? receive_rest(fd, *message, result, flags) : result;
+  return for_all && result > 0 ? receive_rest(fd, *message, size_t(result), flags) : result;
 }
 
 RNICSIM_EXPORT int poll(pollfd* descriptors, nfds_t count, int timeout) {

@@ -118,7 +118,10 @@ pid_t reap(const Ended& ended, int* status, int options, rusage* usage) {
     if (status != nullptr) *status = ended.status != 0 ? ended.status : status_left(ended.real_pid);
     return ended.virtual_pid;
   }
-  if (find_child(ended.virtual_pid) == nullptr) return 0;
+  if (find_child(ended.virtual_pid) == nullptr) {
+    session()->header().children_time += ended.cpu_time;
+    return 0;
+  }
   const pid_t reaped = next_wait4(ended.real_pid, status, 0, nullptr);
   forget_child(ended.virtual_pid);
   if (reaped > 0) session()->header().children_time += ended.cpu_time;  // not of one that nobody was to wait for

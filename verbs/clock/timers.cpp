@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "verbs/clock/cpu_time.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/real_calls.h"
@@ -145,8 +146,12 @@ static bool find_receiver(const sigevent& event, abi::SignalRecord& signal, Tell
 // Of CPU time they are the real kernel's.
 RNICSIM_EXPORT int timer_create(clockid_t id, sigevent* event, timer_t* timer) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot != nullptr && is_of_cpu_time(id)) note_real_call(SYS_timer_create);
-  if (slot == nullptr || is_of_cpu_time(id)) return next_timer_create(id, event, timer);
+  if (slot != nullptr && is_of_cpu_time(id)) {
+    note_real_call(SYS_timer_create);
+    const auto real = real_cpu_clock(id);
+    return real ? next_timer_create(*real, event, timer) : fail(EINVAL);
+  }
+  if (slot == nullptr) return next_timer_create(id, event, timer);
   if (id < 0 || id > CLOCK_TAI) return fail(EINVAL);
   abi::SignalRecord signal{.number = SIGALRM, .code = SI_TIMER};
   auto tells = Tells::process;

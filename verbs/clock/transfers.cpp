@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "verbs/clock/cancellation.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
@@ -58,26 +59,24 @@ class Window {
   const long start_;
 };
 
-// As much of the file as a write takes.
-ssize_t write_file(int out, int in, std::int64_t offset, std::size_t bytes) {
-  const Window window(in, offset, bytes);
-  return window.is_there() ? ::write(out, window.data(), bytes) : -1;
-}
-
 }  // namespace
 }  // namespace rnicsim::clock
 
 using namespace rnicsim;
 using namespace rnicsim::clock;
 
+// (No cancellation point.)
 RNICSIM_EXPORT ssize_t sendfile(int out, int in, off_t* offset, size_t count) noexcept {
   const std::int64_t begin = offset != nullptr ? *offset : raw_call(SYS_lseek, in, 0, SEEK_CUR);
   const std::int64_t left = size_of(in) - begin;
-  if (simulated_slot() == nullptr || !may_wait(out) || begin < 0 || left <= 0)
+  if (simulated_slot() == nullptr || !may_wait(out) || begin < 0 || left <= 0 || count == 0)
     return next_sendfile(out, in, offset, count);
-  const auto bytes = std::size_t(std::min<std::int64_t>(left, std::int64_t(std::min<size_t>(count, 0x7ffff000))));
-  if (bytes == 0) return 0;
-  const ssize_t sent = write_file(out, in, begin, bytes);
+  constexpr std::int64_t kMost = 0x7ffff000;
+  const auto bytes = std::size_t(std::min({left, std::int64_t(std::min<size_t>(count, kMost))}));
+  const Window window(in, begin, bytes);
+  if (!window.is_there()) return next_sendfile(out, in, offset, count);
+  const Uncancelled uncancelled;
+  const ssize_t sent = ::write(out, window.data(), bytes);
   if (sent <= 0) return sent;
   if (offset != nullptr) {
     *offset = begin + sent;
@@ -90,13 +89,22 @@ RNICSIM_EXPORT ssize_t sendfile64(int out, int in, off64_t* offset, size_t count
   return ::sendfile(out, in, offset, count);
 }
 
-// What is there goes, and there may be more.
+// What is there goes, and there may be more. Another thread may have taken it, or the room, while this one waited.
 RNICSIM_EXPORT ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t bytes, unsigned flags) {
-  const bool dont_wait = (flags & SPLICE_F_NONBLOCK) != 0;
   if (simulated_slot() == nullptr || bytes == 0) return next_splice(in, in_offset, out, out_offset, bytes, flags);
-  if (may_wait(in) && !prepare(in, POLLIN, dont_wait)) return -1;
-  if (may_wait(out) && !prepare(out, POLLOUT, dont_wait)) return -1;
-  // A socket that is ready has room for so many, and would wait for more.
-  if (is_stream_socket(out)) bytes = std::min<size_t>(bytes, PIPE_BUF);
-  return settle_write(out, next_splice(in, in_offset, out, out_offset, bytes, flags | SPLICE_F_NONBLOCK));
+  const bool dont_wait = (flags & SPLICE_F_NONBLOCK) != 0;
+  const bool to_socket = is_stream_socket(out);
+  // A socket that is ready has room for so many, and would wait for more, whatever the flags say.
+  if (to_socket) bytes = std::min<size_t>(bytes, PIPE_BUF);
+  for (;;) {
+    if (may_wait(in) && !prepare(in, POLLIN, dont_wait)) return -1;
+    if (may_wait(out) && !prepare(out, POLLOUT, dont_wait && !to_socket)) return -1;
+    if (const int error = to_socket ? take_error(out) : 0; error != 0) {
+      errno = error;
+      return -1;
+    }
+    const ssize_t moved = next_splice(in, in_offset, out, out_offset, bytes, flags | SPLICE_F_NONBLOCK);
+    if (moved >= 0) return settle_end(in, bytes, settle_write(out, moved));
+    if (errno != EAGAIN || dont_wait || (may_wait(in) && !blocks(in)) || (may_wait(out) && !blocks(out))) return -1;
+  }
 }
