@@ -1,11 +1,10 @@
-// Reads and waits that may block. A thread in its turn must not block in the real kernel: the world stands
-// still until it comes back.
+// Waits for descriptors. A thread in its turn must not block in the real kernel: the world stands still until it comes
+// back.
 
 #include "verbs/clock/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,7 +13,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,19 +20,14 @@
 #include <utility>
 
 #include "verbs/clock/cancellation.h"
-#include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/known_descriptors.h"
-#include "verbs/clock/message_sockets.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/random.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
-#include "verbs/clock/signal_descriptors.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
-#include "verbs/clock/unix_sockets.h"
 
 RNICSIM_NEXT(poll);
 RNICSIM_NEXT(ppoll);
@@ -42,11 +35,6 @@ RNICSIM_NEXT(select);
 RNICSIM_NEXT(pselect);
 RNICSIM_NEXT(epoll_wait);
 RNICSIM_NEXT(epoll_pwait);
-RNICSIM_NEXT(read);
-RNICSIM_NEXT(readv);
-RNICSIM_NEXT(recv);
-RNICSIM_NEXT(recvfrom);
-RNICSIM_NEXT(recvmsg);
 RNICSIM_NEXT(close);
 
 namespace rnicsim::clock {
@@ -144,19 +132,6 @@ bool tells_at_once(int fd) {
   return raw_call(SYS_fstat, fd, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISCHR(file.st_mode) && !is_stream(fd);
 }
 
-// One part, of a message that is received without more.
-ssize_t receive_part(int fd, const KnownDescriptor& socket, void* buffer, size_t bytes, int flags) {
-  iovec part{buffer, bytes};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  return receive_whole_message(fd, socket, message, flags);
-}
-
-KnownDescriptor known_in_turn(int fd) {
-  return simulated_slot() != nullptr ? known(fd).value_or(KnownDescriptor{}) : KnownDescriptor{};
-}
-
 // A program that only asks one socket of the network waits for it, and the simulator is told.
 void look_again(abi::ThreadSlot& slot, int fd) {
   constexpr std::uint64_t kWait = 1000 * kMicrosecond;  // or until something comes
@@ -203,15 +178,9 @@ static bool may_wait(int fd, short events) {
   const int cannot = events == POLLIN ? O_WRONLY : O_RDONLY;
   return flags >= 0 && (flags & O_NONBLOCK) == 0 && (flags & O_ACCMODE) != cannot;
 }
-// An epoll descriptor, among others.
-static bool has_no_type(int fd) {
+bool has_no_type(int fd) {
   struct stat file {};
   return raw_call(SYS_fstat, fd, &file) == 0 && (file.st_mode & S_IFMT) == 0;
-}
-
-// Nothing is there at once; and a counter's eight bytes (eventfd, timerfd) are refused to less room, whatever it shows.
-static bool reads_at_once(int fd, std::size_t bytes) {
-  return bytes == 0 || (bytes < sizeof(std::uint64_t) && has_no_type(fd));
 }
 
 bool blocks(int fd) {
@@ -266,6 +235,10 @@ bool is_pipe(int fd) {
   struct stat file {};
   return raw_call(SYS_fstat, fd, &file) == 0 && S_ISFIFO(file.st_mode);
 }
+bool is_pipe_or_socket(int fd) {
+  struct stat file {};
+  return raw_call(SYS_fstat, fd, &file) == 0 && (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode));
+}
 
 std::size_t bytes_of(std::span<const iovec> parts) {
   std::size_t bytes = 0;
@@ -277,129 +250,6 @@ std::size_t bytes_of(std::span<const iovec> parts) {
 
 using namespace rnicsim;
 using namespace rnicsim::clock;
-
-RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
-  const KnownDescriptor descriptor = known_in_turn(fd);
-  if (descriptor.is_random) {
-    draw(buffer, bytes);
-    return ssize_t(bytes);
-  }
-  if (descriptor.signals != 0) {
-    iovec part{buffer, bytes};
-    return read_signals(fd, descriptor.signals, {&part, 1});
-  }
-  if (const auto socket = find_message_socket(fd)) return bytes == 0 ? 0 : receive_part(fd, *socket, buffer, bytes, 0);
-  // (A receive of nothing waits for data, as Linux's does.)
-  // One that was set to a time that is past has ended.
-  if (descriptor.timer != 0) sync(*simulated_slot());
-  if (!prepare(fd, POLLIN, reads_at_once(fd, bytes))) return -1;
-  return settle_end(fd, bytes, next_read(fd, buffer, bytes));
-}
-RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
-  const KnownDescriptor descriptor = known_in_turn(fd);
-  if (descriptor.is_random) {
-    for (int i = 0; i < count; ++i) draw(parts[i].iov_base, parts[i].iov_len);
-    return ssize_t(bytes_of({parts, std::size_t(std::max(count, 0))}));
-  }
-  const std::size_t bytes = bytes_of({parts, std::size_t(std::max(count, 0))});
-  if (const auto socket = find_message_socket(fd); socket && count <= IOV_MAX) {
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(parts);
-    message.msg_iovlen = std::size_t(std::max(count, 0));
-    return bytes == 0 ? 0 : receive_whole_message(fd, *socket, message, 0);
-  }
-  if (descriptor.signals != 0 && count >= 0 && count <= IOV_MAX)
-    return read_signals(fd, descriptor.signals, {parts, std::size_t(count)});
-  if (!prepare(fd, POLLIN, reads_at_once(fd, bytes))) return -1;
-  return settle_end(fd, bytes, next_readv(fd, parts, count));
-}
-
-// MSG_WAITALL means to block for the rest; the rest is on its way in simulated time.
-static bool waits_for_all(int fd, size_t bytes, int flags) {
-  const bool is_asked = (flags & (MSG_WAITALL | MSG_DONTWAIT | MSG_PEEK)) == MSG_WAITALL;
-  return is_asked && bytes != 0 && simulated_slot() != nullptr && is_stream_socket(fd);
-}
-// Until there are `bytes`, or what the last receive answered: the end, or an error.
-static ssize_t receive_up_to(int fd, void* buffer, size_t bytes, int flags, size_t& got) {
-  ssize_t part = 1;
-  while (got < bytes && part > 0) {
-    if (!prepare(fd, POLLIN, false)) return -1;
-    part = next_recv(fd, static_cast<char*>(buffer) + got, bytes - got, flags & ~MSG_WAITALL);
-    if (part > 0) got += size_t(part);
-  }
-  return part;
-}
-static ssize_t receive_all(int fd, void* buffer, size_t bytes, int flags) {
-  size_t got = 0;
-  const ssize_t last = receive_up_to(fd, buffer, bytes, flags, got);
-  return got > 0 ? ssize_t(got) : settle_end(fd, bytes, last);
-}
-// A message, without control data, of which so much has been received. What ends it early is for the next receive.
-static ssize_t receive_rest(int fd, const msghdr& message, size_t got, int flags) {
-  size_t begin = 0;  // of a part
-  for (size_t i = 0; i < message.msg_iovlen && got >= begin; ++i) {
-    const iovec& part = message.msg_iov[i];
-    size_t held = std::min(got - begin, part.iov_len);
-    got -= held;
-    receive_up_to(fd, part.iov_base, part.iov_len, flags, held);
-    got += held;
-    begin += part.iov_len;
-  }
-  return ssize_t(got);
-}
-RNICSIM_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {
-  if (const auto socket = find_message_socket(fd)) return receive_part(fd, *socket, buffer, bytes, flags);
-  if (waits_for_all(fd, bytes, flags)) return receive_all(fd, buffer, bytes, flags);
-  if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
-  return settle_end(fd, bytes, next_recv(fd, buffer, bytes, flags));
-}
-RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, sockaddr* from, socklen_t* length) {
-  if (const auto socket = find_message_socket(fd)) {
-    iovec part{buffer, bytes};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_name = length != nullptr ? from : nullptr;
-    message.msg_namelen = message.msg_name != nullptr ? *length : 0;
-    const ssize_t result = receive_whole_message(fd, *socket, message, flags);
-    if (result >= 0 && message.msg_name != nullptr) *length = message.msg_namelen;
-    return result;
-  }
-  if (waits_for_all(fd, bytes, flags)) {
-    if (from != nullptr && length != nullptr) *length = 0;
-    return receive_all(fd, buffer, bytes, flags);
-  }
-  if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
-  return with_unix_name(from, length, [&] {
-    return settle_end(fd, bytes, next_recvfrom(fd, buffer, bytes, flags, from, length));
-  });
-}
-// Those that came with a message.
-static void know_received(msghdr& message) {
-  for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr; control = CMSG_NXTHDR(&message, control)) {
-    if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int received;
-      memcpy(&received, CMSG_DATA(control) + i * sizeof received, sizeof received);
-      know_inherited_socket(received);
-      if (is_event_descriptor(received)) know_event(received);
-    }
-  }
-}
-RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  if (const auto socket = find_message_socket(fd)) return receive_whole_message(fd, *socket, *message, flags);
-  if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
-  const socklen_t room = message->msg_namelen;
-  const size_t bytes = bytes_of({message->msg_iov, message->msg_iovlen});
-  // Control data ends a message.
-  const bool for_all = (message->msg_controllen == 0 || is_stream(fd)) && waits_for_all(fd, bytes, flags);
-  const ssize_t result = settle_end(fd, bytes, next_recvmsg(fd, message, for_all ? flags & ~MSG_WAITALL : flags));
-  if (result < 0) return result;
-  hide_unix_address(static_cast<sockaddr*>(message->msg_name), room, &message->msg_namelen);
-  know_received(*message);
-  return for_all && result > 0 ? receive_rest(fd, *message, size_t(result), flags) : result;
-}
 
 RNICSIM_EXPORT int poll(pollfd* descriptors, nfds_t count, int timeout) {
   abi::ThreadSlot* slot = simulated_slot();

@@ -30,6 +30,8 @@ bool blocks(int fd);
 
 bool is_stream_socket(int fd);
 bool is_pipe(int fd);
+bool is_pipe_or_socket(int fd);
+bool has_no_type(int fd);  // of epoll, eventfd and their like
 
 std::size_t bytes_of(std::span<const iovec> parts);
 

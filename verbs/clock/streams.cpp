@@ -4,8 +4,6 @@
 #include "verbs/clock/streams.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,9 +11,9 @@
 #include <optional>
 
 #include "verbs/clock/cancellation.h"
+#include "verbs/clock/descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/protected_data.h"
-#include "verbs/clock/raw_call.h"
 #include "verbs/clock/turn.h"
 
 namespace rnicsim::clock {
@@ -24,11 +22,7 @@ namespace {
 const Next<ssize_t(FILE*, void*, ssize_t)> next_read_file{"_IO_file_read"};
 const Next<ssize_t(FILE*, const void*, ssize_t)> next_write_file{"_IO_file_write"};
 
-bool may_wait(int fd) {
-  struct stat file {};
-  return simulated_slot() != nullptr && raw_call(SYS_fstat, fd, &file) == 0 &&
-         (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode));
-}
+bool may_wait(int fd) { return simulated_slot() != nullptr && is_pipe_or_socket(fd); }
 
 // As fopen() was told to ("c"), by the C library itself above all.
 bool is_uncancelled(const FILE& stream) {

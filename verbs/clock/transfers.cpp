@@ -27,10 +27,6 @@ RNICSIM_NEXT(splice);
 namespace rnicsim::clock {
 namespace {
 
-bool may_wait(int fd) {
-  struct stat file {};
-  return raw_call(SYS_fstat, fd, &file) == 0 && (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode));
-}
 // Of a file with pages.
 std::int64_t size_of(int fd) {
   struct stat file {};
@@ -69,7 +65,7 @@ using namespace rnicsim::clock;
 RNICSIM_EXPORT ssize_t sendfile(int out, int in, off_t* offset, size_t count) noexcept {
   const std::int64_t begin = offset != nullptr ? *offset : raw_call(SYS_lseek, in, 0, SEEK_CUR);
   const std::int64_t left = size_of(in) - begin;
-  if (simulated_slot() == nullptr || !may_wait(out) || begin < 0 || left <= 0 || count == 0)
+  if (simulated_slot() == nullptr || !is_pipe_or_socket(out) || begin < 0 || left <= 0 || count == 0)
     return next_sendfile(out, in, offset, count);
   constexpr std::int64_t kMost = 0x7ffff000;
   const auto bytes = std::size_t(std::min({left, std::int64_t(std::min<size_t>(count, kMost))}));
@@ -93,18 +89,19 @@ RNICSIM_EXPORT ssize_t sendfile64(int out, int in, off64_t* offset, size_t count
 RNICSIM_EXPORT ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t bytes, unsigned flags) {
   if (simulated_slot() == nullptr || bytes == 0) return next_splice(in, in_offset, out, out_offset, bytes, flags);
   const bool dont_wait = (flags & SPLICE_F_NONBLOCK) != 0;
-  const bool to_socket = is_stream_socket(out);
+  const bool in_waits = is_pipe_or_socket(in), out_waits = is_pipe_or_socket(out), to_socket = is_stream_socket(out);
+  const bool waits = !dont_wait && (!in_waits || blocks(in)) && (!out_waits || blocks(out));
   // A socket that is ready has room for so many, and would wait for more, whatever the flags say.
   if (to_socket) bytes = std::min<size_t>(bytes, PIPE_BUF);
   for (;;) {
-    if (may_wait(in) && !prepare(in, POLLIN, dont_wait)) return -1;
-    if (may_wait(out) && !prepare(out, POLLOUT, dont_wait && !to_socket)) return -1;
+    if (in_waits && !prepare(in, POLLIN, dont_wait)) return -1;
+    if (out_waits && !prepare(out, POLLOUT, dont_wait && !to_socket)) return -1;
     if (const int error = to_socket ? take_error(out) : 0; error != 0) {
       errno = error;
       return -1;
     }
     const ssize_t moved = next_splice(in, in_offset, out, out_offset, bytes, flags | SPLICE_F_NONBLOCK);
     if (moved >= 0) return settle_end(in, bytes, settle_write(out, moved));
-    if (errno != EAGAIN || dont_wait || (may_wait(in) && !blocks(in)) || (may_wait(out) && !blocks(out))) return -1;
+    if (errno != EAGAIN || !waits) return -1;
   }
 }
