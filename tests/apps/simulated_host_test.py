@@ -142,6 +142,22 @@ class View(HostTestCase):
             self.assertIn(f"not reproducible: python3 (pid 1000): system call {number} is not simulated",
                           result.summary())
 
+    def test_forks_within_the_c_library(self):
+        self.assertEqual(self.on_h0(built("forks", (HERE / "forks.c").read_text())), [
+            "a terminal: 1 1; ended 1 2 after 20 ms", "0 after 0 ms; in /, parent 1 after 50 ms",
+            "_Fork: 1 5 after 3 ms", "held 0, then 1; blocked 1, then 2; held 1, then not 1", "select: 1"])
+
+    def test_what_is_in_the_machines_tmp_is_no_link(self):
+        with apps.folder() as folder:
+            (folder / "file").write_text("")
+            script = f"readlink -f {folder}/file; [ -L {folder} ] || echo no link; cd {folder}; realpath file"
+            self.assertEqual(self.on_h0(f"sh -c '{script}'"), [f"{folder}/file", "no link", f"{folder}/file"])
+            resolve = (f"import os, pathlib; print(os.path.realpath(\"{folder}/file\"), "
+                       f"pathlib.Path(\"{folder}\").resolve(True))")
+            self.assertEqual(self.on_h0(f"python3 -c '{resolve}'"), [f"{folder}/file {folder}"])
+            self.assertEqual(self.on_h0(f"sh -c 'rm -r {folder}; [ -e {folder} ] || echo gone'"), ["gone"])
+            self.assertTrue((folder / "file").exists())
+
     def test_names_of_hosts_are_in_files(self):
         command = "cat /etc/hostname /proc/sys/kernel/hostname /etc/hosts"
         for host, lines in zip(("h0", "h1"), self.on_both_run(command)):

@@ -300,9 +300,11 @@ static int select_until(abi::ThreadSlot& slot, int count, fd_set* in, fd_set* ou
 RNICSIM_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_select(count, in, out, except, timeout);
-  timespec converted{};
-  if (timeout != nullptr) converted = {timeout->tv_sec, timeout->tv_usec * 1000};
-  return select_until(*slot, count, in, out, except, deadline_after(*slot, timeout != nullptr ? &converted : nullptr));
+  if (timeout == nullptr) return select_until(*slot, count, in, out, except, abi::kForever);
+  const std::uint64_t deadline = after(slot->now, picoseconds(*timeout));
+  const int ready = select_until(*slot, count, in, out, except, deadline);
+  *timeout = to_timeval(deadline > slot->now ? deadline - slot->now : 0);  // as Linux does, alone
+  return ready;
 }
 RNICSIM_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout,
                            const sigset_t* mask) {

@@ -142,12 +142,21 @@ RNICSIM_PATH_CALL(int, creat64, (const char* path, mode_t mode), mode)
 
 RNICSIM_PATH_CALL(int, stat, (const char* path, struct stat* result), result)
 RNICSIM_PATH_CALL(int, stat64, (const char* path, struct stat64* result), result)
-RNICSIM_PATH_CALL(int, lstat, (const char* path, struct stat* result), result)
-RNICSIM_PATH_CALL(int, lstat64, (const char* path, struct stat64* result), result)
+// (Not by fstatat(), by which `rm -r` asks: it takes away the link, and leaves the machine its folder.)
+RNICSIM_NEXT(lstat);
+RNICSIM_NEXT(lstat64);
+RNICSIM_EXPORT int lstat(const char* path, struct stat* result) noexcept {
+  return next_lstat(HostPath(path).seen(), result);
+}
+RNICSIM_EXPORT int lstat64(const char* path, struct stat64* result) noexcept {
+  return next_lstat64(HostPath(path).seen(), result);
+}
 RNICSIM_PATH_AT_CALL(int, fstatat, (int folder, const char* path, struct stat* result, int flags), result, flags)
 RNICSIM_PATH_AT_CALL(int, fstatat64, (int folder, const char* path, struct stat64* result, int flags), result, flags)
-RNICSIM_PATH_AT_CALL(int, statx, (int folder, const char* path, int flags, unsigned mask, struct statx* result), flags,
-                     mask, result)
+RNICSIM_NEXT(statx);
+RNICSIM_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* result) noexcept {
+  return next_statx(folder, HostPath(path).seen(), flags, mask, result);
+}
 RNICSIM_PATH_CALL(int, statfs, (const char* path, struct statfs* result), result)
 RNICSIM_PATH_CALL(int, statfs64, (const char* path, struct statfs64* result), result)
 RNICSIM_PATH_CALL(int, statvfs, (const char* path, struct statvfs* result), result)
@@ -169,11 +178,11 @@ RNICSIM_PATH_CALL(int, scandir64, (const char* path, dirent64*** list, int (*fil
                                    int (*compare)(const dirent64**, const dirent64**)), list, filter, compare)
 
 RNICSIM_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {
-  const ssize_t length = next_readlink(HostPath(path).get(), buffer, size);
+  const ssize_t length = next_readlink(HostPath(path).seen(), buffer, size);
   return length > 0 ? ssize_t(hide_host_path(buffer, size_t(length))) : length;
 }
 RNICSIM_EXPORT ssize_t readlinkat(int folder, const char* path, char* buffer, size_t size) noexcept {
-  const ssize_t length = next_readlinkat(folder, HostPath(path).get(), buffer, size);
+  const ssize_t length = next_readlinkat(folder, HostPath(path).seen(), buffer, size);
   return length > 0 ? ssize_t(hide_host_path(buffer, size_t(length))) : length;
 }
 RNICSIM_EXPORT char* realpath(const char* path, char* resolved) noexcept {

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "verbs/clock/linked_folder.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/other_processes.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 
 RNICSIM_NEXT(access);
@@ -132,6 +134,17 @@ bool HostPath::lead_below(std::string_view root, std::string_view folder, std::s
   path_ = buffer_;
   is_own_ = true;
   return true;
+}
+
+const char* HostPath::seen() {
+  char target[PATH_MAX];
+  const long length = is_own_ && lies_in(path_, files) ? raw_call(SYS_readlink, path_, target, sizeof target - 1) : -1;
+  if (length <= 0) return path_;
+  target[length] = 0;
+  const auto rest = below(path_ + files.length, target);
+  if (!rest || rest->find_first_not_of('/') != rest->npos) return path_;
+  memcpy(buffer_, target, std::size_t(length) + 1);
+  return path_ = buffer_;
 }
 
 // "/proc/1000/...": the process with that number on this host, else this machine's.

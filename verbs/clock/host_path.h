@@ -19,6 +19,9 @@ class HostPath {
   explicit HostPath(const char* given);
   const char* get() const { return path_; }
   bool is_own() const { return is_own_; }  // a file of the host
+  // What this machine has in its /tmp is a link to its own name in the host's: that is not to be seen of it. Who
+  // resolves paths would go round in circles.
+  const char* seen();
 
  private:
   bool lead_to_own(std::string_view text);

@@ -30,6 +30,7 @@ RNICSIM_NEXT(getpid);
 RNICSIM_NEXT(getppid);
 RNICSIM_NEXT(setpgid);
 RNICSIM_NEXT(fork);
+RNICSIM_NEXT(_Fork);
 RNICSIM_NEXT(wait4);
 RNICSIM_NEXT(_exit);
 
@@ -185,10 +186,11 @@ RNICSIM_EXPORT pid_t getppid() noexcept {
   return simulated() ? pid_t(session()->header().virtual_parent_pid) : next_getppid();
 }
 
-RNICSIM_EXPORT pid_t fork() noexcept {
-  if (own_slot() == nullptr) return next_fork();
+template <class Fork>
+static pid_t fork_by(const Fork& fork) {
+  if (own_slot() == nullptr) return fork();
   const auto parent = pid_t(checked_call(SYS_getpid));
-  const pid_t child = next_fork();
+  const pid_t child = fork();
   if (child < 0) return child;
   if (child > 0) return announce(abi::Call::forked, child);
   abandon();
@@ -202,6 +204,9 @@ RNICSIM_EXPORT pid_t fork() noexcept {
   take_inherited_signals();
   return 0;
 }
+RNICSIM_EXPORT pid_t fork() noexcept { return fork_by(next_fork); }
+// Without the handlers of pthread_atfork(3).
+RNICSIM_EXPORT pid_t _Fork() noexcept { return fork_by(next__Fork); }
 // The child of a vfork shares its parent's memory, and so its slot: it gets memory of its own instead.
 RNICSIM_EXPORT pid_t vfork() noexcept { return ::fork(); }
 

@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <linux/capability.h>
 #include <sys/ioctl.h>
 #include <sys/msg.h>
 #include <sys/ptrace.h>
@@ -60,6 +61,11 @@
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
 
+extern "C" {  // <sys/capability.h> is another package's
+int capget(__user_cap_header_struct* header, __user_cap_data_struct* data) noexcept;
+int capset(__user_cap_header_struct* header, const __user_cap_data_struct* data) noexcept;
+}
+
 namespace rnicsim::clock {
 namespace {
 
@@ -104,7 +110,7 @@ constexpr long kHarmless[] = {
     SYS_mprotect, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind, SYS_get_mempolicy, SYS_set_mempolicy,
     SYS_msync, SYS_mlockall, SYS_munlockall, SYS_memfd_create, SYS_membarrier, SYS_rt_sigreturn,
     SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_setuid,
-    SYS_setgid, SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_capget, SYS_capset, SYS_prctl, SYS_arch_prctl,
+    SYS_setgid, SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_prctl, SYS_arch_prctl,
     SYS_personality, SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_set_robust_list, SYS_get_robust_list,
     SYS_set_tid_address, SYS_rseq, SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2,
     SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_fstat, SYS_fchmod,
@@ -200,6 +206,8 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_process_vm_writev: return apply(::process_vm_writev, w);
     case SYS_setpgid: return apply(::setpgid, w);
     case SYS_getpgid: return apply(::getpgid, w);
+    case SYS_capget: return apply(::capget, w);
+    case SYS_capset: return apply(::capset, w);
     case SYS_getpgrp: return apply(::getpgrp, w);
     case SYS_getsid: return apply(::getsid, w);
     case SYS_setsid: return apply(::setsid, w);

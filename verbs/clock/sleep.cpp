@@ -113,8 +113,7 @@ RNICSIM_EXPORT int usleep(useconds_t microseconds) {
 RNICSIM_EXPORT unsigned sleep(unsigned seconds) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_sleep(seconds);
-  const std::uint64_t left = sleep_until(*slot, slot->now + seconds * kSecond);
-  return unsigned((left + kSecond - 1) / kSecond);
+  return unsigned(sleep_until(*slot, slot->now + seconds * kSecond) / kSecond);
 }
 
 RNICSIM_EXPORT int pause() {

@@ -13,6 +13,7 @@
 #include "verbs/clock/netlink_socket.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/other_processes.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(setsockopt);
@@ -107,6 +108,10 @@ int get_of_socket(int fd, const KnownDescriptor& socket, int name, void* value, 
   }
 }
 
+void name_peer(ucred& peer) {
+  if (peer.pid > 0) peer.pid = number_of_process(peer.pid);
+}
+
 }  // namespace
 
 bool is_refused(int name) { return std::ranges::find(kRefused, name) != std::end(kRefused); }
@@ -138,7 +143,12 @@ RNICSIM_EXPORT int setsockopt(int fd, int level, int name, const void* value, so
 RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_t* length) noexcept {
   if (const auto netlink = find_netlink(fd)) return get_netlink_option(fd, *netlink, level, name, value, length);
   const auto socket = find_socket(fd);
-  if (!socket) return next_getsockopt(fd, level, name, value, length);
+  if (!socket) {
+    const int result = next_getsockopt(fd, level, name, value, length);
+    const bool tells_process = result == 0 && level == SOL_SOCKET && name == SO_PEERCRED && *length >= sizeof(ucred);
+    if (tells_process && simulated()) name_peer(*static_cast<ucred*>(value));
+    return result;
+  }
   if (level == SOL_SOCKET) return get_of_socket(fd, *socket, name, value, length);
   if (!socket->datagrams && level == IPPROTO_TCP && name == TCP_NODELAY && *length >= sizeof(int))
     return put_number(1, value, length);

@@ -4,6 +4,7 @@
 #include "verbs/clock/thread_numbers.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -34,6 +35,8 @@ RNICSIM_NEXT(getpriority);
 RNICSIM_NEXT(prlimit);
 RNICSIM_NEXT(prlimit64);
 RNICSIM_NEXT(getpgid);
+static const rnicsim::clock::Next<int(__user_cap_header_struct*, __user_cap_data_struct*)> next_capget{"capget"};
+static const rnicsim::clock::Next<int(__user_cap_header_struct*, const __user_cap_data_struct*)> next_capset{"capset"};
 RNICSIM_NEXT(getsid);
 RNICSIM_NEXT(setsid);
 RNICSIM_NEXT(tgkill);
@@ -69,6 +72,18 @@ int with_real_target(int which, id_t who, Next next) {
   if (!simulated() || which == PRIO_USER) return next(who);
   if (which == PRIO_PGRP) return next(id_t(real_pid_of(pid_t(who))));
   return with_real_id(pid_t(who), [&](pid_t real) { return next(id_t(real)); });
+}
+
+// The kernel tells in the header which version it knows.
+template <class Next>
+int with_real_header(__user_cap_header_struct* header, Next next) {
+  if (!simulated() || header == nullptr || header->pid <= 0) return next(header);
+  return with_real_id(header->pid, [&](pid_t real) {
+    __user_cap_header_struct own{header->version, real};
+    const int result = next(&own);
+    header->version = own.version;
+    return result;
+  });
 }
 
 // The group or session of `asked`, as the program knows it: its own, its parent's, or that of `asked` itself. That of
@@ -114,6 +129,13 @@ RNICSIM_EXPORT int prlimit(pid_t pid, __rlimit_resource resource, const rlimit* 
 }
 RNICSIM_EXPORT int prlimit64(pid_t pid, __rlimit_resource resource, const rlimit64* set, rlimit64* old) noexcept {
   return with_real_id(pid, [&](pid_t real) { return next_prlimit64(real, resource, set, old); });
+}
+
+RNICSIM_EXPORT int capget(__user_cap_header_struct* header, __user_cap_data_struct* data) noexcept {
+  return with_real_header(header, [&](auto* real) { return next_capget(real, data); });
+}
+RNICSIM_EXPORT int capset(__user_cap_header_struct* header, const __user_cap_data_struct* data) noexcept {
+  return with_real_header(header, [&](auto* real) { return next_capset(real, data); });
 }
 
 RNICSIM_EXPORT pid_t getpgid(pid_t pid) noexcept {
