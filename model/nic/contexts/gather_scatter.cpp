@@ -85,10 +85,11 @@ void GatherScatter::scatter(Scatter&& request) {
       one.epoch = order.epoch;
       one.payload = std::move(request.payload);
       one.more = request.more;
-      const auto at = std::max(now() + found.wait, order.until);
-      if (at == now()) return begin(one);
-      order.until = at;
-      return at_hand_.push(at, &one);
+      // Of those that wait, the last may be due now, and not have begun.
+      if (order.waiting == 0 && found.wait == Duration{}) return begin(one);
+      ++order.waiting;
+      order.until = std::max(now() + found.wait, order.until);
+      return at_hand_.push(order.until, &one);
     }
   }
   scatter_in_parts(std::move(request), access, order);
@@ -112,6 +113,7 @@ void GatherScatter::begin_due() {
     } else if (access->order != nullptr && access->epoch != access->order->epoch) {
       refuse(*access, AccessResult::denied);
     } else {
+      if (access->order != nullptr) --access->order->waiting;
       begin(*access);
     }
   }
@@ -146,7 +148,7 @@ void GatherScatter::write_ready(Qpn qpn) {
     auto& order = this->order(qpn);
     if (order.jobs.empty() || !order.jobs.front()->translated) return;
     // Those that wait for the second level only came before.
-    if (order.until > now()) {
+    if (order.waiting != 0) {
       auto& turn = accesses_.take();
       turn.job = order.jobs.front();
       return at_hand_.push(order.until, &turn);
@@ -167,6 +169,7 @@ void GatherScatter::forget(Qpn qpn) {
   auto* order = orders_.find(qpn.value);
   if (order == nullptr) return;
   ++order->epoch;
+  order->waiting = 0;
   order->until = {};
   const auto jobs = std::exchange(order->jobs, {});
   for (const auto& job : jobs) job->forgotten = true;

@@ -57,7 +57,8 @@ class GatherScatter : DmaClient {
   using JobPtr = std::shared_ptr<Job>;
   // The scatters of a QP. They are translated as they come, and written in order.
   struct Order {
-    Duration until{};                        // the last of those that wait for the cache's second level
+    std::uint32_t waiting = 0;               // for the cache's second level, and not begun yet
+    Duration until{};                        // the last of them
     Fifo<JobPtr> jobs{};               // and all behind the first of these
     std::uint64_t epoch = 0;
     PayloadMemory::Order writes{};
