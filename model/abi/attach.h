@@ -293,7 +293,7 @@ enum class Call : std::uint32_t {
   net_flush,        // bytes written so far leave now
   net_name,         // out: NetAddress local, peer
   net_option,       // argument[1] = DatagramOption::v6_only, [2] = value
-  net_error,        // argument[0] = number of a stream that has ended, or takes nothing; value = 0, or, once, ECONNRESET
+  net_error,        // argument[0] = number of a stream that ended or takes no more; value = 0, or, once, ECONNRESET
   net_inherited,    // argument[0] = inode of a program's end that came from another image or process: value = number,
                     // argument[1] = 4 or 6, [2] = 1: of datagrams; ENOENT: it is none of this host
   // its datagrams: each message on the descriptor begins with a DatagramHeader

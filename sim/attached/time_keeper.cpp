@@ -241,13 +241,21 @@ void TimeKeeper::memory_written(Process& process, std::uint64_t address) {
     const bool sees = thread.state == ThreadState::spinning || (ring && thread.state == ThreadState::polling);
     if (sees) resume(thread, now() + times_of(process).detect);
   }
+  if (!process.address_space().shared_page(address)) return;
+  for (const auto& other : processes_)
+    if (other.get() != &process && other->alive && other->identity().host == process.identity().host)
+      wake_spinning(*other);
+}
+
+void TimeKeeper::wake_spinning(Process& process) {
+  ++process.memory_writes;
+  for (Thread& thread : process.threads)
+    if (thread.state == ThreadState::spinning) resume(thread, now() + times_of(process).detect);
 }
 
 void TimeKeeper::interrupted(Process& process) {
-  ++process.memory_writes;
   progressed();
-  for (Thread& thread : process.threads)
-    if (thread.state == ThreadState::spinning) resume(thread, now() + times_of(process).detect);
+  wake_spinning(process);
 }
 
 void TimeKeeper::descriptors_may_be_ready() {

@@ -155,6 +155,7 @@ class TimeKeeper : public sc_core::sc_module {
   bool runs_ahead(const Thread& thread) const;
   bool bury_the_dead();
   void deliver_posted();
+  void wake_spinning(Process& process);
   void note_end_of_wait(Thread& thread);
   bool waits_in_vain(const Thread& thread) const;
   void look_when_quiet();
