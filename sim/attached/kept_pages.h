@@ -1,7 +1,6 @@
 // What the device has written into pages of a process, and the process does not have yet.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

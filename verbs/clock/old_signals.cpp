@@ -1,7 +1,6 @@
 // System V's and BSD's names for what blocks and catches signals: the C library changes the mask without a call that we
 // would see.
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -34,12 +33,6 @@ int change_for(int how, int signal, sigset_t* old = nullptr) {
   sigset_t set;
   ::sigemptyset(&set);
   return ::sigaddset(&set, signal) != 0 ? -1 : ::sigprocmask(how, &set, old);
-}
-
-int wait_without(int signal) {
-  sigset_t mask;
-  if (::sigprocmask(SIG_BLOCK, nullptr, &mask) != 0 || ::sigdelset(&mask, signal) != 0) return -1;
-  return ::sigsuspend(&mask);
 }
 
 }  // namespace
@@ -76,4 +69,8 @@ int own_sigpause(int mask) {
   return ::sigsuspend(&set);
 }
 RNICSIM_EXPORT int own_xpg_sigpause(int signal) asm("__xpg_sigpause");
-int own_xpg_sigpause(int signal) { return wait_without(signal); }
+int own_xpg_sigpause(int signal) {
+  sigset_t mask;
+  if (::sigprocmask(SIG_BLOCK, nullptr, &mask) != 0 || ::sigdelset(&mask, signal) != 0) return -1;
+  return ::sigsuspend(&mask);
+}

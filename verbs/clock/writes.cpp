@@ -132,7 +132,7 @@ ssize_t send_message(int fd, const msghdr& message, int flags) {
   const bool dont_wait = (flags & MSG_DONTWAIT) != 0 || (in_pieces && bytes == 0);
   if (!prepare_write(fd, dont_wait, flags)) return -1;
   if (in_pieces && !dont_wait && waits_for_room(fd, bytes)) return send_pieces(fd, message, flags);
-  return settle_write(fd, next_sendmsg(fd, &message, flags));
+  return next_sendmsg(fd, &message, flags);
 }
 
 // `whole` writes all of it at once.
@@ -149,10 +149,10 @@ ssize_t write_parts(int fd, std::span<iovec> parts, Whole whole) {
   }
   const std::size_t bytes = bytes_of(parts);
   if (!prepare_write(fd, bytes == 0, 0)) return -1;
-  if (!waits_for_room(fd, bytes)) return settle_write(fd, whole());
+  if (!waits_for_room(fd, bytes)) return whole();
   if (is_stream_socket(fd)) return send_pieces(fd, message, 0);
   // A pipe that is ready has room for so many, and more need not stay together.
-  if (bytes <= PIPE_BUF || !is_pipe(fd)) return settle_write(fd, whole());
+  if (bytes <= PIPE_BUF || !is_pipe(fd)) return whole();
   return write_pieces(fd, parts, PIPE_BUF,
                       [&](std::span<iovec> piece) { return next_writev(fd, piece.data(), int(piece.size())); });
 }
