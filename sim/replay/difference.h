@@ -18,6 +18,7 @@ enum class Equivalence : std::uint8_t {
   duplicate_ack,
   nak_behind_rnr,
   read_resumed,
+  rnr_acknowledges,
   ack_request,
   sent_again,
   receipt_ack,
@@ -30,7 +31,7 @@ struct EquivalenceRow {
   const char* meaning;
 };
 
-inline constexpr std::array<EquivalenceRow, 11> kEquivalences{{
+inline constexpr std::array<EquivalenceRow, 12> kEquivalences{{
     {Equivalence::ack_credits, "ack_credits", "the credit count of a positive AETH"},
     {Equivalence::migration_state, "migration_state", "the MigReq bit of the BTH"},
     {Equivalence::congestion_marks, "congestion_marks", "the FECN and BECN bits of the BTH"},
@@ -38,6 +39,7 @@ inline constexpr std::array<EquivalenceRow, 11> kEquivalences{{
     {Equivalence::duplicate_ack, "duplicate_ack", "several duplicate requests acknowledged together"},
     {Equivalence::nak_behind_rnr, "nak_behind_rnr", "Soft-RoCE's sequence NAK behind its RNR NAK"},
     {Equivalence::read_resumed, "read_resumed", "Soft-RoCE's answer to the rest of a READ, which goes on where it was"},
+    {Equivalence::rnr_acknowledges, "rnr_acknowledges", "packets that only an RNR NAK has acknowledged, sent again"},
     {Equivalence::ack_request, "ack_request", "whether a packet inside a message asks for an ACK"},
     {Equivalence::sent_again, "sent_again", "a connection's message that our timer alone has sent once more"},
     {Equivalence::receipt_ack, "receipt_ack", "an MRA that one side alone gave"},

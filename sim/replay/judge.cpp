@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace rnicsim::sim::replay {
 namespace {
 
@@ -56,6 +58,13 @@ void compare_completions(const RequesterEnvironment& qp, const RequesterDriver::
   }
 }
 
+// A packet that our requester need not send again, since an RNR NAK has acknowledged it. True: the real NIC sent what
+// it had sent before.
+bool sent_as_before(const RequesterEnvironment& qp, const WirePacket& again) {
+  const auto first = std::ranges::find(qp.sent, again.psn(), &WirePacket::psn);
+  return judge(packet_of(**first), packet_of(again), {.answers = false}).same();
+}
+
 }  // namespace
 
 SentPacket packet_of(const WirePacket& packet) { return {packet.frame, packet.headers, packet.payload}; }
@@ -68,9 +77,16 @@ Comparison judge_responder(const QpEnvironment& qp, const ResponderDriver::Resul
 
 Comparison judge_requester(const RequesterEnvironment& qp, const RequesterDriver::Result& ours) {
   std::vector<SentPacket> theirs;
-  for (const auto& event : qp.events)
-    if (event.sent) theirs.push_back(packet_of(*event.packet));
+  std::size_t repeated = 0;
+  for (const auto& event : qp.events) {
+    if (!event.sent) continue;
+    if (event.acknowledged && sent_as_before(qp, *event.packet))
+      ++repeated;
+    else
+      theirs.push_back(packet_of(*event.packet));
+  }
   auto result = compare_requests(ours.sent, theirs);
+  result.equivalences[static_cast<std::size_t>(Equivalence::rnr_acknowledges)] += repeated;
   compare_completions(qp, ours, result);
   result.differences.insert(result.differences.end(), ours.timers.begin(), ours.timers.end());
   if (qp.hole)

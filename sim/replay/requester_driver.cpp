@@ -121,6 +121,7 @@ void RequesterDriver::send(const WireEvent& event) {
   if (event.cause != Cause::none) release();
   if (event.posts) post();
   if (event.cause == Cause::rnr || event.cause == Cause::timeout) end_timer(event);
+  if (event.acknowledged) return;
   ++due_;
   let_send();
 }

@@ -1,6 +1,7 @@
 #include "sim/replay/requester_environment.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "sim/replay/progress.h"
@@ -32,7 +33,8 @@ struct Row {
 // Walks over the conversation, and says of each packet what made the requester send it.
 class Narrator {
  public:
-  explicit Narrator(RequesterEnvironment& qp) : qp_(qp), progress_(qp.posted, qp.posted.front().first) {}
+  explicit Narrator(RequesterEnvironment& qp)
+      : qp_(qp), progress_(qp.posted, qp.posted.front().first), acked_(qp.posted.front().first) {}
 
   void run() {
     for (const auto& [packet, sent] : in_order(qp_)) {
@@ -51,6 +53,8 @@ class Narrator {
     const auto end = psn + psns_of(packet, roce::mtu_bytes(qp_.path_mtu));
     if (next_ < qp_.posted.size() && qp_.posted[next_].frame == packet.frame) event.posts = true, ++next_;
     if (at_ && *at_ != psn) go_elsewhere(event, before(psn, *at_));
+    event.acknowledged = refused_ && before(psn, *refused_);
+    if (!event.acknowledged) refused_ = std::nullopt;
     at_ = end;
     progress_.sent(end);
     if (psn == progress_.oldest() || !counts_from_) counts_from_ = packet.time;
@@ -58,21 +62,34 @@ class Narrator {
 
   void go_elsewhere(WireEvent& event, bool back) {
     event.cause = Cause::skip;
+    if (std::exchange(refused_, std::nullopt)) forget_run();
     if (!back) return;
     if (const auto refusal = std::exchange(refusal_, nullptr)) {
       event.cause = Cause::rnr;
       event.since = refusal->time;
       event.least = least_rnr_wait(refusal->headers.aeth->syndrome & Aeth::kValueMask);
-    } else if (missing_) {
+      // Soft-RoCE begins behind the last ACK, as if the RNR NAK had acknowledged nothing.
+      if (event.packet->psn() == acked_) refused_ = refusal->psn();
+    } else if (missing_ != Missing::nothing) {
       event.cause = Cause::nak;
+      gap_asked_for_ = missing_ == Missing::answer;
       ++retries_.now;
     } else {
       event.cause = Cause::timeout;
       event.since = *counts_from_;
+      gap_asked_for_ = false;
       ++retries_.now;
       ++timeouts_;
     }
-    missing_ = false;
+    missing_ = Missing::nothing;
+  }
+
+  // The packets before this one did not lead to what the RNR NAK refused: it does not explain them.
+  void forget_run() {
+    for (auto event = std::next(qp_.events.rbegin()); event != qp_.events.rend(); ++event) {
+      if (!event->sent) continue;
+      if (!std::exchange(event->acknowledged, false)) break;
+    }
   }
 
   void answer(WireEvent& event) {
@@ -83,13 +100,27 @@ class Narrator {
       counts_from_ = event.packet->time;
       retries_.progress(), refusals_.progress();
       timeouts_ = 0;
-      if (event.in_order) missing_ = false, refusal_ = nullptr;
+      gap_asked_for_ = false;
+      if (event.in_order) missing_ = Missing::nothing, refusal_ = nullptr;
     }
     if (taken == Progress::Answer::not_ready) {
       event.rnr_timer = event.packet->headers.aeth->syndrome & Aeth::kValueMask;
       if (refusal_ == nullptr) refusal_ = event.packet, ++refusals_.now;
+    } else {
+      acked_ = progress_.oldest();
     }
-    if (taken == Progress::Answer::missing && refusal_ == nullptr) missing_ = true;
+    if (taken == Progress::Answer::missing && refusal_ == nullptr) miss(*event.packet);
+  }
+
+  // What is behind a gap goes on arriving after the gap was asked for, and does not tell whether that was lost again:
+  // only the local ACK timeout does. A sequence NAK names what its responder waits for.
+  void miss(const WirePacket& answer) {
+    const bool named = answer.headers.aeth && answer.headers.aeth->syndrome == Aeth::kSequenceError &&
+                       answer.psn() == progress_.oldest();
+    if (named)
+      missing_ = Missing::request;
+    else if (!gap_asked_for_ && missing_ == Missing::nothing)
+      missing_ = Missing::answer;
   }
 
   // The longest that no resending was earlier than.
@@ -112,7 +143,7 @@ class Narrator {
       qp_.rnr_retry = static_cast<std::uint8_t>(refusals_.now - 1);
       return progress_.give_up(roce::Status::rnr_retry_exceeded);
     }
-    if (missing_) return void(qp_.unfinished = true);
+    if (missing_ != Missing::nothing) return void(qp_.unfinished = true);
     if (timeouts_ == 0 || retries_.now <= retries_.longest || retries_.now > kMostRetries) return;
     qp_.gives_up = true;
     qp_.retry_count = static_cast<std::uint8_t>(retries_.now);
@@ -125,7 +156,11 @@ class Narrator {
   std::optional<roce::Psn> at_;          // one past what was sent last
   std::optional<Duration> counts_from_;  // when the oldest was sent, or the last progress was made
   const WirePacket* refusal_ = nullptr;  // the RNR NAK that it waits for
-  bool missing_ = false;                 // an answer told that something was lost
+  enum class Missing : std::uint8_t { nothing, request, answer };
+  Missing missing_ = Missing::nothing;  // an answer told that something was lost
+  bool gap_asked_for_ = false;          // an answer was missing, and its request was sent again
+  roce::Psn acked_;                     // oldest PSN that no ACK, response or sequence NAK has answered for
+  std::optional<roce::Psn> refused_;    // what an RNR NAK refused, while packets before it are sent again
   Row retries_, refusals_;
   std::uint32_t timeouts_ = 0;  // since the last progress
 };

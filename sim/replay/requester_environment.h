@@ -30,6 +30,8 @@ struct WireEvent {
   Cause cause = Cause::none;
   Duration since{};  // with rnr, timeout: from when the timer counts
   Duration least{};  // and how long it must be
+  // Only an RNR NAK has acknowledged it: a requester that takes that from an RNR NAK does not send it again.
+  bool acknowledged = false;
   // --- of an answer
   bool in_order = true;  // false: it makes a requester go back, or end; the real NIC may have seen it later
   std::optional<std::uint8_t> rnr_timer;

@@ -28,6 +28,7 @@ struct Row {
   std::size_t naks = 0, rnrs = 0, timeouts = 0;  // that sent it back
   std::uint64_t nak_behind_rnr = 0;
   std::uint64_t read_resumed = 0;
+  std::uint64_t rnr_acknowledges = 0;
   std::size_t differences = 0;  // packets lost behind a capture that was taken elsewhere
 
   friend std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.capture << row.address; }
@@ -36,6 +37,8 @@ struct Row {
 constexpr Row kRows[] = {
     {.capture = "rxe-two-guests", .address = "10.0.0.1", .answers = 23, .requests = 53, .delivered = 25, .managed = 2},
     {.capture = "rxe-two-guests", .address = "10.0.0.2", .answers = 13, .requests = 66, .delivered = 21, .managed = 3},
+    {.capture = "atomic_loss-h0", .address = "10.0.0.1", .requests = 16, .naks = 1, .timeouts = 1},
+    {.capture = "atomic_loss-h0", .address = "10.0.0.2", .answers = 13, .differences = 3},
     {.capture = "exhaustion-h0", .address = "10.0.0.1", .requests = 24, .timeouts = 3},
     {.capture = "exhaustion-h0", .address = "10.0.0.2", .delivered = 3, .differences = 21},
     {.capture = "mcast-h0", .address = "10.0.0.1", .requests = 2},
@@ -50,6 +53,8 @@ constexpr Row kRows[] = {
     {.capture = "rnr-h0", .address = "10.0.0.2", .answers = 22, .delivered = 3, .nak_behind_rnr = 19},
     {.capture = "rnr-h1", .address = "10.0.0.1", .requests = 156, .rnrs = 19},
     {.capture = "rnr-h1", .address = "10.0.0.2", .answers = 22, .delivered = 3, .nak_behind_rnr = 19},
+    {.capture = "rnr_exhaust-h0", .address = "10.0.0.1", .requests = 6, .rnrs = 3, .rnr_acknowledges = 2},
+    {.capture = "rnr_exhaust-h0", .address = "10.0.0.2", .answers = 6},
     {.capture = "uc-h0", .address = "10.0.0.1", .requests = 23},
     {.capture = "uc-h0", .address = "10.0.0.2", .delivered = 8},
     {.capture = "uc-h1", .address = "10.0.0.1", .requests = 3, .differences = 1},
@@ -92,9 +97,10 @@ class WireCaptures : public testing::TestWithParam<Row> {
     EXPECT_EQ(went_back(replay, Cause::timeout), row.timeouts);
     for (const auto& [equivalence, name, meaning] : kEquivalences) {
       if (equivalence == Equivalence::migration_state) continue;  // of each packet that Soft-RoCE sent
-      const auto expected = equivalence == Equivalence::nak_behind_rnr ? row.nak_behind_rnr
-                            : equivalence == Equivalence::read_resumed ? row.read_resumed
-                                                                       : 0;
+      const auto expected = equivalence == Equivalence::nak_behind_rnr     ? row.nak_behind_rnr
+                            : equivalence == Equivalence::read_resumed     ? row.read_resumed
+                            : equivalence == Equivalence::rnr_acknowledges ? row.rnr_acknowledges
+                                                                           : 0;
       EXPECT_EQ(replay.equivalences()[static_cast<std::size_t>(equivalence)], expected) << name;
     }
   }
@@ -141,6 +147,24 @@ TEST(Exhaustion, OurNicGivesUpAfterAsManyRetries) {
   EXPECT_EQ(qp.timeout, 10);  // 4.2 ms: the longest that none of 6.1 ms to 7.8 ms is shorter than
   EXPECT_EQ(qp.posted.at(0).outcome, roce::Status::transport_retry_exceeded);
   EXPECT_EQ(qp.posted.at(1).outcome, roce::Status::flushed_error);
+}
+
+TEST(RnrExhaustion, OurNicGivesUpAfterAsManyRefusals) {
+  const auto replay = replay_of("rnr_exhaust-h0.pcap", "10.0.0.1");
+  const auto& qp = replay.environment.requesters.at(0);
+  EXPECT_EQ(qp.rnr_retry, 3);
+  EXPECT_EQ(qp.posted.at(0).outcome, roce::Status::rnr_retry_exceeded);
+}
+
+// The first answer to it is lost, and so is the second: what comes behind sends nobody back again.
+TEST(AtomicLoss, WhatIsLostTwiceIsAskedForByTheTimer) {
+  const auto replay = replay_of("atomic_loss-h0.pcap", "10.0.0.1");
+  const auto& qp = replay.environment.requesters.at(0);
+  ASSERT_EQ(qp.posted.size(), 8u);
+  for (const auto& request : qp.posted) EXPECT_EQ(request.outcome, roce::Status::success);
+  EXPECT_EQ(qp.timeout, 12);  // 16.8 ms: the longest that 19.5 ms is not shorter than
+  const auto back = std::ranges::find(qp.events, Cause::timeout, &WireEvent::cause);
+  EXPECT_EQ(back->packet->psn().value(), 257u);
 }
 
 TEST(ReadLoss, WhatWasLostIsAskedForAgainFromThere) {

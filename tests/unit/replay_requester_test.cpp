@@ -36,6 +36,25 @@ class ReplayRequester : public testing::Test {
     if (roce::info(opcode).has(roce::header::kAeth)) headers.aeth = Aeth{kAck, 1};
     wire.answer_to_own(headers, Wire::pattern(bytes));
   }
+  // A SEND of four packets, or some of them.
+  void long_message(std::uint32_t from = 5, std::uint32_t to = 8) {
+    for (auto psn = from; psn <= to; ++psn) {
+      const auto opcode = psn == 5 ? Opcode::send_first : psn == 8 ? Opcode::send_last : Opcode::send_middle;
+      wire.own_request(Wire::headers(opcode, psn, psn == 8), psn == 8 ? 10 : 1024);
+    }
+  }
+  void refused_message() {
+    long_message();
+    ack(8, 0, Aeth::kRnrNak | 1);
+  }
+  void lose_the_first_of_two_twice() {
+    for (int round = 0; round < 2; ++round) {
+      read(5, 16), read(6, 16);
+      response(Opcode::read_response_only, 6, 16);
+    }
+    read(5, 16), read(6, 16);
+    response(Opcode::read_response_only, 5, 16), response(Opcode::read_response_only, 6, 16);
+  }
   void uc(Opcode opcode, std::uint32_t psn, std::uint32_t bytes, std::optional<std::uint32_t> immediate = {}) {
     auto headers = Wire::headers(opcode, psn, false);
     headers.immediate = immediate;
@@ -132,6 +151,70 @@ TEST_F(ReplayRequester, WaitsForAnRnrTimer) {
   EXPECT_GT(run().differences(), 0u);
 }
 
+// Soft-RoCE does: an RNR NAK acknowledges what is before its PSN, and that is sent again all the same.
+TEST_F(ReplayRequester, MaySendAgainWhatOnlyAnRnrNakHasAcknowledged) {
+  refused_message();
+  long_message();
+  ack(8, 1);
+  const auto qp = expect_agreement(5);
+  EXPECT_EQ(qp.count(Cause::rnr), 1u);
+  EXPECT_EQ(run().equivalences()[static_cast<std::size_t>(Equivalence::rnr_acknowledges)], 3u);
+  EXPECT_EQ(qp.posted.at(0).outcome, roce::Status::success);
+}
+
+TEST_F(ReplayRequester, WhatIsSentAgainBeforeTheRefusedPacketMustBeTheSame) {
+  refused_message();
+  long_message();
+  ack(8, 1);
+  constexpr std::size_t kAgain = 5, kIcrcBytes = 4;
+  for (const auto packet : {0, 1, 2}) {
+    auto& frame = wire.frames.at(kAgain + static_cast<std::size_t>(packet));
+    auto& last = frame.bytes.at(frame.bytes.size() - kIcrcBytes - 1);
+    last ^= std::byte{1};
+    test::seal(frame);
+    EXPECT_EQ(the_difference().frame, frame.number);
+    last ^= std::byte{1};
+    test::seal(frame);
+  }
+  EXPECT_EQ(run().differences(), 0u);
+}
+
+TEST_F(ReplayRequester, WhatAnAckHasAcknowledgedIsNotSentAgainBehindAnRnrNak) {
+  long_message(5, 7);
+  ack(5, 0);
+  long_message(8, 8);
+  ack(8, 0, Aeth::kRnrNak | 1);
+  const auto before = wire.frames;
+  long_message(6, 8);
+  ack(8, 1);
+  EXPECT_EQ(run().differences(), 0u);
+  wire.frames = before;
+  long_message(5, 8);
+  ack(8, 1);
+  EXPECT_EQ(run().differences(), 3u);
+}
+
+// The packets in front of the refused one are sent in order, and it follows.
+TEST_F(ReplayRequester, WhatIsSentAgainLeadsToTheRefusedPacket) {
+  refused_message();
+  const auto before = wire.frames;
+  for (const auto skipped : {5u, 6u, 7u}) {
+    wire.frames = before;
+    for (const auto psn : {5u, 6u, 7u, 8u})
+      if (psn != skipped) long_message(psn, psn);
+    ack(8, 1);
+    EXPECT_EQ(run().differences(), 2u) << skipped;
+  }
+}
+
+TEST_F(ReplayRequester, WithoutAnRnrNakNothingAcknowledgedIsSentAgain) {
+  long_message(5, 7);
+  ack(7, 0);
+  long_message(5, 8);
+  ack(8, 1);
+  EXPECT_GT(run().differences(), 0u);
+}
+
 TEST_F(ReplayRequester, GivesUpWhenTheReceiverIsNeverReady) {
   for (int i = 0; i < 3; ++i) {
     send(5);
@@ -180,6 +263,35 @@ TEST_F(ReplayRequester, AMissingResponseIsAskedForAgain) {
   const auto qp = expect_agreement(2);
   EXPECT_EQ(qp.count(Cause::nak), 1u);
   EXPECT_EQ(qp.posted.at(0).brought.size(), 3000u);
+}
+
+// What was asked for again is lost again, and answers behind the gap go on coming: the local ACK timeout ends that.
+TEST_F(ReplayRequester, AGapIsAskedForOnceAndThenByTimeout) {
+  wire.step = 5 * kMillisecond;
+  lose_the_first_of_two_twice();
+  const auto qp = expect_agreement(6);
+  EXPECT_EQ(qp.count(Cause::nak), 1u);
+  EXPECT_EQ(qp.count(Cause::timeout), 1u);
+  for (const auto& request : qp.posted) EXPECT_EQ(request.outcome, roce::Status::success);
+}
+
+TEST_F(ReplayRequester, AskingForAGapASecondTimeAtOnceIsADifference) {
+  wire.step = Duration{1'000'000};
+  lose_the_first_of_two_twice();
+  EXPECT_GT(run().differences(), 0u);
+}
+
+TEST_F(ReplayRequester, AfterATimeoutAGapIsAskedForAtOnceAgain) {
+  wire.step = 5 * kMillisecond;
+  for (int round = 0; round < 3; ++round) {
+    read(5, 16), read(6, 16);
+    if (round != 0) response(Opcode::read_response_only, 6, 16);
+  }
+  read(5, 16), read(6, 16);
+  response(Opcode::read_response_only, 5, 16), response(Opcode::read_response_only, 6, 16);
+  const auto qp = expect_agreement(8);
+  EXPECT_EQ(qp.count(Cause::timeout), 2u);
+  EXPECT_EQ(qp.count(Cause::nak), 1u);
 }
 
 // The engine waits for answers where it may have fewer in flight than the real NIC had.
