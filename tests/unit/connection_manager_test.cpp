@@ -92,6 +92,21 @@ TEST_F(Managers, AnAnswerIsOfTheTransactionThatItAnswers) {
   expect_an_end();
 }
 
+// The sum of two times, of which each code doubles the one before: the larger one's code, and one more when the smaller
+// one is at least half of it (as in Linux's cm_ack_timeout).
+TEST(AckTimeout, IsLongerThanTheWayThereAndBackAndTheDelay) {
+  struct Row {
+    TimeCode ack_delay, packet_life_time, timeout;
+  };
+  constexpr Row kRows[] = {
+      {0, 0, 2},    {0, 1, 2},    {0, 2, 3},    {0, 3, 4},                               // the way alone
+      {13, 14, 15}, {14, 14, 16}, {15, 14, 16}, {16, 14, 17}, {17, 14, 17}, {25, 14, 25},  // a delay about as long
+      {31, 0, 31},  {31, 30, 31}, {30, 30, 31}, {29, 30, 31}, {0, 31, 31},               // none is longer
+  };
+  for (const auto& [ack_delay, packet_life_time, timeout] : kRows)
+    EXPECT_EQ(ack_timeout_of(ack_delay, packet_life_time), timeout) << +ack_delay << " " << +packet_life_time;
+}
+
 TEST_F(Managers, TheAckTimeoutKnowsThePeersDelay) {
   constexpr TimeCode kSlow = 25;
   request();
@@ -299,6 +314,33 @@ TEST_F(Managers, AReplyFromAQpThatIsConnectedIsStale) {
   manager(0).destroy(again);
   manager(1).destroy(other);
   expect_an_end();
+}
+
+// The peer's QP may have had packets of a former connection on their way: its number is not to be used again at once
+// (IBTA vol 1, 12.9.7). No other reason needs this.
+TEST_F(Managers, OnlyAStaleRejectionIsFollowedByTimewait) {
+  for (const bool stale : {true, false})
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      SCOPED_TRACE(side);
+      side == 0 ? request() : reply();
+      ConnectReject reject{.reason = stale ? RejectReason::stale_connection : RejectReason::consumer};
+      reject.subject = side == 0 ? Subject::request : Subject::reply;
+      reject.local_id = side == 0 ? 0 : active;
+      reject.remote_id = side == 0 ? active : passive;
+      const ConnectionId id = reject.remote_id;
+      manager(side).receive({.local = Pair::gid(side), .remote = Pair::gid(1 - side)}, {1, reject});
+      pair.take();
+      EXPECT_EQ(last(side), rejected);
+      EXPECT_EQ(manager(side).find(id)->state, stale ? State::timewait : State::idle);
+      const Duration rejected_at = pair.now;
+      pair.run_until(rejected_at + kTimewait);
+      const auto over = std::ranges::count(told(side), Told{timewait_over, rejected_at + kTimewait});
+      EXPECT_EQ(over, stale ? 1 : 0);
+      EXPECT_EQ(manager(side).find(id)->state, State::idle);
+      expect_an_end();
+      forget_events();
+      active = manager(0).create();
+    }
 }
 
 TEST_F(Managers, TheQpOfAConnectionThatEndsConnectsAnew) {
