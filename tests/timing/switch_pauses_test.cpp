@@ -199,6 +199,20 @@ TEST_F(SwitchPauses, PausesOfOtherPrioritiesAndOfPortsWithoutThemAreNotObeyed) {
   EXPECT_EQ(box_->counters().rx_pause, 1u);
 }
 
+// Whoever sends by a priority that may be lost does not wait: a pause of it is not what the two ends have agreed on.
+TEST_F(SwitchPauses, APauseOfAPriorityThatMayBeLostStopsNobody) {
+  auto params = without_loss(1_MiB);
+  params.port_buffer = 1_MiB;
+  make(params);
+  receive_pause(kOut, 0xff, 100);
+  receive(0, 1, 0);
+  receive(1, 2);
+  run();
+  const Duration end = kCable + 100 * 5120_ps;
+  EXPECT_EQ(left_, (Pauses{{kOut, kTransit, 1}, {kOut, end + kTime, 2}}));
+  EXPECT_EQ(box_->counters().tx_paused_ps, 512'000u);
+}
+
 // It would end by itself.
 TEST_F(SwitchPauses, ALongPauseIsAskedForAgain) {
   auto params = without_loss({kBytes});

@@ -17,12 +17,17 @@ constexpr Duration kLatency = 300_ns;
 
 class SwitchRates : public ::testing::Test {
  protected:
-  SwitchRates() { sc_core::sc_get_curr_simcontext()->reset(); }
-
-  // Port 0 and further ones; all send to the station at the last one.
+  // Anew: port 0 and further ones; all send to the station at the last one.
   void make(std::vector<LineTiming> lines) {
+    const auto last = static_cast<std::uint32_t>(lines.size() - 1);
+    make(std::move(lines), last);
+  }
+  void make(std::vector<LineTiming> lines, std::uint32_t station) {
+    box_.reset();
+    left_.clear();
+    sc_core::sc_get_curr_simcontext()->reset();
     Stations stations;
-    stations.add({2, 0, 0, 0, 0, 1}, {0, static_cast<std::uint32_t>(lines.size() - 1)});
+    stations.add({2, 0, 0, 0, 0, 1}, {0, station});
     const auto ports = lines.size();
     box_ = std::make_unique<Switch>("box", SwitchParams{kLatency},
                                     SwitchWiring{.number = 0,
@@ -73,6 +78,38 @@ TEST_F(SwitchRates, FromSlowToFastTheFrameIsWholeFirst) {
   receive(0, 1, 100_ns);
   sc_core::sc_start(10, sc_core::SC_US);
   EXPECT_EQ(left_, (std::vector<Left>{{1, 100_ns + kLatency + time(200_Gbps)}}));
+}
+
+// Every port counts, and not only the first and the last one, for whether all are alike.
+TEST_F(SwitchRates, OneFastPortAmongSlowOnesGetsTheFrameWhole) {
+  for (const std::uint32_t fast : {0u, 1u, 2u}) {
+    std::vector<LineTiming> lines(3, line(100_Gbps));
+    lines[fast] = line(200_Gbps);
+    const std::uint32_t slow = fast == 0 ? 1 : 0;
+    make(lines, fast);
+    receive(slow, 1, 100_ns);
+    sc_core::sc_start(10, sc_core::SC_US);
+    EXPECT_EQ(left_, (std::vector<Left>{{1, 100_ns + kLatency + time(200_Gbps)}})) << fast;
+  }
+}
+
+// Between two ports of one rate a frame does not have to be whole, whatever other ports the switch has.
+TEST_F(SwitchRates, AlikeIsCutThroughBesideOthers) {
+  for (const auto other : {200_Gbps, 40_Gbps}) {
+    make({line(100_Gbps), line(other), line(100_Gbps)}, 2);
+    receive(0, 1, 100_ns);
+    sc_core::sc_start(10, sc_core::SC_US);
+    EXPECT_EQ(left_, (std::vector<Left>{{1, 100_ns + kLatency}}));
+  }
+}
+
+// With equal rates, the port with more bytes between two frames is the slower one.
+TEST_F(SwitchRates, BytesBetweenFramesCountAsWell) {
+  const LineTiming longer{100_Gbps, 64_B, 60_B};
+  make({longer, line(100_Gbps)});
+  receive(0, 1, 100_ns);
+  sc_core::sc_start(10, sc_core::SC_US);
+  EXPECT_EQ(left_, (std::vector<Left>{{1, 100_ns + kLatency + time(100_Gbps)}}));
 }
 
 TEST_F(SwitchRates, ASlowPortSendsOneBehindTheOther) {
