@@ -62,9 +62,11 @@ class Ids : public ::testing::Test {
     return number;
   }
   // From a peer, to who listens.
-  void request() {
-    cm::ConnectRequest request{.local_id = 9, .service_id = std::uint64_t{RDMA_PS_TCP} << 16 | kPort};
+  void request(std::uint32_t local_id = 9, cm::TimeCode ack_timeout = 0) {
+    cm::ConnectRequest request{.local_id = local_id, .service_id = std::uint64_t{RDMA_PS_TCP} << 16 | kPort};
+    request.local_qpn = local_id;
     request.primary = {.local_gid = address_of(2).bytes, .remote_gid = address_of(1).bytes};
+    request.primary.local_ack_timeout = ack_timeout;
     std::ranges::copy(AddressHeader{address_of(2), address_of(1)}.encode(), request.private_data.begin());
     ids.receive({.local = address_of(1).bytes, .remote = address_of(2).bytes}, {1, request});
   }
@@ -93,6 +95,39 @@ TEST_F(Ids, ARequestIsNoIdBeforeItsEvent) {
   EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_ACCEPT, accept, 0), ENOENT);
   EXPECT_EQ(next_event(kChannel).id, listener + 1);
   EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_DESTROY_ID, destroy, sizeof(rdma_ucm_destroy_id_resp)), 0);
+}
+
+// The type of service and the local ACK timeout that a listener was given are those of the connections that it accepts.
+TEST_F(Ids, AnAcceptedIdHasItsListenersOptions) {
+  constexpr std::uint8_t kTypeOfService = 0x68, kAckTimeout = 17, kOfRequest = 9;
+  for (const bool given : {true, false}) {
+    SCOPED_TRACE(given);
+    const std::uint32_t listener = create();
+    RdmaId& listens = *ids.find(kChannel.number, listener);
+    const auto set = [&](std::uint32_t name, std::uint8_t value) {
+      return ids.set_option(listens, RDMA_OPTION_ID, name, std::as_bytes(std::span(&value, 1)));
+    };
+    if (given) {
+      ASSERT_EQ(set(RDMA_OPTION_ID_TOS, kTypeOfService), 0);
+      ASSERT_EQ(set(RDMA_OPTION_ID_ACK_TIMEOUT, kAckTimeout), 0);
+    }
+    ASSERT_EQ(ids.bind(listens, address_of(1)), 0);
+    ASSERT_EQ(ids.listen(listens, 1), 0);
+    request(given ? 9 : 10, kOfRequest);
+    const auto number = next_event(kChannel).id;
+    RdmaId* accepted = ids.find(kChannel.number, number);
+    ASSERT_NE(accepted, nullptr);
+    EXPECT_EQ(accepted->traffic_class, given ? kTypeOfService : 0);
+    ib_uverbs_qp_attr attributes{};
+    constexpr std::uint32_t kReadyToSend = 3;
+    ASSERT_EQ(ids.init_qp_attributes(*accepted, kReadyToSend, attributes), 0);
+    EXPECT_EQ(attributes.timeout, given ? kAckTimeout : kOfRequest);
+    rdma_ucm_destroy_id destroy{};
+    for (const auto id : {number, listener}) {
+      destroy.id = id;
+      ASSERT_EQ(ask(kChannel, RDMA_USER_CM_CMD_DESTROY_ID, destroy, sizeof(rdma_ucm_destroy_id_resp)), 0);
+    }
+  }
 }
 
 TEST_F(Ids, MovedToWhereItIsKeepsItsEvents) {
