@@ -11,7 +11,8 @@ tree="$folder/a tree"
 calls=$folder/calls
 failures=0
 
-mkdir -p "$fakes" "$folder/tools" "$tree/cmake" "$tree/model" "$tree/verbs" "$tree/sim" "$tree/rtl"
+mkdir -p "$fakes" "$folder/tools" "$tree/cmake" "$tree/model" "$tree/verbs" "$tree/sim" "$tree/rtl" "$tree/tests" \
+  "$tree/traces/golden"
 cp "$launcher" "$tree/rnicsim"
 touch "$tree/CMakeLists.txt" "$tree/CMakePresets.json" "$tree/sim/main.cpp"
 cat >"$tree/cmake/packages" <<'END'
@@ -26,7 +27,7 @@ packer   packs
 [test]
 tshark   looks at packets
 END
-for tool in sh dash env find sed tail head grep rm mv mkdir cat dirname readlink nproc flock sleep touch chmod; do
+for tool in sh dash env find sed tail head grep rm mv cp mkdir cat dirname readlink nproc flock sleep touch chmod; do
   ln -s "$(command -v $tool)" "$folder/tools/$tool"
 done
 
@@ -90,6 +91,14 @@ has out 'usage:'
 try 2 "$tree/rnicsim"
 has err 'usage:'
 lacks calls ninja
+# Nobody who asks what a command is waits for a build.
+for own in test bless package; do
+  for asked in --help -h; do
+    try 0 "$tree/rnicsim" "$own" "$asked"
+    has out "$own  "
+    [ ! -s "$calls" ] || fail 'tools were called'
+  done
+done
 
 # Without rights or sudo: a command to type.
 export FAKE_UID=1000
@@ -173,6 +182,38 @@ has out '[complete][run][--ni]'
 lacks calls ninja
 try 42 "$tree/rnicsim" run
 has calls ninja
+
+# The golden traces want a program of the tests. It is built when they are checked, again when a test has changed, and
+# not for `run`; whatever the folder is called.
+programs="[--path][$tree/build/release/tests]"
+try 42 "$tree/rnicsim" check "$tree/traces/golden" rc_send
+has calls 'verbs/all sim/all golden_behaviour'
+has out "[check][$tree/traces/golden][rc_send]$programs"
+cd "$tree/sim" || exit 1
+try 42 ../rnicsim check -j 2 ../traces/golden/
+has out "[check][-j][2][../traces/golden/]$programs"
+lacks calls ninja
+sleep 0.02
+touch "$tree/tests/a_test.cpp"
+try 42 "$tree/rnicsim" run
+lacks calls ninja
+try 42 "$tree/rnicsim" check ../traces/golden
+has calls 'golden_behaviour'
+touch "$tree/sim/other.cpp"
+try 42 "$tree/rnicsim" run
+lacks calls 'golden_behaviour'
+try 42 "$tree/rnicsim" check ../traces/golden
+has calls 'golden_behaviour'
+# Another folder, or programs from elsewhere, are no affair of the launcher's.
+try 42 "$tree/rnicsim" check ../traces
+has out '[check][../traces]'
+lacks out '[--path]'
+try 42 "$tree/rnicsim" check ../traces/golden --path elsewhere
+lacks out "$tree/build"
+try 42 "$tree/rnicsim" check ../traces/golden --path=elsewhere
+lacks out "$tree/build"
+lacks calls ninja
+cd / || exit 1
 
 # Blessing builds first, every time, and all that `run` wants, too: the tree counts as built.
 try 42 "$tree/rnicsim" bless rc_send 'two words'
