@@ -1,5 +1,6 @@
 // Do agents do what a workload says, and does the NIC count what they counted?
 #include <gmock/gmock.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <spdlog/spdlog.h>
@@ -301,6 +302,19 @@ TEST_F(BenchRun, PaceAndStop) {
   EXPECT_NEAR(flow_result(flow(), runner_->after().at).operations_per_second(), 5e5, 1e4);
 }
 
+// A batch is begun at once, and costs the time of all its operations.
+TEST_F(BenchRun, PaceOfBatches) {
+  for (const int batch : {4, 10}) {
+    run(kOneByOne + fmt::format("op = \"write\"\nsize = \"64 B\"\nthreads = 2\nwindow = {0}\nbatch = {0}\n"
+                                "pace = 2000000\n",
+                                batch),
+        "duration = \"200 us\"");
+    EXPECT_NEAR(double(flow().operations), 400, 2 * batch) << batch;
+    EXPECT_EQ(flow().posted % std::uint64_t(batch), 0u);
+    restart();
+  }
+}
+
 TEST_F(BenchRun, WarmUpDoesNotCount) {
   run(kOneByOne + std::string("op = \"read\"\nsize = \"64 B\"\n"), "warmup = \"50 us\"\nduration = \"50 us\"");
   EXPECT_EQ(runner_->interval(), 50_us);
@@ -431,6 +445,56 @@ TEST_F(BenchRun, Locks) {
       "operations = 200");
   EXPECT_LT(flow().of_mix[0], 240u);
   EXPECT_GT(flow_result(flow(), runner_->after().at).operations_per_second(), 2 * one);
+}
+
+// What reaches the host with the lock: who got it, who writes behind it, who gives it back.
+class LockWitness {
+ public:
+  explicit LockWitness(nic::Nic& nic) {
+    nic.tx.sent.subscribe([this](const nic::PacketTrace& packet) {
+      if (packet.headers.atomic_ack == 0) take(packet.qpn.value);
+    });
+    nic.rx.received.subscribe([this](const nic::PacketTrace& packet) {
+      const auto& headers = packet.headers;
+      if (headers.atomic) lock_ = headers.atomic->address;
+      if (!headers.reth) return;
+      EXPECT_EQ(holder_, packet.qpn.value) << "writes without the lock";
+      headers.reth->address == lock_ ? give_back(packet) : write(packet);
+    });
+  }
+  std::uint64_t taken = 0, written = 0, freed = 0;
+
+ private:
+  void take(std::uint32_t qpn) {
+    EXPECT_EQ(holder_, std::nullopt) << "two hold the lock";
+    holder_ = qpn;
+    ++taken;
+  }
+  void write(const nic::PacketTrace& packet) {
+    constexpr std::uint64_t kWord = 8;
+    EXPECT_EQ(packet.headers.reth->address, lock_ + kWord);
+    ++written;
+  }
+  void give_back(const nic::PacketTrace& packet) {
+    EXPECT_TRUE(std::ranges::all_of(packet.payload.bytes(), [](std::byte byte) { return byte == std::byte{0}; }));
+    EXPECT_EQ(packet.payload.size(), 8u);
+    holder_ = std::nullopt;
+    ++freed;
+  }
+
+  std::uint64_t lock_ = 0;
+  std::optional<std::uint32_t> holder_;  // QP of the host with the lock
+};
+
+TEST_F(BenchRun, ALockHasOneHolderAtATime) {
+  prepare_run(kOneByOne + std::string("op = \"lock_write\"\nsize = \"64 B\"\nthreads = 4\nwindow = 2\naddress = "
+                                      "\"one\"\n"),
+              "operations = 200");
+  LockWitness witness(system_->adapter(1).nic());
+  EXPECT_EQ(runner_->execute(), "");
+  EXPECT_GE(witness.freed, 200u);
+  EXPECT_NEAR(double(witness.taken), double(witness.freed), 1);
+  EXPECT_NEAR(double(witness.written), double(witness.freed), 1);
 }
 
 TEST_F(BenchRun, RegistersAgainAndAgain) {
