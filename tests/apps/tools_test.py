@@ -34,6 +34,34 @@ class Tools(apps.TestCase):
         self.assertIn("ibv_modify_qp", done.stdout, done)
         self.assertIn("2 iters in ", done.stdout, done)
 
+    CRASH = "int touch(int* where) { return *where = 1; }\nint main(void) { return touch((int*)16); }\n"
+    HANDLED = """
+        #include <signal.h>
+        #include <unistd.h>
+        static void handle(int number) { (void)number; write(1, "handled\\n", 8); _exit(0); }
+        int main(void) { signal(SIGSEGV, handle); return *(volatile int*)16; }
+    """
+
+    def in_gdb(self, program, commands):
+        return subprocess.run([apps.rnicsim(), "run", "--gdb", "h0", "--on", "h0", str(program)], input=commands,
+                              text=True, capture_output=True, timeout=SECONDS, check=False)
+
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_gdb_stops_at_a_segmentation_fault(self):
+        """Where it happened; and what follows is as without a stop. Counter reads, which are such signals, are none."""
+        done = self.in_gdb(apps.built("crashes", self.CRASH, "-g", "-O0"), "run\nbacktrace\ncontinue\nquit\n")
+        self.assertRegex(done.stdout, r"(?m)^(\(gdb\) )?#0 +0x\w+ in touch \(where=0x10\)", done)
+        self.assertRegex(done.stdout, r"(?m)^#1 +0x\w+ in main \(\)", done)
+        self.assertIn("SIGSEGV at address 0x10", done.stderr + done.stdout, done)
+        self.assertIn("Program terminated with signal SIGSEGV", done.stdout, done)
+
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_gdb_stops_before_a_handler(self):
+        done = self.in_gdb(apps.built("handles", self.HANDLED, "-g", "-O0"), "run\nbacktrace\ncontinue\nquit\n")
+        self.assertRegex(done.stdout, r"(?m)^(\(gdb\) )?#\d+ +.* in main \(\)", done)
+        self.assertIn("handled", done.stdout, done)
+        self.assertEqual(done.returncode, 0, done)
+
 
 if __name__ == "__main__":
     apps.main()

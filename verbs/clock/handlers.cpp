@@ -1,12 +1,18 @@
 #include "verbs/clock/handlers.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "verbs/clock/call_trap.h"
 #include "verbs/clock/counter_sites.h"
 #include "verbs/clock/instruction.h"
+#include "verbs/clock/next.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/signal_stack.h"
 #include "verbs/clock/signals.h"
@@ -15,14 +21,37 @@
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 
+RNICSIM_NEXT(pthread_sigmask);
+
 namespace rnicsim::clock {
 namespace {
+
+// gdb passes SIGSEGV on silently, since counter reads raise that many: it is shown a real one as SIGTRAP. Where the
+// program has no handler, that signal is held back until ours returns: gdb then finds the thread where it faulted.
+void stop_for_debugger(const siginfo_t& info) {
+  char text[128];
+  const int length = snprintf(text, sizeof text, "rnicsim: SIGSEGV at address %p; gdb stops for it by SIGTRAP\n",
+                              info.si_addr);
+  raw_call(SYS_write, STDERR_FILENO, text, length);
+  struct sigaction action {};
+  ::sigaction(SIGSEGV, nullptr, &action);
+  if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) {
+    sigset_t trap;
+    ::sigemptyset(&trap);
+    ::sigaddset(&trap, SIGTRAP);
+    next_pthread_sigmask(SIG_BLOCK, &trap, nullptr);
+  }
+  raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGTRAP);
+}
 
 void on_segv(int signal, siginfo_t* info, void* context) {
   leave_software_step(std::uintptr_t(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]));
   const int saved = errno;
   abandon_look(context);
-  if (!emulate_tsc(context)) pass_on(signal, info, context);
+  if (!emulate_tsc(context)) {
+    if (tool() == Tool::gdb) stop_for_debugger(*info);
+    pass_on(signal, info, context);
+  }
   errno = saved;
 }
 
