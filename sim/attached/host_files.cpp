@@ -308,8 +308,9 @@ fs::path below(const fs::path& folder, const std::string& host, const char* name
 // verbs/clock/linked_folder.
 void make_writable_folders(const RunFolder& folder, const std::string& host) {
   const fs::path files = folder.files() / host;
-  for (const fs::path& path :
-       {files / "tmp", files / "var/tmp", below(folder.memory(), host, abi::kSharedMemoryFolder)}) {
+  std::vector<fs::path> paths{files / "tmp", files / "var/tmp"};
+  if (!folder.memory().empty()) paths.push_back(below(folder.memory(), host, abi::kSharedMemoryFolder));
+  for (const fs::path& path : paths) {
     fs::create_directories(path);
     fs::permissions(path, fs::perms::all | fs::perms::sticky_bit);
   }
@@ -334,14 +335,18 @@ HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::Netw
     for (const auto& [number, own] : hosts) {
       const std::string name = own.interfaces.front().name;
       make_writable_folders(*folder_, name);
+      const fs::path on_disk = below(folder_->files(), name, abi::kKernelFilesFolder);
+      if (folder_->memory().empty()) {
+        make_host(on_disk, own.interfaces, own.params, interfaces, table);
+        continue;
+      }
       // In memory, a file costs the tenth part.
       const fs::path in_memory = below(folder_->memory(), name, abi::kKernelFilesFolder);
       try {
         make_host(in_memory, own.interfaces, own.params, interfaces, table);
       } catch (const fs::filesystem_error&) {
         fs::remove_all(in_memory);
-        make_host(below(folder_->files(), name, abi::kKernelFilesFolder), own.interfaces, own.params, interfaces,
-                  table);
+        make_host(on_disk, own.interfaces, own.params, interfaces, table);
       }
     }
   } catch (const fs::filesystem_error& error) {

@@ -20,7 +20,7 @@ struct HostFilesParams {
 };
 
 // Made with the object, and gone with it. `params` are of the NIC of each interface. What cannot be made is warned of:
-// only some programs need it.
+// only some programs need it. ConfigError: something else has the place.
 class HostFiles {
  public:
   HostFiles(const std::string& socket_name, const std::vector<abi::NetworkInterface>& interfaces,

@@ -1,27 +1,36 @@
 #include "sim/attached/run_folder.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <mqueue.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
+#include <optional>
 #include <string_view>
+#include <utility>
 
+#include "model/abi/attach.h"
 #include "model/abi/host_files.h"
+#include "model/host/log.h"
+#include "sim/config/config_error.h"
 
 namespace rnicsim::sim {
 namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse_folder(const char* what, const fs::path& path, int error) {
-  throw fs::filesystem_error(what, path, std::error_code(error, std::generic_category()));
+// The owner of what has the folder's name, were it a link or a file; nullopt: nothing has it.
+std::optional<struct stat> status_of(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
 }
 
-// Also what a program locked against itself.
+bool is_own_folder(const struct stat& status) { return S_ISDIR(status.st_mode) && status.st_uid == ::geteuid(); }
+
+// Also what a program locked against itself. The path is a folder of ours: a link would be followed.
 void remove_tree(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -37,11 +46,11 @@ void remove_tree(const fs::path& path) {
 
 // Named semaphores lie beside the host's own memory, under the tag that verbs/clock gives them.
 void remove_semaphores(const std::string& socket_name) {
-  std::error_code error;
+  std::error_code error, ignored;
   const std::string prefix = "sem." + socket_name + '.';
   const fs::path folder = fs::path(abi::kHostMemoryPrefix).parent_path();
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (at->path().filename().string().starts_with(prefix)) remove_tree(at->path());
+    if (at->path().filename().string().starts_with(prefix)) fs::remove(at->path(), ignored);
 }
 
 // Message queues have no files: verbs/clock notes their names in the host's memory.
@@ -56,59 +65,97 @@ void remove_queues(const std::string& socket_name) {
   }
 }
 
-void remove_all_of(const std::string& socket_name) {
-  remove_queues(socket_name);
-  remove_semaphores(socket_name);
-  remove_tree(abi::kHostMemoryPrefix + socket_name);
-  remove_tree(abi::kHostFilesPrefix + socket_name);
-}
-
-// A lock goes with its owner, however that ends.
-Descriptor locked(const fs::path& folder) {
+// The lock of a folder of this user's, which goes with its owner, however that ends; not open: another process has it,
+// or the folder is gone. Some file systems have no locks: there, who made the folder has it all the same.
+Descriptor locked(const fs::path& folder, bool is_just_made = false) {
   Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return {};
-  return fd;
+  if (!fd) return {};
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || !is_just_made)) return {};
+  // The last owner of the lock may have removed the folder meanwhile, and another run may have made it anew.
+  struct stat held {};
+  const auto present = status_of(folder);
+  const bool is_same = ::fstat(fd.get(), &held) == 0 && present && present->st_ino == held.st_ino &&
+                       present->st_dev == held.st_dev && is_own_folder(held);
+  return is_same ? std::move(fd) : Descriptor();
 }
 
-// One that was just made may not be locked yet.
-bool is_fresh(const fs::path& folder) {
-  std::error_code error;
-  return fs::file_time_type::clock::now() - fs::last_write_time(folder, error) < std::chrono::minutes(1) && !error;
+// Of the run of that name, whose folder this is.
+void remove_contents(const fs::path& folder, const std::string& socket_name) {
+  if (folder.string().starts_with(abi::kHostMemoryPrefix)) remove_queues(socket_name);
+  remove_semaphores(socket_name);
+  remove_tree(folder);
 }
 
+// False: the run goes on.
+bool remove_leftover(const fs::path& folder, const std::string& socket_name) {
+  const Descriptor lock = locked(folder);
+  if (!lock) return false;
+  remove_contents(folder, socket_name);
+  return true;
+}
+
+// Of runs of this user's that were killed. A run that makes its folder just now may lose it before it has the lock, and
+// makes it again.
 void remove_leftovers() {
-  std::error_code error;
-  const fs::path prefix = abi::kHostFilesPrefix;
-  for (fs::directory_iterator at(prefix.parent_path(), error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
+  for (const fs::path prefix : {abi::kHostFilesPrefix, abi::kHostMemoryPrefix}) {
+    std::error_code error;
     const std::string start = prefix.filename().string();
-    struct stat status {};
-    if (!name.starts_with(start) || ::lstat(at->path().c_str(), &status) != 0 || status.st_uid != ::geteuid()) continue;
-    if (!is_fresh(at->path()) && locked(at->path())) remove_all_of(name.substr(start.size()));
+    for (fs::directory_iterator at(prefix.parent_path(), error), end; !error && at != end; at.increment(error)) {
+      const std::string name = at->path().filename().string();
+      if (!name.starts_with(start)) continue;
+      const auto status = status_of(at->path());
+      if (status && is_own_folder(*status)) remove_leftover(at->path(), name.substr(start.size()));
+    }
   }
 }
 
-void make(const fs::path& folder) {
-  if (::mkdir(folder.c_str(), 0700) != 0) refuse_folder("cannot make it", folder, errno);
+[[noreturn]] void refuse_taken(const fs::path& folder, const std::string& by) {
+  throw ConfigError(fmt::format("{} is needed for the hosts' files, and {}: remove it, or name another socket by {}",
+                                folder.string(), by, abi::kSocketVariable));
+}
+
+// The folder, anew, with its lock.
+Descriptor make_locked(const fs::path& folder, const std::string& socket_name) {
+  constexpr int kTries = 500;  // with a large leftover its removal by another process takes a while
+  constexpr useconds_t kPauseUs = 10'000;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (::mkdir(folder.c_str(), 0700) == 0) {
+      if (Descriptor lock = locked(folder, true)) return lock;
+      continue;
+    }
+    if (errno != EEXIST)
+      throw fs::filesystem_error("cannot make it", folder, std::error_code(errno, std::generic_category()));
+    const auto status = status_of(folder);
+    if (status && !S_ISDIR(status->st_mode)) refuse_taken(folder, "something else has the name");
+    if (status && !is_own_folder(*status)) refuse_taken(folder, fmt::format("user {} has made it", status->st_uid));
+    // A `serve` that was killed left it; its name is ours now, since we listen at the socket of that name.
+    if (status && !remove_leftover(folder, socket_name)) ::usleep(kPauseUs);
+  }
+  refuse_taken(folder, "a run that goes on has it");
 }
 
 }  // namespace
 
-RunFolder::RunFolder(const std::string& socket_name) : socket_name_(socket_name) {
-  if (socket_name.find('/') != std::string::npos)
-    refuse_folder("the socket's name is no file name", socket_name, EINVAL);
+RunFolder::RunFolder(const std::string& socket_name)
+    : socket_name_(socket_name),
+      files_(abi::kHostFilesPrefix + socket_name),
+      memory_(abi::kHostMemoryPrefix + socket_name) {
   remove_leftovers();
-  // A `serve` that was killed left it; its name is ours now, since we listen at the socket of that name.
-  clear();
-  files_ = abi::kHostFilesPrefix + socket_name;
-  make(files_);
-  lock_ = locked(files_);
-  memory_ = abi::kHostMemoryPrefix + socket_name;
-  make(memory_);
+  files_lock_ = make_locked(files_, socket_name);
+  try {
+    memory_lock_ = make_locked(memory_, socket_name);
+  } catch (const fs::filesystem_error& error) {
+    host::log_warning(fmt::format("the hosts have no /dev/shm of their own: {}", error.what()));
+    memory_.clear();
+  } catch (...) {
+    remove_contents(files_, socket_name);
+    throw;
+  }
 }
 
-RunFolder::~RunFolder() { clear(); }
-
-void RunFolder::clear() const { remove_all_of(socket_name_); }
+RunFolder::~RunFolder() {
+  if (!memory_.empty()) remove_contents(memory_, socket_name_);
+  remove_contents(files_, socket_name_);
+}
 
 }  // namespace rnicsim::sim

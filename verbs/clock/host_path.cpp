@@ -1,7 +1,9 @@
 #include "verbs/clock/host_path.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -87,10 +89,20 @@ bool lies_in(std::string_view path, const Root& folder) {
          (path.size() == folder.length || path[folder.length] == '/');
 }
 
+// A folder that this user alone can have made and filled: any local user may make one of the name in /tmp.
+bool is_private(const char* path) {
+  struct stat status {};
+  return raw_call(SYS_newfstatat, AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
+         status.st_uid == uid_t(raw_call(SYS_geteuid)) && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
 bool set(Root& folder, const char* prefix, const char* socket_name, const char* host, const char* name) {
-  const int length = snprintf(folder.path, sizeof folder.path, "%s%s/%s%s", prefix, socket_name, host, name);
-  const bool fits = length > 0 && std::size_t(length) < sizeof folder.path;
-  folder.length = fits && next_access(folder.path, X_OK) == 0 ? std::size_t(length) : 0;
+  folder.length = 0;
+  const int run = snprintf(folder.path, sizeof folder.path, "%s%s", prefix, socket_name);
+  if (run <= 0 || std::size_t(run) >= sizeof folder.path || !is_private(folder.path)) return false;
+  const int rest = snprintf(folder.path + run, sizeof folder.path - std::size_t(run), "/%s%s", host, name);
+  const bool fits = rest > 0 && std::size_t(run + rest) < sizeof folder.path;
+  folder.length = fits && next_access(folder.path, X_OK) == 0 ? std::size_t(run + rest) : 0;
   return folder.length != 0;
 }
 
