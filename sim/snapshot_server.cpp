@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <utility>
+
+#include "sim/local_socket.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -21,22 +21,12 @@ constexpr std::size_t kMostViewers = 8;
 constexpr std::chrono::milliseconds kLeastGap{50};
 
 Descriptor listen_at(const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name.size() >= sizeof address.sun_path) return {};
-  name.copy(address.sun_path + 1, name.size());
-  const auto bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const auto named = abstract_address(name);
   Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0 ||
+  if (!named || !listener || ::bind(listener.get(), named->get(), named->bytes) != 0 ||
       ::listen(listener.get(), int(kMostViewers)) != 0)
     return {};
   return listener;
-}
-
-bool is_this_users(int socket) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == ::geteuid();
 }
 
 bool is_for_later() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -58,7 +48,7 @@ void SnapshotServer::accept_viewers() {
   for (std::size_t accepted = 0; accepted < kMostViewers; ++accepted) {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
-    if (!is_this_users(socket.get())) continue;
+    if (!is_own_user(peer_of(socket.get()))) continue;
     if (viewers_.size() == kMostViewers) viewers_.erase(std::ranges::min_element(viewers_, {}, &Viewer::heard));
     viewers_.push_back({std::move(socket), {}, {}, Clock::now(), false});
   }

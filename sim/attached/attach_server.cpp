@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +16,7 @@
 #include "sim/attached/native_thread.h"
 #include "sim/attached/process.h"
 #include "sim/config/config_error.h"
+#include "sim/local_socket.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -30,35 +30,21 @@ constexpr int kMostAccepted = 64;
 // Children whose parents have not announced them yet, and strangers.
 constexpr std::size_t kMostGuests = 256;
 
-// Not guessable, and of a fixed length: programs hold it in their environment.
-std::string random_name() {
-  std::random_device device;
-  return fmt::format("rnicsim-{:08x}{:08x}", device(), device());
-}
-
-// The name of an abstract socket; nullopt: it is empty or too long.
-struct SocketAddress {
-  sockaddr_un address{};
-  socklen_t bytes = 0;
-};
-std::optional<SocketAddress> address_of(const std::string& name) {
-  SocketAddress result;
-  result.address.sun_family = AF_UNIX;
-  if (name.empty() || name.size() >= sizeof result.address.sun_path) return std::nullopt;
-  std::memcpy(result.address.sun_path + 1, name.data(), name.size());
-  result.bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return result;
-}
-
 bool is_file_name(const std::string& name) {
   return name.find('/') == name.npos && name != "." && name != "..";
 }
 
-ucred peer_of(int socket) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length);
-  return peer;
+// Why the name cannot be listened at.
+[[noreturn]] void refuse_name(const std::string& name, int error) {
+  std::string why = std::strerror(error);
+  if (error == EADDRINUSE) {
+    const auto holder = AttachServer::holder(name);
+    why = !holder                ? "another process has the name"
+          : is_own_user(*holder) ? fmt::format("your process {} listens there", holder->pid)
+                                 : fmt::format("process {} of user {} listens there", holder->pid, holder->uid);
+  }
+  throw ConfigError(fmt::format("cannot listen for programs at {}: {}; name another socket by {}", name, why,
+                                abi::kSocketVariable));
 }
 
 void send_welcome(int socket, const abi::Welcome& welcome, std::span<const int> descriptors) {
@@ -98,26 +84,25 @@ bool Patience::ends() {
   return waited > kMost;
 }
 
-AttachServer::AttachServer(std::optional<std::string> name)
-    : name_(name ? *name : random_name()),
-      listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  const auto named = address_of(name_);
+std::string AttachServer::random_name(const std::string& prefix) {
+  std::random_device device;
+  return fmt::format("{}{:08x}{:08x}", prefix, device(), device());
+}
+
+AttachServer::AttachServer(const std::string& name)
+    : name_(name), listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+  const auto named = abstract_address(name_);
   if (!named || !is_file_name(name_))  // the hosts' files have it in theirs
     throw ConfigError(fmt::format("{}: '{}' is no socket's name: 1 to {} bytes, and no /", abi::kSocketVariable,
                                   shown(name_), sizeof named->address.sun_path - 1));
-  if (!listener_ || ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&named->address), named->bytes) != 0 ||
-      ::listen(listener_.get(), 128) != 0)
-    throw std::system_error(errno, std::generic_category(), "cannot listen for programs at " + name_);
+  if (!listener_) throw std::system_error(errno, std::generic_category(), "cannot make a socket");
+  if (::bind(listener_.get(), named->get(), named->bytes) != 0 || ::listen(listener_.get(), 128) != 0)
+    refuse_name(name_, errno);
 }
 
-std::optional<pid_t> AttachServer::listener(const std::string& name) {
-  const auto named = address_of(name);
-  const Descriptor visitor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!named || !visitor ||
-      ::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&named->address), named->bytes) != 0)
-    return std::nullopt;
-  const ucred peer = peer_of(visitor.get());
-  return peer.uid == ::geteuid() ? std::optional(peer.pid) : std::nullopt;
+std::optional<ucred> AttachServer::holder(const std::string& name) {
+  const Descriptor visitor = connect_to(name, SOCK_SEQPACKET);
+  return visitor ? std::optional(peer_of(visitor.get())) : std::nullopt;
 }
 
 bool AttachServer::has_visitors() const {
@@ -144,11 +129,12 @@ void AttachServer::accept_visitors() {
       return;
     }
     const ucred peer = peer_of(socket.get());
-    if (peer.uid != ::geteuid()) {
+    if (!is_own_user(peer)) {
       if (refused_users_.insert(peer.uid).second)
         host::log_warning(fmt::format("refused a process that wants to attach (pid {}): it is user {}'s; said once",
                                       peer.pid, peer.uid));
-      send_refusal(socket.get(), EPERM, "another user's simulator");
+      send_refusal(socket.get(), EPERM,
+                   fmt::format("this simulator is user {}'s, and takes no program of user {}", ::geteuid(), peer.uid));
       continue;
     }
     if (visitors_.size() == kMostSilent) visitors_.erase(visitors_.begin());

@@ -1,6 +1,7 @@
 // Where processes attach: an abstract socket, so that nothing is left behind however the simulator ends.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -41,10 +42,12 @@ class Patience {
 
 class AttachServer {
  public:
-  explicit AttachServer(std::optional<std::string> name = {});  // throws std::system_error
+  explicit AttachServer(const std::string& name);  // ConfigError: it is no name, or another process has it
   const std::string& name() const { return name_; }
-  // Who listens there, a process of this user's; nullopt: nobody.
-  static std::optional<pid_t> listener(const std::string& name);
+  // Who listens at the name, of whatever user; nullopt: nobody does, or accepts no connection.
+  static std::optional<ucred> holder(const std::string& name);
+  // Not guessable, and of a fixed length: programs hold it in their environment.
+  static std::string random_name(const std::string& prefix);
 
   // The guest with this real pid, or any child of `parent` (pid 0). Looks again until `give_up` says so; nullopt then.
   std::optional<Guest> await(pid_t pid, pid_t parent, const std::function<bool()>& give_up);

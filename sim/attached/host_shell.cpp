@@ -16,9 +16,8 @@
 #include <system_error>
 #include <vector>
 
-#include "sim/attached/attach_server.h"
 #include "sim/attached/program_launcher.h"
-#include "sim/attached/run.h"
+#include "sim/attached/serving.h"
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
 #include "sim/descriptor.h"
@@ -147,18 +146,16 @@ bool await_byte(int fd) {
 
 }  // namespace
 
-bool simulation_runs() { return AttachServer::listener(default_socket_name()).has_value(); }
-
 int join_shell(const ShellRequest& request) {
-  const std::string name = default_socket_name();
-  const pid_t simulation = simulation_with(request.host, name);
+  const auto [name, simulation] = serving_with(request.host);
   Image image(name, request);
   greet(request, fmt::format("on {} of the simulation at {} (pid {})", request.host, name, simulation));
   return attend(start(image), simulation);
 }
 
-int open_shell(const ShellRequest& request, const std::function<int(const std::function<void()>& ready)>& simulate) {
-  const std::string name = default_socket_name();
+int open_shell(const ShellRequest& request,
+               const std::function<int(const std::string& socket_name, const std::function<void()>& ready)>& simulate) {
+  const std::string name = name_to_serve_at();
   Image image(name, request);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
@@ -169,7 +166,7 @@ int open_shell(const ShellRequest& request, const std::function<int(const std::f
   if (simulation < 0) fail("fork");
   if (simulation == 0) {
     leave_terminal(parent);
-    return simulate([&] { [[maybe_unused]] const auto told = ::write(tell.get(), "", 1); });
+    return simulate(name, [&] { [[maybe_unused]] const auto told = ::write(tell.get(), "", 1); });
   }
   tell.reset();
   if (!await_byte(ready.get())) return wait_for(simulation);  // it has said why

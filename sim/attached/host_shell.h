@@ -13,15 +13,13 @@ struct ShellRequest {
   std::optional<std::string> command;  // for its -c; nullopt: it reads its standard input
 };
 
-// A simulation that serves (by `serve`, or by another shell) where ours would.
-bool simulation_runs();
-
 // Each returns the shell's exit status, as shells do (128 + signal); ConfigError: there is no such host or shell.
 //
 // In the simulation that runs; where that ends first, the shell is hung up.
 int join_shell(const ShellRequest& request);
-// In one of its own. `simulate` is called in a child process, has to call back when programs can attach, and returns
-// the exit status at the SIGTERM that the shell's end brings. Its status, where it is not 0, is the result.
-int open_shell(const ShellRequest& request, const std::function<int(const std::function<void()>& ready)>& simulate);
+// In one of its own. `simulate` is called in a child process, has to call back when programs can attach at that socket,
+// and returns the exit status at the SIGTERM that the shell's end brings. Its status, where it is not 0, is the result.
+int open_shell(const ShellRequest& request,
+               const std::function<int(const std::string& socket_name, const std::function<void()>& ready)>& simulate);
 
 }  // namespace rnicsim::sim

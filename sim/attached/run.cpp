@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "model/abi/attach.h"
-#include "model/abi/host_files.h"
 #include "model/host/log.h"
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
@@ -24,6 +23,7 @@
 #include "sim/attached/output.h"
 #include "sim/attached/probe.h"
 #include "sim/attached/program_launcher.h"
+#include "sim/attached/serving.h"
 #include "sim/attached/summary.h"
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time_keeper.h"
@@ -121,11 +121,13 @@ std::vector<HostFilesParams> files_params(const System& system) {
 // One run: the programs that it started, and what became of them.
 class Run {
  public:
-  Run(System& system, const RunOptions& options, const Waterfall* waterfall, std::optional<std::string> socket_name)
+  enum class Purpose { run, serve };
+  Run(System& system, const RunOptions& options, const Waterfall* waterfall, Purpose purpose,
+      const std::string& socket_name)
       : system_(system),
         options_(options),
         waterfall_(waterfall),
-        serving_(socket_name.has_value()),
+        serving_(purpose == Purpose::serve),
         watch_(options.limits),
         server_(socket_name),
         files_(server_.name(), entries_of(system), files_params(system)),
@@ -498,7 +500,7 @@ class Run {
 int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall, JsonOutput& json) {
   prepare_process();
   require_descriptors();
-  Run run(system, options, waterfall, std::nullopt);
+  Run run(system, options, waterfall, Run::Purpose::run, AttachServer::random_name("rnicsim-"));
   const int status = run.execute();
   if (json.wanted()) json.write(results_json(system, options, run.outcome()));
   return status;
@@ -506,43 +508,20 @@ int run_programs(System& system, const RunOptions& options, const Waterfall* wat
 
 int serve_programs(System& system, const RunOptions& options, const Waterfall* waterfall) {
   prepare_process();
-  Run run(system, options, waterfall, default_socket_name());
+  Run run(system, options, waterfall, Run::Purpose::serve, name_to_serve_at());
+  require_alone(run.socket_name());
   fmt::print("rnicsim: serving at {}; `rnicsim env HOST` prints a program's environment\n", run.socket_name());
   std::fflush(stdout);
   return run.execute();
 }
 
-int serve_shell(System& system, const RunOptions& options, const Waterfall* waterfall,
+int serve_shell(System& system, const RunOptions& options, const Waterfall* waterfall, const std::string& socket_name,
                 const std::function<void()>& ready) {
   prepare_process();
-  Run run(system, options, waterfall, default_socket_name());
+  Run run(system, options, waterfall, Run::Purpose::serve, socket_name);
+  require_alone(socket_name);
   ready();
   return run.execute();
-}
-
-std::string default_socket_name() {
-  const char* name = ::getenv(abi::kSocketVariable);
-  return name != nullptr ? name : fmt::format("rnicsim-serve-{}", ::geteuid());
-}
-
-pid_t simulation_with(const std::string& host, const std::string& socket_name) {
-  const auto simulation = AttachServer::listener(socket_name);
-  if (!simulation)
-    throw ConfigError(fmt::format("nobody serves at {}: start `rnicsim serve` first, and wait for its first line",
-                                  socket_name));
-  const bool is_name = !host.empty() && host.find_first_of("/.") == std::string::npos;
-  std::error_code none;
-  if (!is_name || !fs::is_directory(fmt::format("{}{}/{}", abi::kHostFilesPrefix, socket_name, host), none))
-    throw ConfigError(fmt::format("the simulation at {} (pid {}) has no host {}", socket_name, *simulation, host));
-  return *simulation;
-}
-
-int print_environment(const std::string& host) {
-  const std::string name = default_socket_name();
-  simulation_with(host, name);
-  const ProgramLauncher launcher({name, library_folder(), {}});
-  for (const std::string& variable : launcher.variables(host)) fmt::print("{}\n", export_line(variable));
-  return 0;
 }
 
 }  // namespace rnicsim::sim

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "sim/attached/serving.h"
 #include "sim/commands/command.h"
 #include "sim/commands/simulation.h"
 #include "sim/json_output.h"

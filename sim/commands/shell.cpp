@@ -3,6 +3,7 @@
 
 #include "sim/attached/host_shell.h"
 #include "sim/attached/run.h"
+#include "sim/attached/serving.h"
 #include "sim/commands/command.h"
 #include "sim/commands/simulation.h"
 #include "sim/config/config_error.h"
@@ -17,27 +18,27 @@ struct Shell {
 };
 
 // A simulation that runs has its configuration.
-void refuse_configuration(const CLI::App& command) {
+void refuse_configuration(const CLI::App& command, const std::string& socket_name) {
   for (const CLI::Option* option : command.get_options())
     if (option->count() != 0 && option->get_name() != "HOST" && option->get_name() != "-c")
       throw ConfigError(
           fmt::format("{}: a simulation runs at {}, which this shell would join; end that one first, or "
                       "give this one another RNICSIM_SOCKET",
-                      option->get_name(), default_socket_name()));
+                      option->get_name(), socket_name));
 }
 
 int open_or_join(Shell& shell, const CLI::App& command) {
   refuse_simulated_host("shell");
-  if (simulation_runs()) {
-    refuse_configuration(command);
+  if (const auto serving = find_serving()) {
+    refuse_configuration(command, serving->socket_name);
     return join_shell(shell.request);
   }
   const Config config = prepare(shell.simulation);
   const auto host = expand_hosts(shell.request.host, config.topology);
   if (host.size() != 1) throw ConfigError(fmt::format("'{}': a shell is on one host", shell.request.host));
-  return open_shell(shell.request, [&](const std::function<void()>& ready) {
+  return open_shell(shell.request, [&](const std::string& socket_name, const std::function<void()>& ready) {
     return simulate(shell.simulation, config, [&](System& system, const RunOptions& options, const Waterfall* shown) {
-      return serve_shell(system, options, shown, ready);
+      return serve_shell(system, options, shown, socket_name, ready);
     });
   });
 }

@@ -3,18 +3,17 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstddef>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 
 #include "sim/config/config_error.h"
+#include "sim/local_socket.h"
 #include "sim/snapshot_server.h"
 
 namespace rnicsim::sim::top {
@@ -31,39 +30,31 @@ std::string command_of(pid_t pid) {
   return shown(text);
 }
 
+// Another user may listen at names like ours.
+bool is_own_run(const std::string& name) {
+  const Descriptor visitor = connect_to(name, SOCK_STREAM);
+  return visitor && is_own_user(peer_of(visitor.get()));
+}
+
 }  // namespace
 
 std::vector<RunningProcess> running_processes() {
   const std::string example = snapshot_socket(0);
-  const std::string prefix = "@" + example.substr(0, example.size() - 1);
+  const std::string prefix = example.substr(0, example.size() - 1);
   std::vector<pid_t> pids;
-  std::ifstream in("/proc/net/unix");
-  for (std::string line; std::getline(in, line);) {
-    const auto start = line.rfind(' ') + 1;
-    if (line.compare(start, prefix.size(), prefix) != 0) continue;
+  for (const std::string& name : socket_names(prefix)) {
     pid_t pid = 0;
-    const char* end = line.data() + line.size();
-    if (std::from_chars(line.data() + start + prefix.size(), end, pid).ptr == end) pids.push_back(pid);
+    const char* end = name.data() + name.size();
+    if (std::from_chars(name.data() + prefix.size(), end, pid).ptr == end && is_own_run(name)) pids.push_back(pid);
   }
-  // Once for the socket that listens, once for each that is connected to it.
   std::ranges::sort(pids);
-  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
   std::vector<RunningProcess> result;
   for (const pid_t pid : pids) result.push_back({pid, command_of(pid)});
   return result;
 }
 
-Connection::Connection(pid_t pid) : pid_(pid), socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  const std::string name = snapshot_socket(pid);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
-  const auto bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  const bool connected = ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  if (!connected || ::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
-      peer.uid != ::geteuid())
+Connection::Connection(pid_t pid) : pid_(pid), socket_(connect_to(snapshot_socket(pid), SOCK_STREAM)) {
+  if (!socket_ || !is_own_user(peer_of(socket_.get())))
     throw ConfigError(fmt::format("no run of yours has the process number {}", pid));
 }
 

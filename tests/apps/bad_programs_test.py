@@ -607,7 +607,7 @@ class Serve(LeavesNothing):
         if child == 0:
             os.setuid(65534)
             with visitor_to(self.name) as visitor:
-                os._exit(0 if b"another user's simulator" in visitor.recv(4096) else 1)
+                os._exit(0 if b"takes no program of user" in visitor.recv(4096) else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.assert_still_serves()
         self.assertIn("it is user 65534's", self.end().err)

@@ -97,7 +97,8 @@ ALLOWED = {
     # Know what a run left, or its snapshots, alone.
     "sim/report": ["sim/config", "sim/sweep", "sim/json_output.h", "sim/results_json.h"],
     "sim/top": ["sim/config/config_error.h", "sim/snapshot.h", "sim/snapshot_server.h", "sim/counter_list.h",
-                "sim/counter_results.h", "sim/descriptor.h", "sim/results_json.h", "model/base/units.h"],
+                "sim/counter_results.h", "sim/descriptor.h", "sim/local_socket.h", "sim/results_json.h",
+                "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
                      "sim/calibrate", "sim/check", "sim/recording", "sim/replay", "sim/report", "sim/sweep", "sim/top"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],

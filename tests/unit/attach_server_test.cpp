@@ -41,7 +41,7 @@ class AttachServerTest : public testing::Test {
     return server_.take_stranger([](pid_t) { return false; }).has_value();
   }
 
-  AttachServer server_;
+  AttachServer server_{AttachServer::random_name("rnicsim-test-")};
 };
 
 TEST_F(AttachServerTest, AHelloMayComeLater) {

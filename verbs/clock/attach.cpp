@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/call_trap.h"
@@ -58,8 +59,10 @@ void receive_welcome(abi::Welcome& welcome, int (&descriptors)[2]) {
   message.msg_control = ancillary;
   message.msg_controllen = sizeof ancillary;
   ssize_t got;
+  // A simulator that refuses without reading the hello resets the connection: that is told once, then comes its reason.
+  bool was_reset = false;
   do got = next_recvmsg(the_session.socket, &message, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
+  while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(was_reset, true))));
   if (got != ssize_t(sizeof welcome)) die("the simulator closed the connection");
   if (welcome.magic != abi::kAttachMagic || welcome.major != abi::kAttachMajor)
     die("the simulator speaks another version of the attach protocol");
@@ -96,6 +99,17 @@ bool connect_socket(const char* name) {
   }
   const auto bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + length);
   return next_connect(the_session.socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
+}
+
+// Any local user may listen at any name, and the listener becomes this program's kernel.
+void check_listener(const char* name) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (raw_call(SYS_getsockopt, the_session.socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+    die("the listener at %s has no credentials", name);
+  if (peer.uid != uid_t(raw_call(SYS_geteuid)) && peer.uid != 0)
+    die("process %d of user %u listens at %s, which is no simulator of this user's: name another socket by %s",
+        peer.pid, peer.uid, name, abi::kSocketVariable);
 }
 
 // Address layout: two runs must see the same addresses. A program that a user's own script started is run again without
@@ -164,6 +178,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   raise_signals_by(raise_here);
   take_signals();  // before the simulator knows us, and may send one
   if (!connect_socket(socket_name)) die("no simulator listens: %s", strerror(errno));
+  check_listener(socket_name);
 
   abi::Hello hello;
   hello.pid = std::uint32_t(checked_call(SYS_getpid));
@@ -172,7 +187,8 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   hello.flags = hello_flags | (has_random_addresses() ? abi::Hello::kRandomAddresses : 0);
   snprintf(hello.host, sizeof hello.host, "%s", host);
   snprintf(hello.program, sizeof hello.program, "%s", program_invocation_short_name);
-  if (::send(the_session.socket, &hello, sizeof hello, MSG_NOSIGNAL) != ssize_t(sizeof hello))
+  // The welcome of a simulator that has refused this process already says why.
+  if (::send(the_session.socket, &hello, sizeof hello, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
     die("the simulator closed the connection");
 
   abi::Welcome welcome;

@@ -322,7 +322,7 @@ class World : public sim::Programs {
 
   sim::System system_{"system", sim::load_config("cx5-100g", "back-to-back", {})};
   sim::OutputRelay output_;
-  sim::AttachServer server_;
+  sim::AttachServer server_{sim::AttachServer::random_name("rnicsim-")};
   sim::TimeKeeper keeper_{"time_keeper", {}, *this, output_};
   sim::Network network_{"network", system_.config().network, system_.config().topology.interfaces};
   sim::DescriptorBudget budget_;
