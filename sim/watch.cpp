@@ -5,7 +5,10 @@
 #include <sys/time.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
 
 #include "model/base/agenda.h"
 
@@ -14,12 +17,30 @@ namespace {
 
 constexpr suseconds_t kTickUs = 100'000;
 
+// timeout(1) sends its signal to its child, and then to its whole process group: both are one wish.
+constexpr std::int64_t kOneWishNs = 1'000'000'000;
+
 std::atomic<int> stop_signal{0};
+std::atomic<std::int64_t> stopped_at_ns{0};
 std::atomic<bool> report_asked{false};
 
+std::int64_t present_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 void on_stop(int signal) {
-  stop_signal = signal;
-  Agenda::interrupt();
+  const int saved = errno;
+  if (stop_signal == 0) {
+    stopped_at_ns = present_ns();
+    stop_signal = signal;
+    Agenda::interrupt();
+  } else if (present_ns() - stopped_at_ns >= kOneWishNs) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);  // taken when this handler returns
+  }
+  errno = saved;
 }
 void on_report(int) {
   report_asked = true;
@@ -42,7 +63,7 @@ void tick_every(suseconds_t us) {
 }  // namespace
 
 Watch::Watch(const Limits& limits) : limits_(limits) {
-  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_stop, int(SA_RESETHAND) | SA_RESTART);
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_stop, SA_RESTART);
   handle(SIGUSR1, on_report, SA_RESTART);
   handle(SIGALRM, on_tick, SA_RESTART);
   tick_every(kTickUs);

@@ -19,8 +19,8 @@ struct Limits {
 // The exit status of a run that came to one of them: timeout(1) has the same.
 inline constexpr int kLimitStatus = 124;
 
-// One at a time. From its making on, SIGINT, SIGTERM and SIGUSR1 only leave a note, for who asks; but a second SIGINT
-// or SIGTERM ends the process.
+// One at a time. From its making on, SIGINT, SIGTERM and SIGUSR1 only leave a note, for who asks. A SIGINT or SIGTERM
+// that comes a second or more after the first ends the process; one that comes earlier is the same wish.
 class Watch {
  public:
   struct End {

@@ -38,6 +38,10 @@ class HeldSignals {
     sigprocmask(SIG_BLOCK, &held_, &before_);
   }
   ~HeldSignals() {
+    // timeout(1) sends its signal twice, to its child and to its process group: after the first has been taken the
+    // second is not to end the process.
+    if (stopped_)
+      while (wait(Clock::now()) != 0) continue;
     sigprocmask(SIG_SETMASK, &before_, nullptr);
     sigaction(SIGCHLD, &child_before_, nullptr);
   }
@@ -46,16 +50,19 @@ class HeldSignals {
 
   const sigset_t& before() const { return before_; }
   // The signal that came; 0: none until then.
-  int wait(Clock::time_point until) const {
+  int wait(Clock::time_point until) {
     const auto left = std::max(until - Clock::now(), Clock::duration::zero());
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
     const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
-    return std::max(0, sigtimedwait(&held_, nullptr, &time));
+    const int signal = std::max(0, sigtimedwait(&held_, nullptr, &time));
+    stopped_ = stopped_ || (signal != 0 && signal != SIGCHLD);
+    return signal;
   }
 
  private:
   sigset_t held_, before_;
   struct sigaction child_before_ {};
+  bool stopped_ = false;
 };
 
 struct Running {
@@ -189,7 +196,7 @@ class Pool {
   const std::vector<Child>& children_;
   const unsigned at_once_;
   const std::function<void(std::size_t, const Ended&)>& done_;
-  const HeldSignals signals_;
+  HeldSignals signals_;
   std::vector<Running> running_;
   std::size_t next_ = 0;
 };

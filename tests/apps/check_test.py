@@ -236,8 +236,13 @@ class Limits(Check):
             self.assertLess(time.monotonic(), deadline, "the case did not start")
             time.sleep(0.02)
         process.send_signal(signal.SIGHUP)
+        # As timeout(1) does, which tells its child and its process group.
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(apps.finish(process).status, 128 + signal.SIGTERM)
+        time.sleep(0.002)
+        process.send_signal(signal.SIGTERM)
+        result = apps.finish(process)
+        self.assertEqual(result.status, 128 + signal.SIGTERM)
+        self.assertIn("rnicsim: ended by signal 15\n", result.err)
         self.assert_ended(pids)
 
 

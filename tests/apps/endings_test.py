@@ -196,6 +196,57 @@ class Limits(Endings):
                 self.assertIn("is not a time with its unit", result.err)
 
 
+class ToldTwice(Endings):
+    """timeout(1) sends its signal to its child and then to its whole process group, which is one wish."""
+    LONG = ("--on", "h0", "ib_write_bw -D 1000", "--on", "h1", "ib_write_bw -D 1000 10.0.0.1")
+
+    def test_run_by_timeout(self):
+        for signal_name, number in (("TERM", signal.SIGTERM), ("INT", signal.SIGINT)):
+            for _ in range(3):
+                with apps.folder() as folder:
+                    results = folder / "results.json"
+                    done = subprocess.run(["timeout", "--signal", signal_name, "2", apps.rnicsim(), "run", "--json",
+                                           results, *self.LONG], env=self.environment, text=True, capture_output=True,
+                                          timeout=apps.RUN_SECONDS, check=False)
+                    self.assertIn(f"ended by signal {number}", done.stdout)
+                    self.assertIn("simulated", done.stdout)
+                    self.assertIn(f"ended by signal {number}", apps.read_json(results)["warnings"][0])
+
+    def ended_by(self, process, gaps, number=signal.SIGTERM):
+        process.send_signal(number)
+        for gap in gaps:
+            time.sleep(gap)
+            process.send_signal(number)
+        return apps.finish(process)
+
+    def test_however_far_the_first_has_come(self):
+        for gap in (0, 0.002, 0.01, 0.05):
+            with self.subTest(gap=gap):
+                process = self.start("run", "--topology", "star:8", "--on", "h[0-7]", "sh -c 'echo on; exec sleep 1e6 "
+                                     "& while :; do :; done'")
+                self.assertEqual(process.stdout.readline()[2:], "| on\n")
+                result = self.ended_by(process, [gap] * 3)
+                self.assertEqual(result.status, 128 + signal.SIGTERM, result)
+                self.assertIn("ended by signal 15", result.out)
+
+    def test_serve_leaves_nothing(self):
+        name = f"rnicsim-test-{os.getpid()}-{time.monotonic_ns()}"
+        process = self.start("serve", RNICSIM_SOCKET=name)
+        self.assertIn(name, process.stdout.readline())
+        result = self.ended_by(process, [0, 0.002])
+        self.assertEqual(result.status, 0, result)
+        self.assertIn("simulated", result.out)
+        for folder in ("/tmp", "/dev/shm"):
+            self.assertFalse(pathlib.Path(f"{folder}/rnicsim-hosts.{name}").exists())
+
+    def test_bench(self):
+        process = self.start("bench", "write-4k", "--set", "measure.duration=1000s")
+        time.sleep(1)
+        result = self.ended_by(process, [0, 0.002])
+        self.assertEqual(result.status, 128 + signal.SIGTERM, result)
+        self.assertIn("wait for their completions", result.err)
+
+
 class AtTheBeginning(Endings):
     """A signal that comes while the hosts' devices are brought up, which takes these many hosts a while."""
     def interrupted(self, *arguments, **changes):
