@@ -40,9 +40,11 @@ void parse_mac(const Setting& setting, std::uint8_t (&mac)[6]) {
   std::ranges::copy(parsed.ether_addr_octet, mac);
 }
 
+// Folders and files are called by it, and programs take it as an argument: no name leads elsewhere or is an option.
 bool is_host_name(const Setting& setting) {
   const auto& name = setting.text;
   return setting.type == Setting::Type::text && !name.empty() && name.size() < sizeof(abi::NetworkInterface::name) &&
+         name.front() != '.' && name.front() != '-' &&
          std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
@@ -116,7 +118,9 @@ Record to_record(const abi::NetworkInterface& interface) {
 void check_node_name(const Setting& name, const char* kind) {
   if (!is_host_name(name))
     throw ConfigError(
-        fmt::format("{}: {}.name: a name of letters, digits, '-', '_' and '.' is needed", name.where, kind));
+        fmt::format("{}: {}.name: a name of up to {} letters, digits, '-', '_' and '.' is needed, which begins with "
+                    "neither '-' nor '.'",
+                    name.where, kind, sizeof(abi::NetworkInterface::name) - 1));
 }
 
 void check_distinct(const std::vector<abi::NetworkInterface>& interfaces, const std::vector<Record>& records) {

@@ -15,6 +15,7 @@ namespace rnicsim::sim {
 namespace {
 
 using namespace rnicsim::literals;
+using namespace std::string_literals;
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
@@ -210,7 +211,11 @@ TEST_F(ConfigLoader, Topology) {
 TEST_F(ConfigLoader, TopologyMistakes) {
   const std::string two = "[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n";
   EXPECT_THAT(load_error("[[hosts]]\n"), HasSubstr("needs a name"));
-  EXPECT_THAT(load_error("[[hosts]]\nname = \"a b\"\n"), HasSubstr("test.toml:2: hosts.name"));
+  const std::string named = "name = \"";
+  for (const std::string& name : {"a b"s, "a/b"s, ""s, "."s, ".."s, ".a"s, "-x"s, std::string(64, 'a')}) {
+    EXPECT_THAT(load_error("[[hosts]]\n" + named + name + "\"\n"), HasSubstr("test.toml:2: hosts.name"));
+    EXPECT_THAT(load_error(two + "[[switches]]\n" + named + name + "\"\n"), HasSubstr("test.toml:6: switches.name"));
+  }
   EXPECT_THAT(load_error("[[hosts]]\nname = \"a\"\ncolour = \"red\"\n"), HasSubstr("no colour"));
   EXPECT_THAT(load_error("[[hosts]]\nname = \"a\"\nipv4 = \"10.0.0\"\n"), HasSubstr("test.toml:3: hosts.ipv4"));
   EXPECT_THAT(load_error("[[hosts]]\nname = \"a\"\nipv4 = \"10.0.0.1/33\"\n"), HasSubstr("hosts.ipv4"));
