@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "sim/descriptor.h"
 #include "sim/program_check.h"
 #include "sim/progress_line.h"
+#include "sim/shell_word.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -42,9 +44,17 @@ int wait_for(pid_t child) {
 }
 
 // What an interactive bash reads: the user's own, and on top of it what that may have changed.
-std::string bash_start(const std::vector<std::string>& variables, const std::string& host, int own_descriptor) {
+std::string bash_start(const std::vector<std::string>& variables, const std::string& host, const std::string& libraries,
+                       int own_descriptor) {
   std::string text = "[ -r ~/.bashrc ] && . ~/.bashrc\n";
-  for (const std::string& variable : variables) text += export_line(variable) + '\n';
+  for (const std::string& variable : variables) {
+    const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+    if (name != "LD_LIBRARY_PATH") text += export_line(variable) + '\n';
+  }
+  // What the user's own start-up files search stays, behind ours.
+  const std::string folder = shell_word(libraries);
+  text += fmt::format("case $LD_LIBRARY_PATH in {0} | {0}:*) ;; *) export LD_LIBRARY_PATH={0}"
+                      "${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} ;; esac\n", folder);
   text += fmt::format("PS1=\"(rnicsim {}) $PS1\"\n", host);
   // Of what it is asked about a run it has to tell in real time.
   text += "rnicsim() { LD_PRELOAD= command rnicsim \"$@\"; }\n";
@@ -67,7 +77,7 @@ class Image {
       arguments_.insert(arguments_.end(), {"-c", *request.command});
     } else if (fs::path(path_).filename() == "bash") {
       start_ = Descriptor(::memfd_create("rnicsim-shell", 0));
-      const std::string text = bash_start(launcher.variables(request.host), request.host, start_.get());
+      const std::string text = bash_start(launcher.variables(request.host), request.host, library_folder(), start_.get());
       if (::write(start_.get(), text.data(), text.size()) != ssize_t(text.size())) fail("cannot prepare the shell");
       arguments_.insert(arguments_.end(), {"--rcfile", fmt::format("/dev/fd/{}", start_.get())});
     } else {

@@ -43,6 +43,21 @@ bool is_replaced(std::string_view entry) {
   return std::ranges::find(kReplaced, name) != std::end(kReplaced);
 }
 
+// The libraries' folder, and behind it the user's search path.
+std::string library_path(const std::string& folder) {
+  std::string result = folder;
+  const char* given = ::getenv("LD_LIBRARY_PATH");
+  std::string_view rest = given != nullptr ? given : "";
+  for (bool more = !rest.empty(); more;) {
+    const auto end = rest.find(':');
+    const auto entry = rest.substr(0, end);
+    if (entry != folder) result.append(":").append(entry);
+    more = end != rest.npos;
+    if (more) rest.remove_prefix(end + 1);
+  }
+  return result;
+}
+
 // The user's own, and enough for the descriptors that the preloaded library keeps above those of programs.
 rlimit program_descriptors(rlimit given) {
   constexpr rlim_t kLeast = 1024;
@@ -95,7 +110,7 @@ std::string export_line(const std::string& variable) {
 
 std::vector<std::string> ProgramLauncher::variables(const std::string& host) const {
   return {fmt::format("LD_PRELOAD={}/librnicsim_os.so", params_.library_folder),
-          fmt::format("LD_LIBRARY_PATH={}", params_.library_folder),
+          fmt::format("LD_LIBRARY_PATH={}", library_path(params_.library_folder)),
           fmt::format("{}={}", abi::kSocketVariable, params_.socket_name),
           fmt::format("{}={}", abi::kHostVariable, host), "PYTHONHASHSEED=0", "TMPDIR=/tmp"};
 }
@@ -116,7 +131,7 @@ std::vector<std::string> ProgramLauncher::environment(const std::string& host, c
   std::vector<std::string> result;
   const std::string folder = fmt::format("/proc/self/fd/{}", abi::kLibraryDescriptor);
   result.push_back(fmt::format("LD_PRELOAD={}/librnicsim_os.so", folder));
-  result.push_back(fmt::format("LD_LIBRARY_PATH={}", folder));
+  result.push_back(fmt::format("LD_LIBRARY_PATH={}", library_path(folder)));
   result.push_back(fmt::format("{}={}", abi::kLibrariesVariable, params_.library_folder));
   result.push_back(fmt::format("{}={}", abi::kSocketVariable, params_.socket_name));
   result.push_back(fmt::format("{}={}", abi::kHostVariable, host));

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Does a library that a program preloads into its children stand in for their calls, before the simulated host does?
+And do programs find libraries by the LD_LIBRARY_PATH that their user gave?
 
 usage: preloads_test.py path/to/rnicsim     (needs gcc)
 """
 import os
+import pathlib
 import sys
-import unittest
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
@@ -54,6 +56,57 @@ class Preloads(LeavesNothing):
 
     def test_two_in_their_order(self):
         self.assertEqual(self.said('LD_PRELOAD="{library} /lib/x86_64-linux-gnu/libm.so.6" {program}'), ["on-h0"])
+
+
+class Searched(LeavesNothing):
+    """LD_LIBRARY_PATH: the libraries of the simulated host first, then the user's."""
+
+    @classmethod
+    def setUpClass(cls):
+        library = built("libofusers.so", "int number(void) { return 7; }", "-shared", "-fPIC")
+        cls.folder = str(library.parent)
+        cls.program = str(built("uses_library", "int number(void); int main(void) { return number() - 7; }",
+                                f"-L{cls.folder}", "-lofusers"))
+        cls.ours = str(pathlib.Path(apps.rnicsim()).resolve().parent.parent / "lib" / "rnicsim")
+
+    def path_of(self, *commands, **variables):
+        """What a shell on a host has as its search path."""
+        result = apps.run_on([("h0", command) for command in commands], env=dict(self.environment, **variables))
+        self.assertEqual(result.status, 0, result)
+        return result.lines("h0")[-1].split(":")
+
+    def test_of_the_run(self):
+        result = apps.run_on([("h0", self.program)], env=dict(self.environment, LD_LIBRARY_PATH=self.folder))
+        self.assertEqual(result.status, 0, result)
+        ours, *rest = self.path_of("sh -c 'echo $LD_LIBRARY_PATH'", LD_LIBRARY_PATH=f"/a:{self.folder}:/b")
+        self.assertIn("/fd/", ours)
+        self.assertEqual(rest, ["/a", self.folder, "/b"])
+
+    def test_of_a_program(self):
+        for command in (f"env LD_LIBRARY_PATH={self.folder} {self.program}",
+                        f"sh -c 'export LD_LIBRARY_PATH=/nowhere:{self.folder}; {self.program}'",
+                        f"sh -c 'LD_LIBRARY_PATH=$LD_LIBRARY_PATH:{self.folder} sh -c {self.program}'",
+                        f"sh -c 'LD_LIBRARY_PATH={self.folder}:$LD_LIBRARY_PATH ibv_devices && "
+                        f"LD_LIBRARY_PATH={self.folder} {self.program}'"):
+            with self.subTest(command):
+                result = apps.run_on([("h0", command)], env=self.environment)
+                self.assertEqual(result.status, 0, result)
+
+    def test_ours_stays_the_first_and_comes_once(self):
+        nested = "sh -c 'LD_LIBRARY_PATH=/a:$LD_LIBRARY_PATH: sh -c \"echo \\$LD_LIBRARY_PATH\"'"
+        ours, *rest = self.path_of(nested, LD_LIBRARY_PATH="/b")
+        self.assertIn("/fd/", ours)
+        self.assertEqual(rest, ["/a", "/b", ""])
+        self.assertEqual(len(self.path_of("sh -c 'env -i sh -c \"echo \\$LD_LIBRARY_PATH\"'")), 1)
+
+    def test_of_a_shell_and_of_env(self):
+        name = f"rnicsim-test-{os.getpid()}-{time.monotonic_ns()}"
+        environment = dict(self.environment, RNICSIM_SOCKET=name, LD_LIBRARY_PATH=self.folder, SHELL="/bin/bash")
+        script = f"{self.program} && eval \"$(LD_PRELOAD= {apps.rnicsim()} env h1)\" && {self.program} && " \
+                 "echo $LD_LIBRARY_PATH"
+        result = apps.call("shell", "-c", script, env=environment)
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(result.out.splitlines()[-1], f"{self.ours}:{self.folder}")
 
 
 if __name__ == "__main__":

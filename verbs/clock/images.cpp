@@ -97,21 +97,40 @@ std::string preloads(std::string_view given, std::string_view ours) {
   return result;
 }
 
+// A search path of the program's own, behind the libraries' folder, which comes first in `ours`. Empty entries stand
+// for the working folder, and stay.
+std::string library_path(std::string_view given, std::string_view ours) {
+  const std::string_view folder = ours.substr(0, ours.find(':'));
+  std::string result(folder);
+  for (bool more = !given.empty(); more;) {
+    const std::size_t end = given.find(':');
+    const std::string_view entry = given.substr(0, end);
+    if (entry != folder) result.append(":").append(entry);
+    more = end != given.npos;
+    if (more) given.remove_prefix(end + 1);
+  }
+  return result;
+}
+
 // What a new image needs to find its way back to the simulator, whatever environment its parent made for it.
 class Environment {
  public:
   Environment(char* const* given, bool same_process) {
     std::string_view preloaded;
+    std::string_view searched;
     for (; given != nullptr && *given != nullptr; ++given) {
       const bool ours = std::ranges::any_of(kVariables, [&](const char* name) { return names(*given, name); });
       if (!ours && !names(*given, "RNICSIM_EXEC")) pointers_.push_back(*given);
       if (names(*given, kPreload)) preloaded = *given + strlen(kPreload) + 1;
+      if (names(*given, kLibraryPath)) searched = *given + strlen(kLibraryPath) + 1;
     }
     for (const char* name : kVariables) {
       const char* value = variable(name);
       if (value == nullptr) continue;
-      const bool preload = strcmp(name, kPreload) == 0;
-      strings_.push_back(std::string(name) + "=" + (preload ? preloads(preloaded, value) : value));
+      std::string whole = value;
+      if (strcmp(name, kPreload) == 0) whole = preloads(preloaded, value);
+      if (strcmp(name, kLibraryPath) == 0) whole = library_path(searched, value);
+      strings_.push_back(std::string(name) + "=" + whole);
     }
     if (same_process) strings_.push_back("RNICSIM_EXEC=1");
     for (std::string& string : strings_) pointers_.push_back(string.data());
@@ -121,6 +140,7 @@ class Environment {
 
  private:
   static constexpr const char* kPreload = "LD_PRELOAD";
+  static constexpr const char* kLibraryPath = "LD_LIBRARY_PATH";
 
   static bool names(const char* entry, const char* name) {
     const std::size_t length = strlen(name);
