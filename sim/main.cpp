@@ -80,6 +80,16 @@ void refuse_empty_names(const CLI::App& command) {
   }
 }
 
+// A program without its `--`: the command line as it was meant.
+[[noreturn]] void refuse_words(const CLI::App& command, const Program& words, const std::string& complaint) {
+  const auto extra = command.remaining();
+  if (command.get_name() != "run" || extra.empty() || extra.front().starts_with('-')) throw ConfigError(complaint);
+  std::string meant;
+  for (auto word = std::ranges::find(words, extra.front()); word != words.end(); ++word) meant += ' ' + *word;
+  throw ConfigError(fmt::format("'{}' is no option; a program comes behind `--`: rnicsim run --{}", extra.front(),
+                                shown(meant)));
+}
+
 int execute_words(const Program& words) {
   CLI::App app("A full-system simulator of an RDMA NIC, on which stock verbs programs run.", "rnicsim");
   app.set_version_flag("--version", build_facts);
@@ -100,6 +110,8 @@ int execute_words(const Program& words) {
     app.parse(Program(std::reverse_iterator(mark), words.rend() - 1));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_exit_code() == int(CLI::ExitCodes::ExtrasError))
+      refuse_words(*app.get_subcommands().front(), words, error.what());
     throw ConfigError(error.what());
   }
   const auto& chosen = *std::ranges::find_if(commands, [](const auto& command) { return command.line->parsed(); });

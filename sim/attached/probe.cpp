@@ -81,6 +81,10 @@ std::string system_problem() {
     return refusal("process_vm_readv", kMemory);
   if (::process_vm_writev(child.pid(), &local, 1, &remote, 1, 0) != ssize_t(sizeof seen))
     return refusal("process_vm_writev", kMemory);
+  // Of no arguments at all, which a kernel that has the call refuses as wrong. Where there is none, the C library falls
+  // back to clone().
+  if (::syscall(SYS_clone3, nullptr, 0) < 0 && errno != EINVAL && errno != ENOSYS)
+    return refusal("clone3", "programs could have no threads");
   const Descriptor memory(::memfd_create("rnicsim-probe", MFD_CLOEXEC));
   if (!memory) return refusal("memfd_create", "no memory could be shared with the programs");
   return {};

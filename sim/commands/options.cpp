@@ -45,8 +45,9 @@ std::string wrong_seed(const std::string& text) {
 
 Duration time_of(const char* option, const std::string& text) {
   const auto time = parse_duration(text);
-  if (!time || time->ps <= 0)
+  if (!time)
     throw CLI::ValidationError(fmt::format("{}: '{}' is not a time with its unit, such as 10s", option, text));
+  if (time->ps <= 0) throw CLI::ValidationError(fmt::format("{}: '{}' is not longer than 0", option, text));
   return *time;
 }
 

@@ -65,6 +65,13 @@ class CommandLine(LeavesNothing):
             (path / "mine.toml").write_text('base = "cx5-100g"\n[nic.pcie]\nspeed = "1 Gb/s"\n')
             self.check("run", "--nic", path / "mine.toml", "--", "true", says="nic.pcie.speed")
 
+    def test_a_program_without_its_mark(self):
+        for options in ((), ("--seed", "3")):
+            self.check("run", *options, "ib_write_bw", "-n", "5",
+                       says="'ib_write_bw' is no option; a program comes behind `--`: rnicsim run -- ib_write_bw -n 5")
+        self.check("run", "-n", "5", "ib_write_bw", says="-n")
+        self.check("serve", "ib_write_bw", says="ib_write_bw")
+
     def test_unknown_program(self):
         self.check("run", "--", "no-such-program", says="no-such-program: no such program on PATH")
         self.check("run", "--", "", says="h0: : a program's name is empty")

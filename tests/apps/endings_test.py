@@ -189,11 +189,15 @@ class Limits(Endings):
         self.assertEqual(result.status, LIMIT, result)
 
     def test_wrong_values(self):
-        for option in ("--limit=5", "--limit=0s", "--wall-limit=soon", "--grace=-1s"):
+        wrong = dict.fromkeys(("--limit=5", "--wall-limit=soon", "--grace=-1s"), "is not a time with its unit")
+        wrong.update(dict.fromkeys(("--limit=0s", "--wall-limit=0s", "--grace=0s"), "is not longer than 0"))
+        for option, why in wrong.items():
             with self.subTest(option=option):
                 result = self.call("run", option, "--", "true")
                 self.assertEqual(result.status, USAGE_ERROR, result)
-                self.assertIn("is not a time with its unit", result.err)
+                name, value = option.split("=")
+                self.assertEqual(result.err, f"rnicsim: {name}: '{value}' {why}"
+                                 f"{', such as 10s' if 'unit' in why else ''}\n")
 
 
 class ToldTwice(Endings):
@@ -420,7 +424,8 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.byref(Program(len(program), ctypes.addressof(code)))) == 0, ctypes.get_errno()
 os.execv(command[0], command)
 """
-CALLS = {"personality": 135, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_open": 434}
+CALLS = {"personality": 135, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_open": 434,
+         "clone3": 435}
 NO_SUCH_ARGUMENT = 0xfffffffe
 
 
@@ -447,7 +452,7 @@ class Refused(Endings):
         self.assertIn(lost[0], result.out)
 
     def test_what_it_cannot_do_without(self):
-        for call in ("process_vm_readv", "process_vm_writev", "pidfd_open"):
+        for call in ("process_vm_readv", "process_vm_writev", "pidfd_open", "clone3"):
             with self.subTest(call=call):
                 result = self.under_filter(call, NO_SUCH_ARGUMENT, "run", "--", "ib_write_lat", "-n", "50")
                 self.assertEqual(result.status, USAGE_ERROR, result)
