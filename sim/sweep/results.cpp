@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -72,8 +73,16 @@ Json interval_json(const Interval& interval, const std::string& unit) {
       {"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}, {"n", interval.count}, {"unit", unit}};
 }
 
+// A number is one whatever its sign; another text that begins as a formula does is none to a spreadsheet in quotes.
+bool looks_like_a_formula(const std::string& text) {
+  if (text.find_first_of("=+-@\t") != 0) return false;
+  double number = 0;
+  const char* end = text.data() + text.size();
+  return std::from_chars(text.data(), end, number).ptr != end;
+}
+
 std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == text.npos) return text;
+  if (text.find_first_of(",\"\n\r") == text.npos && !looks_like_a_formula(text)) return text;
   std::string quoted = "\"";
   for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
   return quoted + '"';

@@ -1,12 +1,14 @@
 #include "sim/sweep/store.h"
 
 #include <fmt/format.h>
+#include <isa-l/crc.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -30,6 +32,19 @@ std::optional<std::string> read(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return std::nullopt;
   return std::string{std::istreambuf_iterator<char>(in), {}};
+}
+
+// Results, and as their last member the CRC-32 of what stands before it: a point that was changed since is noticed.
+std::string sealed(std::string_view text) {
+  const auto end = text.find_last_not_of(" \n", text.rfind('}') - 1);
+  const auto body = text.substr(0, end + 1);
+  return fmt::format("{},\n \"crc32\": \"{:08x}\"\n}}\n", body,
+                     crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(body.data()), body.size()));
+}
+
+bool is_sealed(std::string_view text) {
+  const auto seal = text.rfind(",\n \"crc32\": ");
+  return seal != text.npos && seal != 0 && sealed(std::string(text.substr(0, seal)) + "\n}\n") == text;
 }
 
 void make_folder(const fs::path& folder) {
@@ -139,13 +154,17 @@ Json Store::results(const Run& run) const {
   if (!text) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
   auto json = parsed(path, *text);
   check_origin(path, json, "bench");
+  if (!is_sealed(*text))
+    throw ConfigError(fmt::format("{}: it was changed since its run wrote it, says its CRC-32; remove it, and the run "
+                                  "is done again",
+                                  path.string()));
   return json;
 }
 
 std::string Store::file_of(const Run& run) { return stem_of(run) + ".json"; }
 
 void Store::put(const Run& run, const std::string& results) const {
-  write(file_of(run), results);
+  write(file_of(run), sealed(results));
   std::error_code none;
   fs::remove(folder_ / (stem_of(run) + kError), none);
 }

@@ -182,6 +182,35 @@ class Sweep(unittest.TestCase):
             self.assertRegex(done.stderr, r"^rnicsim: .*2-1\.json: [^\n]*\n$")
             self.assertNotIn("exception", done.stderr)
 
+    def test_values_that_look_like_formulas(self):
+        """They are in quotes in the table, and numbers are not."""
+        names = ["=mine.toml", "+mine.toml", "-mine.toml", "@mine.toml"]
+        for name in names:
+            (self.folder / name).write_text('base = "cx5-100g"\n')
+        path = self.file(f'schema = 1\nworkload = "write-4k"\n[set]\nmeasure.warmup = "0 s"\n'
+                         f'measure.duration = "5 us"\n[vary]\nnic = {["cx5-100g", *names]}\n')
+        call("sweep", path, "--out", self.out, cwd=self.folder)
+        lines = (self.out / "results.csv").read_text().splitlines()
+        self.assertEqual([line.split(",")[1] for line in lines], ["nic", "cx5-100g"] + [f'"{name}"' for name in names])
+        self.assertNotIn('"', "".join(line.split(",", 2)[2] for line in lines))
+
+    def test_a_point_changed_by_hand(self):
+        call("sweep", self.file(), "--out", self.out)
+        before = (self.out / "results.json").read_text()
+        point = self.out / "points" / "2-1.json"
+        mine = point.read_text()
+        rate = json.loads(mine)["flows"][0]["rate_per_s"]
+        for text in (mine.replace(json.dumps(rate), json.dumps(rate * 2), 1), mine.replace('"crc32": "', '"crc32": "0'),
+                     mine[:mine.rindex(',\n "crc32"')] + "\n}\n", mine + "\n"):
+            self.assertNotEqual(text, mine)
+            point.write_text(text)
+            done = call("sweep", "--out", self.out, expect=2)
+            self.assertRegex(done.stderr, r"^rnicsim: .*2-1\.json: it was changed since its run [^\n]*\n$")
+        point.unlink()
+        call("sweep", "--out", self.out)
+        self.assertEqual(point.read_text(), mine)
+        self.assertEqual((self.out / "results.json").read_text(), before)
+
     def test_what_cannot_be_written(self):
         blocked = self.folder / "file"
         blocked.write_text("")
