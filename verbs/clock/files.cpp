@@ -1,13 +1,16 @@
-// Calls that take a path: it leads to the simulated host's own file, where it has one (host_path.h).
+// Calls that take a path, by name: all go through HostPath, and so to the simulated host's own file where it has one.
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/ipc.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -23,6 +26,8 @@
 
 using rnicsim::clock::hide_host_path;
 using rnicsim::clock::HostPath;
+using rnicsim::clock::Last;
+using rnicsim::clock::LinkText;
 using rnicsim::clock::Next;
 
 RNICSIM_NEXT(open);
@@ -54,12 +59,19 @@ mode_t mode_of(int flags, va_list list) {
   return makes ? mode_t(va_arg(list, unsigned)) : 0;
 }
 
+// O_NOFOLLOW refuses a link; a file that is made by O_EXCL is no link's.
+Last last_of(int flags) {
+  constexpr int kMakes = O_CREAT | O_EXCL;
+  return (flags & O_NOFOLLOW) != 0 || (flags & kMakes) == kMakes ? Last::itself : Last::followed;
+}
+Last last_at(int flags) { return (flags & AT_SYMLINK_NOFOLLOW) != 0 ? Last::itself : Last::followed; }
+
 // `open` opens the path, with the flags, that it is given.
 template <class Open>
 int open_path(int folder, const char* given, int flags, Open open) {
-  const int made = rnicsim::clock::open_made_file(given, flags);
+  const HostPath path(folder, given, last_of(flags));
+  const int made = rnicsim::clock::open_made_file(path.absolute(), flags);
   if (made >= 0) return made;
-  const HostPath path(given);
   const auto open_with = [&](int with) { return open(path.get(), with); };
   const bool waits = rnicsim::clock::waits_for_other_end(folder, path.get(), flags);
   return waits ? rnicsim::clock::open_fifo(flags, open_with) : open_with(flags);
@@ -67,25 +79,26 @@ int open_path(int folder, const char* given, int flags, Open open) {
 
 template <class Open>
 FILE* open_stream(const char* given, const char* mode, Open open) {
-  FILE* made = rnicsim::clock::open_made_stream(given, mode);
-  return made != nullptr ? made : open(HostPath(given).get(), mode);
+  const HostPath path(given);
+  FILE* made = rnicsim::clock::open_made_stream(path.absolute(), mode);
+  return made != nullptr ? made : open(path.get(), mode);
 }
 
 }  // namespace
 
-// The next function with the path in its first place, or in its second behind an open folder. By its name in the
-// library, which the headers declare in several ways.
-#define RNICSIM_PATH_CALL(result, name, parameters, ...)                     \
-  RNICSIM_NEXT(name);                                                        \
-  RNICSIM_EXPORT result own_##name parameters asm(#name);                    \
-  result own_##name parameters {                                             \
-    return next_##name(HostPath(path).get() __VA_OPT__(, ) __VA_ARGS__);     \
-  }
-#define RNICSIM_PATH_AT_CALL(result, name, parameters, ...)                        \
+// The next function with the path in its first place, or in its second behind an open folder. `last` says what the call
+// does with a link (Last). By its name in the library, which the headers declare in several ways.
+#define RNICSIM_PATH_CALL(result, name, last, parameters, ...)                     \
   RNICSIM_NEXT(name);                                                              \
   RNICSIM_EXPORT result own_##name parameters asm(#name);                          \
   result own_##name parameters {                                                   \
-    return next_##name(folder, HostPath(path).get() __VA_OPT__(, ) __VA_ARGS__);   \
+    return next_##name(HostPath(path, last).get() __VA_OPT__(, ) __VA_ARGS__);     \
+  }
+#define RNICSIM_PATH_AT_CALL(result, name, last, parameters, ...)                        \
+  RNICSIM_NEXT(name);                                                                    \
+  RNICSIM_EXPORT result own_##name parameters asm(#name);                                \
+  result own_##name parameters {                                                         \
+    return next_##name(folder, HostPath(folder, path, last).get() __VA_OPT__(, ) __VA_ARGS__); \
   }
 
 // --- Opening.
@@ -133,56 +146,77 @@ RNICSIM_EXPORT int __openat64_2(int folder, const char* path, int flags) {
 
 RNICSIM_EXPORT FILE* fopen(const char* path, const char* mode) { return open_stream(path, mode, next_fopen.get()); }
 RNICSIM_EXPORT FILE* fopen64(const char* path, const char* mode) { return open_stream(path, mode, next_fopen64.get()); }
-RNICSIM_PATH_CALL(FILE*, freopen, (const char* path, const char* mode, FILE* stream), mode, stream)
-RNICSIM_PATH_CALL(FILE*, freopen64, (const char* path, const char* mode, FILE* stream), mode, stream)
-RNICSIM_PATH_CALL(int, creat, (const char* path, mode_t mode), mode)
-RNICSIM_PATH_CALL(int, creat64, (const char* path, mode_t mode), mode)
+RNICSIM_PATH_CALL(FILE*, freopen, Last::followed, (const char* path, const char* mode, FILE* stream), mode, stream)
+RNICSIM_PATH_CALL(FILE*, freopen64, Last::followed, (const char* path, const char* mode, FILE* stream), mode, stream)
+RNICSIM_PATH_CALL(int, creat, Last::followed, (const char* path, mode_t mode), mode)
+RNICSIM_PATH_CALL(int, creat64, Last::followed, (const char* path, mode_t mode), mode)
 
 // --- Looking.
 
-RNICSIM_PATH_CALL(int, stat, (const char* path, struct stat* result), result)
-RNICSIM_PATH_CALL(int, stat64, (const char* path, struct stat64* result), result)
+RNICSIM_PATH_CALL(int, stat, Last::followed, (const char* path, struct stat* result), result)
+RNICSIM_PATH_CALL(int, stat64, Last::followed, (const char* path, struct stat64* result), result)
 // (Not by fstatat(), by which `rm -r` asks: it takes away the link, and leaves the machine its folder.)
 RNICSIM_NEXT(lstat);
 RNICSIM_NEXT(lstat64);
 RNICSIM_EXPORT int lstat(const char* path, struct stat* result) noexcept {
-  return next_lstat(HostPath(path).seen(), result);
+  return next_lstat(HostPath(path, Last::seen).get(), result);
 }
 RNICSIM_EXPORT int lstat64(const char* path, struct stat64* result) noexcept {
-  return next_lstat64(HostPath(path).seen(), result);
+  return next_lstat64(HostPath(path, Last::seen).get(), result);
 }
-RNICSIM_PATH_AT_CALL(int, fstatat, (int folder, const char* path, struct stat* result, int flags), result, flags)
-RNICSIM_PATH_AT_CALL(int, fstatat64, (int folder, const char* path, struct stat64* result, int flags), result, flags)
+RNICSIM_PATH_AT_CALL(int, fstatat, last_at(flags), (int folder, const char* path, struct stat* result, int flags),
+                     result, flags)
+RNICSIM_PATH_AT_CALL(int, fstatat64, last_at(flags), (int folder, const char* path, struct stat64* result, int flags),
+                     result, flags)
 RNICSIM_NEXT(statx);
 RNICSIM_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* result) noexcept {
-  return next_statx(folder, HostPath(path).seen(), flags, mask, result);
+  const Last last = (flags & AT_SYMLINK_NOFOLLOW) != 0 ? Last::seen : Last::followed;
+  return next_statx(folder, HostPath(folder, path, last).get(), flags, mask, result);
 }
-RNICSIM_PATH_CALL(int, statfs, (const char* path, struct statfs* result), result)
-RNICSIM_PATH_CALL(int, statfs64, (const char* path, struct statfs64* result), result)
-RNICSIM_PATH_CALL(int, statvfs, (const char* path, struct statvfs* result), result)
-RNICSIM_PATH_CALL(int, statvfs64, (const char* path, struct statvfs64* result), result)
-RNICSIM_PATH_CALL(int, access, (const char* path, int mode), mode)
-RNICSIM_PATH_CALL(int, euidaccess, (const char* path, int mode), mode)
-RNICSIM_PATH_CALL(int, eaccess, (const char* path, int mode), mode)
-RNICSIM_PATH_AT_CALL(int, faccessat, (int folder, const char* path, int mode, int flags), mode, flags)
-RNICSIM_PATH_CALL(long, pathconf, (const char* path, int name), name)
-RNICSIM_PATH_AT_CALL(int, inotify_add_watch, (int folder, const char* path, uint32_t mask), mask)
+RNICSIM_PATH_CALL(int, statfs, Last::followed, (const char* path, struct statfs* result), result)
+RNICSIM_PATH_CALL(int, statfs64, Last::followed, (const char* path, struct statfs64* result), result)
+RNICSIM_PATH_CALL(int, statvfs, Last::followed, (const char* path, struct statvfs* result), result)
+RNICSIM_PATH_CALL(int, statvfs64, Last::followed, (const char* path, struct statvfs64* result), result)
+RNICSIM_PATH_CALL(int, access, Last::followed, (const char* path, int mode), mode)
+RNICSIM_PATH_CALL(int, euidaccess, Last::followed, (const char* path, int mode), mode)
+RNICSIM_PATH_CALL(int, eaccess, Last::followed, (const char* path, int mode), mode)
+RNICSIM_PATH_AT_CALL(int, faccessat, last_at(flags), (int folder, const char* path, int mode, int flags), mode, flags)
+RNICSIM_PATH_CALL(long, pathconf, Last::followed, (const char* path, int name), name)
+RNICSIM_NEXT(inotify_add_watch);
+RNICSIM_EXPORT int inotify_add_watch(int fd, const char* path, uint32_t mask) noexcept {
+  const Last last = (mask & IN_DONT_FOLLOW) != 0 ? Last::itself : Last::followed;
+  return next_inotify_add_watch(fd, HostPath(path, last).get(), mask);
+}
 // ls -l asks for access control lists.
-RNICSIM_PATH_CALL(ssize_t, getxattr, (const char* path, const char* name, void* value, size_t size), name, value, size)
-RNICSIM_PATH_CALL(ssize_t, lgetxattr, (const char* path, const char* name, void* value, size_t size), name, value, size)
+RNICSIM_PATH_CALL(ssize_t, getxattr, Last::followed, (const char* path, const char* name, void* value, size_t size),
+                  name, value, size)
+RNICSIM_PATH_CALL(ssize_t, lgetxattr, Last::seen, (const char* path, const char* name, void* value, size_t size), name,
+                  value, size)
+RNICSIM_PATH_CALL(ssize_t, listxattr, Last::followed, (const char* path, char* list, size_t size), list, size)
+RNICSIM_PATH_CALL(ssize_t, llistxattr, Last::seen, (const char* path, char* list, size_t size), list, size)
 
-RNICSIM_PATH_CALL(DIR*, opendir, (const char* path))
-RNICSIM_PATH_CALL(int, scandir, (const char* path, dirent*** list, int (*filter)(const dirent*),
-                                 int (*compare)(const dirent**, const dirent**)), list, filter, compare)
-RNICSIM_PATH_CALL(int, scandir64, (const char* path, dirent64*** list, int (*filter)(const dirent64*),
-                                   int (*compare)(const dirent64**, const dirent64**)), list, filter, compare)
+RNICSIM_PATH_CALL(DIR*, opendir, Last::followed, (const char* path))
+RNICSIM_PATH_CALL(int, scandir, Last::followed, (const char* path, dirent*** list, int (*filter)(const dirent*),
+                                                 int (*compare)(const dirent**, const dirent**)),
+                  list, filter, compare)
+RNICSIM_PATH_CALL(int, scandir64, Last::followed, (const char* path, dirent64*** list, int (*filter)(const dirent64*),
+                                                   int (*compare)(const dirent64**, const dirent64**)),
+                  list, filter, compare)
+RNICSIM_PATH_AT_CALL(int, scandirat, Last::followed, (int folder, const char* path, dirent*** list,
+                                                      int (*filter)(const dirent*),
+                                                      int (*compare)(const dirent**, const dirent**)),
+                     list, filter, compare)
+RNICSIM_PATH_AT_CALL(int, scandirat64, Last::followed, (int folder, const char* path, dirent64*** list,
+                                                        int (*filter)(const dirent64*),
+                                                        int (*compare)(const dirent64**, const dirent64**)),
+                     list, filter, compare)
 
 RNICSIM_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {
-  const ssize_t length = next_readlink(HostPath(path).seen(), buffer, size);
+  const ssize_t length = next_readlink(HostPath(path, Last::seen).get(), buffer, size);
   return length > 0 ? ssize_t(hide_host_path(buffer, size_t(length))) : length;
 }
 RNICSIM_EXPORT ssize_t readlinkat(int folder, const char* path, char* buffer, size_t size) noexcept {
-  const ssize_t length = next_readlinkat(folder, HostPath(path).seen(), buffer, size);
+  const ssize_t length = next_readlinkat(folder, HostPath(folder, path, Last::seen).get(), buffer, size);
   return length > 0 ? ssize_t(hide_host_path(buffer, size_t(length))) : length;
 }
 RNICSIM_EXPORT char* realpath(const char* path, char* resolved) noexcept {
@@ -191,66 +225,137 @@ RNICSIM_EXPORT char* realpath(const char* path, char* resolved) noexcept {
   return result;
 }
 
+// The C library's own walk, by functions that look at the host's folders.
+template <class Next, class Found, class Entry, class Status>
+static int glob_by(Next next, const char* pattern, int flags, int (*failed)(const char*, int), Found* found,
+                   Entry* (*read_entry)(DIR*), int (*look)(const char*, Status*),
+                   int (*look_at_link)(const char*, Status*)) {
+  if ((flags & GLOB_ALTDIRFUNC) != 0) return next(pattern, flags, failed, found);
+  found->gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
+  found->gl_closedir = [](void* folder) { ::closedir(static_cast<DIR*>(folder)); };
+  found->gl_readdir = reinterpret_cast<decltype(found->gl_readdir)>(read_entry);
+  found->gl_stat = look;
+  found->gl_lstat = look_at_link;
+  return next(pattern, flags | GLOB_ALTDIRFUNC, failed, found);
+}
+RNICSIM_NEXT(glob);
+RNICSIM_NEXT(glob64);
+RNICSIM_EXPORT int glob(const char* pattern, int flags, int (*failed)(const char*, int), glob_t* found) noexcept {
+  return glob_by(next_glob.get(), pattern, flags, failed, found, ::readdir, ::stat, ::lstat);
+}
+RNICSIM_EXPORT int glob64(const char* pattern, int flags, int (*failed)(const char*, int), glob64_t* found) noexcept {
+  return glob_by(next_glob64.get(), pattern, flags, failed, found, ::readdir64, ::stat64, ::lstat64);
+}
+
+RNICSIM_EXPORT char* canonicalize_file_name(const char* path) noexcept { return ::realpath(path, nullptr); }
+
+// As the C library makes it of the file's number and its device's.
+RNICSIM_EXPORT key_t ftok(const char* path, int project) noexcept {
+  struct stat file;
+  if (::stat(path, &file) != 0) return -1;
+  return key_t((file.st_ino & 0xffff) | (file.st_dev & 0xff) << 16 | unsigned(project & 0xff) << 24);
+}
+
+// What stat and mknod were called by until glibc 2.33.
+RNICSIM_EXPORT int __xstat(int, const char* path, struct stat* result) { return ::stat(path, result); }
+RNICSIM_EXPORT int __xstat64(int, const char* path, struct stat64* result) { return ::stat64(path, result); }
+RNICSIM_EXPORT int __lxstat(int, const char* path, struct stat* result) { return ::lstat(path, result); }
+RNICSIM_EXPORT int __lxstat64(int, const char* path, struct stat64* result) { return ::lstat64(path, result); }
+RNICSIM_EXPORT int __fxstatat(int, int folder, const char* path, struct stat* result, int flags) {
+  return ::fstatat(folder, path, result, flags);
+}
+RNICSIM_EXPORT int __fxstatat64(int, int folder, const char* path, struct stat64* result, int flags) {
+  return ::fstatat64(folder, path, result, flags);
+}
+RNICSIM_EXPORT int __xmknod(int, const char* path, mode_t mode, dev_t* device) {
+  return ::mknod(path, mode, *device);
+}
+RNICSIM_EXPORT int __xmknodat(int, int folder, const char* path, mode_t mode, dev_t* device) {
+  return ::mknodat(folder, path, mode, *device);
+}
+
 // --- Where the process stands.
 
-RNICSIM_PATH_CALL(int, chdir, (const char* path))
+RNICSIM_PATH_CALL(int, chdir, Last::followed, (const char* path))
 RNICSIM_EXPORT char* getcwd(char* buffer, size_t size) noexcept {
   char* result = next_getcwd(buffer, size);
   if (result != nullptr) result[hide_host_path(result, strlen(result))] = 0;
   return result;
 }
+RNICSIM_EXPORT char* getwd(char* buffer) noexcept { return ::getcwd(buffer, PATH_MAX); }
 RNICSIM_EXPORT char* get_current_dir_name() noexcept { return ::getcwd(nullptr, 0); }
 
 // --- Making, changing, taking away.
 
-RNICSIM_PATH_CALL(int, mkdir, (const char* path, mode_t mode), mode)
-RNICSIM_PATH_AT_CALL(int, mkdirat, (int folder, const char* path, mode_t mode), mode)
-RNICSIM_PATH_CALL(int, mkfifo, (const char* path, mode_t mode), mode)
-RNICSIM_PATH_AT_CALL(int, mkfifoat, (int folder, const char* path, mode_t mode), mode)
-RNICSIM_PATH_CALL(int, mknod, (const char* path, mode_t mode, dev_t device), mode, device)
-RNICSIM_PATH_AT_CALL(int, mknodat, (int folder, const char* path, mode_t mode, dev_t device), mode, device)
-RNICSIM_PATH_CALL(int, rmdir, (const char* path))
-RNICSIM_PATH_CALL(int, unlink, (const char* path))
-RNICSIM_PATH_AT_CALL(int, unlinkat, (int folder, const char* path, int flags), flags)
-RNICSIM_PATH_CALL(int, remove, (const char* path))
-RNICSIM_PATH_CALL(int, chmod, (const char* path, mode_t mode), mode)
-RNICSIM_PATH_AT_CALL(int, fchmodat, (int folder, const char* path, mode_t mode, int flags), mode, flags)
-RNICSIM_PATH_CALL(int, chown, (const char* path, uid_t owner, gid_t group), owner, group)
-RNICSIM_PATH_CALL(int, lchown, (const char* path, uid_t owner, gid_t group), owner, group)
-RNICSIM_PATH_AT_CALL(int, fchownat, (int folder, const char* path, uid_t owner, gid_t group, int flags), owner, group,
+RNICSIM_PATH_CALL(int, mkdir, Last::itself, (const char* path, mode_t mode), mode)
+RNICSIM_PATH_AT_CALL(int, mkdirat, Last::itself, (int folder, const char* path, mode_t mode), mode)
+RNICSIM_PATH_CALL(int, mkfifo, Last::itself, (const char* path, mode_t mode), mode)
+RNICSIM_PATH_AT_CALL(int, mkfifoat, Last::itself, (int folder, const char* path, mode_t mode), mode)
+RNICSIM_PATH_CALL(int, mknod, Last::itself, (const char* path, mode_t mode, dev_t device), mode, device)
+RNICSIM_PATH_AT_CALL(int, mknodat, Last::itself, (int folder, const char* path, mode_t mode, dev_t device), mode,
+                     device)
+RNICSIM_PATH_CALL(int, rmdir, Last::itself, (const char* path))
+RNICSIM_PATH_CALL(int, unlink, Last::itself, (const char* path))
+RNICSIM_PATH_AT_CALL(int, unlinkat, Last::itself, (int folder, const char* path, int flags), flags)
+RNICSIM_PATH_CALL(int, remove, Last::itself, (const char* path))
+RNICSIM_PATH_CALL(int, chmod, Last::followed, (const char* path, mode_t mode), mode)
+RNICSIM_PATH_AT_CALL(int, fchmodat, last_at(flags), (int folder, const char* path, mode_t mode, int flags), mode,
                      flags)
-RNICSIM_PATH_CALL(int, truncate, (const char* path, off_t length), length)
-RNICSIM_PATH_CALL(int, truncate64, (const char* path, off64_t length), length)
-RNICSIM_PATH_CALL(int, utime, (const char* path, const utimbuf* times), times)
-RNICSIM_PATH_CALL(int, utimes, (const char* path, const timeval* times), times)
-RNICSIM_PATH_CALL(int, lutimes, (const char* path, const timeval* times), times)
-RNICSIM_PATH_AT_CALL(int, utimensat, (int folder, const char* path, const timespec* times, int flags), times, flags)
+RNICSIM_EXPORT int lchmod(const char* path, mode_t mode) noexcept {
+  return ::fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW);
+}
+RNICSIM_PATH_CALL(int, chown, Last::followed, (const char* path, uid_t owner, gid_t group), owner, group)
+RNICSIM_PATH_CALL(int, lchown, Last::itself, (const char* path, uid_t owner, gid_t group), owner, group)
+RNICSIM_PATH_AT_CALL(int, fchownat, last_at(flags), (int folder, const char* path, uid_t owner, gid_t group, int flags),
+                     owner, group, flags)
+RNICSIM_PATH_CALL(int, truncate, Last::followed, (const char* path, off_t length), length)
+RNICSIM_PATH_CALL(int, truncate64, Last::followed, (const char* path, off64_t length), length)
+RNICSIM_PATH_CALL(int, utime, Last::followed, (const char* path, const utimbuf* times), times)
+RNICSIM_PATH_CALL(int, utimes, Last::followed, (const char* path, const timeval* times), times)
+RNICSIM_PATH_CALL(int, lutimes, Last::itself, (const char* path, const timeval* times), times)
+RNICSIM_PATH_AT_CALL(int, utimensat, last_at(flags), (int folder, const char* path, const timespec* times, int flags),
+                     times, flags)
+RNICSIM_PATH_AT_CALL(int, futimesat, Last::followed, (int folder, const char* path, const timeval* times), times)
+RNICSIM_PATH_CALL(int, setxattr, Last::followed, (const char* path, const char* name, const void* value, size_t size,
+                                                  int flags),
+                  name, value, size, flags)
+RNICSIM_PATH_CALL(int, lsetxattr, Last::itself, (const char* path, const char* name, const void* value, size_t size,
+                                                 int flags),
+                  name, value, size, flags)
+RNICSIM_PATH_CALL(int, removexattr, Last::followed, (const char* path, const char* name), name)
+RNICSIM_PATH_CALL(int, lremovexattr, Last::itself, (const char* path, const char* name), name)
 
-// A link keeps the words that it is given; where it leads shows when it is followed, outside.
+// A link keeps the words that it is given, but for LinkText.
 RNICSIM_EXPORT int own_symlink(const char* target, const char* path) asm("symlink");
 RNICSIM_NEXT(symlink);
 int own_symlink(const char* target, const char* path) {
-  return next_symlink(HostPath(target).get(), HostPath(path).get());
+  const HostPath place(path, Last::itself);
+  return next_symlink(LinkText(target, place).get(), place.get());
 }
 RNICSIM_EXPORT int own_symlinkat(const char* target, int folder, const char* path) asm("symlinkat");
 RNICSIM_NEXT(symlinkat);
 int own_symlinkat(const char* target, int folder, const char* path) {
-  return next_symlinkat(HostPath(target).get(), folder, HostPath(path).get());
+  const HostPath place(folder, path, Last::itself);
+  return next_symlinkat(LinkText(target, place).get(), folder, place.get());
 }
 
 RNICSIM_EXPORT int rename(const char* from, const char* to) noexcept {
-  return next_rename(HostPath(from).get(), HostPath(to).get());
+  return next_rename(HostPath(from, Last::itself).get(), HostPath(to, Last::itself).get());
 }
 RNICSIM_EXPORT int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept {
-  return next_renameat(from_folder, HostPath(from).get(), to_folder, HostPath(to).get());
+  return next_renameat(from_folder, HostPath(from_folder, from, Last::itself).get(), to_folder,
+                       HostPath(to_folder, to, Last::itself).get());
 }
 RNICSIM_EXPORT int renameat2(int from_folder, const char* from, int to_folder, const char* to,
                              unsigned flags) noexcept {
-  return next_renameat2(from_folder, HostPath(from).get(), to_folder, HostPath(to).get(), flags);
+  return next_renameat2(from_folder, HostPath(from_folder, from, Last::itself).get(), to_folder,
+                        HostPath(to_folder, to, Last::itself).get(), flags);
 }
 RNICSIM_EXPORT int link(const char* from, const char* to) noexcept {
-  return next_link(HostPath(from).get(), HostPath(to).get());
+  return next_link(HostPath(from, Last::itself).get(), HostPath(to, Last::itself).get());
 }
 RNICSIM_EXPORT int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
-  return next_linkat(from_folder, HostPath(from).get(), to_folder, HostPath(to).get(), flags);
+  const Last last = (flags & AT_SYMLINK_FOLLOW) != 0 ? Last::followed : Last::itself;
+  return next_linkat(from_folder, HostPath(from_folder, from, last).get(), to_folder,
+                     HostPath(to_folder, to, Last::itself).get(), flags);
 }

@@ -1,7 +1,9 @@
 // What programs compiled with _FORTIFY_SOURCE call: the C library's own would go past the functions that stand in here.
 
 #include <poll.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,4 +40,21 @@ RNICSIM_EXPORT int __ppoll_chk(pollfd* descriptors, nfds_t count, const timespec
                                size_t room) {
   check(count <= room / sizeof *descriptors);
   return ::ppoll(descriptors, count, timeout, mask);
+}
+
+RNICSIM_EXPORT ssize_t __readlink_chk(const char* path, char* buffer, size_t bytes, size_t room) {
+  check(bytes <= room);
+  return ::readlink(path, buffer, bytes);
+}
+RNICSIM_EXPORT ssize_t __readlinkat_chk(int folder, const char* path, char* buffer, size_t bytes, size_t room) {
+  check(bytes <= room);
+  return ::readlinkat(folder, path, buffer, bytes);
+}
+RNICSIM_EXPORT char* __realpath_chk(const char* path, char* resolved, size_t room) {
+  check(room >= PATH_MAX);
+  return ::realpath(path, resolved);
+}
+RNICSIM_EXPORT char* __getcwd_chk(char* buffer, size_t bytes, size_t room) {
+  check(bytes <= room);
+  return ::getcwd(buffer, bytes);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <optional>
 #include <string_view>
 
@@ -16,7 +16,6 @@
 #include "verbs/clock/linked_folder.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/other_processes.h"
-#include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 
 RNICSIM_NEXT(access);
@@ -58,32 +57,6 @@ constinit Root kernel_files;
 constinit Root files;  // all others of the host
 char tag[64];
 
-// Takes the next component from `path`, which it shortens; empty at the end.
-std::string_view next_component(std::string_view& path) {
-  for (;;) {
-    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
-    const std::string_view component = path.substr(0, path.find('/'));
-    path.remove_prefix(component.size());
-    if (component != ".") return component;
-  }
-}
-
-// What follows `folder` in `path`; nothing if it is not below it, or leaves it again.
-std::optional<std::string_view> below(std::string_view path, std::string_view folder) {
-  while (!folder.empty()) {
-    const auto wanted = next_component(folder);
-    if (!wanted.empty() && next_component(path) != wanted) return std::nullopt;
-  }
-  const std::string_view rest = path;
-  for (int depth = 0; !path.empty();) {
-    const auto component = next_component(path);
-    if (component.empty()) break;
-    depth += component == ".." ? -1 : 1;
-    if (depth < 0) return std::nullopt;
-  }
-  return rest;
-}
-
 bool lies_in(std::string_view path, const Root& folder) {
   return folder.length != 0 && path.starts_with(folder.text()) &&
          (path.size() == folder.length || path[folder.length] == '/');
@@ -106,6 +79,43 @@ bool set(Root& folder, const char* prefix, const char* socket_name, const char* 
   return folder.length != 0;
 }
 
+bool is_below(std::string_view name, std::string_view folder) {
+  return name.starts_with(folder) && (name.size() == folder.size() || name[folder.size()] == '/');
+}
+
+class Tree : public HostTree {
+ public:
+  OwnFolder holding(std::string_view name) const override {
+    for (const std::string_view folder : kOfKernel)
+      if (is_below(name, folder)) return {.name = folder, .root = kernel_files.text()};
+    const std::string_view memory = shared_memory.stands_for;
+    if (is_below(name, memory)) return {.name = memory, .root = shared_memory.text(), .stripped = memory.size()};
+    for (Linked& folder : linked) {
+      if (!is_below(name, folder.path)) continue;
+      folder.is_filled = folder.is_filled || fill_linked_folder(files.text(), folder.path);
+      return {.name = folder.path, .root = files.text(), .shows_machine = true};
+    }
+    return {};
+  }
+  std::optional<Inside> inside(std::string_view path) const override {
+    for (const Root* root : {&shared_memory, &kernel_files, &files})
+      if (lies_in(path, *root)) return Inside{root->stands_for, root->length};
+    return std::nullopt;
+  }
+  std::optional<pid_t> find(pid_t number) const override {
+    return simulated() ? find_process(number) : std::nullopt;
+  }
+};
+constinit const Tree tree;
+
+// What Linux refuses as ENAMETOOLONG: a path of the host's own that fits, and does not where it lies.
+constexpr auto kTooLong = [] {
+  std::array<char, PATH_MAX + 1> text{};
+  text.fill('/');
+  text.back() = 0;
+  return text;
+}();
+
 }  // namespace
 
 void find_host_files(const char* socket_name, const char* host) {
@@ -116,61 +126,25 @@ void find_host_files(const char* socket_name, const char* host) {
   snprintf(tag, sizeof tag, "%s.%s.", socket_name, host);
 }
 
-HostPath::HostPath(const char* given) : path_(given) {
-  if (files.length == 0 || given == nullptr || given[0] != '/') return;
+HostPath::HostPath(int folder, const char* given, Last last) : given_(given), path_(given), absolute_(given) {
+  if (files.length == 0 || given == nullptr) return;
+  PathWalk walk(tree, buffer_);
+  const auto led = walk.lead(folder, given, last);
+  is_own_ = walk.is_own();
+  if (led == PathWalk::Led::too_far) path_ = absolute_ = kTooLong.data();
+  if (led == PathWalk::Led::elsewhere) path_ = buffer_;
+  if (led == PathWalk::Led::elsewhere || led == PathWalk::Led::as_given) absolute_ = buffer_;
+}
+
+LinkText::LinkText(const char* given, const HostPath& place) : text_(given) {
+  if (given == nullptr || given[0] != '/' || !place.is_own()) return;
   const std::string_view text = given;
-  if (lies_in(text, files) || lies_in(text, kernel_files) || lies_in(text, shared_memory)) return;
-  if (!lead_to_own(text)) lead_to_process(text);
-}
-
-// False: it is none of the host's.
-bool HostPath::lead_to_own(std::string_view text) {
-  for (const std::string_view folder : kOfKernel)
-    if (const auto rest = below(text, folder)) return lead_below(kernel_files.text(), folder, *rest);
-  if (const auto rest = below(text, shared_memory.stands_for)) return lead_below(shared_memory.text(), "", *rest);
-  for (Linked& folder : linked) {
-    const auto rest = below(text, folder.path);
-    if (!rest) continue;
-    folder.is_filled = folder.is_filled || fill_linked_folder(files.text(), folder.path);
-    return lead_below(files.text(), folder.path, *rest);
-  }
-  return false;
-}
-
-bool HostPath::lead_below(std::string_view root, std::string_view folder, std::string_view rest) {
-  if (root.empty() || root.size() + folder.size() + rest.size() >= sizeof buffer_) return true;
-  char* end = std::ranges::copy(root, buffer_).out;
-  end = std::ranges::copy(folder, end).out;
-  end = std::ranges::copy(rest, end).out;
+  const OwnFolder own = text.find("/..") == text.npos ? tree.holding(text) : OwnFolder{};
+  if (own.is_machines() || own.root.size() + text.size() - own.stripped >= sizeof buffer_) return;
+  char* end = std::ranges::copy(own.root, buffer_).out;
+  end = std::ranges::copy(text.substr(own.stripped), end).out;
   *end = 0;
-  path_ = buffer_;
-  is_own_ = true;
-  return true;
-}
-
-const char* HostPath::seen() {
-  char target[PATH_MAX];
-  const long length = is_own_ && lies_in(path_, files) ? raw_call(SYS_readlink, path_, target, sizeof target - 1) : -1;
-  if (length <= 0) return path_;
-  target[length] = 0;
-  const auto rest = below(path_ + files.length, target);
-  if (!rest || rest->find_first_not_of('/') != rest->npos) return path_;
-  memcpy(buffer_, target, std::size_t(length) + 1);
-  return path_ = buffer_;
-}
-
-// "/proc/1000/...": the process with that number on this host, else this machine's.
-void HostPath::lead_to_process(std::string_view text) {
-  constexpr std::string_view kProc = "/proc/";
-  if (!text.starts_with(kProc) || !simulated()) return;
-  const std::string_view rest = text.substr(kProc.size());
-  pid_t number = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (error != std::errc() || (end != rest.data() + rest.size() && *end != '/')) return;
-  const auto real = find_process(number);
-  if (!real) return;
-  const int length = snprintf(buffer_, sizeof buffer_, "/proc/%d%s", *real, end);
-  if (length < int(sizeof buffer_)) path_ = buffer_;
+  text_ = buffer_;
 }
 
 std::size_t hide_host_path(char* path, std::size_t length) {

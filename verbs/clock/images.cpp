@@ -203,6 +203,18 @@ int spawn_image(pid_t* pid, const char* path, char* const* environment, Spawn sp
   return 0;
 }
 
+// A path that a child opens. A relative one starts where the child stands by then.
+class ChildPath {
+ public:
+  explicit ChildPath(const char* given, bool stands_elsewhere = true)
+      : path_(given != nullptr && given[0] != '/' && stands_elsewhere ? nullptr : given), given_(given) {}
+  const char* get() const { return path_.get() != nullptr ? path_.get() : given_; }
+
+ private:
+  const HostPath path_;
+  const char* const given_;
+};
+
 std::vector<char*> collect(const char* first, va_list list) {
   std::vector<char*> arguments{const_cast<char*>(first)};
   while (arguments.back() != nullptr) arguments.push_back(va_arg(list, char*));
@@ -222,8 +234,9 @@ RNICSIM_EXPORT int execve(const char* path, char* const* arguments, char* const*
 RNICSIM_EXPORT int execveat(int folder, const char* path, char* const* arguments, char* const* environment,
                             int flags) noexcept {
   const bool is_itself = *path == 0 && (flags & AT_EMPTY_PATH) != 0;
+  const HostPath leads(folder, path, (flags & AT_SYMLINK_NOFOLLOW) != 0 ? Last::itself : Last::followed);
   return replace_image(is_itself ? can_execute(folder) : can_execute(folder, path), environment,
-                       [&](char** env) { return next_execveat(folder, HostPath(path).get(), arguments, env, flags); });
+                       [&](char** env) { return next_execveat(folder, leads.get(), arguments, env, flags); });
 }
 RNICSIM_EXPORT int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
   return replace_image(can_execute(fd), environment, [&](char** env) { return next_fexecve(fd, arguments, env); });
@@ -266,14 +279,14 @@ RNICSIM_EXPORT int execle(const char* path, const char* first, ...) noexcept {
 RNICSIM_EXPORT int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
   return spawn_image(pid, path, environment, [&](pid_t* real, char** env) {
-    return next_posix_spawn(real, HostPath(path).get(), actions, attributes, arguments, env);
+    return next_posix_spawn(real, ChildPath(path, actions != nullptr).get(), actions, attributes, arguments, env);
   });
 }
 RNICSIM_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
                                 const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
   const std::string found = search_path(file);
   return spawn_image(pid, found.c_str(), environment, [&](pid_t* real, char** env) {
-    const HostPath path(found.empty() ? file : found.c_str());
+    const ChildPath path(found.empty() ? file : found.c_str(), actions != nullptr);
     return next_posix_spawnp(real, path.get(), actions, attributes, arguments, env);
   });
 }
@@ -282,7 +295,7 @@ RNICSIM_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_
 // What the child opens before it runs the new image.
 RNICSIM_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* actions, int fd, const char* path,
                                                     int flags, mode_t mode) noexcept {
-  return next_posix_spawn_file_actions_addopen(actions, fd, HostPath(path).get(), flags, mode);
+  return next_posix_spawn_file_actions_addopen(actions, fd, ChildPath(path).get(), flags, mode);
 }
 // The child stays on the host.
 RNICSIM_EXPORT int posix_spawn_file_actions_addclose(posix_spawn_file_actions_t* actions, int fd) noexcept {
@@ -308,5 +321,5 @@ RNICSIM_EXPORT int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t* 
 }
 RNICSIM_EXPORT int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t* actions,
                                                         const char* path) noexcept {
-  return next_posix_spawn_file_actions_addchdir_np(actions, HostPath(path).get());
+  return next_posix_spawn_file_actions_addchdir_np(actions, ChildPath(path).get());
 }

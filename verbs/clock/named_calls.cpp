@@ -2,10 +2,12 @@
 // (docs/system-calls.md, End reproducibility).
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "verbs/clock/host_path.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/real_calls.h"
 #include "verbs/clock/session.h"
@@ -34,7 +36,6 @@ RNICSIM_NOTED(ioperm)
 RNICSIM_NOTED(iopl)
 RNICSIM_NOTED(mincore)
 RNICSIM_NOTED(mount)
-RNICSIM_NOTED(name_to_handle_at)
 RNICSIM_NOTED(open_by_handle_at)
 RNICSIM_NOTED(pidfd_getfd)
 RNICSIM_NOTED(pidfd_send_signal)
@@ -55,6 +56,14 @@ RNICSIM_NOTED(umount2)
 RNICSIM_NOTED(unshare)
 RNICSIM_NOTED(vhangup)
 RNICSIM_NOTED(vmsplice)
+
+RNICSIM_NEXT(name_to_handle_at);
+RNICSIM_EXPORT int name_to_handle_at(int folder, const char* path, file_handle* handle, int* mount,
+                                     int flags) noexcept {
+  note_real_call(SYS_name_to_handle_at);
+  const Last last = (flags & AT_SYMLINK_FOLLOW) != 0 ? Last::followed : Last::itself;
+  return next_name_to_handle_at(folder, HostPath(folder, path, last).get(), handle, mount, flags);
+}
 
 RNICSIM_NEXT(ptrace);
 

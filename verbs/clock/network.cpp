@@ -203,7 +203,7 @@ RNICSIM_EXPORT int bind(int fd, const sockaddr* address, socklen_t length) noexc
   const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr) {
-    const UnixAddress leads(address, length);
+    const UnixAddress leads(address, length, Last::itself);
     return next_bind(fd, leads.get(), leads.length());
   }
   if (!is_inet(address, length)) return fail(EINVAL);
@@ -272,7 +272,7 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
   const auto stream = find_stream(fd);
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr) {
-    const UnixAddress leads(address, length);
+    const UnixAddress leads(address, length, Last::followed);
     if (simulated_slot() != nullptr) {  // who waits to accept it does at this time
       charge(*simulated_slot(), abi::CpuCost::system_call);
       sync(*simulated_slot());

@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <sys/ioctl.h>
 #include <sys/msg.h>
 #include <sys/ptrace.h>
@@ -48,6 +49,7 @@
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/cancellation.h"
 #include "verbs/clock/futex.h"
+#include "verbs/clock/host_path.h"
 #include "verbs/clock/kernel_signals.h"
 #include "verbs/clock/kill.h"
 #include "verbs/clock/mappings.h"
@@ -120,10 +122,41 @@ constexpr long kHarmless[] = {
     SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit, SYS_mq_getsetattr,
 };
 
+// Calls that the real kernel answers, about a file of the host's: where the path is among their words, that of the
+// folder before it, and what they do with a link.
+struct PathCall {
+  long number;
+  int path;
+  bool has_folder;
+  Last last;
+};
+constexpr PathCall kPathCalls[] = {
+    {SYS_openat2, 1, true, Last::followed},       {SYS_faccessat2, 1, true, Last::followed},
+    {SYS_futimesat, 1, true, Last::followed},     {SYS_setxattr, 0, false, Last::followed},
+    {SYS_lsetxattr, 0, false, Last::itself},      {SYS_listxattr, 0, false, Last::followed},
+    {SYS_llistxattr, 0, false, Last::seen},       {SYS_removexattr, 0, false, Last::followed},
+    {SYS_lremovexattr, 0, false, Last::itself},   {SYS_name_to_handle_at, 1, true, Last::itself},
+};
+
+// The words with the path as it leads on the host. One that may not leave its folder (openat2's RESOLVE_BENEATH and
+// its kin) stays.
+long with_own_path(const PathCall& call, const Words& given) {
+  const auto* how = as<const open_how*>(given[2]);
+  const bool is_bound = call.number == SYS_openat2 && how != nullptr && how->resolve != 0;
+  const HostPath path(call.has_folder ? int(given[0]) : AT_FDCWD,
+                      is_bound ? nullptr : as<const char*>(given[call.path]), call.last);
+  Words w;
+  std::ranges::copy(given, w);
+  if (path.get() != nullptr) w[call.path] = word(path.get());
+  return checked_call(call.number, w[0], w[1], w[2], w[3], w[4], w[5]);
+}
+
 bool is_harmless(long number) { return std::ranges::find(kHarmless, number) != std::end(kHarmless); }
 
 long in_real_kernel(long number, const Words& w) {
   if (!is_harmless(number)) note_real_call(number);
+  const auto* with_path = std::ranges::find(kPathCalls, number, &PathCall::number);
+  if (with_path != std::end(kPathCalls)) return with_own_path(*with_path, w);
   return checked_call(number, w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 

@@ -29,7 +29,7 @@ std::uint64_t hash(const char* bytes, std::size_t count) {
 
 }  // namespace
 
-UnixAddress::UnixAddress(const sockaddr* given, socklen_t length) : address_(given), length_(length) {
+UnixAddress::UnixAddress(const sockaddr* given, socklen_t length, Last last) : address_(given), length_(length) {
   if (session() == nullptr || given == nullptr || length <= kHeader || length > sizeof(sockaddr_un) ||
       given->sa_family != AF_UNIX)
     return;
@@ -41,8 +41,8 @@ UnixAddress::UnixAddress(const sockaddr* given, socklen_t length) : address_(giv
   }
   char path[kRoom + 1] = {};
   memcpy(path, named.sun_path, length - kHeader);
-  const HostPath leads(path);
-  if (leads.is_own()) set_path(leads.get());
+  const HostPath leads(path, last);
+  if (leads.is_other()) set_path(leads.get());
 }
 
 UnixAddress::~UnixAddress() {

@@ -4,12 +4,15 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "verbs/clock/path_walk.h"
+
 namespace rnicsim::clock {
 
 // Where an address that a program gives really leads. Other families stay as they are.
 class UnixAddress {
  public:
-  UnixAddress(const sockaddr* given, socklen_t length);
+  // `last`: what the call does with a link of that name.
+  UnixAddress(const sockaddr* given, socklen_t length, Last last);
   ~UnixAddress();
   UnixAddress(const UnixAddress&) = delete;
   UnixAddress& operator=(const UnixAddress&) = delete;

@@ -172,7 +172,7 @@ RNICSIM_EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
                      [&] { return next_writev(fd, parts, count); });
 }
 RNICSIM_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  const UnixAddress leads(static_cast<const sockaddr*>(message->msg_name), message->msg_namelen);
+  const UnixAddress leads(static_cast<const sockaddr*>(message->msg_name), message->msg_namelen, Last::followed);
   msghdr led = *message;
   led.msg_name = const_cast<sockaddr*>(leads.get());
   led.msg_namelen = leads.length();

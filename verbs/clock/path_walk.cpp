@@ -1,0 +1,258 @@
+#include "verbs/clock/path_walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "verbs/clock/raw_call.h"
+
+namespace rnicsim::clock {
+namespace {
+
+constexpr int kMostLinks = 40;  // as Linux
+constexpr std::string_view kProc = "/proc";
+constexpr std::string_view kSelf = "/proc/self";
+constexpr std::string_view kThreadSelf = "/proc/thread-self";
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char each) { return each >= '0' && each <= '9'; });
+}
+
+// "/proc/self", "/proc/1000".
+bool is_process(std::string_view name) {
+  if (name == kSelf || name == kThreadSelf) return true;
+  return name.starts_with("/proc/") && is_number(name.substr(kProc.size() + 1));
+}
+
+// Links of a process's folder lead to files and not to names; what they tell as their text need not be a name.
+bool is_magic(std::string_view name) {
+  if (!name.starts_with("/proc/")) return false;
+  const std::size_t slash = name.find('/', kProc.size() + 1);
+  return slash != name.npos && is_process(name.substr(0, slash));
+}
+
+bool is_same(const OwnFolder& one, const OwnFolder& other) {
+  return one.root == other.root && one.stripped == other.stripped;
+}
+
+}  // namespace
+
+// The next component; empty at the end.
+std::string_view PathWalk::take() {
+  const std::size_t slashes = std::min(rest().find_first_not_of('/'), rest().size());
+  ends_in_slash_ = slashes != 0 && slashes == rest().size();
+  rest_ += slashes;
+  const std::string_view component = rest().substr(0, rest().find('/'));
+  rest_ += component.size();
+  return component;
+}
+
+// Writes where the name leads.
+bool PathWalk::put() {
+  const OwnFolder own = outside_ != 0 ? OwnFolder{} : tree_.holding(name());
+  const std::string_view below = name().substr(own.stripped);
+  if (own.root.size() + below.size() + sizeof "/./" > sizeof result_) return false;
+  char* end = std::ranges::copy(own.root, result_).out;
+  end = std::ranges::copy(below, end).out;
+  *end = 0;
+  put_ = std::size_t(end - result_);
+  return true;
+}
+
+bool PathWalk::append(std::string_view component) {
+  if (length_ + 1 + component.size() > rest_) return false;
+  const OwnFolder before = outside_ != 0 ? OwnFolder{} : tree_.holding(name());
+  memmove(work_ + length_ + 1, component.data(), component.size());
+  work_[length_] = '/';
+  length_ += 1 + component.size();
+  if (outside_ == 0 && !is_same(before, tree_.holding(name()))) agrees_ = false;
+  return true;
+}
+
+// "/proc/1000": the process with that number on this host, else this machine's.
+bool PathWalk::append_process(std::string_view number) {
+  pid_t wanted = 0;
+  std::from_chars(number.data(), number.data() + number.size(), wanted);
+  const auto self = pid_t(raw_call(SYS_getpid));
+  const auto real = tree_.find(wanted);
+  if (real) agrees_ = false;
+  if (real.value_or(wanted) == self) return append("self");
+  if (!real) return append(number);
+  char text[16];
+  return append({text, std::size_t(snprintf(text, sizeof text, "%d", *real))});
+}
+
+void PathWalk::shorten(std::size_t length) {
+  const OwnFolder before = outside_ != 0 ? OwnFolder{} : tree_.holding(name());
+  length_ = length;
+  if (outside_ != 0) {
+    if (length_ >= outside_) return;
+    outside_ = 0;
+    agrees_ = false;
+  } else if (!is_same(before, tree_.holding(name()))) {
+    agrees_ = false;
+  }
+}
+
+// ".."; false: it does not come from a folder.
+bool PathWalk::leave() {
+  if (!put()) return false;
+  memcpy(result_ + put_, "/.", sizeof "/.");
+  const bool is_folder = raw_call(SYS_access, result_, F_OK) == 0;
+  result_[put_] = 0;
+  if (is_folder && length_ != 0) shorten(name().rfind('/'));
+  return is_folder;
+}
+
+// What is to be followed is absolute: a path as the program knows it, or one that a link in an own folder holds.
+void PathWalk::begin_at_root() {
+  outside_ = 0;
+  length_ = 0;
+  const auto inside = tree_.inside(rest());
+  if (!inside) return;
+  rest_ += inside->length;
+  std::ranges::copy(inside->name, work_);
+  length_ = inside->name.size();
+}
+
+// The first bytes of the workplace are what the kernel says of a folder. False: it has no name.
+bool PathWalk::settle(std::size_t length) {
+  std::string_view text(work_, length);
+  if (!text.starts_with('/') || text.ends_with(" (deleted)")) return false;
+  if (text == "/") text = {};
+  outside_ = 0;
+  length_ = text.size();
+  if (const auto inside = tree_.inside(text)) {
+    text.remove_prefix(inside->length);
+    memmove(work_ + inside->name.size(), text.data(), text.size());
+    std::ranges::copy(inside->name, work_);
+    length_ = inside->name.size() + text.size();
+    return true;
+  }
+  char self[32];
+  const auto bytes = std::size_t(snprintf(self, sizeof self, "/proc/%ld", raw_call(SYS_getpid)));
+  if (text.starts_with(self) && (text.size() == bytes || text[bytes] == '/') && bytes >= kSelf.size()) {
+    memmove(work_ + kSelf.size(), work_ + bytes, length_ - bytes);
+    std::ranges::copy(kSelf, work_);
+    length_ -= bytes - kSelf.size();
+  }
+  const OwnFolder own = tree_.holding(name());
+  if (own.is_machines()) return true;
+  if (own.shows_machine && length_ > own.name.size()) {
+    outside_ = length_;
+  } else {
+    agrees_ = false;
+  }
+  return true;
+}
+
+bool PathWalk::stand_in(int folder) {
+  long length;
+  if (folder == AT_FDCWD) {
+    length = raw_call(SYS_getcwd, work_, rest_) - 1;  // the kernel counts the end
+  } else {
+    char link[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    length = raw_call(SYS_readlinkat, AT_FDCWD, link, work_, rest_);
+  }
+  return length > 0 && std::size_t(length) < rest_ && settle(std::size_t(length));
+}
+
+// The name may be a link.
+PathWalk::Step PathWalk::follow(Last last, bool is_last, bool with_slash) {
+  // The numbers to which these lead are the machine's.
+  if (name() == kSelf || name() == kThreadSelf) return Step::on;
+  const bool magic = is_magic(name());
+  if (magic && is_last && !with_slash) return Step::on;
+  if (!put()) return Step::lost;
+  char* const text = magic ? work_ : work_ + length_;
+  const std::size_t room = std::size_t(work_ + rest_ - text);
+  const long bytes = raw_call(SYS_readlinkat, AT_FDCWD, result_, text, room);
+  if (bytes == -EINVAL) return Step::on;  // it is none
+  if (bytes <= 0 || std::size_t(bytes) >= room) return Step::stop;
+  const std::string_view target(text, std::size_t(bytes));
+  if (magic) return settle(target.size()) ? Step::on : Step::end;
+  const OwnFolder own = outside_ != 0 ? OwnFolder{} : tree_.holding(name());
+  if (own.shows_machine && target == name()) {
+    outside_ = length_;
+    agrees_ = false;
+    return Step::on;
+  }
+  if (is_last && last == Last::seen && !with_slash) return Step::on;
+  if (++links_ > kMostLinks) return Step::stop;
+  rest_ -= target.size();
+  memmove(work_ + rest_, target.data(), target.size());
+  if (rest().starts_with('/')) {
+    begin_at_root();
+  } else {
+    shorten(name().rfind('/'));
+  }
+  return Step::on;
+}
+
+PathWalk::Step PathWalk::enter(std::string_view component, Last last) {
+  const bool is_last = rest().find_first_not_of('/') == rest().npos;
+  const bool with_slash = is_last && !rest().empty();
+  ends_in_dot_ = is_last && (component == "." || component == "..");
+  if (component == ".") return Step::on;
+  if (component == "..") {
+    if (leave()) return Step::on;
+    rest_ -= component.size();
+    return Step::stop;
+  }
+  if (name() == kProc && is_number(component)) {
+    if (!append_process(component)) return Step::lost;
+  } else {
+    // All processes of a host share its network.
+    if (component == "net" && is_process(name())) {
+      length_ = kProc.size();
+      agrees_ = false;
+    }
+    if (!append(component)) return Step::lost;
+  }
+  if (is_last && last == Last::itself) return Step::on;
+  return follow(last, is_last, with_slash);
+}
+
+// `stopped`: the name is lost, and `result` has what the rest is to follow.
+PathWalk::Led PathWalk::finish(bool stopped) {
+  is_own_ = !stopped && outside_ == 0 && !tree_.holding(name()).is_machines();
+  if (!stopped && !put()) return agrees_ ? Led::nowhere : Led::too_far;
+  std::string_view tail = rest();
+  if (tail.empty()) tail = ends_in_dot_ ? "/." : ends_in_slash_ || put_ == 0 ? "/" : "";
+  const bool needs_slash = !tail.empty() && tail[0] != '/';
+  if (put_ + needs_slash + tail.size() >= sizeof result_) return agrees_ ? Led::nowhere : Led::too_far;
+  char* end = result_ + put_;
+  if (needs_slash) *end++ = '/';
+  *std::ranges::copy(tail, end).out = 0;
+  return agrees_ ? Led::as_given : Led::elsewhere;
+}
+
+PathWalk::Led PathWalk::lead(int folder, std::string_view given, Last last) {
+  if (given.empty() || given.size() > sizeof work_) return Led::nowhere;
+  rest_ = sizeof work_ - given.size();
+  std::ranges::copy(given, work_ + rest_);
+  if (given[0] == '/') {
+    begin_at_root();
+  } else if (!stand_in(folder)) {
+    return Led::nowhere;
+  }
+  for (;;) {
+    const std::string_view component = take();
+    if (component.empty()) return finish(false);
+    switch (enter(component, last)) {
+      case Step::on: break;
+      case Step::stop: return finish(false);
+      case Step::end: return finish(true);
+      case Step::lost: return agrees_ ? Led::nowhere : Led::too_far;
+    }
+  }
+}
+
+}  // namespace rnicsim::clock
