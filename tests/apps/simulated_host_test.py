@@ -182,6 +182,21 @@ time.sleep(1)
             (folder / "orphan.py").write_text(script)
             self.assertEqual(self.on_h0(f"python3 {folder / 'orphan.py'}"), ["True 1", "1", "PPid:\t1002"])
 
+    def test_clones_are_forks_or_refused(self):
+        program = built("clones", (HERE / "clones.c").read_text())
+        result = apps.run_on([("h0", program)])
+        self.assertEqual(result.status, 0, result)
+        refused = "-1 Function not implemented"
+        self.assertEqual(result.lines("h0"), [
+            "child 1001: stack 1, self 0, 2000 us", "own stack: 1, status 7, changed 0, after 1500 us",
+            "told 1", "child 1002: stack 1, self 1, 2000 us", "with numbers: 1, status 7, changed 0, after 2000 us",
+            "child 1003: stack 1, self 0, 2000 us", "as vfork: 1, status 7, changed 0, after 2000 us",
+            "by number: 1, status 5, changed 0, after 3000 us",
+            f"shares memory: {refused}", f"shares files: {refused}", f"without a signal: {refused}",
+            "without a stack: -1 Invalid argument", f"a name space: {refused}", f"a stack by number: {refused}",
+            f"clone3: {refused}"])
+        self.assertIn("not reproducible: clones (pid 1000): system call 56 is not simulated", result.summary())
+
     def test_nobody_is_traced(self):
         script = "import ctypes; c = ctypes.CDLL(None); print(c.ptrace(0), c.syscall(101, 0))"
         self.assertEqual(self.on_h0(f"python3 -c '{script}'"), ["-1 -1"])

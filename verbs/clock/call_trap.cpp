@@ -5,7 +5,6 @@
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <linux/audit.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -83,25 +82,11 @@ const Trusted& trusted() {
   return the;
 }
 
-// As fork makes it, or vfork: the child has the caller's stack.
-bool is_fork(const Words& words) {
-  const long flags = words[0] & ~long(CSIGNAL);
-  return (flags == 0 || flags == (CLONE_VM | CLONE_VFORK)) && words[1] == 0;
-}
-
 long answer(abi::ThreadSlot& slot, long number, const Words& words, ucontext_t& context) {
   switch (number) {
     case SYS_rt_sigreturn: return_from_signal(context);
     case SYS_rt_sigprocmask: return change_mask(words, context.uc_sigmask);
     case SYS_sigaltstack: return change_signal_stack(words, context);
-    // A thread that the C library does not know has no place for what we keep of threads.
-    case SYS_clone:
-      if (is_fork(words)) return answer_call(slot, SYS_fork, words);
-      [[fallthrough]];
-    case SYS_clone3:
-      note_real_call(number);
-      errno = ENOSYS;
-      return -1;
     default: return answer_call(slot, number, words);
   }
 }

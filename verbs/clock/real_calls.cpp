@@ -48,6 +48,7 @@
 
 #include "verbs/clock/affinity.h"
 #include "verbs/clock/cancellation.h"
+#include "verbs/clock/clones.h"
 #include "verbs/clock/futex.h"
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/kernel_signals.h"
@@ -228,6 +229,8 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_gettid: return apply(::gettid, w);
     case SYS_fork: return apply(::fork, w);
     case SYS_vfork: return ::fork();
+    case SYS_clone: return clone_call(w);
+    case SYS_clone3: return refuse_clone(number);
     case SYS_execve: return apply(::execve, w);
     case SYS_execveat: return apply(::execveat, w);
     case SYS_wait4: return apply(::wait4, w);
