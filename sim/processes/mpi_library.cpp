@@ -30,6 +30,8 @@ void run_under_mpi(std::uint32_t processes, const std::vector<std::string>& word
   for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                            "OMPI_MCA_rmaps_base_oversubscribe"})
     ::setenv(name, "1", 0);
+  // Bound to the first processors, those of two runs would share them and leave the others idle.
+  ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
   ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // containers refuse it, with a warning
   std::vector<std::string> command{"mpirun", "--quiet", "-n", std::to_string(processes), "/proc/self/exe"};
   char path[4096];

@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""Two processes that meet, the second three seconds late: the first waits without taking a processor.
+
+usage: mpi_peers_test.py PROGRAM
+"""
+
+import os
+import subprocess
+import sys
+
+environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_btl_vader_single_copy_mechanism="none")
+done = subprocess.run(["mpirun", "--quiet", "--oversubscribe", "-n", "2", sys.argv[1]], env=environment, timeout=100)
+sys.exit(done.returncode)
