@@ -147,7 +147,7 @@ static_assert(sizeof(SendDoorbell) == 8);
 
 struct CqArm {
   Be32 cqn_flags;  // cqn << 8 | kSolicitedOnly
-  Be32 consumer;   // CQEs seen when arming, modulo 2^24, consumed or not: a later CQE fires at once
+  Be32 consumer;   // CQEs consumed, modulo 2^24: a CQE behind them that is written already fires at once
   static constexpr std::uint32_t kSolicitedOnly = 1u << 0;
 };
 static_assert(sizeof(CqArm) == 8);

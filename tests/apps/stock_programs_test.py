@@ -251,6 +251,12 @@ class Perftest(PerftestRuns):
         row = self.bandwidth("ib_send_bw -q 4", 100)
         self.assertEqual(row.iterations, 400)
 
+    def test_events_of_more_completions_than_are_polled_at_once(self):
+        """perftest takes 16 completions an event and arms the CQ again, with what is left lying there."""
+        for command in ("ib_read_bw -e -Q 1 -s 1024 -n 256", "ib_send_bw -e -Q 1 -n 500"):
+            with self.subTest(command):
+                self.row(command, "h1", apps.Bandwidth)
+
     def test_send_bandwidth_of_four_qps_with_events(self):
         self.bandwidth("ib_send_bw -q 4 -e", 100)
 

@@ -99,13 +99,53 @@ TEST_F(CqEvents, ArmingTwiceIsForOneToo) {
   });
 }
 
-TEST_F(CqEvents, ArmingAfterACompletionSaysNothingOfIt) {
+// The doorbell carries the consumer index: what lies behind it raises the event at once.
+TEST_F(CqEvents, ArmingTellsOfCompletionsThatWereNotPolled) {
   run_receiving([&](Endpoint& end, auto send) {
     send(false);
+    send(false);
+    ibv_wc wc;
+    ASSERT_EQ(ibv_poll_cq(end.cq, 1, &wc), 1);
     ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
     pass(0, kSettled);
-    EXPECT_EQ(take_cq_events(end.channel), 0);
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+    drain(end.cq);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    pass(0, kSettled);
+    EXPECT_EQ(take_cq_events(end.channel), 0) << "all were polled";
+  });
+}
+
+// An event that the program has not taken tells of all of them.
+TEST_F(CqEvents, OneEventIsEnoughForCompletionsThatWereNotPolled) {
+  run_receiving([&](Endpoint& end, auto send) {
+    for (int i = 0; i < 4; ++i) send(false);
+    ibv_wc wc;
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+      pass(0, kSettled);
+      ASSERT_EQ(ibv_poll_cq(end.cq, 1, &wc), 1);
+    }
+    EXPECT_EQ(take_cq_events(end.channel), 1);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    pass(0, kSettled);
+    EXPECT_EQ(take_cq_events(end.channel), 1) << "the last one lies there still";
+  });
+}
+
+TEST_F(CqEvents, ArmingForSolicitedOnesTellsOfThoseThatWereNotPolled) {
+  run_receiving([&](Endpoint& end, auto send) {
     send(false);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
+    pass(0, kSettled);
+    EXPECT_EQ(take_cq_events(end.channel), 0);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
+    pass(0, kSettled);
+    EXPECT_EQ(take_cq_events(end.channel), 1) << "any completion will do now";
+    drain(end.cq);
+    send(true);
+    ASSERT_EQ(ibv_req_notify_cq(end.cq, 1), 0);
+    pass(0, kSettled);
     EXPECT_EQ(take_cq_events(end.channel), 1);
   });
 }

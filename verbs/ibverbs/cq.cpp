@@ -174,7 +174,13 @@ int request_notification(ibv_cq* handle, int solicited_only) {
   Context& context = cq.owner();
   if (context.port.inherited()) return errno = ENODEV;
   QueueGuard guard(cq.lock, context.port);
-  cq.ring.arm(context.pages.first().uar, cq.handle, solicited_only != 0);
+  const auto wanted = solicited_only != 0 ? Cq::Notification::solicited : Cq::Notification::any;
+  const auto asked_for = cq.asked_for.load(std::memory_order_relaxed);
+  cq.asked_for.store(std::max(asked_for, wanted), std::memory_order_relaxed);
+  // The device compares its producer with this index: CQEs that lie in the CQ raise an event at once. One event is
+  // enough for them: while the program has not taken the event of an earlier request, only later CQEs count.
+  const std::uint32_t consumer = asked_for >= wanted ? cq.ring.seen() : cq.ring.consumer();
+  context.pages.first().uar.arm_cq(cq.handle, solicited_only != 0, consumer);
   context.port.charge(abi::CpuCost::mmio_write);
   return 0;
 }

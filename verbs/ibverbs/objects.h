@@ -108,6 +108,9 @@ struct Cq : ibv_cq_ex {
   abi::Cqe current;                            // of the extended poll
   bool single_threaded = false;
   ibv_pd* parent_domain = nullptr;
+  // What the program asked to be notified of since it last took an event of this CQ.
+  enum class Notification : std::uint8_t { none, solicited, any };
+  std::atomic<Notification> asked_for{Notification::none};
   std::uint32_t completions_delivered = 0;     // under the registry's mutex, until the CQ is taken from it
   std::uint32_t events_delivered = 0;
 

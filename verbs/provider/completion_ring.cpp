@@ -30,10 +30,6 @@ std::uint32_t CompletionRing::ahead(std::uint32_t producer) const {
   return std::uint32_t(producer - consumer_) & kRecordMask;
 }
 
-void CompletionRing::arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const {
-  uar.arm_cq(cqn, solicited_only, std::uint32_t(visible_end() & kRecordMask));
-}
-
 void CompletionRing::remove_if(const std::function<bool(const abi::Cqe&)>& drop) {
   // From the newest back to the oldest, kept entries move up over dropped ones; an owner bit stays with its place.
   const std::uint64_t end = visible_end();

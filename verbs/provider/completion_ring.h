@@ -54,8 +54,10 @@ class CompletionRing {
   }
   // One past the last CQE taken, as the doorbell record counts.
   std::uint32_t consumer() const { return std::uint32_t(consumer_ & kRecordMask); }
+  // One past the last CQE in the ring, consumed or not, as the doorbell record counts.
+  std::uint32_t seen() const { return std::uint32_t(visible_end() & kRecordMask); }
   // An event for CQEs later than those in the ring now: a CQE that slips in before the device is armed still fires.
-  void arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const;
+  void arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const { uar.arm_cq(cqn, solicited_only, seen()); }
   // Removes the CQEs for which `drop` holds, keeps the order of the others.
   void remove_if(const std::function<bool(const abi::Cqe&)>& drop);
 

@@ -186,7 +186,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_send_doorbell, producer) == 4);
 
 struct rnicsim_cq_arm {
   rnicsim_be32 cqn_flags;  /* cqn << 8 | kSolicitedOnly */
-  rnicsim_be32 consumer;  /* CQEs seen when arming, modulo 2^24, consumed or not: a later CQE fires at once */
+  rnicsim_be32 consumer;  /* CQEs consumed, modulo 2^24: a CQE behind them that is written already fires at once */
 };
 #define RNICSIM_CQ_ARM_SOLICITED_ONLY 0x1u
 RNICSIM_HOLDS(sizeof(struct rnicsim_cq_arm) == 8);

@@ -500,7 +500,7 @@ class CqArm(Layout):
     kSolicitedOnly = 0x1
     _fields_ = [
         ("cqn_flags", u32),  # cqn << 8 | kSolicitedOnly
-        ("consumer", u32),  # CQEs seen when arming, modulo 2^24, consumed or not: a later CQE fires at once
+        ("consumer", u32),  # CQEs consumed, modulo 2^24: a CQE behind them that is written already fires at once
     ]
 
 
