@@ -28,6 +28,9 @@ class HostMemory {
  public:
   virtual bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) = 0;
   virtual bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) = 0;
+  // False: a read that was aborted gets no completion at all, because its process has ended. The requester waits for
+  // its completion timeout.
+  virtual bool answers(Pasid) const { return true; }
 
  protected:
   ~HostMemory() = default;

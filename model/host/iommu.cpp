@@ -274,6 +274,11 @@ bool Iommu::has_ended(const Requester& from) const {
   return process == processes_.end() ? departed_.contains(domain_of(from)) : !process->second.space->exists();
 }
 
+bool Iommu::answers(Requester from) const {
+  const auto process = processes_.find(domain_of(from));
+  return process == processes_.end() || process->second.space->exists();
+}
+
 void Iommu::record(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write,
                    IommuFault::Reason reason) {
   const IommuFault what{now(), from, address, bytes, write, reason};

@@ -95,6 +95,10 @@ class Iommu {
   bool read(Requester from, std::uint64_t address, std::span<std::byte> bytes);
   bool write(Requester from, std::uint64_t address, std::span<const std::byte> bytes);
 
+  // False: the process has ended, its objects are still being destroyed, and its memory is gone. Linux keeps the pages
+  // pinned for so long: writes are accepted and lost, reads get no completion.
+  bool answers(Requester from) const;
+
   // nullopt: not pinned.
   std::optional<std::uint64_t> physical(Requester from, std::uint64_t address);
   // A write that was let pass turned out to have no memory: counted and recorded. The caller tells people.

@@ -92,6 +92,7 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   // --- The same, from a device of ours.
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
+  bool answers(Pasid pasid) const override { return iommu_.answers({pasid, function_}); }
 
   // --- The CPU.
   // At most this much a write: a BlueFlame buffer.

@@ -51,15 +51,16 @@ void Process::release() {
   domains.clear();
   channels.clear();
   address_space_->end();
-  memory_.reset();
   control_->close_descriptor();
   pid_descriptor_.reset();
   socket_.reset();
 }
 
+void Process::forget_memory(std::size_t image) { (image < former_.size() ? former_[image].memory : memory_).reset(); }
+
 void Process::replace_image(Descriptor socket, std::string program) {
   address_space_->end();
-  former_.push_back(std::move(address_space_));
+  former_.push_back({std::move(memory_), std::move(address_space_)});
   descriptors_.clear();
   contexts.clear();
   domains.clear();

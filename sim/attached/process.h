@@ -52,8 +52,13 @@ class Process {
   void kill() const;
   std::optional<std::string> disturbance() const;  // it did what makes a run not reproducible, and what
 
-  // Death: the DMA memory and the descriptors go; the control region stays for whoever is looking at it.
+  // Death: the descriptors go; the control region stays for whoever is looking at it, and the DMA memory until
+  // forget_memory().
   void release();
+  // How many images exec has replaced. The DMA memory of an image goes when the device has destroyed the image's
+  // objects: until then it answers peers out of the rings there.
+  std::size_t image() const { return former_.size(); }
+  void forget_memory(std::size_t image);
   // exec: a new image of the same process said hello on `socket`; what the old one shared is forgotten.
   void replace_image(Descriptor socket, std::string program);
 
@@ -98,7 +103,11 @@ class Process {
   std::unique_ptr<SharedMemory> control_;
   std::unique_ptr<SharedMemory> memory_;
   std::unique_ptr<ProcessMemory> address_space_;
-  std::vector<std::unique_ptr<ProcessMemory>> former_;  // of images that exec replaced: the device may still ask
+  struct Image {
+    std::unique_ptr<SharedMemory> memory;
+    std::unique_ptr<ProcessMemory> address_space;
+  };
+  std::vector<Image> former_;  // that exec replaced: the device may still ask
   std::map<std::uint32_t, std::vector<Descriptor>> descriptors_;  // arrived, by slot
 };
 

@@ -112,7 +112,7 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   auto guest = await_hello(process.identity().pid, process, who, came_back);
   if (!guest && came_back()) return true;
   if (!guest) return await_exit(process);
-  host_of(process).kernel->detach(process.pasid, [] {});
+  detach(process);
   const auto affinity = thread.affinity;
   const Duration used = cpu_time(thread);
   const std::uint64_t children_time = process.header().children_time;
@@ -213,11 +213,17 @@ static abi::SignalRecord end_of(const Process& process) {
           .value = std::uint64_t(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status))};
 }
 
+// As Linux does it: queue pairs go first, then regions, and the pages last.
+void SystemCalls::detach(Process& process) {
+  host_of(process).kernel->detach(process.pasid,
+                                  [&process, image = process.image()] { process.forget_memory(image); });
+}
+
 void SystemCalls::process_died(Process& process) {
   if (!process.alive) return;
   keeper_.end_process(process);
   network_.collect(now());
-  host_of(process).kernel->detach(process.pasid, [] {});
+  detach(process);
   process.release();
   for (Process* orphan : families_[&process].running) orphan->header().virtual_parent_pid = orphan->parent_pid();
   families_.erase(&process);

@@ -71,11 +71,11 @@ std::byte* ProcessMemory::shared(std::uint64_t address, std::uint64_t bytes) con
 // --- Access.
 
 bool ProcessMemory::read(std::uint64_t address, std::span<std::byte> bytes) {
-  if (!alive_) return false;
   if (const std::byte* from = shared(address, bytes.size())) {
     std::memcpy(bytes.data(), from, bytes.size());
     return true;
   }
+  if (!alive_) return false;
   if (moved_.empty()) {
     if (keeps_some_of(address, bytes.size())) flush();
     return !is_lost(address, bytes.size()) && read_piece(address, bytes);
@@ -106,13 +106,14 @@ bool ProcessMemory::read_piece(std::uint64_t address, std::span<std::byte> bytes
 }
 
 bool ProcessMemory::write(std::uint64_t address, std::span<const std::byte> bytes) {
-  if (!alive_) return false;
   if (std::byte* to = shared(address, bytes.size())) {
     // The last byte tells the reader that the entry is whole (owner of a CQE or EQE).
     if (bytes.size() > 1) std::memcpy(to, bytes.data(), bytes.size() - 1);
     if (!bytes.empty()) std::atomic_ref(to[bytes.size() - 1]).store(bytes.back(), std::memory_order_release);
     return true;
   }
+  // The pages of a process that has ended stay pinned until its queue pairs are gone; nobody looks at them.
+  if (!alive_) return true;
   if (is_lost(address, bytes.size())) return false;
   if (moved_.empty()) {
     keep(address, address, bytes);

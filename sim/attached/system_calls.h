@@ -95,6 +95,7 @@ class SystemCalls : public CallHandler {
   bool check_image(Thread& thread, abi::ThreadSlot& slot);
   bool new_child(Thread& thread, abi::ThreadSlot& slot);
   bool exec(Thread& thread, abi::ThreadSlot& slot);
+  void detach(Process& process);
   void kill(const Process& process, const char* why);
   bool await_exit(Process& process);
   std::vector<Process*> signalled_by(const Process& sender, std::int64_t number);

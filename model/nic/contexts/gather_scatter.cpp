@@ -51,7 +51,7 @@ inline GatherScatter::Access& GatherScatter::take_access(Tag tag, Qpn qpn, const
   access.place = found.only_place();
   access.length = length;
   access.order = nullptr;
-  access.frame = false;
+  access.frame = access.remote = false;
   access.relaxed = found.relaxed;
   return access;
 }
@@ -62,6 +62,7 @@ void GatherScatter::gather(Gather&& request) {
   if (only_place(request.regions, access, found)) {
     auto& one = take_access(request.tag, request.qpn, found, request.regions[0].length);
     one.frame = request.frame;
+    one.remote = request.remote;
     return found.wait == Duration{} ? begin(one) : at_hand_.push(now() + found.wait, &one);
   }
   gather_in_parts(std::move(request), access);
@@ -124,7 +125,7 @@ void GatherScatter::begin(Access& access) {
   if (access.result != AccessResult::ok) return refuse(access, access.result);
   if (access.order == nullptr)
     memory_.read(access.place, access.length, {this, kGather, access.tag},
-                 {.discard = timing_only_ && !access.frame, .relaxed = access.relaxed});
+                 {.discard = timing_only_ && !access.frame, .relaxed = access.relaxed, .for_peer = access.remote});
   else
     memory_.write(access.order->writes, access.place, std::move(access.payload), {this, kScatter, access.tag},
                   {.more = access.more, .discard = timing_only_, .relaxed = access.relaxed});
@@ -275,7 +276,7 @@ void GatherScatter::read(const JobPtr& job) {
         part_done(job, result);
       };
       memory_.read(place.place(range), place.ranges[range].length, memory_.closure(std::move(done)),
-                   {.discard = discard, .relaxed = place.relaxed});
+                   {.discard = discard, .relaxed = place.relaxed, .for_peer = job->access.remote});
       at += place.ranges[range].length;
     }
     offset += job->regions[i].length;

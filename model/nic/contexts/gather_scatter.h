@@ -76,6 +76,7 @@ class GatherScatter : DmaClient {
     bool more;
     bool relaxed;                            // its region is
     bool frame;                              // of a gather: see Gather
+    bool remote;                             // likewise
     JobPtr job;                              // instead of all this: it was translated before its turn
   };
   enum Kind : std::uint32_t { kGather, kScatter };

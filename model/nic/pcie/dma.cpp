@@ -11,6 +11,7 @@ constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kCreditBytes = 16;     // a data credit, PCIe 2.6.1
 constexpr double kLoadWindowPs = 2e6;          // what "of late" means for the link's load
 constexpr double kMostLoad = 0.95;             // a queue is finite
+constexpr Duration kCompletionTimeout{50'000'000'000};  // 50 ms, the end of PCIe's default range
 constexpr std::uint32_t kMostOvertakings = 64;  // of one write that waits: it is not to wait for ever
 
 }  // namespace
@@ -50,6 +51,8 @@ void DmaCounters::describe(CounterVisitor& visit) const {
   visit.counter("writes", writes, "requests", "writes to host memory issued");
   visit.counter("write_bytes", write_bytes, "bytes", "bytes written to host memory");
   visit.counter("errors", errors, "requests", "accesses that the host refused");
+  visit.counter("read_timeouts", read_timeouts, "requests",
+                "of those, reads that the host did not answer: of the memory of a process that had ended");
   visit.counter("to_host_tlps", to_host_tlps, "TLPs", "writes and read requests on the link");
   visit.counter("to_host_bytes", to_host_bytes, "bytes", "of them, headers and framing too");
   visit.busy("to_host_busy", to_host_busy_ps, 1, "time that the link to the host was busy");
@@ -125,6 +128,7 @@ inline void Dma::ask(const Place& place, std::uint32_t bytes, const DmaReply& re
   access.ordered = sampling.ordered;
   access.relaxed = sampling.relaxed && !sampling.ordered;
   access.payload = sampling.payload;
+  access.for_peer = sampling.for_peer;
   access.tlps = requests;
   access.asked = now();
   if (waiting_reads_.empty() && (waiting_writes_.empty() || passes_writes(access)) && fits(access))
@@ -408,11 +412,13 @@ void Dma::reset() {
   for (std::size_t i = 0; i < bursts_.size(); ++i)
     for (auto* write = bursts_[i]; write != nullptr; write = write->together) give_back(*write);
   give_back_all(lone_writes_);
+  give_back_all(unanswered_);
   give_back_all(relaxed_writes_);
   give_back_all(waiting_reads_);
   give_back_all(waiting_writes_);
   for (Access* late = nullptr; late_reads_.pop(late);) give_back(*late);
   late_reads_.clear();
+  unanswered_.clear();
   line_reads_.reset();
   reads_.clear();
   bursts_.clear();
@@ -445,8 +451,7 @@ void Dma::complete_reads() {
   while (reads_.pop_due(access)) {
     make_room(*access);
     if (!access->sampled) sample_burst(*access);
-    if (access->result != AccessResult::ok) ++counters_.errors;
-    finish(*access);
+    complete(*access);
   }
 }
 
@@ -456,9 +461,23 @@ void Dma::complete_late_reads() {
     make_room(*access);
     land_ahead_of(*access);
     sample(*access);
-    if (access->result != AccessResult::ok) ++counters_.errors;
-    finish(*access);
+    complete(*access);
   }
+}
+
+// A host that sends no completion lets a read for a peer end in an error after the completion timeout. The local end of
+// a process that is gone needs no such time: its queue pair may fail at once.
+inline void Dma::complete(Access& read) {
+  if (read.result == AccessResult::ok) return finish(read);
+  ++counters_.errors;
+  if (!read.for_peer || host_->answers(read.place.pasid)) return finish(read);
+  ++counters_.read_timeouts;
+  unanswered_.push(now() + kCompletionTimeout, &read);
+}
+
+void Dma::give_up_reads() {
+  Access* access;
+  while (unanswered_.pop_due(access)) finish(*access);
 }
 
 // What it brings has arrived.

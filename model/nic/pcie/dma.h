@@ -60,6 +60,7 @@ struct DmaCounters {
   Counter writes = 0;
   Counter write_bytes = 0;
   Counter errors = 0;
+  Counter read_timeouts = 0;
   Counter to_host_tlps = 0;
   Counter to_host_bytes = 0;
   Counter to_host_busy_ps = 0;
@@ -115,6 +116,7 @@ class Dma : public sc_core::sc_module {
     bool ordered = false;       // without the attribute of relaxed ordering: passes no write
     bool relaxed = false;       // with it, as its memory region says; not with `ordered`
     bool payload = false;       // may wait for its line alone, and be done behind later ones
+    bool for_peer = false;      // for the responder's answer, which waits for the completion timeout if need be
   };
   // Where an access lies. TLPs end at multiples of `offset`, which is counted from the start of the memory region: a
   // program's own addresses are not the same at every run, and no result may depend on them.
@@ -181,6 +183,7 @@ class Dma : public sc_core::sc_module {
     bool ordered = false;
     bool relaxed = false;
     bool payload = false;
+    bool for_peer = false;
     bool fence = false;         // a write of nothing, which no TLP carries
     Duration asked;
     Duration after;             // the writes ahead of it have arrived by then
@@ -274,6 +277,8 @@ class Dma : public sc_core::sc_module {
   inline Duration count_to_device(const TlpCount& tlps);
   [[gnu::flatten]] void complete_reads();
   void complete_late_reads();
+  void complete(Access& read);
+  void give_up_reads();
   inline void make_room(const Access& read);
   inline void sample_burst(Access& first);
   void sample(Access& access);
@@ -309,6 +314,7 @@ class Dma : public sc_core::sc_module {
   Alarm credits_back_{[this] { issue_waiting(); }};
   DelayLine<Access*> reads_{[this] { complete_reads(); }};
   EventQueue<Access*> late_reads_{[this] { complete_late_reads(); }};  // that waited for their line
+  DelayLine<Access*> unanswered_{[this] { give_up_reads(); }};
   DelayLine<Access*> bursts_{[this] { land_bursts(); }};  // the first of the writes that land together
   Access* last_write_ = nullptr;               // of the last of them
   std::uint64_t burst_bytes_ = 0;              // of that

@@ -103,6 +103,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   // Host memory, at the present time. False: aborted, or bus mastering is off.
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
+  bool answers(Pasid pasid) const override { return host_ == nullptr || host_->answers(pasid); }
   // The physical address, by ATS; nullopt: the host doesn't say, or bus mastering is off.
   std::optional<std::uint64_t> translate(Pasid pasid, std::uint64_t address);
   // --- Pages on demand. Where a page lies, by ATS: it is not present either where the host has no such service.
