@@ -138,7 +138,7 @@ struct NetworkInterface {
   std::uint8_t ipv6_prefix = 0;
   std::uint8_t mac[6] = {};
   std::uint8_t ipv6[16] = {};
-  std::uint16_t lid = 0;     // of its port
+  std::uint16_t lid = 0;     // of its port; 0 without host.lid_paths
   std::uint16_t host = 0;    // number; ControlHeader::host_index is the reader's own
   std::uint16_t device = 0;  // of that host: 0 is the first
 };
@@ -277,8 +277,10 @@ enum class Call : std::uint32_t {
   await_event,      // until the pipe of channel argument[0], found empty in this turn, holds a record; ENOENT, EINTR
   port_info,        // out: NetworkInterface of the device; value = completion vectors
   gid_entry,        // argument[0] = port, [1] = index; out: GidEntry; ENODATA for an empty slot
-  lid_route,        // argument[0] = LID; out: GidEntry: the port's GID there and, by index, ours to reach it; ENOENT
-  resolve_path,     // in: AddressVector; out: the same with its remote_mac, of a host or a group; EHOSTUNREACH, EINVAL
+  lid_route,        // argument[0] = LID; out: GidEntry: the port's GID there and, by index, ours to reach it; ENOENT,
+                    // always without host.lid_paths
+  resolve_path,     // in: AddressVector; out: the same with its remote_mac, of a host or a group; ETIMEDOUT, after
+                    // host.cm.neighbour_timeout: nobody on the link has it; EHOSTUNREACH, EINVAL
   rdma_cm,          // of channel argument[0] of device 0, for all devices: command argument[1] of
                     // <rdma/rdma_user_cm.h>; in: its structure, without header, what its pointers name behind it; out:
                     // its response. GET_EVENT never waits: EAGAIN

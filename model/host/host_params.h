@@ -102,6 +102,7 @@ struct HostParams {
   ByteCount kernel_memory = 256_MiB;
   ByteCount page_size = 4_KiB;
   bool raw_packets = true;
+  bool lid_paths = false;
 
   // One for all other events.
   std::uint32_t event_queues() const { return 1 + completion_vectors; }
@@ -130,6 +131,9 @@ struct HostParams {
     visit.param("page_size", page_size, "pages in which the kernel registers memory: 4 KiB, 64 KiB, 2 MiB or 1 GiB",
                 {.choices = kPageSizes});
     visit.param("raw_packets", raw_packets, "programs may use raw packets, as CAP_NET_RAW lets them on Linux");
+    visit.param("lid_paths", lid_paths,
+                "ports have LIDs, and a path without a GRH leads to one: for programs that know InfiniBand only. No RoCE "
+                "device has it");
   }
 };
 

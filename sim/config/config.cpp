@@ -175,6 +175,9 @@ Config load_config(std::string_view nic, std::string_view topology, std::span<co
   for (const auto& fault : faults) loader.fault(fault);
   settle(config, loader);
   if (const auto contradiction = ParamList(config).contradiction()) throw ConfigError(*contradiction);
+  // RoCE has no LIDs.
+  for (auto& interface : config.topology.interfaces)
+    if (!config.host_of(interface.host).lid_paths) interface.lid = 0;
   if (config.topology.interfaces.empty()) throw ConfigError(std::string(topology) + ": a topology without hosts");
   for (const auto& record : loader.faults())
     config.faults.push_back(to_fault(record, config.topology, config.faults.size() + 1));

@@ -339,11 +339,12 @@ class OneHost(apps.TestCase):
 
 
 class QperfRuns(apps.TestCase):
-    """qperf ends a test by an alarm, after 2 s of simulated time unless told otherwise, and waits for events."""
+    """qperf ends a test by an alarm, after 2 s of simulated time unless told otherwise, and waits for events. Without
+    its -cm1, which only RC has, it names LIDs and no GIDs."""
 
     def qperf(self, server, arguments, timeout):
         return self.assert_succeeded(apps.run_on([("h0", "qperf"), ("h1", f"qperf {arguments.format(server)}")],
-                                                 timeout=timeout))
+                                                 "--set", "host.lid_paths=true", timeout=timeout))
 
     def assert_latency(self, result):
         shown = re.search(r"latency\s+=\s+([\d.]+) us", result.text("h1"))
@@ -357,6 +358,11 @@ class QperfRuns(apps.TestCase):
 
 
 class Qperf(QperfRuns):
+    def test_without_lids_a_path_is_refused(self):
+        result = apps.run_on([("h0", "qperf"), ("h1", "qperf -n 10 h0 rc_lat quit")], timeout=60)
+        self.assertNotEqual(result.status, 0, result)
+        self.assertRegex(result.err + result.out, "RTR.*Invalid argument")
+
     def test_latency_by_name(self):
         self.assert_latency(self.qperf("h0", "-t 1 {} rc_lat", 400))
 

@@ -223,7 +223,9 @@ TEST_F(QpStates, BadValues) {
     refuse(IBV_QPS_RTR, "rnr timer", [](auto& a) { a.min_rnr_timer = 32; });
     refuse(IBV_QPS_RTR, "path's port", [](auto& a) { a.ah_attr.port_num = 2; });
     refuse(IBV_QPS_RTR, "empty GID", [](auto& a) { a.ah_attr.grh.sgid_index = 200; });
-    refuse(IBV_QPS_RTR, "no GRH and no LID", [](auto& a) { a.ah_attr.is_global = 0; });
+    EXPECT_EQ(port.lid, 0);
+    refuse(IBV_QPS_RTR, "no GRH", [](auto& a) { a.ah_attr.is_global = 0; });
+    refuse(IBV_QPS_RTR, "a LID", [](auto& a) { a.ah_attr.is_global = 0, a.ah_attr.dlid = 1; });
     bring(end, IBV_QPS_RTR);
     refuse(IBV_QPS_RTS, "rd_atomic", [&](auto& a) { a.max_rd_atomic = device.max_qp_init_rd_atom + 1; });
     refuse(IBV_QPS_RTS, "timeout", [](auto& a) { a.timeout = 32; });

@@ -15,7 +15,7 @@ constexpr std::uint8_t kLocalHopLimit = 64;
 int check_path(Context& context, const ibv_ah_attr& path, std::uint8_t port) {
   if (path.port_num != port || !context.has_port(path.port_num)) return EINVAL;
   abi::GidEntry entry;
-  // The port says IBV_QPF_GRH_REQUIRED; programs older than RoCE name a LID all the same.
+  // The port says IBV_QPF_GRH_REQUIRED. A LID leads somewhere only with host.lid_paths.
   if (!path.is_global) return context.port.lid_route(path.dlid, entry) == 0 ? 0 : EINVAL;
   return query_gid_entry(context, path.port_num, path.grh.sgid_index, entry) == 0 ? 0 : EINVAL;
 }
