@@ -372,7 +372,7 @@ int CommandGate::resolve(abi::AddressVector& path) const {
   const Gid remote = std::to_array(path.remote_gid);
   const auto group = mac_of_group(remote);
   const auto mac = group ? group : neighbours_.resolve(remote);
-  if (!mac) return EHOSTUNREACH;
+  if (!mac) return is_on_link(link_, remote) ? ETIMEDOUT : EHOSTUNREACH;
   std::ranges::copy(*mac, path.remote_mac);
   return 0;
 }

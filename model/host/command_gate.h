@@ -24,14 +24,16 @@ class CommandGate {
     std::uint32_t count;
   };
 
+  // `link`: the device's interface; without one no address is on its link.
   CommandGate(Objects& objects, std::vector<Gid> gids, Neighbours neighbours, Vectors vectors, ByteCount page_size,
-              bool raw_packets)
+              bool raw_packets, const abi::NetworkInterface& link = {})
       : objects_(objects),
         gids_(std::move(gids)),
         neighbours_(std::move(neighbours)),
         vectors_(vectors),
         page_size_(page_size),
-        raw_packets_(raw_packets) {}
+        raw_packets_(raw_packets),
+        link_(link) {}
 
   // 0, with the mailbox completed and a new object recorded, so that what it uses cannot go meanwhile; or the errno of
   // the refusal.
@@ -57,7 +59,8 @@ class CommandGate {
   };
   std::optional<Pages> pages_of(std::span<const std::byte> input) const;
   const Neighbours& neighbours() const { return neighbours_; }
-  // Fills the MAC address, of a host or of a group: 0 or errno.
+  // Fills the MAC address, of a host or of a group: 0 or errno. ETIMEDOUT: on the link, but nobody answers, and the
+  // caller waits for that; EHOSTUNREACH: no route leads there.
   int resolve(abi::AddressVector& path) const;
   // Of an admitted mailbox that destroys a queue pair which others have, too: closes the process's handle to it, and
   // the device need not hear of it.
@@ -97,6 +100,7 @@ class CommandGate {
   Vectors vectors_;
   ByteCount page_size_;
   bool raw_packets_;
+  abi::NetworkInterface link_;
   std::map<Pasid, std::vector<Backing>> backings_;  // each process's in the order of their addresses, none over another
 };
 

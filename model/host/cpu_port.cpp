@@ -305,7 +305,16 @@ int CpuPort::lid_route(std::uint16_t lid, abi::GidEntry& route) {
 }
 int CpuPort::resolve_path(abi::AddressVector& path) {
   system_call();
-  return agent_.resolve_path(path);
+  const int error = agent_.resolve_path(path);
+  if (error != ETIMEDOUT) return error;
+  bool given_up = false;
+  sc_core::sc_event answered("answered");
+  agent_.await_neighbour(pasid_, [&] {
+    given_up = true;
+    wake(answered);
+  });
+  while (!given_up) sleep_on(answered);
+  return error;
 }
 std::uint32_t CpuPort::completion_vectors() const { return agent_.completion_vectors(); }
 

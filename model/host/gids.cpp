@@ -1,8 +1,10 @@
 #include "model/host/gids.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/abi/host_files.h"
+#include "model/abi/net_address.h"
 
 namespace rnicsim::host {
 
@@ -14,6 +16,14 @@ Mac mac_of(const abi::NetworkInterface& interface) { return std::to_array(interf
 
 std::vector<Gid> gids_of(const abi::NetworkInterface& interface) {
   return {abi::link_local_of(interface), ipv4_mapped_gid(interface.ipv4), std::to_array(interface.ipv6)};
+}
+
+bool is_on_link(const abi::NetworkInterface& interface, const Gid& address) {
+  const bool is_link_local = address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
+  if (is_link_local) return interface.ipv4_prefix != 0 || interface.ipv6_prefix != 0;
+  abi::NetAddress net;
+  std::ranges::copy(address, net.ip);
+  return abi::in_subnet(net, interface);
 }
 
 Neighbours::Neighbours(std::vector<abi::NetworkInterface> fabric) {

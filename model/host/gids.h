@@ -23,6 +23,9 @@ Mac mac_of(const abi::NetworkInterface& interface);
 inline constexpr std::uint32_t kIpv4GidIndex = 1;
 std::vector<Gid> gids_of(const abi::NetworkInterface& interface);
 
+// Whether the host asks the interface's own link for that address; all link-local ones are there.
+bool is_on_link(const abi::NetworkInterface& interface, const Gid& address);
+
 // What neighbour discovery would find on the fabric. Copies share one table: each host of a large fabric has it.
 class Neighbours {
  public:

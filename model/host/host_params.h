@@ -72,6 +72,7 @@ struct CmParams {
   Duration receive = 8_us;
   Duration resolve_known = 4_us;
   Duration resolve_neighbour = 40_us;
+  Duration neighbour_timeout{1'000'000'000'000};
 
   void describe(ParamVisitor& visit) {
     constexpr Range range{0, 1e12};
@@ -81,6 +82,10 @@ struct CmParams {
     visit.param("resolve_known", resolve_known, "an address that the host knows, a route or a group resolved", range);
     visit.param("resolve_neighbour", resolve_neighbour,
                 "an address that the host first asks the network for (ARP, neighbour discovery)", range);
+    visit.param("neighbour_timeout", neighbour_timeout,
+                "how long the host waits for a neighbour that does not answer, before an address handle or a queue "
+                "pair's path to it fails with ETIMEDOUT",
+                {0, 1e14});
   }
 };
 

@@ -37,7 +37,7 @@ KernelAgent::KernelAgent(sc_core::sc_module_name name, const HostParams& params,
       gids_(gids_of(interface)),
       driver_(params, root_complex),
       gate_(objects_, gids_, kernel.fabric(), {Driver::kFirstCompletionEqn, params.completion_vectors},
-            params.page_size, params.raw_packets),
+            params.page_size, params.raw_packets, interface),
       management_(driver_) {
   SC_HAS_PROCESS(KernelAgent);
   root_complex_.interrupt.bind([this](std::uint32_t vector) {
@@ -185,8 +185,21 @@ void KernelAgent::command(Pasid process, std::uint32_t events, std::vector<std::
     if (!kernel_.knows(process)) return;
     std::vector<std::byte> output;
     const int error = carry(process, events, input, output);
-    if (kernel_.knows(process)) done(error, output);
+    if (!kernel_.knows(process)) return;
+    if (error == ETIMEDOUT) return await_neighbour(process, [done = std::move(done)] { done(ETIMEDOUT, {}); });
+    done(error, output);
   });
+}
+
+void KernelAgent::await_neighbour(Pasid process, std::function<void()> done) {
+  unanswered_.push(now() + params_.cm.neighbour_timeout, [this, process, done = std::move(done)] {
+    if (kernel_.knows(process)) done();
+  });
+}
+
+void KernelAgent::give_up_neighbours() {
+  std::function<void()> done;
+  while (unanswered_.pop_due(done)) done();
 }
 
 int KernelAgent::make_present(Pasid process, std::uint32_t region, std::uint64_t address, std::uint64_t bytes,

@@ -18,6 +18,7 @@
 #include "model/abi/attach.h"
 #include "model/abi/command.h"
 #include "model/abi/queue.h"
+#include "model/base/delay_line.h"
 #include "model/base/kernel.h"
 #include "model/base/payload.h"
 #include "model/base/pcie.h"
@@ -117,7 +118,10 @@ class KernelAgent : public sc_core::sc_module {
   int open_qp(Pasid process, std::uint32_t xrcd, std::uint32_t qpn, std::uint32_t events);
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) const;
+  // At once. With ETIMEDOUT the caller waits by await_neighbour() before it tells the process.
   int resolve_path(abi::AddressVector& path) const;
+  // `done` runs when the host has asked the network in vain for as long as it does; not if the process has ended.
+  void await_neighbour(Pasid process, std::function<void()> done);
   std::uint32_t completion_vectors() const { return params_.completion_vectors; }
 
   // --- Commands: checked for ownership, completed (object number, pasid, eqn) and sent to the device, in order.
@@ -159,6 +163,7 @@ class KernelAgent : public sc_core::sc_module {
  private:
   void run();
   void take_arrivals();
+  void give_up_neighbours();
   void enqueue(std::function<void()> work);
 
   int carry(Pasid process, std::uint32_t events, std::vector<std::byte>& input, std::vector<std::byte>& output);
@@ -192,6 +197,7 @@ class KernelAgent : public sc_core::sc_module {
 
   KernelCounters counters_;
   std::deque<std::function<void()>> work_;
+  DelayLine<std::function<void()>> unanswered_{[this] { give_up_neighbours(); }};
   sc_core::sc_event more_work_{"more_work"};
   bool ready_ = false;
   std::string failure_;

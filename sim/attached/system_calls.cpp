@@ -332,13 +332,8 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
       put_output(slot, route);
       return answer(slot, error);
     }
-    case Call::resolve_path: {
-      abi::AddressVector path;
-      std::memcpy(static_cast<void*>(&path), slot.input, sizeof path);
-      const int error = kernel.resolve_path(path);
-      put_output(slot, path);
-      return answer(slot, error);
-    }
+    case Call::resolve_path:
+      return resolve_path(thread, slot);
     case Call::rdma_cm: {
       if (slot.input_bytes > sizeof slot.input || slot.output_bytes > sizeof slot.output) return answer(slot, EINVAL);
       const int error = kernel.kernel().rdma_cm(
@@ -349,6 +344,21 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
     default:
       return mmio_read(thread, slot);
   }
+}
+
+bool SystemCalls::resolve_path(Thread& thread, ThreadSlot& slot) {
+  host::KernelAgent& kernel = agent_of(thread);
+  abi::AddressVector path;
+  std::memcpy(static_cast<void*>(&path), slot.input, sizeof path);
+  const int error = kernel.resolve_path(path);
+  put_output(slot, path);
+  if (error != ETIMEDOUT) return answer(slot, error);
+  const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
+  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  kernel.await_neighbour(thread.process->pasid, [this, waiting] {
+    if (Thread* thread = waiting()) keeper_.resume(*thread, now(), ETIMEDOUT);
+  });
+  return false;
 }
 
 bool SystemCalls::command(Thread& thread, ThreadSlot& slot) {

@@ -77,6 +77,7 @@ class SystemCalls : public CallHandler {
   bool set_aside(Thread& thread, abi::ThreadSlot& slot);
   int put_aside(Process& process, abi::ThreadSlot& slot);
   bool make_present(Thread& thread, abi::ThreadSlot& slot);
+  bool resolve_path(Thread& thread, abi::ThreadSlot& slot);
   int pages_moved(Process& process, abi::ThreadSlot& slot);
   ProcessMemory::FirstPinned first_pinned(Process& process);
   static void end_stall(int process, int calls);

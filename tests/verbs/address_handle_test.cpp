@@ -90,14 +90,74 @@ TEST_F(AddressHandle, RefusesWhatLeadsNowhere) {
       refuse(end, path, EINVAL);
     }
     auto local = path_to(kH1);
-    local.is_global = 0;  // no LID either
-    refuse(end, local, EINVAL);
+    local.is_global = 0;
+    for (const std::uint16_t lid : {0, 1, 2}) {
+      local.dlid = lid;
+      refuse(end, local, EINVAL);
+    }
     refuse(end, path_to(kH1, 3), EINVAL);    // an empty slot
     refuse(end, path_to(kH1, 200), EINVAL);  // none at all
     auto rate = path_to(kH1);
     rate.static_rate = 200;
     refuse(end, rate, EINVAL);
-    refuse(end, path_to(ipv4_gid({10, 0, 77, 1})), EHOSTUNREACH);
+    refuse(end, path_to(ipv4_gid({10, 77, 0, 1})), EHOSTUNREACH);  // no route
+  });
+}
+
+// The host waits for the neighbour's answer.
+TEST_F(AddressHandle, ANeighbourThatDoesNotAnswerTakesItsTime) {
+  run_alone([&](Endpoint& end) {
+    constexpr Duration kWait{1'000'000'000'000}, kCalls{100'000'000};
+    ibv_gid link_local{};
+    link_local.raw[0] = 0xfe, link_local.raw[1] = 0x80, link_local.raw[15] = 99;
+    for (const ibv_gid& gid : {ipv4_gid({10, 0, 77, 1}), link_local}) {
+      const auto before = now();
+      refuse(end, path_to(gid), ETIMEDOUT);
+      process(0).port().settle();
+      EXPECT_GE(now() - before, kWait);
+      EXPECT_LT(now() - before, kWait + kCalls);
+    }
+    end.to_init();
+    ibv_qp_attr ready{};
+    ready.qp_state = IBV_QPS_RTR;
+    ready.path_mtu = IBV_MTU_1024;
+    ready.dest_qp_num = 7;
+    ready.max_dest_rd_atomic = 1;
+    ready.min_rnr_timer = 12;
+    ready.ah_attr = path_to(ipv4_gid({10, 0, 77, 1}));
+    constexpr int kReady = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    process(0).port().settle();
+    const auto before = now();
+    EXPECT_EQ(ibv_modify_qp(end.qp, &ready, kReady), ETIMEDOUT);
+    process(0).port().settle();
+    EXPECT_GE(now() - before, kWait);
+    EXPECT_LT(now() - before, kWait + kCalls);
+    EXPECT_EQ(end.state(), IBV_QPS_INIT);
+    ready.ah_attr = path_to(kH1);
+    EXPECT_EQ(ibv_modify_qp(end.qp, &ready, kReady), 0);
+  });
+}
+
+class LidPaths : public AddressHandle {
+ protected:
+  LidPaths() : AddressHandle({"host.lid_paths=true"}) {}
+};
+
+TEST_F(LidPaths, ALidLeadsToItsPort) {
+  run_alone([](Endpoint& end) {
+    ibv_port_attr port;
+    ASSERT_EQ(ibv_query_port(end.context, 1, &port), 0);
+    EXPECT_NE(port.lid, 0);
+    ibv_ah_attr path{};
+    path.port_num = 1;
+    path.dlid = port.lid;
+    ibv_ah* ah = ibv_create_ah(end.pd, &path);
+    ASSERT_NE(ah, nullptr);
+    EXPECT_EQ(mac_of(ah), (Mac{2, 0, 0, 0, 0, 1}));
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+    path.dlid = 0x77;
+    refuse(end, path, EINVAL);
   });
 }
 
@@ -195,7 +255,7 @@ TEST_F(AddressHandle, EthernetAddressOfAPath) {
     EXPECT_EQ(ibv_resolve_eth_l2_from_gid(end.context, &path, mac.data(), &vlan), 0);
     EXPECT_EQ(mac, kMacOfH1);
     EXPECT_EQ(vlan, 0xffff);
-    path = path_to(ipv4_gid({10, 0, 77, 1}));
+    path = path_to(ipv4_gid({10, 77, 0, 1}));
     EXPECT_EQ(ibv_resolve_eth_l2_from_gid(end.context, &path, mac.data(), &vlan), EHOSTUNREACH);
   });
 }

@@ -67,7 +67,8 @@ class OsServices {
   virtual int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) = 0;  // ENODATA: empty; EINVAL
   // For a path that names no GID: the GID of the port with this LID, and the index of ours to reach it. ENOENT.
   virtual int lid_route(std::uint16_t lid, abi::GidEntry& route) = 0;
-  // Fills the MAC address of a path, to a host or to a group. EHOSTUNREACH; EINVAL: no such source GID.
+  // Fills the MAC address of a path, to a host or to a group. ETIMEDOUT, after a second: nobody on the link has the
+  // address; EHOSTUNREACH: no route leads there; EINVAL: no such source GID.
   virtual int resolve_path(abi::AddressVector& path) = 0;
   virtual std::uint32_t completion_vectors() const = 0;
   // A command of <rdma/rdma_user_cm.h>, as Call::rdma_cm has it, of the ids and events of that channel, which is one of
