@@ -270,6 +270,49 @@ TEST_F(ExtendedQp, NotInAStateThatSends) {
   });
 }
 
+// As mlx5 leaves them.
+TEST_F(ExtendedQp, OperationsThatWereNotNamedHaveNoPointer) {
+  run_alone([](Endpoint& end) {
+    auto wanted = attributes(end, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM);
+    ibv_qp* made = ibv_create_qp_ex(end.context, &wanted);
+    ASSERT_NE(made, nullptr);
+    ibv_qp_ex* qp = ibv_qp_to_qp_ex(made);
+    ASSERT_NE(qp, nullptr);
+    EXPECT_NE(qp->wr_send, nullptr);
+    EXPECT_NE(qp->wr_rdma_write_imm, nullptr);
+    EXPECT_EQ(qp->wr_send_imm, nullptr);
+    EXPECT_EQ(qp->wr_send_inv, nullptr);
+    EXPECT_EQ(qp->wr_rdma_write, nullptr);
+    EXPECT_EQ(qp->wr_rdma_read, nullptr);
+    EXPECT_EQ(qp->wr_atomic_cmp_swp, nullptr);
+    EXPECT_EQ(qp->wr_atomic_fetch_add, nullptr);
+    EXPECT_EQ(qp->wr_local_inv, nullptr);
+    EXPECT_EQ(qp->wr_bind_mw, nullptr);
+    EXPECT_EQ(ibv_destroy_qp(made), 0);
+  });
+}
+
+// The header hands a PD alone to ibv_create_qp and ibv_create_srq.
+TEST_F(ExtendedQp, ThePdThatIsNamedIsThere) {
+  run_alone([](Endpoint& end) {
+    for (const auto type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
+      auto wanted = attributes(end, 0);
+      wanted.comp_mask = IBV_QP_INIT_ATTR_PD;
+      wanted.qp_type = type;
+      wanted.pd = nullptr;
+      errno = 0;
+      EXPECT_EQ(ibv_create_qp_ex(end.context, &wanted), nullptr);
+      EXPECT_EQ(errno, EINVAL);
+    }
+    ibv_srq_init_attr_ex shared{};
+    shared.attr = {.max_wr = 4, .max_sge = 1};
+    shared.comp_mask = IBV_SRQ_INIT_ATTR_PD;
+    errno = 0;
+    EXPECT_EQ(ibv_create_srq_ex(end.context, &shared), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+  });
+}
+
 TEST_F(ExtendedQp, OnlyWhoNamesOperationsGetsIt) {
   run_alone([](Endpoint& end) {
     EXPECT_EQ(ibv_qp_to_qp_ex(end.qp), nullptr);

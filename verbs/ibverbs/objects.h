@@ -350,7 +350,8 @@ void flush_unseen_receives(Qp& qp);
 void release_send(Qp& qp);
 // Announces what was posted and charges for it; under send_lock.
 void ring_send(Qp& qp);
-void fill_work_request_api(Qp& qp);
+// `asked`: IBV_QP_EX_WITH_*, as the program gave them when it made the queue pair.
+void fill_work_request_api(Qp& qp, std::uint64_t asked);
 
 // --- XRC: domains, and the queue pairs that receive for them.
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes);

@@ -296,7 +296,7 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
   if (qp.max_tso_header == 0) qp.operations &= ~std::uint64_t{IBV_QP_EX_WITH_TSO};
   qp.known_operations = known_operations(context);
   qp.extended = attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  fill_work_request_api(qp);
+  fill_work_request_api(qp, qp.extended ? attributes.send_ops_flags : 0);
 }
 
 // The domain's, whose receives other processes may have.
@@ -395,7 +395,9 @@ using namespace rnicsim::verbs;
 
 extern "C" {
 
+// The header's ibv_create_qp_ex comes here, too, with whatever PD its caller gave it.
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+  if (pd == nullptr) return errno = EINVAL, nullptr;
   ibv_qp_init_attr_ex extended{};
   std::memcpy(static_cast<void*>(&extended), attributes, offsetof(ibv_qp_init_attr, sq_sig_all) + sizeof(int));
   extended.comp_mask = IBV_QP_INIT_ATTR_PD;

@@ -232,7 +232,9 @@ using namespace rnicsim::verbs;
 
 extern "C" {
 
+// The header's ibv_create_srq_ex comes here, too, with whatever PD its caller gave it.
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
+  if (pd == nullptr) return errno = EINVAL, nullptr;
   ibv_srq_init_attr_ex extended{};
   extended.srq_context = attributes->srq_context;
   extended.attr = attributes->attr;

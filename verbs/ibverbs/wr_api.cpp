@@ -208,7 +208,7 @@ void fill_setters(Qp& qp) {
   qp.wr_set_xrc_srqn = set_shared_queue;
 }
 
-// Refused at creation; a program that calls them all the same gets an error and no crash.
+// Of its transport or the device, refused at creation: a program that calls them all the same gets an error.
 void fill_refusals(Qp& qp) {
   if (qp.qp_base.qp_type != IBV_QPT_XRC_SEND) qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (qp.qp_base.qp_type != IBV_QPT_UD)
@@ -236,12 +236,34 @@ void fill_refusals(Qp& qp) {
     qp.wr_atomic_fetch_add = [](ibv_qp_ex* at, std::uint32_t, std::uint64_t, std::uint64_t) { refuse(at); };
 }
 
+template <class Call>
+void unset(Qp& qp, std::uint64_t asked, ibv_qp_create_send_ops_flags operation, Call ibv_qp_ex::*call) {
+  if (qp.does(operation) && !(asked & operation)) qp.*call = nullptr;
+}
+
+// As mlx5 leaves them: a queue pair has no pointer for an operation that was not asked for.
+void unset_unasked(Qp& qp, std::uint64_t asked) {
+  unset(qp, asked, IBV_QP_EX_WITH_SEND, &ibv_qp_ex::wr_send);
+  unset(qp, asked, IBV_QP_EX_WITH_SEND_WITH_IMM, &ibv_qp_ex::wr_send_imm);
+  unset(qp, asked, IBV_QP_EX_WITH_SEND_WITH_INV, &ibv_qp_ex::wr_send_inv);
+  unset(qp, asked, IBV_QP_EX_WITH_RDMA_WRITE, &ibv_qp_ex::wr_rdma_write);
+  unset(qp, asked, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, &ibv_qp_ex::wr_rdma_write_imm);
+  unset(qp, asked, IBV_QP_EX_WITH_RDMA_READ, &ibv_qp_ex::wr_rdma_read);
+  unset(qp, asked, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, &ibv_qp_ex::wr_atomic_cmp_swp);
+  unset(qp, asked, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, &ibv_qp_ex::wr_atomic_fetch_add);
+  unset(qp, asked, IBV_QP_EX_WITH_ATOMIC_WRITE, &ibv_qp_ex::wr_atomic_write);
+  unset(qp, asked, IBV_QP_EX_WITH_LOCAL_INV, &ibv_qp_ex::wr_local_inv);
+  unset(qp, asked, IBV_QP_EX_WITH_BIND_MW, &ibv_qp_ex::wr_bind_mw);
+  unset(qp, asked, IBV_QP_EX_WITH_TSO, &ibv_qp_ex::wr_send_tso);
+}
+
 }  // namespace
 
-void fill_work_request_api(Qp& qp) {
+void fill_work_request_api(Qp& qp, std::uint64_t asked) {
   fill_builders(qp);
   fill_setters(qp);
   fill_refusals(qp);
+  unset_unasked(qp, asked);
   qp.wr_start = start;
   qp.wr_complete = complete;
   qp.wr_abort = abort;

@@ -69,7 +69,7 @@ int open_receiver(Context& context, const ibv_qp_open_attr& attributes, ibv_qp*&
   base.qp_type = IBV_QPT_XRC_RECV;
   pthread_mutex_init(&base.mutex, nullptr);
   pthread_cond_init(&base.cond, nullptr);
-  fill_work_request_api(*qp);
+  fill_work_request_api(*qp, 0);
   const auto number = Xrcd::of(attributes.xrcd).number;
   if (const int error = context.port.open_qp(number, attributes.qp_num, context.events.number())) return error;
   join_domain(context, *qp, attributes.xrcd, attributes.qp_num);
