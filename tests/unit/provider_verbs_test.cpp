@@ -2,6 +2,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <time.h>
+
+#include <vector>
 
 #include "tests/unit/fake_port.h"
 
@@ -317,6 +320,26 @@ TEST_F(VerbsTest, ModifyChecksWhatTheDeviceCannotSee) {
   EXPECT_EQ(is.ah_attr.grh.sgid_index, 1);
   EXPECT_EQ(is.cap.max_send_wr, capabilities_.max_send_wr);
   EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+// What a destruction takes does not grow with the queue pairs that are left: the first quarter of many and the last one
+// take about the same CPU time.
+TEST_F(VerbsTest, ManyQueuePairsAreDestroyedOneAsFastAsTheOther) {
+  constexpr std::size_t kMany = 4000, kQuarter = kMany / 4;
+  const auto cpu_time = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+  };
+  std::vector<ibv_qp*> all(kMany);
+  for (auto& qp : all) ASSERT_NE(qp = make_qp(), nullptr);
+  std::vector<double> quarters;
+  for (std::size_t i = 0; i < kMany;) {
+    const double begin = cpu_time();
+    for (std::size_t end = i + kQuarter; i < end; ++i) ASSERT_EQ(ibv_destroy_qp(all[i]), 0);
+    quarters.push_back(cpu_time() - begin);
+  }
+  EXPECT_LT(quarters.front(), 3 * quarters.back());
 }
 
 TEST_F(VerbsTest, RefusesWithTheRightErrno) {

@@ -83,8 +83,9 @@ int destroy_qp(Qp& qp) {
   if (!resolves(qp)) return ENOENT;
   if (const int error = release_qp(qp)) return error;
   const std::unique_ptr<Qp> last = context.qps.take(qp.qp_base.handle);
-  // A domain's may be open once more.
-  const bool gone = !context.qps.any_of([&](const Qp& other) { return other.number() == last->number(); });
+  // Only a queue pair that receives for an XRC domain may be open once more.
+  const auto is_same = [&](const Qp& other) { return other.number() == last->number(); };
+  const bool gone = last->xrcd == nullptr || !context.qps.any_of(is_same);
   context.events.purge([&](const abi::EventRecord& record) { return gone && names_qp(record, last->number()); });
   wait_acknowledged(context.port, last->qp_base.mutex, last->qp_base.events_completed, last->events_delivered);
   pthread_cond_destroy(&last->qp_base.cond);
