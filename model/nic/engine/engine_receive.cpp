@@ -101,8 +101,8 @@ void EngineShell::look_for_memory(Qp& qp) {
   const auto bytes = packet.payload().size() + (qp.transport == roce::Transport::ud ? roce::kGrhBytes : 0);
   const bool only = roce::info(packet.headers().bth.opcode).ends();
   const auto length = static_cast<std::uint32_t>(only ? std::min<std::uint64_t>(bytes, receive.bytes) : receive.bytes);
-  out_.presence_check({issue(qp, Purpose::receive_presence), qp.qpn, qp.receive_pd(), access::kLocalWrite, false,
-                       slice(receive.regions, 0, length)});
+  out_.presence_check({issue(qp, Purpose::receive_presence), qp.qpn, qp.receive_pd(), access::kLocalWrite,
+                       qp.transport == roce::Transport::ud, slice(receive.regions, 0, length)});
 }
 
 void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {

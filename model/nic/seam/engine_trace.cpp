@@ -13,7 +13,7 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("silently_dropped", silently_dropped, "packets",
                 "of UC and UD, dropped: too long for their receive or path, or access that was not granted");
   visit.counter("absent_rnr", absent_rnr, "requests", "answered by an RNR NAK: a page on demand was not there");
-  visit.counter("absent_dropped", absent_dropped, "packets", "of UC and UD, dropped: a page on demand was not there");
+  visit.counter("absent_dropped", absent_dropped, "packets", "of UC, dropped: a page on demand was not there");
   visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
   visit.counter("roce_adp_retrans", roce_adp_retrans, "timeouts", "before those, by nic.adaptive_timeout");
   visit.counter("req_cqe_error", req_cqe_error, "entries", "send completions with an error");
