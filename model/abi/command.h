@@ -52,6 +52,7 @@ enum class CommandOpcode : std::uint16_t {
   unmap_icm = 0x0111,      // in MapIcm, memory ignored
   query_port = 0x0120,     // object = port; out PortAttributes
   set_gid = 0x0121,        // object = port, in SetGid
+  query_port_counters = 0x0122,  // object = port; out PortCounters
   create_eq = 0x0200,      // in CreateEq
   destroy_eq = 0x0201,
   create_cq = 0x0210,      // in CreateCq
@@ -362,5 +363,41 @@ struct PortAttributes {
   Be32 reserved[2];
 };
 static_assert(sizeof(PortAttributes) == 48);
+
+// What port and transport have counted since the device has had power; a reset of the function changes no counter.
+struct PortCounters {
+  CommandResult result;
+  Be64 transmitted_packets;  // RoCE packets, of all transports
+  Be64 transmitted_bytes;    // of their frames, without FCS
+  Be64 transmitted_to_groups;  // packets of them that went to a multicast group
+  Be64 received_packets;     // the same of good packets received
+  Be64 received_bytes;
+  Be64 received_from_groups;
+  Be64 transmit_discards;    // packets whose source GID entry was empty
+  Be64 receive_errors;       // frames that were no sound RoCE packets
+  Be64 rx_icrc_encapsulated;
+  Be64 rx_write_requests;
+  Be64 rx_read_requests;
+  Be64 rx_atomic_requests;
+  Be64 out_of_buffer;
+  Be64 out_of_sequence;
+  Be64 duplicate_request;
+  Be64 rnr_nak_retry_err;
+  Be64 packet_seq_err;
+  Be64 implied_nak_seq_err;
+  Be64 local_ack_timeout_err;
+  Be64 roce_adp_retrans;
+  Be64 resp_local_length_error;
+  Be64 resp_cqe_error;
+  Be64 resp_cqe_flush_error;
+  Be64 resp_remote_access_errors;
+  Be64 req_cqe_error;
+  Be64 req_cqe_flush_error;
+  Be64 req_remote_invalid_request;
+  Be64 req_remote_access_errors;
+  Be64 req_transport_retries_exceeded;
+  Be64 req_rnr_retries_exceeded;
+};
+static_assert(sizeof(PortCounters) == 256);
 
 }  // namespace rnicsim::abi

@@ -41,6 +41,7 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
   switch (opcode_of(input)) {
     case CommandOpcode::query_device:
     case CommandOpcode::query_port:
+    case CommandOpcode::query_port_counters:
       return 0;
     case CommandOpcode::create_cq:
       return input.size() < sizeof(abi::CreateCq) ? EINVAL : admit_create_cq(process, input);

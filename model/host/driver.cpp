@@ -25,6 +25,8 @@ std::size_t output_bytes_of(std::span<const std::byte> input) {
       return sizeof(abi::DeviceCapabilities);
     case CommandOpcode::query_port:
       return sizeof(abi::PortAttributes);
+    case CommandOpcode::query_port_counters:
+      return sizeof(abi::PortCounters);
     case CommandOpcode::query_cq:
       return sizeof(abi::QueryCq);
     case CommandOpcode::resize_cq:

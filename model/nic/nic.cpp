@@ -174,6 +174,7 @@ void Nic::wire_host() {
   command_unit.violations = [this] {
     return PortViolations{.pkey = rx.counters().bad_pkey, .qkey = engine_->counters().bad_qkey};
   };
+  command_unit.port_counters = [this] { return port_counters(); };
   command_unit.srq_modified.bind(
       [this](std::uint32_t srqn, std::uint32_t attributes) { shared_receives.modified(srqn, attributes); });
   command_unit.srq_destroyed.bind([this](std::uint32_t srqn) { shared_receives.destroyed(srqn); });
@@ -302,6 +303,42 @@ NicCounters Nic::counters() const {
           tx.counters(),          steering.counters(),   rx.counters(),
           receive_buffer.counters(), raw.counters(),
           port.counters(),        loopback.counters()};
+}
+
+PortStatistics Nic::port_counters() const {
+  const auto& sent = tx.counters();
+  const auto& got = rx.counters();
+  const auto& qps = engine_->counters();
+  return {.transmitted_packets = sent.roce_packets,
+          .transmitted_bytes = sent.roce_bytes,
+          .transmitted_to_groups = sent.group_packets,
+          .received_packets = got.packets,
+          .received_bytes = got.frame_bytes,
+          .received_from_groups = got.group_packets,
+          .transmit_discards = sent.no_source_gid,
+          .receive_errors = got.malformed,
+          .rx_icrc_encapsulated = got.rx_icrc_encapsulated,
+          .rx_write_requests = qps.rx_write_requests,
+          .rx_read_requests = qps.rx_read_requests,
+          .rx_atomic_requests = qps.rx_atomic_requests,
+          .out_of_buffer = qps.out_of_buffer,
+          .out_of_sequence = qps.out_of_sequence,
+          .duplicate_request = qps.duplicate_request,
+          .rnr_nak_retry_err = qps.rnr_nak_retry_err,
+          .packet_seq_err = qps.packet_seq_err,
+          .implied_nak_seq_err = qps.implied_nak_seq_err,
+          .local_ack_timeout_err = qps.local_ack_timeout_err,
+          .roce_adp_retrans = qps.roce_adp_retrans,
+          .resp_local_length_error = qps.resp_local_length_error,
+          .resp_cqe_error = qps.resp_cqe_error,
+          .resp_cqe_flush_error = qps.resp_cqe_flush_error,
+          .resp_remote_access_errors = qps.resp_remote_access_errors,
+          .req_cqe_error = qps.req_cqe_error,
+          .req_cqe_flush_error = qps.req_cqe_flush_error,
+          .req_remote_invalid_request = qps.req_remote_invalid_request,
+          .req_remote_access_errors = qps.req_remote_access_errors,
+          .req_transport_retries_exceeded = qps.req_transport_retries_exceeded,
+          .req_rnr_retries_exceeded = qps.req_rnr_retries_exceeded};
 }
 
 void Nic::forget_objects() {

@@ -149,6 +149,7 @@ class Nic : public sc_core::sc_module {
   void receive(Frame&& frame, Duration delay = {}) { port.receive(std::move(frame), delay); }
 
   NicCounters counters() const;
+  PortStatistics port_counters() const;    // what the driver may ask for
   void describe_state(std::string& out) const { engine_->describe_state(out); }
   std::size_t sends_outstanding() const { return engine_->sends_outstanding(); }
   QpEngine& engine() { return *engine_; }

@@ -13,6 +13,7 @@
 
 #include "model/abi/device.h"
 #include "model/abi/host_files.h"
+#include "model/abi/port_counters.h"
 #include "model/host/gids.h"
 #include "model/host/log.h"
 #include "model/nic/personality/rnic/rnic.h"
@@ -170,6 +171,8 @@ class Nic {
     root_.file(port / "sm_sl", "0");
     root_.file(port / "cap_mask", fmt::format("{:#010x}", abi::kPortCapabilities));
     root_.file(port / "pkeys/0", "0xffff");
+    // A program that opens one finds its value there: verbs/clock/port_counters.
+    for (const auto& counter : abi::kPortCounterFiles) root_.file(port / counter.folder / counter.name, "0");
     const auto gids = host::gids_of(interface_);
     for (std::uint32_t i = 0; i < params_.gid_table_length; ++i) {
       const std::string index = std::to_string(i);

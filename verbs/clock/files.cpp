@@ -23,6 +23,7 @@
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/made_files.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/port_counters.h"
 
 using rnicsim::clock::hide_host_path;
 using rnicsim::clock::HostPath;
@@ -74,14 +75,21 @@ int open_path(int folder, const char* given, int flags, Open open) {
   if (made >= 0) return made;
   const auto open_with = [&](int with) { return open(path.get(), with); };
   const bool waits = rnicsim::clock::waits_for_other_end(folder, path.get(), flags);
-  return waits ? rnicsim::clock::open_fifo(flags, open_with) : open_with(flags);
+  const int fd = waits ? rnicsim::clock::open_fifo(flags, open_with) : open_with(flags);
+  if (fd >= 0) rnicsim::clock::know_port_counter(fd, given, flags);
+  return fd;
 }
 
 template <class Open>
 FILE* open_stream(const char* given, const char* mode, Open open) {
   const HostPath path(given);
   FILE* made = rnicsim::clock::open_made_stream(path.absolute(), mode);
-  return made != nullptr ? made : open(path.get(), mode);
+  if (made != nullptr) return made;
+  FILE* stream = open(path.get(), mode);
+  const int flags = mode[0] != 'r' || strchr(mode, '+') != nullptr ? O_RDWR : O_RDONLY;
+  if (stream != nullptr)
+    rnicsim::clock::know_port_counter(::fileno(stream), given, flags | (strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0));
+  return stream;
 }
 
 }  // namespace

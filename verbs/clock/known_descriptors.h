@@ -18,6 +18,14 @@ struct KnownNetlink {
   bool has(int option) const { return (options >> option & 1) != 0; }
 };
 
+// A file of a port's counter in sysfs.
+struct PortCounter {
+  std::uint16_t device = 0;   // of the host
+  std::uint16_t number = 0;   // 1 + place in abi::kPortCounterFiles; 0: it is none
+
+  explicit operator bool() const { return number != 0; }
+};
+
 struct KnownDescriptor {
   std::uint32_t socket = 0;  // the simulator's number of a socket of the simulated network; 0: it is none
   int family = 0;            // of the socket's addresses
@@ -29,6 +37,7 @@ struct KnownDescriptor {
   std::uint32_t signals = 0; // the simulator's number of a watch of signals (signalfd)
   bool is_random = false;    // /dev/random or /dev/urandom: what is read is drawn as getrandom() draws
   std::optional<KnownNetlink> netlink{};
+  PortCounter port_counter{};
 };
 
 // Nothing: it is the real kernel's alone.

@@ -16,6 +16,7 @@
 #include "verbs/clock/message_sockets.h"
 #include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/port_counters.h"
 #include "verbs/clock/random.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/signal_descriptors.h"
@@ -24,6 +25,7 @@
 
 RNICSIM_NEXT(read);
 RNICSIM_NEXT(readv);
+RNICSIM_NEXT(pread);
 RNICSIM_NEXT(recv);
 RNICSIM_NEXT(recvfrom);
 RNICSIM_NEXT(recvmsg);
@@ -116,6 +118,7 @@ RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
     return read_signals(fd, descriptor.signals, {&part, 1});
   }
   if (const auto socket = find_message_socket(fd)) return bytes == 0 ? 0 : receive_part(fd, *socket, buffer, bytes, 0);
+  if (descriptor.port_counter) refresh_port_counter(fd);
   // A timer that was set to a time that is past has ended.
   if (descriptor.timer != 0) sync(*simulated_slot());
   // (A receive of nothing waits for data, as Linux's does.)
@@ -135,10 +138,19 @@ RNICSIM_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
     message.msg_iovlen = std::size_t(std::max(count, 0));
     return bytes == 0 ? 0 : receive_whole_message(fd, *socket, message, 0);
   }
+  if (descriptor.port_counter) refresh_port_counter(fd);
   if (descriptor.signals != 0 && count >= 0 && count <= IOV_MAX)
     return read_signals(fd, descriptor.signals, {parts, std::size_t(count)});
   if (!prepare(fd, POLLIN, reads_at_once(fd, bytes))) return -1;
   return settle_end(fd, bytes, next_readv(fd, parts, count));
+}
+
+RNICSIM_EXPORT ssize_t pread(int fd, void* buffer, size_t bytes, off_t offset) {
+  refresh_port_counter(fd, offset);
+  return next_pread(fd, buffer, bytes, offset);
+}
+RNICSIM_EXPORT ssize_t pread64(int fd, void* buffer, size_t bytes, off64_t offset) {
+  return ::pread(fd, buffer, bytes, offset);
 }
 
 RNICSIM_EXPORT ssize_t recv(int fd, void* buffer, size_t bytes, int flags) {

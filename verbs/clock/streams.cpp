@@ -13,6 +13,7 @@
 #include "verbs/clock/cancellation.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/port_counters.h"
 #include "verbs/clock/protected_data.h"
 #include "verbs/clock/turn.h"
 
@@ -32,7 +33,10 @@ bool is_uncancelled(const FILE& stream) {
 
 ssize_t read_file(FILE* stream, void* buffer, ssize_t bytes) {
   const int fd = ::fileno_unlocked(stream);
-  if (!may_wait(fd)) return next_read_file(stream, buffer, bytes);
+  if (!may_wait(fd)) {
+    refresh_port_counter(fd);
+    return next_read_file(stream, buffer, bytes);
+  }
   std::optional<Uncancelled> uncancelled;
   if (is_uncancelled(*stream)) uncancelled.emplace();
   return ::read(fd, buffer, size_t(bytes));

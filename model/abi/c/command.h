@@ -54,6 +54,7 @@ enum rnicsim_command_opcode {
   RNICSIM_COMMAND_OPCODE_UNMAP_ICM = 273,  /* in MapIcm, memory ignored */
   RNICSIM_COMMAND_OPCODE_QUERY_PORT = 288,  /* object = port; out PortAttributes */
   RNICSIM_COMMAND_OPCODE_SET_GID = 289,  /* object = port, in SetGid */
+  RNICSIM_COMMAND_OPCODE_QUERY_PORT_COUNTERS = 290,  /* object = port; out PortCounters */
   RNICSIM_COMMAND_OPCODE_CREATE_EQ = 512,  /* in CreateEq */
   RNICSIM_COMMAND_OPCODE_DESTROY_EQ = 513,
   RNICSIM_COMMAND_OPCODE_CREATE_CQ = 528,  /* in CreateCq */
@@ -533,5 +534,72 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, mac) == 30);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, pkey_violations) == 36);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, qkey_violations) == 38);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, reserved) == 40);
+
+/* What port and transport have counted since the device has had power; a reset of the function changes no counter. */
+struct rnicsim_port_counters {
+  struct rnicsim_command_result result;
+  rnicsim_be64 transmitted_packets;  /* RoCE packets, of all transports */
+  rnicsim_be64 transmitted_bytes;  /* of their frames, without FCS */
+  rnicsim_be64 transmitted_to_groups;  /* packets of them that went to a multicast group */
+  rnicsim_be64 received_packets;  /* the same of good packets received */
+  rnicsim_be64 received_bytes;
+  rnicsim_be64 received_from_groups;
+  rnicsim_be64 transmit_discards;  /* packets whose source GID entry was empty */
+  rnicsim_be64 receive_errors;  /* frames that were no sound RoCE packets */
+  rnicsim_be64 rx_icrc_encapsulated;
+  rnicsim_be64 rx_write_requests;
+  rnicsim_be64 rx_read_requests;
+  rnicsim_be64 rx_atomic_requests;
+  rnicsim_be64 out_of_buffer;
+  rnicsim_be64 out_of_sequence;
+  rnicsim_be64 duplicate_request;
+  rnicsim_be64 rnr_nak_retry_err;
+  rnicsim_be64 packet_seq_err;
+  rnicsim_be64 implied_nak_seq_err;
+  rnicsim_be64 local_ack_timeout_err;
+  rnicsim_be64 roce_adp_retrans;
+  rnicsim_be64 resp_local_length_error;
+  rnicsim_be64 resp_cqe_error;
+  rnicsim_be64 resp_cqe_flush_error;
+  rnicsim_be64 resp_remote_access_errors;
+  rnicsim_be64 req_cqe_error;
+  rnicsim_be64 req_cqe_flush_error;
+  rnicsim_be64 req_remote_invalid_request;
+  rnicsim_be64 req_remote_access_errors;
+  rnicsim_be64 req_transport_retries_exceeded;
+  rnicsim_be64 req_rnr_retries_exceeded;
+};
+RNICSIM_HOLDS(sizeof(struct rnicsim_port_counters) == 256);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, result) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, transmitted_packets) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, transmitted_bytes) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, transmitted_to_groups) == 32);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, received_packets) == 40);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, received_bytes) == 48);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, received_from_groups) == 56);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, transmit_discards) == 64);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, receive_errors) == 72);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, rx_icrc_encapsulated) == 80);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, rx_write_requests) == 88);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, rx_read_requests) == 96);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, rx_atomic_requests) == 104);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, out_of_buffer) == 112);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, out_of_sequence) == 120);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, duplicate_request) == 128);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, rnr_nak_retry_err) == 136);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, packet_seq_err) == 144);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, implied_nak_seq_err) == 152);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, local_ack_timeout_err) == 160);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, roce_adp_retrans) == 168);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, resp_local_length_error) == 176);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, resp_cqe_error) == 184);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, resp_cqe_flush_error) == 192);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, resp_remote_access_errors) == 200);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_cqe_error) == 208);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_cqe_flush_error) == 216);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_remote_invalid_request) == 224);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_remote_access_errors) == 232);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_transport_retries_exceeded) == 240);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_rnr_retries_exceeded) == 248);
 
 #endif  /* RNICSIM_ABI_COMMAND_H */

@@ -48,7 +48,7 @@ void EngineShell::receive_completed(roce::Slot slot, roce::OwedId owed) {
   if (qp.cqes.empty() || qp.cqes.front().owed != owed) return;
   auto write = std::move(qp.cqes.front().write);
   qp.cqes.pop_front();
-  if (write.cqe.syndrome != roce::Status::success) ++counters_.resp_cqe_error;
+  if (write.cqe.syndrome != roce::Status::success) count_receive_error(write.cqe.syndrome);
   out_.cqe(std::move(write));
 }
 
@@ -72,8 +72,14 @@ void EngineShell::fail_receive(Qp& qp, roce::OwedId owed, roce::Status status) {
   const bool whole = cqe != qp.cqes.end();
   auto write = whole ? receive_error(qp, *cqe, status) : receive_error(qp, ring.filling()->index, status);
   whole ? void(qp.cqes.erase(cqe)) : ring.filled();
-  ++counters_.resp_cqe_error;
+  count_receive_error(status);
   out_.cqe(std::move(write));
+}
+
+void EngineShell::count_receive_error(roce::Status status) {
+  ++counters_.resp_cqe_error;
+  if (status == roce::Status::flushed_error) ++counters_.resp_cqe_flush_error;
+  if (status == roce::Status::local_length_error) ++counters_.resp_local_length_error;
 }
 
 void EngineShell::placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) {

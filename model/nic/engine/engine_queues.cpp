@@ -63,7 +63,7 @@ void EngineShell::flush_receives(Qp& qp) {
 }
 
 void EngineShell::flush_receive(CqeWrite&& write) {
-  ++counters_.resp_cqe_error;
+  count_receive_error(write.cqe.syndrome);
   out_.cqe(std::move(write));
 }
 

@@ -94,7 +94,8 @@ roce::Offer::Receive EngineShell::held_receive(const Qp& qp, const roce::OpcodeI
   return qp.receive_memory == Qp::ReceiveMemory::absent ? absent : unknown;
 }
 
-// Of a message of one packet as much as that fills; how long another is nobody knows yet.
+// Of a message of one packet as much as that fills; how long another is nobody knows yet. A datagram waits until the
+// memory is there: nobody would send it again.
 void EngineShell::look_for_memory(Qp& qp) {
   const auto& packet = qp.inbound.front();
   const auto& receive = qp.receive_ring[0];
@@ -151,6 +152,7 @@ std::optional<bool> EngineShell::granted(roce::Slot slot, const roce::Verdict& w
 }
 
 void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
+  count_request(packet, verdict);
   const bool answered_before = verdict.kind == Kind::acknowledge || verdict.kind == Kind::replay;
   if (answered_before) trace_.request_placed({qp.qpn, packet.headers().bth.psn, {}});
   switch (verdict.kind) {
@@ -159,6 +161,19 @@ void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verd
     case Kind::place: return place(qp, packet, verdict);
     default:
       if (verdict.duplicate) ++counters_.duplicate_request;
+  }
+}
+
+// A message counts when its first packet is accepted.
+void EngineShell::count_request(const PacketIn& packet, const roce::Verdict& verdict) {
+  const auto& row = roce::info(packet.headers().bth.opcode);
+  if (verdict.kind == Kind::drop || verdict.kind == Kind::reject || verdict.duplicate || !row.begins()) return;
+  switch (row.operation) {
+    case roce::Operation::write: return void(++counters_.rx_write_requests);
+    case roce::Operation::read: return void(++counters_.rx_read_requests);
+    case roce::Operation::atomic:
+    case roce::Operation::atomic_write: return void(++counters_.rx_atomic_requests);
+    default: return;
   }
 }
 

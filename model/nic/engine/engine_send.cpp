@@ -257,6 +257,9 @@ void EngineShell::complete_send(Qp& qp, roce::Status status, bool behind_payload
   qp.send_wqes.pop_front();
   if (trace_.send_completed) trace_.send_completed({qp.qpn, message, tells, !error});
   if (error) ++counters_.req_cqe_error;
+  if (status == roce::Status::flushed_error) ++counters_.req_cqe_flush_error;
+  if (status == roce::Status::transport_retry_exceeded) ++counters_.req_transport_retries_exceeded;
+  if (status == roce::Status::rnr_retry_exceeded) ++counters_.req_rnr_retries_exceeded;
   if (status == roce::Status::remote_access_error) ++counters_.req_remote_access_errors;
   if (status == roce::Status::remote_invalid_request_error) ++counters_.req_remote_invalid_request;
   out_.wqe_retired(std::move(retired));

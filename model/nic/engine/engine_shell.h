@@ -197,6 +197,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   void place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
   [[gnu::noinline]] void reject(Qp& qp, const roce::Verdict& verdict);
+  void count_request(const PacketIn& packet, const roce::Verdict& verdict);
   [[gnu::noinline]] void count_drop(const roce::Verdict& verdict);
   void complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict);
 
@@ -229,6 +230,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void fail(Qp& qp);                     // to the error state, and flush
   void flush_receives(Qp& qp);
   void flush_receive(CqeWrite&& write);
+  void count_receive_error(roce::Status status);
 
   const QpLimits limits_;
   const std::unique_ptr<roce::QpCore> core_;

@@ -51,11 +51,13 @@ inline std::optional<PacketRx::Way> PacketRx::way_of(const roce::Headers& header
   return index ? std::optional(Way{.gid_index = *index}) : std::nullopt;
 }
 
-inline void PacketRx::deliver(PacketIn&& came, const std::vector<Qpn>* members) {
+inline void PacketRx::deliver(PacketIn&& came, std::uint32_t frame_bytes, const std::vector<Qpn>* members) {
   const auto& headers = came.headers();
   if (!in_partition(headers.bth.pkey)) return drop(counters_.bad_pkey, DropCause::bad_pkey);
   ++counters_.packets;
   counters_.payload_bytes += came.payload().size();
+  counters_.frame_bytes += frame_bytes;
+  if (members != nullptr) ++counters_.group_packets;
   if (received)
     received({headers.bth.destination, headers, came.payload(), came.packet->addresses, came.packet->id(),
               now() - params_.latency});
@@ -70,17 +72,17 @@ inline void PacketRx::deliver(PacketIn&& came, const std::vector<Qpn>* members) 
 void PacketRx::receive(FrameIn&& came) {
   const auto& frame = came.frame;
   const auto* packet = icrc_.always ? nullptr : frame.as<Packet>();
-  packet != nullptr ? take(*packet, std::move(came.hold)) : parse(frame, std::move(came.hold));
+  packet != nullptr ? take(*packet, frame.size(), std::move(came.hold)) : parse(frame, std::move(came.hold));
 }
 
-void PacketRx::take(const Packet& packet, BufferHold&& hold) {
+void PacketRx::take(const Packet& packet, std::uint32_t frame_bytes, BufferHold&& hold) {
   const auto way = way_of(packet.headers, packet.addresses);
   if (!way) return drop(counters_.not_ours, DropCause::not_ours);
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) {
     roce::global_route_header(packet.addresses, packet.headers, packet.payload().size(), grh);
   };
   deliver({&packet, packet.headers.bth.destination, way->gid_index, grh_of(packet.headers, write), std::move(hold)},
-          way->members);
+          frame_bytes, way->members);
 }
 
 void PacketRx::parse(const Frame& frame, BufferHold&& hold) {
@@ -103,7 +105,7 @@ void PacketRx::parse(const Frame& frame, BufferHold&& hold) {
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) { roce::global_route_header(front, grh); };
   deliver({Packet::parsed(parsed, cut ? Payload(frame.payload()) : Payload::copy_of(payload), frame.id()),
            parsed.headers.bth.destination, way->gid_index, grh_of(parsed.headers, write), std::move(hold)},
-          way->members);
+          frame.size(), way->members);
 }
 
 // Sound and for us.

@@ -30,6 +30,8 @@ struct PacketRxParams {
 struct PacketRxCounters {
   Counter packets = 0;
   Counter payload_bytes = 0;
+  Counter frame_bytes = 0;
+  Counter group_packets = 0;
   Counter rx_icrc_encapsulated = 0;
   Counter malformed = 0;
   Counter not_ours = 0;
@@ -38,6 +40,8 @@ struct PacketRxCounters {
   void describe(CounterVisitor& visit) const {
     visit.counter("packets", packets, "packets", "good packets received");
     visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes received");
+    visit.counter("frame_bytes", frame_bytes, "bytes", "of the frames of those packets, without FCS");
+    visit.counter("group_packets", group_packets, "packets", "good packets received, to a multicast group");
     visit.counter("rx_icrc_encapsulated", rx_icrc_encapsulated, "packets", "dropped: wrong ICRC");
     visit.counter("malformed", malformed, "frames", "dropped: truncated, bad lengths, checksum, version or opcode");
     visit.counter("not_ours", not_ours, "frames", "dropped: for another MAC or IP address, or a group of no QP");
@@ -66,13 +70,13 @@ class PacketRx : public sc_core::sc_module {
     const std::vector<Qpn>* members = nullptr;  // of its group
   };
 
-  void take(const Packet& packet, BufferHold&& hold);
+  void take(const Packet& packet, std::uint32_t frame_bytes, BufferHold&& hold);
   [[gnu::noinline]] void parse(const Frame& frame, BufferHold&& hold);
   std::optional<Way> accept(const roce::ParsedFrame& parsed);
   std::optional<Way> way_of(const roce::Headers& headers, const roce::FrameAddresses& addresses) const;
   [[gnu::noinline]] std::optional<Way> way_of_group(const roce::Headers& headers,
                                                     const roce::FrameAddresses& addresses) const;
-  void deliver(PacketIn&& came, const std::vector<Qpn>* members);
+  void deliver(PacketIn&& came, std::uint32_t frame_bytes, const std::vector<Qpn>* members);
   [[gnu::noinline]] void drop(Counter& counter, DropCause cause);
 
   const PacketRxParams params_;

@@ -51,6 +51,9 @@ void PacketTx::send(PacketOut&& out) {
   const bool own = gids_.index_of(to.destination, to.destination_mac).has_value();
   const bool copied = groups_.members(to.destination) != nullptr && !groups_.blocks_self(out.source);
   Frame leaving(std::move(out.packet));
+  ++counters_.roce_packets;
+  counters_.roce_bytes += leaving.size();
+  if (is_for_stations(to.destination_mac)) ++counters_.group_packets;
   if (icrc_.always) leaving.write();
   if (own) return looped(std::move(leaving), params_.latency, Looped::alone);
   if (copied) looped(Frame(leaving), params_.latency, Looped::copy);

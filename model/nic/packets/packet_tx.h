@@ -34,11 +34,17 @@ struct PacketTxParams {
 struct PacketTxCounters {
   Counter packets = 0;
   Counter payload_bytes = 0;
+  Counter roce_packets = 0;
+  Counter roce_bytes = 0;
+  Counter group_packets = 0;
   Counter no_source_gid = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("packets", packets, "packets", "packets sent");
     visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes sent");
+    visit.counter("roce_packets", roce_packets, "packets", "of them, all but raw frames");
+    visit.counter("roce_bytes", roce_bytes, "bytes", "of the frames of those, without FCS");
+    visit.counter("group_packets", group_packets, "packets", "of those, to a multicast group");
     visit.counter("no_source_gid", no_source_gid, "packets", "dropped: the address vector names an empty GID entry");
   }
 };

@@ -141,6 +141,39 @@ struct PortAttributes {
   std::uint16_t pkey_violations = 0;
   std::uint16_t qkey_violations = 0;
 };
+// What port and transport have counted since the device has had power.
+struct PortStatistics {
+  std::uint64_t transmitted_packets = 0;
+  std::uint64_t transmitted_bytes = 0;
+  std::uint64_t transmitted_to_groups = 0;
+  std::uint64_t received_packets = 0;
+  std::uint64_t received_bytes = 0;
+  std::uint64_t received_from_groups = 0;
+  std::uint64_t transmit_discards = 0;
+  std::uint64_t receive_errors = 0;
+  std::uint64_t rx_icrc_encapsulated = 0;
+  std::uint64_t rx_write_requests = 0;
+  std::uint64_t rx_read_requests = 0;
+  std::uint64_t rx_atomic_requests = 0;
+  std::uint64_t out_of_buffer = 0;
+  std::uint64_t out_of_sequence = 0;
+  std::uint64_t duplicate_request = 0;
+  std::uint64_t rnr_nak_retry_err = 0;
+  std::uint64_t packet_seq_err = 0;
+  std::uint64_t implied_nak_seq_err = 0;
+  std::uint64_t local_ack_timeout_err = 0;
+  std::uint64_t roce_adp_retrans = 0;
+  std::uint64_t resp_local_length_error = 0;
+  std::uint64_t resp_cqe_error = 0;
+  std::uint64_t resp_cqe_flush_error = 0;
+  std::uint64_t resp_remote_access_errors = 0;
+  std::uint64_t req_cqe_error = 0;
+  std::uint64_t req_cqe_flush_error = 0;
+  std::uint64_t req_remote_invalid_request = 0;
+  std::uint64_t req_remote_access_errors = 0;
+  std::uint64_t req_transport_retries_exceeded = 0;
+  std::uint64_t req_rnr_retries_exceeded = 0;
+};
 struct CqResized {
   std::uint32_t producer = 0;            // position of the first entry in the new ring
 };
@@ -151,7 +184,8 @@ struct CommandResult {
   std::uint32_t object = 0;
 };
 
-using CommandOutput = std::variant<std::monostate, DeviceCapabilities, PortAttributes, CompletionQueue, CqResized,
+using CommandOutput = std::variant<std::monostate, DeviceCapabilities, PortAttributes, PortStatistics,
+                                   CompletionQueue, CqResized,
                                    MemoryRegion, QpContext, SharedReceiveQueue, FlowCounterValue>;
 
 }  // namespace rnicsim::nic

@@ -58,6 +58,7 @@ enum class CommandOpcode : std::uint16_t {
   unmap_icm = 0x0111,
   query_port = 0x0120,
   set_gid = 0x0121,
+  query_port_counters = 0x0122,
   create_eq = 0x0200,
   destroy_eq = 0x0201,
   create_cq = 0x0210,

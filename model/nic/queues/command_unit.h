@@ -112,6 +112,7 @@ class CommandUnit {
   Output<> teardown;
   std::function<void(std::uint32_t pages, std::function<void()> done)> flush;  // of the tables, for a key
   std::function<PortViolations()> violations;
+  std::function<PortStatistics()> port_counters;
   trace::Point<CommandExecuted> executed;
 
   void doorbell(std::uint32_t entries);
@@ -155,6 +156,7 @@ class CommandUnit {
   void map_icm();
   void unmap_icm();
   void query_port();
+  void query_port_counters();
   void set_gid();
   void create_eq();
   void destroy_eq();

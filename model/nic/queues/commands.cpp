@@ -48,6 +48,7 @@ const CommandUnit::Handler& CommandUnit::handler_of(CommandOpcode opcode) {
       {CommandOpcode::unmap_icm, false, &U::unmap_icm},
       {CommandOpcode::query_port, false, &U::query_port},
       {CommandOpcode::set_gid, false, &U::set_gid},
+      {CommandOpcode::query_port_counters, false, &U::query_port_counters},
       {CommandOpcode::create_eq, true, &U::create_eq},
       {CommandOpcode::destroy_eq, true, &U::destroy_eq},
       {CommandOpcode::create_cq, true, &U::create_cq},
@@ -209,6 +210,12 @@ void CommandUnit::query_port() {
   for (std::size_t i = 0; i < port.mac.size(); ++i)
     port.mac[i] = static_cast<std::uint8_t>(params_.mac >> (8 * (port.mac.size() - 1 - i)));
   current_->output = port;
+  complete(CommandStatus::ok);
+}
+
+void CommandUnit::query_port_counters() {
+  if (object() != kPortNumber) return refuse(CommandSyndrome::number_out_of_range);
+  current_->output = port_counters ? port_counters() : PortStatistics{};
   complete(CommandStatus::ok);
 }
 

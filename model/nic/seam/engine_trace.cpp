@@ -16,8 +16,19 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("absent_dropped", absent_dropped, "packets", "of UC, dropped: a page on demand was not there");
   visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
   visit.counter("roce_adp_retrans", roce_adp_retrans, "timeouts", "before those, by nic.adaptive_timeout");
+  visit.counter("rx_write_requests", rx_write_requests, "messages", "RDMA WRITEs that the responder accepted");
+  visit.counter("rx_read_requests", rx_read_requests, "messages", "RDMA READs that the responder accepted");
+  visit.counter("rx_atomic_requests", rx_atomic_requests, "messages", "atomics that the responder accepted");
   visit.counter("req_cqe_error", req_cqe_error, "entries", "send completions with an error");
+  visit.counter("req_cqe_flush_error", req_cqe_flush_error, "entries", "of those, flushed");
+  visit.counter("req_transport_retries_exceeded", req_transport_retries_exceeded, "messages",
+                "sends that ended because the peer did not answer");
+  visit.counter("req_rnr_retries_exceeded", req_rnr_retries_exceeded, "messages",
+                "sends that ended because the peer had no receive");
   visit.counter("resp_cqe_error", resp_cqe_error, "entries", "receive completions with an error");
+  visit.counter("resp_cqe_flush_error", resp_cqe_flush_error, "entries", "of those, flushed");
+  visit.counter("resp_local_length_error", resp_local_length_error, "entries",
+                "of those, messages longer than their receive");
   visit.counter("req_remote_access_errors", req_remote_access_errors, "messages", "refused by the peer: access");
   visit.counter("req_remote_invalid_request", req_remote_invalid_request, "messages", "refused by the peer: invalid");
   visit.counter("resp_remote_access_errors", resp_remote_access_errors, "requests", "refused here: access");

@@ -30,8 +30,16 @@ struct EngineCounters {
   Counter absent_dropped = 0;
   Counter local_ack_timeout_err = 0;
   Counter roce_adp_retrans = 0;
+  Counter rx_write_requests = 0;
+  Counter rx_read_requests = 0;
+  Counter rx_atomic_requests = 0;
   Counter req_cqe_error = 0;
+  Counter req_cqe_flush_error = 0;
+  Counter req_transport_retries_exceeded = 0;
+  Counter req_rnr_retries_exceeded = 0;
   Counter resp_cqe_error = 0;
+  Counter resp_cqe_flush_error = 0;
+  Counter resp_local_length_error = 0;
   Counter req_remote_access_errors = 0;
   Counter req_remote_invalid_request = 0;
   Counter resp_remote_access_errors = 0;

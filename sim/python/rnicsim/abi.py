@@ -647,6 +647,7 @@ class CommandOpcode(enum.IntEnum):
     unmap_icm = 273  # in MapIcm, memory ignored
     query_port = 288  # object = port; out PortAttributes
     set_gid = 289  # object = port, in SetGid
+    query_port_counters = 290  # object = port; out PortCounters
     create_eq = 512  # in CreateEq
     destroy_eq = 513
     create_cq = 528  # in CreateCq
@@ -1003,6 +1004,43 @@ class PortAttributes(Layout):
         ("pkey_violations", u16),  # packets with a P_Key that is not in the table
         ("qkey_violations", u16),  # datagrams with another Q_Key than the QP's
         ("reserved", u32 * 2),
+    ]
+
+
+# What port and transport have counted since the device has had power; a reset of the function changes no counter.
+class PortCounters(Layout):
+    _fields_ = [
+        ("result", CommandResult),
+        ("transmitted_packets", u64),  # RoCE packets, of all transports
+        ("transmitted_bytes", u64),  # of their frames, without FCS
+        ("transmitted_to_groups", u64),  # packets of them that went to a multicast group
+        ("received_packets", u64),  # the same of good packets received
+        ("received_bytes", u64),
+        ("received_from_groups", u64),
+        ("transmit_discards", u64),  # packets whose source GID entry was empty
+        ("receive_errors", u64),  # frames that were no sound RoCE packets
+        ("rx_icrc_encapsulated", u64),
+        ("rx_write_requests", u64),
+        ("rx_read_requests", u64),
+        ("rx_atomic_requests", u64),
+        ("out_of_buffer", u64),
+        ("out_of_sequence", u64),
+        ("duplicate_request", u64),
+        ("rnr_nak_retry_err", u64),
+        ("packet_seq_err", u64),
+        ("implied_nak_seq_err", u64),
+        ("local_ack_timeout_err", u64),
+        ("roce_adp_retrans", u64),
+        ("resp_local_length_error", u64),
+        ("resp_cqe_error", u64),
+        ("resp_cqe_flush_error", u64),
+        ("resp_remote_access_errors", u64),
+        ("req_cqe_error", u64),
+        ("req_cqe_flush_error", u64),
+        ("req_remote_invalid_request", u64),
+        ("req_remote_access_errors", u64),
+        ("req_transport_retries_exceeded", u64),
+        ("req_rnr_retries_exceeded", u64),
     ]
 
 

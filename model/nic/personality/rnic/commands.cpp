@@ -131,6 +131,7 @@ const Row* find(std::uint16_t opcode) {
       {unmap_icm, sizeof(abi::MapIcm), r, icm_range},
       {query_port, h, sizeof(abi::PortAttributes), nothing},
       {set_gid, sizeof(abi::SetGid), r, gid_setting},
+      {query_port_counters, h, sizeof(abi::PortCounters), nothing},
       {create_eq, sizeof(abi::CreateEq), r, context_in<abi::CreateEq>},
       {destroy_eq, h, r, nothing},
       {create_cq, sizeof(abi::CreateCq), r, context_in<abi::CreateCq>},
@@ -227,6 +228,41 @@ abi::PortAttributes mailbox_of(const PortAttributes& given) {
   port.pkey_violations = given.pkey_violations;
   port.qkey_violations = given.qkey_violations;
   return port;
+}
+
+abi::PortCounters mailbox_of(const PortStatistics& given) {
+  abi::PortCounters counters;
+  counters.transmitted_packets = given.transmitted_packets;
+  counters.transmitted_bytes = given.transmitted_bytes;
+  counters.transmitted_to_groups = given.transmitted_to_groups;
+  counters.received_packets = given.received_packets;
+  counters.received_bytes = given.received_bytes;
+  counters.received_from_groups = given.received_from_groups;
+  counters.transmit_discards = given.transmit_discards;
+  counters.receive_errors = given.receive_errors;
+  counters.rx_icrc_encapsulated = given.rx_icrc_encapsulated;
+  counters.rx_write_requests = given.rx_write_requests;
+  counters.rx_read_requests = given.rx_read_requests;
+  counters.rx_atomic_requests = given.rx_atomic_requests;
+  counters.out_of_buffer = given.out_of_buffer;
+  counters.out_of_sequence = given.out_of_sequence;
+  counters.duplicate_request = given.duplicate_request;
+  counters.rnr_nak_retry_err = given.rnr_nak_retry_err;
+  counters.packet_seq_err = given.packet_seq_err;
+  counters.implied_nak_seq_err = given.implied_nak_seq_err;
+  counters.local_ack_timeout_err = given.local_ack_timeout_err;
+  counters.roce_adp_retrans = given.roce_adp_retrans;
+  counters.resp_local_length_error = given.resp_local_length_error;
+  counters.resp_cqe_error = given.resp_cqe_error;
+  counters.resp_cqe_flush_error = given.resp_cqe_flush_error;
+  counters.resp_remote_access_errors = given.resp_remote_access_errors;
+  counters.req_cqe_error = given.req_cqe_error;
+  counters.req_cqe_flush_error = given.req_cqe_flush_error;
+  counters.req_remote_invalid_request = given.req_remote_invalid_request;
+  counters.req_remote_access_errors = given.req_remote_access_errors;
+  counters.req_transport_retries_exceeded = given.req_transport_retries_exceeded;
+  counters.req_rnr_retries_exceeded = given.req_rnr_retries_exceeded;
+  return counters;
 }
 
 abi::ResizedCq mailbox_of(const CqResized& given) {
