@@ -136,6 +136,7 @@ void define_station(py::module_& module) {
              return counters;
            })
       .def("record", &Station::record)
+      .def("log", &Station::log)
       .def("take_trace", [](Station& self) {
         py::list events;
         for (const auto& event : self.take_trace()) events.append(to_python(event));

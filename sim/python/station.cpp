@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <stdexcept>
 
 #include "sim/python/running.h"
+#include "sim/recording/log_choice.h"
 
 namespace rnicsim::sim::python {
 namespace {
@@ -152,8 +154,26 @@ std::vector<CounterEntry> Station::counters() const {
   return CounterList(Counters{nic_.counters(), iommu_.counters()}).entries();
 }
 
+void Station::Trace::write(const TraceEvent& event) {
+  static const std::vector<std::string> names{"device0", "device1"};
+  if (kept) events.push_back(event);
+  if (!shown.empty() && shown[static_cast<std::size_t>(event.kind)]) fmt::print(stderr, "{}\n", to_text(event, names));
+}
+
 void Station::record() {
-  if (std::exchange(recording_, true)) return;
+  trace_.kept = true;
+  watch();
+}
+
+void Station::log(const std::vector<std::string>& choices) {
+  std::vector<LogChoice> parsed;
+  for (const auto& choice : choices) parsed.push_back(parse_log_choice(choice));
+  trace_.shown = shown_kinds(parsed);
+  watch();
+}
+
+void Station::watch() {
+  if (std::exchange(watched_, true)) return;
   recorder_.watch_nic(number_, nic_);
   recorder_.watch_root(number_, root_, 0);
 }

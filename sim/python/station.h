@@ -56,6 +56,8 @@ class Station : public sc_core::sc_module {
 
   std::vector<CounterEntry> counters() const;
   void record();
+  // From now on what happens is also told on stderr, a line an event, as by --log. ConfigError: no such choice.
+  void log(const std::vector<std::string>& choices);
   std::vector<TraceEvent> take_trace() { return std::exchange(trace_.events, {}); }
 
  private:
@@ -79,12 +81,15 @@ class Station : public sc_core::sc_module {
   Duration latency_;
   EventQueue<Frame> arriving_{[this] { arrive_due(); }};  // from the peer
   struct Trace : EventSink {
-    void write(const TraceEvent& event) override { events.push_back(event); }
+    void write(const TraceEvent& event) override;
+    bool kept = false;
+    std::vector<bool> shown;  // by EventKind; empty: none
     std::vector<TraceEvent> events;
   };
+  void watch();
   Trace trace_;
   Recorder recorder_{trace_};
-  bool recording_ = false;
+  bool watched_ = false;
 };
 
 }  // namespace rnicsim::sim::python

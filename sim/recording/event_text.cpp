@@ -11,6 +11,7 @@
 #include "model/host/iommu.h"
 #include "model/nic/packets/packet_tx.h"
 #include "model/nic/queues/doorbell.h"
+#include "model/nic/seam/refusal.h"
 #include "model/roce/opcode.h"
 #include "sim/recording/format.h"
 
@@ -150,6 +151,14 @@ constexpr const char* kQueues[] = {"send", "receive", "shared_receive"};
 constexpr const char* kDropCauses[] = {"no_source_gid", "wrong_icrc", "malformed", "not_roce", "not_ours", "bad_pkey"};
 constexpr const char* kDoorbellKinds[] = {"send", "blueflame", "cq_arm", "unknown"};
 constexpr const char* kDoorbellReasons[] = {"wrong_page", "malformed"};
+constexpr const char* kRefusedWhats[] = {"send_doorbell", "blueflame", "cq_arm",   "eq_doorbell", "doorbell", "mmio_write",
+                                         "mmio_read",     "command",   "dma_read", "dma_write",   "memory"};
+static_assert(std::size(kRefusedWhats) == std::size_t(nic::Refusal::What::memory) + 1);
+constexpr const char* kRefusedWhys[] = {"no_object",   "wrong_page", "malformed",      "past_ring",     "wrong_state",
+                                        "no_send_queue", "no_register", "memory_off", "bus_master_off", "bad_alignment",
+                                        "unreadable",  "not_owned",  "bad_key",        "bad_range",     "other_pd",
+                                        "no_right"};
+static_assert(std::size(kRefusedWhys) == std::size_t(nic::Refusal::Why::no_right) + 1);
 constexpr const char* kAbortReasons[] = {"no_process", "not_pinned", "not_mapped", "read_only"};
 static_assert(std::size(kDropCauses) == std::size_t(nic::DropCause::bad_pkey) + 1);
 static_assert(std::size(kDoorbellKinds) == std::size_t(nic::DoorbellRefused::Kind::unknown) + 1);
@@ -198,6 +207,8 @@ const char* name_of(FieldStyle style, std::uint64_t value) {
     case FieldStyle::drop_cause: return pick(kDropCauses, value);
     case FieldStyle::doorbell_kind: return pick(kDoorbellKinds, value);
     case FieldStyle::doorbell_reason: return pick(kDoorbellReasons, value);
+    case FieldStyle::refused_what: return pick(kRefusedWhats, value);
+    case FieldStyle::refused_why: return pick(kRefusedWhys, value);
     case FieldStyle::abort_reason: return pick(kAbortReasons, value);
     case FieldStyle::fault_action: return pick(kFaultActions, value);
     case FieldStyle::cm_message: return pick(kCmMessages, value);

@@ -104,10 +104,14 @@ const std::vector<KindInfo>& kinds() {
       {K::qp_state, "qp_state", {{"qp", hex}, {"from", FieldStyle::qp_state}, {"to", FieldStyle::qp_state}}},
       {K::dma_abort,
        "dma_abort",
-       {{"process", number}, {"write", number}, {"reason", abort_reason}, {"bytes", number}}},
+       {{"process", number}, {"write", number}, {"reason", abort_reason}, {"bytes", number}, {"address", hex, kIfSet}}},
       {K::cm_sent, "cm_sent", cm_message_fields()},
       {K::cm_received, "cm_received", cm_message_fields()},
       {K::cm_state, "cm_state", {{"id", hex}, {"from", FieldStyle::cm_state}, {"to", FieldStyle::cm_state}}},
+      {K::refused,
+       "refused",
+       {{"what", refused_what}, {"object", hex, kIfSet}, {"qp", hex, kIfSet}, {"why", refused_why},
+        {"address", hex, kIfSet}}},
   };
   return table;
 }
@@ -181,6 +185,8 @@ std::optional<std::uint32_t> qp_of(const TraceEvent& event) {
     case EventKind::cqe:
     case EventKind::qp_state:
       return std::uint32_t(fields[0]);
+    case EventKind::refused:
+      return fields[2] != 0 ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
     case EventKind::command:
       return is_qp_command(fields[1]) ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
     case EventKind::device_command:

@@ -16,7 +16,8 @@
 
 namespace rnicsim::sim {
 
-// Every change of the layout, of a kind's number or of a kind's fields makes another version.
+// Every change of the layout, of a kind's number or of a kind's fields makes another version; but for a kind behind the
+// last one, and a field behind the last one of a kind, which an older trace does without.
 inline constexpr std::uint32_t kTraceVersion = 1;
 
 // A trace that cannot be read, and why.
@@ -50,6 +51,7 @@ enum class EventKind : std::uint8_t {
   cm_sent,
   cm_received,
   cm_state,
+  refused,
   count
 };
 
@@ -70,6 +72,8 @@ enum class FieldStyle : std::uint8_t {
   drop_cause,
   doorbell_kind,
   doorbell_reason,
+  refused_what,
+  refused_why,
   abort_reason,
   fault_action,
   cm_message,

@@ -22,6 +22,7 @@ void Recorder::watch_nic(std::uint32_t host, nic::Nic& nic) {
   watch_network(host, nic);
   watch_queues(host, nic);
   watch_doorbells(host, nic);
+  watch_refusals(host, nic);
 }
 
 void Recorder::watch_network(std::uint32_t host, nic::Nic& nic) {
@@ -112,8 +113,23 @@ void Recorder::watch_doorbells(std::uint32_t host, nic::Nic& nic) {
   nic.doorbell.consumed.subscribe([this, host](const nic::EqConsumed& eq) {
     write(host, EventKind::eq_doorbell, {eq.eqn, eq.consumer});
   });
-  nic.doorbell.refused.subscribe([this, host](const nic::DoorbellRefused& refused) {
-    write(host, EventKind::doorbell_refused, {refused.page, number(refused.kind), number(refused.reason)});
+}
+
+void Recorder::watch_refusals(std::uint32_t host, nic::Nic& nic) {
+  using What = nic::Refusal::What;
+  const auto refused = [this, host](const nic::Refusal& refusal) {
+    const bool in_memory = refusal.what == What::command || refusal.what >= What::dma_read;
+    write(host, EventKind::refused,
+          {number(refusal.what), refusal.object, refusal.qpn, number(refusal.why),
+           in_memory ? shown(refusal.address) : refusal.address});
+  };
+  nic.doorbell.refusal.subscribe(refused);
+  nic.pcie.refusal.subscribe(refused);
+  nic.command_unit.refusal.subscribe(refused);
+  // Without its address an access says no more than its NAK or CQE does.
+  if (addresses_ == Addresses::shown) nic.translation.refusal.subscribe(refused);
+  nic.engine().trace().doorbell_ignored.subscribe([refused](const nic::DoorbellIgnored& ignored) {
+    refused({.what = What::send_doorbell, .why = ignored.why, .object = ignored.qpn.value, .qpn = ignored.qpn.value});
   });
 }
 
@@ -122,7 +138,8 @@ void Recorder::watch_root(std::uint32_t host, host::RootComplex& root, std::uint
       [this, host](const host::Interrupt& interrupt) { write(host, EventKind::interrupt, {interrupt.vector}); });
   root.iommu().fault.subscribe([this, host, device](const host::IommuFault& fault) {
     if (fault.from.function != device) return;
-    write(host, EventKind::dma_abort, {fault.from.pasid, fault.write, number(fault.reason), fault.length});
+    write(host, EventKind::dma_abort,
+          {fault.from.pasid, fault.write, number(fault.reason), fault.length, shown(fault.address)});
   });
 }
 

@@ -73,7 +73,8 @@ TraceHeader trace_header(const System& system, const RunOptions& options) {
   return header;
 }
 
-Recorder::Recorder(System& system, EventSink& sink) : sink_(sink), boundary_(system.boundary()) {
+Recorder::Recorder(System& system, EventSink& sink, Addresses addresses)
+    : sink_(sink), addresses_(addresses), boundary_(system.boundary()) {
   for (std::uint32_t i = 0; i < system.adapters(); ++i) {
     Adapter& host = system.adapter(i);
     watch_nic(i, host.nic());
@@ -122,7 +123,7 @@ Recording::Recording(System& system, const TraceHeader& header, const std::files
                   field = in.take<std::uint64_t>();
                 writer_->write(event);
               }),
-      recorder_(system, *this) {
+      recorder_(system, *this, header.commands.empty() ? Recorder::Addresses::hidden : Recorder::Addresses::shown) {
   if (!system.writes_files()) return;
   file_.open(path, std::ios::binary | std::ios::trunc);
   if (!file_) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));

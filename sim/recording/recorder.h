@@ -18,10 +18,12 @@ TraceHeader trace_header(const System& system, const RunOptions& options);
 
 class Recorder {
  public:
+  // Addresses of memory in events: those of programs inside the simulator are another at each run.
+  enum class Addresses { hidden, shown };
   // Subscribes to every host; to be made before the simulation starts. `sink` stays as long as the system.
-  Recorder(System& system, EventSink& sink);
+  Recorder(System& system, EventSink& sink, Addresses addresses = Addresses::hidden);
   // To what it is told to watch. Stays as long as that.
-  explicit Recorder(EventSink& sink) : sink_(sink) {}
+  explicit Recorder(EventSink& sink) : sink_(sink), addresses_(Addresses::shown) {}
   void watch_nic(std::uint32_t host, nic::Nic& nic);
   void watch_root(std::uint32_t host, host::RootComplex& root, std::uint32_t device);
 
@@ -30,14 +32,17 @@ class Recorder {
   void watch_cable(std::uint32_t host, fabric::FaultInjector& cable);
   void watch_queues(std::uint32_t host, nic::Nic& nic);
   void watch_doorbells(std::uint32_t host, nic::Nic& nic);
+  void watch_refusals(std::uint32_t host, nic::Nic& nic);
   void watch_host(std::uint32_t host, Adapter& watched);
   void write_packet(std::uint32_t host, EventKind kind, const nic::PacketTrace& packet);
   void write(std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {
     sink_.write(make_event(time(), host, kind, fields));
   }
+  std::uint64_t shown(std::uint64_t address) const { return addresses_ == Addresses::shown ? address : 0; }
   Duration time() const { return boundary_ != nullptr ? boundary_->time() : now(); }
 
   EventSink& sink_;
+  const Addresses addresses_;
   const Boundary* const boundary_ = nullptr;
 };
 

@@ -85,6 +85,15 @@ struct Translation::Search {
   Duration wait{};
 };
 
+Refusal::Why why_of(AccessResult result) {
+  switch (result) {
+    case AccessResult::bad_range: return Refusal::Why::bad_range;
+    case AccessResult::bad_pd: return Refusal::Why::other_pd;
+    case AccessResult::denied: return Refusal::Why::no_right;
+    default: return Refusal::Why::bad_key;
+  }
+}
+
 AccessResult check_access(const MemoryRegion* memory, const AccessRequest& request, const Region& region) {
   if (memory == nullptr || !memory->valid || memory->key != region.key) return AccessResult::bad_key;
   if (memory->pd != request.pd) return AccessResult::bad_pd;
@@ -120,12 +129,19 @@ inline Duration Translation::hold_up() {
 }
 
 AccessResult Translation::judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region) {
-  return count(check_access(entry, request, region));
+  return count(check_access(entry, request, region), request, region);
 }
 
-AccessResult Translation::count(AccessResult result) {
+AccessResult Translation::count(AccessResult result, const AccessRequest& request, const Region& region) {
   ++counters_.lookups;
-  if (result != AccessResult::ok) ++counters_.refused;
+  if (result == AccessResult::ok) return result;
+  ++counters_.refused;
+  if (refusal)
+    refusal({.what = Refusal::What::memory,
+             .why = why_of(result),
+             .object = region.key,
+             .qpn = request.qpn.value,
+             .address = region.address});
   return result;
 }
 
@@ -144,7 +160,7 @@ bool Translation::translate_now(const AccessRequest& request, const Region& regi
   Duration wait;
   contexts_.regions.touch(region.key >> 8, wait);
   translated.wait += wait + hold_up();
-  translated.result = count(result);
+  translated.result = count(result, request, region);
   if (!behind_window) return true;
   contexts_.regions.touch(place.key >> 8, wait);
   translated.wait += wait;

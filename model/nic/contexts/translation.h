@@ -97,6 +97,8 @@ class Translation : public sc_core::sc_module {
   // The first level of the cache has it. nullopt: check() must be asked.
   std::optional<AccessResult> check_now(const AccessRequest& request, const Region& region);
 
+  trace::Point<Refusal> refusal;           // an access that its key does not grant
+
   // An entry and its pages came or went.
   void flush(std::uint32_t pages, std::function<void()> done);
 
@@ -116,7 +118,7 @@ class Translation : public sc_core::sc_module {
 
   Duration hold_up();
   AccessResult judge(const MemoryRegion* entry, const AccessRequest& request, const Region& region);
-  AccessResult count(AccessResult result);
+  AccessResult count(AccessResult result, const AccessRequest& request, const Region& region);
   bool enter_now(const MemoryRegion& memory, const Region& place, Translated& translated);
   void find(const std::shared_ptr<Walk>& walk, std::uint32_t index, Found found);
   void look_behind(const std::shared_ptr<Walk>& walk, const MemoryRegion& window);

@@ -40,18 +40,25 @@ RawFacts facts_of(const SendWqe& wqe, const roce::SentRequest& sent) {
 
 void EngineShell::take_doorbell(const SendDoorbell& doorbell) {
   auto* qp = find(doorbell.qpn);
-  if (qp == nullptr || qp->state == roce::QpState::reset) return;
+  if (qp == nullptr) return;
+  if (qp->state == roce::QpState::reset) return ignore_doorbell(*qp, Refusal::Why::wrong_state);
   // Receives have no doorbell of their own: one that announces no send tells a failed QP to look for them.
   if (qp->state == roce::QpState::error && qp->has_receive()) {
     qp->receive_ring.begin_flush();
     flush_receives(*qp);
+    if (!qp->has_send()) return;
   }
-  if (!qp->has_send()) return;
+  if (!qp->has_send()) return ignore_doorbell(*qp, Refusal::Why::no_send_queue);
   const bool takes = qp->sends() && core_->post_room(qp->slot) != 0;
   const auto announced = qp->send_ring.announce(doorbell, qp->context, takes);
-  if (announced == SendRing::Announced::invalid) return void(++counters_.doorbell_invalid);
+  if (announced == SendRing::Announced::invalid) return ignore_doorbell(*qp, Refusal::Why::past_ring);
   if (announced == SendRing::Announced::next_wqe) parse_sends(*qp);
   schedule_requests(*qp);
+}
+
+void EngineShell::ignore_doorbell(const Qp& qp, Refusal::Why why) {
+  ++(why == Refusal::Why::past_ring ? counters_.doorbell_invalid : counters_.doorbell_wrong_state);
+  trace_.doorbell_ignored({qp.qpn, why});
 }
 
 void EngineShell::fetch_sends(Qp& qp) {

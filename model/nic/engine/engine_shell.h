@@ -177,6 +177,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   bool request_waits(Qp& qp);
   [[gnu::noinline]] bool awaits_read(Qp& qp, const SendWqe& wqe);
   [[gnu::noinline]] void payload_read();
+  [[gnu::noinline]] void ignore_doorbell(const Qp& qp, Refusal::Why why);
   [[gnu::noinline]] bool destination_present(Qp& qp, SendWqe& wqe);
   TransmitWork send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);

@@ -1,5 +1,6 @@
 #include "model/nic/pcie/pcie_endpoint.h"
 
+#include <utility>
 
 namespace rnicsim::nic {
 namespace {
@@ -7,6 +8,7 @@ namespace {
 constexpr std::uint32_t kRegisterPageBytes = 4096;
 constexpr std::uint32_t kMsixEntryBytes = 16;
 constexpr std::uint32_t kPendingBytes = 8;
+constexpr std::uint64_t kCommandQueueAlignment = 4096;
 // Completion timestamps and the clock register: picoseconds to ticks.
 constexpr std::uint64_t kPsPerMs = 1'000'000'000;
 
@@ -41,21 +43,22 @@ PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParam
 }
 
 bool PcieEndpoint::read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
-  if (!may_ask(counters_.dma_reads)) return false;
+  if (!may_ask(counters_.dma_reads, Refusal::What::dma_read, address)) return false;
   return answered(host_ != nullptr ? host_->read(pasid, address, bytes)
                                    : ask(tlm::TLM_READ_COMMAND, pasid, address, bytes.data(), bytes.size()));
 }
 
 bool PcieEndpoint::write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) {
-  if (!may_ask(counters_.dma_writes)) return false;
+  if (!may_ask(counters_.dma_writes, Refusal::What::dma_write, address)) return false;
   return answered(host_ != nullptr ? host_->write(pasid, address, bytes)
                                    : ask(tlm::TLM_WRITE_COMMAND, pasid, address,
                                          const_cast<std::byte*>(bytes.data()), bytes.size()));
 }
 
-bool PcieEndpoint::may_ask(Counter& requests) {
+bool PcieEndpoint::may_ask(Counter& requests, Refusal::What what, std::uint64_t address) {
   const bool may = config_space_.bus_master();
   ++(may ? requests : counters_.dma_blocked);
+  if (!may) refusal({.what = what, .why = Refusal::Why::bus_master_off, .address = address});
   return may;
 }
 
@@ -173,17 +176,23 @@ void PcieEndpoint::access_bar(tlm::tlm_generic_payload& request, sc_core::sc_tim
 
 bool PcieEndpoint::read_bar(std::uint64_t offset, std::span<std::byte> bytes) {
   ++counters_.mmio_reads;
-  return answer(config_space_.memory_enabled() && !bytes.empty() && load(offset, bytes));
+  return answer(config_space_.memory_enabled() && !bytes.empty() && load(offset, bytes), Refusal::What::mmio_read,
+                offset);
 }
 
 bool PcieEndpoint::write_bar(std::uint64_t offset, std::span<const std::byte> bytes) {
   ++counters_.mmio_writes;
-  return answer(config_space_.memory_enabled() && !bytes.empty() && store(offset, bytes));
+  return answer(config_space_.memory_enabled() && !bytes.empty() && store(offset, bytes), Refusal::What::mmio_write,
+                offset);
 }
 
-bool PcieEndpoint::answer(bool ok) {
-  if (!ok) ++counters_.mmio_refused;
-  return ok;
+bool PcieEndpoint::answer(bool ok, Refusal::What what, std::uint64_t offset) {
+  if (ok) return true;
+  ++counters_.mmio_refused;
+  auto why = std::exchange(misaligned_, false) ? Refusal::Why::bad_alignment : Refusal::Why::no_register;
+  if (!config_space_.memory_enabled()) why = Refusal::Why::memory_off;
+  refusal({.what = what, .why = why, .address = offset});
+  return false;
 }
 
 bool PcieEndpoint::store(std::uint64_t offset, std::span<const std::byte> data) {
@@ -210,6 +219,8 @@ bool PcieEndpoint::store(std::uint64_t offset, std::span<const std::byte> data) 
 bool PcieEndpoint::write_register(std::uint32_t offset, std::span<const std::byte> data) {
   const auto written = personality_.write_registers(registers(), offset, data);
   if (!written) return false;
+  misaligned_ = written->command_queue && *written->command_queue % kCommandQueueAlignment != 0;
+  if (misaligned_) return false;
   if (written->command_queue) command_queue_ = *written->command_queue;
   if (written->commands) command_doorbell(std::uint32_t{*written->commands});
   return true;

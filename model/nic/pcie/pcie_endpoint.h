@@ -14,9 +14,11 @@
 #include "model/base/pcie.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
+#include "model/base/trace.h"
 #include "model/nic/pcie/msix.h"
 #include "model/nic/pcie/pci_config.h"
 #include "model/nic/personality/personality.h"
+#include "model/nic/seam/refusal.h"
 
 namespace rnicsim::nic {
 
@@ -94,6 +96,8 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   bool read_bar(std::uint64_t offset, std::span<std::byte> bytes) override;
   bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes) override;
 
+  trace::Point<Refusal> refusal;
+
   Output<UarWrite> uar_written;
   Output<std::uint64_t> memory_written;    // of the device's own, so many bytes
   Output<std::uint32_t> command_doorbell;  // a bit an entry
@@ -125,7 +129,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
  private:
   void access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
   void access_config(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
-  bool answer(bool ok);
+  bool answer(bool ok, Refusal::What what, std::uint64_t offset);
   bool store(std::uint64_t offset, std::span<const std::byte> data);
   bool load(std::uint64_t offset, std::span<std::byte> out) const;
   bool write_register(std::uint32_t offset, std::span<const std::byte> data);
@@ -133,7 +137,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   void announce_unmasked();
   bool take_message(const PageMessageExtension& message);
   bool send_message(Pasid pasid);
-  bool may_ask(Counter& requests);
+  bool may_ask(Counter& requests, Refusal::What what, std::uint64_t address);
   bool answered(bool ok);
   bool ask(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::byte* data, std::size_t bytes);
   void reset();
@@ -145,6 +149,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   PciConfig config_space_;
   MsixTable msix_;
   std::uint64_t command_queue_ = 0;
+  bool misaligned_ = false;               // the command queue's address that was refused last
   DeviceStatus status_ = DeviceStatus::initializing;
   std::uint32_t syndrome_ = 0;
   HostMemory* host_ = nullptr;

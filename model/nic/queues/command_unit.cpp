@@ -37,6 +37,11 @@ void CommandUnit::entry_read(std::uint64_t epoch, AccessResult result, const Pay
   if (result == AccessResult::ok) entry = personality_.decode_command_entry(bytes.bytes());
   if (!entry.device_owns) {
     ++counters_.bad_entries;
+    const auto bytes_of_entry = personality_.layout.command_entry;
+    refusal({.what = Refusal::What::command,
+             .why = result == AccessResult::ok ? Refusal::Why::not_owned : Refusal::Why::unreadable,
+             .object = current_->index,
+             .address = pcie_.command_queue() + std::uint64_t{current_->index} * bytes_of_entry});
     return next();
   }
   const auto length = entry.input_bytes;

@@ -114,6 +114,7 @@ class CommandUnit {
   std::function<PortViolations()> violations;
   std::function<PortStatistics()> port_counters;
   trace::Point<CommandExecuted> executed;
+  trace::Point<Refusal> refusal;
 
   void doorbell(std::uint32_t entries);
   void qp_done(const QpCommandDone& done);

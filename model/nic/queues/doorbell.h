@@ -9,6 +9,7 @@
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/pcie/pcie_endpoint.h"
 #include "model/nic/seam/qp_engine.h"
+#include "model/nic/seam/refusal.h"
 
 namespace rnicsim::nic {
 
@@ -57,6 +58,13 @@ struct DoorbellRefused {
   Reason reason;
 };
 
+// Where a doorbell was written, and of which queue it says it is.
+struct DoorbellPlace {
+  std::uint32_t page;
+  std::uint32_t offset;
+  std::uint32_t number;
+};
+
 class Doorbell {
  public:
   Doorbell(const Personality& personality, ContextCache& contexts) : personality_(personality), contexts_(contexts) {}
@@ -69,6 +77,7 @@ class Doorbell {
   trace::Point<CqArmed> armed;
   trace::Point<EqConsumed> consumed;
   trace::Point<DoorbellRefused> refused;
+  trace::Point<Refusal> refusal;          // the same, and of an event queue that is not there
 
   void write(const UarWrite& write);
 
@@ -77,10 +86,12 @@ class Doorbell {
  private:
   using Refused = DoorbellRefused;
 
-  void arm(std::uint32_t page, const CqArmed& arm);
-  void consume(const EqConsumed& eq);
-  void ring(std::uint32_t page, SendDoorbell&& doorbell);
-  void refuse(std::uint32_t page, Refused::Kind kind, Refused::Reason reason);
+  void arm(const DoorbellPlace& place, const CqArmed& arm);
+  void consume(const DoorbellPlace& place, const EqConsumed& eq);
+  void ring(const DoorbellPlace& place, SendDoorbell&& doorbell);
+  void refuse(const DoorbellPlace& place, Refused::Kind kind, Refused::Reason reason, Refusal::What what,
+              Refusal::Why why);
+  void tell(const DoorbellPlace& place, Refusal::What what, Refusal::Why why);
 
   const Personality& personality_;
   ContextCache& contexts_;

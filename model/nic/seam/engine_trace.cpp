@@ -38,6 +38,8 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("wrong_path", wrong_path, "packets",
                 "of RC and UC, dropped: from another address than the peer's, or to another than the QP's own");
   visit.counter("doorbell_invalid", doorbell_invalid, "doorbells", "ignored: more blocks than the ring has");
+  visit.counter("doorbell_wrong_state", doorbell_wrong_state, "doorbells",
+                "ignored: the QP is in RESET or has no send queue");
 }
 
 }  // namespace rnicsim::nic

@@ -7,6 +7,7 @@
 #include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/nic/personality/values.h"
+#include "model/nic/seam/refusal.h"
 #include "model/roce/types.h"
 
 namespace rnicsim::nic {
@@ -48,6 +49,7 @@ struct EngineCounters {
   Counter wrong_state = 0;
   Counter wrong_path = 0;
   Counter doorbell_invalid = 0;
+  Counter doorbell_wrong_state = 0;
 
   void describe(CounterVisitor& visit) const;
 };
@@ -115,6 +117,12 @@ struct SendCompleted {
   bool ok;
 };
 
+// A doorbell that reached its queue pair, and announces nothing.
+struct DoorbellIgnored {
+  Qpn qpn;
+  Refusal::Why why;
+};
+
 struct EngineTrace {
   trace::Point<QpStateChanged> state_changed;
   trace::Point<WqeTaken> wqe_taken;
@@ -124,6 +132,7 @@ struct EngineTrace {
   trace::Point<AnswerTaken> answer_taken;
   trace::Point<AnswerPlaced> answer_placed;
   trace::Point<SendCompleted> send_completed;
+  trace::Point<DoorbellIgnored> doorbell_ignored;
 };
 
 }  // namespace rnicsim::nic

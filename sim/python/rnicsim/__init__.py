@@ -274,6 +274,11 @@ class Device:
         """From now on its trace points are kept for trace()."""
         self._station.record()
 
+    def log(self, *choices):
+        """From now on what happens is told on stderr, a line an event: "info", "debug", "trace", or a level of one block,
+        "debug:doorbell", as `rnicsim run --log` has them. Without a choice: nothing more."""
+        self._station.log([str(choice) for choice in choices] or ["off"])
+
     def trace(self):
         """Events since the last call: dicts with time (ps), device, kind, and the kind's fields (traces/README.md)."""
         return self._station.take_trace()

@@ -163,6 +163,101 @@ def test_memory_that_is_not_mapped_is_a_completer_abort(ends):
     assert any(event["kind"] == "dma_abort" and event["reason"] == "not_pinned" for event in device.trace())
 
 
+def refusals(device):
+    """(what, why, object, qp, address) of each event `refused` since the last look."""
+    device.run(us=20)
+    return [(event["what"], event["why"], event["object"], event["qp"], event["address"])
+            for event in device.trace() if event["kind"] == "refused"]
+
+
+def test_doorbells_that_are_ignored_say_why(ends):
+    (a, _), _ = ends
+    device = a.driver.device
+
+    def ring(qpn, producer, page=1, offset=abi.uar.kSendDoorbell):
+        device.write(abi.kUarBase + page * abi.kUarPageSize + offset, abi.SendDoorbell(qpn=qpn, producer=producer))
+
+    send = abi.kUarBase + abi.kUarPageSize + abi.uar.kSendDoorbell
+    before = device.counters()
+    ring(a.qpn, 1, page=7)
+    assert refusals(device) == [("send_doorbell", "wrong_page", a.qpn, a.qpn, send + 6 * abi.kUarPageSize)]
+    ring(int.from_bytes(a.qpn.to_bytes(4, "big"), "little"), 1)  # the host's byte order
+    assert refusals(device) == [("send_doorbell", "no_object", a.qpn << 24, a.qpn << 24, send)]
+    ring(a.qpn, 1000)
+    assert refusals(device) == [("send_doorbell", "past_ring", a.qpn, a.qpn, 0)]
+    ring(a.qpn, 1, offset=0x700)
+    assert refusals(device) == [("doorbell", "malformed", 0, 0, abi.kUarBase + abi.kUarPageSize + 0x700)]
+    device.write(abi.kUarBase + abi.kUarPageSize + abi.uar.kCqArm, abi.CqArm(cqn_flags=9 << 8))
+    assert refusals(device) == [("cq_arm", "no_object", 9, 0, abi.kUarBase + abi.kUarPageSize + abi.uar.kCqArm)]
+    after = device.counters()
+    grown = {name for name in after if after[name] != before[name] and name.startswith(("nic.doorbell", "nic.engine"))}
+    assert grown >= {"nic.doorbell.doorbell_wrong_page", "nic.doorbell.doorbell_malformed",
+                     "nic.engine.doorbell_invalid"}
+
+
+def test_a_doorbell_in_reset_is_ignored(drivers):
+    driver = drivers[0]
+    qp = driver.create_qp(0xc, driver.create_cq(2))
+    driver.device.trace()
+    before = driver.device.counters()["nic.engine.doorbell_wrong_state"]
+    qp.send.post(abi.SendOpcode.nop)
+    qp.send.ring(driver.device)
+    assert refusals(driver.device) == [("send_doorbell", "wrong_state", 0xc, 0xc, 0)]
+    assert driver.device.counters()["nic.engine.doorbell_wrong_state"] == before + 1
+
+
+def test_what_the_bar_and_memory_refuse_is_traced(ends):
+    (a, source), (b, target) = ends
+    device = a.driver.device
+    with pytest.raises(rnicsim.RegisterError):
+        device.read32(0x30)
+    assert refusals(device) == [("mmio_read", "no_register", 0, 0, 0x30)]
+    base = device.read64(abi.reg.kCommandQueueBase)
+    with pytest.raises(rnicsim.RegisterError):
+        device.write64(abi.reg.kCommandQueueBase, base + 0x10)
+    assert refusals(device) == [("mmio_write", "bad_alignment", 0, 0, abi.reg.kCommandQueueBase)]
+    assert device.read64(abi.reg.kCommandQueueBase) == base
+    device.write32(abi.reg.kCommandDoorbell, 1)  # the entry is the driver's
+    assert refusals(device) == [("command", "not_owned", 0, 0, base)]
+    segment = source.segment(64)
+    segment.lkey ^= 1
+    a.send.post(abi.SendOpcode.write, target.remote(), segment)
+    a.send.ring(device)
+    assert refusals(device) == [("memory", "bad_key", source.key ^ 1, a.qpn, source.address)]
+    a.driver.device.config_write(abi.config.kCommand, abi.config.kCommandMemory, 2)
+    device.write32(abi.reg.kCommandDoorbell, 1)
+    assert ("dma_read", "bus_master_off", 0, 0, base) in refusals(device)
+
+
+def test_an_abort_tells_its_address(ends):
+    (a, source), (_, target) = ends
+    a.driver.memory.unmap(source.address)
+    a.send.post(abi.SendOpcode.write, target.remote(), source.segment(64, 128))
+    a.send.ring(a.driver.device)
+    a.driver.device.run(us=20)
+    aborts = [event for event in a.driver.device.trace() if event["kind"] == "dma_abort"]
+    assert [event["address"] for event in aborts] == [source.address + 128]
+
+
+def test_events_can_be_watched(ends, capfd):
+    (a, _), _ = ends
+    device = a.driver.device
+    device.log("debug:doorbell", "info:refused")
+    a.send.post(abi.SendOpcode.nop)
+    a.send.ring(device)
+    device.write(abi.kUarBase + 7 * abi.kUarPageSize + abi.uar.kSendDoorbell, abi.SendDoorbell(qpn=a.qpn, producer=2))
+    device.run(us=10)
+    shown = capfd.readouterr().err
+    assert "device0  doorbell  qp 0xb  producer 1" in shown
+    assert "device0  refused  what send_doorbell  object 0xb  qp 0xb  why wrong_page" in shown
+    device.log()
+    a.send.ring(device)
+    device.run(us=10)
+    assert capfd.readouterr().err == ""
+    with pytest.raises(rnicsim.ConfigError):
+        device.log("loud")
+
+
 def test_commands_that_fail_say_why(drivers):
     driver = drivers[0]
     with pytest.raises(CommandError) as failed:
