@@ -137,8 +137,8 @@ struct HostParams {
                 {.choices = kPageSizes});
     visit.param("raw_packets", raw_packets, "programs may use raw packets, as CAP_NET_RAW lets them on Linux");
     visit.param("lid_paths", lid_paths,
-                "ports have LIDs, and a path without a GRH leads to one: for programs that know InfiniBand only. No RoCE "
-                "device has it");
+                "ports have LIDs, and a path without a GRH leads to one: for programs that know InfiniBand only. No "
+                "RoCE device has it");
   }
 };
 

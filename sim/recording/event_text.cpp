@@ -151,8 +151,9 @@ constexpr const char* kQueues[] = {"send", "receive", "shared_receive"};
 constexpr const char* kDropCauses[] = {"no_source_gid", "wrong_icrc", "malformed", "not_roce", "not_ours", "bad_pkey"};
 constexpr const char* kDoorbellKinds[] = {"send", "blueflame", "cq_arm", "unknown"};
 constexpr const char* kDoorbellReasons[] = {"wrong_page", "malformed"};
-constexpr const char* kRefusedWhats[] = {"send_doorbell", "blueflame", "cq_arm",   "eq_doorbell", "doorbell", "mmio_write",
-                                         "mmio_read",     "command",   "dma_read", "dma_write",   "memory"};
+constexpr const char* kRefusedWhats[] = {"send_doorbell", "blueflame", "cq_arm",  "eq_doorbell",
+                                         "doorbell",      "mmio_write", "mmio_read", "command",
+                                         "dma_read",      "dma_write",  "memory"};
 static_assert(std::size(kRefusedWhats) == std::size_t(nic::Refusal::What::memory) + 1);
 constexpr const char* kRefusedWhys[] = {"no_object",   "wrong_page", "malformed",      "past_ring",     "wrong_state",
                                         "no_send_queue", "no_register", "memory_off", "bus_master_off", "bad_alignment",

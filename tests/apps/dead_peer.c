@@ -1,6 +1,7 @@
 // A peer that ends while requests come to it: dead_peer END REQUEST [SERVER]. END is how the server ends: exit, abort,
 // kill, exec or destroy (the queue pair alone, by its owner). REQUEST is what the client sends: write, read, atomic,
-// send, or many (READs, eight at a time). The client prints how its last request ended, and whether all it read was right.
+// send, or many (READs, eight at a time). The client prints how its last request ended, and whether all that it read
+// was right.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -122,7 +123,8 @@ int main(int count, char **words) {
     struct ibv_wc wc;
     while (ibv_poll_cq(cq, 1, &wc) == 0) continue;
     if (wc.status != IBV_WC_SUCCESS) {
-      printf("%s after %.1f ms, %ld good, %d wrong\n", ibv_wc_status_str(wc.status), 1e3 * (seconds() - last), good, wrong);
+      const double ms = 1e3 * (seconds() - last);
+      printf("%s after %.1f ms, %ld good, %d wrong\n", ibv_wc_status_str(wc.status), ms, good, wrong);
       return good == 0;
     }
     last = seconds();

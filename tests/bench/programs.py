@@ -19,7 +19,8 @@ PROGRAMS = (
     ("ib_write_lat -n 1000", ("--", "ib_write_lat", "-n", "1000"), 0.5),
     ("ib_write_bw -D 1", ("--", "ib_write_bw", "-D", "1"), 1.5),
     ("ib_write_bw -n 24300: 0.13 s of that", ("--", "ib_write_bw", "-n", "24300"), 1.5),
-    ("qperf -t 1 rc_lat", ("--set", "host.lid_paths=true", "--on", "h0", "qperf", "--on", "h1", "qperf -t 1 10.0.0.1 rc_lat"), 5),
+    ("qperf -t 1 rc_lat", ("--set", "host.lid_paths=true", "--on", "h0", "qperf",
+                           "--on", "h1", "qperf -t 1 10.0.0.1 rc_lat"), 5),
     ("fio, its calibration", ("--on", "h0", "fio --name=none --ioengine=null --size=4k"), 1),
     ("10^6 WRITEs of 32 B, one at a time", ("--", "ib_write_bw", "-s", "32", "-n", "1000000", "-t", "1"), 20),
 )

@@ -93,7 +93,8 @@ void AtomicUnit::read(const Operation& operation) {
     std::memcpy(&kept->original, bytes.bytes().data(), sizeof kept->original);
     modifying_.push(now() + params_.service, *kept);
   };
-  memory_.read(operation.place, roce::kAtomicBytes, memory_.closure(std::move(sampled)), {.ordered = true, .for_peer = true});
+  memory_.read(operation.place, roce::kAtomicBytes, memory_.closure(std::move(sampled)),
+               {.ordered = true, .for_peer = true});
 }
 
 void AtomicUnit::modify_due() {

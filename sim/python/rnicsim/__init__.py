@@ -275,8 +275,8 @@ class Device:
         self._station.record()
 
     def log(self, *choices):
-        """From now on what happens is told on stderr, a line an event: "info", "debug", "trace", or a level of one block,
-        "debug:doorbell", as `rnicsim run --log` has them. Without a choice: nothing more."""
+        """From now on what happens is told on stderr, a line an event: "info", "debug", "trace", or a level of one
+        block, "debug:doorbell", as `rnicsim run --log` has them. Without a choice: nothing more."""
         self._station.log([str(choice) for choice in choices] or ["off"])
 
     def trace(self):
