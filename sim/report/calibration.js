@@ -1,6 +1,7 @@
 // The page of `rnicsim calibrate --out`: each curve over the points of its reference.
 'use strict';
 
+darkness.addEventListener('change', () => location.reload());
 const rows = JSON.parse(document.getElementById('data').textContent);
 
 function made(tag, text, parent) {
@@ -36,8 +37,10 @@ function plot(row, unit, checks, section) {
   const at = made('div', '', section);
   at.className = 'plot';
   const where = places(checks);
+  const drawn = traces(checks, where);
+  showLegends(at, drawn);
   const config = {...CONFIG, toImageButtonOptions: {format: 'svg', filename: row.id}};
-  Plotly.newPlot(at, traces(checks, where), layout(380, {
+  Plotly.newPlot(at, drawn, layout(380, {
     xaxis: {type: where.numeric ? 'linear' : 'category', gridcolor: GRID, linecolor: SOFT, automargin: true,
       title: where.numeric ? titled(plain(checks[0].what.replace(/^[\d.]+\s*/, ''))) : undefined},
     yaxis: yaxis(unit, {rangemode: 'tozero'}),

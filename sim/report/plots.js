@@ -1,15 +1,26 @@
-// The plots, as plotly.js takes them: traces and layouts.
+// The plots, as plotly.js takes them: traces and layouts. Their legends are lists below them, which take no room from
+// the plots however long they are.
 'use strict';
 
-const INK = '#1b1f24', SOFT = '#4d5661', GRID = '#e4e7eb', FAILED = '#b3261e', MISSING = '#7a838d';
-// Told apart by people who do not see all colours; then once more, darker.
-const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#8a6d00', '#56b4e9', '#e69f00', '#5b3a8c',
-  '#00476e', '#8f3f00', '#005c43', '#8b4a6f', '#4d3d00', '#2f6f93', '#946500', '#2d1b4d'];
+// Those of curves are told apart by people who do not see all colours; then once more, darker or lighter.
+const LIGHT = {ink: '#1b1f24', soft: '#4d5661', grid: '#e4e7eb', zero: '#aab2bb', failed: '#b3261e', missing: '#7a838d',
+  panel: '#fff', curves: ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#8a6d00', '#56b4e9', '#e69f00', '#5b3a8c',
+    '#00476e', '#8f3f00', '#005c43', '#8b4a6f', '#4d3d00', '#2f6f93', '#946500', '#2d1b4d']};
+const DARK = {ink: '#e6e9ed', soft: '#a9b2bd', grid: '#323941', zero: '#5c6672', failed: '#f2867d', missing: '#939ca6',
+  panel: '#1d2126', curves: ['#56b4e9', '#ff9e4a', '#2fc49a', '#e9a3c9', '#d9c04a', '#a8d8f8', '#ffc55c', '#b79be8',
+    '#2f8fc7', '#c96a1f', '#0f8f6d', '#b0709a', '#a08a2a', '#6fa8c8', '#c99a3a', '#8d74c4']};
+let INK, SOFT, GRID, ZERO, FAILED, MISSING, PANEL, COLOURS;
+const darkness = matchMedia('screen and (prefers-color-scheme: dark)');
+function takeTheme() {
+  ({ink: INK, soft: SOFT, grid: GRID, zero: ZERO, failed: FAILED, missing: MISSING, panel: PANEL, curves: COLOURS} =
+    darkness.matches ? DARK : LIGHT);
+}
+takeTheme();
 const SPOTS = ['#4e79a7', '#f28e2b', '#59a14f', '#e15759', '#76b7b2', '#edc948', '#b07aa1', '#9c755f', '#ff9da7',
   '#2f4b7c', '#a05195', '#86bcb6', '#d37295', '#8cd17d', '#499894', '#b6992d', '#79706e', '#d4a6c8'];
 const SYMBOLS = ['circle', 'square', 'diamond', 'triangle-up', 'triangle-down', 'star', 'hexagon', 'cross'];
 const DASHES = ['solid', 'dash', 'dot', 'dashdot', 'longdash', 'longdashdot'];
-const FONT = {family: 'system-ui, "DejaVu Sans", sans-serif', size: 13, color: INK};
+const FAMILY = 'system-ui, "DejaVu Sans", sans-serif';
 // What is drawn stays on this machine: no button that uploads it.
 const CONFIG = {displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: '',
   modeBarButtonsToRemove: ['lasso2d', 'select2d']};
@@ -32,45 +43,51 @@ function styles(series) {
   return series.map(group => {
     const colour = index(colours, placeOf(group, group.varied.filter(split)));
     const other = index(others, placeOf(group, group.varied.filter((key, i) => !split(key, i))));
-    return {color: pick(COLOURS, colour), symbol: pick(SYMBOLS, other), dash: pick(DASHES, other)};
+    // More than there are colours: the next round has other symbols and dashes.
+    const look = other + Math.floor(colour / COLOURS.length);
+    return {color: pick(COLOURS, colour), symbol: pick(SYMBOLS, look), dash: pick(DASHES, look)};
   });
 }
 
 function placeOf(group, keys) { return JSON.stringify(keys.map(key => group.at[key])); }
 
+// Of a plot, in pixels: what is narrower has less room for texts.
+const NARROW = 600;
+function most(width, wide, narrow) { return width < NARROW ? narrow : wide; }
+
 // Ticks where points are, as far as there is room for their names.
-function xaxis(axis, log) {
+function xaxis(axis, log, width) {
   const place = log ? Math.log10 : position => position;
   const places = axis.values.map(value => place(value.position));
-  const least = Math.min(...places), most = Math.max(...places), span = most - least;
-  const longest = Math.max(...axis.values.map(value => value.text.length));
-  const room = span / Math.max(4, Math.min(14, 110 / Math.max(longest, 4)));
+  const least = Math.min(...places), last = Math.max(...places), span = last - least;
+  const longest = Math.max(...axis.values.map(value => Math.min(24, value.text.length)));
+  const room = span / Math.max(2, Math.min(14, width / 10 / Math.max(longest, 4)));
   const ticks = [];
   axis.values.forEach((value, i) => {
-    const all = !axis.numeric && axis.values.length <= 20;
+    const all = !axis.numeric && axis.values.length <= 20 && width >= NARROW;
     if (all || !ticks.length || places[i] - places[ticks[ticks.length - 1]] >= room) ticks.push(i);
   });
   const margin = span > 0 ? 0.04 * span : log ? 0.3 : 0.5 * (axis.numeric && axis.values[0].position || 1);
-  const right = 2 * margin;  // where the text beside a mark has room
+  const right = Math.max(2 * margin, 40 * span / width);  // where the text beside a mark has room
   return {
-    type: log ? 'log' : 'linear', range: [least - margin, most + right], gridcolor: GRID, zeroline: false,
+    type: log ? 'log' : 'linear', range: [least - margin, last + right], gridcolor: GRID, zeroline: false,
     linecolor: SOFT, ticks: 'outside', automargin: true, tickmode: 'array',
-    tickvals: ticks.map(i => axis.values[i].position), ticktext: ticks.map(i => plain(cut(axis.values[i].text, 24))),
-    title: titled(plain(axis.key || axis.label)),
+    tickvals: ticks.map(i => axis.values[i].position), ticktext: ticks.map(i => plain(cut(axis.values[i].text, most(width, 24, 12)))),
+    title: titled(plain(cut(axis.key || axis.label, most(width, 90, 40)))),
   };
 }
 
 function titled(text) { return {text, standoff: 12, font: {size: 13}}; }
 
 function yaxis(title, more = {}) {
-  return {title: titled(title), gridcolor: GRID, zerolinecolor: '#aab2bb', linecolor: SOFT, automargin: true,
+  return {title: titled(title), gridcolor: GRID, zerolinecolor: ZERO, linecolor: SOFT, automargin: true,
     ticks: 'outside', ...more};
 }
 
 function layout(height, more) {
-  return {height, font: FONT, paper_bgcolor: '#fff', plot_bgcolor: '#fff', hovermode: 'closest',
-    margin: {l: 70, r: 20, t: 34, b: 60}, hoverlabel: {align: 'left', font: {size: 13}},
-    legend: {x: 1.01, y: 1, xanchor: 'left', font: {size: 12}}, ...more};
+  return {height, font: {family: FAMILY, size: 13, color: INK}, paper_bgcolor: PANEL, plot_bgcolor: PANEL,
+    hovermode: 'closest', margin: {l: 50, r: 14, t: 34, b: 50}, hoverlabel: {align: 'left', font: {size: 13}},
+    showlegend: false, ...more};
 }
 
 function pointText(results, row, lines) {
@@ -110,22 +127,26 @@ function loneBars(values, by) {
     visible: lone.some(Boolean)};
 }
 
+// The more points there are, the smaller.
+function markSize(axis, largest) { return axis.values.length > 120 ? 3 : axis.values.length > 40 ? 5 : largest; }
+
 function curveTraces(results, view, group, style, metric, by) {
   const axis = results.axis(view.x);
   const xs = group.rows.map(row => axis.position(row.at[view.x]));
   const values = group.rows.map(row => results.value(row, metric.name));
   const text = group.rows.map((row, i) => pointText(results, row, values[i] ? [
-    `<b>${plain(withUnit(values[i].mean, metric.unit))}</b>` + (values[i].n > 1
+    `<b>${plain(withUnit(values[i].mean, metric.unit))}</b>` + (values[i].low !== values[i].high
       ? ` (${plain(withUnit(values[i].low, metric.unit))} to ${plain(withUnit(values[i].high, metric.unit))})` : ''),
     limitText(row.point.limit)] : []));
   const symbols = group.rows.map(row => row.done < row.point.runs.length ? style.symbol + '-open' : style.symbol);
   const line = {
     x: xs, y: values.map(value => value ? value.mean / by : null), text, hoverinfo: 'text', type: 'scatter',
-    mode: 'lines+markers', name: plain(cut(group.label, 48)), legendgroup: group.id, error_y: loneBars(values, by),
+    mode: 'lines+markers', name: group.label, legendgroup: group.id, error_y: loneBars(values, by),
     line: {color: style.color, dash: style.dash, width: 2}, marker: {color: style.color, symbol: symbols, size: 8},
     meta: 'curve',
   };
   const band = values.some(value => value && value.low !== value.high);
+  line.marker.size = markSize(axis, 8);
   return band ? [bandTrace(xs, values, by, style.color, group.id), line] : [line];
 }
 
@@ -174,19 +195,33 @@ function referenceTraces(results, view, metric, by) {
     byLabel.set(reference.label, points);
   }));
   return [...byLabel].filter(([, points]) => points.x.length).map(([label, points], i) => ({
-    ...points, type: 'scatter', mode: 'markers', name: plain(cut(label, 48)), hoverinfo: 'text', meta: 'reference',
+    ...points, type: 'scatter', mode: points.x.length > 40 ? 'lines' : 'markers', name: label,
+    line: {color: INK, dash: 'dot', width: 2}, hoverinfo: 'text', meta: 'reference',
     marker: {symbol: pick(['diamond-tall-open', 'star-open', 'pentagon-open', 'hourglass-open'], i), size: 14,
       color: INK, line: {width: 2, color: INK}}}));
 }
 
-// A row a series, a square a point, in the colour of what limits it.
-function limitTraces(results, view, series) {
+// By pixels: how far apart the points of an axis are, at the least.
+function spacing(axis, log, width) {
+  const places = axis.values.map(({position}) => log ? Math.log10(position) : position).sort((a, b) => a - b);
+  const span = places[places.length - 1] - places[0];
+  const gaps = places.slice(1).map((place, i) => place - places[i]);
+  return span > 0 ? 0.85 * width * Math.min(...gaps) / span : width;
+}
+
+// A row a series, a square a point, in the colour of what limits it; its use beside it where there is room.
+function limitTraces(results, view, series, rowHeight, apart) {
   const axis = results.axis(view.x);
+  const size = Math.max(2, Math.min(15, rowHeight - 2, apart - 1));
+  // Where squares would be dots, strokes are as high as the row.
+  const square = colour => apart > 6 ? {symbol: 'square', size, color: colour}
+    : {symbol: 'line-ns-open', size: Math.min(15, rowHeight - 2), color: colour,
+      line: {width: Math.max(1, apart), color: colour}};
   const traces = new Map();
   const put = (name, style, row, y, share, text) => {
     if (!traces.has(name)) traces.set(name, {x: [], y: [], text: [], hovertext: [], hoverinfo: 'text', type: 'scatter',
-      yaxis: 'y3', mode: axis.values.length <= 14 ? 'markers+text' : 'markers', textposition: 'middle right',
-      textfont: {size: 11, color: SOFT}, name: plain(cut(name, 48)), legend: 'legend2', marker: style, meta: 'limit'});
+      yaxis: 'y3', mode: apart >= 50 && rowHeight >= 15 ? 'markers+text' : 'markers',
+      textposition: 'middle right', textfont: {size: 11, color: SOFT}, name, marker: style, meta: 'limit'});
     const trace = traces.get(name);
     trace.x.push(axis.position(row.at[view.x]));
     trace.y.push(y);
@@ -198,13 +233,13 @@ function limitTraces(results, view, series) {
     const text = pointText(results, row, row.done ? [limitText(limit)] : []);
     if (row.done && limit) {
       const name = resourceName(limit);
-      put(name, {symbol: 'square', size: 15, color: resourceColour(results, name)}, row, y,
+      put(name, square(resourceColour(results, name)), row, y,
         `${Math.round(100 * limit.use)}%`, text);
     } else if (row.done) {
-      put('not known', {symbol: 'square-open', size: 13, color: MISSING}, row, y, '', text);
+      put('not known', {symbol: 'square-open', size: Math.min(13, size), color: MISSING}, row, y, '', text);
     } else {
       const colour = row.failed ? FAILED : MISSING;
-      put(row.failed ? 'failed' : 'not run', {symbol: row.failed ? 'x-thin' : 'circle-open', size: 11, color: colour,
+      put(row.failed ? 'failed' : 'not run', {symbol: row.failed ? 'x-thin' : 'circle-open', size: Math.min(11, size), color: colour,
         line: {width: 2, color: colour}}, row, y, '', text);
     }
   }));
@@ -214,34 +249,33 @@ function limitTraces(results, view, series) {
 
 function resourceColour(results, name) { return pick(SPOTS, results.resources.indexOf(name)); }
 
-function curveFigure(results, view) {
+function curveFigure(results, view, width) {
   const metric = results.metrics.find(of => of.name === view.y);
   const axis = results.axis(view.x), log = view.log && axis.canBeLog;
   const series = results.series(view.x, view.only), looks = styles(series);
   const rows = series.flatMap(group => group.rows);
-  const most = Math.max(0, ...rows.map(row => results.value(row, metric.name)).filter(Boolean).map(
-    value => Math.max(Math.abs(value.mean), Math.abs(value.high))));
-  const scale = scaleOf(metric.unit, most);
+  const highest = rows.map(row => results.value(row, metric.name)).filter(Boolean).reduce(
+    (sofar, value) => Math.max(sofar, Math.abs(value.mean), Math.abs(value.high)), 0);
+  const scale = scaleOf(metric.unit, highest);
+  const below = Math.max(70, Math.min(26 * series.length + 10, 620)), gap = 64, above = 400;
+  const rowHeight = below / series.length, plotWidth = width - most(width, 180, 120);
   const traces = [
     ...series.flatMap((group, i) => curveTraces(results, view, group, looks[i], metric, scale.by)),
     ...statusTraces(results, view, rows), ...referenceTraces(results, view, metric, scale.by),
-    ...limitTraces(results, view, series)];
-  const below = Math.max(70, Math.min(26 * series.length + 10, 420)), gap = 64, above = 400;
+    ...limitTraces(results, view, series, rowHeight, spacing(axis, log, plotWidth))];
   const height = above + gap + below;
-  const by = series[0].keys ? `; rows by ${plain(cut(series[0].keys, 60))}` : '';
+  const by = series[0].keys ? `; rows by ${cut(series[0].keys, 60)}` : '';
+  const told = series.map((_, i) => i).filter(i => i % Math.ceil(15 / rowHeight) === 0);
   const shape = layout(height + 94, {
-    xaxis: {...xaxis(axis, log), anchor: 'y3'},
+    xaxis: {...xaxis(axis, log, plotWidth), anchor: 'y3'},
     yaxis: yaxis(plain(metric.label + (scale.name ? `, ${scale.name}` : '')), {
       domain: [(below + gap) / height, 1], rangemode: view.zero ? 'tozero' : 'normal'}),
     yaxis2: {overlaying: 'y', range: [0, 1], fixedrange: true, visible: false},
     yaxis3: yaxis('', {domain: [0, below / height], range: [series.length - 0.4, -0.6], tickmode: 'array', ticks: '',
-      tickvals: series.length <= 40 ? series.map((_, i) => i) : [],
-      ticktext: series.map(group => plain(cut(group.values, 40))), zeroline: false}),
-    annotations: [{text: `What limits each point, and how busy it is${by}`, x: 0, xref: 'paper', y: below / height,
+      tickvals: told, ticktext: told.map(i => plain(cut(series[i].values, most(width, 40, 14)))), zeroline: false}),
+    annotations: [{text: plain(width < NARROW ? 'What limits each point' : `What limits each point, and how busy it is${by}`), x: 0, xref: 'paper', y: below / height,
       yref: 'paper', xanchor: 'left', yanchor: 'bottom', yshift: 6, showarrow: false, font: {size: 13, color: SOFT}}],
   });
-  shape.legend.maxheight = above / (height + 94);
-  shape.legend2 = {x: 1.01, y: below / height, xanchor: 'left', yanchor: 'top', font: {size: 12}};
   return {traces, shape, series, rows, metric, scale};
 }
 
@@ -250,7 +284,7 @@ function lineAt(y) {
 }
 
 // Of sets but the first, relative to the first.
-function ratioFigure(results, view) {
+function ratioFigure(results, view, width) {
   const axis = results.axis(view.x);
   const metric = results.metrics.find(of => of.name === view.y);
   const series = results.series(view.x, view.only), looks = styles(series);
@@ -262,7 +296,7 @@ function ratioFigure(results, view) {
       return {x: axis.position(row.at[view.x]), y, row, value, base};
     });
     return {x: points.map(point => point.x), y: points.map(point => point.y), type: 'scatter', mode: 'lines+markers',
-      name: plain(cut(group.label, 48)), hoverinfo: 'text', meta: 'ratio',
+      name: group.label, hoverinfo: 'text', meta: 'ratio',
       text: points.map(point => point.y === null ? '' : pointText(results, point.row, [
         `<b>${digits(point.y)}</b> = ${plain(withUnit(point.value.mean, metric.unit))} / ` +
         plain(withUnit(point.base.mean, metric.unit))])),
@@ -270,12 +304,12 @@ function ratioFigure(results, view) {
       marker: {color: looks[i].color, symbol: looks[i].symbol, size: 8}};
   }).filter(trace => trace.y.some(y => y !== null));
   return {traces, shape: layout(320, {
-    xaxis: xaxis(axis, view.log && axis.canBeLog), yaxis: yaxis('ratio'), showlegend: true,
+    xaxis: xaxis(axis, view.log && axis.canBeLog, width), yaxis: yaxis('ratio'),
     shapes: [lineAt(1)]})};
 }
 
 // How busy each resource was at some points: the `most` busiest.
-function useFigure(results, view, rows, most) {
+function useFigure(results, view, rows, count, width) {
   const axis = results.axis(view.x);
   const at = (row, name) => {
     const found = row.set.resources.find(resource => resourceName(resource) === name);
@@ -285,27 +319,27 @@ function useFigure(results, view, rows, most) {
   const busy = results.resources.map(name => ({name, values: rows.map(row => at(row, name))}))
     .map(of => ({...of, highest: Math.max(0, ...of.values.map(({use}) => use || 0))}))
     .filter(of => of.highest >= 0.01).sort((a, b) => b.highest - a.highest);
-  const traces = busy.slice(0, most).map(({name, values}) => ({
+  const traces = busy.slice(0, count).map(({name, values}) => ({
     x: rows.map(row => axis.position(row.at[view.x])),
     y: values.map(({use}) => use === null ? null : 100 * use),
     text: values.map(({use, queue, growth}, i) => pointText(results, rows[i], [
       `<b>${plain(name)}: ${use === null ? '-' : digits(100 * use)}%</b>`,
       ...(queue === null ? [] : [`${digits(queue)} waiting`]),
       ...(growth === null ? [] : [`growing by ${digits(growth)}`])])),
-    type: 'scatter', mode: 'lines+markers', name: plain(cut(name, 40)), hoverinfo: 'text', meta: 'use',
+    type: 'scatter', mode: 'lines+markers', name, hoverinfo: 'text', meta: 'use',
     line: {color: resourceColour(results, name), width: 2,
       dash: pick(DASHES, Math.floor(results.resources.indexOf(name) / SPOTS.length))},
-    marker: {size: 7, color: resourceColour(results, name), symbol: pick(SYMBOLS, results.resources.indexOf(name))}}));
-  const shape = layout(380, {xaxis: xaxis(axis, view.log && axis.canBeLog), showlegend: true,
+    marker: {size: markSize(axis, 7), color: resourceColour(results, name), symbol: pick(SYMBOLS, results.resources.indexOf(name))}}));
+  const shape = layout(380, {xaxis: xaxis(axis, view.log && axis.canBeLog, width),
     yaxis: yaxis('busy, %', {range: [0, Math.max(105, ...traces.flatMap(trace => trace.y))]}),
     shapes: [lineAt(100)]});
   return {traces, shape, hidden: busy.length - traces.length};
 }
 
-// The stages of one kind of work request; `most` is the longest latency of all panels.
-function waterfallFigure(results, view, rows, operation, most, stageColour) {
+// The stages of one kind of work request; `longest` is the longest latency of all panels.
+function waterfallFigure(results, view, rows, operation, longest, stageColour, width) {
   const axis = results.axis(view.x);
-  const scale = scaleOf('ps', most);
+  const scale = scaleOf('ps', longest);
   const tableOf = row => row.set.waterfalls.find(of => nameOfOperation(of) === operation);
   const shown = rows.filter(row => tableOf(row) && tableOf(row).latency_ps[row.p] !== null);
   const labels = shown.map(row => plain(cut(axis.texts.get(row.at[view.x]), 24)));
@@ -315,18 +349,88 @@ function waterfallFigure(results, view, rows, operation, most, stageColour) {
     return stage ? stage.mean_ps[row.p] || 0 : 0;
   };
   const traces = names.map(name => ({
-    x: shown.map((_, i) => i), y: shown.map(row => mean(row, name) / scale.by), type: 'bar', name: plain(name),
+    x: shown.map((_, i) => i), y: shown.map(row => mean(row, name) / scale.by), type: 'bar', name,
     marker: {color: stageColour(name)}, hoverinfo: 'text', textposition: 'none', meta: 'stage',
     text: shown.map(row => pointText(results, row, [
       `<b>${plain(name)}: ${withUnit(mean(row, name), 'ps')}</b>`,
       `of ${withUnit(tableOf(row).latency_ps[row.p], 'ps')}, ` +
       `${digits(100 * mean(row, name) / tableOf(row).latency_ps[row.p])}%`])),
   })).filter(trace => trace.y.some(y => y > 0));
-  return {traces, shape: layout(420, {barmode: 'stack', bargap: 0.3, showlegend: true,
-    xaxis: {tickmode: 'array', tickvals: labels.map((_, i) => i), ticktext: labels, automargin: true, linecolor: SOFT,
+  const room = Math.ceil(labels.length * 10 * Math.max(3, ...labels.map(label => label.length)) / width);
+  const told = labels.map((_, i) => i).filter(i => i % Math.max(1, room) === 0);
+  return {traces, shape: layout(420, {barmode: 'stack', bargap: 0.3,
+    xaxis: {tickmode: 'array', tickvals: told, ticktext: told.map(i => labels[i]), automargin: true, linecolor: SOFT,
       title: titled(plain(axis.key || axis.label))},
-    yaxis: yaxis(`mean time, ${scale.name}`, {range: [0, 1.05 * most / scale.by]}),
-    legend: {x: 1.01, y: 1, xanchor: 'left', font: {size: 12}, traceorder: 'reversed'}})};
+    yaxis: yaxis(`mean time, ${scale.name}`, {range: [0, 1.05 * longest / scale.by]})})};
+}
+
+// --- Legends ------------------------------------------------------------------------------------------------------
+
+const OUTLINES = {
+  'circle': 'M-4,0A4,4 0 1,0 4,0A4,4 0 1,0 -4,0Z', 'square': 'M-4,-4H4V4H-4Z', 'diamond': 'M-5,0L0,-5L5,0L0,5Z',
+  'triangle-up': 'M-5,4L0,-5L5,4Z', 'triangle-down': 'M-5,-4L0,5L5,-4Z', 'hexagon': 'M-4,-2.5L0,-5L4,-2.5V2.5L0,5L-4,2.5Z',
+  'star': 'M0,-6L1.4,-1.9H5.7L2.3,0.7L3.5,4.9L0,2.3L-3.5,4.9L-2.3,0.7L-5.7,-1.9H-1.4Z',
+  'cross': 'M-1.6,-5H1.6V-1.6H5V1.6H1.6V5H-1.6V1.6H-5V-1.6H-1.6Z', 'x-thin': 'M-4,-4L4,4M4,-4L-4,4',
+  'diamond-tall': 'M-3,0L0,-6L3,0L0,6Z', 'pentagon': 'M0,-5L4.8,-1.5L2.9,4H-2.9L-4.8,-1.5Z',
+  'hourglass': 'M-4,-5H4L-4,5H4Z', 'line-ew': 'M-6,0H6',
+};
+const STROKES = {'solid': '', 'dash': '7 4', 'dot': '2 3', 'dashdot': '7 3 2 3', 'longdash': '11 4',
+  'longdashdot': '11 3 2 3'};
+
+function drawn(name, attributes) {
+  const node = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
+}
+
+// A piece of the trace's line, and its symbol.
+function swatch(trace) {
+  const one = value => Array.isArray(value) ? value[0] : value;
+  const lines = (trace.mode || '').includes('lines'), wide = lines ? 34 : 16;
+  const picture = drawn('svg', {width: wide, height: 14, viewBox: `${-wide / 2} -7 ${wide} 14`, 'aria-hidden': 'true'});
+  if (lines)
+    picture.append(drawn('line', {x1: -wide / 2, x2: wide / 2, y1: 0, y2: 0, stroke: trace.line.color, 'stroke-width': 2,
+      'stroke-dasharray': STROKES[trace.line.dash] || ''}));
+  const symbol = trace.type === 'bar' || trace.meta === 'limit' && one(trace.marker.symbol).startsWith('line') ? 'square' : one(trace.marker.symbol) || 'circle';
+  const colour = one(trace.marker.color), open = symbol.endsWith('-open') || symbol === 'x-thin';
+  picture.append(drawn('path', {d: OUTLINES[symbol.replace(/-open$/, '')] || OUTLINES.circle, stroke: colour,
+    'stroke-width': open ? 1.6 : 0, fill: open ? 'none' : colour}));
+  return picture;
+}
+
+// An entry hides its traces, and shows them again.
+function legendList(target, traces, chosen, title) {
+  const list = document.createElement('ul');
+  list.className = 'legend' + (chosen.length > 60 ? ' long' : '') + (title ? ' title' : '');
+  if (title) list.dataset.title = title;
+  for (const i of chosen) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.setAttribute('aria-pressed', 'true');
+    button.append(swatch(traces[i]), traces[i].name);
+    const group = traces.map((_, other) => other).filter(
+      other => other === i || traces[i].legendgroup && traces[other].legendgroup === traces[i].legendgroup);
+    button.addEventListener('click', () => {
+      const shown = button.getAttribute('aria-pressed') !== 'true';
+      button.setAttribute('aria-pressed', String(shown));
+      Plotly.restyle(target, {visible: shown}, group);
+    });
+    const item = document.createElement('li');
+    item.append(button);
+    list.append(item);
+  }
+  return list;
+}
+
+// Below the plot, in place of the last.
+function showLegends(target, traces) {
+  while (target.nextElementSibling?.classList.contains('legend')) target.nextElementSibling.remove();
+  const named = traces.map((_, i) => i).filter(i => traces[i].showlegend !== false);
+  const limits = named.filter(i => traces[i].meta === 'limit'), others = named.filter(i => traces[i].meta !== 'limit');
+  const lists = [];
+  if (others.length > 1) lists.push(legendList(target, traces, others, ''));
+  if (limits.length) lists.push(legendList(target, traces, limits, 'Limited by:'));
+  target.after(...lists);
 }
 
 function nameOfOperation(of) { return of.operation + (of.one_way ? ', one way' : ''); }

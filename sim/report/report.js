@@ -35,11 +35,19 @@ function table(target, heads, rows) {
 
 // --- What is shown, from the page's address and to it -------------------------------------------------------------
 
+// The first; where that leaves very many curves, the one with the most values.
+function axisOfNumbers(varied) {
+  const numeric = varied.filter(axis => axis.numeric), first = numeric[0];
+  const curves = varied.filter(axis => axis !== first).reduce((count, axis) => count * axis.values.length, 1);
+  if (!first || curves <= 60) return first;
+  return numeric.reduce((longest, axis) => axis.values.length > longest.values.length ? axis : longest, first);
+}
+
 function firstView() {
   const reference = results.sets.flatMap(set => set.references)[0];
   const varied = results.axes.filter(axis => axis.key !== '' && axis.values.length > 1);
   const wanted = reference && varied.find(axis => Object.hasOwn(reference.at, axis.key));
-  view.x = (wanted || varied[0] || results.axes[results.axes.length - 1]).key;
+  view.x = (wanted || axisOfNumbers(varied) || varied[0] || results.axes[results.axes.length - 1]).key;
   const known = name => results.metrics.find(metric => metric.name === name);
   view.y = (reference && known(reference.metric) || results.metrics[0] || {name: ''}).name;
   view.log = results.axis(view.x).log;
@@ -109,19 +117,29 @@ function controls() {
 
 // --- Plots --------------------------------------------------------------------------------------------------------
 
+function widthOf(target) { return target.clientWidth || document.documentElement.clientWidth; }
+function hasInterval(value) { return Boolean(value) && value.low !== value.high; }
+
 function draw(target, {traces, shape}, label) {
   target.setAttribute('aria-label', label);
+  showLegends(target, traces);
   return Plotly.react(target, traces, shape, CONFIG);
 }
 
 function showCurve() {
   if (!view.y) return void at('plot-curve').replaceChildren('No point has a value.');
-  const figure = curveFigure(results, view);
+  const figure = curveFigure(results, view, widthOf(at('plot-curve')));
   draw(at('plot-curve'), figure, `${figure.metric.label} by ${view.x || 'set'}, ` +
     `${plural(figure.series.length, 'curve')}; the values are in the table of all points`);
   const notes = [];
-  if (figure.rows.some(row => results.value(row, view.y)?.n > 1))
+  if (figure.rows.some(row => results.value(row, view.y)?.n > 1 && !row.point.equal_runs))
     notes.push('Curves are means over the seeds, bands their 95% intervals.');
+  else if (figure.rows.some(row => hasInterval(results.value(row, view.y))))
+    notes.push('Bands are the 95% intervals that each run gives by batch means.');
+  const equal = figure.rows.filter(row => row.point.equal_runs).length;
+  if (equal)
+    notes.push(`At ${plural(equal, 'point')} all seeds gave the same: nothing is random there, and a band is that of ` +
+      'one run, by batch means.');
   const part = figure.rows.filter(row => row.done && row.done < row.point.runs.length).length;
   if (part) notes.push(`${plural(part, 'point')} with open marks: some of the seeds gave nothing.`);
   const none = figure.rows.filter(row => row.done === 0).length;
@@ -130,7 +148,7 @@ function showCurve() {
 }
 
 function showRatio() {
-  const figure = results.sets.length > 1 && view.x !== '' ? ratioFigure(results, view) : null;
+  const figure = results.sets.length > 1 && view.x !== '' ? ratioFigure(results, view, widthOf(at('plot-curve'))) : null;
   at('ratio').hidden = !figure || figure.traces.length === 0;
   if (at('ratio').hidden) return;
   at('ratio-title').textContent = `Relative to ${results.setNames[0]}: ` +
@@ -151,7 +169,7 @@ function panels(target, series, make) {
 function showUse(series) {
   let hidden = 0;
   panels(at('use'), series, (plot, rows) => {
-    const figure = useFigure(results, view, rows, 12);
+    const figure = useFigure(results, view, rows, 12, widthOf(plot));
     hidden += figure.hidden;
     if (figure.traces.length) draw(plot, figure, `use of resources by ${view.x || 'set'}`);
     else plot.append('These points say nothing of how busy a resource was.');
@@ -177,9 +195,9 @@ function showWaterfall(series) {
   options(at('operation'), operations.map(name => [name, name]), view.operation);
   const latencies = series.rows.flatMap(row => row.set.waterfalls
     .filter(of => nameOfOperation(of) === view.operation).map(of => of.latency_ps[row.p] || 0));
-  const most = Math.max(1, ...latencies);
+  const longest = latencies.reduce((sofar, latency) => Math.max(sofar, latency), 1);
   panels(at('stages'), series, (plot, rows) => {
-    const figure = waterfallFigure(results, view, rows, view.operation, most, stageColour);
+    const figure = waterfallFigure(results, view, rows, view.operation, longest, stageColour, widthOf(plot));
     if (figure.traces.length) draw(plot, figure, `stages of ${view.operation} by ${view.x || 'set'}`);
     else plot.append('No waterfall was recorded at these points (bench --waterfall).');
   });
@@ -216,7 +234,7 @@ function showPoints() {
     return {failed: row.failed > 0, cells: [...(several ? [results.setNames[row.s]] : []), String(row.point.number),
       ...axes.map(axis => axis.texts.get(row.at[axis.key])), statusOf(row),
       value ? withUnit(value.mean, metric.unit) : '-',
-      value && value.n > 1 ? `${withUnit(value.low, metric.unit)} to ${withUnit(value.high, metric.unit)}` : '-',
+      hasInterval(value) ? `${withUnit(value.low, metric.unit)} to ${withUnit(value.high, metric.unit)}` : '-',
       ...(several ? [ratio] : []), ...limitCells(row.done ? row.point.limit : null)]};
   });
   const heads = [...(several ? ['set'] : []), 'point#', ...axes.map(axis => axis.key + '#'), 'seeds',
@@ -323,6 +341,13 @@ function show() {
 
 at('series').addEventListener('change', event => { view.series = Number(event.target.value); showOfSeries(); });
 at('operation').addEventListener('change', event => { view.operation = event.target.value; showOfSeries(); });
+darkness.addEventListener('change', () => { takeTheme(); show(); });
+let width = innerWidth;
+addEventListener('resize', () => {
+  if ((width < NARROW) === (innerWidth < NARROW)) return;  // else plotly.js makes them fit
+  width = innerWidth;
+  show();
+});
 firstView();
 showTexts();
 showFailures();

@@ -96,15 +96,17 @@ class Page(unittest.TestCase):
     def report(self, *results):
         subprocess.run([RNICSIM, "report", *results, "-o", self.page], check=True, capture_output=True, timeout=60)
 
-    def browse(self, **view):
+    def browse(self, width=1400, dark=False, **view):
         """The page's elements when its scripts have run, and what the browser had to complain of."""
         address = self.page.as_uri() + ("#" + urllib.parse.urlencode(view) if view else "")
+        theme = ["--blink-settings=preferredColorScheme=0"] if dark else []
         done = subprocess.run(
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
              "--disable-component-update", "--no-first-run", f"--user-data-dir={self.folder / 'profile'}",
-             "--enable-logging=stderr", "--window-size=1400,2000", "--dump-dom", address],
+             "--enable-logging=stderr", f"--window-size={width},2000", *theme, "--dump-dom", address],
             capture_output=True, text=True, timeout=120)
-        complaints = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+        # The browser's own pages complain of a busy machine.
+        complaints = [line for line in done.stderr.splitlines() if ":CONSOLE" in line and "source: chrome:" not in line]
         return Tree(done.stdout).root, complaints
 
     def opened(self, **view):
@@ -127,6 +129,16 @@ class Page(unittest.TestCase):
         """Those of the upper plot on a pair of axes."""
         layers = [node for node in root.one("plot-curve").all("g", axes) if "overplot" in node.parent.classes]
         return [trace for layer in layers for trace in layer.all("g", "trace scatter")]
+
+    def legend(self, root, plot):
+        """The entries of the lists behind a plot."""
+        plot = root.one(plot)
+        lists, behind = [], plot.parent.children[plot.parent.children.index(plot) + 1:]
+        for node in behind:
+            if "legend" not in node.classes:
+                break
+            lists += [button.all_text() for button in node.all("button")]
+        return lists
 
     def curves(self, root):
         """The marks of each curve."""
@@ -161,7 +173,65 @@ class Page(unittest.TestCase):
         limits = [path for trace in self.traces(root, "xy3") for path in trace.all("path", "point")]
         self.assertEqual(len(limits), 8)
         self.assertEqual(len({colour(path) for path in limits}), 2, "two resources limit")
-        self.assertIn("published", [node.all_text() for node in root.all("text", "legendtext")])
+        self.assertIn("published", self.legend(root, "plot-curve"))
+
+    def test_the_first_axis_has_numbers(self):
+        axes = {"nic": (["cx5-100g", "cx6-200g"], "list"), "flow.doorbell": (["plain", "blueflame"], "list"),
+                "flow.window": (["1", "4", "16"], "geometric")}
+        sweep_folder.write_sweep(self.folder / "a", axes, lambda at, seed: sweep_folder.run_results(seed))
+        self.report(self.folder / "a")
+        root = self.opened()
+        self.assertEqual([len(curve) for curve in self.curves(root)], [3] * 4)
+        self.assertEqual(len([option for option in root.one("controls").all("option")
+                              if "selected" in option.attributes and option.all_text() == "flow.window"]), 1)
+
+    def test_many_curves_are_told_apart(self):
+        axes = {"flow.qps": (["1", "2", "3"], "list"), "flow.window": ([str(i) for i in range(1, 25)], "linear")}
+        sweep_folder.write_sweep(self.folder / "a", axes, lambda at, seed: sweep_folder.run_results(
+            seed, 1e6 * int(at["flow.window"])))
+        self.report(self.folder / "a")
+        root = self.opened(x="flow.qps")
+        self.assertEqual([text for text in self.legend(root, "plot-curve") if "window" in text],
+                         [f"window = {i}" for i in range(1, 25)])
+        buttons = [button for node in root.all("ul", "legend") for button in node.all("button")
+                   if "window" in button.all_text()]
+        looks = {(button.all("line")[0].attributes["stroke"], button.all("line")[0].attributes["stroke-dasharray"],
+                  button.all("path")[0].attributes["d"]) for button in buttons}
+        self.assertEqual(len(looks), 24, "no two curves look alike")
+
+    def test_narrow_screens_have_plots(self):
+        axes = {"nic.contexts.qpc.l1_entries": (CACHES, "list"), "flow.qps": (QPS, "geometric"),
+                "nic": (["cx5-100g", "cx6-200g", "cx7-400g"], "list")}
+        sweep_folder.write_sweep(self.folder / "a", axes, lambda at, seed: sweep_folder.run_results(seed))
+        self.report(self.folder / "a")
+        for width in (420, 800, 1400):
+            root = self.opened(width=width, x="flow.qps")
+            places_x = [x for curve in self.curves(root) for x, _ in curve]
+            self.assertGreater(max(places_x) - min(places_x), 0.4 * width, width)
+
+    def test_texts_do_not_overlap_at_many_points(self):
+        axes = {"flow.qps": ([str(i) for i in range(1, 101)], "linear"),
+                "flow.window": ([str(i) for i in range(1, 21)], "linear")}
+        sweep_folder.write_sweep(self.folder / "a", axes, lambda at, seed: sweep_folder.run_results(
+            seed, uses=[("h0", "nic.port.tx", 0.95)]), seeds=(1,))
+        self.report(self.folder / "a")
+        root = self.opened(width=800)
+        for axis, apart in (("y3tick", 11), ("xtick", 25)):
+            marks = [re.search(r"translate\(([-\d.]+),([-\d.]+)\)", text.attributes["transform"])
+                     for tick in root.one("plot-curve").all("g", axis) for text in tick.all("text")]
+            places = sorted(float(mark.group(1 if axis == "xtick" else 2)) for mark in marks)
+            self.assertGreater(len(places), 3, axis)
+            for place, following in zip(places, places[1:]):
+                self.assertGreater(following - place, apart, axis)
+        self.assertEqual([node for trace in self.traces(root, "xy3") for node in trace.all("text")], [],
+                         "no room for a text beside each mark")
+
+    def test_dark_where_the_browser_is(self):
+        self.report(self.sweep())
+        grounds = [self.opened(dark=dark, x="flow.qps").one("plot-curve").all("svg", "main-svg")[0].attributes["style"]
+                   for dark in (False, True)]
+        self.assertIn("background: rgb(255, 255, 255)", grounds[0])
+        self.assertIn("background: rgb(29, 33, 38)", grounds[1])
 
     def test_the_view_is_chosen_in_the_address(self):
         self.report(self.sweep())
