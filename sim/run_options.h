@@ -16,7 +16,8 @@
 
 namespace rnicsim::sim {
 
-enum class TimeMode { simulated, real };
+// each_look: simulated, and each look of a polling program takes a turn. Slow; nothing else is different.
+enum class TimeMode { simulated, each_look, real };
 
 // One program on one host.
 struct HostCommand {

@@ -16,7 +16,7 @@
 namespace rnicsim::abi {
 
 inline constexpr std::uint32_t kAttachMagic = 0x524e4f53;  // "RNOS"
-inline constexpr std::uint16_t kAttachMajor = 17;          // refused if it differs
+inline constexpr std::uint16_t kAttachMajor = 18;          // refused if it differs
 inline constexpr std::uint16_t kAttachMinor = 0;
 
 inline constexpr char kSocketVariable[] = "RNICSIM_SOCKET";  // abstract socket's name, without the leading NUL
@@ -31,6 +31,7 @@ inline constexpr int kLookSignal = 62;
 namespace attach_feature {
 inline constexpr std::uint64_t kSimulatedTime = 1ull << 0;  // threads take turns; ThreadSlot::now is their clock
 inline constexpr std::uint64_t kMilestones = 1ull << 1;     // threads tell what they post and poll
+inline constexpr std::uint64_t kEachLook = 1ull << 2;       // each look takes a turn, and no loop of looks is parked
 }
 
 struct Hello {
@@ -175,24 +176,41 @@ enum class SpinProof : std::uint32_t {
   proved,   // it may have stored something before
   unmoved,  // it came round once more, and stored nothing since it was woken
   guessed,
-  yielded,  // it only yielded since, argument[1] such calls before this one: it looks again after a while all the same
 };
+
+// A loop of looks (empty polls, yields) that was proved to come round to the same state, in Call::spin's input: its
+// looks, then the pages that its instructions read.
+struct LoopLook {
+  std::uint64_t begins = 0;  // picoseconds after the first look of the round began
+  std::uint64_t ends = 0;
+};
+static_assert(sizeof(LoopLook) == 16);
+inline constexpr std::uint32_t kMostLoopLooks = 192;  // of a round
+inline constexpr std::uint32_t kMostLoopPages = 64;   // that a round reads
+inline constexpr std::uint64_t kLoopPage = 4096;
+static_assert(kMostLoopLooks * sizeof(LoopLook) + kMostLoopPages * sizeof(std::uint64_t) <= 4096);
 
 enum class Call : std::uint32_t {
   none,
   // time
   sync,             // let the world reach ThreadSlot::now
-  wait_visible,     // until the device wrote into DMA memory or interrupted, at most argument[0] ps
+  look,             // the thread looks at memory at ThreadSlot::now: the world comes to the time CpuCost::detect before.
+                    // argument[0] = 1: it is only as far ahead of the world as it may be
   spin,             // until the device wrote anywhere into the process or interrupted.
                     // argument[0] = SpinProof; value = 1: only because another thread of the process, or another
-                    // process of its host, may have stored something
+                    // process of its host, may have stored something. With argument[1] = period of a loop of looks in
+                    // ps: until one of its looks can see something new, which the device wrote into DMA memory or into
+                    // a page that the loop reads. argument[2] = looks, [3] = pages; kMostLoopPages + 1: any page; [4] =
+                    // ThreadSlot::changes when the round that is over began, [5] = when that was, in ps. On return
+                    // argument[2] = the look that is next, and ThreadSlot::now = when it begins; EAGAIN: something has
+                    // changed in the round
   sleep,            // until argument[0]; EINTR when an alarm comes first
   wait_descriptors, // until one of the descriptors sent is ready, at most until argument[0] (kForever); argument[1] =
                     // how many; in: poll events a descriptor (u32). 0, ETIMEDOUT, EINTR; ENOMEM: no room for copies
   wait_address,     // until wake_address(argument[0]) or argument[1]; 0, ETIMEDOUT, or EINTR. argument[2] = 1: another
                     // process that has the memory mapped may wake it, too, and so does the death of any
   wake_address,     // argument[0], at most argument[1] waiters, first come first woken; argument[2] as above.
-                    // value = how many
+                    // argument[3] = 1: they go on after CpuCost::detect, not CpuCost::wakeup. value = how many
   set_timer,        // timer argument[0] ends at argument[1] (0: never), then every argument[2], 1 us at least. Timer 0
                     // sends SIGALRM. value = time left before, argument[3] = interval before; EINVAL
   get_timer,        // as set_timer, which it leaves as it is
@@ -392,6 +410,9 @@ struct alignas(4096) ThreadSlot {
   std::uint64_t now = 0;             // this thread's clock, in picoseconds
   std::uint64_t run_until = 0;       // make a `sync` before the clock passes this
   std::uint64_t act_until = 0;       // the same for calls that act on the device
+  std::uint64_t looks_until = 0;     // until then a look sees what memory holds now: it needs no call
+  std::uint64_t changes = 0;         // turns of the thread that began after others may have written what it reads
+  std::uint64_t ring_visible = 0;    // when the CPU sees what the device last wrote into DMA memory
   std::uint64_t argument[8] = {};
   std::uint64_t value = 0;
   std::int32_t error = 0;            // 0 or a positive errno
@@ -400,7 +421,7 @@ struct alignas(4096) ThreadSlot {
   std::uint32_t output_bytes = 0;
   std::uint32_t device = 0;          // of the host that a call is about; ENODEV
   std::uint32_t acted = 0;           // calls other than clock reads since the turn began
-  std::uint32_t clock_reads = 0;     // ever
+  std::uint32_t only_clocks = 0;     // 1: it reads clocks, again and again, and nothing that others write
   std::uint32_t busy_wait = 0;       // how often to look at `turn` before sleeping on it; 0 while somebody else runs
   std::uint64_t pending = 0;         // signals (bit 0: the first) that wait until the thread takes them
   // CPU time, in picoseconds: what `now`, or a later time while it is on the CPU, is past `began`, less `waited`.
@@ -410,6 +431,8 @@ struct alignas(4096) ThreadSlot {
   static constexpr std::uint64_t kNoThread = ~0ull;
   static constexpr std::uint32_t kMaxSignals = 8;
   SignalRecord signal[kMaxSignals];
+
+  char reason[88] = {};              // what the thread waits for, in words; empty: its call says enough
 
   alignas(64) std::byte input[4096] = {};
   std::byte output[4096] = {};

@@ -41,6 +41,8 @@ class DelayLine {
   bool empty() const { return items_.empty(); }
   std::size_t size() const { return items_.size(); }
   Item& operator[](std::size_t index) { return items_[index].item; }
+  const Item& front() const { return items_.front().item; }
+  Duration next() const { return items_.empty() ? Agenda::kNever : items_.front().at; }
   Item& back() { return (*this)[size() - 1]; }
   // The last one comes out later than was thought.
   void delay_back(Duration at) {

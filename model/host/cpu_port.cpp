@@ -350,7 +350,7 @@ void CpuPort::written() {
   for (auto* thread : sleeping_) thread->sleep.end(std::max(seen, thread->busy_until));
 }
 
-void CpuPort::wait_unlocked() {
+void CpuPort::wait_unlocked(const void*) {
   Thread& thread = current_thread();
   // A lock that was taken when the thread looked may be free by its own time.
   if (thread.owed != Duration{}) return settle(thread);
@@ -358,7 +358,7 @@ void CpuPort::wait_unlocked() {
   thread.owed += params_.cpu.cost(abi::CpuCost::detect);
 }
 
-void CpuPort::hand_over() {
+void CpuPort::hand_over(const void*) {
   settle();
   wake(unlocked_);
 }

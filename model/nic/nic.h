@@ -150,6 +150,8 @@ class Nic : public sc_core::sc_module {
 
   NicCounters counters() const;
   PortStatistics port_counters() const;    // what the driver may ask for
+  // No write reaches host memory before this time, if nothing happens here before `next`.
+  Duration quiet_until(Duration next) const { return dma_unit.quiet_until(next); }
   void describe_state(std::string& out) const { engine_->describe_state(out); }
   std::size_t sends_outstanding() const { return engine_->sends_outstanding(); }
   QpEngine& engine() { return *engine_; }

@@ -56,7 +56,8 @@ std::uint64_t TimeKeeper::wake_address(Process& process, const Wake& wake) {
   for (; woken != wake.most; ++woken) {
     Thread* first = first_waiter(process, wake, word);
     if (first == nullptr) break;
-    resume(*first, std::max(wake.at, clock_of(*first)) + times_of(process).wakeup);
+    const HostTimes& times = times_of(process);
+    resume(*first, std::max(wake.at, clock_of(*first)) + (wake.spins ? times.detect : times.wakeup));
   }
   return woken;
 }

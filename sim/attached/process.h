@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,7 @@ class Process {
   std::map<std::uint32_t, SignalWatch> signal_watches;
   SignalSet outside_signals = 0;    // that wait in the real kernel, as far as a watch shows them
   std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
+  std::optional<Duration> ring_written;  // when the device last wrote into its DMA memory
   std::uint64_t stores = 0;         // turns of its threads that may have stored something
   // By device and number: kept, so that no later file is taken for a context's.
   std::map<std::pair<std::uint32_t, std::uint32_t>, Descriptor> contexts;
@@ -110,6 +112,12 @@ class Process {
   std::vector<Image> former_;  // that exec replaced: the device may still ask
   std::map<std::uint32_t, std::vector<Descriptor>> descriptors_;  // arrived, by slot
 };
+
+// Ties of time: host, then process in order of attaching, then thread.
+inline auto rank_of(const Thread& thread) {
+  const Process::Identity& identity = thread.process->identity();
+  return std::tuple(identity.host, identity.order, thread.index);
+}
 
 // The answer of a call: 0 or an errno. True: it is answered.
 inline bool answer(abi::ThreadSlot& slot, int error) {

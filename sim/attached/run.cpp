@@ -87,6 +87,11 @@ std::vector<HostServices> services_of(System& system) {
     Host& host = system.host(i);
     auto& made = services.emplace_back(HostServices{host.name(), &host.kernel(), {}, &system.config().host_of(i)});
     for (const auto& adapter : host.adapters()) made.agents.push_back(&adapter->agent());
+    made.quiet_until = [&host](Duration next) {
+      Duration quiet = Agenda::kNever;
+      for (const auto& adapter : host.adapters()) quiet = std::min(quiet, adapter->nic().quiet_until(next));
+      return quiet;
+    };
   }
   return services;
 }
@@ -94,9 +99,10 @@ std::vector<abi::NetworkInterface> entries_of(System& system) { return system.co
 
 TimeKeeperParams keeper_params(const System& system, const RunOptions& options, const DescriptorBudget& budget) {
   TimeKeeperParams params;
-  params.simulated = options.time == TimeMode::simulated;
+  params.simulated = options.time != TimeMode::real;
+  params.each_look = options.time == TimeMode::each_look;
   const auto times_of = [](const host::HostParams& host) {
-    return HostTimes{host.poll_interval, host.cpu.detect, host.cpu.wakeup};
+    return HostTimes{host.cpu.detect, host.cpu.wakeup};
   };
   params.times = times_of(system.config().host);
   if (!system.config().profiles.host_types.by_name.empty())
@@ -134,7 +140,7 @@ class Run {
         launcher_({server_.name(), library_folder(), budget_.given()}),
         keeper_("time_keeper", keeper_params(system, options, budget_), programs_, output_),
         network_("network", system.config().network, entries_of(system)),
-        calls_({options.time == TimeMode::simulated, options.seed}, services_of(system), keeper_, network_, server_,
+        calls_({options.time != TimeMode::real, options.time == TimeMode::each_look, options.seed}, services_of(system), keeper_, network_, server_,
                budget_) {
     calls_.on_exit = [this](Process& process) { ended(process); };
     keeper_.on_standstill = [this] { return stand_still(); };
@@ -191,7 +197,7 @@ class Run {
   }
   // In real time the gap says nothing of how far the one before has come.
   void launch_when_settled(std::size_t index) {
-    if (options_.time == TimeMode::simulated || settling_.ends(keeper_.all_sleep())) return launch_from(index);
+    if (options_.time != TimeMode::real || settling_.ends(keeper_.all_sleep())) return launch_from(index);
     keeper_.at(now() + kRealTimeLook, [this, index] { launch_when_settled(index); });
   }
 

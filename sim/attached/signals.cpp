@@ -144,6 +144,8 @@ bool TimeKeeper::end_wait_for_signal(Thread& thread) {
       resume(thread, now(), EINTR);
       return true;
     case ThreadState::polling:
+      end_loop(thread, now() + times_of(*thread.process).detect, false);
+      return true;
     case ThreadState::spinning:
       resume(thread, now());
       return true;

@@ -111,7 +111,7 @@ nlohmann::ordered_json results_json(const System& system, const RunOptions& opti
   results["host"] = system.config().host_profile;
   results["topology"] = options.topology;
   results["seed"] = options.seed;
-  results["time"] = options.time == TimeMode::simulated ? "sim" : "real";
+  results["time"] = options.time == TimeMode::real ? "real" : "sim";
   results["end_ps"] = outcome.end.ps;
   results["warnings"] = outcome.warnings;
   results["programs"] = nlohmann::ordered_json::array();

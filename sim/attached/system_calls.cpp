@@ -50,6 +50,8 @@ SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> 
       system_v_(keeper, hosts_.size(), params.epoch),
       next_pid_(hosts_.size()) {
   for (std::uint32_t host = 0; host < hosts_.size(); ++host) next_pid_[host] = kFirstPid * (host + 1);
+  const auto doorbell = [](const HostServices& host) { return host.params->mmio_write_latency; };
+  least_doorbell_ = doorbell(*std::ranges::min_element(hosts_, {}, doorbell));
   keeper_.set_handler(*this);
   network_.on_arrival = [this] { keeper_.descriptors_may_be_ready(); };
   for (std::uint32_t index = 0; index < hosts_.size(); ++index) {
@@ -57,10 +59,20 @@ SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> 
       if (write.pasid == kKernelPasid) return;
       for (const auto& process : keeper_.processes())
         if (process->alive && process->identity().host == index && process->pasid == write.pasid)
-          keeper_.memory_written(*process, write.address);
+          keeper_.memory_written(*process, write.address, write.length);
     };
     for (host::KernelAgent* agent : hosts_[index].agents) agent->root_complex().dma_written.subscribe(written);
   }
+}
+
+Duration SystemCalls::quiet_until(std::uint32_t host, Duration next) const {
+  const auto& quiet = hosts_[host].quiet_until;
+  return quiet ? quiet(next) : next;
+}
+
+// What software anywhere does reaches the memory of this host through a doorbell and a write of a device.
+Duration SystemCalls::quiet_until_doorbell(std::uint32_t host, Duration next) const {
+  return quiet_until(host, next + least_doorbell_);
 }
 
 std::optional<std::uint32_t> SystemCalls::host_named(const std::string& name) const {
@@ -76,6 +88,7 @@ void SystemCalls::fill_control(Process& process) const {
   header = abi::ControlHeader{};
   header.features = params_.simulated_time ? abi::attach_feature::kSimulatedTime : 0;
   if (params_.simulated_time && host.agents.front()->software) header.features |= abi::attach_feature::kMilestones;
+  if (params_.each_look) header.features |= abi::attach_feature::kEachLook;
   header.epoch = params_.epoch;
   header.uptime = params_.uptime;
   header.random_seed = params_.seed * 0x9e3779b97f4a7c15ull + identity.host * 65536ull + identity.virtual_pid;

@@ -30,10 +30,13 @@ struct HostServices {
   host::HostKernel* kernel = nullptr;
   std::vector<host::KernelAgent*> agents{};  // of its devices
   const host::HostParams* params = nullptr;
+  // No device of the host writes into its memory before this time, if nothing happens in them before the time given.
+  std::function<Duration(Duration next)> quiet_until{};
 };
 
 struct SessionParams {
   bool simulated_time = true;
+  bool each_look = false;               // of a thread takes a turn
   std::uint64_t seed = 1;
   std::uint64_t epoch = 1'700'000'000;  // seconds since 1970 at simulated time 0
   std::uint64_t uptime = 12'345;        // seconds since the hosts' boot at simulated time 0
@@ -57,6 +60,8 @@ class SystemCalls : public CallHandler {
   int descriptor() const override { return network_.descriptor(); }
   void mmio_write(Process& process, const abi::MmioWrite& write) override;
   void milestone(Process& process, const abi::Milestone& milestone) override;
+  Duration quiet_until(std::uint32_t host, Duration next) const override;
+  Duration quiet_until_doorbell(std::uint32_t host, Duration next) const override;
   void process_died(Process& process) override;
   void process_stopped(Process& process, int signal) override;
   bool lacks_descriptors(const Process& process, const char* what) override;
@@ -141,6 +146,7 @@ class SystemCalls : public CallHandler {
   SystemV system_v_;
   std::set<std::string> shortages_;  // said already
   std::map<Process*, Family> families_;
+  Duration least_doorbell_;               // from software to a device
   std::vector<std::uint32_t> next_pid_;   // by host
   std::uint32_t next_order_ = 0;
   StallGuard stalls_{kStallPatience, &SystemCalls::end_stall};

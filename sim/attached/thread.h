@@ -9,6 +9,7 @@
 
 #include "model/abi/attach.h"
 #include "model/base/units.h"
+#include "sim/attached/parked_loop.h"
 #include "sim/attached/pending_signals.h"
 #include "sim/descriptor.h"
 
@@ -21,7 +22,7 @@ enum class ThreadState : std::uint8_t {
   starting,          // the slot is taken; the real thread does not exist yet
   due,               // runs, or its call is executed, when the simulation reaches `at`
   running,           // has the turn: the world stands still at `at`
-  polling,           // found nothing: until the device writes a ring, or `at`
+  polling,           // in a loop of looks that was proved to wait: until one of them may see something new
   spinning,          // proved to wait for memory: until the device writes into the process, or looks again at `at`,
                      // when another thread's stores show
   sleeping,          // until `at`, if it is set
@@ -63,13 +64,9 @@ struct Thread {
   std::optional<Duration> off_cpu;    // since when: it waits without a processor
   Duration idle_since;                // last time it did something else than read clocks
   bool looked_again = false;          // its turn began because another thread of its process may have stored something
-  // Polling: how long the next empty poll may wait; whether the last one waited in vain, and the clock reads until
-  // then.
-  Duration patience;
-  bool polled_in_vain = false;
-  std::uint32_t seen_clock_reads = 0;
+  std::optional<ParkedLoop> loop;     // of one that is polling
   std::uint64_t seen_memory_writes = 0;
-  std::optional<Duration> ring_written;  // first since its turn began
+  std::uint64_t changes = 0;          // turns before which others may have written what it reads
   std::uint64_t seen_stores = 0;
   std::uint32_t waits_in_vain = 0;  // that came to their end since the world last made progress, by `seen_progress`
   std::uint64_t seen_progress = 0;

@@ -39,8 +39,8 @@ bool TimeKeeper::execute(Thread& thread) {
   switch (slot.call) {
     case Call::sync:
       return true;  // the world is here
-    case Call::wait_visible:
-      return wait_visible(thread);
+    case Call::look:
+      return look(thread);
     case Call::spin:
       return spin(thread);
     case Call::sleep:
@@ -53,7 +53,8 @@ bool TimeKeeper::execute(Thread& thread) {
       wait_address(thread, slot, deadline(slot.argument[1]));
       return false;
     case Call::wake_address:
-      slot.value = wake_address(process, {slot.argument[0], slot.argument[1], slot.argument[2] != 0, clock_of(thread)});
+      slot.value = wake_address(process, {slot.argument[0], slot.argument[1], slot.argument[2] != 0, clock_of(thread),
+                                          slot.argument[3] != 0});
       return true;
     case Call::set_timer:
       return set_timer(process, slot);
@@ -102,25 +103,13 @@ bool TimeKeeper::execute_by_handler(Thread& thread) {
   return answered;
 }
 
-// --- Waiting for the device.
+// --- Waiting for memory.
 
-bool TimeKeeper::wait_visible(Thread& thread) {
-  if (thread.ring_written) {
-    resume(thread, *thread.ring_written + times_of(*thread.process).detect);
-  } else {
-    poll_again(thread);
-  }
-  return false;
-}
-
-// Between two empty polls only the clock changes. A program that does not look at it does not mind how long it waits.
-void TimeKeeper::poll_again(Thread& thread) {
-  const Duration interval = times_of(*thread.process).poll_interval;
-  const bool looks_at_clock = slot_of(thread).clock_reads != thread.seen_clock_reads;
-  if (thread.polled_in_vain)
-    thread.patience = looks_at_clock ? interval : std::min(thread.patience * 2, params_.most_poll_interval);
-  thread.patience = std::max(thread.patience, interval);
-  wait(thread, ThreadState::polling, now() + thread.patience);
+// The world is where the thread can see it. To look is to wait, if there is nothing to see.
+bool TimeKeeper::look(Thread& thread) {
+  const bool looks = slot_of(thread).argument[0] == 0;
+  if (looks) note_vain_wait(thread, ThreadState::polling);
+  return true;
 }
 
 bool TimeKeeper::spin(Thread& thread) {
@@ -128,25 +117,28 @@ bool TimeKeeper::spin(Thread& thread) {
   // What it proved was of the memory as it stood in its turn.
   const bool written = process.memory_writes != thread.seen_memory_writes;
   const bool stored = process.stores != thread.seen_stores;
+  if (slot_of(thread).argument[1] != 0) return park(thread);
   if (stored && !written) thread.looked_again = true;
   slot_of(thread).value = stored && !written ? 1 : 0;
   if (written || stored) return true;
-  wait(thread, ThreadState::spinning, spins_until(thread));
+  wait(thread, ThreadState::spinning, std::nullopt);
   return false;
 }
 
-// What is no proof has an end, later each time that it was in vain. Until then nobody wakes it for what others store:
-// one turn for each of theirs would be dear, and a program that yields does not count on its time.
-std::optional<Duration> TimeKeeper::spins_until(const Thread& thread) const {
-  if (!is_yielding(thread)) return std::nullopt;
-  constexpr std::uint64_t kMostDoublings = 16;
-  const auto in_vain = std::min(slot_of(thread).argument[1], kMostDoublings);
-  const Duration interval = times_of(*thread.process).poll_interval;
-  return now() + std::min(interval * (std::int64_t{1} << in_vain), params_.most_poll_interval);
-}
-
-bool TimeKeeper::is_yielding(const Thread& thread) {
-  return abi::SpinProof(slot_of(thread).argument[0]) == abi::SpinProof::yielded;
+// In a loop of looks. What came in its round, the thread finds itself.
+bool TimeKeeper::park(Thread& thread) {
+  const Process& process = *thread.process;
+  ThreadSlot& slot = slot_of(thread);
+  thread.loop = ParkedLoop::from(slot);
+  slot.value = slot.argument[2] = 0;
+  if (!thread.loop) return answer(slot, EINVAL);
+  const bool written = process.memory_writes != thread.seen_memory_writes;
+  if (written || process.stores != thread.seen_stores || slot.argument[4] != thread.changes) {
+    thread.loop.reset();
+    return answer(slot, EAGAIN);
+  }
+  wait(thread, ThreadState::polling, std::nullopt);
+  return false;
 }
 
 bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {

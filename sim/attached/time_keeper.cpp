@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <tuple>
 
 #include "sim/attached/cpu_time.h"
@@ -18,15 +19,22 @@ using abi::ThreadSlot;
 // Locks are taken and released within a turn, in real memory: who waits for one must be known before anyone else runs.
 bool at_once(abi::Call call) { return call == abi::Call::wait_address || call == abi::Call::wake_address; }
 
+// In the program's own words: it may have scribbled on them.
+std::string reason_of(const Thread& thread) {
+  const char* text = slot_of(thread).reason;
+  std::string reason(text, strnlen(text, sizeof ThreadSlot::reason));
+  std::erase_if(reason, [](char letter) { return letter < ' ' || letter > '~'; });
+  return reason;
+}
+
+bool sees_late(const ThreadSlot& slot) {
+  return slot.call == abi::Call::look || (slot.call == abi::Call::spin && slot.argument[1] != 0);
+}
+
 }  // namespace
 
-// Ties of time: host, then process in order of attaching, then thread.
 bool TimeKeeper::Earlier::operator()(const Thread* a, const Thread* b) const {
-  const auto key = [](const Thread* thread) {
-    const auto& identity = thread->process->identity();
-    return std::tuple(*thread->at, identity.host, identity.order, thread->index);
-  };
-  return key(a) < key(b);
+  return std::tuple(*a->at, rank_of(*a)) < std::tuple(*b->at, rank_of(*b));
 }
 
 TimeKeeper::TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, Programs& programs,
@@ -184,15 +192,17 @@ Thread* TimeKeeper::next_due() {
   return *first->at <= now() ? first : nullptr;
 }
 
-// Its clock is ahead of the world: others may come first.
-bool TimeKeeper::runs_ahead(const Thread& thread) const { return clock_of(thread) > now(); }
+// Where the world must be before the thread goes on: others may come first. What the CPU sees at a look is what was in
+// memory some time before.
+Duration TimeKeeper::world_wanted(const Thread& thread, bool pending) const {
+  const bool looks = pending && sees_late(slot_of(thread));
+  return clock_of(thread) - (looks ? times_of(*thread.process).detect : Duration{});
+}
 
 void TimeKeeper::run(Thread& thread) {
   if (!thread.call_pending) {
-    thread.polled_in_vain = thread.state == ThreadState::polling;
     thread.looked_again = thread.state == ThreadState::spinning;
     if (thread.looked_again) slot_of(thread).value = 1;
-    thread.seen_clock_reads = slot_of(thread).clock_reads;
     note_end_of_wait(thread);
   }
   // A wait that came to its end.
@@ -203,21 +213,26 @@ void TimeKeeper::run(Thread& thread) {
   bool pending = thread.call_pending;
   const Duration due = *thread.at;
   unschedule(thread);
-  slot_of(thread).now = std::uint64_t(std::max(clock_of(thread), due).ps);
+  if (thread.loop)
+    continue_loop(thread);
+  else
+    slot_of(thread).now = std::uint64_t(std::max(clock_of(thread), due).ps);
   take_processor(thread);
   for (;;) {
     if (pending && !execute(thread)) return;
     if (!thread.process->alive || thread.state == ThreadState::free) return;
     if (thread.process->stopped)
       return schedule(thread, ThreadState::due, std::max(clock_of(thread), now()), false);
-    if (runs_ahead(thread) && !(pending && at_once(slot_of(thread).call)))
+    if (!thread.loop && world_wanted(thread, pending) > now() && !(pending && at_once(slot_of(thread).call)))
       return schedule(thread, ThreadState::due, clock_of(thread), false);
     grant(thread);
+    thread.loop.reset();
     if (!await_return(thread)) return;
     collect(thread);
     const abi::Call call = slot_of(thread).call;
     pending = call != abi::Call::sync;
-    if (runs_ahead(thread) && !at_once(call)) return schedule(thread, ThreadState::due, clock_of(thread), pending);
+    const Duration wanted = world_wanted(thread, pending);
+    if (wanted > now() && !at_once(call)) return schedule(thread, ThreadState::due, wanted, pending);
   }
 }
 
@@ -232,14 +247,15 @@ void TimeKeeper::deliver_posted() {
 
 // --- Waking.
 
-void TimeKeeper::memory_written(Process& process, std::uint64_t address) {
+void TimeKeeper::memory_written(Process& process, std::uint64_t address, std::uint64_t bytes) {
   ++process.memory_writes;
   progressed();
   const bool ring = address >= abi::kMemoryAddress && address - abi::kMemoryAddress < abi::kMemoryBytes;
+  if (ring) process.ring_written = now();
+  const Duration visible = now() + times_of(process).detect;
   for (Thread& thread : process.threads) {
-    if (ring && !thread.ring_written) thread.ring_written = now();
-    const bool sees = thread.state == ThreadState::spinning || (ring && thread.state == ThreadState::polling);
-    if (sees) resume(thread, now() + times_of(process).detect);
+    if (thread.state == ThreadState::spinning) resume(thread, visible);
+    if (thread.loop && (ring || thread.loop->sees(address, bytes))) end_loop(thread, visible, false);
   }
   if (!process.address_space().shared_page(address)) return;
   for (const auto& other : processes_)
@@ -249,8 +265,31 @@ void TimeKeeper::memory_written(Process& process, std::uint64_t address) {
 
 void TimeKeeper::wake_spinning(Process& process) {
   ++process.memory_writes;
-  for (Thread& thread : process.threads)
-    if (thread.state == ThreadState::spinning) resume(thread, now() + times_of(process).detect);
+  const Duration visible = now() + times_of(process).detect;
+  for (Thread& thread : process.threads) {
+    if (thread.state == ThreadState::spinning) resume(thread, visible);
+    if (thread.loop) end_loop(thread, visible, false);
+  }
+}
+
+// There is something that the loop's looks may see, from `visible` on.
+void TimeKeeper::end_loop(Thread& thread, Duration visible, bool only_stores) {
+  if (thread.state != ThreadState::polling) return;
+  thread.loop->only_stores = thread.loop->only_stores && only_stores;
+  const Duration at = std::max(now(), thread.loop->first_look(visible).ends - times_of(*thread.process).detect);
+  if (thread.at && *thread.at <= at) return;
+  schedule(thread, ThreadState::polling, at, false);
+}
+
+// The look begins at the time that it has in the loop, which may lie before the world's: it ends later.
+void TimeKeeper::continue_loop(Thread& thread) {
+  ThreadSlot& slot = slot_of(thread);
+  const auto look = thread.loop->first_look(now() + times_of(*thread.process).detect);
+  slot.now = std::uint64_t(look.begins.ps);
+  thread.idle_since = look.begins;
+  slot.argument[2] = look.index;
+  slot.value = thread.loop->only_stores ? 1 : 0;
+  thread.looked_again = thread.loop->only_stores;
 }
 
 void TimeKeeper::interrupted(Process& process) {
@@ -318,10 +357,13 @@ void TimeKeeper::progressed() {
 
 // Not one that was ended by an event: its thread was due then.
 void TimeKeeper::note_end_of_wait(Thread& thread) {
-  if (thread.state == ThreadState::due) return;
+  if (thread.state != ThreadState::due) note_vain_wait(thread, thread.state);
+}
+
+void TimeKeeper::note_vain_wait(Thread& thread, ThreadState wait) {
   if (std::exchange(thread.seen_progress, progress_) != progress_) thread.waits_in_vain = 0;
   ++thread.waits_in_vain;
-  thread.last_wait = thread.state;
+  thread.last_wait = wait;
 }
 
 bool TimeKeeper::waits_in_vain(const Thread& thread) const {
@@ -365,6 +407,7 @@ std::string TimeKeeper::describe() const {
       if (thread.at) text += fmt::format(" until {}", to_string(*thread.at));
       if (thread.state == ThreadState::due && waits_in_vain(thread))
         text += fmt::format(", between two turns of {}", to_string(thread.last_wait));
+      if (const std::string reason = reason_of(thread); !reason.empty()) text += fmt::format(" ({})", reason);
       if (!thread.watched.empty()) text += fmt::format(", {} of them", thread.watched.size());
       if (process->stopped) text += ", stopped until SIGCONT";
       text += '\n';

@@ -25,7 +25,6 @@ namespace rnicsim::sim {
 
 // A host's CPU.
 struct HostTimes {
-  Duration poll_interval{1'000'000};  // the wait behind an empty poll of a program that looks at the clock besides
   Duration detect{80'000};            // memory written until a spinning or polling CPU sees it
   Duration wakeup{3'000'000};         // an event until a blocked thread runs again
 };
@@ -34,9 +33,11 @@ struct TimeKeeperParams {
   bool simulated = true;
   HostTimes times;
   std::vector<HostTimes> of_hosts;          // by number, where they differ; empty: all have `times`
-  Duration most_poll_interval{64'000'000};  // ... of one that only polls
-  Duration clock_slack{1'000'000};      // a thread that only reads clocks may be this far ahead of the world
-  Duration most_clock_slack{1'000'000'000};  // ... growing with the time it has done nothing else
+  bool each_look = false;               // each look takes a turn: slow, and nothing else is different
+  // A thread that reads clocks and looks at nothing else may be ahead of the world: by a part of the time since it did
+  // anything else, and so far at most.
+  Duration most_clock_slack{1'000'000'000};
+  Duration most_unseen{1'000'000'000};       // looks that need no turn end so long ahead of the world at most
   Duration act_slack{100'000'000};           // the same for a thread that posts
   int watched_end = INT_MAX;            // copies of descriptors that threads wait for are numbered below
   std::optional<Duration> look_when_quiet;  // how often to ask on_quiet while nothing makes progress
@@ -53,6 +54,10 @@ class CallHandler {
   virtual int descriptor() const = 0;                  // readable when there is something to collect
   virtual void mmio_write(Process& process, const abi::MmioWrite& write) = 0;
   virtual void milestone(Process&, const abi::Milestone&) {}
+  // No device of this host writes into its memory before this time, if nothing happens in the devices before `next`; if
+  // no software writes to a device before `next`.
+  virtual Duration quiet_until(std::uint32_t /*host*/, Duration next) const { return next; }
+  virtual Duration quiet_until_doorbell(std::uint32_t /*host*/, Duration next) const { return next; }
   virtual void process_died(Process& process) = 0;
   virtual void process_stopped(Process&, int /*signal*/) {}  // SIGCONT: it goes on
   // For one more object that holds a descriptor of a program's.
@@ -111,7 +116,7 @@ class TimeKeeper : public sc_core::sc_module {
   }
 
   // --- The world tells.
-  void memory_written(Process& process, std::uint64_t address);     // by DMA
+  void memory_written(Process& process, std::uint64_t address, std::uint64_t bytes);  // by DMA
   void interrupted(Process& process);
 
   // The run was not reproducible, and why (empty: it was).
@@ -152,11 +157,14 @@ class TimeKeeper : public sc_core::sc_module {
   void run_due_actions();
   static Thread& slot_for(Process& process, std::uint32_t index);
   void run(Thread& thread);
-  bool runs_ahead(const Thread& thread) const;
+  Duration world_wanted(const Thread& thread, bool pending) const;
   bool bury_the_dead();
   void deliver_posted();
   void wake_spinning(Process& process);
+  void end_loop(Thread& thread, Duration visible, bool only_stores);
+  void continue_loop(Thread& thread);
   void note_end_of_wait(Thread& thread);
+  void note_vain_wait(Thread& thread, ThreadState wait);
   bool waits_in_vain(const Thread& thread) const;
   void look_when_quiet();
   void schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending);
@@ -167,14 +175,12 @@ class TimeKeeper : public sc_core::sc_module {
   // --- time_calls.cpp: true = answered
   bool execute(Thread& thread);
   bool execute_by_handler(Thread& thread);
-  bool wait_visible(Thread& thread);
+  bool look(Thread& thread);
   bool spin(Thread& thread);
-  std::optional<Duration> spins_until(const Thread& thread) const;
-  static bool is_yielding(const Thread& thread);  // of one that spins
+  bool park(Thread& thread);
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
   static bool is_ready(const Thread& thread);  // what it watches
   void wake(Thread& thread);
-  void poll_again(Thread& thread);
   bool new_thread(const Thread& maker, abi::ThreadSlot& slot);
   bool exit_thread(Thread& thread, abi::ThreadSlot& slot);
   void end_thread(Thread& thread);
@@ -219,6 +225,7 @@ class TimeKeeper : public sc_core::sc_module {
     std::uint64_t most;
     bool shared;
     Duration at;
+    bool spins = false;  // the threads do not sleep: they see it as soon as a CPU does
   };
   void wait_address(Thread& thread, const abi::ThreadSlot& slot, std::optional<Duration> until);
   std::uint64_t wake_address(Process& process, const Wake& wake);
@@ -231,6 +238,8 @@ class TimeKeeper : public sc_core::sc_module {
   void grant(Thread& thread);
   bool await_return(Thread& thread);
   Duration clock_limit(const Thread& thread) const;
+  bool is_watched(const Thread& thread) const;
+  Duration quiet_until(const Thread& thread) const;
   void report_stuck(const Thread& thread, const std::string& why) const;
   void collect(Thread& thread);
   void show_stores(Thread& thread);

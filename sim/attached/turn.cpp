@@ -13,13 +13,50 @@ namespace {
 using abi::ThreadSlot;
 // Short turns, too, may go on and on while time stands still.
 constexpr std::uint64_t kTurnsBetweenLooks = 4096;
+constexpr Duration kTick{1};
+
+// Of two threads of a host that are due at one time.
+bool before(const Thread& one, const Thread& other) { return rank_of(one) < rank_of(other); }
 
 }  // namespace
 
 // From the world's time: a thread that gets the turn when it is ahead already is no further ahead afterwards.
 Duration TimeKeeper::clock_limit(const Thread& thread) const {
-  const Duration idle{(now() - thread.idle_since).ps / 16};
-  return now() + std::clamp(idle, params_.clock_slack, params_.most_clock_slack);
+  constexpr std::int64_t kPart = 16;
+  if (params_.each_look || slot_of(thread).only_clocks == 0) return now();
+  return now() + std::min(Duration{(now() - thread.idle_since).ps / kPart}, params_.most_clock_slack);
+}
+
+// Another thread waits for what this one may store: when it has stored what, its turns tell.
+bool TimeKeeper::is_watched(const Thread& thread) const {
+  const auto watches = [&](const Thread& other) {
+    return &other != &thread && (other.state == ThreadState::spinning || other.loop);
+  };
+  return std::ranges::any_of(processes_, [&](const auto& process) {
+    return process->alive && process->identity().host == thread.process->identity().host &&
+           std::ranges::any_of(process->threads, watches);
+  });
+}
+
+// Nothing that the thread could see changes before, whatever the others do: what its looks find until then, and a
+// little longer, is what memory holds now.
+Duration TimeKeeper::quiet_until(const Thread& thread) const {
+  if (params_.each_look || in_real_kernel_ != 0) return now();
+  constexpr int kMostAsked = 16;  // threads; those behind them come later
+  const Process& process = *thread.process;
+  const std::uint32_t host = process.identity().host;
+  Duration quiet = now() + params_.most_unseen;
+  if (is_watched(thread)) return now();
+  int asked = 0;
+  for (const Thread* other : timed_) {
+    if (other == &thread) continue;
+    const bool near = other->process->identity().host == host || ++asked == kMostAsked;
+    quiet = std::min(quiet, near ? *other->at : handler_->quiet_until_doorbell(host, *other->at));
+    if (near) break;
+  }
+  if (const auto end = next_end(process)) quiet = std::min(quiet, *end);
+  const Duration next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
+  return std::max(now(), std::min(quiet, handler_->quiet_until(host, std::max(now(), next))));
 }
 
 void TimeKeeper::grant(Thread& thread) {
@@ -27,15 +64,26 @@ void TimeKeeper::grant(Thread& thread) {
   process.address_space().turn_begins();
   ThreadSlot& slot = slot_of(thread);
   if (thread.seen_memory_writes != process.memory_writes) thread.idle_since = clock_of(thread);
+  if (thread.seen_memory_writes != process.memory_writes || thread.seen_stores != process.stores) ++thread.changes;
+  slot.changes = thread.changes;
   thread.seen_memory_writes = process.memory_writes;
-  thread.ring_written.reset();
   thread.seen_stores = process.stores;
-  Duration limit = clock_limit(thread);
+  const Duration detect = times_of(process).detect;
+  const Duration looks_until = params_.simulated ? quiet_until(thread) + detect : Duration{};
+  Duration limit = std::max(clock_limit(thread), looks_until);
   if (const auto end = next_end(process)) limit = std::min(limit, std::max(*end, now()));
   slot.run_until = std::uint64_t(limit.ps);
+  slot.looks_until = std::uint64_t(looks_until.ps);
+  slot.ring_visible = process.ring_written ? std::uint64_t((*process.ring_written + detect).ps) : 0;
   slot.act_until = std::uint64_t((now() + params_.act_slack).ps);
   slot.acted = 0;
-  hand_over_signals(thread);
+  // The loop goes on with a look, which hears of them.
+  if (thread.loop) {
+    slot.signal_count = 0;
+    if (!thread.due_signals.empty()) slot.looks_until = 0;
+  } else {
+    hand_over_signals(thread);
+  }
   if (!thread.pending_signals.empty())
     show_watches(process, process.pending_signals.set() | thread.pending_signals.set());
   thread.state = ThreadState::running;
@@ -121,13 +169,17 @@ void TimeKeeper::collect(Thread& thread) {
 // woken for that alone, and found nothing, stored nothing either: two that spin do not keep each other awake.
 void TimeKeeper::show_stores(Thread& thread) {
   if (stored_nothing(thread)) return;
-  const Duration seen = clock_of(thread) + times_of(*thread.process).detect;
+  const Duration detect = times_of(*thread.process).detect;
+  const Duration seen = clock_of(thread) + detect;
   for (const auto& process : processes_) {
     if (!process->alive || process->identity().host != thread.process->identity().host) continue;
     ++process->stores;
-    for (Thread& other : process->threads)
-      if (other.state == ThreadState::spinning && !is_yielding(other))
+    for (Thread& other : process->threads) {
+      if (other.state == ThreadState::spinning)
         wait(other, ThreadState::spinning, std::min(other.at.value_or(seen), seen));
+      // At this very time a look comes before this turn or after it, by the order of the threads.
+      if (other.loop) end_loop(other, now() + detect + (before(other, thread) ? kTick : Duration{}), true);
+    }
   }
   thread.seen_stores = thread.process->stores;
 }
@@ -139,7 +191,6 @@ bool TimeKeeper::stored_nothing(const Thread& thread) {
     case abi::SpinProof::proved: return false;
     case abi::SpinProof::unmoved: return true;
     case abi::SpinProof::guessed: return slot.acted <= 1;
-    case abi::SpinProof::yielded: return true;
   }
   return false;
 }

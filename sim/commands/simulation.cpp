@@ -12,7 +12,8 @@ void add_simulation(CLI::App& command, Simulation& simulation) {
   add_observers(command, simulation.observers);
   add_engine(command, simulation.options.engine);
   add_seed(command, simulation.options.seed, "of everything random")->capture_default_str();
-  const std::map<std::string, TimeMode> modes{{"sim", TimeMode::simulated}, {"real", TimeMode::real}};
+  const std::map<std::string, TimeMode> modes{
+      {"sim", TimeMode::simulated}, {"each-look", TimeMode::each_look}, {"real", TimeMode::real}};
   add_choice(command, "--time", simulation.options.time, modes,
              "the programs' clock: sim (default) or real, as fast as it goes");
   add_limits(command, simulation.options.limits);

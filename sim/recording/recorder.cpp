@@ -44,7 +44,7 @@ TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time
   TraceHeader header;
   header.program = RNICSIM_VERSION;
   header.seed = seed;
-  header.time = time == TimeMode::simulated ? "sim" : "real";
+  header.time = time == TimeMode::real ? "real" : "sim";
   Config config = system.config();
   const ParamList parameters(config);
   for (const auto& entry : parameters.entries()) header.configuration.emplace_back(entry.path, entry.value_text());

@@ -83,7 +83,7 @@ class Program {
   };
   Answer call(Call code, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) {
     ThreadSlot& slot = this->slot();
-    if (code != Call::sync) ++slot.acted;
+    if (code != Call::sync && code != Call::look) ++slot.acted;
     slot.call = code;
     slot.argument[0] = a;
     slot.argument[1] = b;
@@ -96,18 +96,34 @@ class Program {
   Answer spin() {
     return call(Call::spin, std::uint64_t(looks_again() ? abi::SpinProof::unmoved : abi::SpinProof::proved));
   }
+  // A look at memory, which takes a turn if something may have changed.
+  Answer look(Duration cost) {
+    slot().now += std::uint64_t(cost.ps);
+    ++slot().acted;
+    return slot().now >= slot().looks_until ? call(Call::look) : Answer{*this, false};
+  }
+  // As a loop of looks that came round: its input is in the slot.
+  Answer park(abi::SpinProof proof, Duration period, std::size_t looks, std::size_t pages, std::uint64_t changes) {
+    slot().argument[3] = pages;
+    slot().argument[4] = changes;
+    slot().argument[5] = slot().now - std::uint64_t(period.ps);
+    return call(Call::spin, std::uint64_t(proof), std::uint64_t(period.ps), looks);
+  }
+  std::uint64_t changes() const { return slot().changes; }
+  void reads_only_clocks(bool only) { slot().only_clocks = only ? 1 : 0; }
+  std::byte* input() { return slot().input; }
+  std::uint64_t argument(int i) const { return slot().argument[i]; }
   Answer sleep_until(Duration deadline) { return call(Call::sleep, std::uint64_t(deadline.ps)); }
   Answer wait_address(std::uint64_t address) { return call(Call::wait_address, address, abi::kForever); }
   // Its clock goes on by what it does, until it must let the world catch up.
   Answer act(Duration cost) {
     slot().now += std::uint64_t(cost.ps);
     ++slot().acted;
-    return slot().now >= slot().act_until ? call(Call::sync) : Answer{*this, false};
+    return slot().now >= slot().act_until ? call(Call::look, 1) : Answer{*this, false};
   }
   Answer read_clock(Duration cost) {
     slot().now += std::uint64_t(cost.ps);
-    ++slot().clock_reads;
-    return slot().now >= slot().run_until ? call(Call::sync) : Answer{*this, false};
+    return slot().now >= slot().run_until ? call(Call::look, 1) : Answer{*this, false};
   }
   void post(std::uint32_t offset) {
     ThreadSlot& slot = this->slot();
@@ -347,11 +363,15 @@ class World : public Programs, public CallHandler {
     const ThreadSlot& slot = program.slot();
     const bool goes_on = last_thread_ == &thread && last_turn_ == now();
     expect(now() >= last_turn_, program, "the world's time ran backward");
-    expect(program.clock() >= program.seen_clock_, program, "its clock ran backward");
-    const bool in_step = goes_on ? program.clock() >= now() : program.clock() == now();
-    expect(in_step, program, "the world has not caught up with it");
+    expect(program.clock() >= program.seen_clock_ || (slot.call == Call::spin && slot.argument[1] != 0), program,
+           "its clock ran backward");
+    const bool looks = slot.call == Call::look, loops = slot.call == Call::spin && slot.argument[1] != 0;
+    const Duration ahead = looks ? params_.times.detect : Duration{};
+    const bool in_step = program.clock() >= now() && (goes_on || program.clock() <= now() + ahead);
+    expect(in_step || loops, program, "the world has not caught up with it");
     expect(slot.act_until == std::uint64_t((now() + params_.act_slack).ps), program, "it may act too far ahead");
-    expect(slot.run_until <= std::uint64_t((now() + params_.most_clock_slack).ps), program, "it may run too far ahead");
+    const Duration slack = std::max(params_.most_clock_slack, params_.most_unseen) + params_.times.detect;
+    expect(slot.run_until <= std::uint64_t((now() + slack).ps), program, "it may run too far ahead");
     for (const auto& process : keeper.processes()) {
       if (!process->alive || goes_on) continue;
       for (const Thread& other : process->threads)

@@ -90,6 +90,24 @@ stepped_begin:
   setg (%rsi)
   setbe %r8b
   seto %cl
+  shll $3, %eax
+  shlq %cl, %r9
+  shrl $31, %edx
+  shrq $1, (%rsi)
+  shrb %cl, %bl
+  sarq $63, %r10
+  sarw $2, 2(%rsi)
+  sarl %cl, %eax
+  imull %ecx, %eax
+  imulq (%rsi), %r9
+  imulq $0x66666667, %rdx, %rcx
+  imulw $-3, %cx, %dx
+  negl %eax
+  negq (%rsi)
+  notq %r9
+  notb (%rdi)
+  cwtl
+  cltq
   pushq %rbx
   pushq %rsp
   pushq $-7
@@ -235,7 +253,7 @@ TEST_F(SoftwareStep, DoesWhatTheProcessorDoes) {
     place += instruction->decoded.length;
     ++instructions;
   }
-  EXPECT_EQ(instructions, 110);
+  EXPECT_EQ(instructions, 128);
 }
 
 // The processor has to do those.

@@ -23,6 +23,7 @@ class Quiet : public testing::Test {
   static TimeKeeperParams asking_each(Duration interval) {
     TimeKeeperParams params;
     params.look_when_quiet = interval;
+    params.most_unseen = 10_us;
     return params;
   }
   // Whether there was a look in that time, its ends left out.
@@ -42,7 +43,7 @@ class Quiet : public testing::Test {
 
 TEST_F(Quiet, PollingAloneIsInVain) {
   world.attach(0, [&](Program& me) -> Script {
-    while (me.clock() < 1_ms) co_await me.call(Call::wait_visible);
+    while (me.clock() < 1_ms) co_await me.look(20_ns);
   });
   world.run();
   ASSERT_FALSE(looks.empty());
@@ -52,17 +53,17 @@ TEST_F(Quiet, PollingAloneIsInVain) {
 
 TEST_F(Quiet, NobodyIsAskedWhileThereIsProgress) {
   Process& polls = world.attach(0, [&](Program& me) -> Script {
-    while (me.clock() < 1_ms) co_await me.call(Call::wait_visible);
+    while (me.clock() < 1_ms) co_await me.look(20_ns);
   });
   for (Duration at = 50_us; at < 1_ms; at += 50_us)
-    world.keeper.at(at, [&] { world.keeper.memory_written(polls, kRing); });
+    world.keeper.at(at, [&] { world.keeper.memory_written(polls, kRing, 64); });
   world.run();
   EXPECT_THAT(looks, IsEmpty());
 }
 
 TEST_F(Quiet, AWaitWithAnEndIsNotInVainUntilItRepeats) {
   world.attach(0, [&](Program& me) -> Script {
-    while (me.clock() < 3_ms) co_await me.call(Call::wait_visible);
+    while (me.clock() < 3_ms) co_await me.look(20_ns);
   });
   world.attach(0, [&](Program& me) -> Script {
     co_await me.sleep_until(1_ms);
@@ -83,7 +84,7 @@ TEST_F(Quiet, WhatActsInBetweenIsNotInVain) {
     }
   });
   world.attach(0, [&](Program& me) -> Script {
-    while (me.clock() < 6_ms) co_await me.call(Call::wait_visible);
+    while (me.clock() < 6_ms) co_await me.look(20_ns);
   });
   world.run();
   EXPECT_FALSE(looks.empty());
@@ -93,9 +94,9 @@ TEST_F(Quiet, WhatActsInBetweenIsNotInVain) {
 TEST_F(Quiet, AnAlarmIsWaitedForUntilItRepeats) {
   world.attach(0, [&](Program& me) -> Script {
     co_await me.call(Call::set_timer, 0, std::uint64_t((1_ms).ps));
-    while (me.clock() < 900_us) co_await me.call(Call::wait_visible);
+    while (me.clock() < 900_us) co_await me.look(20_ns);
     co_await me.call(Call::set_timer, 0, std::uint64_t((1_ms).ps), std::uint64_t((100_us).ps));
-    while (me.clock() < 2_ms) co_await me.call(Call::wait_visible);
+    while (me.clock() < 2_ms) co_await me.look(20_ns);
     co_await me.call(Call::set_timer, 0, 0);
   });
   world.run();

@@ -116,7 +116,7 @@ TEST_F(TimeKeeperTest, AThreadThatOnlyPostsIs100UsAheadAtMost) {
     }
   });
   world.run();
-  EXPECT_EQ(ahead, 99_us);
+  EXPECT_EQ(ahead, 99_us + kDetect);
 }
 
 // A wake-up takes effect at once and the thread goes on at once: but from where it was, no further.
@@ -142,30 +142,31 @@ TEST_F(TimeKeeperTest, WakingOthersDoesNotTakeAThreadFurtherAhead) {
   EXPECT_LE(story.front().second, 400_us);
 }
 
-TEST_F(TimeKeeperTest, AThreadThatReadsClocksIsAheadByASixteenthOfItsIdleTime) {
+TEST_F(TimeKeeperTest, AThreadThatOnlyReadsClocksIsAheadByASixteenthOfItsIdleTime) {
   std::vector<Duration> slack;
+  // Another host's program may do something each 500 ns.
+  world.attach(1, [&](Program& me) -> Script {
+    while (me.clock() < 400_us) co_await me.sleep_until(me.clock() + 500_ns);
+  });
   world.attach(0, [&](Program& me) -> Script {
-    for (const Duration when : {0_us, 160_us, 160_ms}) {
-      while (me.clock() < when) co_await me.read_clock(25_ns);
-      while (now() < when) co_await me.call(Call::sync);
-      const Duration start = now();
+    for (const bool only_clocks : {false, true}) {
+      while (me.clock() < 160_us) co_await me.read_clock(25_ns);
+      me.reads_only_clocks(only_clocks);
       Duration ahead;
-      while (now() == start) {
-        ahead = me.clock() - start;
+      for (int i = 0; i < 2000; ++i) {
         co_await me.read_clock(25_ns);
+        ahead = std::max(ahead, me.clock() - now());
       }
       slack.push_back(ahead);
     }
   });
   world.run();
-  ASSERT_EQ(slack.size(), 3u);
+  ASSERT_EQ(slack.size(), 2u);
   EXPECT_LE(slack[0], 1_us);
-  EXPECT_NEAR(double(slack[1].ps), 10e6, 1e6);
-  EXPECT_LE(slack[2], 1_ms);
-  EXPECT_GT(slack[2], 900_us);
+  EXPECT_GE(slack[1], 10_us);
+  EXPECT_LE(slack[1], 20_us);
 }
 
-// The slots are the program's to scribble on.
 TEST_F(TimeKeeperTest, AWaitersClockDoesNotLeaveTheWorld) {
   world.attach(0, [&](Program& me) -> Script {
     co_await me.new_thread([&](Program& child) -> Script {
@@ -194,65 +195,6 @@ TEST_F(TimeKeeperTest, AnAlarmComesEachMicrosecondAtMost) {
   world.run();
   EXPECT_GE(alarms, 9);
   EXPECT_LE(alarms, 10);
-}
-
-TEST_F(TimeKeeperTest, AnEmptyPollWaitsForTheDeviceOrItsInterval) {
-  Process& process = world.attach(0, [&](Program& me) -> Script {
-    co_await me.call(Call::wait_visible);
-    tell("in vain", me);
-    co_await me.act(100_ns);
-    co_await me.call(Call::wait_visible);
-    tell("written", me);
-  });
-  device_writes(process, kBuffer, 1200_ns);  // not a ring: a poll does not look there
-  device_writes(process, kRing, 1500_ns);
-  world.run();
-  EXPECT_THAT(story, ElementsAre(std::pair("in vain", 1_us), std::pair("written", 1500_ns + kDetect)));
-}
-
-TEST_F(TimeKeeperTest, APollFindsWhatWasWrittenBeforeTheWorldReachedIt) {
-  Process& process = world.attach(0, [&](Program& me) -> Script {
-    co_await me.act(10_us);
-    co_await me.call(Call::wait_visible);
-    tell("written", me);
-  });
-  device_writes(process, kRing, 5_us);
-  device_writes(process, kRing, 10_us);
-  world.run();
-  EXPECT_THAT(story, ElementsAre(std::pair("written", 10_us)));
-}
-
-TEST_F(TimeKeeperTest, OnlyPollingDoublesTheIntervalUpTo64Us) {
-  std::vector<Duration> waits;
-  world.attach(0, [&](Program& me) -> Script {
-    for (int i = 0; i < 9; ++i) {
-      const Duration before = me.clock();
-      if (i == 8) co_await me.read_clock(0_ns);
-      co_await me.call(Call::wait_visible);
-      waits.push_back(me.clock() - before);
-    }
-  });
-  world.run();
-  EXPECT_THAT(waits, ElementsAre(1_us, 2_us, 4_us, 8_us, 16_us, 32_us, 64_us, 64_us, 1_us));
-}
-
-TEST_F(TimeKeeperTest, ANewThreadDoesNotInheritItsSlotsPatience) {
-  world.attach(0, [&](Program& me) -> Script {
-    co_await me.new_thread([](Program& child) -> Script {
-      for (int i = 0; i < 8; ++i) co_await child.call(Call::wait_visible);
-    });
-    co_await me.call(Call::thread_start, me.value());
-    co_await me.sleep_until(1_ms);
-    co_await me.new_thread([&](Program& child) -> Script {
-      co_await child.call(Call::wait_visible);
-      tell("polled", child);
-    });
-    EXPECT_EQ(me.value(), 1u);
-    co_await me.call(Call::thread_start, me.value());
-    co_await me.sleep_until(2_ms);
-  });
-  world.run();
-  EXPECT_THAT(story, ElementsAre(std::pair("polled", 1001_us)));
 }
 
 // --- Spinning.
@@ -335,7 +277,7 @@ TEST_F(TimeKeeperTest, ADeviceWriteWakesASpinnerBeforeAStoreThatIsYetToShow) {
   });
   world.keeper.at(20_us, [&] {
     written = true;
-    world.keeper.memory_written(process, kBuffer);
+    world.keeper.memory_written(process, kBuffer, 64);
   });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("written", 20_us + kDetect)));
@@ -351,35 +293,6 @@ TEST_F(TimeKeeperTest, TwoSpinnersDoNotKeepEachOtherAwake) {
   });
   world.run();
   EXPECT_LT(world.turns.size(), 10u);
-}
-
-// One who yields looks again by itself: others' stores give it no turn, what the device writes does.
-TEST_F(TimeKeeperTest, AYielderLooksAgainEverLater) {
-  bool flag = false;
-  int looks = 0;
-  Process& process = world.attach(0, [&](Program& me) -> Script {
-    co_await me.new_thread([&](Program& child) -> Script {
-      for (int i = 1; i <= 80; ++i) {
-        co_await child.sleep_until(i * 1_us);
-        co_await child.act(100_ns);
-      }
-      flag = true;
-      co_await child.act(100_ns);
-    });
-    co_await me.call(Call::thread_start, me.value());
-    for (; !flag; ++looks)
-      co_await me.call(Call::spin, std::uint64_t(abi::SpinProof::yielded), std::uint64_t(looks));
-    tell("flag", me);
-    co_await me.call(Call::spin, std::uint64_t(abi::SpinProof::yielded), 16);
-    tell("written", me);
-  });
-  world.keeper.at(150_us, [&] { world.keeper.memory_written(process, kBuffer); });
-  world.run();
-  ASSERT_EQ(story.size(), 2u);
-  EXPECT_LE(looks, 10);
-  EXPECT_GE(story[0].second, 80_us);
-  EXPECT_LE(story[0].second, 80_us + 64_us);
-  EXPECT_EQ(story[1], std::pair(std::string("written"), 150_us + kDetect));
 }
 
 // --- Locks and descriptors.

@@ -148,7 +148,7 @@ class Telling {
       case Happening::write:
         writes_.emplace_back(&process, now());
         return world_.keeper.memory_written(
-            process, event.happening == Happening::ring_write ? abi::kMemoryAddress : 0x7000'0000);
+            process, event.happening == Happening::ring_write ? abi::kMemoryAddress : 0x7000'0000, 64);
       case Happening::interrupt:
         writes_.emplace_back(&process, now());
         return world_.keeper.interrupted(process);
@@ -228,13 +228,11 @@ class Telling {
             break;
           }
           case Move::poll: {
-            co_await me.call(Call::wait_visible);
-            const auto write = first_write(ring_writes_, me, turn);
-            world_.expect(me.clock() <= called + world_.params_.most_poll_interval + world_.params_.times.detect, me,
-                          "a poll ends after its interval");
-            if (write)
-              world_.expect(me.clock() <= std::max(called, *write + world_.params_.times.detect), me,
-                            "it polls past a write");
+            for (std::uint32_t i = 0; i <= step.steps; ++i) {
+              const Duration before = me.clock();
+              co_await me.look(kStep);
+              world_.expect(me.clock() == before + kStep, me, "a look takes its time");
+            }
             break;
           }
           case Move::wait: {

@@ -1,5 +1,7 @@
 #include "verbs/clock/addresses.h"
 
+#include <stdio.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -22,6 +24,11 @@ std::atomic<int>& waiters_at(const void* address) {
 constinit Starving* starving = nullptr;
 
 }  // namespace
+
+Reason::Reason(abi::ThreadSlot& slot, const char* text) : slot_(slot) {
+  snprintf(slot.reason, sizeof slot.reason, "%s", text);
+}
+Reason::~Reason() { slot_.reason[0] = 0; }
 
 Starving::Starving(const void* address) : address_(address), next_(starving) { starving = this; }
 Starving::~Starving() {
@@ -48,12 +55,17 @@ int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, 
   return error;
 }
 
+void wake_spinning(abi::ThreadSlot& slot, const void* address) {
+  if (waiters_at(address).load() == 0) return;
+  call(slot, abi::Call::wake_address, {reinterpret_cast<std::uint64_t>(address), 1, 0, 1});
+}
+
 std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most, Sharing sharing) {
   const bool here = waiters_at(address).load() != 0;
   const bool elsewhere =
       sharing == Sharing::host && std::atomic_ref(session()->header().shared_waits).load() != 0;
   if (!here && !elsewhere) return 0;
-  call(slot, abi::Call::wake_address, {reinterpret_cast<std::uint64_t>(address), most, std::uint64_t(sharing)});
+  call(slot, abi::Call::wake_address, {reinterpret_cast<std::uint64_t>(address), most, std::uint64_t(sharing), 0});
   return slot.value;
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -18,6 +19,7 @@
 #include "verbs/clock/signals.h"
 #include "verbs/clock/software_step.h"
 #include "verbs/clock/spin.h"
+#include "verbs/clock/timed_look.h"
 #include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 
@@ -97,6 +99,8 @@ void take_signals() {
   take_signal_stack();
   if (!taken) {
     prepare_decoder();
+    prepare_looks();
+    declare_look(reinterpret_cast<const void*>(&::sched_yield), 0);
     take_signal(SIGSEGV, on_segv);
     take_signal(SIGTRAP, on_trap);
     take_signal(SIGSYS, on_call);

@@ -11,6 +11,8 @@ class LoopMark {
  public:
   // For the loop around this place, so many steps long; nullptr: no more room, or no place for one.
   static LoopMark* make(std::uintptr_t place, int period);
+  // Behind a call that looks (timed_look.h), where a thread comes once.
+  bool is_behind_look() const { return period_ == 0; }
   // Set there; a library that has gone leaves its marks behind, but not what it had in memory.
   static LoopMark* at(std::uintptr_t place);
   static bool was_at(std::uintptr_t place) { return of(place) != nullptr; }

@@ -98,6 +98,11 @@ void note_pinned(const void* address, std::size_t bytes) {
   extend(pinned_end, pages_end(number(address) + bytes), std::greater<>());
 }
 
+bool may_be_pinned(std::uint64_t address) {
+  const bool ring = address >= abi::kMemoryAddress && address - abi::kMemoryAddress < abi::kMemoryBytes;
+  return ring || (address >= lowest_pinned.load() && address < pinned_end.load());
+}
+
 void unmap_aside(std::uint64_t address, std::size_t bytes) { checked_call(SYS_munmap, address, bytes); }
 
 int unmap_pages(void* address, std::size_t bytes) {

@@ -12,6 +12,8 @@ bool populate(const void* address, std::size_t bytes);
 
 // That memory was pinned: what unmaps it from now on tells the kernel, and moves its pages aside.
 void note_pinned(const void* address, std::size_t bytes);
+// Whether the device may write there: rings, or what was pinned so far and what lies between.
+bool may_be_pinned(std::uint64_t address);
 // mmap, munmap, mremap, madvise and shmdt, as the C library answers them. Under names of our own: UCX overwrites the
 // functions of the others' names with jumps into itself, and makes the calls by number, which lead here.
 void* map_pages(void* address, std::size_t bytes, int protection, int flags, int fd, long offset);

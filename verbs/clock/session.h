@@ -45,6 +45,9 @@ inline bool simulated() {
   return the_session.attached && (the_session.header().features & abi::attach_feature::kSimulatedTime) != 0;
 }
 
+// The simulator wants each look of a thread to take a turn (timed_look.h).
+inline bool follows_no_loops() { return (the_session.header().features & abi::attach_feature::kEachLook) != 0; }
+
 // The calling thread's slot; nullptr: a thread that the simulator does not know.
 extern constinit thread_local abi::ThreadSlot* slot_of_thread;
 inline abi::ThreadSlot*& own_slot() { return slot_of_thread; }

@@ -12,6 +12,7 @@
 #include "verbs/clock/cpu_time.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/real_calls.h"
+#include "verbs/clock/timed_look.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 
@@ -28,19 +29,6 @@ static const rnicsim::clock::Next<int(int, itimerval*)> next_getitimer{"getitime
 
 namespace rnicsim::clock {
 namespace {
-
-// A thread that only yields waits for what others store.
-void yield(abi::ThreadSlot& slot) {
-  constinit thread_local static Repetition yields;
-  const std::uint64_t before = yields.begin();
-  charge(slot, abi::CpuCost::system_call);
-  if (before < kMostRepeated) {
-    sync(slot);
-  } else {
-    call(slot, abi::Call::spin, {std::uint64_t(abi::SpinProof::yielded), before - kMostRepeated});
-  }
-  yields.end();
-}
 
 // The time at which this clock shows `time`; that of CPU time, if the processor were used until then.
 std::uint64_t moment_on(abi::ThreadSlot& slot, clockid_t id, const timespec& time) {
@@ -127,7 +115,9 @@ RNICSIM_EXPORT int pause() {
 RNICSIM_EXPORT int sched_yield() noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_sched_yield();
-  yield(*slot);
+  // Others may have stored what the thread waits for.
+  begin_timed_look(*slot, abi::CpuCost::system_call);
+  timed_look(*slot, __builtin_return_address(0));
   return 0;
 }
 

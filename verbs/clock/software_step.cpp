@@ -113,6 +113,14 @@ class Step {
       case ZYDIS_MNEMONIC_TEST: return calculate(get_signed(1));
       case ZYDIS_MNEMONIC_INC:
       case ZYDIS_MNEMONIC_DEC: return count();
+      case ZYDIS_MNEMONIC_NOT:
+      case ZYDIS_MNEMONIC_NEG: return turn_over();
+      case ZYDIS_MNEMONIC_SHL:
+      case ZYDIS_MNEMONIC_SHR:
+      case ZYDIS_MNEMONIC_SAR: return shift();
+      case ZYDIS_MNEMONIC_IMUL: return multiply();
+      case ZYDIS_MNEMONIC_CWDE: return widen(REG_RAX, REG_RAX, 16, 32);
+      case ZYDIS_MNEMONIC_CDQE: return widen(REG_RAX, REG_RAX, 32, 64);
       case ZYDIS_MNEMONIC_PUSH: return push(get_signed(0)) && done();
       case ZYDIS_MNEMONIC_POP: return pop();
       case ZYDIS_MNEMONIC_JMP: return go_to(target());
@@ -244,6 +252,77 @@ class Step {
     const auto result = up ? arithmetic.add(*a, 1) : arithmetic.subtract(*a, 1);
     if (!put(0, result.value)) return false;
     set_flags(result.flags, kArithmetic & ~kCarry);
+    return done();
+  }
+
+  bool turn_over() {
+    const auto a = get(0);
+    if (!a) return false;
+    if (instruction_.decoded.mnemonic == ZYDIS_MNEMONIC_NOT) return put(0, ~*a) && done();
+    const auto result = Arithmetic(operand(0).size).subtract(0, *a);
+    if (!put(0, result.value)) return false;
+    set_flags(result.flags);
+    return done();
+  }
+
+  // By the processor: it also decides what becomes of the flags that its manual leaves open.
+  bool shift() {
+    const auto a = get(0), by = get(1);
+    if (!a || !by) return false;
+    const auto result = [&](auto narrow) -> Arithmetic::Result {
+      auto value = decltype(narrow)(*a);
+      const auto count = std::uint8_t(*by);
+      Word after = Word(flags());
+      switch (instruction_.decoded.mnemonic) {
+        case ZYDIS_MNEMONIC_SHL:
+          asm("push %1; popf; shl %b2, %0; pushf; pop %1" : "+r"(value), "+r"(after) : "c"(count) : "cc");
+          break;
+        case ZYDIS_MNEMONIC_SHR:
+          asm("push %1; popf; shr %b2, %0; pushf; pop %1" : "+r"(value), "+r"(after) : "c"(count) : "cc");
+          break;
+        default:
+          asm("push %1; popf; sar %b2, %0; pushf; pop %1" : "+r"(value), "+r"(after) : "c"(count) : "cc");
+      }
+      return {Word(value), greg_t(after)};
+    };
+    const auto shifted = with_width(operand(0).size, result);
+    if (!put(0, shifted.value)) return false;
+    set_flags(shifted.flags);
+    return done();
+  }
+  // With two operands or three: of one the product has two registers.
+  bool multiply() {
+    const bool three = instruction_.decoded.operand_count_visible == 3;
+    if (!three && instruction_.decoded.operand_count_visible != 2) return false;
+    if (operand(0).size == 8) return false;
+    const auto a = get_signed(three ? 1 : 0), b = get_signed(three ? 2 : 1);
+    if (!a || !b) return false;
+    const auto result = [&](auto narrow) -> Arithmetic::Result {
+      auto value = decltype(narrow)(*a);
+      const auto by = decltype(narrow)(*b);
+      Word after = Word(flags());
+      if constexpr (sizeof value == 1)
+        return {0, 0};
+      else
+        asm("push %1; popf; imul %2, %0; pushf; pop %1" : "+r"(value), "+r"(after) : "r"(by) : "cc");
+      return {Word(value), greg_t(after)};
+    };
+    const auto product = with_width(operand(0).size, result);
+    if (!put(0, product.value)) return false;
+    set_flags(product.flags);
+    return done();
+  }
+  template <class Operation>
+  static Arithmetic::Result with_width(int bits, Operation operation) {
+    switch (bits) {
+      case 8: return operation(std::uint8_t{});
+      case 16: return operation(std::uint16_t{});
+      case 32: return operation(std::uint32_t{});
+      default: return operation(std::uint64_t{});
+    }
+  }
+  bool widen(int from, int to, int narrow, int wide) {
+    registers_[to] = greg_t(cut(extend(cut(Word(registers_[from]), narrow), narrow), wide));
     return done();
   }
 

@@ -1,5 +1,6 @@
 #include "verbs/clock/spin.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,10 +15,14 @@
 #include "verbs/clock/cpu_state.h"
 #include "verbs/clock/instruction.h"
 #include "verbs/clock/loop_marks.h"
+#include "verbs/clock/mappings.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/signal_stack.h"
 #include "verbs/clock/software_step.h"
+#include "verbs/clock/threads.h"
+#include "verbs/clock/timed_look.h"
+#include "verbs/clock/timed_loop.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/written_memory.h"
 
@@ -55,6 +60,9 @@ struct Look {
   // state is least.
   CpuState least;              // since `kept`
   bool proved = false;         // on the way there
+  TimedLoop* loop = nullptr;   // of looks that take time (timed_loop.h); such a thread does not spin
+  std::uintptr_t site = 0;     // where that began
+  int clock_reads_left = 0;    // until a loop that reads clocks is known; 0: the look is at something else
   LoopMark* mark = nullptr;    // where it began, or the thread waits
   LoopMark* passed = nullptr;  // the thread stands there, to execute what is marked: set after its next step
 
@@ -83,7 +91,7 @@ void guess_from(const ucontext_t& context, abi::ThreadSlot& slot) {
   guess = {stack, place, same ? guess.times + 1 : 0};
   if (guess.times < kEnoughLooks) return;
   guess = {};
-  call(slot, abi::Call::spin, {std::uint64_t(abi::SpinProof::guessed)});
+  call(slot, abi::Call::spin, {std::uint64_t(abi::SpinProof::guessed), 0});
 }
 
 std::int64_t cpu_time_ns() {
@@ -134,12 +142,15 @@ void stop(ucontext_t& context) {
 
 // Not proved.
 void give_up(ucontext_t& context) {
+  if (look.loop != nullptr && !look.woken) note_proof(look.site, 0, 0);
   if (look.mark != nullptr && !look.woken) look.mark->miss();
   stop(context);
 }
 
 void begin(int next_kept, int most_steps) {
   look.active = true;
+  look.loop = nullptr;
+  look.clock_reads_left = 0;
   look.proved = false;
   look.steps = look.kept_at = 0;
   look.next_kept = next_kept;
@@ -177,7 +188,7 @@ void park(abi::ThreadSlot& slot, ucontext_t& context) {
     mark->set();
   }
   stop(context);
-  call_without_signals(slot, abi::Call::spin, {std::uint64_t(proof)});
+  call_without_signals(slot, abi::Call::spin, {std::uint64_t(proof), 0});
   look.following = false;
   raise_signals(slot);
   look.following = true;
@@ -213,6 +224,114 @@ void judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& state) {
   }
 }
 
+// --- Loops of looks.
+
+constexpr int kMostLoopSteps = 8'000;
+
+void begin_loop(TimedLoop& loop) {
+  begin(kMostLoopSteps + 1, kMostLoopSteps);
+  look.loop = &loop;
+  loop.begin(look.woken ? abi::kMostLoopLooks : most_looks_from(look.site));
+}
+
+// The loop came round: waits until one of its looks may find something. If that is only what another thread stored, the
+// loop is followed for one more round.
+void park_in_loop(abi::ThreadSlot& slot, ucontext_t& context) {
+  TimedLoop& loop = *look.loop;
+  if (!look.woken) note_proof(look.site, look.steps, loop.looked());
+  const auto round = loop.describe(slot);
+  const auto proof = look.woken ? abi::SpinProof::unmoved : abi::SpinProof::proved;
+  const int error = call_without_signals(slot, abi::Call::spin, {std::uint64_t(proof), round.period, round.looks,
+                                                                 round.pages, round.changes, round.began});
+  if (error != 0) return stop(context);
+  loop.continue_at(slot.argument[2], look.written, context);
+  if (slot.value == 0) return stop(context);
+  look.woken = true;
+  begin_loop(loop);
+}
+
+// The function is carried out here, where the thread's registers are not in use; those that it may change are cleared.
+void make_look(abi::ThreadSlot& slot, const LookFunction& function, ucontext_t& context) {
+  using Entered = TimedLoop::Entered;
+  const Entered entered = look.loop->enter(context, look.written, slot);
+  if (entered == Entered::came_round) return park_in_loop(slot, context);
+  if (entered == Entered::too_long) return give_up(context);
+  auto& registers = context.uc_mcontext.gregs;
+  using Call = long (*)(greg_t, greg_t, greg_t);
+  const auto call = reinterpret_cast<Call>(reinterpret_cast<std::uintptr_t>(function.function));
+  const long result = call(registers[REG_RDI], registers[REG_RSI], registers[REG_RDX]);
+  const auto int_result = int(result);
+  registers[REG_RAX] = int_result;
+  for (const int number : {REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11}) registers[number] = 0;
+  registers[REG_RIP] = greg_t(*reinterpret_cast<const std::uintptr_t*>(registers[REG_RSP]));
+  registers[REG_RSP] += 8;
+  if (!look.active) return;  // a handler of the program's has run meanwhile
+  if (int_result != function.nothing) return stop(context);
+  look.loop->looked(slot.now);
+  look.activity = activity();
+}
+
+// --- Loops that read clocks.
+
+// Of a thread that the simulator's own code has asked for.
+thread_local bool clock_loop_wanted = false;
+
+void ask_for_clock_loop(abi::ThreadSlot&) {
+  if (look.active || look.following || tool() != Tool::none) return;
+  clock_loop_wanted = true;
+  checked_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), abi::kLookSignal);
+}
+
+// Followed for some reads of the clock: what else does it look at?
+void begin_clock_loop() {
+  constexpr int kMostClockSteps = 4'000, kReads = 3;
+  begin(kMostClockSteps + 1, kMostClockSteps);
+  look.clock_reads_left = kReads;
+}
+
+bool is_of_this_library(std::uintptr_t place) {
+  dl_find_object its, ours;
+  if (::_dl_find_object(reinterpret_cast<void*>(place), &its) != 0) return false;
+  return ::_dl_find_object(reinterpret_cast<void*>(&is_of_this_library), &ours) == 0 &&
+         its.dlfo_map_start == ours.dlfo_map_start;
+}
+
+void continue_clock_loop(abi::ThreadSlot& slot, ucontext_t& context) {
+  if (++look.steps > look.most_steps) return give_up(context);
+  if (std::exchange(look.activity, activity()) == activity() || --look.clock_reads_left != 0) return;
+  slot.only_clocks = 1;
+  stop(context);
+}
+
+// Other memory than its own, which the device or another thread may write. What the simulator's code reads is its own.
+bool looks_at_others(const Instruction& instruction, const ucontext_t& context) {
+  constexpr std::uint64_t kOwnStack = 64 * 1024, kRedZone = 128;
+  if (is_of_this_library(place_of(context))) return false;
+  const auto stack = std::uint64_t(context.uc_mcontext.gregs[REG_RSP]) - kRedZone;
+  const bool alone = !other_threads();
+  return std::any_of(instruction.operands, instruction.operands + instruction.decoded.operand_count,
+                     [&](const ZydisDecodedOperand& operand) {
+                       if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY) return false;
+                       if ((operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) == 0) return false;
+                       const auto address = address_of(instruction, operand, context);
+                       if (!address) return true;
+                       if (*address - stack < kOwnStack) return may_be_pinned(*address);
+                       return !alone || may_be_pinned(*address);
+                     });
+}
+
+// The thread has just returned from a look that found nothing.
+void begin_loop_at(LoopMark& mark, ucontext_t& context) {
+  mark.clear();
+  TimedLoop* loop = has_just_looked_in_vain() ? TimedLoop::of_thread() : nullptr;
+  if (loop == nullptr) return;
+  look.woken = false;
+  look.mark = nullptr;
+  look.site = mark.place();
+  look.kept = look.least = CpuState(context);
+  begin_loop(*loop);
+}
+
 // Of its mark, whose every turn takes as long.
 bool has_left_loop(const ucontext_t& context) {
   return look.mark != nullptr && look.steps == look.mark->period() && place_of(context) != look.mark->place();
@@ -221,11 +340,13 @@ bool has_left_loop(const ucontext_t& context) {
 // After each step.
 void continue_steps(ucontext_t& context) {
   abi::ThreadSlot* slot = simulated_slot();
+  if (slot != nullptr && look.clock_reads_left != 0) return continue_clock_loop(*slot, context);
   if (slot == nullptr || look.activity != activity()) return give_up(context);
   if (++look.steps > look.most_steps) {
     if (!look.woken) look.proof_steps = 0;
     return give_up(context);
   }
+  if (look.loop != nullptr) return;
   if (has_left_loop(context)) return give_up(context);
   if (look.is_of_interest(context)) judge(*slot, context, CpuState(context));
 }
@@ -254,8 +375,16 @@ void follow(ucontext_t& context, ProgramErrno& program) {
   look.following = true;
   const bool in_software = !shares_stack_with(std::uintptr_t(context.uc_mcontext.gregs[REG_RSP]));
   while (look.active) {
+    const LookFunction* function = look.loop != nullptr ? look_function_at(place_of(context)) : nullptr;
+    if (function != nullptr) {
+      make_look(*simulated_slot(), *function, context);
+      continue;
+    }
     const Instruction* next = next_of(context);
-    if (next == nullptr || (!look.proved && !look.written.note(*next, context))) {
+    if (next != nullptr && look.loop != nullptr) look.loop->note_reads(*next, context);
+    const bool clocks = look.clock_reads_left != 0;
+    if (next == nullptr || (clocks && looks_at_others(*next, context)) ||
+        (!clocks && !look.proved && !look.written.note(*next, context))) {
       give_up(context);
     } else if (in_software && program.step(*next, context)) {
       continue_steps(context);
@@ -273,12 +402,17 @@ void follow(ucontext_t& context, ProgramErrno& program) {
 void begin_look(void* opaque) {
   ProgramErrno program_errno;
   auto& context = *static_cast<ucontext_t*>(opaque);
-  if (look.active || look.following || !has_run_since_last_look()) return;
+  const bool clocks = std::exchange(clock_loop_wanted, false);
+  if (look.active || look.following || (!clocks && !has_run_since_last_look())) return;
   if (tool() != Tool::none) return guess_from(context, *own_slot());
   look.active = true;
   look.woken = false;
   look.mark = nullptr;
   look.kept = look.least = CpuState(context);
+  if (clocks) {
+    begin_clock_loop();
+    return follow(context, program_errno);
+  }
   // A proof may take more steps than the last one of the same loop, for it begins anywhere in it.
   const int wanted = (look.activity == activity() ? look.most_steps : look.proof_steps) * 2;
   begin(kFirstKept, std::clamp(wanted, kFirstSteps, kMostSteps));
@@ -300,7 +434,10 @@ bool begin_look_at_mark(void* opaque) {
     pass(*mark, context);
     return true;
   }
-  begin_at(*mark, context);
+  if (mark->is_behind_look())
+    begin_loop_at(*mark, context);
+  else
+    begin_at(*mark, context);
   follow(context, program_errno);
   return true;
 }
@@ -314,6 +451,11 @@ void continue_look(void* opaque) {
   continue_steps(context);
   follow(context, program_errno);
 }
+
+void prepare_looks() { follow_clock_loops_by(ask_for_clock_loop); }
+
+bool is_following() { return look.following; }
+void end_following() { look.active = false; }
 
 void abandon_look(void* context) {
   const ProgramErrno program_errno;

@@ -6,10 +6,16 @@
 
 namespace rnicsim::clock {
 
+void prepare_looks();  // once
+
 // In handlers of ours. errno is the program's, before and after: its own code may set it meanwhile.
 void begin_look(void* context);          // in kLookSignal's handler
 bool begin_look_at_mark(void* context);  // in SIGTRAP's, after a breakpoint; false: it is not ours
 void continue_look(void* context);       // in SIGTRAP's, after each step
 void abandon_look(void* context);        // the thread did something else (a counter read)
+
+// Whether the calling thread is being followed; it does something that its steps do not tell.
+bool is_following();
+void end_following();
 
 }  // namespace rnicsim::clock

@@ -25,6 +25,7 @@ namespace {
 using abi::ThreadSlot;
 
 thread_local int raised_in_thread = 0;
+void (*follow_clock_loop_by)(abi::ThreadSlot& slot) = nullptr;
 void (*raise_here)(const abi::SignalRecord&) = nullptr;
 
 // The simulator knows who else needs a processor, and so how long a busy wait may be.
@@ -94,7 +95,7 @@ class Answer {
 
 int call_without_signals(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments) {
   const int saved = errno;
-  if (code != abi::Call::sync) ++slot.acted;
+  if (code != abi::Call::sync && code != abi::Call::look) ++slot.acted;
   submit(slot, code, arguments);
   await_turn(slot);
   errno = saved;
@@ -112,6 +113,11 @@ void raise_signals(ThreadSlot& slot) {
     if (signal->number != kCancelSignal) raised_in_thread = int(signal->number);
     raise_here(*signal);
   }
+}
+
+void follow_clock_loops_by(void (*follow)(ThreadSlot& slot)) { follow_clock_loop_by = follow; }
+void follow_clock_loop(ThreadSlot& slot) {
+  if (follow_clock_loop_by != nullptr) follow_clock_loop_by(slot);
 }
 
 void raise_signals_by(void (*raise)(const abi::SignalRecord& signal)) { raise_here = raise; }
@@ -162,14 +168,13 @@ void charge(ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times) {
   ++activity_of_thread;
   slot.now += std::uint64_t(session()->header().cost[std::size_t(cost)]) * times;
   ++slot.acted;
-  if (slot.now >= slot.act_until) call(slot, abi::Call::sync);
+  if (slot.now >= slot.act_until) catch_up(slot);
 }
 
 void charge_clock_read(ThreadSlot& slot) {
-  slot.now += cost_of_clock_read();
+  slot.now += cost_of_clock_read(slot);
   ++activity_of_thread;
-  ++slot.clock_reads;
-  if (slot.now >= slot.run_until) call(slot, abi::Call::sync);
+  if (slot.now >= slot.run_until) catch_up(slot);
   clock_reads_of_thread.end();
 }
 

@@ -67,12 +67,21 @@ void wait_for_turn();
 // it.
 void charge(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times = 1);
 
-// A thread that reads clocks by the ten thousand, and does nothing else, waits for a time to come.
+// A thread that reads clocks by the ten thousand, and looks at nothing that others write, waits for a time to come. Each
+// read then takes longer.
 extern constinit thread_local Repetition clock_reads_of_thread;
-inline std::uint64_t cost_of_clock_read() {
-  constexpr std::uint64_t kSteps = 10 * kMostRepeated, kMostStretched = 16;
-  const std::uint64_t stretched = 1 + clock_reads_of_thread.begin() / kSteps;
+inline constexpr std::uint64_t kClockReadStep = 10 * kMostRepeated;
+// Finds out whether the thread looks at nothing else (ThreadSlot::only_clocks): somebody who can says how, once.
+void follow_clock_loop(abi::ThreadSlot& slot);
+void follow_clock_loops_by(void (*follow)(abi::ThreadSlot& slot));
+inline std::uint64_t cost_of_clock_read(abi::ThreadSlot& slot) {
+  constexpr std::uint64_t kMostStretched = 16;
+  const std::uint64_t reads = clock_reads_of_thread.begin();
   const std::uint64_t cost = session()->header().cost[std::size_t(abi::CpuCost::clock_read)];
+  if (reads == 0) slot.only_clocks = 0;
+  if (reads % kClockReadStep == kClockReadStep - 1) follow_clock_loop(slot);
+  if (slot.only_clocks == 0) return cost;
+  const std::uint64_t stretched = 1 + reads / kClockReadStep;
   return cost * (stretched < kMostStretched ? stretched : kMostStretched);
 }
 // What the counter (rdtsc) shows at that moment: one cycle a nanosecond.
@@ -81,10 +90,9 @@ inline std::uint64_t counter_at(std::uint64_t picoseconds) {
 }
 // A read of a clock is charged, unless the world has to catch up then.
 inline bool charge_clock_read_ahead(abi::ThreadSlot& slot) {
-  const std::uint64_t now = slot.now + cost_of_clock_read();
+  const std::uint64_t now = slot.now + cost_of_clock_read(slot);
   if (now >= slot.run_until) return false;
   ++activity_of_thread;
-  ++slot.clock_reads;
   slot.now = now;
   clock_reads_of_thread.end();
   return true;
@@ -95,6 +103,8 @@ void charge_clock_read(abi::ThreadSlot& slot);
 // In real time: there is something in a slot for a simulator that may sleep.
 void kick();
 
+// The thread is as far ahead of the world as it may be. What it sees in memory is what it would see without this.
+inline void catch_up(abi::ThreadSlot& slot) { call(slot, abi::Call::look, {1}); }
 // What a kernel's answer depends on must have happened first.
 inline void sync(abi::ThreadSlot& slot) { call(slot, abi::Call::sync); }
 

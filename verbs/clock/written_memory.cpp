@@ -18,7 +18,7 @@ bool WrittenMemory::note(const Instruction& instruction, const ucontext_t& conte
 bool WrittenMemory::remember(std::uint64_t address, std::size_t bytes) {
   constexpr std::uint64_t kWord = sizeof(std::uint64_t);
   for (std::uint64_t word = address / kWord * kWord; word < address + bytes; word += kWord) {
-    const auto* at = reinterpret_cast<const std::uint64_t*>(word);
+    auto* at = reinterpret_cast<std::uint64_t*>(word);
     if (std::any_of(words_.begin(), words_.begin() + std::ptrdiff_t(count_),
                     [&](const Word& known) { return known.address == at; }))
       continue;
@@ -26,6 +26,19 @@ bool WrittenMemory::remember(std::uint64_t address, std::size_t bytes) {
     words_[count_++] = {at, *at};
   }
   return true;
+}
+
+std::size_t WrittenMemory::save(std::array<std::uint64_t, kMostWords>& values) const {
+  std::transform(words_.begin(), words_.begin() + std::ptrdiff_t(count_), values.begin(),
+                 [](const Word& word) { return *word.address; });
+  return count_;
+}
+
+void WrittenMemory::restore(const std::array<std::uint64_t, kMostWords>& values, std::size_t saved) const {
+  for (std::size_t i = 0; i < count_; ++i) {
+    const std::uint64_t value = i < saved ? values[i] : words_[i].value;
+    if (*words_[i].address != value) *words_[i].address = value;
+  }
 }
 
 bool WrittenMemory::is_as_before() const {

@@ -19,14 +19,20 @@ class WrittenMemory {
   bool note(const Instruction& instruction, const ucontext_t& context);
   bool is_as_before() const;
 
+  static constexpr std::size_t kMostWords = 128;
+  // What the words hold now, in the order in which they were first written; how many there are.
+  std::size_t save(std::array<std::uint64_t, kMostWords>& values) const;
+  // As when they were saved: words that were first written later hold what they did before.
+  void restore(const std::array<std::uint64_t, kMostWords>& values, std::size_t saved) const;
+
  private:
   struct Word {
-    const std::uint64_t* address;
+    std::uint64_t* address;
     std::uint64_t value;
   };
   bool remember(std::uint64_t address, std::size_t bytes);
 
-  std::array<Word, 64> words_;
+  std::array<Word, kMostWords> words_;
   std::size_t count_ = 0;
 };
 

@@ -39,14 +39,14 @@ int next_event(Channel& channel, ibv_cq*& cq, void*& cq_context) {
 
 }  // namespace
 
-void wait_acknowledged(CpuTime& cpu, pthread_mutex_t& mutex, const std::uint32_t& completed,
-                       std::uint32_t delivered) {
+void wait_acknowledged(CpuTime& cpu, pthread_mutex_t& mutex, const std::uint32_t& completed, std::uint32_t delivered,
+                       const char* function) {
   for (;;) {
     pthread_mutex_lock(&mutex);
-    const bool done = completed == delivered;
+    const std::uint32_t missing = delivered - completed;
     pthread_mutex_unlock(&mutex);
-    if (done) return;
-    give_way(cpu);
+    if (missing == 0) return;
+    cpu.wait_acknowledged(&completed, missing, function);
   }
 }
 
@@ -82,6 +82,7 @@ void ibv_ack_cq_events(ibv_cq* cq, unsigned count) {
   cq->comp_events_completed += count;
   pthread_cond_signal(&cq->cond);
   pthread_mutex_unlock(&cq->mutex);
+  Cq::of(cq).owner().port.acknowledged(&cq->comp_events_completed);
 }
 
 }  // extern "C"

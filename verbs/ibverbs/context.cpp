@@ -107,6 +107,7 @@ Context::Context(DevicePort& carrier, std::uint32_t uar_page)
       events(carrier) {
   fill_context_operations(context.ops);
   fill_extended_operations(*this);
+  declare_looks(port);
   sz = sizeof(verbs_context);
   context.cmd_fd = -1;
   context.num_comp_vectors = int(carrier.completion_vectors());

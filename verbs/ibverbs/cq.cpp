@@ -86,7 +86,7 @@ int create_on_device(Context& context, Cq& cq, const ibv_cq_init_attr_ex& attrib
 // CQEs that the device wrote into the old ring may still be on their way when the command has come back.
 void wait_for_entries(const Cq& cq, std::uint32_t producer) {
   constexpr int kLooks = 1000;  // a device that died writes no more
-  for (int look = 0; look < kLooks && !cq.ring.sees_all_before(producer); ++look) give_way(cq.owner().port);
+  for (int look = 0; look < kLooks && !cq.ring.sees_all_before(producer); ++look) cq.owner().port.wait_visible();
 }
 
 int resize_cq(Cq& cq, int wanted) {
@@ -135,8 +135,9 @@ int destroy_cq(Cq& cq) {
   context.events.purge([&](const abi::EventRecord& record) {
     return record.type == std::uint32_t(abi::EventType::cq_error) && names_cq(record);
   });
-  wait_acknowledged(context.port, last->mutex, last->comp_events_completed, last->completions_delivered);
-  wait_acknowledged(context.port, last->mutex, last->async_events_completed, last->events_delivered);
+  wait_acknowledged(context.port, last->mutex, last->comp_events_completed, last->completions_delivered,
+                    "ibv_destroy_cq");
+  wait_acknowledged(context.port, last->mutex, last->async_events_completed, last->events_delivered, "ibv_destroy_cq");
   count_channel_user(*last, -1);
   pthread_cond_destroy(&last->cond);
   pthread_mutex_destroy(&last->mutex);

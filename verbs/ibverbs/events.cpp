@@ -110,11 +110,12 @@ int next_event(Context& context, ibv_async_event& event) {
   }
 }
 
-void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& changed, std::uint32_t& completed) {
+void acknowledge(CpuTime& cpu, pthread_mutex_t& mutex, pthread_cond_t& changed, std::uint32_t& completed) {
   pthread_mutex_lock(&mutex);
   ++completed;
   pthread_cond_signal(&changed);
   pthread_mutex_unlock(&mutex);
+  cpu.acknowledged(&completed);
 }
 
 }  // namespace
@@ -132,16 +133,16 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
 void ibv_ack_async_event(ibv_async_event* event) {
   if (concerns_qp(event->event_type)) {
     ibv_qp& qp = *event->element.qp;
-    acknowledge(qp.mutex, qp.cond, qp.events_completed);
+    acknowledge(Qp::of(&qp).owner().port, qp.mutex, qp.cond, qp.events_completed);
   } else if (concerns_srq(event->event_type)) {
     ibv_srq& srq = *event->element.srq;
-    acknowledge(srq.mutex, srq.cond, srq.events_completed);
+    acknowledge(Srq::of(&srq).owner().port, srq.mutex, srq.cond, srq.events_completed);
   } else if (event->event_type == IBV_EVENT_WQ_FATAL) {
     ibv_wq& wq = *event->element.wq;
-    acknowledge(wq.mutex, wq.cond, wq.events_completed);
+    acknowledge(Wq::of(&wq).owner().port, wq.mutex, wq.cond, wq.events_completed);
   } else if (event->event_type == IBV_EVENT_CQ_ERR) {
     ibv_cq& cq = *event->element.cq;
-    acknowledge(cq.mutex, cq.cond, cq.async_events_completed);
+    acknowledge(Cq::of(&cq).owner().port, cq.mutex, cq.cond, cq.async_events_completed);
   }
 }
 

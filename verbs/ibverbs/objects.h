@@ -304,6 +304,7 @@ int free_dm(ibv_dm* dm);
 // --- Completion queues.
 int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created);
 int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions);
+void declare_looks(CpuTime& cpu);  // the functions that only poll
 int request_notification(ibv_cq* cq, int solicited_only);
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
@@ -388,10 +389,10 @@ int destroy_counters(ibv_counters* counters);
 
 // --- Events: whether it is of a QP, and of that one.
 bool names_qp(const abi::EventRecord& record, std::uint32_t number);
-// Waits until `completed` (under the object's mutex) says that all `delivered` were acknowledged.
-// Gives way through the port instead of sleeping on the object's condition: the thread that acknowledges may be one of
-// the simulator's own.
-void wait_acknowledged(CpuTime& cpu, pthread_mutex_t& mutex, const std::uint32_t& completed,
-                       std::uint32_t delivered);
+// Waits until `completed` (under the object's mutex) says that all `delivered` events were acknowledged. The thread waits
+// through the port, not on the object's condition: the thread that acknowledges may be one of the simulator's own.
+// `function`, for people, is what the program called.
+void wait_acknowledged(CpuTime& cpu, pthread_mutex_t& mutex, const std::uint32_t& completed, std::uint32_t delivered,
+                       const char* function);
 
 }  // namespace rnicsim::verbs

@@ -196,20 +196,22 @@ void unlock(Cq& cq) {
   if (!cq.single_threaded) cq.lock.unlock(cq.owner().port);
 }
 
-bool advance(Cq& cq) {
+bool advance(Cq& cq, bool looks) {
   const auto cqe = cq.ring.take();
+  DevicePort& port = cq.owner().port;
+  if (looks) port.end_look(bool(cqe));
   if (!cqe) return false;
   cq.current = *cqe;
   cq.wr_id = settle(cq, cq.current);
   cq.status = ibv_wc_status(cq.current.syndrome);
-  cq.owner().port.charge(abi::CpuCost::poll_cqe);
+  port.charge(abi::CpuCost::poll_cqe);
   tell_polled(cq, 1);
   return true;
 }
 
 bool try_start(Cq& cq) {
   lock(cq);
-  if (advance(cq)) return true;
+  if (advance(cq, true)) return true;
   unlock(cq);
   return false;
 }
@@ -219,13 +221,13 @@ int start_poll(ibv_cq_ex* handle, ibv_poll_cq_attr* attributes) {
   Cq& cq = Cq::of(handle);
   DevicePort& port = cq.owner().port;
   if (port.inherited()) return ENODEV;
-  port.charge(abi::CpuCost::poll_cq);
+  port.begin_look(abi::CpuCost::poll_cq);
   if (try_start(cq)) return 0;
-  port.wait_visible();
+  port.look(__builtin_return_address(0));
   return try_start(cq) ? 0 : ENOENT;
 }
 
-int next_poll(ibv_cq_ex* cq) { return advance(Cq::of(cq)) ? 0 : ENOENT; }
+int next_poll(ibv_cq_ex* cq) { return advance(Cq::of(cq), false) ? 0 : ENOENT; }
 
 void end_poll(ibv_cq_ex* cq) {
   Cq::of(cq).ring.release();
@@ -270,17 +272,23 @@ int poll_cq(ibv_cq* handle, int capacity, ibv_wc* completions) {
     errno = ENODEV;
     return -1;
   }
-  port.charge(abi::CpuCost::poll_cq);
+  port.begin_look(abi::CpuCost::poll_cq);
   int count = take(cq, capacity, completions);
   if (count == 0) {
-    port.wait_visible();
+    port.look(__builtin_return_address(0));
     count = take(cq, capacity, completions);
   }
+  port.end_look(count > 0);
   if (count > 0) {
     port.charge(abi::CpuCost::poll_cqe, std::uint32_t(count));
     tell_polled(cq, count);
   }
   return count;
+}
+
+void declare_looks(CpuTime& cpu) {
+  cpu.declare_look(reinterpret_cast<const void*>(&poll_cq), 0);
+  cpu.declare_look(reinterpret_cast<const void*>(&start_poll), ENOENT);
 }
 
 void fill_extended_poll(Cq& cq, std::uint64_t fields) {

@@ -87,7 +87,8 @@ int destroy_qp(Qp& qp) {
   const auto is_same = [&](const Qp& other) { return other.number() == last->number(); };
   const bool gone = last->xrcd == nullptr || !context.qps.any_of(is_same);
   context.events.purge([&](const abi::EventRecord& record) { return gone && names_qp(record, last->number()); });
-  wait_acknowledged(context.port, last->qp_base.mutex, last->qp_base.events_completed, last->events_delivered);
+  wait_acknowledged(context.port, last->qp_base.mutex, last->qp_base.events_completed, last->events_delivered,
+                    "ibv_destroy_qp");
   pthread_cond_destroy(&last->qp_base.cond);
   pthread_mutex_destroy(&last->qp_base.mutex);
   return 0;

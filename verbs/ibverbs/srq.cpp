@@ -193,7 +193,7 @@ int destroy_srq(Srq& srq) {
     const bool concerns_srq = type == abi::EventType::srq_limit || type == abi::EventType::srq_error;
     return concerns_srq && record.number == last->handle;
   });
-  wait_acknowledged(context.port, last->mutex, last->events_completed, last->events_delivered);
+  wait_acknowledged(context.port, last->mutex, last->events_completed, last->events_delivered, "ibv_destroy_srq");
   pthread_cond_destroy(&last->cond);
   pthread_mutex_destroy(&last->mutex);
   return 0;

@@ -164,7 +164,7 @@ int destroy(Wq& wq) {
   if (const int error = release_qp(*wq.queue)) return error;
   const std::unique_ptr<Wq> last = context.wqs.take(wq.handle);
   context.events.purge([&](const abi::EventRecord& record) { return names_qp(record, last->wq_num); });
-  wait_acknowledged(context.port, last->mutex, last->events_completed, last->events_delivered);
+  wait_acknowledged(context.port, last->mutex, last->events_completed, last->events_delivered, "ibv_destroy_wq");
   pthread_cond_destroy(&last->cond);
   pthread_mutex_destroy(&last->mutex);
   return 0;

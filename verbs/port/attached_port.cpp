@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,11 +15,13 @@
 #include <memory>
 #include <mutex>
 
+#include "verbs/clock/addresses.h"
 #include "verbs/clock/cancellation.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/threads.h"
+#include "verbs/clock/timed_look.h"
 #include "verbs/clock/turn.h"
 #include "verbs/port/device_port.h"
 
@@ -64,8 +67,9 @@ class AttachedPort : public DevicePort {
     if (slot == nullptr || data.size() > sizeof(abi::MmioWrite::data)) return;
     const std::uint32_t produced = slot->mmio_produced.load(std::memory_order_relaxed);
     while (produced - slot->mmio_consumed.load(std::memory_order_acquire) == ThreadSlot::kMmioEntries)
-      clock::call(*slot, Call::sync);
+      clock::catch_up(*slot);
     abi::MmioWrite& entry = slot->mmio[produced % ThreadSlot::kMmioEntries];
+    clock::forget_quiet_time(*slot);
     entry.time = slot->now;
     entry.offset = offset;
     entry.length = std::uint16_t(data.size());
@@ -227,9 +231,42 @@ class AttachedPort : public DevicePort {
   void charge(abi::CpuCost cost, std::uint32_t times) override {
     if (ThreadSlot* slot = usable_slot()) clock::charge(*slot, cost, times);
   }
+  void begin_look(abi::CpuCost cost) override {
+    if (ThreadSlot* slot = clock::simulated_slot()) clock::begin_timed_look(*slot, cost);
+  }
+  void look(const void* site) override {
+    if (ThreadSlot* slot = clock::simulated_slot()) clock::timed_look(*slot, site);
+  }
+  void end_look(bool found) override {
+    if (ThreadSlot* slot = clock::simulated_slot()) clock::end_timed_look(*slot, found);
+  }
+  void declare_look(const void* function, int nothing) override { clock::declare_look(function, nothing); }
   void wait_visible() override {
     ThreadSlot* slot = clock::simulated_slot();
-    if (slot != nullptr) clock::call(*slot, Call::wait_visible);
+    if (slot == nullptr) return void(::sched_yield());
+    clock::charge(*slot, abi::CpuCost::system_call);
+    clock::call(*slot, Call::look, {0});
+  }
+  void wait_unlocked(const void* lock) override {
+    ThreadSlot* slot = clock::simulated_slot();
+    if (slot == nullptr) return void(::sched_yield());
+    const clock::Reason reason(*slot, "a queue's lock");
+    clock::wait_on(*slot, lock, abi::kForever);
+  }
+  void hand_over(const void* lock) override {
+    if (ThreadSlot* slot = clock::simulated_slot()) clock::wake_spinning(*slot, lock);
+  }
+  void wait_acknowledged(const void* count, std::uint32_t missing, const char* function) override {
+    ThreadSlot* slot = clock::simulated_slot();
+    if (slot == nullptr) return void(::sched_yield());
+    char text[sizeof slot->reason];
+    snprintf(text, sizeof text, "%s waits for the acknowledgement of %u event%s", function, missing,
+             missing == 1 ? "" : "s");
+    const clock::Reason reason(*slot, text);
+    clock::wait_on(*slot, count, abi::kForever);
+  }
+  void acknowledged(const void* count) override {
+    if (ThreadSlot* slot = clock::simulated_slot()) clock::wake(*slot, count, clock::kEveryone);
   }
   void pass_lock(TimedLock& lock, abi::CpuCost held) override {
     ThreadSlot* slot = clock::simulated_slot();
@@ -264,7 +301,7 @@ class AttachedPort : public DevicePort {
     if (slot == nullptr) return;
     const std::uint32_t produced = slot->milestones_produced.load(std::memory_order_relaxed);
     while (produced - slot->milestones_consumed.load(std::memory_order_acquire) == ThreadSlot::kMilestoneEntries)
-      clock::call(*slot, Call::sync);
+      clock::catch_up(*slot);
     abi::Milestone& entry = slot->milestones[produced % ThreadSlot::kMilestoneEntries];
     entry = milestone;
     entry.device = interface_.device;

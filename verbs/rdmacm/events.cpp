@@ -29,9 +29,14 @@ struct Event : rdma_cm_event {
   static Event& of(rdma_cm_event& event) { return static_cast<Event&>(event); }
 };
 
+void count_acknowledged(CpuTime& cpu, std::atomic<std::uint32_t>& completed) {
+  completed.fetch_add(1, std::memory_order_release);
+  cpu.acknowledged(&completed);
+}
+
 // Nobody sees the event.
 bool discard(Id& owner) {
-  owner.events_completed.fetch_add(1, std::memory_order_release);
+  count_acknowledged(owner.port, owner.events_completed);
   return false;
 }
 
@@ -211,8 +216,9 @@ int next_event(EventChannel& channel, rdma_cm_event*& taken) {
 void acknowledge(rdma_cm_event& acknowledged) {
   const std::unique_ptr<Event> event(&Event::of(acknowledged));
   // In this order: who waits for the group frees it, and whoever waits for the id frees both.
-  if (event->group != nullptr) event->group->events_completed.fetch_add(1, std::memory_order_release);
-  event->owner->events_completed.fetch_add(1, std::memory_order_release);
+  CpuTime& cpu = event->owner->port;
+  if (event->group != nullptr) count_acknowledged(cpu, event->group->events_completed);
+  count_acknowledged(cpu, event->owner->events_completed);
 }
 
 void acknowledge_last(Id& id) {

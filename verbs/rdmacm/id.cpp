@@ -60,7 +60,7 @@ int destroy_id(Id& id) {
   if (const int error = id.events().ask(kernel::RDMA_USER_CM_CMD_DESTROY_ID, command, response)) return error;
   forget_events(id);
   acknowledge_last(id);
-  wait_acknowledged(id.port, id.events_completed, response.events_reported);
+  wait_acknowledged(id.port, id.events_completed, response.events_reported, "rdma_destroy_id");
   delete &id;
   return 0;
 }
@@ -80,14 +80,15 @@ int migrate_id(Id& id, rdma_event_channel* channel) {
   if (id.synchronous()) acknowledge_last(id);
   id.channel = channel;
   id.own_channel = std::move(own);
-  wait_acknowledged(id.port, id.events_completed, response.events_reported);
+  wait_acknowledged(id.port, id.events_completed, response.events_reported, "rdma_migrate_id");
   return 0;
 }
 
-// Gives way through the port instead of sleeping on a condition: the thread that acknowledges may be one of the
-// simulator's own.
-void wait_acknowledged(CpuTime& cpu, const std::atomic<std::uint32_t>& completed, std::uint32_t reported) {
-  while (completed.load(std::memory_order_acquire) < reported) verbs::give_way(cpu);
+// The thread waits through the port, not on a condition: the thread that acknowledges may be one of the simulator's own.
+void wait_acknowledged(CpuTime& cpu, const std::atomic<std::uint32_t>& completed, std::uint32_t reported,
+                       const char* function) {
+  for (std::uint32_t acknowledged; (acknowledged = completed.load(std::memory_order_acquire)) < reported;)
+    cpu.wait_acknowledged(&completed, reported - acknowledged, function);
 }
 
 }  // namespace rnicsim::rdmacm

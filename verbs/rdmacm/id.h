@@ -65,7 +65,8 @@ int create_id(rdma_event_channel* channel, void* context, rdma_port_space port_s
 int destroy_id(Id& id);
 int migrate_id(Id& id, rdma_event_channel* channel);
 // Until the program acknowledged all events that the kernel reported.
-void wait_acknowledged(CpuTime& cpu, const std::atomic<std::uint32_t>& completed, std::uint32_t reported);
+void wait_acknowledged(CpuTime& cpu, const std::atomic<std::uint32_t>& completed, std::uint32_t reported,
+                       const char* function);
 
 // --- address.cpp
 socklen_t address_size(const sockaddr* address);  // 0: none that can be used

@@ -72,7 +72,7 @@ int leave(Id& id, const sockaddr* address) {
   kernel::rdma_ucm_destroy_id_resp response{};
   if (const int error = id.events().ask(kernel::RDMA_USER_CM_CMD_LEAVE_MCAST, command, response)) return error;
   id.events().forget(group->handle);
-  wait_acknowledged(id.port, group->events_completed, response.events_reported);
+  wait_acknowledged(id.port, group->events_completed, response.events_reported, "rdma_leave_multicast");
   return 0;
 }
 

@@ -286,6 +286,13 @@ inline bool Dma::may_overtake(const Access& write) const {
   return write.placement.relaxed && overtaken_ < kMostOvertakings;
 }
 
+// Writes that land together may be made to land one by one (land_ahead_of).
+Duration Dma::quiet_until(Duration next) const {
+  const Duration from_next = next < Agenda::kNever - params_.write_latency ? next + params_.write_latency : next;
+  const bool together = !bursts_.empty() && bursts_.front()->together != nullptr;
+  return std::min({from_next, together ? next : bursts_.next(), lone_writes_.next(), relaxed_writes_.next()});
+}
+
 // A write of nothing, behind all others.
 void Dma::after_writes(const DmaReply& reply) {
   auto& access = take_access({}, reply);

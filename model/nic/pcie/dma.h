@@ -147,6 +147,8 @@ class Dma : public sc_core::sc_module {
   // The writes so far have landed; and by when they will have, kNever when some of them wait for credits.
   void after_writes(const DmaReply& reply);
   Duration landing() const { return waiting_writes_.empty() ? last_landing_ : Agenda::kNever; }
+  // Nothing lands before this time, if the device does nothing before `next`.
+  Duration quiet_until(Duration next) const;
   // Bytes on their way to the host that the link has not taken yet.
   std::uint64_t backlog() const {
     const auto wait = to_host_.free() - now();

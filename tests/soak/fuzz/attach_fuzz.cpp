@@ -312,7 +312,7 @@ class World : public sim::Programs {
       case 2: slot.call = Call::sleep, slot.argument[0] = slot.now + 1'000'000; break;
       case 3: slot.call = Call::port_info; break;
       case 4: slot.call = Call::command, input(provider::header(abi::CommandOpcode::query_device)); break;
-      case 5: slot.call = Call::wait_visible, slot.argument[0] = 1'000'000; break;
+      case 5: slot.call = Call::look; break;
       default: good_step_ = kGoodSteps; return leave(thread);
     }
     return TurnEnd::given_back;
@@ -443,7 +443,7 @@ std::vector<Bytes> seeds() {
                     .step(die));
   // A clock that waits is set to the end of time; its thread is woken, or wakes by itself.
   constexpr auto kFirstClock = std::uint32_t(abi::kThreadSlots + offsetof(ThreadSlot, now));
-  for (const auto which : {sleep, wait_address, spin, wait_visible, wait_descriptors}) {
+  for (const auto which : {sleep, wait_address, spin, look, wait_descriptors}) {
     Script script;
     plain(plain(plain(script, thread_new), thread_start, 1), sync);
     plain(plain(script, which, 3'000'000, 1'000'000'000), sync);
