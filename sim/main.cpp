@@ -177,6 +177,9 @@ static void keep_standard_streams() {
 // In the place of SystemC's own, whose banner is not part of our output.
 int main(int argc, char** argv) {
   keep_standard_streams();
+  // A file larger than `ulimit -f` allows is an error of the call (EFBIG), whose line says which file. (Programs do not
+  // inherit a handler.)
+  std::signal(SIGXFSZ, [](int) {});
   setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
   return sc_core::sc_elab_and_sim(argc, argv);
 }

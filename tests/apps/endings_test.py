@@ -384,6 +384,17 @@ class Descriptors(Endings):
             self.assertEqual(result.err, f"rnicsim: a process may have {most} files open at most, and programs need "
                                          "901: raise the hard limit (ulimit -Hn)\n")
 
+    def test_a_file_that_is_too_large(self):
+        """`ulimit -f`: one line, and no death of SIGXFSZ."""
+        limit = dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+        with apps.folder() as folder, open(folder / "out", "w", encoding="utf8") as out:
+            done = subprocess.run([apps.rnicsim(), "describe", "nic"], stdout=out, stderr=subprocess.PIPE, text=True,
+                                  env=self.environment, check=False, **limit)
+        self.assertEqual((done.returncode, done.stderr), (2, "rnicsim: standard output: File too large\n"))
+        result = self.call("run", "--on", "h0", "true", **limit)
+        self.assertEqual((result.status, result.out), (2, ""), result)
+        self.assertRegex(result.err, r"^rnicsim: .*: File too large\n$")
+
     def test_memory_that_the_system_refuses(self):
         """Before the hosts are up, and after."""
         for most in (200, 1000):
