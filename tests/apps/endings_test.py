@@ -384,6 +384,39 @@ class Descriptors(Endings):
             self.assertEqual(result.err, f"rnicsim: a process may have {most} files open at most, and programs need "
                                          "901: raise the hard limit (ulimit -Hn)\n")
 
+    # Uses up what its soft limit allows, and forks; a child of the child prints what it can still open.
+    FORKS = r"""
+        #include <fcntl.h>
+        #include <stdio.h>
+        #include <sys/resource.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(void) {
+          struct rlimit limit;
+          getrlimit(RLIMIT_NOFILE, &limit);
+          limit.rlim_cur = 1100;
+          setrlimit(RLIMIT_NOFILE, &limit);
+          int last = -1;
+          for (int fd; (fd = open("/dev/null", O_RDONLY)) >= 0;) last = fd;
+          for (int depth = 0; depth < 2; ++depth) {
+            const pid_t child = fork();
+            if (child < 0) return 1;
+            if (child == 0) continue;
+            int status;
+            return waitpid(child, &status, 0) == child && status == 0 ? 0 : 2;
+          }
+          getrlimit(RLIMIT_NOFILE, &limit);
+          printf("limit %d, none opened: %d\n", (int)limit.rlim_cur, open("/dev/null", O_RDONLY));
+          close(last);
+          printf("one opened: %d\n", open("/dev/null", O_RDONLY) == last);
+          return 0;
+        }
+    """
+
+    def test_a_fork_needs_none(self):
+        result = self.assert_succeeded(self.run_on(("h0", str(built("forks", self.FORKS)))))
+        self.assertEqual(result.lines("h0"), ["limit 1100, none opened: -1", "one opened: 1"], result)
+
     def test_a_file_that_is_too_large(self):
         """`ulimit -f`: one line, and no death of SIGXFSZ."""
         limit = dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))

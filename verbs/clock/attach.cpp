@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -91,15 +92,33 @@ bool connect_socket(const char* name) {
   memcpy(address.sun_path + 1, name, length);
   const int fd = next_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
-  the_session.socket = ::fcntl(fd, F_DUPFD_CLOEXEC, kSocketDescriptor);
-  if (the_session.socket < 0) {
-    the_session.socket = fd;
-  } else {
-    next_close(fd);
-  }
+  // A child whose other numbers are all in use gets its parent's at once.
+  const int above = fd >= kSocketDescriptor ? fd : ::fcntl(fd, F_DUPFD_CLOEXEC, kSocketDescriptor);
+  the_session.socket = above >= 0 ? above : fd;
+  if (the_session.socket != fd) next_close(fd);
   const auto bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + length);
   return next_connect(the_session.socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
 }
+
+// A process attaches with a socket and two regions of memory, although its program may have used up its descriptors: a
+// fork needs none.
+class SpareDescriptors {
+ public:
+  SpareDescriptors() {
+    raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &given_);
+    const rlimit all{given_.rlim_max, given_.rlim_max};
+    raised_ = given_.rlim_cur < given_.rlim_max && raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &all, nullptr) == 0;
+  }
+  ~SpareDescriptors() {
+    if (raised_) raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &given_, nullptr);
+  }
+  SpareDescriptors(const SpareDescriptors&) = delete;
+  SpareDescriptors& operator=(const SpareDescriptors&) = delete;
+
+ private:
+  rlimit given_{};
+  bool raised_ = false;
+};
 
 // Any local user may listen at any name, and the listener becomes this program's kernel.
 void check_listener(const char* name) {
@@ -177,7 +196,11 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   find_tool();
   raise_signals_by(raise_here);
   take_signals();  // before the simulator knows us, and may send one
-  if (!connect_socket(socket_name)) die("no simulator listens: %s", strerror(errno));
+  const SpareDescriptors spare;
+  if (!connect_socket(socket_name))
+    die(errno == EMFILE || errno == ENFILE ? "no file descriptor is left to attach with: %s"
+                                           : "no simulator listens: %s",
+        strerror(errno));
   check_listener(socket_name);
 
   abi::Hello hello;
