@@ -77,7 +77,8 @@ class Image {
       arguments_.insert(arguments_.end(), {"-c", *request.command});
     } else if (fs::path(path_).filename() == "bash") {
       start_ = Descriptor(::memfd_create("rnicsim-shell", 0));
-      const std::string text = bash_start(launcher.variables(request.host), request.host, library_folder(), start_.get());
+      const std::string text =
+          bash_start(launcher.variables(request.host), request.host, library_folder(), start_.get());
       if (::write(start_.get(), text.data(), text.size()) != ssize_t(text.size())) fail("cannot prepare the shell");
       arguments_.insert(arguments_.end(), {"--rcfile", fmt::format("/dev/fd/{}", start_.get())});
     } else {

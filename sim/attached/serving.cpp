@@ -41,8 +41,8 @@ std::optional<Serving> find_serving() {
     const auto holder = AttachServer::holder(name);
     if (!holder) return std::nullopt;
     if (!is_own_user(*holder))
-      throw ConfigError(fmt::format("process {} of user {} listens at {}, which is no simulation of yours: name another "
-                                    "socket by {}",
+      throw ConfigError(fmt::format("process {} of user {} listens at {}, which is no simulation of yours: name "
+                                    "another socket by {}",
                                     holder->pid, holder->uid, name, abi::kSocketVariable));
     return Serving{name, holder->pid};
   }

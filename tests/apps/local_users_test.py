@@ -280,7 +280,7 @@ class Leftovers(LocalUsers):
     @unittest.skipUnless(IS_ROOT, "a mount is needed")
     def test_without_shared_memory(self):
         script = "mount -t tmpfs -o ro none /dev/shm && exec \"$0\" run --on h0 'sh -c \"echo $RNICSIM_SOCKET; ls " \
-                 "/sys/class/infiniband; echo mine > /tmp/of-the-host\"'"
+                 "/sys/class/infiniband; echo mine > /tmp/without-shared-memory\"'"
         done = subprocess.run(["unshare", "-m", "sh", "-c", script, apps.rnicsim()], env=self.environment, text=True,
                               capture_output=True, timeout=apps.RUN_SECONDS, check=False)
         self.assertEqual(done.returncode, 0, done)
@@ -288,7 +288,7 @@ class Leftovers(LocalUsers):
         self.assertEqual(device, "rnic0")
         self.assertIn("the hosts have no /dev/shm of their own", done.stderr)
         self.assertFalse(pathlib.Path(f"/tmp/rnicsim-hosts.{name}").exists())
-        self.assertFalse(pathlib.Path("/tmp/of-the-host").exists())
+        self.assertFalse(pathlib.Path("/tmp/without-shared-memory").exists())
 
 
 if __name__ == "__main__":
