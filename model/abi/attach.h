@@ -311,8 +311,8 @@ enum class Call : std::uint32_t {
   net_accept,       // a descriptor comes back; value = number, out: NetAddress of the peer; EAGAIN
   net_connect,      // argument[1] = port; in: address. value = local port; waits; ECONNREFUSED, EHOSTUNREACH
   net_flush,        // bytes written so far leave now
-  net_name,         // out: NetAddress local, peer
-  net_option,       // argument[1] = DatagramOption::v6_only, [2] = value
+  net_name,         // out: NetAddress local, peer. value = to the peer and back, in picoseconds; 0: it has none
+  net_option,       // argument[1] = DatagramOption: v6_only or reuse_port; [2] = value
   net_error,        // argument[0] = number of a stream that ended or takes no more; value = 0, or, once, ECONNRESET
   net_inherited,    // argument[0] = inode of a program's end that came from another image or process: value = number,
                     // argument[1] = 4 or 6, [2] = 1: of datagrams; ENOENT: it is none of this host
@@ -367,6 +367,7 @@ enum class DatagramOption : std::uint64_t {
   reuse_address,    // others that want it, too, may have the same port; the last one bound gets the datagrams
   v6_only,
   receive_buffer,   // in bytes, as SO_RCVBUF counts them
+  reuse_port,       // of streams: others that want it, too, may have the same address, and share its connections
 };
 
 // Before the payload of each datagram.

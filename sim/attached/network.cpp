@@ -82,12 +82,19 @@ bool Network::belongs_to(Number number, std::uint32_t host) const {
   return found != sockets_.end() && found->second.host == host;
 }
 
-std::optional<Network::Number> Network::listener(std::uint32_t host, const abi::NetAddress& address) const {
+// Of several with SO_REUSEPORT, one is chosen by a hash of the socket that asks.
+std::optional<Network::Number> Network::listener(std::uint32_t host, const abi::NetAddress& address,
+                                                 Number asking) const {
+  std::vector<Number> sharing;
   for (const auto& [number, socket] : sockets_) {
     if (!socket.listening || socket.host != host || socket.local.port != address.port) continue;
-    if (covers(socket.local, socket.v6_only, address)) return number;
+    if (!covers(socket.local, socket.v6_only, address)) continue;
+    if (!socket.reuse_port) return number;
+    sharing.push_back(number);
   }
-  return std::nullopt;
+  if (sharing.empty()) return std::nullopt;
+  constexpr std::uint32_t kGolden = 0x9e3779b1;  // Knuth's multiplicative hash: the upper bits are well mixed
+  return sharing[((asking * kGolden) >> 16) % sharing.size()];
 }
 
 bool Network::has_port(const Socket& socket, std::uint32_t host, std::uint16_t port) {
@@ -98,6 +105,7 @@ bool Network::has_port(const Socket& socket, std::uint32_t host, std::uint16_t p
 bool Network::is_taken(const Socket& socket, const abi::NetAddress& address) const {
   return std::ranges::any_of(sockets_, [&](const auto& entry) {
     const Socket& other = entry.second;
+    if (socket.reuse_port && other.reuse_port) return false;
     return has_port(other, socket.host, address.port) && (covers(address, socket.v6_only, other.local) ||
                                                           covers(other.local, other.v6_only, address));
   });
@@ -172,7 +180,7 @@ void Network::finish_connect(Number number, const abi::NetAddress& to, std::func
   // Another thread's request came first, or the socket listens meanwhile.
   if (client.peer) return answer(EISCONN);
   if (client.listening) return answer(EOPNOTSUPP);
-  const auto target = listener(host, to);
+  const auto target = listener(host, to, number);
   if (!target) return answer(ECONNREFUSED);
   Socket& server = sockets_.at(*target);
   // Linux lets one more than the backlog wait; the next request is dropped and, for want of another, times out.
@@ -217,6 +225,13 @@ int Network::names(Number number, abi::NetAddress (&names)[2]) const {
   names[0] = found->second.local;
   names[1] = found->second.remote;
   return 0;
+}
+
+Duration Network::round_trip(Number number) const {
+  const auto found = sockets_.find(number);
+  if (found == sockets_.end() || !found->second.peer) return {};
+  const auto host = addresses_.host_of(found->second.host, found->second.remote);
+  return host ? 2 * latency(found->second.host, *host) : Duration{};
 }
 
 bool Network::take_reset(Number number, std::uint32_t host) {

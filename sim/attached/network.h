@@ -34,11 +34,13 @@ class Network : public sc_core::sc_module {
   int bind(Number number, const abi::NetAddress& address, std::uint16_t& port);
   int listen(Number number, std::uint32_t backlog);
   int set_v6_only(Number number, bool on);
+  void set_reuse_port(Number number, bool on) { sockets_.at(number).reuse_port = on; }
   // `done` runs when the connection stands or is refused.
   void connect(Number number, const abi::NetAddress& to, std::function<void(int error, std::uint16_t port)> done);
   // On success `near_end` is the program's end of the accepted connection.
   int accept(Number number, Number& accepted, Descriptor& near_end, abi::NetAddress& peer);
   int names(Number number, abi::NetAddress (&names)[2]) const;
+  Duration round_trip(Number number) const;  // 0: there is no connection
   // True, once: what its program reads ends by a reset, and not by the peer's end.
   bool take_reset(Number number, std::uint32_t host);
   bool belongs_to(Number number, std::uint32_t host) const;
@@ -63,6 +65,7 @@ class Network : public sc_core::sc_module {
     Descriptor near_end;                 // of a connection not yet accepted
     IpVersion version = IpVersion::v4;
     bool v6_only = false;
+    bool reuse_port = false;
     std::uint64_t inode = 0;
     abi::NetAddress local;
     abi::NetAddress remote;
@@ -92,7 +95,7 @@ class Network : public sc_core::sc_module {
   void deliver_reset(Number to);
   void push_undelivered(Number number);
   void finish_connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done);
-  std::optional<Number> listener(std::uint32_t host, const abi::NetAddress& address) const;
+  std::optional<Number> listener(std::uint32_t host, const abi::NetAddress& address, Number asking) const;
   std::optional<std::uint16_t> ephemeral_port(std::uint32_t host);
   static bool has_port(const Socket& socket, std::uint32_t host, std::uint16_t port);
   bool is_taken(const Socket& socket, const abi::NetAddress& address) const;

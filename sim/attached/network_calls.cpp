@@ -33,6 +33,14 @@ bool keeps_messages(const Descriptor& descriptor) {
   return ::getsockopt(descriptor.get(), SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_SEQPACKET;
 }
 
+int set_stream_option(Network& network, Network::Number number, abi::DatagramOption option, bool on) {
+  switch (option) {
+    case abi::DatagramOption::v6_only: return network.set_v6_only(number, on);
+    case abi::DatagramOption::reuse_port: network.set_reuse_port(number, on); return 0;
+    default: return ENOPROTOOPT;
+  }
+}
+
 }  // namespace
 
 bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
@@ -74,9 +82,8 @@ bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
     case Call::net_listen:
       return answer(slot, network_.listen(number, std::uint32_t(slot.argument[1])));
     case Call::net_option:
-      return answer(slot, abi::DatagramOption(slot.argument[1]) != abi::DatagramOption::v6_only
-                              ? ENOPROTOOPT
-                              : network_.set_v6_only(number, slot.argument[2] != 0));
+      return answer(slot, set_stream_option(network_, number, abi::DatagramOption(slot.argument[1]),
+                                            slot.argument[2] != 0));
     case Call::net_accept:
       return accept(thread, slot, number);
     case Call::net_connect:
@@ -84,6 +91,7 @@ bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
     default: {
       abi::NetAddress names[2];
       const int error = network_.names(number, names);
+      slot.value = std::uint64_t(network_.round_trip(number).ps);
       std::memcpy(slot.output, names, sizeof names);
       return answer(slot, error);
     }

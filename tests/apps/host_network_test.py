@@ -26,6 +26,27 @@ for family, kind, protocol in (asked.split(",") for asked in sys.argv[1].split("
 """
 
 
+OPTIONS = """unconnected: mss 536, IP_MTU Transport endpoint is not connected
+datagrams: IP_TOS 0, IP_TTL 9, TCP_NODELAY Operation not supported
+TCP_NODELAY 0, ok, 1
+TCP_CORK 0, ok, 1
+TCP_MAXSEG 4148, ok, 4148
+TCP_KEEPIDLE 7200, ok, 60
+TCP_KEEPINTVL 75, ok, 5
+TCP_KEEPCNT 9, ok, 3
+TCP_USER_TIMEOUT 0, ok, 30000
+TCP_QUICKACK 1, ok, 0
+TCP_DEFER_ACCEPT 0, ok, 1
+IP_TOS 0, ok, 16
+IP_TTL 64, ok, 3
+SO_KEEPALIVE 0, ok, 1
+SO_REUSEPORT 0, ok, 1
+cubic, ok, reno, No such file or directory
+IP_MTU 4200
+refused: TCP_KEEPCNT Invalid argument, IP_TTL Invalid argument, 4711 Protocol not available
+TCP_INFO ok, 1 bytes: state 1, rtt 40 us, mss 4148, pmtu 4200, lost 0, window 1"""
+
+
 class HostNetworkTestCase(apps.TestCase):
     def text(self, command, *options):
         return self.assert_succeeded(apps.run_on([("h0", command)], *options)).text("h0")
@@ -160,6 +181,24 @@ class Calls(HostNetworkTestCase):
 
     def test_a_long_answer_goes_on_while_it_is_read(self):
         self.assertEqual(self.lines("neighbours", "--topology", "star:40"), ["neighbours 78 in several True"])
+
+
+class TcpOptions(HostNetworkTestCase):
+    def test_they_are_told_and_kept(self):
+        program = apps.built("tcp_options", (pathlib.Path(__file__).parent / "tcp_options.c").read_text())
+        result = self.assert_succeeded(apps.run_on([("h0", program), ("h1", f"{program} 10.0.0.1")]))
+        self.assertEqual(result.text("h1"), OPTIONS)
+        self.assertEqual(result.lines("h0"), ["listens 1, taken: Address already in use",
+                                              "accepted with 99 1, listens 0", "shared by two: 1"])
+
+    def test_iperf3(self):
+        result = self.assert_succeeded(apps.run_on([("h0", "iperf3 -s -1"), ("h1", "iperf3 -c 10.0.0.1 -n 20M -J")]))
+        told = json.loads(result.text("h1"))
+        self.assertGreaterEqual(told["end"]["sum_sent"]["bytes"], 20 << 20)
+        rate = told["end"]["sum_received"]["bits_per_second"] / 1e9
+        self.assertTrue(5 < rate <= 10, rate)
+        stream = told["end"]["streams"][0]["sender"]
+        self.assertEqual((stream["retransmits"], stream["mean_rtt"]), (0, 40))
 
 
 if __name__ == "__main__":

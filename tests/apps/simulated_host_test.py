@@ -197,6 +197,11 @@ time.sleep(1)
             f"clone3: {refused}"])
         self.assertIn("not reproducible: clones (pid 1000): system call 56 is not simulated", result.summary())
 
+    def test_there_are_no_rings(self):
+        script = ("import ctypes; c = ctypes.CDLL(None, use_errno=True); "
+                  "print(*((c.syscall(425 + i, 8, 0), ctypes.get_errno()) for i in range(3)))")
+        self.assertEqual(self.on_h0(f"python3 -c '{script}'"), ["(-1, 38) (-1, 38) (-1, 38)"])
+
     def test_nobody_is_traced(self):
         script = "import ctypes; c = ctypes.CDLL(None); print(c.ptrace(0), c.syscall(101, 0))"
         self.assertEqual(self.on_h0(f"python3 -c '{script}'"), ["-1 -1"])

@@ -31,6 +31,7 @@ struct KnownDescriptor {
   int family = 0;            // of the socket's addresses
   bool datagrams = false;    // it is UDP's, with numbers of their own
   bool v6_only = false;      // a stream's, as IPV6_V6ONLY was set
+  bool listening = false;
   bool connected = false;    // a stream has its other end; false: it may have, by another number or process
   std::uint32_t timer = 0;   // the simulator's number of a timer (timerfd)
   clockid_t timer_clock = 0;

@@ -20,6 +20,7 @@
 #include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/file_locks.h"
 #include "verbs/clock/inet_address.h"
+#include "verbs/clock/inet_options.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/message_sockets.h"
 #include "verbs/clock/netlink_socket.h"
@@ -222,7 +223,11 @@ RNICSIM_EXPORT int listen(int fd, int backlog) noexcept {
   if (!stream || slot == nullptr) return next_listen(fd, backlog);
   charge(*slot, abi::CpuCost::system_call);
   const int error = call(*slot, abi::Call::net_listen, {stream->socket, std::uint64_t(std::max(backlog, 1))});
-  return error != 0 ? fail(error) : 0;
+  if (error != 0) return fail(error);
+  KnownDescriptor listening = *stream;
+  listening.listening = true;
+  remember(fd, listening);
+  return 0;
 }
 
 RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
@@ -259,6 +264,8 @@ RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int fla
     next_close(accepted);
     return fail(EMFILE);
   }
+  copy_options(fd, accepted);
+  inherit_inet_options(stream->socket, number);
   if ((flags & SOCK_NONBLOCK) != 0) ::fcntl(accepted, F_SETFL, ::fcntl(accepted, F_GETFL) | O_NONBLOCK);
   from_net(peer, stream->family, address, length);
   return accepted;

@@ -371,6 +371,10 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
       if (w[0] == PTRACE_TRACEME) return ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
       break;
     case SYS_inotify_add_watch: return apply(::inotify_add_watch, w);
+    // What goes on in a ring would be outside the simulation; programs do without one where there is none.
+    case SYS_io_uring_setup:
+    case SYS_io_uring_enter:
+    case SYS_io_uring_register: errno = ENOSYS; return -1;
     default: break;
   }
   const auto result = call_of_thread(number, w);

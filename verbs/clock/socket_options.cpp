@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <algorithm>
 
+#include "verbs/clock/inet_options.h"
 #include "verbs/clock/netlink_options.h"
 #include "verbs/clock/netlink_socket.h"
 #include "verbs/clock/network.h"
@@ -33,16 +33,6 @@ struct Option {
   bool operator==(const Option&) const = default;
 };
 
-// Of datagrams: what there is nothing to do for, for the simulated network has no routers, no fragments, and tells of
-// no errors but one. All others that are not SOL_SOCKET's would promise something.
-constexpr Option kIdle[] = {
-    {IPPROTO_IP, IP_TOS}, {IPPROTO_IP, IP_TTL}, {IPPROTO_IP, IP_MTU_DISCOVER}, {IPPROTO_IP, IP_RECVERR},
-    {IPPROTO_IP, IP_MULTICAST_TTL}, {IPPROTO_IP, IP_MULTICAST_LOOP}, {IPPROTO_IP, IP_MULTICAST_IF},
-    {IPPROTO_IPV6, IPV6_TCLASS}, {IPPROTO_IPV6, IPV6_UNICAST_HOPS}, {IPPROTO_IPV6, IPV6_MTU_DISCOVER},
-    {IPPROTO_IPV6, IPV6_RECVERR}, {IPPROTO_IPV6, IPV6_MULTICAST_HOPS}, {IPPROTO_IPV6, IPV6_MULTICAST_LOOP},
-    {IPPROTO_IPV6, IPV6_MULTICAST_IF},
-};
-
 // What the descriptor's own kind of socket would answer, with the machine's time, interfaces and processes, or with a
 // look at the header before each datagram.
 constexpr int kRefused[] = {
@@ -55,6 +45,52 @@ int call_option(const KnownDescriptor& socket, abi::DatagramOption option, int v
   if (slot == nullptr) return fail(ENOBUFS);
   const int error = call(*slot, abi::Call::dgram_option,
                          {socket.socket, std::uint64_t(option), std::uint64_t(std::max(value, 0))});
+  return error != 0 ? fail(error) : 0;
+}
+
+bool is_same_address(const sockaddr_storage& one, const sockaddr_storage& other) {
+  if (one.ss_family == AF_INET)
+    return reinterpret_cast<const sockaddr_in&>(one).sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in&>(other).sin_addr.s_addr;
+  return memcmp(&reinterpret_cast<const sockaddr_in6&>(one).sin6_addr,
+                &reinterpret_cast<const sockaddr_in6&>(other).sin6_addr, sizeof(in6_addr)) == 0;
+}
+
+InetSocket describe(int fd, const KnownDescriptor& socket) {
+  InetSocket told{.number = socket.socket, .family = socket.family, .datagrams = socket.datagrams,
+                  .listening = socket.listening};
+  abi::ThreadSlot* slot = network_slot();
+  sockaddr_storage own{}, peer{};
+  socklen_t own_length = sizeof own, peer_length = sizeof peer;
+  if (slot == nullptr || ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0) return told;
+  told.connected = true;
+  constexpr std::uint64_t kPicosecondsPerUs = 1'000'000;
+  if (!socket.datagrams) told.round_trip_us = slot->value / kPicosecondsPerUs;
+  told.within_host = ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length) == 0 &&
+                     is_same_address(own, peer);
+  return told;
+}
+
+// What was set tells what there is to do: SO_REUSEPORT is one of the simulator's, too.
+int set_of_inet(const KnownDescriptor& socket, Option option, const void* value, socklen_t length) {
+  const InetSocket told{.number = socket.socket, .family = socket.family, .datagrams = socket.datagrams,
+                        .connected = socket.connected};
+  const int error = set_inet_option(told, option.level, option.name, value, length);
+  if (error != 0) return fail(error);
+  if (option != Option{SOL_SOCKET, SO_REUSEPORT}) return 0;
+  int on = 0;
+  memcpy(&on, value, sizeof on);
+  abi::ThreadSlot* slot = network_slot();
+  if (slot == nullptr) return fail(ENOBUFS);
+  const auto reuse = std::uint64_t(abi::DatagramOption::reuse_port);
+  const int refused = call(*slot, abi::Call::net_option, {socket.socket, reuse, std::uint64_t(on != 0)});
+  return refused != 0 ? fail(refused) : 0;
+}
+int get_of_inet(int fd, const KnownDescriptor& socket, Option option, void* value, socklen_t* length) {
+  const int saved = errno;
+  const InetSocket told = describe(fd, socket);
+  errno = saved;
+  const int error = get_inet_option(told, option.level, option.name, value, length);
   return error != 0 ? fail(error) : 0;
 }
 
@@ -76,7 +112,6 @@ int set_of_datagrams(int fd, const KnownDescriptor& socket, Option option, const
   if (value == nullptr) return fail(EFAULT);
   memcpy(&number, value, std::min<std::size_t>(length, sizeof number));
   if (option == Option{IPPROTO_IPV6, IPV6_V6ONLY}) return call_option(socket, abi::DatagramOption::v6_only, number);
-  if (option.level != SOL_SOCKET) return std::ranges::find(kIdle, option) != std::end(kIdle) ? 0 : fail(ENOPROTOOPT);
   if (is_refused(option.name)) return fail(ENOPROTOOPT);
   // A datagram of any size has to fit into what the descriptor's buffer holds.
   constexpr int kLeastBuffer = 65536;
@@ -101,6 +136,7 @@ int get_of_socket(int fd, const KnownDescriptor& socket, int name, void* value, 
     case SO_DOMAIN: return put_number(socket.family, value, length);
     case SO_TYPE: return put_number(socket.datagrams ? SOCK_DGRAM : SOCK_STREAM, value, length);
     case SO_PROTOCOL: return put_number(socket.datagrams ? IPPROTO_UDP : IPPROTO_TCP, value, length);
+    case SO_ACCEPTCONN: return put_number(socket.listening, value, length);
     case SO_ERROR:
       if (const int error = take_error(fd); error != 0) return put_number(error, value, length);
       [[fallthrough]];
@@ -130,14 +166,17 @@ void copy_options(int from, int to) {
 using namespace rnicsim;
 using namespace rnicsim::clock;
 
-// Options of TCP and IP change nothing that the simulated network models.
 RNICSIM_EXPORT int setsockopt(int fd, int level, int name, const void* value, socklen_t length) noexcept {
   if (const auto netlink = find_netlink(fd)) return set_netlink_option(fd, *netlink, level, name, value, length);
   const auto socket = find_socket(fd);
   if (!socket) return next_setsockopt(fd, level, name, value, length);
-  if (socket->datagrams) return set_of_datagrams(fd, *socket, {level, name}, value, length);
-  if (Option{level, name} == Option{IPPROTO_IPV6, IPV6_V6ONLY}) return set_v6_only(fd, *socket, value, length);
-  return level == SOL_SOCKET ? next_setsockopt(fd, level, name, value, length) : 0;
+  const Option option{level, name};
+  const bool is_v6_only = option == Option{IPPROTO_IPV6, IPV6_V6ONLY};
+  if (level != SOL_SOCKET && !is_v6_only) return set_of_inet(*socket, option, value, length);
+  if (socket->datagrams) return set_of_datagrams(fd, *socket, option, value, length);
+  if (is_v6_only) return set_v6_only(fd, *socket, value, length);
+  if (name == SO_REUSEPORT) return set_of_inet(*socket, option, value, length);
+  return next_setsockopt(fd, level, name, value, length);
 }
 
 RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_t* length) noexcept {
@@ -149,11 +188,10 @@ RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_
     if (tells_process && simulated()) name_peer(*static_cast<ucred*>(value));
     return result;
   }
-  if (level == SOL_SOCKET) return get_of_socket(fd, *socket, name, value, length);
-  if (!socket->datagrams && level == IPPROTO_TCP && name == TCP_NODELAY && *length >= sizeof(int))
-    return put_number(1, value, length);
   const bool is_v6 = !socket->datagrams && socket->family == AF_INET6;
   if (is_v6 && Option{level, name} == Option{IPPROTO_IPV6, IPV6_V6ONLY})
     return put_number(socket->v6_only, value, length);
-  return fail(ENOPROTOOPT);
+  const bool shares_port = level == SOL_SOCKET && name == SO_REUSEPORT && !socket->datagrams;
+  if (level == SOL_SOCKET && !shares_port) return get_of_socket(fd, *socket, name, value, length);
+  return get_of_inet(fd, *socket, {level, name}, value, length);
 }
