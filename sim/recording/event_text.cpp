@@ -18,6 +18,7 @@
 namespace rnicsim::sim {
 namespace {
 
+// Without a default: the compiler tells which enumerator has no name.
 const char* name_of(abi::CommandOpcode opcode) {
   using enum abi::CommandOpcode;
   switch (opcode) {
@@ -38,12 +39,26 @@ const char* name_of(abi::CommandOpcode opcode) {
     case create_mpt: return "create_mpt";
     case destroy_mpt: return "destroy_mpt";
     case query_mpt: return "query_mpt";
+    case modify_mpt: return "modify_mpt";
     case create_qp: return "create_qp";
     case destroy_qp: return "destroy_qp";
     case modify_qp: return "modify_qp";
     case query_qp: return "query_qp";
-    default: return nullptr;
+    case create_srq: return "create_srq";
+    case destroy_srq: return "destroy_srq";
+    case query_srq: return "query_srq";
+    case modify_srq: return "modify_srq";
+    case attach_multicast: return "attach_multicast";
+    case detach_multicast: return "detach_multicast";
+    case create_rss: return "create_rss";
+    case destroy_rss: return "destroy_rss";
+    case create_flow: return "create_flow";
+    case destroy_flow: return "destroy_flow";
+    case create_counter: return "create_counter";
+    case destroy_counter: return "destroy_counter";
+    case query_counter: return "query_counter";
   }
+  return nullptr;
 }
 
 const char* name_of(abi::CommandStatus status) {
@@ -61,8 +76,8 @@ const char* name_of(abi::CommandStatus status) {
     case bad_output_length: return "bad_output_length";
     case not_supported: return "not_supported";
     case bad_mailbox: return "bad_mailbox";
-    default: return nullptr;
   }
+  return nullptr;
 }
 
 const char* name_of(abi::SendOpcode opcode) {
@@ -77,10 +92,12 @@ const char* name_of(abi::SendOpcode opcode) {
     case read: return "READ";
     case compare_swap: return "COMPARE_SWAP";
     case fetch_add: return "FETCH_ADD";
+    case tso: return "TSO";
     case atomic_write: return "ATOMIC_WRITE";
+    case bind_window: return "BIND_WINDOW";
     case local_inv: return "LOCAL_INV";
-    default: return nullptr;
   }
+  return nullptr;
 }
 
 const char* name_of(abi::CqeOpcode opcode) {
@@ -93,8 +110,9 @@ const char* name_of(abi::CqeOpcode opcode) {
     case receive_send_with_inv: return "receive_send_with_inv";
     case requester_error: return "requester_error";
     case responder_error: return "responder_error";
-    default: return nullptr;
+    case invalid: return "invalid";
   }
+  return nullptr;
 }
 
 const char* name_of(abi::CqeSyndrome syndrome) {
@@ -116,8 +134,8 @@ const char* name_of(abi::CqeSyndrome syndrome) {
     case remote_aborted_error: return "remote_aborted_error";
     case fatal_error: return "fatal_error";
     case general_error: return "general_error";
-    default: return nullptr;
   }
+  return nullptr;
 }
 
 const char* name_of(abi::EventType type) {
@@ -133,11 +151,12 @@ const char* name_of(abi::EventType type) {
     case qp_fatal: return "qp_fatal";
     case qp_request_error: return "qp_request_error";
     case qp_access_error: return "qp_access_error";
+    case srq_error: return "srq_error";
     case port_active: return "port_active";
     case port_error: return "port_error";
     case device_fatal: return "device_fatal";
-    default: return nullptr;
   }
+  return nullptr;
 }
 
 const char* packet_name(std::uint64_t opcode) {

@@ -3,8 +3,11 @@
 #include <rapidcheck.h>
 #include <zstd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "sim/recording/trace_diff.h"
@@ -126,6 +129,32 @@ TEST(TraceFormat, AnEventAsText) {
   EXPECT_EQ(to_text(make_event({1'234'567}, 0, EventKind::cqe, {0x40, 1, 5, 0xd, 7, 10, 64}), hosts),
             "1.234567 us  h0  cqe  qp 0x40  cq 0x1  index 5  opcode requester_error  wqe_counter 7  "
             "syndrome remote_access_error  byte_count 64");
+}
+
+// As model/abi spells the enumerators; opcodes of WQEs are in capitals.
+void expect_named(const char* header, const std::string& enumeration, FieldStyle style, bool in_capitals = false) {
+  std::ifstream file(std::string(RNICSIM_SOURCE_DIR "/model/abi/") + header);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto begin = text.find("enum class " + enumeration + " ");
+  ASSERT_NE(begin, text.npos) << enumeration;
+  const std::string list = text.substr(begin, text.find("};", begin) - begin);
+  const std::regex enumerator("\n  (\\w+) = (\\w+),");
+  int count = 0;
+  for (std::sregex_iterator at(list.begin(), list.end(), enumerator), end; at != end; ++at, ++count) {
+    std::string name = (*at)[1];
+    if (in_capitals) std::ranges::transform(name, name.begin(), [](unsigned char c) { return char(std::toupper(c)); });
+    EXPECT_EQ(to_text({"", style}, std::stoull((*at)[2], nullptr, 0)), name) << enumeration;
+  }
+  EXPECT_GT(count, 5) << enumeration;
+}
+
+TEST(TraceFormat, EveryValueThatTheDeviceKnowsHasItsName) {
+  expect_named("command.h", "CommandOpcode", FieldStyle::command_opcode);
+  expect_named("command.h", "CommandStatus", FieldStyle::command_status);
+  expect_named("queue.h", "SendOpcode", FieldStyle::send_opcode, true);
+  expect_named("queue.h", "CqeOpcode", FieldStyle::cqe_opcode);
+  expect_named("queue.h", "CqeSyndrome", FieldStyle::cqe_syndrome);
+  expect_named("queue.h", "EventType", FieldStyle::event_type);
 }
 
 TEST(BadTraces, ARunThatDiedIsReadAsFarAsItGot) {
