@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/base/units.h"
 #include "sim/recording/format.h"
 #include "sim/recording/loose_diff.h"
 
@@ -78,6 +79,7 @@ struct Case {
   std::optional<std::uint64_t> seed;
   std::vector<std::string> sets, faults;
   std::chrono::milliseconds limit{60'000};  // of real time
+  std::optional<Duration> simulated_limit;  // nor does it go on past this simulated time
   int status = 0;
   std::optional<ExpectedTrace> trace;
   std::optional<ExpectedResults> results;

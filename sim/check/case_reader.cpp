@@ -22,6 +22,9 @@ namespace fs = std::filesystem;
 using bench::TableReader;
 
 constexpr Duration kShortestLimit{1'000'000'000}, kLongestLimit{86'400'000'000'000'000};
+// The limit of real time where simulated time has one, too: it is for runs in which that stands still, and must not
+// depend on how busy the machine is.
+constexpr std::chrono::minutes kGuard{10};
 
 // "1.5 %" is 0.015.
 std::optional<double> parse_share(std::string_view text) {
@@ -263,7 +266,7 @@ void read_configuration_of(TableReader& reader, Case& read) {
 
 // What its program cannot be told, or does not tell.
 void check_simulator(const TableReader& reader, const Simulator& simulator, const Case& read) {
-  for (const char* key : {"nic", "host", "topology", "engine", "seed", "set", "fault"})
+  for (const char* key : {"nic", "host", "topology", "engine", "seed", "set", "fault", "simulated_limit"})
     if (reader.has(key)) reader.complain(key, "does not go with simulator, whose words say it all");
   const auto tells = [&](const char* file) {
     return std::ranges::any_of(simulator.words, [&](const auto& word) { return word.find(file) != word.npos; });
@@ -286,6 +289,12 @@ Case read_root(const toml::table& root, const fs::path& file, const std::string&
   reader.text("title", read.title);
   read_way(reader, read);
   read_configuration_of(reader, read);
+  if (reader.has("simulated_limit")) {
+    Duration limit;
+    reader.time("simulated_limit", limit, Duration{1}, kLongestLimit);
+    read.simulated_limit = limit;
+    read.limit = kGuard;
+  }
   Duration limit{read.limit.count() * 1'000'000'000};
   reader.time("limit", limit, kShortestLimit, kLongestLimit);
   read.limit = std::chrono::milliseconds(limit.ps / 1'000'000'000);

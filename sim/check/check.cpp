@@ -97,6 +97,7 @@ std::vector<std::string> command_of(const Case& of, const RunFiles& files) {
   if (of.topology) words.insert(words.end(), {"--topology", *of.topology});
   if (of.engine) words.insert(words.end(), {"--engine", *of.engine});
   if (of.seed) words.insert(words.end(), {"--seed", std::to_string(*of.seed)});
+  if (of.simulated_limit) words.insert(words.end(), {"--limit", fmt::format("{}ps", of.simulated_limit->ps)});
   add(words, "--set", of.sets);
   add(words, "--fault", of.faults);
   if (of.trace) words.insert(words.end(), {"--record", files.trace.string()});

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr int kCannotBeRun = 2, kKilled = 128;
+constexpr int kCannotBeRun = 2, kAtLimit = 124, kKilled = 128;
 
 // What keeps a case from being judged.
 struct Broken : std::runtime_error {
@@ -105,7 +105,10 @@ class Judgement {
     if (ended.too_late) broke(fmt::format("no end after {}, its limit", seconds_text(case_.limit)));
     if (ended.signal != 0) broke(fmt::format("killed by signal {} ({})", ended.signal, strsignal(ended.signal)));
     if (ended.status == case_.status) return;
-    const auto what = fmt::format("it ended with status {}, not {}", ended.status, case_.status);
+    const bool ran_on = case_.simulated_limit && ended.status == kAtLimit;
+    const auto what = ran_on ? fmt::format("no end after {} of simulated time, its simulated_limit",
+                                           to_string(*case_.simulated_limit))
+                             : fmt::format("it ended with status {}, not {}", ended.status, case_.status);
     if (ended.status == kCannotBeRun || ended.status > kKilled) broke(what);
     ++beyond_files_;
     fail(what + last_words(files_));

@@ -226,6 +226,17 @@ class Limits(Check):
         self.assertIn("passed  good\n", text)
         self.assert_ended(pids)
 
+    def test_no_end_in_simulated_time(self):
+        """The same on every machine: real time has no part in it."""
+        sleeps = 'schema = 1\nrun = "sh -c \\"sleep 5; exit 124\\""\nsimulated_limit = "{limit}"\n{more}'
+        self.put("long.toml", sleeps.format(limit="2 s", more=""))
+        self.put("right.toml", sleeps.format(limit="6 s", more="status = 124\n"))
+        self.put("bench.toml", WORKLOAD.format(sets="") + 'simulated_limit = "1 us"\n')
+        text = self.check(NOT_ALL)
+        self.assertIn("FAILED  bench: no end after 1 us of simulated time, its simulated_limit\n", text)
+        self.assertIn("FAILED  long: no end after 2 s of simulated time, its simulated_limit\n", text)
+        self.assertIn("passed  right\n", text)
+
     def test_told_to_end(self):
         pids = self.spin("1000 s")
         # What is ignored, as by nohup, is none; and children are waited for though nobody else would.

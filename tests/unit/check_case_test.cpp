@@ -132,6 +132,15 @@ equals = 0
   expect(5, Relation::equals, 0.0, "property[4].equals");
 }
 
+TEST_F(CaseReader, ALimitOfSimulatedTimeLeavesRealTimeAlone) {
+  const auto by_default = read("schema = 1\nrun = \"ib_write_bw\"\nsimulated_limit = \"20 ms\"\n");
+  EXPECT_EQ(by_default.simulated_limit, Duration{20'000'000'000});
+  EXPECT_EQ(by_default.limit, std::chrono::minutes(10));
+  const auto both = read("schema = 1\nrun = \"ib_write_bw\"\nsimulated_limit = \"20 ms\"\nlimit = \"9 s\"\n");
+  EXPECT_EQ(both.limit, std::chrono::seconds(9));
+  EXPECT_EQ(read("schema = 1\nrun = \"ib_write_bw\"\n").limit, std::chrono::minutes(1));
+}
+
 TEST_F(CaseReader, MistakesAreNamedWithTheirPath) {
   const std::string run = "run = \"ib_write_bw\"\n";
   const auto property = [&](const std::string& value, const std::string& rest) {
@@ -144,6 +153,8 @@ TEST_F(CaseReader, MistakesAreNamedWithTheirPath) {
   expect_refused(run + "set = \"a=b\"", "set: a list of texts is needed, not \"a=b\"");
   expect_refused(run + "engine = \"fast\"", "engine: \"model\", \"rtl\" or \"lockstep\" is needed");
   expect_refused(run + "limit = 60", "limit: \"1 ms\"..");
+  expect_refused(run + "simulated_limit = \"5 MiB\"", "simulated_limit: \"1 ps\"..");
+  expect_refused("simulator = \"a\"\nsimulated_limit = \"5 ms\"", "simulated_limit: does not go with simulator");
   expect_refused(run + "status = 256", "status: 0..255 is needed, not 256");
   expect_refused(run + "[trace]", "trace.file: is missing");
   expect_refused(run + "[trace]\nfile = \"a\"\ntimes = \"fast\"", "trace.times: a time such as");
