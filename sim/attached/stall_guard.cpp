@@ -1,8 +1,37 @@
 #include "sim/attached/stall_guard.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace rnicsim::sim {
+namespace {
+
+// How often a thread of this process has left its processor, if it waits: as long as the number stays, it is one wait.
+// nullopt: it runs, lacks a processor, or is stopped.
+std::optional<std::uint64_t> wait_of(pid_t thread) {
+  std::ifstream in(fmt::format("/proc/self/task/{}/status", thread));
+  bool waits = false;
+  std::uint64_t switches = 0;
+  for (std::string line; std::getline(in, line);) {
+    const std::string value = line.substr(std::min(line.size(), line.find_first_not_of(" \t", line.find(':') + 1)));
+    if (line.starts_with("State:")) waits = value.starts_with('S') || value.starts_with('D');
+    if (line.find("ctxt_switches:") != line.npos) switches += std::stoull(value);
+  }
+  return waits ? std::optional(switches) : std::nullopt;
+}
+
+}  // namespace
+
+pid_t StallGuard::this_thread() {
+  thread_local const pid_t number = ::gettid();
+  return number;
+}
 
 StallGuard::StallGuard(std::chrono::milliseconds patience, OnStall on_stall)
     : patience_(patience), on_stall_(std::move(on_stall)), thread_([this] { watch(); }) {}
@@ -19,13 +48,17 @@ StallGuard::~StallGuard() {
 // It looks now and then: an access pays for no clock.
 void StallGuard::watch() {
   std::uint64_t seen = 0;
+  std::optional<std::uint64_t> seen_wait;
   int calls = 0;
   std::unique_lock held(lock_);
   while (!ending_.wait_for(held, patience_, [this] { return ends_; })) {
     const auto serial = serial_.load(std::memory_order_acquire);
-    const bool stalls = serial % 2 == 1 && serial == seen;
+    const bool under_way = serial % 2 == 1;
+    const auto wait = under_way ? wait_of(accessing_.load(std::memory_order_relaxed)) : std::nullopt;
+    const bool stalls = wait && serial == seen && wait == seen_wait;
     calls = stalls ? calls + 1 : 0;
     seen = serial;
+    seen_wait = wait;
     if (stalls) on_stall_(process_.load(std::memory_order_relaxed), calls);
   }
 }

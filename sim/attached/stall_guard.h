@@ -1,6 +1,11 @@
 // Watches over accesses to the memory of other processes, which may never end: a page that a userfaultfd or a user's
 // file system is to bring in waits for whoever serves that, and no signal but SIGKILL ends the wait.
+//
+// An access only counts as stalled when its thread has been in one wait of the kernel's for all that time. A thread
+// that lacks a processor, computes, pages, or is stopped by a debugger takes long as well, and its access will end.
 #pragma once
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,8 +19,8 @@ namespace rnicsim::sim {
 
 class StallGuard {
  public:
-  // Called in a thread of its own, with the pidfd whose memory it is, when an access takes longer than `patience`, and
-  // once more each time that it takes as long again; `calls` counts from 1.
+  // Called in a thread of its own, with the pidfd whose memory it is, when an access waits for longer than `patience`,
+  // and once more each time that the same wait takes as long again; `calls` counts from 1.
   using OnStall = std::function<void(int process, int calls)>;
   StallGuard(std::chrono::milliseconds patience, OnStall on_stall);
   ~StallGuard();
@@ -28,6 +33,7 @@ class StallGuard {
     Access(StallGuard* guard, int process) : guard_(guard) {
       if (guard_ == nullptr) return;
       guard_->process_.store(process, std::memory_order_relaxed);
+      guard_->accessing_.store(this_thread(), std::memory_order_relaxed);
       guard_->step();
     }
     ~Access() {
@@ -41,12 +47,14 @@ class StallGuard {
   };
 
  private:
+  static pid_t this_thread();
   void step() { serial_.store(serial_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
   void watch();
 
   const std::chrono::milliseconds patience_;
   const OnStall on_stall_;
   std::atomic<int> process_{-1};
+  std::atomic<pid_t> accessing_{0};       // the thread
   std::atomic<std::uint64_t> serial_{0};  // odd: an access is under way
   std::mutex lock_;
   std::condition_variable ending_;

@@ -2,6 +2,7 @@
 #include "sim/attached/stall_guard.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -35,16 +36,52 @@ class StallGuardTest : public testing::Test {
 };
 
 TEST_F(StallGuardTest, AnAccessThatDoesNotEnd) {
-  StallGuard guard(1ms, [&](int process, int calls) { stalled(process, calls); });
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  StallGuard guard(1ms, [&](int process, int calls) {
+    stalled(process, calls);
+    if (calls == 3) ::close(pipe[1]);
+  });
   {
     const StallGuard::Access access(&guard, 7);
-    await(3);
+    char byte = 0;
+    EXPECT_EQ(::read(pipe[0], &byte, 1), 0);
   }
+  ::close(pipe[0]);
   const std::lock_guard held(lock_);
   EXPECT_EQ(processes_[0], 7);
   EXPECT_EQ(calls_[0], 1);
   EXPECT_EQ(calls_[1], 2);
   EXPECT_EQ(calls_[2], 3);
+}
+
+// As on a machine that has no processor to give: it takes long, and waits for nobody.
+TEST_F(StallGuardTest, AnAccessThatRuns) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kPatience = 1ms;
+  {
+    StallGuard guard(kPatience, [&](int process, int calls) { stalled(process, calls); });
+    const StallGuard::Access access(&guard, 7);
+    for (const auto end = Clock::now() + 100 * kPatience; Clock::now() < end;) continue;
+  }
+  EXPECT_TRUE(calls_.empty());
+}
+
+// Pages that come from a disk one after the other, say. Where the machine held one wait up it may be told of.
+TEST_F(StallGuardTest, AnAccessOfManyWaits) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kPatience = 5ms;
+  Clock::duration longest{};
+  {
+    StallGuard guard(kPatience, [&](int process, int calls) { stalled(process, calls); });
+    const StallGuard::Access access(&guard, 7);
+    const auto end = Clock::now() + 10 * kPatience;
+    for (auto begin = Clock::now(); begin < end; begin = Clock::now()) {
+      std::this_thread::sleep_for(100us);
+      longest = std::max(longest, Clock::now() - begin);
+    }
+  }
+  EXPECT_TRUE(calls_.empty() || longest >= kPatience);
 }
 
 // One follows the other, and each look finds one under way, but another. Where the machine held one up it may be told
