@@ -7,6 +7,11 @@
 #include <cstdint>
 #include <optional>
 
+// An instruction between given flags, in operand 1, and those that it leaves there. The 128 bytes below the stack pointer
+// may be in use.
+#define RNICSIM_WITH_FLAGS(instruction) \
+  "lea -128(%%rsp), %%rsp; push %1; popf; " instruction "; pushf; pop %1; lea 128(%%rsp), %%rsp"
+
 // Of this library, by the linker.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start, etext;
 
@@ -272,16 +277,16 @@ class Step {
     const auto result = [&](auto narrow) -> Arithmetic::Result {
       auto value = decltype(narrow)(*a);
       const auto count = std::uint8_t(*by);
-      Word after = Word(flags());
+      Word after = Word(flags() & kArithmetic);  // not the trap flag
       switch (instruction_.decoded.mnemonic) {
         case ZYDIS_MNEMONIC_SHL:
-          asm("push %1; popf; shl %b2, %0; pushf; pop %1" : "+r"(value), "+r"(after) : "c"(count) : "cc");
+          asm(RNICSIM_WITH_FLAGS("shl %b2, %0") : "+r"(value), "+r"(after) : "c"(count) : "cc");
           break;
         case ZYDIS_MNEMONIC_SHR:
-          asm("push %1; popf; shr %b2, %0; pushf; pop %1" : "+r"(value), "+r"(after) : "c"(count) : "cc");
+          asm(RNICSIM_WITH_FLAGS("shr %b2, %0") : "+r"(value), "+r"(after) : "c"(count) : "cc");
           break;
         default:
-          asm("push %1; popf; sar %b2, %0; pushf; pop %1" : "+r"(value), "+r"(after) : "c"(count) : "cc");
+          asm(RNICSIM_WITH_FLAGS("sar %b2, %0") : "+r"(value), "+r"(after) : "c"(count) : "cc");
       }
       return {Word(value), greg_t(after)};
     };
@@ -300,11 +305,11 @@ class Step {
     const auto result = [&](auto narrow) -> Arithmetic::Result {
       auto value = decltype(narrow)(*a);
       const auto by = decltype(narrow)(*b);
-      Word after = Word(flags());
+      Word after = Word(flags() & kArithmetic);  // not the trap flag
       if constexpr (sizeof value == 1)
         return {0, 0};
       else
-        asm("push %1; popf; imul %2, %0; pushf; pop %1" : "+r"(value), "+r"(after) : "r"(by) : "cc");
+        asm(RNICSIM_WITH_FLAGS("imul %2, %0") : "+r"(value), "+r"(after) : "r"(by) : "cc");
       return {Word(value), greg_t(after)};
     };
     const auto product = with_width(operand(0).size, result);
