@@ -188,6 +188,7 @@ int Datagrams::set_option(Number number, abi::DatagramOption option, std::uint64
     case abi::DatagramOption::receive_buffer:
       set_buffer(socket.far_end, value);
       return 0;
+    case abi::DatagramOption::reuse_port: break;  // of streams alone
   }
   return EINVAL;
 }

@@ -29,6 +29,7 @@ const char* name_of(abi::CommandOpcode opcode) {
     case unmap_icm: return "unmap_icm";
     case query_port: return "query_port";
     case set_gid: return "set_gid";
+    case query_port_counters: return "query_port_counters";
     case create_eq: return "create_eq";
     case destroy_eq: return "destroy_eq";
     case create_cq: return "create_cq";

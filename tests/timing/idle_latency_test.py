@@ -17,7 +17,7 @@ from apps import Opcode  # noqa: E402
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "timing.md"
 PERIODS = 40
-PS = {"ps": 1, "ns": 1000, "us": 1000_000, "ms": 1000_000_000}
+PS = {"ps": 1, "ns": 1000, "us": 1000_000, "ms": 1000_000_000, "s": 1000_000_000_000}
 RATE = {"Gb/s": 10 ** 9, "Mb/s": 10 ** 6, "Tb/s": 10 ** 12, "kb/s": 10 ** 3, "b/s": 1}
 CQE_BYTES = 64
 # What perftest makes inline on such a device.

@@ -336,10 +336,10 @@ TEST_F(VerbsTest, ManyQueuePairsAreDestroyedOneAsFastAsTheOther) {
   std::vector<double> quarters;
   for (std::size_t i = 0; i < kMany;) {
     const double begin = cpu_time();
-    for (std::size_t end = i + kQuarter; i < end; ++i) ASSERT_EQ(ibv_destroy_qp(all[i]), 0);
+    for (std::size_t end = i + kQuarter; i < end; ++i) ASSERT_EQ(ibv_destroy_qp(all[kMany - 1 - i]), 0);
     quarters.push_back(cpu_time() - begin);
   }
-  EXPECT_LT(quarters.front(), 3 * quarters.back());
+  EXPECT_LT(quarters.front(), 6 * quarters.back());
 }
 
 TEST_F(VerbsTest, RefusesWithTheRightErrno) {

@@ -23,6 +23,14 @@ RNICSIM_EXPORT ssize_t __read_chk(int fd, void* buffer, size_t bytes, size_t roo
   check(bytes <= room);
   return ::read(fd, buffer, bytes);
 }
+RNICSIM_EXPORT ssize_t __pread_chk(int fd, void* buffer, size_t bytes, off_t offset, size_t room) {
+  check(bytes <= room);
+  return ::pread(fd, buffer, bytes, offset);
+}
+RNICSIM_EXPORT ssize_t __pread64_chk(int fd, void* buffer, size_t bytes, off64_t offset, size_t room) {
+  check(bytes <= room);
+  return ::pread64(fd, buffer, bytes, offset);
+}
 RNICSIM_EXPORT ssize_t __recv_chk(int fd, void* buffer, size_t bytes, size_t room, int flags) {
   check(bytes <= room);
   return ::recv(fd, buffer, bytes, flags);

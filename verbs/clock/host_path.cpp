@@ -16,6 +16,7 @@
 #include "verbs/clock/linked_folder.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/other_processes.h"
+#include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 
 RNICSIM_NEXT(access);

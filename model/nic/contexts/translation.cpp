@@ -85,7 +85,7 @@ struct Translation::Search {
   Duration wait{};
 };
 
-Refusal::Why why_of(AccessResult result) {
+static Refusal::Why why_of(AccessResult result) {
   switch (result) {
     case AccessResult::bad_range: return Refusal::Why::bad_range;
     case AccessResult::bad_pd: return Refusal::Why::other_pd;
