@@ -16,11 +16,11 @@ SHELL = f"python3 {HERE.parent / 'apps' / 'remote_shell.py'}"
 SECONDS = 280
 
 
-def run(rnicsim, server, client, where="h1"):
-    """The output of the program on `where`."""
-    command = [rnicsim, "run", "--on", "h0", server, "--on", "h1", client]
+def run(rnicsim, server, client, hosts=("h0", "h1")):
+    """The output of the client."""
+    command = [rnicsim, "run", "--on", hosts[0], server, "--on", hosts[1], client]
     result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    mark = f"{where}| "
+    mark = f"{hosts[1]}| "
     lines = [line[len(mark):] for line in result.stdout.splitlines() if line.startswith(mark)]
     if result.returncode != 0:
         print(f"  status {result.returncode}: {client}", file=sys.stderr)
@@ -43,9 +43,8 @@ def ucx(rnicsim, transport, test, *more):
 
 
 def libfabric(rnicsim):
-    program = "fi_rdm_pingpong -p verbs;ofi_rxm -I 1000 -S 64"
-    lines = run(rnicsim, f"sh -c '{program.replace(';', chr(92) + ';')}'",
-                f"sh -c '{program.replace(';', chr(92) + ';')} h0'")
+    program = "fi_pingpong -p 'verbs;ofi_rxm' -e rdm -I 1000 -S 64"
+    lines = run(rnicsim, program, f"{program} h0")
     rows = [line.split() for line in lines if re.match(r"64\s", line)]
     return rows[-1][-2] if rows else "none"
 
@@ -54,7 +53,7 @@ def mpi(rnicsim, program, *arguments):
     layer = "--mca pml ucx --mca osc ucx --mca btl ^openib -x UCX_TLS=rc_v,self -x UCX_NET_DEVICES=rnic0:1"
     mpirun = (f"mpirun --allow-run-as-root --mca plm_rsh_agent '{SHELL}' --host h0,h1 -np 2 --map-by node {layer} "
               f"{program} {' '.join(arguments)}")
-    return run(rnicsim, mpirun, SHELL, "h0")
+    return run(rnicsim, SHELL, mpirun, ("h1", "h0"))
 
 
 def main():
@@ -63,7 +62,7 @@ def main():
     rnicsim = os.path.abspath(sys.argv[1])
     for program in ("ib_write_lat", "ib_send_lat", "ib_read_lat", "ib_atomic_lat"):
         print(f"{program:40}{perftest(rnicsim, program):>10}", flush=True)
-    print(f"{'fi_rdm_pingpong, verbs;ofi_rxm, 64 B':40}{libfabric(rnicsim):>10}", flush=True)
+    print(f"{'fi_pingpong, verbs;ofi_rxm, 64 B':40}{libfabric(rnicsim):>10}", flush=True)
     for transport, test in (("rc_verbs", "put_lat"), ("rc_verbs", "add_lat"), ("rc_verbs", "am_lat"),
                             ("ud_verbs", "am_lat"), ("rc_verbs", "tag_lat"), ("rc_verbs", "ucp_get"),
                             ("ud_v", "ucp_get")):
@@ -80,7 +79,8 @@ def main():
         for line in mpi(rnicsim, program, "one-sided"):
             found = re.fullmatch(r"put ([\d.]+) get ([\d.]+)", line)
             if found:
-                print(f"{'MPI_Put and flush, 8 B':40}{found[1]:>10}\n{'MPI_Get and flush, 8 B':40}{found[2]:>10}", flush=True)
+                print(f"{'MPI_Put and flush, 8 B':40}{found[1]:>10}")
+                print(f"{'MPI_Get and flush, 8 B':40}{found[2]:>10}", flush=True)
 
 
 if __name__ == "__main__":
