@@ -194,8 +194,8 @@ enum class Call : std::uint32_t {
   none,
   // time
   sync,             // let the world reach ThreadSlot::now
-  look,             // the thread looks at memory at ThreadSlot::now: the world comes to the time CpuCost::detect before.
-                    // argument[0] = 1: it is only as far ahead of the world as it may be
+  look,             // the thread looks at memory at ThreadSlot::now: the world comes to the time CpuCost::detect before
+                    // that. argument[0] = 1: the thread is only as far ahead of the world as it may be
   spin,             // until the device wrote anywhere into the process or interrupted.
                     // argument[0] = SpinProof; value = 1: only because another thread of the process, or another
                     // process of its host, may have stored something. With argument[1] = period of a loop of looks in
@@ -409,7 +409,7 @@ struct alignas(4096) ThreadSlot {
   std::atomic<std::uint32_t> asked{0};
   Call call = Call::none;
   std::uint64_t now = 0;             // this thread's clock, in picoseconds
-  std::uint64_t run_until = 0;       // make a `sync` before the clock passes this
+  std::uint64_t run_until = 0;       // make a `look` before the clock passes this
   std::uint64_t act_until = 0;       // the same for calls that act on the device
   std::uint64_t looks_until = 0;     // until then a look sees what memory holds now: it needs no call
   std::uint64_t changes = 0;         // turns of the thread that began after others may have written what it reads

@@ -358,9 +358,10 @@ void CpuPort::wait_unlocked(const void*) {
   thread.owed += params_.cpu.cost(abi::CpuCost::detect);
 }
 
-void CpuPort::hand_over(const void*) {
+bool CpuPort::hand_over(const void*) {
   settle();
   wake(unlocked_);
+  return true;
 }
 
 void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {

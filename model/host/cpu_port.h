@@ -87,7 +87,7 @@ class CpuPort : public DevicePort {
   void wait_visible() override;
   bool wait_for_event(std::uint32_t, int fd, bool) override;
   void wait_unlocked(const void* lock) override;
-  void hand_over(const void* lock) override;
+  bool hand_over(const void* lock) override;
   void pass_lock(TimedLock& lock, abi::CpuCost held) override;
   std::uint64_t time() override;
   void tell(const abi::Milestone& milestone) override;

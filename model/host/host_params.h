@@ -121,7 +121,8 @@ struct HostParams {
                 "a line of 64 bytes, or a part, on the CPU's way to the device: the next follows no sooner", {0, 1e12});
     visit.param("mmio_write_buffers", mmio_write_buffers,
                 "lines on that way before a store waits; those of attached programs never wait", {4, 1024});
-    visit.param("poll_interval", poll_interval, "how long an agent of bench waits at most behind an empty poll; programs do not wait", {1e3, 1e12});
+    visit.param("poll_interval", poll_interval,
+                "how long an agent of bench waits at most behind an empty poll; programs do not wait", {1e3, 1e12});
     visit.param("iommu_walk", iommu_walk, "a page's translation that the device asks for, in the IOMMU; E", {0, 1e12});
     visit.param("page_fault", page_fault,
                 "a page that the device asks for, from its request until the answer sets out: the IOMMU's interrupt, "

@@ -140,8 +140,8 @@ class Run {
         launcher_({server_.name(), library_folder(), budget_.given()}),
         keeper_("time_keeper", keeper_params(system, options, budget_), programs_, output_),
         network_("network", system.config().network, entries_of(system)),
-        calls_({options.time != TimeMode::real, options.time == TimeMode::each_look, options.seed}, services_of(system), keeper_, network_, server_,
-               budget_) {
+        calls_({options.time != TimeMode::real, options.time == TimeMode::each_look, options.seed}, services_of(system),
+               keeper_, network_, server_, budget_) {
     calls_.on_exit = [this](Process& process) { ended(process); };
     keeper_.on_standstill = [this] { return stand_still(); };
     keeper_.while_waiting = [this] { look_outside(); };

@@ -51,11 +51,26 @@ void TimeKeeper::unschedule(Thread& thread) {
   if (std::exchange(thread.shared_word, std::nullopt)) show_shared_waits(thread.process->identity().host);
 }
 
-void TimeKeeper::schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending) {
-  unschedule(thread);
+// Waits for what other threads may store.
+bool TimeKeeper::watches(ThreadState state) {
+  return state == ThreadState::spinning || state == ThreadState::polling;
+}
+
+void TimeKeeper::set_state(Thread& thread, ThreadState state) {
   in_real_kernel_ += std::size_t(state == ThreadState::in_real_kernel);
   in_real_kernel_ -= std::size_t(thread.state == ThreadState::in_real_kernel);
+  const auto lives = [](ThreadState of) { return of != ThreadState::free && of != ThreadState::starting; };
+  HostThreads& threads = threads_of_[thread.process->identity().host];
+  threads.live += std::size_t(lives(state));
+  threads.live -= std::size_t(lives(thread.state));
+  threads.watching += std::size_t(watches(state));
+  threads.watching -= std::size_t(watches(thread.state));
   thread.state = state;
+}
+
+void TimeKeeper::schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending) {
+  unschedule(thread);
+  set_state(thread, state);
   if (leaves_processor(state)) leave_processor(thread);
   thread.held = false;
   thread.call_pending = call_pending;
@@ -110,6 +125,7 @@ void TimeKeeper::start_thread(Process& process, std::uint32_t index, Duration st
   ThreadSlot& slot = process.slot(index);
   slot.turn = ThreadSlot::kKernel;
   slot.asked = 0;
+  slot.reason[0] = 0;
   slot.now = std::uint64_t(start.ps);
   thread.idle_since = start;
   start_cpu_time(thread);
@@ -407,7 +423,8 @@ std::string TimeKeeper::describe() const {
       if (thread.at) text += fmt::format(" until {}", to_string(*thread.at));
       if (thread.state == ThreadState::due && waits_in_vain(thread))
         text += fmt::format(", between two turns of {}", to_string(thread.last_wait));
-      if (const std::string reason = reason_of(thread); !reason.empty()) text += fmt::format(" ({})", reason);
+      const bool has_reason = thread.state == ThreadState::awaiting_address;
+      if (const std::string reason = reason_of(thread); has_reason && !reason.empty()) text += fmt::format(" ({})", reason);
       if (!thread.watched.empty()) text += fmt::format(", {} of them", thread.watched.size());
       if (process->stopped) text += ", stopped until SIGCONT";
       text += '\n';

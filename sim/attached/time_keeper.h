@@ -168,6 +168,8 @@ class TimeKeeper : public sc_core::sc_module {
   bool waits_in_vain(const Thread& thread) const;
   void look_when_quiet();
   void schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending);
+  static bool watches(ThreadState state);
+  void set_state(Thread& thread, ThreadState state);
   void unschedule(Thread& thread);
   void arm();
   Thread* next_due();
@@ -239,6 +241,7 @@ class TimeKeeper : public sc_core::sc_module {
   bool await_return(Thread& thread);
   Duration clock_limit(const Thread& thread) const;
   bool is_watched(const Thread& thread) const;
+  bool has_neighbours(const Thread& thread) const;
   Duration quiet_until(const Thread& thread) const;
   void report_stuck(const Thread& thread, const std::string& why) const;
   void collect(Thread& thread);
@@ -283,6 +286,11 @@ class TimeKeeper : public sc_core::sc_module {
   Duration progressed_at_;
   Duration quiet_look_;                       // the last one
   std::size_t in_real_kernel_ = 0;            // threads
+  struct HostThreads {
+    std::size_t live = 0;
+    std::size_t watching = 0;  // for what others may store
+  };
+  std::map<std::uint32_t, HostThreads> threads_of_;  // by host
   std::set<std::string> disturbances_;
   // Real time: since when the simulation has waited for the clock to reach what is next to come.
   Duration idle_next_{-1};

@@ -29,13 +29,11 @@ Duration TimeKeeper::clock_limit(const Thread& thread) const {
 
 // Another thread waits for what this one may store: when it has stored what, its turns tell.
 bool TimeKeeper::is_watched(const Thread& thread) const {
-  const auto watches = [&](const Thread& other) {
-    return &other != &thread && (other.state == ThreadState::spinning || other.loop);
-  };
-  return std::ranges::any_of(processes_, [&](const auto& process) {
-    return process->alive && process->identity().host == thread.process->identity().host &&
-           std::ranges::any_of(process->threads, watches);
-  });
+  return threads_of_.at(thread.process->identity().host).watching > std::size_t(watches(thread.state));
+}
+
+bool TimeKeeper::has_neighbours(const Thread& thread) const {
+  return threads_of_.at(thread.process->identity().host).live > 1;
 }
 
 // Nothing that the thread could see changes before, whatever the others do: what its looks find until then, and a
@@ -56,6 +54,11 @@ Duration TimeKeeper::quiet_until(const Thread& thread) const {
   }
   if (const auto end = next_end(process)) quiet = std::min(quiet, *end);
   const Duration next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
+  // Another thread of the host that waits may go on at the next event, or when a program of another host acts.
+  if (has_neighbours(thread)) {
+    const auto other = std::ranges::find_if(timed_, [&](const Thread* timed) { return timed != &thread; });
+    quiet = std::min(quiet, other != timed_.end() ? std::min(next, *(*other)->at) : next);
+  }
   return std::max(now(), std::min(quiet, handler_->quiet_until(host, std::max(now(), next))));
 }
 
@@ -86,7 +89,7 @@ void TimeKeeper::grant(Thread& thread) {
   }
   if (!thread.pending_signals.empty())
     show_watches(process, process.pending_signals.set() | thread.pending_signals.set());
-  thread.state = ThreadState::running;
+  set_state(thread, ThreadState::running);
   running_ = &thread;
   release(thread);
 }

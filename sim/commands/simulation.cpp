@@ -15,7 +15,8 @@ void add_simulation(CLI::App& command, Simulation& simulation) {
   const std::map<std::string, TimeMode> modes{
       {"sim", TimeMode::simulated}, {"each-look", TimeMode::each_look}, {"real", TimeMode::real}};
   add_choice(command, "--time", simulation.options.time, modes,
-             "the programs' clock: sim (default) or real, as fast as it goes");
+             "the programs' clock: sim (default); each-look, the same with a turn for each look of a polling loop; "
+             "or real, as fast as it goes");
   add_limits(command, simulation.options.limits);
 }
 

@@ -1,6 +1,6 @@
-// Random loops of a polling server: threads that look at completion queues, at slots of memory which the client writes,
-// at clocks and at each other's words, in an order drawn from a seed. What each found, and when, is printed: however the
-// simulator carries such loops out, the times are the same.
+// Random loops of a polling server: threads that look at completion queues, at slots of memory that the client writes,
+// at clocks and at each other's words, in an order drawn from a seed. Each thread prints what it found, and when: the
+// times do not depend on how the simulator carries such loops out.
 //   polling_loops random SEED [SERVER]
 // Or a server of one loop, and a client that prints the least and the longest round trip in ns:
 //   polling_loops queues COUNT [SERVER]   requests come to one of so many queues, which are polled in turn
@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kQueues = 6, kMostQueues = 64, kSlots = 8, kThreads = 3, kMessages = 40, kSlotBytes = 4096, kFinds = 400, kSteps = 10 };
+enum { kQueues = 6, kMostQueues = 64, kSlots = 8, kThreads = 3, kMessages = 40, kFinds = 400, kSteps = 10 };
+enum { kSlotBytes = 4096 };
 
 #define check(x)                                                    \
   do {                                                              \
@@ -206,7 +207,8 @@ static void run_client(const struct address *server) {
     const int writes = below(&dice, 2) == 0;
     *memory = 1;
     struct ibv_sge source = {(uintptr_t)memory, 1, region->lkey};
-    struct ibv_send_wr send = {.sg_list = &source, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED, .opcode = IBV_WR_SEND},
+    struct ibv_send_wr send = {.sg_list = &source, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+                               .opcode = IBV_WR_SEND},
                        *bad;
     if (writes) {
       send.opcode = IBV_WR_RDMA_WRITE;
@@ -290,6 +292,7 @@ static void measure(const struct address *server, int slots, int count) {
       while (poll_one(kBusy % count) == 0) {}
     }
     const long took = now_ns() - began;
+    if (i == 0) continue;  // contexts and translations are not resident yet
     if (least < 0 || took < least) least = took;
     if (took > longest) longest = took;
   }

@@ -1,5 +1,5 @@
-"""Programs that poll: a look at an empty queue costs its time, whatever else the loop looks at, and however the simulator
-carries the loop out."""
+"""Programs that poll: a look at an empty queue costs its time, whatever else the loop looks at, and however the
+simulator carries the loop out."""
 import pathlib
 import re
 import sys
@@ -12,7 +12,8 @@ POLL, YIELD, CLOCK, LATE = 20, 300, 25, 100  # ns; LATE: looks of the client's o
 
 
 def program():
-    return apps.built("polling_loops", pathlib.Path(__file__).with_name("polling_loops.c").read_text(), "-O1", "-lpthread")
+    source = pathlib.Path(__file__).with_name("polling_loops.c").read_text()
+    return apps.built("polling_loops", source, "-O1", "-libverbs", "-lpthread")
 
 
 def run(what, *options):
@@ -57,7 +58,7 @@ class RoundTrips(unittest.TestCase):
 
 class RandomLoops(unittest.TestCase):
     def test_each_look_could_have_had_its_turn(self):
-        for seed in range(1, 40 if apps.full() else 5):
+        for seed in range(1, 40 if apps.full() else 3):
             with self.subTest(seed=seed):
                 results = [run(f"random {seed}", f"--time={time}") for time in ("sim", "each-look")]
                 for host in ("h0", "h1"):

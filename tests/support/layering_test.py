@@ -56,6 +56,9 @@ ALLOWED = {
     "verbs/clock/software_step": ["verbs/clock/instruction"],
     "verbs/clock/written_memory": ["verbs/clock/instruction"],
     "verbs/clock/loop_marks": ["verbs/clock/text"],
+    "verbs/clock/timed_look": ["model/abi", "verbs/clock/loop_marks", "verbs/clock/session", "verbs/clock/turn"],
+    "verbs/clock/timed_loop": ["model/abi", "verbs/clock/cpu_state", "verbs/clock/instruction",
+                               "verbs/clock/written_memory"],
     "verbs/clock/fast_counter": ["verbs/clock/turn"],
     "verbs/clock/counter_sites": ["verbs/clock/fast_counter", "verbs/clock/loop_marks", "verbs/clock/raw_call",
                                   "verbs/clock/text"],
@@ -65,7 +68,8 @@ ALLOWED = {
     "verbs/clock/spin": ["verbs/clock/counter_sites", "verbs/clock/cpu_state", "verbs/clock/instruction",
                          "verbs/clock/loop_marks", "verbs/clock/raw_call", "verbs/clock/session",
                          "verbs/clock/signal_stack", "verbs/clock/software_step", "verbs/clock/turn",
-                         "verbs/clock/written_memory"],
+                         "verbs/clock/written_memory", "verbs/clock/mappings", "verbs/clock/threads",
+                         "verbs/clock/timed_look", "verbs/clock/timed_loop"],
     # A library of its own: it must not lean on the process it happens to be in.
     "verbs/provider": ["model/abi"],
     # Reaches the verbs library as any program does; two headers of small tools are shared.

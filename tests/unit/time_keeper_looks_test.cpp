@@ -77,7 +77,7 @@ struct Tale {
   std::vector<Write> writes;
 };
 
-Tale draw(std::mt19937& random) {
+Tale random_tale(std::mt19937& random) {
   const auto below = [&](int n) { return int(random() % unsigned(n)); };
   Tale tale;
   const int loops = 1 + below(4);
@@ -185,7 +185,9 @@ class RandomTelling {
     bool ended() const {
       return finds >= loop().finds || (loop().gives_up_after != 0 && looks >= loop().gives_up_after);
     }
-    static bool takes_time(const Step& step) { return step.kind == Step::Kind::queue || step.kind == Step::Kind::yield; }
+    static bool takes_time(const Step& step) {
+      return step.kind == Step::Kind::queue || step.kind == Step::Kind::yield;
+    }
     std::size_t first_look() const {
       return std::size_t(std::ranges::find_if(loop().steps, takes_time) - loop().steps.begin());
     }
@@ -267,7 +269,7 @@ TEST(TimeKeeperLooks, RandomLoopsFindTheSameThingsAtTheSameTimes) {
   World free;
   for (unsigned seed = 1; seed <= 100; ++seed) {
     std::mt19937 random(seed);
-    const Tale tale = draw(random);
+    const Tale tale = random_tale(random);
     const auto expected = RandomTelling(each, tale, false, random).tell();
     EXPECT_EQ(RandomTelling(free, tale, false, random).tell(), expected) << "not parked, seed " << seed;
     EXPECT_EQ(RandomTelling(free, tale, true, random).tell(), expected) << "parked, seed " << seed;

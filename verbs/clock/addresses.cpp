@@ -55,9 +55,10 @@ int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, 
   return error;
 }
 
-void wake_spinning(abi::ThreadSlot& slot, const void* address) {
-  if (waiters_at(address).load() == 0) return;
+bool wake_spinning(abi::ThreadSlot& slot, const void* address) {
+  if (waiters_at(address).load() == 0) return false;
   call(slot, abi::Call::wake_address, {reinterpret_cast<std::uint64_t>(address), 1, 0, 1});
+  return slot.value != 0;
 }
 
 std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most, Sharing sharing) {

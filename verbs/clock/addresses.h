@@ -30,8 +30,8 @@ class Reason {
 int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, Sharing sharing = Sharing::process);
 // At most so many, first come first woken; returns how many.
 std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most, Sharing sharing = Sharing::process);
-// One thread of the process, which does not sleep: it goes on as soon as a CPU sees what changed.
-void wake_spinning(abi::ThreadSlot& slot, const void* address);
+// One thread of the process, which does not sleep: it goes on as soon as a CPU sees what changed. False: none waits.
+bool wake_spinning(abi::ThreadSlot& slot, const void* address);
 
 // A thread that was woken for a lock again and again and always found it taken: others let it go first. Those of the
 // process are known in it; made, asked for and ended in the thread's turn.

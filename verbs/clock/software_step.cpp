@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <optional>
 
-// An instruction between given flags, in operand 1, and those that it leaves there. The 128 bytes below the stack pointer
-// may be in use.
+// An instruction between given flags, in operand 1, and those that it leaves there. The 128 bytes below the stack
+// pointer may be in use.
 #define RNICSIM_WITH_FLAGS(instruction) \
   "lea -128(%%rsp), %%rsp; push %1; popf; " instruction "; pushf; pop %1; lea 128(%%rsp), %%rsp"
 
@@ -84,7 +84,8 @@ class Step {
         registers_(context.uc_mcontext.gregs),
         next_(Word(registers_[REG_RIP]) + instruction.decoded.length) {}
 
-  bool execute() {
+  // Apart from where a fault leads back to.
+  [[gnu::noinline]] bool execute() {
     constexpr ZydisInstructionAttributes kOfOtherKinds = ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_HAS_REP |
                                                          ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
     constexpr int kNearReturn = 0xc3;

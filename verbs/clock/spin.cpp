@@ -238,12 +238,18 @@ void begin_loop(TimedLoop& loop) {
 // loop is followed for one more round.
 void park_in_loop(abi::ThreadSlot& slot, ucontext_t& context) {
   TimedLoop& loop = *look.loop;
-  if (!look.woken) note_proof(look.site, look.steps, loop.looked());
   const auto round = loop.describe(slot);
   const auto proof = look.woken ? abi::SpinProof::unmoved : abi::SpinProof::proved;
   const int error = call_without_signals(slot, abi::Call::spin, {std::uint64_t(proof), round.period, round.looks,
                                                                  round.pages, round.changes, round.began});
-  if (error != 0) return stop(context);
+  if (!look.woken) note_proof(look.site, error == 0 ? look.steps : 0, loop.looked());
+  if (error != 0) {
+    stop(context);
+    look.following = false;
+    raise_signals(slot);
+    look.following = true;
+    return;
+  }
   loop.continue_at(slot.argument[2], look.written, context);
   if (slot.value == 0) return stop(context);
   look.woken = true;
@@ -259,14 +265,19 @@ void make_look(abi::ThreadSlot& slot, const LookFunction& function, ucontext_t& 
   auto& registers = context.uc_mcontext.gregs;
   using Call = long (*)(greg_t, greg_t, greg_t);
   const auto call = reinterpret_cast<Call>(reinterpret_cast<std::uintptr_t>(function.function));
-  const long result = call(registers[REG_RDI], registers[REG_RSI], registers[REG_RDX]);
-  const auto int_result = int(result);
-  registers[REG_RAX] = int_result;
+  // A handler of the program's that runs meanwhile may not come back.
+  const std::uint64_t began = slot.now;
+  look.active = look.following = false;
+  looks_while_followed = true;
+  const auto result = int(call(registers[REG_RDI], registers[REG_RSI], registers[REG_RDX]));
+  const bool interrupted = !std::exchange(looks_while_followed, false);
+  look.active = look.following = true;
+  registers[REG_RAX] = result;
   for (const int number : {REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11}) registers[number] = 0;
   registers[REG_RIP] = greg_t(*reinterpret_cast<const std::uintptr_t*>(registers[REG_RSP]));
   registers[REG_RSP] += 8;
-  if (!look.active) return;  // a handler of the program's has run meanwhile
-  if (int_result != function.nothing) return stop(context);
+  if (interrupted || result != function.nothing) return stop(context);
+  if (slot.now == began) return give_up(context);  // it costs no time
   look.loop->looked(slot.now);
   look.activity = activity();
 }
@@ -403,7 +414,7 @@ void begin_look(void* opaque) {
   ProgramErrno program_errno;
   auto& context = *static_cast<ucontext_t*>(opaque);
   const bool clocks = std::exchange(clock_loop_wanted, false);
-  if (look.active || look.following || (!clocks && !has_run_since_last_look())) return;
+  if (look.active || look.following || looks_while_followed || (!clocks && !has_run_since_last_look())) return;
   if (tool() != Tool::none) return guess_from(context, *own_slot());
   look.active = true;
   look.woken = false;
@@ -426,7 +437,7 @@ bool begin_look_at_mark(void* opaque) {
   LoopMark* mark = LoopMark::at(place_of(context) - 1);
   if (mark == nullptr) return false;
   --context.uc_mcontext.gregs[REG_RIP];
-  if (simulated_slot() == nullptr) {
+  if (simulated_slot() == nullptr || looks_while_followed) {
     mark->clear();
     return true;
   }
@@ -453,9 +464,6 @@ void continue_look(void* opaque) {
 }
 
 void prepare_looks() { follow_clock_loops_by(ask_for_clock_loop); }
-
-bool is_following() { return look.following; }
-void end_following() { look.active = false; }
 
 void abandon_look(void* context) {
   const ProgramErrno program_errno;

@@ -14,8 +14,4 @@ bool begin_look_at_mark(void* context);  // in SIGTRAP's, after a breakpoint; fa
 void continue_look(void* context);       // in SIGTRAP's, after each step
 void abandon_look(void* context);        // the thread did something else (a counter read)
 
-// Whether the calling thread is being followed; it does something that its steps do not tell.
-bool is_following();
-void end_following();
-
 }  // namespace rnicsim::clock

@@ -1,6 +1,7 @@
 // Threads: each has a slot before it runs, and waits there for its first turn.
 
 #include "verbs/clock/threads.h"
+#include "verbs/clock/timed_loop.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -75,6 +76,7 @@ void end_thread() {
   joinable.ended = true;
   wake(*slot, &joinable, kEveryone);
   own_slot() = nullptr;
+  TimedLoop::release_of_thread();
   release_signal_stack();
   leave(*slot, abi::Call::thread_exit, {0, std::uint64_t(leaves_robust_mutexes())});
 }

@@ -5,10 +5,10 @@
 
 #include "verbs/clock/loop_marks.h"
 #include "verbs/clock/session.h"
-#include "verbs/clock/spin.h"
 #include "verbs/clock/turn.h"
 
 namespace rnicsim::clock {
+
 namespace {
 
 using abi::ThreadSlot;
@@ -56,7 +56,7 @@ bool is_worth_following(Site& site) {
 }
 
 void follow_from(const void* place) {
-  if (is_following() || tool() != Tool::none || follows_no_loops()) return;
+  if (looks_while_followed || tool() != Tool::none || follows_no_loops()) return;
   Site* site = site_at(reinterpret_cast<std::uintptr_t>(place));
   if (site == nullptr || !is_worth_following(*site)) return;
   if (LoopMark* mark = LoopMark::make(site->place, 0)) mark->set();
@@ -69,7 +69,7 @@ bool does_nothing_else() { return last.activity == activity(); }
 void begin_timed_look(ThreadSlot& slot, abi::CpuCost cost) {
   if (!does_nothing_else()) last.turns = 0;
   last.began = slot.now;
-  charge(slot, cost);
+  charge_ahead(slot, cost);  // the look itself lets the world catch up
   last.ended = slot.now;
   last.in_vain = false;
 }
@@ -78,9 +78,7 @@ void timed_look(ThreadSlot& slot, const void* site) {
   if (slot.now >= slot.looks_until) {
     ++last.turns;
     follow_from(site);
-    call_without_signals(slot, abi::Call::look, {0});
-    if (slot.signal_count != 0) end_following();
-    raise_signals(slot);
+    call(slot, abi::Call::look, {0});
   }
   last.activity = activity();
   last.in_vain = true;
@@ -90,6 +88,12 @@ void end_timed_look(ThreadSlot& slot, bool found) {
   if (!found) return;
   last.in_vain = false;
   if (slot.ring_visible > last.began && slot.ring_visible < last.ended) slot.now -= last.ended - slot.ring_visible;
+}
+
+void end_quiet_time(ThreadSlot& slot) {
+  const std::uint64_t unseen = slot.now + session()->header().cost[std::size_t(abi::CpuCost::detect)];
+  slot.looks_until = std::min(slot.looks_until, unseen);
+  slot.run_until = std::min(slot.run_until, unseen);
 }
 
 void declare_look(const void* function, long nothing) {

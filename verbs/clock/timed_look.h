@@ -9,18 +9,19 @@
 
 namespace rnicsim::clock {
 
-// In this order; the second only if there was nothing to be found, the third behind the second.
+// In this order; the second only if there was nothing to be found, the third always.
 void begin_timed_look(abi::ThreadSlot& slot, abi::CpuCost cost);
-// Memory is as the CPU sees it at the end of the look. `site`: the instruction to which the function returns that looks.
+// Memory is as the CPU sees it at the end of the look. `site`: the instruction to which the looking function returns.
 void timed_look(abi::ThreadSlot& slot, const void* site);
 // What the look found was perhaps visible before its end: then the look ended at that time.
 void end_timed_look(abi::ThreadSlot& slot, bool found);
 
-// Before the calling thread acts on the device or on others: what its next look finds may be what follows from it.
-inline void forget_quiet_time(abi::ThreadSlot& slot) { slot.looks_until = 0; }
+// The calling thread is about to act on the device. What follows from that is seen CpuCost::detect later at the
+// earliest.
+void end_quiet_time(abi::ThreadSlot& slot);
 
-// `function` only looks, as above, takes three arguments at most, and returns `nothing` if it found nothing. A loop that
-// makes no other calls may be proved to wait (timed_loop.h).
+// `function` only looks, as above, takes three arguments at most, and returns `nothing` if it found nothing. A loop
+// that makes no other calls may be proved to wait (timed_loop.h).
 void declare_look(const void* function, long nothing);
 struct LookFunction {
   const void* function;

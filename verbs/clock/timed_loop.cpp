@@ -5,15 +5,25 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace rnicsim::clock {
 
+namespace {
+
+constinit thread_local TimedLoop* loop = nullptr;
+
+}  // namespace
+
 TimedLoop* TimedLoop::of_thread() {
-  constinit thread_local static TimedLoop* loop = nullptr;
   if (loop != nullptr) return loop;
   void* memory = ::mmap(nullptr, sizeof(TimedLoop), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory != MAP_FAILED) loop = new (memory) TimedLoop;
   return loop;
+}
+
+void TimedLoop::release_of_thread() {
+  if (loop != nullptr) ::munmap(std::exchange(loop, nullptr), sizeof(TimedLoop));
 }
 
 TimedLoop::Entered TimedLoop::enter(const ucontext_t& context, WrittenMemory& written,

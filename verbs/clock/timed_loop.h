@@ -19,6 +19,7 @@ class TimedLoop {
  public:
   // Of the calling thread, made at its first use; nullptr: there is no memory for it.
   static TimedLoop* of_thread();
+  static void release_of_thread();  // when the thread ends
 
   void begin(int most_looks) {
     most_looks_ = std::size_t(most_looks);

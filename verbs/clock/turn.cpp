@@ -19,6 +19,7 @@ namespace rnicsim::clock {
 
 constinit thread_local std::uint64_t activity_of_thread = 0;
 constinit thread_local Repetition clock_reads_of_thread;
+constinit thread_local bool looks_while_followed = false;
 
 namespace {
 
@@ -105,6 +106,7 @@ int call_without_signals(ThreadSlot& slot, abi::Call code, std::initializer_list
 void raise_signals(ThreadSlot& slot) {
   std::uint32_t count = std::min(std::exchange(slot.signal_count, 0u), ThreadSlot::kMaxSignals);
   if (count == 0) return;
+  looks_while_followed = false;
   abi::SignalRecord due[ThreadSlot::kMaxSignals];
   std::copy_n(slot.signal, count, due);
   const Answer answer(slot);
@@ -165,10 +167,14 @@ void wait_for_turn() { await_turn(*own_slot()); }
 
 void charge(ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times) {
   if (!simulated()) return;
+  charge_ahead(slot, cost, times);
+  if (slot.now >= slot.act_until) catch_up(slot);
+}
+
+void charge_ahead(ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times) {
   ++activity_of_thread;
   slot.now += std::uint64_t(session()->header().cost[std::size_t(cost)]) * times;
   ++slot.acted;
-  if (slot.now >= slot.act_until) catch_up(slot);
 }
 
 void charge_clock_read(ThreadSlot& slot) {

@@ -26,6 +26,8 @@ int call(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint6
 // The same in two steps.
 int call_without_signals(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
 void raise_signals(abi::ThreadSlot& slot);
+// The thread is followed (spin.cpp), and makes a call for that; false again when a handler of the program's has run.
+extern constinit thread_local bool looks_while_followed;
 // At a cancellation point (pthreads(7)): does not return to a thread that was cancelled, before or while it waits.
 int call_cancellably(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
 // After a wait at such a point, with its error; returns too: whether it ended for nothing, and is to begin again.
@@ -66,9 +68,11 @@ void wait_for_turn();
 // The CPU spends this much, on something else than clocks; lets the world catch up when the thread ran too far ahead of
 // it.
 void charge(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times = 1);
+// However far ahead the thread is then.
+void charge_ahead(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times = 1);
 
-// A thread that reads clocks by the ten thousand, and looks at nothing that others write, waits for a time to come. Each
-// read then takes longer.
+// A thread that reads clocks by the ten thousand, and looks at nothing that others write, waits for a time to come.
+// Each of its reads then takes longer.
 extern constinit thread_local Repetition clock_reads_of_thread;
 inline constexpr std::uint64_t kClockReadStep = 10 * kMostRepeated;
 // Finds out whether the thread looks at nothing else (ThreadSlot::only_clocks): somebody who can says how, once.

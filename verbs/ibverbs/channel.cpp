@@ -78,11 +78,14 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
 }
 
 void ibv_ack_cq_events(ibv_cq* cq, unsigned count) {
+  // Behind the last acknowledgement the queue may be gone.
+  rnicsim::CpuTime& cpu = Cq::of(cq).owner().port;
+  const void* const completed = &cq->comp_events_completed;
   pthread_mutex_lock(&cq->mutex);
   cq->comp_events_completed += count;
   pthread_cond_signal(&cq->cond);
   pthread_mutex_unlock(&cq->mutex);
-  Cq::of(cq).owner().port.acknowledged(&cq->comp_events_completed);
+  cpu.acknowledged(completed);
 }
 
 }  // extern "C"

@@ -389,9 +389,9 @@ int destroy_counters(ibv_counters* counters);
 
 // --- Events: whether it is of a QP, and of that one.
 bool names_qp(const abi::EventRecord& record, std::uint32_t number);
-// Waits until `completed` (under the object's mutex) says that all `delivered` events were acknowledged. The thread waits
-// through the port, not on the object's condition: the thread that acknowledges may be one of the simulator's own.
-// `function`, for people, is what the program called.
+// Waits until `completed` (under the object's mutex) says that all `delivered` events were acknowledged. The thread
+// waits through the port, not on the object's condition: the thread that acknowledges may be one of the simulator's
+// own. `function`, for people, is what the program called.
 void wait_acknowledged(CpuTime& cpu, pthread_mutex_t& mutex, const std::uint32_t& completed, std::uint32_t delivered,
                        const char* function);
 

@@ -1,5 +1,5 @@
-// The lock of a queue. A thread that finds the lock taken gives way through the port: in simulated time the holder may be
-// waiting for its turn, which a thread asleep in the real kernel would never let it have.
+// The lock of a queue. A thread that finds the lock taken gives way through the port: in simulated time the holder may
+// be waiting for its turn, which a thread asleep in the real kernel would never let it have.
 #pragma once
 
 #include <atomic>
@@ -12,24 +12,26 @@ namespace rnicsim::verbs {
 class QueueLock {
  public:
   void lock(CpuTime& cpu) {
-    // Behind the threads that wait: a thread that frees the lock and takes it again at once would shut them out.
-    if (waiting_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
+    // Behind the thread that was handed the lock: one that frees the lock and takes it again would shut others out.
+    if (!handed_.load(std::memory_order_relaxed) && try_lock()) return;
     do {
       waiting_.fetch_add(1, std::memory_order_relaxed);
       cpu.wait_unlocked(this);
       waiting_.fetch_sub(1, std::memory_order_relaxed);
+      handed_.store(false, std::memory_order_relaxed);
     } while (!try_lock());
   }
   // False: a thread has the lock, perhaps the caller.
   bool try_lock() { return !taken_.test_and_set(std::memory_order_acquire); }
   void unlock(CpuTime& cpu) {
-    if (waiting_.load(std::memory_order_relaxed) != 0) cpu.hand_over(this);
+    if (waiting_.load(std::memory_order_relaxed) != 0) handed_.store(cpu.hand_over(this), std::memory_order_relaxed);
     taken_.clear(std::memory_order_release);
   }
 
  private:
   std::atomic_flag taken_;
   std::atomic<std::uint32_t> waiting_{0};
+  std::atomic<bool> handed_{false};  // to a thread that has not taken it yet
 };
 
 class QueueGuard {

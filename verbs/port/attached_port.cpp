@@ -69,7 +69,7 @@ class AttachedPort : public DevicePort {
     while (produced - slot->mmio_consumed.load(std::memory_order_acquire) == ThreadSlot::kMmioEntries)
       clock::catch_up(*slot);
     abi::MmioWrite& entry = slot->mmio[produced % ThreadSlot::kMmioEntries];
-    clock::forget_quiet_time(*slot);
+    clock::end_quiet_time(*slot);
     entry.time = slot->now;
     entry.offset = offset;
     entry.length = std::uint16_t(data.size());
@@ -253,8 +253,9 @@ class AttachedPort : public DevicePort {
     const clock::Reason reason(*slot, "a queue's lock");
     clock::wait_on(*slot, lock, abi::kForever);
   }
-  void hand_over(const void* lock) override {
-    if (ThreadSlot* slot = clock::simulated_slot()) clock::wake_spinning(*slot, lock);
+  bool hand_over(const void* lock) override {
+    ThreadSlot* slot = clock::simulated_slot();
+    return slot != nullptr && clock::wake_spinning(*slot, lock);
   }
   void wait_acknowledged(const void* count, std::uint32_t missing, const char* function) override {
     ThreadSlot* slot = clock::simulated_slot();

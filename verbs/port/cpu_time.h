@@ -44,21 +44,25 @@ class CpuTime {
   // The caller is done with what the device wrote so far: returns when there may be something new, or some time later.
   virtual void wait_visible() = 0;
 
-  // A look at memory that the device writes, in three steps: `begin_look`, which costs time; if there is nothing, `look`,
-  // behind which memory is as the CPU sees it at the thread's time; `end_look`, for what was found may have been visible
-  // before the look was over. `site`: the instruction to which the function returns that the program called to look.
+  // A look at memory that the device writes, in three steps: `begin_look`, which costs time; if there is nothing,
+  // `look`, behind which memory is as the CPU sees it at the thread's time; `end_look`, for what was found may have
+  // been visible before the look was over. `site`: the instruction to which the function that the program called
+  // returns.
   virtual void begin_look(abi::CpuCost cost) { charge(cost); }
   virtual void look(const void* /*site*/) { wait_visible(); }
   virtual void end_look(bool /*found*/) {}
-  // The function does nothing but look, as above, takes three arguments at most, and returns `nothing` if it finds nothing.
+  // The function does nothing but look, as above. The function takes three arguments at most, and returns `nothing` if
+  // it finds nothing.
   virtual void declare_look(const void* /*function*/, int /*nothing*/) {}
 
-  // Another thread of the process holds the lock that the caller wants: returns when it may be free, or some time later.
+  // Another thread of the process holds the lock that the caller wants: returns when the lock may be free, or some time
+  // later.
   virtual void wait_unlocked(const void* /*lock*/) { wait_visible(); }
-  // The caller is about to free the lock, which others wait for.
-  virtual void hand_over(const void* /*lock*/) {}
+  // The caller is about to free the lock, which others wait for. True: one of them will have it next.
+  virtual bool hand_over(const void* /*lock*/) { return false; }
 
-  // So many events are not yet acknowledged: returns when `acknowledged` was called for their count, or some time later.
+  // So many events are not yet acknowledged: returns when `acknowledged` was called for their count, or some time
+  // later.
   // `function`, for people, is what the program called.
   virtual void wait_acknowledged(const void* /*count*/, std::uint32_t /*missing*/, const char* /*function*/) {
     wait_visible();

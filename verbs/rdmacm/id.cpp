@@ -84,7 +84,8 @@ int migrate_id(Id& id, rdma_event_channel* channel) {
   return 0;
 }
 
-// The thread waits through the port, not on a condition: the thread that acknowledges may be one of the simulator's own.
+// The thread waits through the port, not on a condition: the thread that acknowledges may be one of the simulator's
+// own.
 void wait_acknowledged(CpuTime& cpu, const std::atomic<std::uint32_t>& completed, std::uint32_t reported,
                        const char* function) {
   for (std::uint32_t acknowledged; (acknowledged = completed.load(std::memory_order_acquire)) < reported;)
