@@ -56,13 +56,28 @@ bool TimeKeeper::watches(ThreadState state) {
   return state == ThreadState::spinning || state == ThreadState::polling;
 }
 
+// When what it waits for comes, and not only HostTimes::wakeup later.
+bool TimeKeeper::goes_on_at_once(ThreadState state) {
+  switch (state) {
+    case ThreadState::free:
+    case ThreadState::starting:
+    case ThreadState::due:
+    case ThreadState::running:
+    case ThreadState::polling:
+    case ThreadState::spinning:
+    case ThreadState::sleeping:
+    case ThreadState::awaiting_descriptors:
+    case ThreadState::awaiting_address: return false;
+    default: return true;
+  }
+}
+
 void TimeKeeper::set_state(Thread& thread, ThreadState state) {
   in_real_kernel_ += std::size_t(state == ThreadState::in_real_kernel);
   in_real_kernel_ -= std::size_t(thread.state == ThreadState::in_real_kernel);
-  const auto lives = [](ThreadState of) { return of != ThreadState::free && of != ThreadState::starting; };
   HostThreads& threads = threads_of_[thread.process->identity().host];
-  threads.live += std::size_t(lives(state));
-  threads.live -= std::size_t(lives(thread.state));
+  threads.prompt += std::size_t(goes_on_at_once(state));
+  threads.prompt -= std::size_t(goes_on_at_once(thread.state));
   threads.watching += std::size_t(watches(state));
   threads.watching -= std::size_t(watches(thread.state));
   thread.state = state;
@@ -424,7 +439,8 @@ std::string TimeKeeper::describe() const {
       if (thread.state == ThreadState::due && waits_in_vain(thread))
         text += fmt::format(", between two turns of {}", to_string(thread.last_wait));
       const bool has_reason = thread.state == ThreadState::awaiting_address;
-      if (const std::string reason = reason_of(thread); has_reason && !reason.empty()) text += fmt::format(" ({})", reason);
+      if (const std::string reason = has_reason ? reason_of(thread) : ""; !reason.empty())
+        text += fmt::format(" ({})", reason);
       if (!thread.watched.empty()) text += fmt::format(", {} of them", thread.watched.size());
       if (process->stopped) text += ", stopped until SIGCONT";
       text += '\n';

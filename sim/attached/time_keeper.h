@@ -169,6 +169,7 @@ class TimeKeeper : public sc_core::sc_module {
   void look_when_quiet();
   void schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending);
   static bool watches(ThreadState state);
+  static bool goes_on_at_once(ThreadState state);
   void set_state(Thread& thread, ThreadState state);
   void unschedule(Thread& thread);
   void arm();
@@ -241,7 +242,8 @@ class TimeKeeper : public sc_core::sc_module {
   bool await_return(Thread& thread);
   Duration clock_limit(const Thread& thread) const;
   bool is_watched(const Thread& thread) const;
-  bool has_neighbours(const Thread& thread) const;
+  bool has_prompt_neighbours(const Thread& thread) const;
+  std::optional<Duration> next_timer_end(std::uint32_t host) const;
   Duration quiet_until(const Thread& thread) const;
   void report_stuck(const Thread& thread, const std::string& why) const;
   void collect(Thread& thread);
@@ -287,7 +289,7 @@ class TimeKeeper : public sc_core::sc_module {
   Duration quiet_look_;                       // the last one
   std::size_t in_real_kernel_ = 0;            // threads
   struct HostThreads {
-    std::size_t live = 0;
+    std::size_t prompt = 0;    // wait for what lets them go on at once
     std::size_t watching = 0;  // for what others may store
   };
   std::map<std::uint32_t, HostThreads> threads_of_;  // by host

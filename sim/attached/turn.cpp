@@ -23,7 +23,7 @@ bool before(const Thread& one, const Thread& other) { return rank_of(one) < rank
 // From the world's time: a thread that gets the turn when it is ahead already is no further ahead afterwards.
 Duration TimeKeeper::clock_limit(const Thread& thread) const {
   constexpr std::int64_t kPart = 16;
-  if (params_.each_look || slot_of(thread).only_clocks == 0) return now();
+  if (slot_of(thread).only_clocks == 0) return now();
   return now() + std::min(Duration{(now() - thread.idle_since).ps / kPart}, params_.most_clock_slack);
 }
 
@@ -32,8 +32,17 @@ bool TimeKeeper::is_watched(const Thread& thread) const {
   return threads_of_.at(thread.process->identity().host).watching > std::size_t(watches(thread.state));
 }
 
-bool TimeKeeper::has_neighbours(const Thread& thread) const {
-  return threads_of_.at(thread.process->identity().host).live > 1;
+bool TimeKeeper::has_prompt_neighbours(const Thread& thread) const {
+  return threads_of_.at(thread.process->identity().host).prompt > std::size_t(goes_on_at_once(thread.state));
+}
+
+std::optional<Duration> TimeKeeper::next_timer_end(std::uint32_t host) const {
+  std::optional<Duration> first;
+  for (const auto& process : processes_) {
+    if (!process->alive || process->identity().host != host) continue;
+    if (const auto end = next_end(*process)) first = std::min(first.value_or(*end), *end);
+  }
+  return first;
 }
 
 // Nothing that the thread could see changes before, whatever the others do: what its looks find until then, and a
@@ -52,13 +61,14 @@ Duration TimeKeeper::quiet_until(const Thread& thread) const {
     quiet = std::min(quiet, near ? *other->at : handler_->quiet_until_doorbell(host, *other->at));
     if (near) break;
   }
-  if (const auto end = next_end(process)) quiet = std::min(quiet, *end);
+  if (const auto end = next_timer_end(host)) quiet = std::min(quiet, *end);
   const Duration next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
-  // Another thread of the host that waits may go on at the next event, or when a program of another host acts.
-  if (has_neighbours(thread)) {
-    const auto other = std::ranges::find_if(timed_, [&](const Thread* timed) { return timed != &thread; });
-    quiet = std::min(quiet, other != timed_.end() ? std::min(next, *(*other)->at) : next);
-  }
+  // Another thread of the host that waits may go on at the next event, or when a program of another host acts; most
+  // threads do so only a wake-up later.
+  const auto other = std::ranges::find_if(timed_, [&](const Thread* timed) { return timed != &thread; });
+  const Duration acts = other != timed_.end() ? std::min(next, *(*other)->at) : next;
+  const Duration wakeup = has_prompt_neighbours(thread) ? Duration{} : times_of(process).wakeup;
+  if (acts < quiet - wakeup) quiet = acts + wakeup;
   return std::max(now(), std::min(quiet, handler_->quiet_until(host, std::max(now(), next))));
 }
 

@@ -322,6 +322,7 @@ class World : public Programs, public CallHandler {
     if (!process.alive) return;
     keeper.end_process(process);
     process.release();
+    process.forget_memory(process.image());  // no device has it
     if (process.parent == nullptr || !process.parent->alive) return;
     for (Thread& waiting : process.parent->threads)
       if (waiting.state == ThreadState::awaiting_child) return keeper.resume(waiting, now() + params_.times.wakeup);

@@ -154,7 +154,7 @@ class RawQueue {
                        IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     wanted.create_flags = options.create_flags;
     wanted.max_tso_header = options.max_tso_header;
-    wanted.send_ops_flags = IBV_QP_EX_WITH_SEND;
+    wanted.send_ops_flags = IBV_QP_EX_WITH_SEND | (options.max_tso_header != 0 ? IBV_QP_EX_WITH_TSO : 0);
     qp = ibv_create_qp_ex(end.context, &wanted);
     if (qp != nullptr) to_rts();
   }

@@ -30,6 +30,7 @@ int next_event(Channel& channel, ibv_cq*& cq, void*& cq_context) {
     const bool delivered = context.cqs.with(record.number, [&](Cq& found) {
       ++found.completions_delivered;
       found.asked_for.store(Cq::Notification::none, std::memory_order_relaxed);
+      found.told_at.store(found.ring.consumer(), std::memory_order_relaxed);
       cq = found.handle_of();
       cq_context = found.cq_context;
     });

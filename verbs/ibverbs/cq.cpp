@@ -179,9 +179,13 @@ int request_notification(ibv_cq* handle, int solicited_only) {
   const auto asked_for = cq.asked_for.load(std::memory_order_relaxed);
   cq.asked_for.store(std::max(asked_for, wanted), std::memory_order_relaxed);
   // The device compares its producer with this index: CQEs that lie in the CQ raise an event at once. One event is
-  // enough for them: while the program has not taken the event of an earlier request, only later CQEs count.
-  const std::uint32_t consumer = asked_for >= wanted ? cq.ring.seen() : cq.ring.consumer();
-  context.pages.first().uar.arm_cq(cq.handle, solicited_only != 0, consumer);
+  // enough for them: only later CQEs count while the program has not taken the event of an earlier request, and behind
+  // an event that told of all these CQEs, until the program takes one of them.
+  const std::uint32_t consumer = cq.ring.consumer(), seen = cq.ring.seen();
+  const bool all_are_newer = cq.ring.is_behind(consumer, std::exchange(cq.seen_when_asked, seen));
+  const bool told = all_are_newer && cq.told_at.load(std::memory_order_relaxed) == consumer;
+  const std::uint32_t from = told || asked_for >= wanted ? seen : consumer;
+  context.pages.first().uar.arm_cq(cq.handle, solicited_only != 0, from);
   context.port.charge(abi::CpuCost::mmio_write);
   return 0;
 }

@@ -111,6 +111,11 @@ struct Cq : ibv_cq_ex {
   // What the program asked to be notified of since it last took an event of this CQ.
   enum class Notification : std::uint8_t { none, solicited, any };
   std::atomic<Notification> asked_for{Notification::none};
+  // The consumer index when the program took the last event; and one past the CQEs that lay in the CQ when the program
+  // last asked to be notified.
+  static constexpr std::uint32_t kNeverTold = ~0u;
+  std::atomic<std::uint32_t> told_at{kNeverTold};
+  std::uint32_t seen_when_asked = 0;
   std::uint32_t completions_delivered = 0;     // under the registry's mutex, until the CQ is taken from it
   std::uint32_t events_delivered = 0;
 

@@ -56,6 +56,10 @@ class CompletionRing {
   std::uint32_t consumer() const { return std::uint32_t(consumer_ & kRecordMask); }
   // One past the last CQE in the ring, consumed or not, as the doorbell record counts.
   std::uint32_t seen() const { return std::uint32_t(visible_end() & kRecordMask); }
+  // Of two such indices: no CQE from the one on lies before the other.
+  static bool is_behind(std::uint32_t one, std::uint32_t other) {
+    return ((one - other) & kRecordMask) <= kRecordMask / 2;
+  }
   // An event for CQEs later than those in the ring now: a CQE that slips in before the device is armed still fires.
   void arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const { uar.arm_cq(cqn, solicited_only, seen()); }
   // Removes the CQEs for which `drop` holds, keeps the order of the others.
