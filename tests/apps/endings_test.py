@@ -61,15 +61,16 @@ class Crash(Endings):
         self.assert_shows_state(result, r"ended by signal 15 \(Terminated\)", r"h0 misbehave \(pid \d+\) thread 0: ",
                                 r"qp 0x[0-9a-f]+ of PASID \d+ RC RTS -> 0x[0-9a-f]+: 0 sends outstanding")
 
-    def test_ends_the_run_after_its_grace(self):
+    def test_ends_the_run(self):
+        """The server's loop of empty polls waits for nothing that is to come."""
         for how, status in (("segv", 128 + signal.SIGSEGV), ("exit", 5)):
             with self.subTest(how=how):
                 result, written = self.dies(how)
                 self.assertEqual(result.status, status, result)
-                self.assertIn("stood still: a program failed, and for ", result.out)
+                self.assertIn("stood still: every program waits, and nothing is to come", result.out)
                 self.assertTrue(any("stood still" in warning for warning in written["warnings"]))
                 self.assert_shows_state(result, r"h0 misbehave \(pid \d+\) thread 0: .*polling a queue", "RC RTS")
-                self.assertTrue(SECOND <= written["end_ps"] < 1.5 * SECOND, written["end_ps"])
+                self.assertLess(written["end_ps"], SECOND)
 
     def test_grace_can_be_chosen(self):
         _, written = self.dies("segv", "--grace", "20ms")
