@@ -78,8 +78,9 @@ void TimeKeeper::set_state(Thread& thread, ThreadState state) {
   HostThreads& threads = threads_of_[thread.process->identity().host];
   threads.prompt += std::size_t(goes_on_at_once(state));
   threads.prompt -= std::size_t(goes_on_at_once(thread.state));
-  threads.watching += std::size_t(watches(state));
-  threads.watching -= std::size_t(watches(thread.state));
+  std::size_t& watching = watching_[thread.process];
+  watching += std::size_t(watches(state));
+  watching -= std::size_t(watches(thread.state));
   thread.state = state;
 }
 

@@ -38,6 +38,7 @@ struct TimeKeeperParams {
   // anything else, and so far at most.
   Duration most_clock_slack{1'000'000'000};
   Duration most_unseen{1'000'000'000};       // looks that need no turn end so long ahead of the world at most
+  Duration least_unseen{1'000'000};          // ... and may, whatever other processes of the host store meanwhile
   Duration act_slack{100'000'000};           // the same for a thread that posts
   int watched_end = INT_MAX;            // copies of descriptors that threads wait for are numbered below
   std::optional<Duration> look_when_quiet;  // how often to ask on_quiet while nothing makes progress
@@ -290,9 +291,9 @@ class TimeKeeper : public sc_core::sc_module {
   std::size_t in_real_kernel_ = 0;            // threads
   struct HostThreads {
     std::size_t prompt = 0;    // wait for what lets them go on at once
-    std::size_t watching = 0;  // for what others may store
   };
   std::map<std::uint32_t, HostThreads> threads_of_;  // by host
+  std::map<const Process*, std::size_t> watching_;   // its threads that wait for what others may store; never iterated
   std::set<std::string> disturbances_;
   // Real time: since when the simulation has waited for the clock to reach what is next to come.
   Duration idle_next_{-1};

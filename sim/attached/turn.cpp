@@ -29,7 +29,7 @@ Duration TimeKeeper::clock_limit(const Thread& thread) const {
 
 // Another thread waits for what this one may store: when it has stored what, its turns tell.
 bool TimeKeeper::is_watched(const Thread& thread) const {
-  return threads_of_.at(thread.process->identity().host).watching > std::size_t(watches(thread.state));
+  return watching_.at(thread.process) > std::size_t(watches(thread.state));
 }
 
 bool TimeKeeper::has_prompt_neighbours(const Thread& thread) const {
@@ -57,8 +57,11 @@ Duration TimeKeeper::quiet_until(const Thread& thread) const {
   int asked = 0;
   for (const Thread* other : timed_) {
     if (other == &thread) continue;
-    const bool near = other->process->identity().host == host || ++asked == kMostAsked;
-    quiet = std::min(quiet, near ? *other->at : handler_->quiet_until_doorbell(host, *other->at));
+    const bool near = other->process == &process || ++asked == kMostAsked;
+    if (!near && other->process->identity().host == host)
+      quiet = std::min(quiet, std::max(*other->at, now() + params_.least_unseen));
+    else
+      quiet = std::min(quiet, near ? *other->at : handler_->quiet_until_doorbell(host, *other->at));
     if (near) break;
   }
   if (const auto end = next_timer_end(host)) quiet = std::min(quiet, *end);
