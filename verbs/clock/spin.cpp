@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -267,11 +268,14 @@ void make_look(abi::ThreadSlot& slot, const LookFunction& function, ucontext_t& 
   const auto call = reinterpret_cast<Call>(reinterpret_cast<std::uintptr_t>(function.function));
   // A handler of the program's that runs meanwhile may not come back.
   const std::uint64_t began = slot.now;
-  look.active = look.following = false;
+  // In this order: a look that the simulator asks for meanwhile must not take the place of this one.
   looks_while_followed = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  look.active = look.following = false;
   const auto result = int(call(registers[REG_RDI], registers[REG_RSI], registers[REG_RDX]));
-  const bool interrupted = !std::exchange(looks_while_followed, false);
   look.active = look.following = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool interrupted = !std::exchange(looks_while_followed, false);
   registers[REG_RAX] = result;
   for (const int number : {REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11}) registers[number] = 0;
   registers[REG_RIP] = greg_t(*reinterpret_cast<const std::uintptr_t*>(registers[REG_RSP]));
