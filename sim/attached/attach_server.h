@@ -44,7 +44,7 @@ class AttachServer {
  public:
   explicit AttachServer(const std::string& name);  // ConfigError: it is no name, or another process has it
   const std::string& name() const { return name_; }
-  // Who listens at the name, of whatever user; nullopt: nobody does, or accepts no connection.
+  // The process that listens at the name, of any user; nullopt: there is none, or it accepts no connection.
   static std::optional<ucred> holder(const std::string& name);
   // Not guessable, and of a fixed length: programs hold it in their environment.
   static std::string random_name(const std::string& prefix);

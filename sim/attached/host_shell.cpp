@@ -51,7 +51,7 @@ std::string bash_start(const std::vector<std::string>& variables, const std::str
     const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
     if (name != "LD_LIBRARY_PATH") text += export_line(variable) + '\n';
   }
-  // What the user's own start-up files search stays, behind ours.
+  // The search path of the user's start-up files stays, behind the simulator's.
   const std::string folder = shell_word(libraries);
   text += fmt::format("case $LD_LIBRARY_PATH in {0} | {0}:*) ;; *) export LD_LIBRARY_PATH={0}"
                       "${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} ;; esac\n", folder);

@@ -112,7 +112,7 @@ bool ProcessMemory::write(std::uint64_t address, std::span<const std::byte> byte
     if (!bytes.empty()) std::atomic_ref(to[bytes.size() - 1]).store(bytes.back(), std::memory_order_release);
     return true;
   }
-  // The pages of a process that has ended stay pinned until its queue pairs are gone; nobody looks at them.
+  // The pages of a process that has ended stay pinned until its queue pairs are gone; no program reads them.
   if (!alive_) return true;
   if (is_lost(address, bytes.size())) return false;
   if (moved_.empty()) {

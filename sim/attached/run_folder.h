@@ -25,7 +25,7 @@ class RunFolder {
   std::string socket_name_;
   std::filesystem::path files_;
   std::filesystem::path memory_;
-  // Held as long as the run lives: who has the lock may remove the folder.
+  // The run holds the lock as long as it lives: the holder of the lock may remove the folder.
   Descriptor files_lock_;
   Descriptor memory_lock_;
 };
