@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,6 +65,7 @@ struct Look {
   TimedLoop* loop = nullptr;   // of looks that take time (timed_loop.h); such a thread does not spin
   std::uintptr_t site = 0;     // where that began
   int clock_reads_left = 0;    // until a loop that reads clocks is known; 0: the look is at something else
+  int interruptions = 0;       // by further looks, since its last step
   LoopMark* mark = nullptr;    // where it began, or the thread waits
   LoopMark* passed = nullptr;  // the thread stands there, to execute what is marked: set after its next step
 
@@ -116,6 +118,7 @@ bool has_run_since_last_look() {
 
 std::uintptr_t place_of(const ucontext_t& context) { return std::uintptr_t(context.uc_mcontext.gregs[REG_RIP]); }
 
+bool is_stepped(const ucontext_t& context) { return (context.uc_mcontext.gregs[REG_EFL] & kTrapFlag) != 0; }
 void end_steps(ucontext_t& context) {
   if (look.passed == nullptr) context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
 }
@@ -151,7 +154,7 @@ void give_up(ucontext_t& context) {
 void begin(int next_kept, int most_steps) {
   look.active = true;
   look.loop = nullptr;
-  look.clock_reads_left = 0;
+  look.clock_reads_left = look.interruptions = 0;
   look.proved = false;
   look.steps = look.kept_at = 0;
   look.next_kept = next_kept;
@@ -288,18 +291,28 @@ void make_look(abi::ThreadSlot& slot, const LookFunction& function, ucontext_t& 
 
 // --- Loops that read clocks.
 
-// Of a thread that the simulator's own code has asked for.
+// The thread is to be followed for some reads of the clock, whatever look is under way: looks come by the processor's
+// time, and must not decide how long a loop takes.
 thread_local bool clock_loop_wanted = false;
 
+bool follows_clocks() { return look.active && look.clock_reads_left != 0; }
+
+// In this order: a look may begin before each line.
 void ask_for_clock_loop(abi::ThreadSlot&) {
-  if (look.active || look.following || tool() != Tool::none) return;
+  if (follows_clocks() || tool() != Tool::none) return;
   clock_loop_wanted = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool stepped = look.active && (__builtin_ia32_readeflags_u64() & kTrapFlag) != 0;
+  if (stepped || look.following) return;  // the look's next step sees that
   checked_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), abi::kLookSignal);
 }
 
 // Followed for some reads of the clock: what else does it look at?
 void begin_clock_loop() {
   constexpr int kMostClockSteps = 4'000, kReads = 3;
+  clock_loop_wanted = false;
+  look.woken = false;
+  look.mark = nullptr;
   begin(kMostClockSteps + 1, kMostClockSteps);
   look.clock_reads_left = kReads;
 }
@@ -311,11 +324,21 @@ bool is_of_this_library(std::uintptr_t place) {
          its.dlfo_map_start == ours.dlfo_map_start;
 }
 
-void continue_clock_loop(abi::ThreadSlot& slot, ucontext_t& context) {
-  if (++look.steps > look.most_steps) return give_up(context);
+// How long the library's own code waits for the simulator depends on the machine.
+void continue_clock_loop(ucontext_t& context) {
+  if (!is_of_this_library(place_of(context)) && ++look.steps > look.most_steps) return give_up(context);
   if (std::exchange(look.activity, activity()) == activity() || --look.clock_reads_left != 0) return;
-  slot.only_clocks = 1;
+  looks_at_clocks_only = true;
   stop(context);
+}
+
+// The clock may have been read in a handler of ours, whose return restores the flags of what it interrupted.
+void follow_return_from_handler(const ucontext_t& context) {
+  constexpr std::uint8_t kSyscall[] = {0x0f, 0x05};
+  const auto& registers = context.uc_mcontext.gregs;
+  if (registers[REG_RAX] != SYS_rt_sigreturn) return;
+  if (memcmp(reinterpret_cast<const void*>(place_of(context)), kSyscall, sizeof kSyscall) != 0) return;
+  reinterpret_cast<ucontext_t*>(registers[REG_RSP])->uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
 }
 
 // Other memory than its own, which the device or another thread may write. What the simulator's code reads is its own.
@@ -355,7 +378,9 @@ bool has_left_loop(const ucontext_t& context) {
 // After each step.
 void continue_steps(ucontext_t& context) {
   abi::ThreadSlot* slot = simulated_slot();
-  if (slot != nullptr && look.clock_reads_left != 0) return continue_clock_loop(*slot, context);
+  look.interruptions = 0;
+  if (clock_loop_wanted) return begin_clock_loop();
+  if (slot != nullptr && look.clock_reads_left != 0) return continue_clock_loop(context);
   if (slot == nullptr || look.activity != activity()) return give_up(context);
   if (++look.steps > look.most_steps) {
     if (!look.woken) look.proof_steps = 0;
@@ -404,6 +429,7 @@ void follow(ucontext_t& context, ProgramErrno& program) {
     } else if (in_software && program.step(*next, context)) {
       continue_steps(context);
     } else {
+      if (clocks) follow_return_from_handler(context);
       if (LoopMark* mark = LoopMark::at(place_of(context))) pass(*mark, context);
       context.uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
       break;
@@ -412,13 +438,23 @@ void follow(ucontext_t& context, ProgramErrno& program) {
   look.following = false;
 }
 
+// Whether the look under way has a next step. The trap flag is away in a handler, and for good when a handler did not
+// return.
+bool goes_on(const ucontext_t& interrupted) {
+  constexpr int kLongestHandler = 64;
+  if (!look.active) return false;
+  return is_stepped(interrupted) || ++look.interruptions < kLongestHandler;
+}
+
 }  // namespace
 
 void begin_look(void* opaque) {
   ProgramErrno program_errno;
   auto& context = *static_cast<ucontext_t*>(opaque);
+  if (look.following || goes_on(context)) return;
+  look.active = false;
   const bool clocks = std::exchange(clock_loop_wanted, false);
-  if (look.active || look.following || looks_while_followed || (!clocks && !has_run_since_last_look())) return;
+  if (looks_while_followed || (!clocks && !has_run_since_last_look())) return;
   if (tool() != Tool::none) return guess_from(context, *own_slot());
   look.active = true;
   look.woken = false;
@@ -471,7 +507,7 @@ void prepare_looks() { follow_clock_loops_by(ask_for_clock_loop); }
 
 void abandon_look(void* context) {
   const ProgramErrno program_errno;
-  if (look.active) give_up(*static_cast<ucontext_t*>(context));
+  if (look.active && !follows_clocks()) give_up(*static_cast<ucontext_t*>(context));
 }
 
 }  // namespace rnicsim::clock

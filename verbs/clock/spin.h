@@ -12,6 +12,6 @@ void prepare_looks();  // once
 void begin_look(void* context);          // in kLookSignal's handler
 bool begin_look_at_mark(void* context);  // in SIGTRAP's, after a breakpoint; false: it is not ours
 void continue_look(void* context);       // in SIGTRAP's, after each step
-void abandon_look(void* context);        // the thread did something else (a counter read)
+void abandon_look(void* context);        // the thread did something else; one at its reads of clocks goes on
 
 }  // namespace rnicsim::clock

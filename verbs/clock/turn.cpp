@@ -19,6 +19,7 @@ namespace rnicsim::clock {
 
 constinit thread_local std::uint64_t activity_of_thread = 0;
 constinit thread_local Repetition clock_reads_of_thread;
+constinit thread_local bool looks_at_clocks_only = false;
 constinit thread_local bool looks_while_followed = false;
 
 namespace {
@@ -119,6 +120,7 @@ void raise_signals(ThreadSlot& slot) {
 
 void follow_clock_loops_by(void (*follow)(ThreadSlot& slot)) { follow_clock_loop_by = follow; }
 void follow_clock_loop(ThreadSlot& slot) {
+  looks_at_clocks_only = false;
   if (follow_clock_loop_by != nullptr) follow_clock_loop_by(slot);
 }
 
@@ -178,7 +180,8 @@ void charge_ahead(ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times) {
 }
 
 void charge_clock_read(ThreadSlot& slot) {
-  slot.now += cost_of_clock_read(slot);
+  slot.now += cost_of_clock_read(slot, clock_reads_of_thread.before());
+  count_clock_read(slot);
   ++activity_of_thread;
   if (slot.now >= slot.run_until) catch_up(slot);
   clock_reads_of_thread.end();

@@ -47,10 +47,8 @@ inline std::uint64_t activity() { return activity_of_thread; }
 class Repetition {
  public:
   // How often before this time. `same`: as the last time.
-  std::uint64_t begin(bool same = true) {
-    times_ = same && activity_ == activity() ? times_ + 1 : 0;
-    return times_;
-  }
+  std::uint64_t before(bool same = true) const { return same && activity_ == activity() ? times_ + 1 : 0; }
+  std::uint64_t begin(bool same = true) { return times_ = before(same); }
   void end() { activity_ = activity(); }
   void end_in_success() { activity_ = kNever; }
 
@@ -75,18 +73,24 @@ void charge_ahead(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times 
 // Each of its reads then takes longer.
 extern constinit thread_local Repetition clock_reads_of_thread;
 inline constexpr std::uint64_t kClockReadStep = 10 * kMostRepeated;
-// Finds out whether the thread looks at nothing else (ThreadSlot::only_clocks): somebody who can says how, once.
+// Finds out whether the thread looks at nothing else, in some of its next reads: somebody who can says how, once.
+extern constinit thread_local bool looks_at_clocks_only;
 void follow_clock_loop(abi::ThreadSlot& slot);
 void follow_clock_loops_by(void (*follow)(abi::ThreadSlot& slot));
-inline std::uint64_t cost_of_clock_read(abi::ThreadSlot& slot) {
+inline std::uint64_t cost_of_clock_read(const abi::ThreadSlot& slot, std::uint64_t reads_before) {
   constexpr std::uint64_t kMostStretched = 16;
-  const std::uint64_t reads = clock_reads_of_thread.begin();
   const std::uint64_t cost = session()->header().cost[std::size_t(abi::CpuCost::clock_read)];
+  if (reads_before == 0 || slot.only_clocks == 0) return cost;
+  const std::uint64_t stretched = 1 + reads_before / kClockReadStep;
+  return cost * (stretched < kMostStretched ? stretched : kMostStretched);
+}
+// The answer counts from a read of its own number on: how soon it was found depends on the machine.
+inline void count_clock_read(abi::ThreadSlot& slot) {
+  constexpr std::uint64_t kAnswerAt = 8;
+  const std::uint64_t reads = clock_reads_of_thread.begin();
   if (reads == 0) slot.only_clocks = 0;
   if (reads % kClockReadStep == kClockReadStep - 1) follow_clock_loop(slot);
-  if (slot.only_clocks == 0) return cost;
-  const std::uint64_t stretched = 1 + reads / kClockReadStep;
-  return cost * (stretched < kMostStretched ? stretched : kMostStretched);
+  if (reads % kClockReadStep == kAnswerAt && reads > kClockReadStep) slot.only_clocks = looks_at_clocks_only ? 1 : 0;
 }
 // What the counter (rdtsc) shows at that moment: one cycle a nanosecond.
 inline std::uint64_t counter_at(std::uint64_t picoseconds) {
@@ -94,8 +98,9 @@ inline std::uint64_t counter_at(std::uint64_t picoseconds) {
 }
 // A read of a clock is charged, unless the world has to catch up then.
 inline bool charge_clock_read_ahead(abi::ThreadSlot& slot) {
-  const std::uint64_t now = slot.now + cost_of_clock_read(slot);
+  const std::uint64_t now = slot.now + cost_of_clock_read(slot, clock_reads_of_thread.before());
   if (now >= slot.run_until) return false;
+  count_clock_read(slot);
   ++activity_of_thread;
   slot.now = now;
   clock_reads_of_thread.end();
