@@ -264,7 +264,9 @@ sim::Adapter& fresh_host() {
   if (!system || ++uses % 256 == 0) {
     system.reset();
     sc_core::sc_get_curr_simcontext()->reset();
-    system = std::make_unique<sim::System>("system", sim::load_config("cx5-100g", "back-to-back", {}));
+    // So that a path to a neighbour that does not answer fails within settle().
+    const std::vector<std::string> sets{"host.cm.neighbour_timeout=1ms"};
+    system = std::make_unique<sim::System>("system", sim::load_config("cx5-100g", "back-to-back", sets));
     // Whoever listens sees refusals too.
     for (std::size_t i = 0; i < 2; ++i)
       system->adapter(i).agent().command_answered.subscribe([](const host::CommandAnswered&) {});
