@@ -101,6 +101,15 @@ class Reproducible(apps.TestCase):
             first = self.check(f"{program} {' '.join(libraries)}")
         self.assertEqual(first["h0"], ["waited"])
 
+    def test_a_loop_of_a_library_that_waits_in_the_c_library(self):
+        source = pathlib.Path(__file__).resolve().with_name("library_loop.c")
+        with apps.folder() as path:
+            library = path / "libloop.so"
+            subprocess.run(["gcc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-DLIBRARY", "-o", library, source],
+                           check=True)
+            program = apps.built("library_loop", source.read_text(), "-O1", "-lpthread", library, f"-Wl,-rpath,{path}")
+            self.assertEqual(self.check(str(program))["h0"], ["waited"])
+
     def test_the_counter_read_a_thousand_times(self):
         source = pathlib.Path(__file__).resolve().with_name("counter_reads.c").read_text()
         first = self.check(str(apps.built("counter_reads", source, "-O1", "-lpthread")))

@@ -481,7 +481,7 @@ bool begin_look_at_mark(void* opaque) {
     mark->clear();
     return true;
   }
-  if (look.active) {
+  if (look.active || look.following) {  // also in a handler of ours, which uses the C library
     pass(*mark, context);
     return true;
   }
@@ -496,8 +496,12 @@ bool begin_look_at_mark(void* opaque) {
 void continue_look(void* opaque) {
   ProgramErrno program_errno;
   auto& context = *static_cast<ucontext_t*>(opaque);
-  if (LoopMark* passed = std::exchange(look.passed, nullptr)) passed->set();
-  if (!look.active) return end_steps(context);
+  LoopMark* const passed = std::exchange(look.passed, nullptr);
+  if (passed != nullptr) passed->set();
+  // In a handler of ours: a mark is passed in the C library, or a look has come there that began in a handler of the
+  // program's.
+  if (look.following && passed == nullptr) look.active = false;
+  if (look.following || !look.active) return end_steps(context);
   look.following = true;
   continue_steps(context);
   follow(context, program_errno);
