@@ -120,6 +120,13 @@ AdapterCounters System::counters(std::size_t index) const {
   return counters;
 }
 
+std::vector<fabric::SwitchPortCounters> System::switch_port_counters(std::size_t index) const {
+  const auto& box = *switches_[index];
+  std::vector<fabric::SwitchPortCounters> counters;
+  for (std::size_t port = 0; port < box.ports(); ++port) counters.push_back(box.port_counters(port));
+  return counters;
+}
+
 void System::start() {
   const auto is_ready = [](const auto& host) { return host->kernel().ready(); };
   sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates: nothing is pending before

@@ -44,6 +44,8 @@ class System : public sc_core::sc_module {
 
   std::size_t switches() const { return switches_.size(); }
   fabric::SwitchCounters switch_counters(std::size_t index) const { return switches_[index]->counters(); }
+  // By port, in the order of the switch's cables in the topology.
+  std::vector<fabric::SwitchPortCounters> switch_port_counters(std::size_t index) const;
   trace::Point<Frame>& pause_sent(std::size_t index) { return switches_[index]->pause_sent; }
 
   // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).

@@ -15,6 +15,7 @@ bool IngressBuffer::hold(std::uint32_t port, std::uint8_t priority, std::uint32_
   held.bytes += bytes;
   if (!held.stopped && held.bytes >= params_.xoff.bytes) {
     held.stopped = true;
+    held.since = now();
     ++held.stops;
     stop(port, priority);
   }
@@ -25,8 +26,15 @@ void IngressBuffer::let_go(std::uint32_t port, std::uint8_t priority, std::uint3
   auto& held = held_[port][priority];
   held.bytes -= bytes;
   if (!held.stopped || held.bytes > params_.xon.bytes) return;
+  held.stopped_ps = stopped_ps(port, priority);
   held.stopped = false;
   tell(port, priority, 0);
+}
+
+Counter IngressBuffer::stopped_ps(std::uint32_t port, std::uint8_t priority) const {
+  if (held_.empty()) return 0;
+  const auto& held = held_[port][priority];
+  return held.stopped_ps + (held.stopped ? static_cast<Counter>((now() - held.since).ps) : 0);
 }
 
 void IngressBuffer::tell(std::uint32_t port, std::uint8_t priority, std::uint32_t quanta) {

@@ -12,6 +12,7 @@
 #include "model/base/params.h"
 #include "model/base/pause_frame.h"
 #include "model/base/priority_map.h"
+#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/units.h"
 
@@ -50,12 +51,16 @@ class IngressBuffer {
   // False: there is no room for it, and nothing is held.
   bool hold(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
   void let_go(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
+  // For how long the sender at that port's cable was asked to pause this priority, up to now.
+  Counter stopped_ps(std::uint32_t port, std::uint8_t priority) const;
 
  private:
   struct Held {
     std::uint64_t bytes = 0;
     std::uint32_t stops = 0;                   // how often its sender was stopped
     bool stopped = false;
+    Duration since{};                          // it is stopped
+    Counter stopped_ps = 0;                    // before that
   };
   struct Refresh {
     std::uint32_t port = 0;

@@ -1,6 +1,7 @@
 #include "model/fabric/switch.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "model/fabric/flow_hash.h"
@@ -80,9 +81,9 @@ void Switch::arrive_for_group(std::uint32_t from, const Frame& frame) {
 void Switch::forward(std::uint32_t from, std::uint32_t to, Frame&& frame) {
   const auto priority = priorities_.of(frame);
   if (ingress_.lossless(priority) && !ingress_.hold(from, priority, frame.size()))
-    ++counters_.rx_discards;
+    ++ports_[from]->counted.rx_discards;
   else if (!ports_[to]->queues.has_room(frame, priority))
-    ++counters_.tx_discards;
+    ++ports_[to]->counted.tx_discards;
   else
     send(from, to, priority, std::move(frame));
 }
@@ -100,12 +101,14 @@ void Switch::send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, F
 void Switch::leave_due(Port& port) {
   TransmitPort::Departure leaving;
   while (port.queues.pop_due(leaving)) {
-    port.busy_ps += static_cast<Counter>(leaving.took.ps);
+    const auto took = static_cast<Counter>(leaving.took.ps);
     if (leaving.priority == TransmitPort::kControl) {
       ++counters_.tx_pause;
+      port.counted.control_ps += took;
       pause_sent(leaving.frame);
     } else {
-      port.wait_ps += static_cast<Counter>(leaving.waited().ps);
+      port.counted.busy_ps[leaving.priority] += took;
+      port.counted.wait_ps[leaving.priority] += static_cast<Counter>(leaving.waited().ps);
       if (ingress_.lossless(leaving.priority))
         ingress_.let_go(leaving.origin, leaving.priority, leaving.frame.size());
     }
@@ -127,18 +130,37 @@ void Switch::take_control(std::uint32_t from, const Frame& frame) {
   ++counters_.rx_pause;
   auto& port = *ports_[from];
   for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
-    if ((pause->enabled >> priority & 1) != 0 && ingress_.lossless(priority))
-      port.queues.pause(priority, now() + pause->time(priority, port.timing.rate));
+    if ((pause->enabled >> priority & 1) != 0 && ingress_.lossless(priority)) {
+      const auto until = now() + pause->time(priority, port.timing.rate);
+      port.counted.paused_ps[priority] += port.paused_so_far(priority);
+      port.paused_since[priority] = now();
+      port.paused_until[priority] = until;
+      port.queues.pause(priority, until);
+    }
 }
 
 SwitchCounters Switch::counters() const {
   auto counters = counters_;
   for (const auto& port : ports_) {
     counters.most_bytes = std::max(counters.most_bytes, port->queues.most_bytes());
-    counters.tx_busy_ps += port->busy_ps;
-    counters.port_busy_ps.push_back(port->busy_ps);
-    counters.tx_wait_ps += port->wait_ps;
+    const auto& counted = port->counted;
+    const auto busy_ps = std::accumulate(counted.busy_ps.begin(), counted.busy_ps.end(), counted.control_ps);
+    counters.tx_busy_ps += busy_ps;
+    counters.port_busy_ps.push_back(busy_ps);
+    counters.tx_wait_ps += std::accumulate(counted.wait_ps.begin(), counted.wait_ps.end(), Counter{0});
     counters.tx_paused_ps += port->queues.paused_ps();
+    counters.tx_discards += counted.tx_discards;
+    counters.rx_discards += counted.rx_discards;
+  }
+  return counters;
+}
+
+SwitchPortCounters Switch::port_counters(std::size_t number) const {
+  const auto& port = *ports_[number];
+  auto counters = port.counted;
+  for (std::uint8_t priority = 0; priority < kPriorities; ++priority) {
+    counters.paused_ps[priority] += port.paused_so_far(priority);
+    counters.stopped_ps[priority] = ingress_.stopped_ps(port.number, priority);
   }
   return counters;
 }

@@ -7,6 +7,8 @@
 // depends on nothing but on what its cables bring, and when.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -60,6 +62,17 @@ struct SwitchWiring {
   std::vector<std::uint16_t> flooded;  // the ports by which frames for groups leave: without a loop
 };
 
+// What one port did, by priority: to tell which of a switch's ports is used up, and who pauses whom.
+struct SwitchPortCounters {
+  std::array<Counter, kPriorities> busy_ps{};     // the line was busy with frames of it
+  std::array<Counter, kPriorities> wait_ps{};     // its frames waited for others and pauses
+  std::array<Counter, kPriorities> paused_ps{};   // the other end of the cable had it paused
+  std::array<Counter, kPriorities> stopped_ps{};  // the other end was asked to pause it
+  Counter control_ps = 0;                         // the line was busy with control frames
+  Counter tx_discards = 0;
+  Counter rx_discards = 0;
+};
+
 struct SwitchCounters {
   Counter frames = 0;
   Counter bytes = 0;
@@ -104,6 +117,8 @@ class Switch : public sc_core::sc_module {
   void receive(std::size_t port, Frame&& frame, Duration delay);
 
   SwitchCounters counters() const;
+  SwitchPortCounters port_counters(std::size_t port) const;
+  std::size_t ports() const { return ports_.size(); }
 
  private:
   struct Port {
@@ -116,8 +131,13 @@ class Switch : public sc_core::sc_module {
     TransmitPort queues{[this] { home.leave_due(*this); }, home.params_.port_buffer,
                         static_cast<std::uint8_t>(home.params_.pfc.priorities)};
     Output<Frame> out;
-    Counter busy_ps = 0;
-    Counter wait_ps = 0;
+    SwitchPortCounters counted;
+    // By priority: the last pause that was asked for, of which `counted` has what was before.
+    std::array<Duration, kPriorities> paused_since{}, paused_until{};
+    Counter paused_so_far(std::size_t priority) const {
+      const auto end = std::min(now(), paused_until[priority]);
+      return end > paused_since[priority] ? static_cast<Counter>((end - paused_since[priority]).ps) : 0;
+    }
   };
 
   void arrive_due(Port& port);

@@ -12,6 +12,7 @@ Arrivals::Arrivals(System& system, std::vector<FlowState>& flows) : flows_(flows
     // A message that comes in its completion is scattered nowhere.
     nic.completion.written.subscribe([this, host](const nic::CqeWritten& written) {
       if (written.inline_data) count(host, written.cqe.qpn, written.cqe.byte_count);
+      completed(host, written.cqe.qpn);
     });
   }
 }
@@ -19,13 +20,20 @@ Arrivals::Arrivals(System& system, std::vector<FlowState>& flows) : flows_(flows
 void Arrivals::add(std::uint32_t host, std::uint32_t qpn, std::uint32_t flow, std::uint32_t header) {
   auto& owners = owners_[host];
   if (owners.size() <= qpn) owners.resize(qpn + 1);
-  owners[qpn] = {&flows_[flow], header};
+  owners[qpn] = {&flows_[flow], header, false};
+}
+
+void Arrivals::receives(std::uint32_t host, std::uint32_t qpn) { owners_[host][qpn].receives = true; }
+
+void Arrivals::completed(std::uint32_t host, std::uint32_t qpn) {
+  const auto& owners = owners_[host];
+  if (qpn < owners.size() && owners[qpn].receives) owners[qpn].flow->backlog.add(now(), 1);
 }
 
 void Arrivals::count(std::uint32_t host, std::uint32_t qpn, std::uint32_t bytes) {
   const auto& owners = owners_[host];
   if (qpn >= owners.size() || owners[qpn].flow == nullptr) return;
-  auto& [flow, header] = owners[qpn];
+  const auto& [flow, header, receives] = owners[qpn];
   if (auto* interval = flow->interval_of(now())) interval->bytes += bytes - std::min(bytes, header);
 }
 

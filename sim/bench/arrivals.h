@@ -20,13 +20,17 @@ class Arrivals {
 
   // What arrives for this QP belongs to the flow, without the first `header` bytes of each packet.
   void add(std::uint32_t host, std::uint32_t qpn, std::uint32_t flow, std::uint32_t header);
+  // It was added, and its completions are those of receives: they belong to the flow's backlog.
+  void receives(std::uint32_t host, std::uint32_t qpn);
 
  private:
   struct Owner {
     FlowState* flow = nullptr;
     std::uint32_t header = 0;
+    bool receives = false;
   };
 
+  void completed(std::uint32_t host, std::uint32_t qpn);
   void count(std::uint32_t host, std::uint32_t qpn, std::uint32_t bytes);
 
   std::vector<FlowState>& flows_;

@@ -22,7 +22,7 @@ void Batches::add(Batches other) {
 
 Duration Batches::length_until(Duration end) const {
   auto length = length_;
-  while ((end - from_).ps / length.ps > std::int64_t{kMost}) length = 2 * length;
+  while ((end - from_).ps / length.ps > static_cast<std::int64_t>(most_)) length = 2 * length;
   return length;
 }
 
@@ -37,12 +37,14 @@ std::vector<std::uint64_t> Batches::until(Duration end) const {
 
 void Batches::put(ByteWriter& out) const {
   out.put(from_);
+  out.put(most_);
   out.put(length_);
   out.put_bytes(std::as_bytes(std::span(counts_)));
 }
 
 Batches Batches::take(ByteReader& in) {
-  Batches batches(in.take<Duration>());
+  const auto from = in.take<Duration>();
+  Batches batches(from, in.take<std::size_t>());
   batches.length_ = in.take<Duration>();
   const auto bytes = in.take_bytes();
   batches.counts_.resize(bytes.size() / sizeof(std::uint64_t));

@@ -15,11 +15,12 @@ class Batches {
   static constexpr std::size_t kMost = 1600;
   static constexpr Duration kShortest{10'000};
 
-  explicit Batches(Duration from = {}) : from_(from) {}
+  // No more than `most` of them.
+  explicit Batches(Duration from = {}, std::size_t most = kMost) : from_(from), most_(most) {}
 
   void add(Duration at, std::uint64_t count) {
     if (at < from_) return;
-    while ((at - from_).ps / length_.ps >= std::int64_t{kMost}) join();
+    while ((at - from_).ps / length_.ps >= static_cast<std::int64_t>(most_)) join();
     const auto place = static_cast<std::size_t>((at - from_).ps / length_.ps);
     if (place >= counts_.size()) counts_.resize(place + 1);
     counts_[place] += count;
@@ -38,6 +39,7 @@ class Batches {
   void join();  // by twos
 
   Duration from_;
+  std::size_t most_;
   Duration length_ = kShortest;
   std::vector<std::uint64_t> counts_;
 };

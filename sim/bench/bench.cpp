@@ -52,7 +52,8 @@ bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Bou
   system.engines().check();
   if (const auto& end = runner.ended()) throw Ended({failure, end->status});
   if (!failure.empty()) throw std::runtime_error(failure);
-  then(BenchResult{prepared.workload, prepared.plan, runner, system, observers->waterfall()});
+  then(BenchResult{prepared.workload, prepared.plan, runner, system, observers->waterfall(),
+                   options.all_counters});
   return observers->finish();
 }
 

@@ -26,6 +26,7 @@ struct BenchOptions {
   EngineOptions engine;
   std::optional<std::uint64_t> seed;
   std::string json;  // empty: none
+  bool all_counters = false;  // in the text, of each host and switch
   ObserverOptions observers;
   Limits limits;
   std::uint32_t processes = 1;  // that simulate it together; 0: as many as MPI started

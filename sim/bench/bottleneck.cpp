@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
 
+#include "sim/bench/switch_ports.h"
 #include "sim/counter_results.h"
 
 namespace rnicsim::sim::bench {
@@ -48,6 +50,62 @@ void add_blocks(const BenchResult& result, std::size_t host, std::vector<Resourc
   }
 }
 
+struct PortInterval {
+  const std::vector<fabric::SwitchPortCounters>&before, &after;
+  double ps;
+
+  double share(std::size_t port, std::size_t priority,
+               std::array<Counter, kPriorities> fabric::SwitchPortCounters::*of) const {
+    return static_cast<double>((after[port].*of)[priority] - (before[port].*of)[priority]) / ps;
+  }
+};
+
+PortInterval port_interval(const Snapshot& before, const Snapshot& after, std::size_t box) {
+  return {before.ports[box], after.ports[box], std::max<double>(1, static_cast<double>((after.at - before.at).ps))};
+}
+
+// What a priority did to its port, and the port as the sum of all.
+std::vector<ResourceUse> uses_of_port(const BenchResult& result, std::size_t box, std::size_t port,
+                                      const std::string& peer) {
+  using Counters = fabric::SwitchPortCounters;
+  const auto& runner = result.runner;
+  const auto whole = port_interval(runner.before(), runner.after(), box);
+  const auto& name = result.system.config().topology.switches[box];
+  ResourceUse all{fmt::format("port.{}.tx", peer), name, 0, 0.0, {}};
+  all.use = static_cast<double>(whole.after[port].control_ps - whole.before[port].control_ps) / whole.ps;
+  all.discards = whole.after[port].tx_discards - whole.before[port].tx_discards;
+  std::vector<ResourceUse> priorities;
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    ResourceUse use{fmt::format("{}.p{}", all.resource, i),
+                    name,
+                    whole.share(port, i, &Counters::busy_ps),
+                    whole.share(port, i, &Counters::wait_ps),
+                    {}};
+    use.paused = std::min(whole.share(port, i, &Counters::paused_ps), std::max(0.0, 1 - use.use));
+    if (use.paused > 0) use.paused_by = peer;
+    if (const auto* middle = runner.middle()) {
+      const auto early = port_interval(runner.before(), *middle, box),
+                 late = port_interval(*middle, runner.after(), box);
+      use.growth = late.share(port, i, &Counters::wait_ps) - early.share(port, i, &Counters::wait_ps);
+      all.growth = all.growth.value_or(0) + *use.growth;
+    }
+    all.use += use.use;
+    *all.queue += *use.queue;
+    if (use.taken() > 0) priorities.push_back(std::move(use));
+  }
+  all.use = std::min(all.use, 1.0);  // a frame counts whole, at the time's edges, too
+  // One priority that nobody pauses is its port.
+  if (priorities.size() == 1 && priorities.front().paused <= 0) priorities.clear();
+  if (all.use > 0 || all.discards > 0) priorities.insert(priorities.begin(), std::move(all));
+  return priorities;
+}
+
+void add_ports(const BenchResult& result, std::size_t box, std::vector<ResourceUse>& uses) {
+  const auto names = port_names(result.system.config().topology, box);
+  for (std::size_t port = 0; port < names.size(); ++port)
+    for (auto& use : uses_of_port(result, box, port, names[port])) uses.push_back(std::move(use));
+}
+
 // The mean of a flow's agents on a host, at one of its ends.
 void add_cpus(const BenchResult& result, std::vector<ResourceUse>& uses) {
   std::map<std::tuple<std::uint32_t, bool, std::uint32_t>, std::pair<double, std::size_t>> shares;
@@ -75,11 +133,26 @@ bool waits_for(const ResourceUse& slots, const ResourceUse& link) {
          link.use >= kUsedUp;
 }
 
+bool is_of_switch(const BenchResult& result, const ResourceUse& use) {
+  return std::ranges::count(result.system.config().topology.switches, use.host) != 0;
+}
+
+// Ports that a stream passes one after another are equally busy: the first has the queue.
+ResourceUse fullest_of_ports(const BenchResult& result, const std::vector<ResourceUse>& uses) {
+  constexpr double kAsBusy = 0.02;
+  const auto queue = [&](const ResourceUse& use) {
+    const bool as_busy = use.use >= uses.front().use - kAsBusy && is_of_switch(result, use);
+    return as_busy ? use.queue.value_or(0) : -1;
+  };
+  return *std::ranges::max_element(uses, {}, queue);
+}
+
 }  // namespace
 
 std::vector<ResourceUse> resource_uses(const BenchResult& result) {
   std::vector<ResourceUse> uses;
   for (std::size_t host = 0; host < result.system.adapters(); ++host) add_blocks(result, host, uses);
+  for (std::size_t box = 0; box < result.system.switches(); ++box) add_ports(result, box, uses);
   add_cpus(result, uses);
   std::ranges::stable_sort(uses, std::ranges::greater{}, &ResourceUse::use);
   return uses;
@@ -87,9 +160,14 @@ std::vector<ResourceUse> resource_uses(const BenchResult& result) {
 
 ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& uses) {
   if (!uses.empty() && uses.front().use >= kUsedUp) {
+    if (is_of_switch(result, uses.front())) return fullest_of_ports(result, uses);
     const auto link = std::ranges::find_if(uses, [&](const auto& use) { return waits_for(uses.front(), use); });
     return link == uses.end() ? uses.front() : *link;
   }
+  // Nothing is used up where all wait for one that pauses the others: that is the port which it pauses.
+  const auto paused = std::ranges::max_element(
+      uses, {}, [](const auto& use) { return use.paused > 0 && use.taken() >= kUsedUp ? use.paused : 0; });
+  if (paused != uses.end() && paused->paused > 0 && paused->taken() >= kUsedUp) return *paused;
   const bool paced = std::ranges::all_of(result.workload.flows, [](const Flow& flow) { return flow.pace.has_value(); });
   ResourceUse limit{paced ? "pace" : "latency", {}, 0, {}, {}};
   if (!uses.empty()) limit.use = uses.front().use;
@@ -104,8 +182,11 @@ std::string limit_text(const ResourceUse& limit) {
     return fmt::format("{}'s CPU, {:.0f} % busy ({})", limit.host, 100 * limit.use,
                        limit.resource.substr(0, limit.resource.size() - kCpu.size()));
   auto text = fmt::format("{} {} {:.0f} %", limit.host, limit.resource, 100 * limit.use);
+  if (limit.paused > 0)
+    text += fmt::format(", and {:.0f} % of the time paused by {}", 100 * limit.paused, limit.paused_by);
   if (limit.queue) text += fmt::format(", {:.3g} waiting", *limit.queue);
   if (limit.growth) text += fmt::format(" ({:+.2g})", *limit.growth);
+  if (limit.discards > 0) text += fmt::format(", {} frames discarded", limit.discards);
   return text;
 }
 
@@ -113,6 +194,11 @@ nlohmann::ordered_json use_json(const ResourceUse& use) {
   nlohmann::ordered_json json = {{"resource", use.resource}, {"host", use.host}, {"use", use.use}};
   if (use.queue) json["queue"] = *use.queue;
   if (use.growth) json["growth"] = *use.growth;
+  if (use.paused > 0) {
+    json["paused"] = use.paused;
+    json["paused_by"] = use.paused_by;
+  }
+  if (use.discards > 0) json["discards"] = use.discards;
   return json;
 }
 

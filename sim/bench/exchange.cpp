@@ -49,8 +49,12 @@ void take_all(ByteReader& in, std::size_t count, Each each) {
 
 void put(ByteWriter& out, const Snapshot& snapshot, const Share& share) {
   put_all(out, snapshot.hosts.size(), share.host, [&](auto i) { put_counters(out, snapshot.hosts[i]); });
-  put_all(out, snapshot.switches.size(), share.box, [&](auto i) { put_counters(out, snapshot.switches[i]); });
+  put_all(out, snapshot.switches.size(), share.box, [&](auto i) {
+    put_counters(out, snapshot.switches[i]);
+    for (const auto& port : snapshot.ports[i]) out.put(port);
+  });
   put_all(out, snapshot.agents_busy.size(), share.agent, [&](auto i) { out.put(snapshot.agents_busy[i]); });
+  for (const auto backlog : snapshot.backlogs) out.put(backlog);
   out.put(snapshot.packets);
   out.put(snapshot.posted);
   out.put(snapshot.events);
@@ -59,8 +63,12 @@ void put(ByteWriter& out, const Snapshot& snapshot, const Share& share) {
 
 void take(ByteReader& in, Snapshot& snapshot) {
   take_all(in, snapshot.hosts.size(), [&](auto i) { take_counters(in, snapshot.hosts[i]); });
-  take_all(in, snapshot.switches.size(), [&](auto i) { take_counters(in, snapshot.switches[i]); });
+  take_all(in, snapshot.switches.size(), [&](auto i) {
+    take_counters(in, snapshot.switches[i]);
+    for (auto& port : snapshot.ports[i]) port = in.take<fabric::SwitchPortCounters>();
+  });
   take_all(in, snapshot.agents_busy.size(), [&](auto i) { snapshot.agents_busy[i] = in.take<Duration>(); });
+  for (auto& backlog : snapshot.backlogs) backlog += in.take<double>();
   snapshot.packets += in.take<std::uint64_t>();
   snapshot.posted += in.take<std::uint64_t>();
   snapshot.events += in.take<std::uint64_t>();
@@ -77,6 +85,8 @@ void put(ByteWriter& out, const FlowState& flow) {
   for (const auto frames : flow.received) out.put(frames);
   flow.latency.put(out);
   flow.batches.put(out);
+  for (const auto& batches : flow.of_senders) batches.put(out);
+  for (const auto& work : flow.work) out.put(work);
 }
 
 void take(ByteReader& in, FlowState& flow) {
@@ -89,6 +99,8 @@ void take(ByteReader& in, FlowState& flow) {
   for (auto& frames : flow.received) frames += in.take<std::uint64_t>();
   flow.latency.add(Histogram::take(in));
   flow.batches.add(Batches::take(in));
+  for (auto& batches : flow.of_senders) batches.add(Batches::take(in));
+  for (auto& work : flow.work) work.add(in.take<SenderWork>());
 }
 
 }  // namespace rnicsim::sim::bench

@@ -1,6 +1,7 @@
 // What the agents of a run share: when it begins and ends, what each flow has done, what went wrong.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -23,7 +24,57 @@ struct Measured {
   std::vector<std::uint64_t> received;  // frames of raw packets that each of the receivers' queues brought
   Histogram latency;
   Duration last{};  // completion
+
+  static constexpr std::size_t kMostOfSender = 64;
+  void begin_batches(Duration from, std::size_t senders) {
+    batches = Batches(from);
+    of_senders.assign(senders, Batches(from, kMostOfSender));
+  }
+
   Batches batches;  // of operations; of raw packets, of frames that were received
+  std::vector<Batches> of_senders;  // of operations, by PlannedAgent::place; coarser
+};
+
+// What one sender has done since the run began.
+struct SenderWork {
+  std::uint64_t posted = 0;
+  std::uint64_t completed = 0;
+  // At the end of the measured interval.
+  bool awaits_ack = false;  // a queue pair waits for an answer, or for its ACK timeout
+  bool awaits_rnr = false;  // a queue pair was told that the receiver is not ready
+
+  // What another process has of it, which is nothing but for that of the sender's host.
+  void add(const SenderWork& other) {
+    posted += other.posted;
+    completed += other.completed;
+    awaits_ack = awaits_ack || other.awaits_ack;
+    awaits_rnr = awaits_rnr || other.awaits_rnr;
+  }
+};
+
+// Receives that the device has completed and no thread has polled yet. As long as they become more, the receivers live
+// on the stock of receives that they posted before the run.
+class Backlog {
+ public:
+  void add(Duration at, std::int64_t change) {
+    advance(at);
+    waiting_ += change;
+  }
+  // Their number, added up over the time until then, in receives x ps.
+  double area_until(Duration at) const {
+    return area_ + static_cast<double>(waiting_) * static_cast<double>(std::max(at, since_).ps - since_.ps);
+  }
+
+ private:
+  void advance(Duration at) {
+    if (at <= since_) return;  // a thread's own time may be ahead of the simulation's
+    area_ = area_until(at);
+    since_ = at;
+  }
+
+  std::int64_t waiting_ = 0;
+  Duration since_{};
+  double area_ = 0;
 };
 
 // Simulated times are absolute.
@@ -42,6 +93,8 @@ struct FlowState : Measured {
   std::uint64_t posted = 0;     // ever
   std::uint64_t completed = 0;  // ever
   Duration progress{};          // the last time when it went on, or began to wait
+  std::vector<SenderWork> work;  // by sender
+  Backlog backlog;               // of its receivers
 
   Measured after_turn;
   std::optional<Batches> observed;  // the same from the beginning on; while the warm-up's end is looked for
@@ -68,6 +121,15 @@ struct FlowState : Measured {
     if (observed) observed->add(at, number);
     if (interval != nullptr) interval->batches.add(at, number);
   }
+  void posted_by(std::uint32_t sender, std::uint64_t number) {
+    posted += number;
+    work[sender].posted += number;
+  }
+  void completed_by(std::uint32_t sender, Measured* interval, Duration at, std::uint64_t number) {
+    completed += number;
+    work[sender].completed += number;
+    if (interval != nullptr) interval->of_senders[sender].add(at, number);
+  }
   // What came from the turn on is measured now; up to `next` it is.
   void turn_over(Duration next) {
     static_cast<Measured&>(*this) = std::exchange(after_turn, empty(next));
@@ -77,7 +139,7 @@ struct FlowState : Measured {
     Measured fresh;
     fresh.of_mix.resize(of_mix.size());
     fresh.received.resize(received.size());
-    fresh.batches = Batches(from);
+    fresh.begin_batches(from, work.size());
     return fresh;
   }
 };

@@ -45,6 +45,7 @@ void FrameSink::run() {
     const int count = ibv_poll_cq(station_.cq(), kPollMost, completions_.data());
     if (count < 0) return control_.fail(fmt::format("{}: ibv_poll_cq failed", name_));
     if (count == 0) continue;
+    state_.backlog.add(now(), -count);
     const Duration at = port_.thread_time();
     for (int i = 0; i < count; ++i) {
       const auto& wc = completions_[static_cast<std::size_t>(i)];

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/base/units.h"
+#include "model/fabric/switch.h"
 #include "sim/counter_list.h"
 
 namespace rnicsim::sim::bench {
@@ -13,6 +14,8 @@ struct Snapshot {
   Duration at{};
   std::vector<CounterList> hosts;
   std::vector<CounterList> switches;
+  std::vector<std::vector<fabric::SwitchPortCounters>> ports;  // by switch
+  std::vector<double> backlogs;       // Backlog::area_until(at), by flow
   std::vector<Duration> agents_busy;  // time at work of each agent's CPU, ever
   std::uint64_t packets = 0;          // sent by all NICs
   std::uint64_t posted = 0;

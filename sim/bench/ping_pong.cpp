@@ -60,7 +60,7 @@ void PingPong::post() {
   wr.wr.rdma.remote_addr = remote.address + landing_;
   wr.wr.rdma.rkey = remote.rkey;
   if (begins()) {
-    ++state_.posted;
+    state_.posted_by(station_.plan().place, 1);
     state_.progress = port_.thread_time();
   }
   ibv_send_wr* bad = nullptr;
@@ -84,7 +84,9 @@ void PingPong::await_answer() {
                                                                     bytes_ - 1);
   port_.settle();
   while (*last != static_cast<std::uint8_t>(turn_) && !control_.stopping) port_.wait_visible();
-  if (begins()) ++state_.completed;
+  if (!begins()) return;
+  const auto at = port_.thread_time();
+  state_.completed_by(station_.plan().place, state_.stopped ? nullptr : state_.interval_of(at), at, 1);
 }
 
 void PingPong::count(Duration round_trip) {

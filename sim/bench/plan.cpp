@@ -172,8 +172,12 @@ class Planner {
     const auto [found, made] =
         numbers_.try_emplace({flow_number_, host, thread, sends}, std::uint32_t(plan_.agents.size()));
     if (made)
-      plan_.agents.push_back(
-          {.flow = std::uint32_t(flow_number_), .host = host, .thread = thread, .sends = sends, .qps = {}});
+      plan_.agents.push_back({.flow = std::uint32_t(flow_number_),
+                              .host = host,
+                              .thread = thread,
+                              .sends = sends,
+                              .place = places_[{flow_number_, sends}]++,
+                              .qps = {}});
     if (plan_.agents.size() > kMostAgents)
       complain("threads", fmt::format("the workload has more than {} agents", kMostAgents));
     return found->second;
@@ -311,6 +315,7 @@ class Planner {
   std::vector<Device> nics_;  // by host
   std::size_t flow_number_ = 0;
   std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t, bool>, std::uint32_t> numbers_;
+  std::map<std::pair<std::size_t, bool>, std::uint32_t> places_;  // that are taken
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ struct PlannedAgent {
   std::uint32_t host;
   std::uint32_t thread;  // of those that receive raw packets its queue
   bool sends;
+  std::uint32_t place = 0;  // among the flow's senders, or among its receivers
   std::vector<PlannedQp> qps;  // none of those that receive raw packets
   ByteCount region{};  // of each of its memory regions
   std::uint32_t lender = ~0u;     // the agent whose regions these are; or itself

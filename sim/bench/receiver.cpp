@@ -7,9 +7,10 @@
 
 namespace rnicsim::sim::bench {
 
-Receiver::Receiver(Station& station, Control& control, std::string name)
+Receiver::Receiver(Station& station, FlowState& state, Control& control, std::string name)
     : station_(station),
       flow_(station.flow()),
+      state_(state),
       control_(control),
       name_(std::move(name)),
       walk_(flow_, station.plan().region, station.regions()) {
@@ -48,6 +49,7 @@ void Receiver::run() {
   while (!control_.stopping) {
     const int count = ibv_poll_cq(station_.cq(), kPollMost, completions_.data());
     if (count < 0) return control_.fail(fmt::format("{}: ibv_poll_cq failed", name_));
+    if (count > 0) state_.backlog.add(now(), -count);
     for (int i = 0; i < count && !control_.stopping;) {
       const auto& first = completions_[static_cast<std::size_t>(i)];
       if (first.status != IBV_WC_SUCCESS)

@@ -17,7 +17,7 @@ namespace rnicsim::sim::bench {
 
 class Receiver : public Agent {
  public:
-  Receiver(Station& station, Control& control, std::string name);
+  Receiver(Station& station, FlowState& state, Control& control, std::string name);
 
   void fill() override;
   void run() override;
@@ -32,6 +32,7 @@ class Receiver : public Agent {
 
   Station& station_;
   const Flow& flow_;
+  FlowState& state_;
   Control& control_;
   const std::string name_;
   Walk walk_;

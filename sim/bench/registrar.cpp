@@ -26,7 +26,7 @@ void Registrar::run() {
 void Registrar::register_once() {
   const Duration begun = port_.thread_time();
   if (state_.posted == state_.completed) state_.progress = begun;
-  ++state_.posted;
+  state_.posted_by(station_.plan().place, 1);
   ibv_mr* mr = ibv_reg_mr(station_.pd(), station_.memory().data(), station_.plan().region.bytes, Station::kAccess);
   const int error = mr ? ibv_dereg_mr(mr) : errno;
   if (error != 0)
@@ -34,8 +34,8 @@ void Registrar::register_once() {
         fmt::format("{}: {}: {}", name_, mr ? "ibv_dereg_mr" : "ibv_reg_mr", std::strerror(error)));
   const Duration at = port_.thread_time();
   state_.progress = at;
-  ++state_.completed;
   auto* interval = state_.stopped ? nullptr : state_.interval_of(at);
+  state_.completed_by(station_.plan().place, interval, at, 1);
   state_.observe(interval, at, 1);
   if (interval == nullptr) return;
   interval->latency.add(at - begun);

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <map>
-#include <numeric>
 #include <set>
 
 #include "sim/bench/bottleneck.h"
+#include "sim/bench/judgement.h"
+#include "sim/bench/switch_ports.h"
 #include "sim/config/config.h"
 #include "sim/config/data_files.h"
 #include "sim/config/profile_notes.h"
@@ -22,38 +22,6 @@ namespace rnicsim::sim::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// "12.3 M", "4.56 k", "789"
-std::string scaled(double value) {
-  for (const auto& [scale, prefix] :
-       {std::pair(1e12, "T"), std::pair(1e9, "G"), std::pair(1e6, "M"), std::pair(1e3, "k")})
-    if (value >= scale) return fmt::format("{:.4g} {}", value / scale, prefix);
-  return fmt::format("{:.4g} ", value);
-}
-
-std::string shown_time(Duration value) {
-  for (const auto& [scale, unit] :
-       {std::pair(1e12, "s"), std::pair(1e9, "ms"), std::pair(1e6, "us"), std::pair(1e3, "ns")})
-    if (static_cast<double>(value.ps) >= scale)
-      return fmt::format("{:.4g} {}", static_cast<double>(value.ps) / scale, unit);
-  return fmt::format("{} ps", value.ps);
-}
-
-std::string joined(const std::vector<std::string>& hosts) {
-  return hosts.size() == 1 ? hosts.front() : fmt::format("{}..{}", hosts.front(), hosts.back());
-}
-
-std::string ends_text(const Flow& flow) {
-  return flow.to.empty() ? joined(flow.from) : fmt::format("{}->{}", joined(flow.from), joined(flow.to));
-}
-
-std::string mix_text(const Flow& flow) {
-  std::string text;
-  const char* between = flow.sequence ? ", " : " + ";
-  for (const auto& op : flow.mix)
-    text += fmt::format("{}{} {}", text.empty() ? "" : between, to_string(op.op), to_string(op.size));
-  return text;
-}
 
 std::string crc32_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -132,10 +100,6 @@ Json latency_json(const Histogram& latency) {
           {"mean", known(latency.mean())}};
 }
 
-double per_second(std::uint64_t count, Duration interval) {
-  return interval.ps <= 0 ? 0 : static_cast<double>(count) * 1e12 / static_cast<double>(interval.ps);
-}
-
 Json frames_json(const FramesResult& frames, Duration interval) {
   Json json{{"frames", frames.received},
             {"rate_per_s", per_second(frames.received, interval)},
@@ -144,6 +108,13 @@ Json frames_json(const FramesResult& frames, Duration interval) {
   for (const auto& queue : frames.queues)
     json["queues"].push_back({{"host", queue.host}, {"queue", queue.number}, {"frames", queue.frames}});
   return json;
+}
+
+Json fairness_json(const Fairness& fairness) {
+  return {{"senders", fairness.senders},         {"jain", fairness.jain},
+          {"least_per_s", fairness.least_per_s}, {"most_per_s", fairness.most_per_s},
+          {"silent", fairness.silent},           {"halted", fairness.halted},
+          {"await_ack", fairness.await_ack},     {"await_rnr", fairness.await_rnr}};
 }
 
 Json rate_interval(const Steadiness& steadiness, double rate) {
@@ -189,6 +160,8 @@ Json flow_json(const BenchResult& of, std::size_t number) {
   json["truncation"] = steadiness.truncation;
   json["drift"] = steadiness.drift;
   json["goodput_bits_per_s"] = result.bits_per_second();
+  json["fairness"] = fairness_json(fairness_of(of, number));
+  if (of.runner.stock(number) != 0) json["backlog_grows"] = steadiness.fills;
   json["latency_ps"] = latency_json(state.latency);
   if (flow.mix.size() > 1)
     for (std::size_t i = 0; i < flow.mix.size(); ++i)
@@ -200,91 +173,10 @@ Json flow_json(const BenchResult& of, std::size_t number) {
   return json;
 }
 
-std::vector<CounterResult> host_counters(const BenchResult& result, std::size_t host) {
-  return counter_results(result.runner.before().hosts[host], result.runner.after().hosts[host],
-                         result.runner.interval());
-}
-
-struct Speed {
-  double cpu_seconds, wqes, packets, events;
-  long peak_kib;
-};
-Speed speed_of(const Runner& runner) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto& before = runner.before();
-  const auto& after = runner.after();
-  return {std::max(after.cpu_seconds - before.cpu_seconds, 1e-9), static_cast<double>(after.posted - before.posted),
-          static_cast<double>(after.packets - before.packets), static_cast<double>(after.events - before.events),
-          usage.ru_maxrss};
-}
-
-std::string unsteady_text(const BenchResult& result) {
-  std::string text;
-  for (std::size_t i = 0; i < result.workload.flows.size(); ++i) {
-    const auto steadiness = steadiness_of(result, i);
-    if (steadiness.steady != false) continue;
-    text += fmt::format("flow {} is not steady: its second half's rate is {:+.1f} % of the first's, and MSER-5 would "
-                        "leave out the first {:.0f} %\n",
-                        i, 100 * steadiness.drift, 100 * steadiness.truncation);
-  }
-  return text;
-}
-
-std::string flows_table(const BenchResult& result) {
-  constexpr auto kRow = "{:<5} {:<26} {:>11} {:>12} {:>8} {:>12}  {:>9} {:>9} {:>9} {:>9} {:>9}\n";
-  std::string text = fmt::format(kRow, "flow", "", "operations", "rate", "95 %", "goodput", "min", "p50", "p99",
-                                 "p99.9", "max");
-  for (std::size_t i = 0; i < result.runner.flows().size(); ++i) {
-    const auto& flow = result.workload.flows[i];
-    const auto& state = result.runner.flows()[i];
-    const auto measured = flow_result(state, result.runner.after().at);
-    const auto& latency = state.latency;
-    const auto known = [&](Duration value) { return latency.count() == 0 ? "-" : shown_time(value); };
-    const auto reach = steadiness_of(result, i).reach;
-    text += fmt::format(kRow, i, fmt::format("{} {}", ends_text(flow), mix_text(flow)),
-                        measured.operations, scaled(measured.operations_per_second()) + "op/s",
-                        reach ? fmt::format("+-{:.2g} %", 100 * *reach) : "-",
-                        scaled(measured.bits_per_second()) + "b/s", known(latency.least()),
-                        known(latency.percentile(0.5)), known(latency.percentile(0.99)),
-                        known(latency.percentile(0.999)), known(latency.most()));
-  }
-  return text + unsteady_text(result);
-}
-
-// What became of raw packets, and which queue got how many.
-std::string frames_table(const BenchResult& result) {
-  std::string text;
-  for (std::size_t i = 0; i < result.workload.flows.size(); ++i) {
-    if (result.workload.flows[i].transport != Transport::raw) continue;
-    const auto frames = frames_result(result, i);
-    const auto interval = flow_result(result.runner.flows()[i], result.runner.after().at).interval;
-    text += fmt::format("flow {}: {} frames received, {}frames/s; lost without a receive {}, without a flow {}\n", i,
-                        frames.received, scaled(per_second(frames.received, interval)), frames.no_receive,
-                        frames.no_flow);
-    for (const auto& queue : frames.queues)
-      text += fmt::format("  {} queue {:<3} {:>11} frames\n", queue.host, queue.number, queue.frames);
-  }
-  return text.empty() ? text : text + '\n';
-}
-
-const char* end_name(bool sends) { return sends ? "from" : "to"; }
-
-// How busy the agents' CPUs were, by flow and end.
-std::string agents_table(const BenchResult& result) {
-  std::map<std::pair<std::uint32_t, bool>, std::vector<double>> shares;
-  for (std::size_t i = 0; i < result.plan.agents.size(); ++i) {
-    const auto& agent = result.plan.agents[i];
-    if (const auto share = result.runner.busy_share(i)) shares[{agent.flow, !agent.sends}].push_back(*share);
-  }
-  std::string text =
-      fmt::format("{:<5} {:<5} {:>6} {:>12} {:>9} {:>9}\n", "flow", "end", "agents", "CPU busy", "least", "most");
-  for (const auto& [key, of] : shares) {
-    const double mean = std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
-    text += fmt::format("{:<5} {:<5} {:>6} {:>12.4f} {:>9.4f} {:>9.4f}  of 1\n", key.first, end_name(!key.second),
-                        of.size(), mean, std::ranges::min(of), std::ranges::max(of));
-  }
-  return text;
+std::vector<CounterResult> switch_and_ports(const BenchResult& result, std::size_t box) {
+  auto counters = switch_counters(result, box);
+  for (auto& counter : port_results(result, box)) counters.push_back(std::move(counter));
+  return counters;
 }
 
 Json agents_json(const BenchResult& result) {
@@ -301,40 +193,33 @@ Json agents_json(const BenchResult& result) {
   return json;
 }
 
-// A column a host, a row a counter; only what counted something.
-std::string counters_table(const BenchResult& result) {
-  std::vector<std::vector<CounterResult>> columns;
-  for (std::size_t host = 0; host < result.system.adapters(); ++host) columns.push_back(host_counters(result, host));
-  std::vector<std::size_t> rows;
-  std::size_t width = 0;
-  for (std::size_t row = 0; row < columns.front().size(); ++row) {
-    if (std::ranges::none_of(columns, [&](const auto& column) { return column[row].tells(); })) continue;
-    rows.push_back(row);
-    width = std::max(width, columns.front()[row].path.size());
-  }
-  constexpr std::size_t kMostColumns = 8;
-  const auto shown_columns = std::min(columns.size(), kMostColumns);
-  std::string text = fmt::format("{:<{}}", "", width);
-  for (std::size_t i = 0; i < shown_columns; ++i) text += fmt::format(" {:>12}", result.system.adapter(i).label());
-  text += shown_columns < columns.size()
-              ? fmt::format("  ({} more hosts in the JSON)\n", columns.size() - shown_columns)
-              : "\n";
-  for (const auto row : rows) {
-    const auto& first = columns.front()[row];
-    text += fmt::format("{:<{}}", first.path, width);
-    for (std::size_t i = 0; i < shown_columns; ++i) {
-      const double value = columns[i][row].value;
-      text += !columns[i][row].known ? fmt::format(" {:>12}", "-")
-              : !first.derived()     ? fmt::format(" {:>12.0f}", value)
-              : first.unit == "b/s"  ? fmt::format(" {:>12}", scaled(value))
-                                     : fmt::format(" {:>12.4f}", value);
-    }
-    text += fmt::format("  {}\n", first.unit);
-  }
-  return text;
+}  // namespace
+
+const char* end_name(bool sends) { return sends ? "from" : "to"; }
+
+double per_second(std::uint64_t count, Duration interval) {
+  return interval.ps <= 0 ? 0 : static_cast<double>(count) * 1e12 / static_cast<double>(interval.ps);
 }
 
-}  // namespace
+std::vector<CounterResult> host_counters(const BenchResult& result, std::size_t host) {
+  return counter_results(result.runner.before().hosts[host], result.runner.after().hosts[host],
+                         result.runner.interval());
+}
+
+std::vector<CounterResult> switch_counters(const BenchResult& result, std::size_t box) {
+  return counter_results(result.runner.before().switches[box], result.runner.after().switches[box],
+                         result.runner.interval());
+}
+
+Speed speed_of(const Runner& runner) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto& before = runner.before();
+  const auto& after = runner.after();
+  return {std::max(after.cpu_seconds - before.cpu_seconds, 1e-9), static_cast<double>(after.posted - before.posted),
+          static_cast<double>(after.packets - before.packets), static_cast<double>(after.events - before.events),
+          usage.ru_maxrss};
+}
 
 Json file_json(const std::filesystem::path& path) {
   return {{"file", path.filename().string()}, {"crc32", crc32_of(path)}};
@@ -363,34 +248,45 @@ FlowResult flow_result(const FlowState& flow, Duration run_end) {
   return {until - flow.measured_from, flow.operations, flow.bytes};
 }
 
+Fairness fairness_of(const BenchResult& result, std::size_t flow) {
+  const auto& state = result.runner.flows()[flow];
+  const auto until = std::min(state.measured_until, result.runner.after().at);
+  Fairness fairness{.senders = state.of_senders.size()};
+  double sum = 0, squares = 0;
+  std::uint64_t least = ~0ull, most = 0;
+  for (const auto& sender : sender_counts(state.of_senders, state.work, until)) {
+    const auto all = sender.all();
+    sum += static_cast<double>(all);
+    squares += static_cast<double>(all) * static_cast<double>(all);
+    least = std::min(least, all);
+    most = std::max(most, all);
+    if (!sender.has_work || (sender.first != 0 && sender.second != 0)) continue;
+    ++(all == 0 ? fairness.silent : fairness.halted);
+    fairness.await_ack += sender.awaits_ack;
+    fairness.await_rnr += !sender.awaits_ack && sender.awaits_rnr;
+  }
+  const auto interval = until - state.measured_from;
+  fairness.least_per_s = per_second(least, interval);
+  fairness.most_per_s = per_second(most, interval);
+  if (squares > 0) fairness.jain = sum * sum / (static_cast<double>(fairness.senders) * squares);
+  return fairness;
+}
+
 Steadiness steadiness_of(const BenchResult& result, std::size_t flow) {
   const auto& state = result.runner.flows()[flow];
   const auto counts = state.batches.until(std::min(state.measured_until, result.runner.after().at));
-  return steadiness_of(counts, level_of_trend(result.workload.flows.size()));
-}
-
-std::string results_text(const BenchResult& result) {
-  const auto speed = speed_of(result.runner);
-  const auto engines = engines_text(result.system.config());
-  std::string text =
-      fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on, after a warm-up of {}{}\n\n",
-                  result.workload.file, nic_text(result.workload.nic), engines.empty() ? "" : ", engine " + engines,
-                  result.workload.topology, result.workload.seed, shown_time(result.runner.interval()),
-                  shown_time(result.runner.before().at), shown_time(result.runner.warmup()),
-                  result.workload.measure.warmup ? "" : ", as it was needed");
-  text += flows_table(result) + '\n' + frames_table(result) + agents_table(result) + '\n';
-  text += counters_table(result) + '\n';
-  for (std::size_t i = 0; i < result.system.switches(); ++i)
-    for (const auto& counter : counter_results(result.runner.before().switches[i], result.runner.after().switches[i],
-                                               result.runner.interval()))
-      text += fmt::format("{}: {} {} {}\n", result.system.config().topology.switches[i], counter.path,
-                          static_cast<std::uint64_t>(counter.value), counter.unit);
-  text += fmt::format("limited by: {}\n", limit_text(limit_of(result, resource_uses(result))));
-  if (result.waterfall) text += waterfall_text(result.waterfall->summary()) + '\n';
-  text += fmt::format("simulator: {}WQE/s and {}packets/s of CPU time, {:.1f} events a WQE, {:.2f} s, peak {} MiB\n",
-                      scaled(speed.wqes / speed.cpu_seconds), scaled(speed.packets / speed.cpu_seconds),
-                      speed.events / std::max(speed.wqes, 1.0), speed.cpu_seconds, speed.peak_kib >> 10);
-  return text;
+  auto steadiness = steadiness_of(counts, level_of_trend(result.workload.flows.size()));
+  const auto& runner = result.runner;
+  const auto senders = sender_counts(state.of_senders, state.work, std::min(state.measured_until, runner.after().at));
+  steadiness.halted = halted_of(senders);
+  if (const auto* middle = runner.middle(); middle && runner.stock(flow) != 0) {
+    const auto backlog =
+        backlog_halves(runner.before().at, runner.before().backlogs[flow], middle->at, middle->backlogs[flow],
+                       runner.after().at, runner.after().backlogs[flow]);
+    steadiness.fills = fills_up(backlog.early, backlog.late, runner.stock(flow));
+  }
+  if (steadiness.halted != 0 || steadiness.fills) steadiness.steady = false;
+  return steadiness;
 }
 
 Json results_json(const BenchResult& result) {
@@ -412,8 +308,7 @@ Json results_json(const BenchResult& result) {
   for (std::size_t i = 0; i < result.system.adapters(); ++i)
     json["hosts"][result.system.adapter(i).label()] = counters_json(host_counters(result, i));
   for (std::size_t i = 0; i < result.system.switches(); ++i)
-    json["switches"][result.system.config().topology.switches[i]] = counters_json(counter_results(
-        result.runner.before().switches[i], result.runner.after().switches[i], result.runner.interval()));
+    json["switches"][result.system.config().topology.switches[i]] = counters_json(switch_and_ports(result, i));
   json["faults"] = faults_json(result.system.config());
   const auto uses = resource_uses(result);
   json["utilization"] = Json::array();
@@ -421,6 +316,7 @@ Json results_json(const BenchResult& result) {
   const auto limit = limit_of(result, uses);
   json["limit"] = use_json(limit);
   json["limit"]["text"] = limit_text(limit);
+  json["pauses"] = pauses_json(pauses_of(result));
   if (result.waterfall) json["waterfall"] = waterfall_json(result.waterfall->summary());
   json["parameters"] = parameters_json(result.system.config());
   const auto speed = speed_of(result.runner);

@@ -9,6 +9,7 @@
 
 #include "sim/bench/runner.h"
 #include "sim/bench/steadiness.h"
+#include "sim/counter_results.h"
 #include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim::bench {
@@ -32,6 +33,13 @@ struct BenchResult {
   const Runner& runner;
   const System& system;
   const Waterfall* waterfall = nullptr;  // what nobody asked for is not shown
+  bool all_counters = false;             // those of each host and switch, however many there are
+};
+
+// What the simulation cost, in the measured interval.
+struct Speed {
+  double cpu_seconds, wqes, packets, events;
+  long peak_kib;
 };
 
 // Of raw packets, in the measured interval.
@@ -48,6 +56,21 @@ struct FramesResult {
   std::uint64_t no_flow = 0;
 };
 
+const char* end_name(bool sends);  // of an agent: "from", "to"
+double per_second(std::uint64_t count, Duration interval);
+std::vector<CounterResult> host_counters(const BenchResult& result, std::size_t host);
+std::vector<CounterResult> switch_counters(const BenchResult& result, std::size_t box);  // of all ports together
+Speed speed_of(const Runner& runner);
+// How a flow's work was shared among its senders.
+struct Fairness {
+  std::size_t senders = 0;
+  double least_per_s = 0, most_per_s = 0;
+  double jain = 1;           // Jain's index: 1, all did the same; 1 / senders, one did all
+  std::size_t silent = 0;    // have work to do, and completed nothing
+  std::size_t halted = 0;    // completed something, but nothing in one of the halves
+  std::size_t await_ack = 0, await_rnr = 0;  // of those two
+};
+Fairness fairness_of(const BenchResult& result, std::size_t flow);
 FramesResult frames_result(const BenchResult& result, std::size_t flow);
 FlowResult flow_result(const FlowState& flow, Duration run_end);
 // Of a flow's rate, in its part of the interval.

@@ -8,6 +8,7 @@
 
 #include "sim/bench/exchange.h"
 #include "sim/bench/frame_sink.h"
+#include "sim/bench/judgement.h"
 #include "sim/bench/ping_pong.h"
 #include "sim/bench/receiver.h"
 #include "sim/bench/registrar.h"
@@ -52,6 +53,7 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
       workload_(workload),
       plan_(plan),
       flows_(workload.flows.size()),
+      stocks_(workload.flows.size()),
       arrivals_(system, flows_),
       agents_busy_(plan.agents.size()),
       agents_(plan.agents.size()),
@@ -64,10 +66,19 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
     const auto& agent = plan.agents[i];
     stations_.push_back(std::make_unique<Station>(agent, workload.flows[agent.flow]));
     auto& state = flows_[agent.flow];
-    if (agent.sends) ++state.senders;
+    if (agent.sends) {
+      ++state.senders;
+      state.work.emplace_back();
+    }
     if (!stations_.back()->has_frames()) continue;
     sink_places_[i] = static_cast<std::uint32_t>(state.received.size());
     state.received.push_back(0);
+  }
+  for (const auto& agent : plan.agents) {
+    const auto& flow = workload.flows[agent.flow];
+    if (agent.sends || !flow.takes_receives()) continue;
+    stocks_[agent.flow] +=
+        std::uint64_t{flow.receives()} * (flow.transport == Transport::raw ? 1 : agent.qps.size());
   }
   std::vector<std::vector<std::uint32_t>> of_hosts(plan.hosts);
   for (std::uint32_t i = 0; i < plan.agents.size(); ++i) of_hosts[plan.agents[i].host].push_back(i);
@@ -149,7 +160,7 @@ std::unique_ptr<Agent> Runner::make_agent(HostAgents& host, std::uint32_t number
   if (agent.sends) return std::make_unique<Sender>(station, stations_, state, control_, port, name, seed);
   if (station.has_frames())
     return std::make_unique<FrameSink>(station, state, sink_places_[number], control_, port, name);
-  if (flow.takes_receives()) return std::make_unique<Receiver>(station, control_, name);
+  if (flow.takes_receives()) return std::make_unique<Receiver>(station, state, control_, name);
   return nullptr;
 }
 
@@ -206,7 +217,7 @@ void Runner::measure_from(Duration at) {
   for (auto& state : flows_) {
     state.measured_from = std::max(at, state.begin);
     if (measure.duration) state.measured_until = std::min(at + *measure.duration, state.end);
-    state.batches = Batches(state.measured_from);
+    state.begin_batches(state.measured_from, state.work.size());
   }
 }
 
@@ -216,7 +227,7 @@ void Runner::observe_from(Duration at) {
   for (auto& state : flows_) {
     state.observed.emplace(at);
     state.measured_from = at;
-    state.batches = Batches(at);
+    state.begin_batches(at, state.work.size());
     state.turn = at + Duration{Measure::kFirstLook.ps / 2};
     state.after_turn = state.empty(state.turn);
   }
@@ -229,8 +240,12 @@ void Runner::watch_arrivals() {
     const auto& flow = workload_.flows[agent.flow];
     if (flow.ping_pong && agent.sends) continue;
     const std::uint32_t header = flow.transport == Transport::ud ? roce::kGrhBytes : 0;
-    for (const auto* qp : stations_[i]->qps()) arrivals_.add(agent.host, qp->qp_num, agent.flow, header);
-    if (const auto* wq = stations_[i]->frames().wq()) arrivals_.add(agent.host, wq->wq_num, agent.flow, header);
+    const auto watch = [&](std::uint32_t number) {
+      arrivals_.add(agent.host, number, agent.flow, header);
+      if (!agent.sends && flow.takes_receives()) arrivals_.receives(agent.host, number);
+    };
+    for (const auto* qp : stations_[i]->qps()) watch(qp->qp_num);
+    if (const auto* wq = stations_[i]->frames().wq()) watch(wq->wq_num);
   }
 }
 
@@ -357,6 +372,7 @@ void Runner::run_measurement() {
   else
     warm_up();
   if (workload_.measure.warmup || workload_.measure.is_given()) measure_as_given();
+  look_at_waiting_senders();
   see_to_it_that_all_moved();
 }
 
@@ -392,32 +408,46 @@ void Runner::warm_up() {
 // All flows, in all processes: the first of these judges.
 bool Runner::is_steady() {
   auto* boundary = system_.boundary();
-  std::vector<std::pair<Batches, Batches>> flows;  // from the beginning, and from the turn on
-  for (const auto& state : flows_) flows.emplace_back(*state.observed, state.batches);
+  std::vector<FlowJudgement> flows;
+  for (std::size_t i = 0; i < flows_.size(); ++i) {
+    const auto area = flows_[i].backlog.area_until(now());
+    flows.emplace_back(flows_[i],
+                       backlog_halves(before_.at, before_.backlogs[i], middle_->at, middle_->backlogs[i], now(), area),
+                       stocks_[i]);
+  }
   if (boundary != nullptr) {
     in_any_process(false);
     if (!control_.failure().empty()) return true;
     Message own;
     ByteWriter out(own);
-    for (const auto& [all, late] : flows) {
-      all.put(out);
-      late.put(out);
-    }
+    for (const auto& flow : flows) flow.put(out);
     for (const auto& other : boundary->gather(std::move(own))) {
       if (other.empty()) continue;
       ByteReader in(other);
-      for (auto& [all, late] : flows) {
-        all.add(Batches::take(in));
-        late.add(Batches::take(in));
-      }
+      for (auto& flow : flows) flow.add(in);
     }
   }
   const auto level = level_of_trend(flows.size());
-  const bool steady = std::ranges::all_of(flows, [&](const auto& flow) {
-    const auto late = steadiness_of(flow.second.until(now()), level);
-    return has_settled(flow.first.until(now())) && late.steady.value_or(false) && late.reach.value_or(1) <= kWellKnown;
-  });
+  const bool steady =
+      std::ranges::all_of(flows, [&](const auto& flow) { return flow.is_steady(now(), level, kWellKnown); });
   return in_any_process(steady && (boundary == nullptr || boundary->rank() == 0));
+}
+
+// Those of this process. What a queue pair waits for its timers tell.
+void Runner::look_at_waiting_senders() {
+  for (std::size_t i = 0; i < plan_.agents.size(); ++i) {
+    const auto& agent = plan_.agents[i];
+    if (!agent.sends || !is_here(agent.host)) continue;
+    const auto& timers = system_.adapter(agent.host).nic().timers;
+    auto& work = flows_[agent.flow].work[agent.place];
+    for (const auto* qp : stations_[i]->qps()) {
+      const auto armed = [&](roce::Timer timer) {
+        return timers.armed(nic::Qpn{qp->qp_num}, static_cast<std::uint32_t>(timer));
+      };
+      work.awaits_ack = work.awaits_ack || armed(roce::Timer::ack);
+      work.awaits_rnr = work.awaits_rnr || armed(roce::Timer::rnr);
+    }
+  }
 }
 
 void Runner::measure_as_given() {
@@ -542,9 +572,15 @@ Snapshot Runner::snapshot() const {
     taken.hosts.emplace_back(counters);
     taken.packets += counters.nic.tx.packets;
   }
-  for (std::size_t i = 0; i < system_.switches(); ++i) taken.switches.emplace_back(system_.switch_counters(i));
+  for (std::size_t i = 0; i < system_.switches(); ++i) {
+    taken.switches.emplace_back(system_.switch_counters(i));
+    taken.ports.push_back(system_.switch_port_counters(i));
+  }
   taken.agents_busy = agents_busy_;
-  for (const auto& flow : flows_) taken.posted += flow.posted;
+  for (const auto& flow : flows_) {
+    taken.posted += flow.posted;
+    taken.backlogs.push_back(flow.backlog.area_until(taken.at));
+  }
   taken.events = sc_core::sc_delta_count() + Agenda::current()->served();
   taken.cpu_seconds = cpu_seconds();
   return taken;

@@ -36,6 +36,7 @@ class Runner {
   void close();
 
   const std::vector<FlowState>& flows() const { return flows_; }
+  std::uint64_t stock(std::size_t flow) const { return stocks_[flow]; }
   const Snapshot& before() const { return before_; }
   const Snapshot& after() const { return after_; }
   // Half-way; nullptr: it was not known when that is.
@@ -90,12 +91,14 @@ class Runner {
   Duration patience(std::size_t flow) const;
   void report_standstill(std::size_t flow);
   Snapshot snapshot() const;
+  void look_at_waiting_senders();
 
   System& system_;
   const Workload& workload_;
   const Plan& plan_;
   Control control_;
   std::vector<FlowState> flows_;
+  std::vector<std::uint64_t> stocks_;                 // by flow: receives that all its receivers keep posted
   Arrivals arrivals_;
   std::vector<Duration> agents_busy_;                 // by agent
   std::vector<std::unique_ptr<Station>> stations_;    // by agent

@@ -125,7 +125,7 @@ void Sender::post_batch(std::uint32_t number) {
   }
   if (state_.posted == state_.completed) state_.progress = at;
   outstanding_ += flow_.batch;
-  state_.posted += flow_.batch;
+  state_.posted_by(station_.plan().place, flow_.batch);
   ibv_send_wr* bad = nullptr;
   if (const int error = ibv_post_send(queue.qp, wrs_.data(), &bad))
     return control_.fail(fmt::format("{}, qp {:#x}: ibv_post_send: {}", name_, queue.qp->qp_num, std::strerror(error)));
@@ -189,7 +189,7 @@ void Sender::complete(const ibv_wc& wc, Duration at) {
   }
   queue.completed += done;
   outstanding_ -= done;
-  state_.completed += done;
+  state_.completed_by(station_.plan().place, interval, at, done);
   if (!had_room && flow_.window - (queue.posted - queue.completed) >= flow_.batch) give_back(number);
 }
 

@@ -56,7 +56,7 @@ void Sequencer::begin(std::uint32_t track) {
   tracks_[track].step = 0;
   tracks_[track].begun = port_.thread_time();
   if (state_.posted == state_.completed) state_.progress = tracks_[track].begun;
-  ++state_.posted;
+  state_.posted_by(station_.plan().place, 1);
   post(track);
 }
 
@@ -118,7 +118,7 @@ void Sequencer::finish(std::uint32_t number, Duration at) {
   Track& track = tracks_[number];
   auto* interval = state_.stopped ? nullptr : state_.interval_of(at);
   state_.observe(interval, at, 1);
-  ++state_.completed;
+  state_.completed_by(station_.plan().place, interval, at, 1);
   if (interval != nullptr) {
     interval->latency.add(at - track.begun);
     if (state_.count(*interval, track.step, at)) control_.report();

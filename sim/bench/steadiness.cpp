@@ -122,4 +122,24 @@ Steadiness steadiness_of(std::span<const std::uint64_t> counts, double level) {
   return result;
 }
 
+std::size_t halted_of(std::span<const SenderCounts> senders) {
+  if (senders.empty()) return 0;
+  constexpr std::uint64_t kEach = 10;
+  std::uint64_t first = 0, second = 0;
+  for (const auto& sender : senders) {
+    first += sender.first;
+    second += sender.second;
+  }
+  const bool tells = std::min(first, second) >= kEach * senders.size();
+  if (!tells) return 0;
+  return static_cast<std::size_t>(std::ranges::count_if(senders, [](const SenderCounts& sender) {
+    return sender.has_work && (sender.first == 0 || sender.second == 0);
+  }));
+}
+
+bool fills_up(double early, double late, std::uint64_t stock) {
+  constexpr double kNoise = 4;
+  return late - early > std::max(kNoise, kNoChange * static_cast<double>(stock));
+}
+
 }  // namespace rnicsim::sim::bench

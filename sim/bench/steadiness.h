@@ -20,7 +20,23 @@ struct Steadiness {
   double truncation = 0;        // the share of the time that MSER-5 would leave out
   double drift = 0;             // the second half's rate over the first half's, less 1
   std::optional<double> reach;  // of the rate's 95 % confidence interval to either side, as a share of it
+  std::size_t halted = 0;       // senders that have work to do and completed nothing in one of the halves
+  bool fills = false;           // the receivers' backlog grows
 };
+
+// Of senders, each of which has counted in equal stretches of the same time: what each did in the halves.
+struct SenderCounts {
+  std::uint64_t first = 0, second = 0;
+  bool has_work = false;  // at the end something that was posted is not completed
+  bool awaits_ack = false, awaits_rnr = false;
+
+  std::uint64_t all() const { return first + second; }
+};
+// Those that stand still while, by what all did, each would have completed ten operations in half of the time.
+std::size_t halted_of(std::span<const SenderCounts> senders);
+// `early`, `late`: how many receives waited to be polled on average in the first and in the second half; `stock`: how
+// many receives there are in all.
+bool fills_up(double early, double late, std::uint64_t stock);
 
 // How many of them MSER-5 leaves out.
 std::size_t mser5_truncation(std::span<const std::uint64_t> counts);

@@ -104,6 +104,8 @@ Command add_bench(CLI::App& app, const Program& words) {
   add_faults(command, options->faults);
   add_seed(command, options->seed, "of everything random, in place of the workload's");
   add_json(command, options->json);
+  command.add_flag("--all-counters", options->all_counters,
+                   "a column for each host and switch; else, of many, a summary");
   add_observers(command, options->observers);
   add_engine(command, options->engine);
   add_limits(command, options->limits);

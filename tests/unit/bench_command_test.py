@@ -127,8 +127,9 @@ window = 8
     def test_text(self):
         out = bench(self.file(MIXED)).stdout
         for part in ("h0->h1..h4 write 1 KiB", "goodput", "CPU busy", "nic.tx.packets", "mtt.l1_hit_rate",
-                     "s0: frames", "simulator: "):
+                     "simulator: "):
             self.assertIn(part, out)
+        self.assertRegex(out, r"\n +s0\n(.*\n)*frames +\d+  frames\n")
 
     def test_a_cpu_that_limits(self):
         path = self.file('schema = 1\n[[flow]]\nfrom = "h0"\nto = "h1"\nop = "send"\nsize = "8 B"\nqps = 16\n'

@@ -1,0 +1,199 @@
+#include "sim/bench/switch_ports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "sim/switch_routes.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+using fabric::SwitchPortCounters;
+using Json = nlohmann::ordered_json;
+
+SwitchPortCounters growth_of(const SwitchPortCounters& before, const SwitchPortCounters& after) {
+  SwitchPortCounters growth;
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    growth.busy_ps[i] = after.busy_ps[i] - before.busy_ps[i];
+    growth.wait_ps[i] = after.wait_ps[i] - before.wait_ps[i];
+    growth.paused_ps[i] = after.paused_ps[i] - before.paused_ps[i];
+    growth.stopped_ps[i] = after.stopped_ps[i] - before.stopped_ps[i];
+  }
+  growth.control_ps = after.control_ps - before.control_ps;
+  growth.tx_discards = after.tx_discards - before.tx_discards;
+  growth.rx_discards = after.rx_discards - before.rx_discards;
+  return growth;
+}
+
+Counter sum(const std::array<Counter, kPriorities>& of) { return std::accumulate(of.begin(), of.end(), Counter{0}); }
+
+// Makes the list of one switch.
+class PortLister {
+ public:
+  explicit PortLister(Duration interval) : ps_(std::max<double>(1, static_cast<double>(interval.ps))) {}
+
+  void add(const std::string& port, const SwitchPortCounters& growth) {
+    const auto busy = sum(growth.busy_ps) + growth.control_ps;
+    const auto wait = sum(growth.wait_ps);
+    if (busy + wait + growth.tx_discards + growth.rx_discards + sum(growth.stopped_ps) + sum(growth.paused_ps) == 0)
+      return;
+    add_line(port, busy, wait);
+    add(port + ".tx_discards", "frames", growth.tx_discards);
+    add(port + ".rx_discards", "frames", growth.rx_discards);
+    for (std::size_t i = 0; i < kPriorities; ++i) {
+      const auto priority = fmt::format("{}.p{}", port, i);
+      if (growth.busy_ps[i] + growth.paused_ps[i] != 0) {
+        add_line(priority, growth.busy_ps[i], growth.wait_ps[i]);
+        add_time(priority + ".tx_paused", growth.paused_ps[i]);
+      }
+      if (growth.stopped_ps[i] != 0) add_time(priority + ".rx_stopped", growth.stopped_ps[i]);
+    }
+  }
+
+  std::vector<CounterResult> take() { return std::move(results_); }
+
+ private:
+  using Kind = CounterResult::Kind;
+
+  void add_line(const std::string& stem, Counter busy, Counter wait) {
+    add_time(stem + ".tx_busy", busy);
+    add(stem + ".tx_wait", "ps", wait);
+    results_.push_back({stem + ".tx_queue", "waiting", static_cast<double>(wait) / ps_, Kind::queue});
+  }
+  void add_time(const std::string& path, Counter value) {
+    add(path, "ps", value);
+    results_.push_back({path + "_share", "of 1", std::min(1.0, static_cast<double>(value) / ps_), Kind::share});
+  }
+  void add(const std::string& path, const char* unit, Counter value) {
+    results_.push_back({path, unit, static_cast<double>(value)});
+  }
+
+  const double ps_;
+  std::vector<CounterResult> results_;
+};
+
+double share_of(Counter time, Duration interval) {
+  return std::min(1.0, static_cast<double>(time) / std::max<double>(1, static_cast<double>(interval.ps)));
+}
+
+// Of a switch that asks others to pause: the port that holds its frames up.
+std::string fullest_port(const std::vector<std::string>& names, const std::vector<SwitchPortCounters>& growths) {
+  std::size_t fullest = 0;
+  Counter most = 0;
+  for (std::size_t port = 0; port < growths.size(); ++port) {
+    const auto held = sum(growths[port].busy_ps) + *std::ranges::max_element(growths[port].paused_ps);
+    if (held <= most) continue;
+    most = held;
+    fullest = port;
+  }
+  return fmt::format("port.{}.tx", names[fullest]);
+}
+
+std::vector<SwitchPortCounters> growths_of(const BenchResult& result, std::size_t box) {
+  const auto& before = result.runner.before().ports[box];
+  const auto& after = result.runner.after().ports[box];
+  std::vector<SwitchPortCounters> growths;
+  for (std::size_t port = 0; port < after.size(); ++port) growths.push_back(growth_of(before[port], after[port]));
+  return growths;
+}
+
+void add_pauses_at(const BenchResult& result, std::size_t box, std::vector<Pause>& pauses) {
+  const auto& topology = result.system.config().topology;
+  const auto names = port_names(topology, box);
+  const auto growths = growths_of(result, box);
+  const auto interval = result.runner.interval();
+  for (std::size_t port = 0; port < growths.size(); ++port)
+    for (std::uint32_t priority = 0; priority < kPriorities; ++priority) {
+      const auto peer = names[port].substr(0, names[port].find('#'));
+      if (const auto asked = growths[port].stopped_ps[priority]; asked != 0)
+        pauses.push_back(
+            {topology.switches[box], peer, priority, share_of(asked, interval), fullest_port(names, growths)});
+      // What another switch asks for, that one tells.
+      const auto node = topology.find_node(peer);
+      if (const auto obeyed = growths[port].paused_ps[priority]; obeyed != 0 && node && !topology.is_switch(*node))
+        pauses.push_back({peer, topology.switches[box], priority, share_of(obeyed, interval), "nic.receive_buffer"});
+    }
+}
+
+// A cable without a switch.
+void add_pauses_between_nics(const BenchResult& result, std::vector<Pause>& pauses) {
+  const auto& topology = result.system.config().topology;
+  for (const auto& [from, to] : topology.cables) {
+    if (topology.is_switch(from) || topology.is_switch(to)) continue;
+    for (const auto& [paused, by] : {std::pair(from, to), std::pair(to, from)}) {
+      const auto counters = counter_results(result.runner.before().hosts[paused], result.runner.after().hosts[paused],
+                                            result.runner.interval());
+      const auto time = std::ranges::find(counters, "nic.port.tx_paused", &CounterResult::path);
+      if (time == counters.end() || time->value == 0) continue;
+      pauses.push_back({topology.node_name(by),
+                        topology.node_name(paused),
+                        {},
+                        share_of(static_cast<Counter>(time->value), result.runner.interval()),
+                        "nic.receive_buffer"});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> port_names(const Topology& topology, std::size_t box) {
+  const auto node = static_cast<std::uint32_t>(topology.interfaces.size() + box);
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  const auto add = [&](std::uint32_t peer) {
+    const auto name = topology.node_name(peer);
+    const int number = ++seen[name];
+    names.push_back(number == 1 ? name : fmt::format("{}#{}", name, number));
+  };
+  // A switch's ports are in the order of its cables.
+  for (const auto& [from, to] : topology.cables) {
+    if (from == node) add(to);
+    if (to == node) add(from);
+  }
+  return names;
+}
+
+std::vector<CounterResult> port_results(const BenchResult& result, std::size_t box) {
+  const auto names = port_names(result.system.config().topology, box);
+  const auto growths = growths_of(result, box);
+  PortLister lister(result.runner.interval());
+  for (std::size_t port = 0; port < growths.size(); ++port) lister.add("port." + names[port], growths[port]);
+  return lister.take();
+}
+
+std::vector<Pause> pauses_of(const BenchResult& result) {
+  std::vector<Pause> pauses;
+  for (std::size_t box = 0; box < result.system.switches(); ++box) add_pauses_at(result, box, pauses);
+  add_pauses_between_nics(result, pauses);
+  std::ranges::stable_sort(pauses, std::ranges::greater{}, &Pause::share);
+  return pauses;
+}
+
+std::string pauses_text(const std::vector<Pause>& pauses) {
+  constexpr std::size_t kMost = 16;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, pauses.size()); ++i) {
+    const auto& pause = pauses[i];
+    const auto priority = pause.priority ? fmt::format(", priority {},", *pause.priority) : "";
+    text += fmt::format("{} pauses {}{} for {:.3g} % of the time, because of its {}\n", pause.by, pause.paused,
+                        priority, 100 * pause.share, pause.because);
+  }
+  if (pauses.size() > kMost) text += fmt::format("{} more pauses are in the JSON\n", pauses.size() - kMost);
+  return text;
+}
+
+Json pauses_json(const std::vector<Pause>& pauses) {
+  Json json = Json::array();
+  for (const auto& pause : pauses) {
+    json.push_back({{"by", pause.by}, {"paused", pause.paused}});
+    if (pause.priority) json.back()["priority"] = *pause.priority;
+    json.back()["share"] = pause.share;
+    json.back()["because"] = pause.because;
+  }
+  return json;
+}
+
+}  // namespace rnicsim::sim::bench

@@ -1,0 +1,39 @@
+// What the ports of switches did in the measured interval: how busy each was, and who paused whom.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/bench/measured.h"
+#include "sim/bench/results.h"
+#include "sim/config/topology.h"
+#include "sim/counter_results.h"
+
+namespace rnicsim::sim::bench {
+
+// By port: what is at the other end of its cable; of cables side by side the second is "spine0#2".
+std::vector<std::string> port_names(const Topology& topology, std::size_t box);
+
+// A port's counters and what follows from them, "port.h0.tx_busy", "port.h0.tx_busy_share"; of a priority that was used
+// or paused also "port.h0.p3.tx_busy". Of all ports that did something.
+std::vector<CounterResult> port_results(const BenchResult& result, std::size_t box);
+
+// One of the two ends of a cable has the other one wait (IEEE 802.1Qbb).
+struct Pause {
+  std::string by;
+  std::string paused;
+  std::optional<std::uint32_t> priority;  // absent: it is not known, between two NICs
+  double share = 0;                       // of the time for which it was asked for
+  std::string because;                    // what is used up, or waits, at `by`
+};
+
+// The longest first.
+std::vector<Pause> pauses_of(const BenchResult& result);
+std::string pauses_text(const std::vector<Pause>& pauses);
+nlohmann::ordered_json pauses_json(const std::vector<Pause>& pauses);
+
+}  // namespace rnicsim::sim::bench
