@@ -128,6 +128,8 @@ void Runner::host_body(HostAgents& host) {
 
 void Runner::make_stations(HostAgents& host) {
   auto memory = host.memory->bytes();
+  // Each context needs a doorbell page of its own before queue pairs take the rest.
+  for (const auto i : host.agents) host.devices.of(plan_.agents[i], workload_.flows[plan_.agents[i].flow]);
   for (const auto i : host.agents) {
     const auto& agent = plan_.agents[i];
     const auto& flow = workload_.flows[agent.flow];

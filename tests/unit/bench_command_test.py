@@ -100,6 +100,12 @@ window = 8
                 result = self.results(path.stem, "--set", "measure.warmup=0 s", "--set", "measure.duration=20 us", *qps)
                 self.assertGreater(sum(flow["posted"] for flow in result["flows"]), 0)
 
+    def test_doorbell_pages_are_shared_when_they_are_used_up(self):
+        """256 contexts, whose queue pairs want more pages than the device has."""
+        workload = 'schema = 1\n[measure]\nwarmup = "0 s"\nduration = "20 us"\n[[flow]]\nfrom = "h0"\nto = "h1"\n' \
+                   'op = "write"\nsize = "8 B"\nthreads = 256\nqps = 5\nuars = "per_thread"\nwindow = 1\n'
+        self.assertGreater(self.results(self.file(workload))["flows"][0]["posted"], 256)
+
     def test_what_follows_from_counters(self):
         result = self.results(self.file(MIXED))
         for host in result["hosts"].values():
