@@ -20,12 +20,12 @@ System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t
       boundary_(boundary),
       engines_(config.engine_shown(), waves),
       faults_(config.topology.interfaces.size()) {
-  make_hosts();
-  make_switches();
+  make_hosts(seed);
+  make_switches(seed);
   connect_cables(seed);
 }
 
-void System::make_hosts() {
+void System::make_hosts(std::uint64_t seed) {
   const auto& interfaces = config_.topology.interfaces;
   const host::Neighbours fabric(interfaces);
   for (std::size_t i = 0; i < interfaces.size(); ++i) {
@@ -33,15 +33,17 @@ void System::make_hosts() {
     if (interface.device == 0) hosts_.push_back(std::make_unique<Host>(config_, interface, fabric));
     adapters_.push_back(&hosts_[interface.host]->add(fmt::format("host{}", i).c_str(), config_, i,
                                                      engines_.factory(label_of(interface), config_.engine_of(i))));
+    adapters_.back()->nic().seed(seed);
   }
 }
 
-void System::make_switches() {
+void System::make_switches(std::uint64_t seed) {
   const auto& topology = config_.topology;
   const SwitchRoutes routes(topology);
   const auto stations = std::make_shared<const fabric::Stations>(routes.stations());
   for (std::uint32_t i = 0; i < topology.switches.size(); ++i) {
     fabric::SwitchWiring wiring{.number = i, .stations = stations, .way_to = routes.way_to(i), .ways = routes.ways(i)};
+    wiring.seed = seed;
     for (const auto cable : routes.cables(i)) {
       const auto port = config_.port_of(cable);
       const auto number = static_cast<std::uint16_t>(wiring.lines.size());

@@ -17,7 +17,8 @@ namespace rnicsim::sim {
 
 class System : public sc_core::sc_module {
  public:
-  // `seed` is that of the cables' faults, `waves` as for Engines.
+  // `seed` is that of the cables' faults, of random replacement in the NICs' caches, and of the choice among several
+  // ways; `waves` as for Engines.
   // `boundary` (it outlives the system): another process simulates what is not on this side of it.
   System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1,
          const std::filesystem::path& waves = {}, Boundary* boundary = nullptr);
@@ -52,7 +53,7 @@ class System : public sc_core::sc_module {
   void start();
 
  private:
-  void make_hosts();
+  void make_hosts(std::uint64_t seed);
   // A cable's end, as topology's cables have them.
   struct CableEnd {
     std::uint32_t cable;
@@ -62,7 +63,7 @@ class System : public sc_core::sc_module {
   void connect_adapter(const CableEnd& at);
   void connect_switch(const CableEnd& at, std::size_t port);
   void deliver(const CableEnd& at, auto receive);
-  void make_switches();
+  void make_switches(std::uint64_t seed);
   void connect_cables(std::uint64_t seed);
   fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t adapter) const;
 

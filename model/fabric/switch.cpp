@@ -10,6 +10,7 @@ namespace rnicsim::fabric {
 namespace {
 
 constexpr std::uint8_t kGroupBit = 1;  // of a MAC address's first byte
+constexpr std::uint64_t kSeedsApart = 1 << 20;  // more than there are switches
 
 std::vector<BitRate> rates_of(const SwitchWiring& wiring) {
   std::vector<BitRate> rates;
@@ -22,6 +23,9 @@ FrameBody::Mac mac_of(std::uint32_t number, std::uint32_t port) {
   const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value & 0xff); };
   return {0x06, 0, byte(number >> 8), byte(number), byte(port >> 8), byte(port)};
 }
+
+// A seed of its own for each switch; with the run's seed 1 that is the switch's number.
+std::uint64_t seed_of(const SwitchWiring& wiring) { return (wiring.seed - 1) * kSeedsApart + wiring.number; }
 
 }  // namespace
 
@@ -67,7 +71,7 @@ std::optional<std::uint32_t> Switch::way_of(const Frame& frame) const {
   const auto& ways = wiring_.ways[wiring_.way_to[place->box]];
   if (ways.empty()) return std::nullopt;
   if (ways.size() == 1) return ways.front();
-  return ways[choose_way(flow_of(frame), wiring_.number, static_cast<std::uint32_t>(ways.size()))];
+  return ways[choose_way(flow_of(frame), seed_of(wiring_), static_cast<std::uint32_t>(ways.size()))];
 }
 
 void Switch::arrive_for_group(std::uint32_t from, const Frame& frame) {

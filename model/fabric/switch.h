@@ -60,6 +60,7 @@ struct SwitchWiring {
   std::vector<std::uint16_t> way_to;
   std::vector<std::vector<std::uint16_t>> ways;
   std::vector<std::uint16_t> flooded;  // the ports by which frames for groups leave: without a loop
+  std::uint64_t seed = 1;              // of the choice among several ways, together with `number`
 };
 
 // What one port did, by priority: to tell which of a switch's ports is used up, and who pauses whom.

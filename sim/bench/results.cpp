@@ -11,6 +11,7 @@
 
 #include "sim/bench/bottleneck.h"
 #include "sim/bench/judgement.h"
+#include "sim/bench/randomness.h"
 #include "sim/bench/switch_ports.h"
 #include "sim/config/config.h"
 #include "sim/config/data_files.h"
@@ -298,6 +299,7 @@ Json results_json(const BenchResult& result) {
   json["host"] = result.system.config().host_profile;
   json["topology"] = workload.topology;
   json["seed"] = workload.seed;
+  json["random"] = random_parts(workload, result.system.config());
   json["measure"] = measure_json(result);
   json["steady"] = all_steady(result);
   json["from_ps"] = result.runner.before().at.ps;

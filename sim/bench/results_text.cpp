@@ -8,6 +8,7 @@
 #include "sim/bench/bottleneck.h"
 #include "sim/bench/counter_tables.h"
 #include "sim/bench/number_text.h"
+#include "sim/bench/randomness.h"
 #include "sim/bench/results.h"
 #include "sim/bench/switch_ports.h"
 #include "sim/config/config.h"
@@ -139,9 +140,11 @@ std::string results_text(const BenchResult& result) {
   const auto speed = speed_of(result.runner);
   const auto engines = engines_text(result.system.config());
   std::string text =
-      fmt::format("{}: {}{}, {}, seed {}; measured for {}, from {} on, after a warm-up of {}{}\n\n",
+      fmt::format("{}: {}{}, {}, seed {}{}; measured for {}, from {} on, after a warm-up of {}{}\n\n",
                   result.workload.file, nic_text(result.workload.nic), engines.empty() ? "" : ", engine " + engines,
-                  result.workload.topology, result.workload.seed, shown_time(result.runner.interval()), shown_time(result.runner.before().at),
+                  result.workload.topology, result.workload.seed,
+                  random_parts(result.workload, result.system.config()).empty() ? ", of which nothing depends" : "",
+                  shown_time(result.runner.interval()), shown_time(result.runner.before().at),
                   shown_time(result.runner.warmup()), result.workload.measure.warmup ? "" : ", as it was needed");
   text += flows_table(result) + '\n' + frames_table(result) + agents_table(result) + '\n';
   text += hosts_table(result) + '\n';

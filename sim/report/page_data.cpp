@@ -179,6 +179,7 @@ Json points_json(const ResultSet& set) {
                     {"values", point.values},
                     {"runs", std::move(runs)},
                     {"limit", limit_json(point.limit)}});
+    if (point.equal_runs) json.back()["equal_runs"] = true;
   }
   return json;
 }

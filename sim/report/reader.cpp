@@ -21,6 +21,7 @@ class Together {
     if (runs_++ == 0) {
       configuration_ = std::move(run.configuration);
       limit_ = std::move(run.limit);
+      own_intervals_ = std::move(run.own_intervals);
     }
     for (const auto* values : {&run.flow_metrics, &run.counters})
       for (const auto& [name, value] : *values) values_[name].push_back(value);
@@ -31,6 +32,11 @@ class Together {
 
   void finish(ResultSet& set, Point& point) && {
     for (const auto& [name, values] : values_) point.metrics.try_emplace(name, sweep::interval_of(values));
+    for (const auto& [name, own] : own_intervals_)
+      if (runs_ == 1 || point.equal_runs) {
+        point.metrics[name].low = own.first;
+        point.metrics[name].high = own.second;
+      }
     for (const auto& [name, unit] : units_) set.units[name] = unit;
     for (const auto& [resource, uses] : uses_) {
       double share = 0;  // of a run that does not tell of it: 0
@@ -67,6 +73,7 @@ class Together {
 
   std::size_t runs_ = 0;
   std::map<std::string, std::vector<double>> values_;
+  std::map<std::string, std::pair<double, double>> own_intervals_;  // of the first run
   std::map<std::string, std::string> units_, configuration_;
   std::map<Resource, std::vector<Use>> uses_;
   std::vector<Stages> waterfall_;
@@ -118,6 +125,7 @@ Point read_point(const fs::path& folder, const Field& field, ResultSet& set) {
   field["metrics"].for_each(
       [&](const std::string& name, const Field& metric) { read_metric(name, metric, set, point); });
   point.limit = read_limit(field["limit"]);
+  point.equal_runs = field["equal_runs"].flag_or(false);
   Together together;
   field["runs"].for_each([&](const Field& entry) {
     point.runs.push_back(read_status(entry));

@@ -26,8 +26,12 @@ void read_flow(const Field& flow, const std::string& name, RunResults& run) {
     run.units[name + "." + key] = unit;
   };
   metric("rate_per_s", flow["rate_per_s"], "op/s");
+  if (const auto interval = flow["rate_interval"]; interval.is_object())
+    run.own_intervals[name + ".rate_per_s"] = {interval["low"].number(), interval["high"].number()};
   metric("goodput_bits_per_s", flow["goodput_bits_per_s"], "b/s");
   metric("received.rate_per_s", flow["received"]["rate_per_s"], "frame/s");
+  if (flow["fairness"]["senders"].exists() && flow["fairness"]["senders"].count() > 1)
+    metric("fairness.jain", flow["fairness"]["jain"], "of 1");
   for (const auto key : {"mean", "p50", "p99", "p99.9", "max"})
     metric(fmt::format("latency_ps.{}", key), flow["latency_ps"][key], "ps");
   flow["parameters"].for_each(

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/report/json_field.h"
@@ -21,6 +22,7 @@ struct RunResults {
   std::string command, version, workload, nic, host, topology;
   std::uint64_t seed = 0;
   std::map<std::string, double> flow_metrics;  // "flow[0].rate_per_s"; those that a sweep gives with its points
+  std::map<std::string, std::pair<double, double>> own_intervals;  // of one run, by batch means: low and high
   std::map<std::string, double> counters;      // "h0.nic.tx.packets", and what follows from them
   std::map<std::string, std::string> units;    // of both
   std::map<Resource, Use> uses;                // without what was never busy

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "sim/config/config_error.h"
@@ -28,13 +29,26 @@ constexpr FlowMetric kFlowMetrics[] = {
     {"latency_ps.mean", "ps", "/latency_ps/mean"}, {"latency_ps.p50", "ps", "/latency_ps/p50"},
     {"latency_ps.p99", "ps", "/latency_ps/p99"},   {"latency_ps.p99.9", "ps", "/latency_ps/p99.9"},
     {"latency_ps.max", "ps", "/latency_ps/max"},   {"received.rate_per_s", "frame/s", "/received/rate_per_s", false},
+    {"fairness.jain", "of 1", "/fairness/jain", false},
+};
+
+// By batch means, of one run.
+struct OwnInterval {
+  double low, high;
 };
 
 struct Metric {
   std::string name;
   std::string unit;
   double value;
+  std::optional<OwnInterval> own{};
 };
+
+std::optional<OwnInterval> own_interval(const Json& flow) {
+  const auto interval = flow.value("rate_interval", Json());
+  if (!interval.is_object()) return std::nullopt;
+  return OwnInterval{interval.at("low").get<double>(), interval.at("high").get<double>()};
+}
 
 // "h0.nic.contexts.qpc.hit_rate"
 const Json* counter_of(const Json& results, const std::string& path) {
@@ -58,9 +72,11 @@ std::vector<Metric> metrics_of(const Json& results, const std::vector<std::strin
     for (const auto& metric : kFlowMetrics) {
       const Json::json_pointer pointer(metric.pointer);
       if (!metric.of_all && !flows[i].contains(pointer)) continue;
+      if (pointer.back() == "jain" && flows[i]["fairness"]["senders"] == 1) continue;  // it tells nothing
       const auto& value = flows[i].at(pointer);
       if (!value.is_null())  // not known
         metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit, value.get<double>()});
+      if (pointer.back() == "rate_per_s" && metric.of_all) metrics.back().own = own_interval(flows[i]);
     }
   for (const auto& path : more)
     if (const auto* value = counter_of(results, path); value != nullptr && value->is_number())
@@ -68,9 +84,19 @@ std::vector<Metric> metrics_of(const Json& results, const std::vector<std::strin
   return metrics;
 }
 
-Json interval_json(const Interval& interval, const std::string& unit) {
-  return {
-      {"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}, {"n", interval.count}, {"unit", unit}};
+// Runs that are equal, and one alone, tell nothing of what other seeds would give: there the interval is the run's own,
+// if it has one.
+Json interval_json(const std::vector<double>& samples, const std::string& unit, bool equal_runs,
+                   const std::optional<OwnInterval>& own) {
+  const auto interval = interval_of(samples);
+  Json json{{"mean", interval.mean}, {"low", nullptr}, {"high", nullptr}, {"n", interval.count}, {"unit", unit}};
+  const bool by_seeds = samples.size() > 1 && !equal_runs;
+  if (by_seeds || own) {
+    json["low"] = by_seeds ? interval.low : own->low;
+    json["high"] = by_seeds ? interval.high : own->high;
+    json["by"] = by_seeds ? "seeds" : "batches";
+  }
+  return json;
 }
 
 // A number is one whatever its sign; another text that begins as a formula does is none to a spreadsheet in quotes.
@@ -93,6 +119,8 @@ struct Line {
   std::uint64_t seed;
   std::string status;
   std::map<std::string, double> values;
+  std::string steady{};  // "true", "false"; empty: it is not known
+  std::string limit{};
 };
 
 std::string csv_of(const SweepPlan& plan, const std::vector<std::string>& columns, const std::vector<Line>& lines) {
@@ -100,7 +128,7 @@ std::string csv_of(const SweepPlan& plan, const std::vector<std::string>& column
   for (const auto& axis : plan.axes) text += ',' + csv_text(axis.key);
   text += ",seed,status";
   for (const auto& column : columns) text += ',' + csv_text(column);
-  text += '\n';
+  text += ",steady,limited by\n";
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto& line = lines[i];
     text += fmt::format("{}", i / plan.seeds.size());
@@ -110,7 +138,7 @@ std::string csv_of(const SweepPlan& plan, const std::vector<std::string>& column
       const auto found = line.values.find(column);
       text += found == line.values.end() ? "," : fmt::format(",{:.12g}", found->second);
     }
-    text += '\n';
+    text += fmt::format(",{},{}\n", line.steady, csv_text(line.limit));
   }
   return text;
 }
@@ -145,13 +173,23 @@ class Collector {
     }
     Json json = {{"number", point}, {"values", values}, {"runs", Json::array()}};
     samples_.clear();
+    own_.clear();
     limit_ = nullptr;
+    first_ = nullptr;
+    equal_ = 0;
+    const auto done_before = tally_.done;
     for (const auto seed : plan_.seeds) json["runs"].push_back(run_json({point, seed}, texts));
+    done_ = tally_.done - done_before;
     json["metrics"] = Json::object();
     for (const auto& column : columns_)
       if (const auto found = samples_.find(column); found != samples_.end())
-        json["metrics"][column] = interval_json(interval_of(found->second), units_[column]);
+        json["metrics"][column] = interval_json(
+            found->second, units_[column], equal_ + 1 == done_, own_.contains(column) ? own_[column] : std::nullopt);
     if (!limit_.is_null()) json["limit"] = limit_;
+    if (done_ > 1 && equal_ + 1 == done_) {
+      json["equal_runs"] = true;
+      ++tally_.equal;
+    }
     return json;
   }
 
@@ -176,7 +214,7 @@ class Collector {
   }
 
   void take(const Run& run, Line& line) {
-    const auto results = store_.results(run);
+    auto results = store_.results(run);
     std::vector<Metric> metrics;
     try {
       metrics = metrics_of(results, plan_.metrics);
@@ -189,18 +227,50 @@ class Collector {
       if (units_.emplace(metric.name, metric.unit).second) columns_.push_back(metric.name);
       samples_[metric.name].push_back(metric.value);
       line.values[metric.name] = metric.value;
+      own_.try_emplace(metric.name, metric.own);
+      if (metric.own && metric.name.ends_with(".rate_per_s")) put_own_interval(metric, line);
     }
-    if (limit_.is_null() && results.contains("limit")) limit_ = results["limit"];
+    if (results.contains("limit")) {
+      line.limit = results["limit"].value("text", "");
+      if (limit_.is_null()) limit_ = results["limit"];
+    }
+    if (results.contains("steady") && results["steady"].is_boolean())
+      line.steady = results["steady"].get<bool>() ? "true" : "false";
+    compare(std::move(results));
+  }
+
+  // In the table alone: as columns beside the rate.
+  void put_own_interval(const Metric& metric, Line& line) {
+    const auto stem = metric.name.substr(0, metric.name.rfind('.'));
+    for (const auto& [side, value] : {std::pair("low", metric.own->low), std::pair("high", metric.own->high)}) {
+      const auto column = fmt::format("{}.rate_interval.{}", stem, side);
+      if (own_columns_.insert(column).second) columns_.push_back(column);
+      line.values[column] = value;
+    }
+  }
+
+  // With the first run of the point that was done.
+  void compare(Json results) {
+    for (const char* key : {"seed", "crc32"}) results.erase(key);
+    if (first_.is_null())
+      first_ = std::move(results);
+    else if (results == first_)
+      ++equal_;
   }
 
   const Store& store_;
   const SweepPlan& plan_;
+  std::set<std::string> own_columns_;  // of columns_, those that are no metric
   std::vector<std::string> columns_;  // in the order in which they were first seen
   std::map<std::string, std::string> units_;
   std::set<std::string> known_;  // of the plan's metrics
   std::vector<Line> lines_;
   std::map<std::string, std::vector<double>> samples_;  // of the present point
+  std::map<std::string, std::optional<OwnInterval>> own_;  // of its first run
   Json limit_;
+  Json first_;             // results of its first run that was done, without the seed
+  std::size_t equal_ = 0;  // further runs that gave the same
+  std::size_t done_ = 0;
   Tally tally_;
 };
 

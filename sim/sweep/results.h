@@ -17,6 +17,7 @@ using bench::interval_of;
 
 struct Tally {
   std::size_t done = 0, failed = 0, missing = 0;
+  std::size_t equal = 0;  // points at which all seeds gave the same
 };
 
 struct SweepResults {

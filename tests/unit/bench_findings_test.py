@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `rnicsim bench` concludes from a run: what limits it, who pauses whom, who stands still.
+"""What `rnicsim bench` concludes from a run: what limits it, who pauses whom, who stands still, what the seed changes.
 
 usage: bench_findings_test.py RNICSIM [TESTS]
 """
@@ -168,6 +168,34 @@ class Findings(unittest.TestCase):
         self.assertIs(early["backlog_grows"], True)
         self.assertIs(early["steady"], False)
         self.assertGreater(early["goodput_bits_per_s"], 1.1 * many["goodput_bits_per_s"])
+
+    def test_a_seed_that_changes_nothing(self):
+        plain = 'schema = 1\n[measure]\nwarmup = "5 us"\nduration = "20 us"\n[[flow]]\nfrom = "h0"\nto = "h1"\n' \
+                'op = "read"\nsize = "64 B"\nqps = 64\nthreads = 2\n'
+        text, results = self.bench(plain)
+        self.assertIn(", seed 1, of which nothing depends; ", text)
+        self.assertEqual(results["random"], [])
+        small = ("nic.contexts.qpc.l0_entries=8", "nic.contexts.qpc.l1_entries=32",
+                 "nic.contexts.qpc.replacement=random")
+        runs = {}
+        for seed in ("1", "2", "1"):
+            text, results = self.bench(plain, *small, options=("--seed", seed))
+            self.assertNotIn("nothing depends", text)
+            self.assertEqual(results["random"], ["nic.contexts.qpc.replacement"])
+            results = {part: results[part] for part in ("flows", "hosts")}
+            self.assertEqual(runs.setdefault(seed, results), results, "a seed is a run")
+        self.assertNotEqual(runs["1"], runs["2"])
+
+    def test_a_seed_changes_the_ways_of_flows(self):
+        fabric = 'schema = 1\ntopology = "leaf-spine:2,4,4"\n[measure]\nwarmup = "5 us"\nduration = "20 us"\n' \
+                 '[[flow]]\nfrom = "h0..h3"\nto = "h4..h7"\nop = "write"\nsize = "4 KiB"\nqps = 2\nwindow = 4\n'
+        ways = {}
+        for seed in range(1, 5):
+            _, results = self.bench(fabric, options=("--seed", str(seed)))
+            self.assertEqual(results["random"], ["ways of switches"])
+            counters = results["switches"]["leaf0"]["counters"]
+            ways[seed] = tuple(counters.get(f"port.spine{number}.tx_busy", 0) for number in range(4))
+        self.assertGreater(len(set(ways.values())), 1, ways)
 
     def test_many_switches_and_hosts_are_summed_up(self):
         fabric = 'schema = 1\ntopology = "fat-tree:4"\n[measure]\nwarmup = "5 us"\nduration = "20 us"\n' \

@@ -75,6 +75,42 @@ class Sweep(unittest.TestCase):
         self.assertEqual((rows[9]["flow.qps"], rows[9]["flow.window"], rows[9]["seed"]), ("2", "2", "2"))
         self.assertAlmostEqual(float(rows[9]["flow[0].rate_per_s"]), runs[1]["flows"][0]["rate_per_s"], delta=1)
 
+    def test_seeds_that_change_nothing_are_no_confidence(self):
+        done = call("bench", "write-4k", "--set", "measure.warmup=5 us", "--set", "measure.duration=100 us", "--vary",
+                    "flow.qps=1,2", "--seeds", 3, "--out", self.out)
+        self.assertIn("the seeds change nothing at 2 of 2 points", done.stdout)
+        point = self.results()["points"][0]
+        self.assertIs(point["equal_runs"], True)
+        run = json.loads((self.out / "points" / "0-1.json").read_text())
+        rate, own = point["metrics"]["flow[0].rate_per_s"], run["flows"][0]["rate_interval"]
+        self.assertEqual((rate["low"], rate["high"], rate["by"]), (own["low"], own["high"], "batches"))
+        self.assertLess(rate["low"], rate["mean"])
+        latency = point["metrics"]["flow[0].latency_ps.mean"]
+        self.assertEqual((latency["low"], latency["high"], latency["n"]), (None, None, 3))
+
+    def test_the_table_has_intervals_and_limits(self):
+        call("bench", "write-4k", "--set", "measure.warmup=5 us", "--set", "measure.duration=100 us", "--vary",
+             "flow.qps=1", "--out", self.out)
+        run = json.loads((self.out / "points" / "0-1.json").read_text())
+        with open(self.out / "results.csv") as table:
+            row = next(csv.DictReader(table))
+        for side in ("low", "high"):
+            self.assertAlmostEqual(float(row[f"flow[0].rate_interval.{side}"]), run["flows"][0]["rate_interval"][side],
+                                   delta=1)
+        self.assertEqual(row["limited by"], run["limit"]["text"])
+        self.assertEqual(row["steady"], {True: "true", False: "false", None: ""}[run["steady"]])
+
+    def test_seeds_that_differ_give_an_interval(self):
+        # Half of the pages are in the cache.
+        call("bench", "write-4k", "--set", "measure.warmup=20 us", "--set", "measure.duration=100 us", "--set",
+             "flow.address=random", "--set", "flow.mr_size=1MiB", "--set", "nic.contexts.mtt.l0_entries=8", "--set",
+             "nic.contexts.mtt.l1_entries=128", "--vary", "flow.qps=4", "--seeds", 3, "--out", self.out)
+        point = self.results()["points"][0]
+        self.assertNotIn("equal_runs", point)
+        rate = point["metrics"]["flow[0].latency_ps.mean"]
+        self.assertEqual(rate["by"], "seeds")
+        self.assertLess(rate["low"], rate["mean"])
+
     def test_no_operation_has_no_latency(self):
         call("bench", "write-4k", "--set", "measure.warmup=0 s", "--set", "measure.duration=1 ns", "--vary",
              "flow.qps=1,2", "--out", self.out)
@@ -192,7 +228,8 @@ class Sweep(unittest.TestCase):
         call("sweep", path, "--out", self.out, cwd=self.folder)
         lines = (self.out / "results.csv").read_text().splitlines()
         self.assertEqual([line.split(",")[1] for line in lines], ["nic", "cx5-100g"] + [f'"{name}"' for name in names])
-        self.assertNotIn('"', "".join(line.split(",", 2)[2] for line in lines))
+        # The last column, what limits the run, has a comma in its text.
+        self.assertNotIn('"', "".join(line.split(",", 2)[2].split(',"h0')[0] for line in lines))
 
     def test_a_point_changed_by_hand(self):
         call("sweep", self.file(), "--out", self.out)

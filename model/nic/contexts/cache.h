@@ -65,6 +65,7 @@ class CacheTags {
   std::optional<std::uint64_t> insert(std::uint64_t key);  // not here yet; what it displaced
   bool erase(std::uint64_t key);
   void clear();
+  void seed(std::uint64_t seed) { replacement_->seed(seed); }
 
  private:
   // Of memory that the system gives as zeros, so that what is never used is not there.
@@ -115,6 +116,11 @@ class Cache {
   std::optional<std::uint64_t> insert(std::size_t client, std::uint64_t key);
   void erase(std::uint64_t key);
   void clear();
+  // Of what a replacement policy draws: the run's.
+  void seed(std::uint64_t seed) {
+    l1_.seed(seed);
+    for (auto& level : l0_) level.seed(seed);
+  }
 
   // A miss takes a slot until its fill is done: `start` is called when there is one.
   void begin_fill(std::function<void()> start);

@@ -195,6 +195,7 @@ class ContextTable {
     slots_.clear();
     residency_.clear();
   }
+  void seed(std::uint64_t seed) { residency_.seed(seed); }
   const CacheCounters& counters() const { return residency_.counters(); }
 
  private:
@@ -240,6 +241,7 @@ class PageTable {
   // Their region is gone.
   void flush(std::uint32_t first, std::uint32_t count);
   void clear();
+  void seed(std::uint64_t seed) { residency_.seed(seed); }
   const CacheCounters& counters() const { return residency_.counters(); }
 
  private:
@@ -284,6 +286,15 @@ class ContextCache {
   IcmAccess& icm() { return icm_; }
   ContextCounters counters() const;
   void clear();
+  // Of what random replacement draws.
+  void seed(std::uint64_t seed) {
+    qpc.seed(seed);
+    cqs.seed(seed);
+    eqs.seed(seed);
+    srqs.seed(seed);
+    regions.seed(seed);
+    pages.seed(seed);
+  }
 
  private:
   static constexpr std::size_t kQpcClients = 3;

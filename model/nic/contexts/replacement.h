@@ -25,6 +25,7 @@ class Replacement {
   virtual ~Replacement() = default;
   virtual std::size_t way_for_another(Set set) = 0;       // an empty way, or one whose entry leaves
   virtual void clear() {}                                 // all sets are empty
+  virtual void seed(std::uint64_t) {}                     // of what it draws, before anything is drawn
 };
 
 }  // namespace rnicsim::nic

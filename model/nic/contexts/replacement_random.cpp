@@ -1,4 +1,4 @@
-// Any leaves, by a sequence that is the same at every run.
+// Any leaves, by a sequence that the run's seed gives.
 #include <algorithm>
 #include <random>
 
@@ -17,9 +17,11 @@ class Random final : public Replacement {
     if (empty != set.end()) return std::size_t(empty - set.begin());
     return (sequence_() >> 33) % set.size();              // the low bits of such a sequence repeat soon
   }
-  void clear() override { sequence_.seed(); }
+  void clear() override { sequence_.seed(seed_); }
+  void seed(std::uint64_t seed) override { sequence_.seed(seed_ = seed); }
 
  private:
+  std::uint64_t seed_ = Sequence::default_seed;
   Sequence sequence_;
 };
 

@@ -89,6 +89,8 @@ class Residency {
     cache_.clear();
   }
 
+  void seed(std::uint64_t seed) { cache_.seed(seed); }  // of what random replacement draws
+
   const CacheParams& params() const { return cache_.params(); }
   const CacheCounters& counters() const { return cache_.counters(); }
 

@@ -1,0 +1,66 @@
+#include "sim/bench/randomness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sim/switch_routes.h"
+
+namespace rnicsim::sim::bench {
+namespace {
+
+bool draws_addresses(const Flow& flow) {
+  return flow.address == Addressing::random || flow.address == Addressing::slots || flow.address == Addressing::zipf;
+}
+
+void add_flow(const Flow& flow, const std::string& name, std::vector<std::string>& parts) {
+  if (draws_addresses(flow)) parts.push_back(name + ".address");
+  if (flow.mix.size() > 1 && !flow.sequence) parts.push_back(name + ".mix");
+  if (flow.pick == Pick::random) parts.push_back(name + ".pick");
+  if (flow.transport == Transport::raw) parts.push_back(name + ".flows");
+}
+
+// Of a NIC's caches those in which one of several entries may have to leave.
+std::set<std::string> random_caches(const nic::NicParams& nic, bool receives) {
+  constexpr std::string_view kRandom = "random";
+  std::set<std::string> caches;
+  const auto look = [&](const char* name, const std::string& replacement, std::uint32_t ways) {
+    if (replacement == kRandom && ways > 1) caches.insert(fmt::format("nic.{}.replacement", name));
+  };
+  const auto& contexts = nic.contexts;
+  look("contexts.qpc", contexts.qpc.replacement, contexts.qpc.ways);
+  look("contexts.cqc", contexts.cqc.replacement, contexts.cqc.ways);
+  look("contexts.srqc", contexts.srqc.replacement, contexts.srqc.ways);
+  look("contexts.mpt", contexts.mpt.replacement, contexts.mpt.ways);
+  look("contexts.mtt", contexts.mtt.replacement, contexts.mtt.ways);
+  look("atc", nic.atc.replacement, nic.atc.ways);
+  look("send_wqes", nic.send_wqes.replacement, nic.send_wqes.ways);
+  if (receives) look("receive_wqes", nic.receive_wqes.replacement, nic.receive_wqes.ways);
+  return caches;
+}
+
+bool has_several_ways(const Topology& topology) {
+  const SwitchRoutes routes(topology);
+  for (std::uint32_t box = 0; box < topology.switches.size(); ++box)
+    if (std::ranges::any_of(routes.ways(box), [](const auto& ways) { return ways.size() > 1; })) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> random_parts(const Workload& workload, const Config& config) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < workload.flows.size(); ++i)
+    add_flow(workload.flows[i], fmt::format("flow[{}]", i), parts);
+  if (!config.faults.empty()) parts.emplace_back("faults");
+  const bool receives = std::ranges::any_of(workload.flows, [](const Flow& flow) { return flow.takes_receives(); });
+  std::set<std::string> caches;
+  for (std::size_t i = 0; i < config.topology.interfaces.size(); ++i)
+    caches.merge(random_caches(config.nic_of(i), receives));
+  parts.insert(parts.end(), caches.begin(), caches.end());
+  if (config.topology.switches.size() > 1 && has_several_ways(config.topology)) parts.emplace_back("ways of switches");
+  return parts;
+}
+
+}  // namespace rnicsim::sim::bench

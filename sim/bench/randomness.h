@@ -1,0 +1,16 @@
+// What of a run depends on its seed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/bench/workload.h"
+#include "sim/config/config.h"
+
+namespace rnicsim::sim::bench {
+
+// "flow[0].address", "faults", "nic.contexts.qpc.replacement", "ways of switches"; empty: every seed gives the same
+// run.
+std::vector<std::string> random_parts(const Workload& workload, const Config& config);
+
+}  // namespace rnicsim::sim::bench
