@@ -104,6 +104,8 @@ class Planner {
     const std::uint64_t ring = std::min<std::uint64_t>(32768, caps.max_qp_wr) / blocks;
     if (flow.window > ring)
       complain("window", fmt::format("1..{} is needed, not {}: the NIC's send ring", ring, flow.window));
+    if (flow.srq && !caps.srq) complain("srq", "the NIC has none: nic.capabilities.srq is false");
+    if (flow.odp && !caps.on_demand) complain("odp", "the NIC has none: nic.capabilities.on_demand is false");
     if (flow.takes_receives()) {
       if (!flow.recv_depth) flow.recv_depth = std::min(flow.receives(), caps.max_qp_wr);
       most("recv_depth", *flow.recv_depth, std::min<std::uint64_t>(32768, caps.max_qp_wr));
@@ -176,7 +178,7 @@ class Planner {
                               .host = host,
                               .thread = thread,
                               .sends = sends,
-                              .place = places_[{flow_number_, sends}]++,
+                              .place = places_[{flow_number_, sends || flow().both_ways}]++,
                               .qps = {}});
     if (plan_.agents.size() > kMostAgents)
       complain("threads", fmt::format("the workload has more than {} agents", kMostAgents));
@@ -213,7 +215,7 @@ class Planner {
           else
             connect(sender, agent(to, thread, false));
         }
-    if (flow().window_per == WindowPer::thread) check_thread_window();
+    if (flow().window_per == WindowPer::thread && flow().signal_per == WindowPer::qp) check_thread_window();
     lend_regions();
   }
 
@@ -257,7 +259,7 @@ class Planner {
   // Unsignalled WQEs hold their part of the window until a later one of the same QP is signalled.
   void check_thread_window() {
     for (const auto& member : plan_.agents) {
-      if (member.flow != flow_number_ || !member.sends) continue;
+      if (member.flow != flow_number_ || !posts_wrs(member, flow())) continue;
       const std::uint64_t held = std::uint64_t(flow().signal_every - 1) * member.qps.size();
       if (held + flow().batch > flow().window)
         complain("signal_every", fmt::format("{} unsignalled WQEs on {} QPs fill the thread's window of {}",
@@ -300,9 +302,10 @@ class Planner {
       pages[member.host].emplace(member.flow, own ? member.thread : 0, own && member.sends);
       if (pages[member.host].size() >= abi::kUarPages)
         complain(member.flow, "uars", fmt::format("{} needs more than {} doorbell pages", host, abi::kUarPages - 1));
-      const std::uint64_t entries = (queue ? 1 : member.qps.size()) * (member.sends            ? flow.window
-                                                         : flow.takes_receives() ? flow.receives()
-                                                                                 : 1);
+      const bool posts = posts_wrs(member, flow), one_queue = queue || (flow.srq && !posts);
+      const std::uint64_t entries = (one_queue ? 1 : member.qps.size()) * (posts                   ? flow.window
+                                                                           : flow.takes_receives() ? flow.receives()
+                                                                                                   : 1);
       if (entries >= nics_[member.host].capabilities.max_cqe)
         complain(member.flow, member.sends ? "window" : "recv_depth",
                  fmt::format("a completion queue of {} entries is more than nic.capabilities.max_cqe", entries));
@@ -332,6 +335,10 @@ std::string topology_of(const Workload& workload) {
           last = std::max(last, number);
       }
   return fmt::format("star:{}", std::uint64_t(last) + 1);
+}
+
+bool posts_wrs(const PlannedAgent& agent, const Flow& flow) {
+  return agent.sends || flow.ping_pong || flow.both_ways;
 }
 
 // A table's queues are in one context, and so is who uses a region.

@@ -38,6 +38,8 @@ struct Plan {
 std::string topology_of(const Workload& workload);
 // Whether it opens the device for itself, not with others of its flow and host.
 bool has_own_context(const PlannedAgent& agent, const Flow& flow);
+// Whether it posts work requests, at either end.
+bool posts_wrs(const PlannedAgent& agent, const Flow& flow);
 // How far apart the places of a region are.
 std::uint64_t step_of(const Flow& flow);
 // How many sequences one that posts them has under way, and what each takes of its memory.

@@ -16,7 +16,7 @@ bool draws_addresses(const Flow& flow) {
 
 void add_flow(const Flow& flow, const std::string& name, std::vector<std::string>& parts) {
   if (draws_addresses(flow)) parts.push_back(name + ".address");
-  if (flow.mix.size() > 1 && !flow.sequence) parts.push_back(name + ".mix");
+  if (flow.sequence ? flow.sequences.size() > 1 : flow.mix.size() > 1) parts.push_back(name + ".mix");
   if (flow.pick == Pick::random) parts.push_back(name + ".pick");
   if (flow.transport == Transport::raw) parts.push_back(name + ".flows");
 }

@@ -22,7 +22,8 @@ Receiver::Receiver(Station& station, FlowState& state, Control& control, std::st
 }
 
 void Receiver::fill() {
-  for (std::size_t queue = 0; queue < places_.size(); ++queue)
+  const std::size_t queues = station_.srq() != nullptr ? 1 : places_.size();
+  for (std::size_t queue = 0; queue < queues; ++queue)
     for (std::size_t left = flow_.receives(); left != 0;) {
       const auto count = std::min(left, kPostMost);
       post(queue, count);
@@ -40,6 +41,11 @@ void Receiver::post(std::size_t queue, std::size_t count) {
     if (walk_.moves()) walk_.advance(place, generator_);
   }
   ibv_recv_wr* bad = nullptr;
+  if (station_.srq() != nullptr) {
+    if (const int error = ibv_post_srq_recv(station_.srq(), wrs_.data(), &bad))
+      control_.fail(fmt::format("{}: ibv_post_srq_recv: {}", name_, std::strerror(error)));
+    return;
+  }
   if (const int error = ibv_post_recv(station_.qps()[queue], wrs_.data(), &bad))
     control_.fail(
         fmt::format("{}, qp {:#x}: ibv_post_recv: {}", name_, station_.qps()[queue]->qp_num, std::strerror(error)));
@@ -54,7 +60,7 @@ void Receiver::run() {
       const auto& first = completions_[static_cast<std::size_t>(i)];
       if (first.status != IBV_WC_SUCCESS)
         return control_.fail(fmt::format("{}, qp {:#x}: a receive ended with: {}", name_,
-                                         station_.qps()[first.wr_id]->qp_num, ibv_wc_status_str(first.status)));
+                                         first.qp_num, ibv_wc_status_str(first.status)));
       // Those of one QP in a row are posted together.
       int last = i + 1;
       while (last < count && completions_[static_cast<std::size_t>(last)].wr_id == first.wr_id &&
@@ -68,6 +74,9 @@ void Receiver::run() {
 }
 
 std::string Receiver::describe() const {
+  if (station_.srq() != nullptr)
+    return fmt::format("{}: {} receives posted for {} QPs together, {} messages received", name_, flow_.receives(),
+                       places_.size(), received_);
   return fmt::format("{}: {} receives posted on each of {} QPs, {} messages received", name_, flow_.receives(),
                      places_.size(), received_);
 }

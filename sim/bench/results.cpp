@@ -52,10 +52,17 @@ Json flow_parameters(const Flow& flow) {
   json["from"] = flow.from;
   json["to"] = flow.to;
   json["transport"] = to_string(flow.transport);
+  const auto steps = [&](const Sequence& of) {
+    Json list = Json::array();
+    for (std::uint32_t i = of.first; i < of.first + of.count; ++i)
+      list.push_back({{"op", to_string(flow.mix[i].op)}, {"size", to_string(flow.mix[i].size)}});
+    return list;
+  };
+  if (flow.sequences.size() == 1) json["sequence"] = steps(flow.sequences.front());
+  for (const auto& of : flow.sequences.size() > 1 ? flow.sequences : std::vector<Sequence>())
+    json["mix"].push_back({{"sequence", steps(of)}, {"weight", of.weight}});
   for (const auto& op : flow.mix)
-    if (flow.sequence)
-      json["sequence"].push_back({{"op", to_string(op.op)}, {"size", to_string(op.size)}});
-    else
+    if (!flow.sequence)
       json["mix"].push_back({{"op", to_string(op.op)}, {"weight", op.weight}, {"size", to_string(op.size)}});
   json["threads"] = flow.threads;
   json["qps"] = flow.qps;
@@ -66,6 +73,10 @@ Json flow_parameters(const Flow& flow) {
   json["batch"] = flow.batch;
   json["inline"] = to_string(flow.inline_most);
   json["signal_every"] = flow.signal_every;
+  json["signal_per"] = to_string(flow.signal_per);
+  json["both_ways"] = flow.both_ways;
+  json["srq"] = flow.srq;
+  json["odp"] = flow.odp;
   json["doorbell"] = to_string(flow.doorbell);
   json["uars"] = to_string(flow.uars);
   if (flow.takes_receives()) json["recv_depth"] = flow.receives();

@@ -66,7 +66,7 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
     const auto& agent = plan.agents[i];
     stations_.push_back(std::make_unique<Station>(agent, workload.flows[agent.flow]));
     auto& state = flows_[agent.flow];
-    if (agent.sends) {
+    if (counts_as_sender(agent)) {
       ++state.senders;
       state.work.emplace_back();
     }
@@ -78,7 +78,7 @@ Runner::Runner(System& system, const Workload& workload, const Plan& plan)
     const auto& flow = workload.flows[agent.flow];
     if (agent.sends || !flow.takes_receives()) continue;
     stocks_[agent.flow] +=
-        std::uint64_t{flow.receives()} * (flow.transport == Transport::raw ? 1 : agent.qps.size());
+        std::uint64_t{flow.receives()} * (flow.transport == Transport::raw || flow.srq ? 1 : agent.qps.size());
   }
   std::vector<std::vector<std::uint32_t>> of_hosts(plan.hosts);
   for (std::uint32_t i = 0; i < plan.agents.size(); ++i) of_hosts[plan.agents[i].host].push_back(i);
@@ -159,7 +159,7 @@ std::unique_ptr<Agent> Runner::make_agent(HostAgents& host, std::uint32_t number
   if (flow.ping_pong) return std::make_unique<PingPong>(station, stations_, state, control_, port, name);
   if (agent.sends && flow.sequence)
     return std::make_unique<Sequencer>(station, stations_, state, control_, port, name, seed);
-  if (agent.sends) return std::make_unique<Sender>(station, stations_, state, control_, port, name, seed);
+  if (posts_wrs(agent, flow)) return std::make_unique<Sender>(station, stations_, state, control_, port, name, seed);
   if (station.has_frames())
     return std::make_unique<FrameSink>(station, state, sink_places_[number], control_, port, name);
   if (flow.takes_receives()) return std::make_unique<Receiver>(station, state, control_, name);
@@ -194,6 +194,11 @@ void Runner::start_threads(HostAgents& host) {
   }
 }
 
+// Of a ping-pong, who answers does not.
+bool Runner::counts_as_sender(const PlannedAgent& agent) const {
+  return agent.sends || workload_.flows[agent.flow].both_ways;
+}
+
 void Runner::set_times(Duration begin) {
   const auto& measure = workload_.measure;
   begin_ = begin;
@@ -210,7 +215,7 @@ void Runner::set_times(Duration begin) {
   else
     observe_from(std::ranges::max(flows_, {}, &FlowState::begin).begin);
   for (const auto& agent : plan_.agents)
-    if (agent.sends && !is_here(agent.host)) --flows_[agent.flow].senders;
+    if (counts_as_sender(agent) && !is_here(agent.host)) --flows_[agent.flow].senders;
 }
 
 void Runner::measure_from(Duration at) {
@@ -439,7 +444,7 @@ bool Runner::is_steady() {
 void Runner::look_at_waiting_senders() {
   for (std::size_t i = 0; i < plan_.agents.size(); ++i) {
     const auto& agent = plan_.agents[i];
-    if (!agent.sends || !is_here(agent.host)) continue;
+    if (!counts_as_sender(agent) || !is_here(agent.host)) continue;
     const auto& timers = system_.adapter(agent.host).nic().timers;
     auto& work = flows_[agent.flow].work[agent.place];
     for (const auto* qp : stations_[i]->qps()) {
@@ -531,7 +536,7 @@ Duration Runner::patience(std::size_t number) const {
   const Duration timeout = flow.timeout == 0 ? 0_s : Duration{4'096'000} * (std::int64_t{1} << shift);
   double bytes = 0;
   for (const auto& agent : plan_.agents)
-    if (agent.sends) {
+    if (counts_as_sender(agent)) {
       const Flow& other = workload_.flows[agent.flow];
       const auto outstanding =
           other.window_per == WindowPer::qp ? std::uint64_t(other.window) * agent.qps.size() : other.window;

@@ -68,6 +68,7 @@ class Runner {
   void watch_arrivals();
 
   std::string name_of(const PlannedAgent& agent) const;
+  bool counts_as_sender(const PlannedAgent& agent) const;
   void run_until(Duration at);
   void advance(Duration at);
   bool in_any_process(bool own);

@@ -111,18 +111,11 @@ void Sender::post_batch(std::uint32_t number) {
     wrs_[i].wr_id = std::uint64_t(number) << 32 | queue.posted;
     slot(number, queue.posted) = {at, static_cast<std::uint8_t>(chosen)};
     ++queue.posted;
-    if (++queue.unsignalled == flow_.signal_every) {
-      wrs_[i].send_flags |= IBV_SEND_SIGNALED;
-      queue.unsignalled = 0;
-    }
+    if (is_signalled(queue)) wrs_[i].send_flags |= IBV_SEND_SIGNALED;
   }
   const bool has_room =
       flow_.window_per == WindowPer::thread || flow_.window - (queue.posted - queue.completed) >= flow_.batch;
-  if (!has_room) {
-    // The next batch waits for a completion, so there must be one.
-    wrs_.back().send_flags |= IBV_SEND_SIGNALED;
-    queue.unsignalled = 0;
-  }
+  choose_last(queue, has_room);
   if (state_.posted == state_.completed) state_.progress = at;
   outstanding_ += flow_.batch;
   state_.posted_by(station_.plan().place, flow_.batch);
@@ -130,6 +123,25 @@ void Sender::post_batch(std::uint32_t number) {
   if (const int error = ibv_post_send(queue.qp, wrs_.data(), &bad))
     return control_.fail(fmt::format("{}, qp {:#x}: ibv_post_send: {}", name_, queue.qp->qp_num, std::strerror(error)));
   if (has_room) give_back(number);
+}
+
+bool Sender::is_signalled(Queue& queue) {
+  auto& row = flow_.signal_per == WindowPer::thread ? unsignalled_ : queue.unsignalled;
+  if (++row != flow_.signal_every) return false;
+  row = 0;
+  ++signals_;
+  return true;
+}
+
+// Where the next batch waits for a completion, there must be one: of this queue pair, or of any where the thread's
+// window is full and the WQEs to be signalled are counted over all queue pairs.
+void Sender::choose_last(Queue& queue, bool has_room) {
+  const bool full = flow_.window_per == WindowPer::thread && flow_.signal_per == WindowPer::thread &&
+                    flow_.window - outstanding_ < 2 * flow_.batch && signals_ == 0;
+  if ((has_room && !full) || (wrs_.back().send_flags & IBV_SEND_SIGNALED) != 0) return;
+  wrs_.back().send_flags |= IBV_SEND_SIGNALED;
+  queue.unsignalled = 0;
+  ++signals_;
 }
 
 void Sender::fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op) {
@@ -189,6 +201,7 @@ void Sender::complete(const ibv_wc& wc, Duration at) {
   }
   queue.completed += done;
   outstanding_ -= done;
+  --signals_;
   state_.completed_by(station_.plan().place, interval, at, done);
   if (!had_room && flow_.window - (queue.posted - queue.completed) >= flow_.batch) give_back(number);
 }

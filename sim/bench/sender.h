@@ -57,6 +57,8 @@ class Sender : public Agent {
       ready_.push_back(std::uint32_t(queue));
   }
   void post_batch(std::uint32_t number);
+  bool is_signalled(Queue& queue);
+  void choose_last(Queue& queue, bool has_room);
   void fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op);
   void fill_frame(ibv_send_wr& wr, ibv_sge& sge, std::uint32_t number, const MixedOp& op);
   std::size_t pick_op() { return flow_.mix.size() == 1 ? 0 : draw_op(); }
@@ -88,6 +90,8 @@ class Sender : public Agent {
   std::array<ibv_wc, kPollMost> completions_{};
   std::uint64_t weights_ = 0;
   std::uint32_t outstanding_ = 0;
+  std::uint32_t unsignalled_ = 0;  // in a row, of all QPs
+  std::uint32_t signals_ = 0;      // CQEs that will come
   Pacer pacer_;
 };
 

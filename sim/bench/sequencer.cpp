@@ -22,6 +22,7 @@ Sequencer::Sequencer(Station& station, const std::vector<std::unique_ptr<Station
   const auto& plan = station.plan();
   std::map<std::uint32_t, const Walk*> walks;
   const auto tracks = tracks_of(plan, flow_);
+  for (const auto& sequence : flow_.sequences) weights_ += sequence.weight;
   for (std::uint32_t i = 0; i < tracks; ++i) {
     const auto queue = i % plan.qps.size();
     const auto& [agent, place] = plan.qps[queue];
@@ -31,6 +32,7 @@ Sequencer::Sequencer(Station& station, const std::vector<std::unique_ptr<Station
     tracks_.push_back({.qp = station.qps()[queue],
                        .walk = walk,
                        .place = walk->target(peer.plan().first_place + place),
+                       .sequence = {},
                        .begun = {}});
     idle_.push_back(std::uint32_t(i));
   }
@@ -54,10 +56,20 @@ void Sequencer::run() {
 
 void Sequencer::begin(std::uint32_t track) {
   tracks_[track].step = 0;
+  tracks_[track].sequence = draw_sequence();
   tracks_[track].begun = port_.thread_time();
   if (state_.posted == state_.completed) state_.progress = tracks_[track].begun;
   state_.posted_by(station_.plan().place, 1);
   post(track);
+}
+
+const Sequence& Sequencer::draw_sequence() {
+  std::size_t chosen = 0;
+  if (flow_.sequences.size() > 1) {
+    auto rest = draw_below(generator_, weights_);
+    while (rest >= flow_.sequences[chosen].weight) rest -= flow_.sequences[chosen++].weight;
+  }
+  return flow_.sequences[chosen];
 }
 
 // The lock's old value lies there first: once it was got these are the zeros that free it.
@@ -71,8 +83,8 @@ bool Sequencer::got_lock(std::uint64_t track) const {
 
 void Sequencer::post(std::uint32_t number) {
   const Track& track = tracks_[number];
-  const MixedOp& op = flow_.mix[track.step];
-  const bool of_lock = is_lock(track.step) || is_unlock(track.step);
+  const MixedOp& op = flow_.mix[track.sequence.first + track.step];
+  const bool of_lock = is_lock(track) || is_unlock(track);
   const std::uint64_t behind = of_lock || !flow_.locks() ? 0 : Flow::kLockBytes;
   ibv_sge sge{memory_of_track(number) + (of_lock ? 0 : Flow::kLockBytes), static_cast<std::uint32_t>(op.size.bytes),
               station_.regions().front().lkey};
@@ -82,7 +94,7 @@ void Sequencer::post(std::uint32_t number) {
   wr.num_sge = 1;
   const auto& remote = track.walk->region(track.place);
   aim(wr, op.op, {remote.address + track.place.offset + behind, remote.lkey, remote.rkey});
-  if (is_lock(track.step)) wr.wr.atomic.swap = 1;
+  if (is_lock(track)) wr.wr.atomic.swap = 1;
   wr.send_flags = IBV_SEND_SIGNALED;
   if (may_be_inline(op.op) && op.size <= flow_.inline_most) wr.send_flags |= IBV_SEND_INLINE;
   ibv_send_wr* bad = nullptr;
@@ -106,10 +118,10 @@ void Sequencer::complete(const ibv_wc& wc, Duration at) {
   if (wc.status != IBV_WC_SUCCESS)
     return control_.fail(fmt::format("{}, qp {:#x}: an operation ended with: {}", name_, track.qp->qp_num,
                                      ibv_wc_status_str(wc.status)));
-  const auto step = track.step;
-  const bool again = is_lock(step) && !got_lock(number);
-  if (!again && step + 1 == flow_.mix.size()) return finish(number, at);
-  if (auto* interval = state_.stopped ? nullptr : state_.interval_of(at)) ++interval->of_mix[step];
+  const bool again = is_lock(track) && !got_lock(number);
+  if (!again && is_last(track)) return finish(number, at);
+  if (auto* interval = state_.stopped ? nullptr : state_.interval_of(at))
+    ++interval->of_mix[track.sequence.first + track.step];
   if (!again) ++track.step;
   post(number);
 }
@@ -121,7 +133,7 @@ void Sequencer::finish(std::uint32_t number, Duration at) {
   state_.completed_by(station_.plan().place, interval, at, 1);
   if (interval != nullptr) {
     interval->latency.add(at - track.begun);
-    if (state_.count(*interval, track.step, at)) control_.report();
+    if (state_.count(*interval, track.sequence.first + track.step, at)) control_.report();
   }
   if (track.walk->moves()) track.walk->advance(track.place, generator_);
   idle_.push_back(std::uint32_t(number));

@@ -32,15 +32,18 @@ class Sequencer : public Agent {
     ibv_qp* qp = nullptr;
     const Walk* walk = nullptr;  // of the peer's memory
     Walk::Place place;           // of the lock, if there is one, and what follows it
-    std::size_t step = 0;
+    Sequence sequence;           // that it is in
+    std::size_t step = 0;        // of that
     Duration begun;
   };
   static constexpr int kPollMost = 32;
 
   bool goes_on() const { return !control_.stopping && !state_.stopped; }
   std::uint64_t memory_of_track(std::uint64_t track) const;
-  bool is_lock(std::size_t step) const { return step == 0 && flow_.locks(); }
-  bool is_unlock(std::size_t step) const { return flow_.locks() && step + 1 == flow_.mix.size(); }
+  bool is_lock(const Track& track) const { return track.step == 0 && flow_.locks(track.sequence); }
+  bool is_last(const Track& track) const { return track.step + 1 == track.sequence.count; }
+  bool is_unlock(const Track& track) const { return is_last(track) && flow_.locks(track.sequence); }
+  const Sequence& draw_sequence();
   bool got_lock(std::uint64_t track) const;
   void begin(std::uint32_t track);
   void post(std::uint32_t track);
@@ -58,6 +61,7 @@ class Sequencer : public Agent {
   Pacer pacer_;
   std::vector<std::unique_ptr<Walk>> walks_;  // of the peers
   std::vector<Track> tracks_;
+  std::uint64_t weights_ = 0;  // of all sequences
   Fifo<std::uint32_t> idle_;
   std::array<ibv_wc, kPollMost> completions_{};
 };

@@ -76,13 +76,21 @@ void Station::make(OpenDevice& device, std::span<std::byte> memory, const Statio
   const auto stride = stride_of(plan_);
   if (&lender != this) regions_ = lender.regions_;
   for (std::uint32_t i = 0; &lender == this && i < flow_.mrs; ++i) {
-    auto* mr = made(ibv_reg_mr(device.pd, memory.data() + i * stride, plan_.region.bytes, kAccess), "ibv_reg_mr");
+    auto* mr = made(ibv_reg_mr(device.pd, memory.data() + i * stride, plan_.region.bytes,
+                                kAccess | (flow_.odp ? int{IBV_ACCESS_ON_DEMAND} : 0)), "ibv_reg_mr");
     mrs_.push_back(mr);
     regions_.push_back({reinterpret_cast<std::uint64_t>(mr->addr), mr->lkey, mr->rkey});
   }
+  const bool one_queue = has_frames() || (flow_.srq && !posts());
   const std::uint64_t each = posts() ? flow_.window : flow_.takes_receives() ? flow_.receives() : 0;
-  const auto entries = static_cast<int>(std::max(each * (has_frames() ? 1 : plan_.qps.size()) + 1, kLeastEntries));
+  const auto entries = static_cast<int>(std::max(each * (one_queue ? 1 : plan_.qps.size()) + 1, kLeastEntries));
   cq_ = made(ibv_create_cq(device.context, entries, nullptr, nullptr, 0), "ibv_create_cq");
+  if (flow_.srq && !posts()) {
+    ibv_srq_init_attr wanted{};
+    wanted.attr.max_wr = flow_.receives();
+    wanted.attr.max_sge = 1;
+    srq_ = made(ibv_create_srq(device.pd, &wanted), "ibv_create_srq");
+  }
   for (std::size_t i = 0; i < plan_.qps.size(); ++i) qps_.push_back(make_qp());
   if (has_frames()) frames_.make(device.pd, cq_, flow_);
 }
@@ -101,6 +109,8 @@ ibv_qp* Station::make_qp() {
     attributes.cap.max_send_wr = flow_.window;
     attributes.cap.max_send_sge = 1;
     attributes.cap.max_inline_data = static_cast<std::uint32_t>(flow_.inline_most.bytes);
+  } else if (srq_ != nullptr) {
+    attributes.srq = srq_;
   } else if (flow_.takes_receives()) {
     attributes.cap.max_recv_wr = flow_.receives();
     attributes.cap.max_recv_sge = 1;
@@ -204,6 +214,8 @@ void Station::destroy() {
   // What is left goes with the context.
   for (auto* qp : qps_) ibv_destroy_qp(qp);
   qps_.clear();
+  if (srq_) ibv_destroy_srq(srq_);
+  srq_ = nullptr;
   frames_.destroy();
   for (auto* handle : address_handles_) ibv_destroy_ah(handle);
   address_handles_.clear();

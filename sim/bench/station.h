@@ -45,7 +45,7 @@ class Devices {
 
 class Station {
  public:
-  // Of its regions.
+  // Of its regions, but for what makes them on demand.
   static constexpr int kAccess =
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -62,6 +62,7 @@ class Station {
   const Flow& flow() const { return flow_; }
   ibv_cq* cq() const { return cq_; }
   const std::vector<ibv_qp*>& qps() const { return qps_; }
+  ibv_srq* srq() const { return srq_; }  // of one whose QPs share their receives; else none
   const std::vector<Region>& regions() const { return regions_; }
   // Of one that registers it again and again.
   std::span<std::byte> memory() const { return memory_; }
@@ -75,7 +76,7 @@ class Station {
   ibv_ah* address_handle(std::size_t qp) const { return address_handles_[qp]; }
 
  private:
-  bool posts() const { return plan_.sends || flow_.ping_pong; }
+  bool posts() const { return posts_wrs(plan_, flow_); }
   ibv_qp* make_qp();
   void connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const;
   void start_datagrams(ibv_qp* qp, const ibv_gid& peer);
@@ -88,6 +89,7 @@ class Station {
   OpenDevice* device_ = nullptr;
   std::span<std::byte> memory_;
   ibv_cq* cq_ = nullptr;
+  ibv_srq* srq_ = nullptr;
   std::vector<ibv_qp*> qps_;
   FrameQueue frames_;
   std::vector<ibv_ah*> address_handles_;

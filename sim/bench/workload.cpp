@@ -47,11 +47,16 @@ ByteCount Flow::longest() const {
 
 double Flow::mean_bytes() const {
   double bytes = 0, weights = 0;
-  for (const auto& entry : mix) {
+  for (const auto& of : sequences) {
+    weights += of.weight;
+    for (std::uint32_t i = 0; i < of.count; ++i)
+      bytes += static_cast<double>(mix[of.first + i].size.bytes) * of.weight;
+  }
+  for (const auto& entry : sequence ? std::vector<MixedOp>() : mix) {
     bytes += static_cast<double>(entry.size.bytes) * entry.weight;
     weights += entry.weight;
   }
-  return sequence ? bytes : bytes / weights;
+  return bytes / weights;
 }
 
 ByteCount Flow::place() const {

@@ -1,6 +1,7 @@
 // A workload: what the agents of `rnicsim bench` do. docs/workloads.md tells every key.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -48,6 +49,13 @@ struct MixedOp {
   ByteCount size{};
 };
 
+// Operations that are carried out one after another, of a flow's mix those from `first` on.
+struct Sequence {
+  std::uint32_t first = 0;
+  std::uint32_t count = 1;
+  std::uint32_t weight = 1;
+};
+
 // How fast the agents of a flow may post, all together.
 struct Pace {
   double operations_per_second = 0;  // one of the two
@@ -59,7 +67,8 @@ struct Flow {
   std::vector<std::string> to;
   Transport transport = Transport::rc;
   std::vector<MixedOp> mix;  // one entry: a plain `op`
-  bool sequence = false;     // each operation is all of the mix, one after the other
+  bool sequence = false;     // each operation is one of `sequences`
+  std::vector<Sequence> sequences;
   std::uint32_t threads = 1;
   std::uint32_t qps = 1;
   Connect connect = Connect::pairwise;
@@ -70,6 +79,10 @@ struct Flow {
   ByteCount inline_most{};     // longer ones are not inline
   bool inline_device = false;  // inline_most is the device's
   std::uint32_t signal_every = 1;
+  WindowPer signal_per = WindowPer::qp;  // whose WQEs are counted for that
+  bool both_ways = false;      // the agents of `to` post, too, on the same QPs
+  bool srq = false;            // the QPs of a receiver share its receives
+  bool odp = false;            // regions on demand
   Doorbell doorbell = Doorbell::blueflame;
   Uars uars = Uars::shared;
   bool ping_pong = false;
@@ -96,7 +109,10 @@ struct Flow {
 
   static constexpr std::uint64_t kLockBytes = 8;
   // A sequence that begins by taking a lock; its last write frees it.
-  bool locks() const { return sequence && mix.front().op == Op::cmp_swap; }
+  bool locks(const Sequence& of) const { return mix[of.first].op == Op::cmp_swap; }
+  bool locks() const {
+    return std::ranges::any_of(sequences, [this](const Sequence& of) { return locks(of); });
+  }
   // Memory instead of messages.
   bool registers() const { return mix.front().op == Op::reg_mr; }
 

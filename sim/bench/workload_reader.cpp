@@ -103,9 +103,8 @@ void check_lock(const TableReader& reader, std::vector<MixedOp>& steps) {
   steps.back().size = {Flow::kLockBytes};
 }
 
-std::vector<MixedOp> read_sequence(TableReader& reader) {
-  for (const char* key : {"op", "mix", "batch", "signal_every", "pick", "ping_pong"})
-    if (reader.has(key)) reader.complain(key, "does not go with sequence");
+// Its steps, and where they are the flow's only ones, what does not go with that.
+std::vector<MixedOp> read_steps(TableReader& reader) {
   constexpr std::size_t kMost = 64;
   const auto* list = reader.find("sequence")->as_array();
   if (!list || list->empty() || list->size() > kMost)
@@ -116,22 +115,55 @@ std::vector<MixedOp> read_sequence(TableReader& reader) {
   return steps;
 }
 
-std::vector<MixedOp> read_mix(TableReader& reader) {
-  if (!reader.has("mix")) return {read_op(reader, kOps)};
+void refuse_beside_sequences(const TableReader& reader, const char* what) {
+  for (const char* key : {"batch", "signal_every", "signal_per", "both_ways", "pick", "ping_pong"})
+    if (reader.has(key)) reader.complain(key, fmt::format("does not go with {}", what));
+}
+
+void add_sequence(Flow& flow, const std::vector<MixedOp>& steps, std::uint32_t weight = 1) {
+  flow.sequences.push_back({.first = static_cast<std::uint32_t>(flow.mix.size()),
+                            .count = static_cast<std::uint32_t>(steps.size()),
+                            .weight = weight});
+  flow.mix.insert(flow.mix.end(), steps.begin(), steps.end());
+}
+
+std::vector<MixedOp> steps_of_lock_write(ByteCount size) {
+  return {{.op = Op::cmp_swap, .size = {Flow::kLockBytes}},
+          {.op = Op::write, .size = size},
+          {.op = Op::write, .size = {Flow::kLockBytes}}};
+}
+
+// An entry with a sequence, or with one by name, makes all of them sequences, most of one step.
+void read_mix(TableReader& reader, Flow& flow) {
   for (const char* key : {"op", "size"})
     if (reader.has(key)) reader.complain(key, "does not go with mix, whose entries have their own");
   constexpr std::size_t kMost = 64;
   const auto* list = reader.find("mix")->as_array();
   if (!list || list->empty() || list->size() > kMost || !list->is_array_of_tables())
-    reader.refuse("mix", fmt::format("a list of 1..{} tables {{ op, weight, size }}", kMost));
-  std::vector<MixedOp> mix;
-  for (const auto& node : *list) {
-    TableReader entry(*node.as_table(), reader.file(), reader.path_of(fmt::format("mix[{}]", mix.size())));
-    mix.push_back(read_op(entry));
-    entry.number("weight", mix.back().weight, 1, 1'000'000);
+    reader.refuse("mix", fmt::format("a list of 1..{} tables {{ op, weight, size }} or {{ sequence, weight, size }}",
+                                     kMost));
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    TableReader entry(*list->get_as<toml::table>(i), reader.file(), reader.path_of(fmt::format("mix[{}]", i)));
+    std::vector<MixedOp> steps;
+    if (entry.has("sequence")) {
+      if (entry.has("op")) entry.complain("op", "does not go with sequence");
+      steps = read_steps(entry);
+      entry.find("size");  // of the steps by name
+    } else {
+      steps = {read_op(entry, kPostedOps + 1)};
+      if (steps.front().op == Op::lock_write) steps = steps_of_lock_write(steps.front().size);
+    }
+    flow.sequence = flow.sequence || steps.size() > 1 || entry.has("sequence");
+    std::uint32_t weight = 1;
+    entry.number("weight", weight, 1, 1'000'000);
     entry.finish();
+    if (steps.size() == 1) steps.front().weight = weight;
+    add_sequence(flow, steps, weight);
   }
-  return mix;
+  if (flow.sequence)
+    refuse_beside_sequences(reader, "a mix with sequences");
+  else
+    flow.sequences.clear();
 }
 
 // { stride } walks on; { slots } and { zipf } draw, among places so far apart if it stands there, too.
@@ -169,24 +201,29 @@ void read_address(TableReader& reader, Flow& flow) {
 
 // Mix, sequence or one operation.
 void read_what(TableReader& reader, Flow& flow) {
-  flow.sequence = reader.has("sequence");
-  flow.mix = flow.sequence ? read_sequence(reader) : read_mix(reader);
+  if (reader.has("sequence")) {
+    for (const char* key : {"op", "mix"})
+      if (reader.has(key)) reader.complain(key, "does not go with sequence");
+    refuse_beside_sequences(reader, "sequence");
+    flow.sequence = true;
+    return add_sequence(flow, read_steps(reader));
+  }
+  if (reader.has("mix")) return read_mix(reader, flow);
+  flow.mix = {read_op(reader, kOps)};
   if (flow.mix.front().op != Op::lock_write) return;
-  for (const char* key : {"batch", "signal_every", "pick", "ping_pong"})
-    if (reader.has(key)) reader.complain(key, "does not go with op = \"lock_write\"");
+  refuse_beside_sequences(reader, "op = \"lock_write\"");
   flow.sequence = true;
   const auto size = flow.mix.front().size;
-  flow.mix = {{.op = Op::cmp_swap, .size = {Flow::kLockBytes}},
-              {.op = Op::write, .size = size},
-              {.op = Op::write, .size = {Flow::kLockBytes}}};
+  flow.mix.clear();
+  add_sequence(flow, steps_of_lock_write(size));
 }
 
 // Nobody else has a part in it.
 void check_registration(const TableReader& reader) {
-  for (const char* key : {"to",       "transport", "qps",       "connect", "window",      "window_per",    "pick",
-                          "batch",    "inline",    "signal_every", "doorbell", "ping_pong", "recv_depth", "recv_inline",
-                          "mrs",      "mr_size",   "address",   "share",   "mtu",         "max_rd_atomic", "rnr_timer",
-                          "timeout",  "retry"})
+  for (const char* key :
+       {"to", "transport", "qps", "connect", "window", "window_per", "pick", "batch", "inline", "signal_every",
+        "signal_per", "both_ways", "srq", "odp", "doorbell", "ping_pong", "recv_depth", "recv_inline", "mrs", "mr_size",
+        "address", "share", "mtu", "max_rd_atomic", "rnr_timer", "timeout", "retry"})
     if (reader.has(key)) reader.complain(key, "does not go with op = \"reg_mr\"");
 }
 
@@ -257,6 +294,25 @@ void check_frames(const TableReader& reader, const Flow& flow) {
   if (flow.inline_device || flow.inline_most.bytes != 0) reader.complain("inline", "does not go with tso_mss");
 }
 
+// A thread polls either its completions or its receives.
+void check_both_ways(const TableReader& reader, const Flow& flow) {
+  if (!flow.both_ways) return;
+  if (flow.transport != Transport::rc && flow.transport != Transport::uc)
+    reader.complain("both_ways", "needs transport = \"rc\" or \"uc\"");
+  if (flow.takes_receives())
+    reader.complain("both_ways", "needs operations without receives: no send, send_imm and write_imm");
+  if (flow.ping_pong) reader.complain("both_ways", "does not go with ping_pong");
+  if (flow.share) reader.complain("both_ways", "does not go with share = true");
+}
+
+void check_shared_receives(const TableReader& reader, const Flow& flow) {
+  if (!flow.srq) return;
+  if (flow.transport != Transport::rc && flow.transport != Transport::ud)
+    reader.complain("srq", "needs transport = \"rc\" or \"ud\"");
+  if (!flow.takes_receives()) reader.complain("srq", "needs operations with receives: send, send_imm or write_imm");
+  if (flow.recv_depth == 0u) reader.refuse("recv_depth", "1..32768");
+}
+
 // What contradicts itself.
 void check(const TableReader& reader, const Flow& flow) {
   check_transport(reader, flow);
@@ -273,6 +329,9 @@ void check(const TableReader& reader, const Flow& flow) {
     reader.complain("ping_pong",
                     "is between two hosts, with op = \"write\", one QP a thread, a window of 1 and no mr_size");
   if (flow.ping_pong && flow.share) reader.complain("share", "does not go with ping_pong");
+  check_both_ways(reader, flow);
+  check_shared_receives(reader, flow);
+  if (flow.odp && flow.transport != Transport::rc) reader.complain("odp", "needs transport = \"rc\"");
   if (flow.stop && *flow.stop <= flow.start) reader.refuse("stop", "a time after start");
   if (flow.mr_size && *flow.mr_size < flow.place())
     reader.refuse("mr_size", fmt::format("at least {}", to_string(flow.place())), "the longest message must fit");
@@ -298,6 +357,10 @@ Flow read_flow(TableReader& reader) {
   reader.number("batch", flow.batch, 1, 4096);
   read_inline(reader, "inline", 956_B, flow.inline_most, flow.inline_device);
   reader.number("signal_every", flow.signal_every, 1, 32768);
+  reader.choice("signal_per", flow.signal_per, 2);
+  reader.flag("both_ways", flow.both_ways);
+  reader.flag("srq", flow.srq);
+  reader.flag("odp", flow.odp);
   reader.choice("doorbell", flow.doorbell, 2);
   reader.choice("uars", flow.uars, 2);
   reader.flag("ping_pong", flow.ping_pong);

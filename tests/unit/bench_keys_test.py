@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Keys of a workload that change how agents use queue pairs, receives and memory.
+
+usage: bench_keys_test.py RNICSIM [TESTS]
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RNICSIM = ""
+HEAD = """schema = 1
+[measure]
+warmup = "20 us"
+duration = "100 us"
+[[flow]]
+from = "h0"
+to = "h1"
+"""
+
+
+class Keys(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+
+    def call(self, keys, head=HEAD):
+        path, results = self.folder / "w.toml", self.folder / "r.json"
+        path.write_text(head + keys)
+        done = subprocess.run([RNICSIM, "bench", path, "--json", results], capture_output=True, text=True, timeout=60)
+        return done, results
+
+    def bench(self, keys, head=HEAD):
+        done, results = self.call(keys, head)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(results.read_text())
+
+    def refused(self, keys):
+        """The one line that says what is wrong, without the file's name."""
+        done, _ = self.call(keys)
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        return done.stderr.split("w.toml: ", 1)[1].rstrip()
+
+    def counter(self, results, host, path):
+        return results["hosts"][host]["counters"][path]
+
+    # --- signal_per
+
+    def test_signals_counted_over_the_queue_pairs_of_a_thread(self):
+        keys = 'op = "write"\nsize = "64 B"\nqps = 4\nwindow = 32\nwindow_per = "thread"\nsignal_every = {}\n' \
+               'signal_per = "{}"\n'
+        each = self.bench(keys.format(8, "qp"))
+        thread = self.bench(keys.format(8, "thread"))
+        for results in (each, thread):
+            self.assertGreater(results["flows"][0]["operations"], 500)
+            operations, cqes = results["flows"][0]["operations"], self.counter(results, "h0", "nic.completion.cqes")
+            self.assertAlmostEqual(operations / cqes, 8, delta=2)
+        # Every third WQE of a thread is not every third of a queue pair: all of them get their turn.
+        odd = self.bench(keys.format(3, "thread"))
+        self.assertAlmostEqual(odd["flows"][0]["operations"] / self.counter(odd, "h0", "nic.completion.cqes"), 3,
+                               delta=0.5)
+
+    def test_signals_of_a_thread_never_stand_still(self):
+        # A multiple of the number of queue pairs: but for the full window only the last would ever be signalled.
+        for window, batch in ((8, 1), (9, 2), (64, 4)):
+            results = self.bench(f'op = "write"\nsize = "64 B"\nqps = 4\nwindow = {window}\nwindow_per = "thread"\n'
+                                 f'batch = {batch}\nsignal_every = 8\nsignal_per = "thread"\n')
+            self.assertGreater(results["flows"][0]["operations"], 200)
+
+    # --- both_ways
+
+    def test_both_ends_post_on_one_queue_pair(self):
+        keys = 'op = "write"\nsize = "64 KiB"\nwindow = 8\nboth_ways = {}\n'
+        one, both = self.bench(keys.format("false")), self.bench(keys.format("true"))
+        flow = both["flows"][0]
+        self.assertGreater(flow["goodput_bits_per_s"], 1.8 * one["flows"][0]["goodput_bits_per_s"])
+        self.assertEqual(flow["fairness"]["senders"], 2)
+        self.assertGreater(flow["fairness"]["jain"], 0.99)
+        for host in ("h0", "h1"):
+            self.assertGreater(self.counter(both, host, "nic.tx.payload_bytes"), 500_000)
+        self.assertEqual({agent["end"] for agent in both["agents"]}, {"from", "to"})
+
+    def test_both_ways_of_reads_and_atomics(self):
+        for keys in ('op = "read"\nsize = "4 KiB"\n', 'op = "fetch_add"\n',
+                     'mix = [{ op = "write", size = "1 KiB" }, { op = "read", size = "1 KiB" }]\n'):
+            results = self.bench(keys + 'window = 4\nqps = 2\nthreads = 2\nboth_ways = true\n')
+            self.assertEqual(results["flows"][0]["fairness"]["senders"], 4)
+            self.assertGreater(results["flows"][0]["operations"], 50)
+            self.assertEqual(results["flows"][0]["fairness"]["silent"], 0)
+
+    def test_both_ways_is_refused_where_it_cannot_be(self):
+        plain = 'op = "write"\nsize = "64 B"\nboth_ways = true\n'
+        self.assertIn("flow[0].both_ways: needs operations without receives",
+                      self.refused('op = "send"\nsize = "64 B"\nboth_ways = true\n'))
+        self.assertIn("flow[0].both_ways: does not go with ping_pong", self.refused(plain + "ping_pong = true\n"))
+        self.assertIn("flow[0].both_ways: does not go with share", self.refused(plain + "share = true\n"))
+        self.assertIn("flow[0].both_ways: does not go with op = \"lock_write\"",
+                      self.refused('op = "lock_write"\nsize = "64 B"\nboth_ways = true\n'))
+
+    # --- srq
+
+    def test_queue_pairs_share_their_receives(self):
+        for transport in ("rc", "ud"):
+            keys = f'transport = "{transport}"\nop = "send"\nsize = "512 B"\nqps = 8\nwindow = 4\n'
+            own = self.bench(keys)
+            shared = self.bench(keys + "srq = true\nrecv_depth = 128\n")
+            self.assertGreater(shared["flows"][0]["operations"], 200)
+            lookups = [self.counter(results, "h1", "nic.contexts.srqc.lookups") for results in (own, shared)]
+            self.assertEqual(lookups[0], 0)
+            self.assertGreater(lookups[1], 100)
+
+    def test_shared_receives_that_are_too_few(self):
+        # 32 operations under way and four receives: the senders are told so, and nothing is lost.
+        results = self.bench('op = "send"\nsize = "512 B"\nqps = 8\nwindow = 4\nsrq = true\nrecv_depth = 4\n'
+                             'rnr_timer = 1\n')
+        self.assertGreater(self.counter(results, "h1", "nic.engine.out_of_buffer"), 0)
+        self.assertGreater(results["flows"][0]["operations"], 20)
+
+    def test_srq_is_refused_where_it_cannot_be(self):
+        self.assertIn("flow[0].srq: needs operations with receives",
+                      self.refused('op = "write"\nsize = "64 B"\nsrq = true\n'))
+        self.assertIn('flow[0].srq: needs transport = "rc" or "ud"',
+                      self.refused('transport = "uc"\nop = "send"\nsize = "64 B"\nsrq = true\n'))
+        self.assertIn("flow[0].recv_depth: ", self.refused('op = "send"\nsize = "64 B"\nsrq = true\nrecv_depth = 0\n'))
+        none = "set = { nic.capabilities.srq = false, nic.capabilities.xrc = false }\n"
+        head = HEAD.replace("[measure]", none + "[measure]")
+        done, _ = self.call('op = "send"\nsize = "64 B"\nsrq = true\n', head)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("flow[0].srq: the NIC has none: nic.capabilities.srq is false", done.stderr)
+
+    # --- odp
+
+    def test_regions_on_demand(self):
+        keys = 'op = "read"\nsize = "4 KiB"\nwindow = 4\naddress = "random"\nmr_size = "1 MiB"\n'
+        pinned, demanded = self.bench(keys), self.bench(keys + "odp = true\n")
+        lookups = [self.counter(results, "h1", "nic.atc.lookups") for results in (pinned, demanded)]
+        self.assertEqual(lookups[0], 0)
+        self.assertGreater(lookups[1], 20)
+        self.assertGreater(demanded["flows"][0]["operations"], 20)
+        self.assertIn('flow[0].odp: needs transport = "rc"',
+                      self.refused('transport = "uc"\nop = "write"\nsize = "64 B"\nodp = true\n'))
+
+    # --- mix with sequences
+
+    def test_sequences_mixed_with_reads(self):
+        results = self.bench('mix = [{ op = "lock_write", size = "64 B" },\n'
+                             '  { op = "read", size = "64 B", weight = 3 },\n'
+                             '  { sequence = ["read", "write"], size = "32 B" }]\n'
+                             'window = 8\nqps = 2\naddress = { slots = 64 }\nshare = true\n')
+        flow = results["flows"][0]
+        counts = [entry["operations"] for entry in flow["sequence"]]
+        self.assertEqual([entry["op"] for entry in flow["sequence"]],
+                         ["cmp_swap", "write", "write", "read", "read", "write"])
+        locks, writes, unlocks, reads, first, second = counts
+        # A whole sequence is one operation, and all were drawn by their weights.
+        self.assertAlmostEqual(unlocks + reads + second, flow["operations"], delta=3)
+        self.assertAlmostEqual(reads / flow["operations"], 0.6, delta=0.1)
+        self.assertAlmostEqual(unlocks / flow["operations"], 0.2, delta=0.1)
+        self.assertGreaterEqual(locks, unlocks - 8)
+        self.assertAlmostEqual(first, second, delta=8)
+        self.assertEqual(results["random"], ["flow[0].address", "flow[0].mix"])
+        self.assertEqual([entry["weight"] for entry in flow["parameters"]["mix"]], [1, 3, 1])
+
+    def test_a_mix_with_sequences_is_refused_where_it_cannot_be(self):
+        mix = 'mix = [{ sequence = ["read", "write"], size = "8 B" }, { op = "read", size = "8 B" }]\n'
+        for key, value in (("batch", "2"), ("signal_every", "2"), ("pick", '"random"')):
+            self.assertIn(f"flow[0].{key}: does not go with a mix with sequences",
+                          self.refused(mix + f"window = 4\n{key} = {value}\n"))
+        self.assertIn("flow[0].mix[0].op: does not go with sequence",
+                      self.refused('mix = [{ op = "read", sequence = ["read"], size = "8 B" }]\n'))
+        self.assertIn('flow[0].transport: uc has no read', self.refused('transport = "uc"\n' + mix))
+
+
+if __name__ == "__main__":
+    RNICSIM = sys.argv.pop(1)
+    unittest.main()
