@@ -28,6 +28,10 @@ inline constexpr char kLibrariesVariable[] = "RNICSIM_LIBRARIES";
 // With this signal the simulator asks a thread what it does that does not come back (ThreadSlot::asked).
 inline constexpr int kLookSignal = 62;
 
+// The memory behind huge pages of a simulated host is a file of this name (memfd_create(2)).
+inline constexpr char kHugePagesName[] = "rnicsim-huge-pages";
+inline constexpr std::size_t kHugePageBytes = 2 << 20;
+
 namespace attach_feature {
 inline constexpr std::uint64_t kSimulatedTime = 1ull << 0;  // threads take turns; ThreadSlot::now is their clock
 inline constexpr std::uint64_t kMilestones = 1ull << 1;     // threads tell what they post and poll
@@ -264,6 +268,8 @@ enum class Call : std::uint32_t {
                     // must first move them (mremap), and the device finds them from now on; ENOENT: none (left). What
                     // is there on demand the device has given up by then
   pages_moved,      // [argument[0], + argument[1]) lies at argument[2] now (mremap), for the device too
+  huge_pages,       // value = how many huge pages the host has, argument[1] = how many of them are free. With
+                    // argument[0] = 1: real System V segment argument[1] takes some from now on
   // objects of ThreadSlot::device that the kernel gives out
   alloc_pd,         // value = number
   dealloc_pd,

@@ -106,6 +106,7 @@ struct HostParams {
   ByteCount icm_chunk = 64_KiB;
   ByteCount kernel_memory = 256_MiB;
   ByteCount page_size = 4_KiB;
+  std::uint32_t huge_pages = 0;
   bool raw_packets = true;
   bool lid_paths = false;
 
@@ -136,6 +137,9 @@ struct HostParams {
     visit.param("kernel_memory", kernel_memory, "the most that the kernel can lend to the device", {1 << 22, 0x1p36});
     visit.param("page_size", page_size, "pages in which the kernel registers memory: 4 KiB, 64 KiB, 2 MiB or 1 GiB",
                 {.choices = kPageSizes});
+    visit.param("huge_pages", huge_pages,
+                "huge pages of 2 MiB that attached programs have (mmap with MAP_HUGETLB, shmget with SHM_HUGETLB)",
+                {0, 1 << 20});
     visit.param("raw_packets", raw_packets, "programs may use raw packets, as CAP_NET_RAW lets them on Linux");
     visit.param("lid_paths", lid_paths,
                 "ports have LIDs, and a path without a GRH leads to one: for programs that know InfiniBand only. No "

@@ -1,6 +1,7 @@
 #include "sim/attached/huge_pages.h"
 
 #include <fmt/format.h>
+#include <sys/shm.h>
 
 #include <algorithm>
 #include <cinttypes>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/abi/attach.h"
 #include "model/host/mappings.h"
 
 namespace rnicsim::sim {
@@ -63,9 +65,7 @@ bool is_worth_a_look(pid_t pid, std::uint64_t begin, std::uint64_t bytes) {
   });
 }
 
-}  // namespace
-
-std::vector<HugeMapping> huge_mappings(pid_t pid, std::uint64_t begin, std::uint64_t bytes) {
+std::vector<HugeMapping> mappings_of_machine(pid_t pid, std::uint64_t begin, std::uint64_t bytes) {
   std::vector<HugeMapping> found;
   if (!machine_has_any() || !is_worth_a_look(pid, begin, bytes)) return found;
   std::ifstream file(fmt::format("/proc/{}/smaps", pid));
@@ -79,6 +79,59 @@ std::vector<HugeMapping> huge_mappings(pid_t pid, std::uint64_t begin, std::uint
     }
   }
   return found;
+}
+
+struct NamedMapping {
+  Mapping mapping;
+  std::uint64_t offset = 0;
+  std::string name;
+};
+bool is_mapped_huge(const NamedMapping& named) { return named.name.find(abi::kHugePagesName) != std::string::npos; }
+bool is_of_segment(const NamedMapping& named, const std::set<int>& segments) {
+  return named.name.starts_with("/SYSV") && segments.contains(static_cast<int>(named.mapping.inode));
+}
+
+// What is mapped of files.
+std::vector<NamedMapping> named_mappings(pid_t pid) {
+  std::vector<NamedMapping> found;
+  std::ifstream file(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(file, line);) {
+    const auto mapping = mapping_of(line);
+    const auto name = line.find('/');
+    if (!mapping || name == line.npos) continue;
+    std::uint64_t offset = 0;
+    std::sscanf(line.c_str(), "%*x-%*x %*4s %" SCNx64, &offset);
+    found.push_back({*mapping, offset, line.substr(name)});
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<HugeMapping> HugePages::mappings(pid_t process, std::uint64_t begin, std::uint64_t bytes) const {
+  std::vector<HugeMapping> found;
+  if (count_ != 0)
+    for (const auto& named : named_mappings(process))
+      if (overlaps(named.mapping, begin, bytes) && (is_mapped_huge(named) || is_of_segment(named, segments_)))
+        found.push_back({named.mapping.begin, named.mapping.end, ByteCount{abi::kHugePageBytes}});
+  for (const auto& mapping : mappings_of_machine(process, begin, bytes)) found.push_back(mapping);
+  std::ranges::sort(found, {}, &HugeMapping::begin);
+  return found;
+}
+
+std::uint64_t HugePages::free(std::span<const pid_t> processes) const {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> mapped;  // file, page
+  for (const pid_t process : processes)
+    for (const auto& [mapping, offset, name] : named_mappings(process))
+      if (is_mapped_huge({mapping, offset, name}))
+        for (std::uint64_t at = 0; at < mapping.end - mapping.begin; at += abi::kHugePageBytes)
+          mapped.emplace(mapping.inode, (offset + at) / abi::kHugePageBytes);
+  std::uint64_t taken = mapped.size();
+  for (const int number : segments_) {
+    shmid_ds segment{};
+    if (::shmctl(number, IPC_STAT, &segment) == 0) taken += segment.shm_segsz / abi::kHugePageBytes;
+  }
+  return count_ - std::min<std::uint64_t>(count_, taken);
 }
 
 }  // namespace rnicsim::sim

@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "model/host/page_faults.h"
-#include "sim/attached/huge_pages.h"
 #include "sim/attached/system_calls.h"
 
 namespace rnicsim::sim {
@@ -54,7 +53,7 @@ int SystemCalls::pin(Process& process, ThreadSlot& slot) {
     return error;
   }
   host.kernel->back(process.pasid, bus_address, bytes, host.params->page_size);
-  for (const auto& [begin, end, page] : huge_mappings(process.identity().pid, address, bytes))
+  for (const auto& [begin, end, page] : huge_pages_of(process).mappings(process.identity().pid, address, bytes))
     host.kernel->back(process.pasid, bus_address + (begin - address), end - begin, page);
   slot.value = bus_address;
   return 0;
@@ -135,6 +134,17 @@ bool SystemCalls::make_present(Thread& thread, ThreadSlot& slot) {
   return false;
 }
 
+int SystemCalls::huge_pages(Process& process, ThreadSlot& slot) {
+  HugePages& pages = huge_pages_of(process);
+  if (slot.argument[0] == 1) pages.add_segment(static_cast<int>(slot.argument[1]));
+  std::vector<pid_t> processes;
+  for (const auto& other : keeper_.processes())
+    if (other->alive && other->identity().host == process.identity().host) processes.push_back(other->identity().pid);
+  slot.value = pages.count();
+  slot.argument[1] = pages.free(processes);
+  return 0;
+}
+
 bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   const auto number = std::uint32_t(slot.argument[0]);
@@ -143,6 +153,7 @@ bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
     case Call::unpin: return answer(slot, unpin(process, slot));
     case Call::set_aside: return set_aside(thread, slot);
     case Call::pages_moved: return answer(slot, pages_moved(process, slot));
+    case Call::huge_pages: return answer(slot, huge_pages(process, slot));
     default: break;
   }
   std::uint32_t given = 0;

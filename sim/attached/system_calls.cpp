@@ -50,6 +50,7 @@ SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> 
       system_v_(keeper, hosts_.size(), params.epoch),
       next_pid_(hosts_.size()) {
   for (std::uint32_t host = 0; host < hosts_.size(); ++host) next_pid_[host] = kFirstPid * (host + 1);
+  for (const auto& host : hosts_) huge_pages_.emplace_back(host.params->huge_pages);
   const auto doorbell = [](const HostServices& host) { return host.params->mmio_write_latency; };
   least_doorbell_ = doorbell(*std::ranges::min_element(hosts_, {}, doorbell));
   keeper_.set_handler(*this);

@@ -17,6 +17,7 @@
 #include "model/host/root_complex.h"
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
+#include "sim/attached/huge_pages.h"
 #include "sim/attached/network.h"
 #include "sim/attached/processors.h"
 #include "sim/attached/stall_guard.h"
@@ -84,6 +85,7 @@ class SystemCalls : public CallHandler {
   bool make_present(Thread& thread, abi::ThreadSlot& slot);
   bool resolve_path(Thread& thread, abi::ThreadSlot& slot);
   int pages_moved(Process& process, abi::ThreadSlot& slot);
+  int huge_pages(Process& process, abi::ThreadSlot& slot);
   ProcessMemory::FirstPinned first_pinned(Process& process);
   static void end_stall(int process, int calls);
   bool memory_call(Thread& thread, abi::ThreadSlot& slot);
@@ -130,6 +132,7 @@ class SystemCalls : public CallHandler {
   void equip(Process& process);
   void join_device(Process& process);
   HostServices& host_of(const Process& process) { return hosts_[process.identity().host]; }
+  HugePages& huge_pages_of(const Process& process) { return huge_pages_[process.identity().host]; }
   // nullptr: its host has no such device.
   host::KernelAgent* agent_of(const Process& process, std::uint32_t device);
   // Of a call, which has been looked at.
@@ -139,6 +142,7 @@ class SystemCalls : public CallHandler {
 
   const SessionParams params_;
   std::vector<HostServices> hosts_;
+  std::vector<HugePages> huge_pages_;  // by host
   TimeKeeper& keeper_;
   Network& network_;
   AttachServer& server_;

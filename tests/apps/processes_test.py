@@ -119,8 +119,9 @@ class ImportsInRealTime(Imports):
 
 
 class HugePages(LeavesNothing):
-    """Registered in pages of their size. Needs some that are free: /proc/sys/vm/nr_hugepages."""
+    """Registered in pages of their size; the host has as many as host.huge_pages says."""
     BYTES = 8 << 20
+    PAGE = 2 << 20
     PROGRAM = r"""
         #define _GNU_SOURCE
         #include <infiniband/verbs.h>
@@ -141,17 +142,84 @@ class HugePages(LeavesNothing):
           return !ibv_reg_mr(pd, memory, 8 << 20, IBV_ACCESS_LOCAL_WRITE);
         }
     """
+    # How many are free, as each step leaves them.
+    TAKES = r"""
+        #define _GNU_SOURCE
+        #include <errno.h>
+        #include <infiniband/verbs.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <sys/mman.h>
+        #include <sys/shm.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        enum { kPage = 2 << 20 };
+        static int number_in(const char *path) {
+          FILE *file = fopen(path, "r");
+          int number = -1;
+          if (!file || fscanf(file, "%d", &number) != 1) return -1;
+          fclose(file);
+          return number;
+        }
+        static void tell(const char *when) {
+          char line[128];
+          int total = -1, left = -1;
+          FILE *file = fopen("/proc/meminfo", "r");
+          while (fgets(line, sizeof line, file)) {
+            sscanf(line, "HugePages_Total: %d", &total);
+            sscanf(line, "HugePages_Free: %d", &left);
+          }
+          fclose(file);
+          printf("%s: %d of %d, %d of %d\n", when, left, total,
+                 number_in("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"),
+                 number_in("/proc/sys/vm/nr_hugepages"));
+          fflush(stdout);
+        }
+        static char *map(size_t bytes, int flags) {
+          return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_HUGETLB | flags, -1, 0);
+        }
+        int main(void) {
+          tell("none");
+          char *one = map(kPage + 1, MAP_PRIVATE);
+          if (one == MAP_FAILED || (size_t)one % kPage) return 1;
+          one[2 * kPage - 1] = 7;
+          tell("two mapped");
+          char *shared = map(kPage, MAP_SHARED);
+          if (!fork()) {
+            strcpy(shared, "child");
+            one[2 * kPage - 1] = 8;
+            tell("in a child");
+            _exit(map(2 * kPage, MAP_PRIVATE) != MAP_FAILED || errno != ENOMEM);
+          }
+          int status = 0;
+          wait(&status);
+          printf("child %d, %s, %d\n", status, shared, one[2 * kPage - 1]);
+          printf("of 1 GiB: %d\n", map(kPage, MAP_PRIVATE | 30 << 26) == MAP_FAILED ? errno : 0);
+          munmap(one, 2 * kPage);
+          tell("unmapped");
+          int segment = shmget(IPC_PRIVATE, kPage + 1, IPC_CREAT | SHM_HUGETLB | 0600);
+          tell("a segment");
+          char *attached = shmat(segment, NULL, 0);
+          if (attached == (char *)-1 || (size_t)attached % kPage) return 2;
+          struct ibv_context *context = ibv_open_device(ibv_get_device_list(NULL)[0]);
+          struct ibv_mr *mr = ibv_reg_mr(ibv_alloc_pd(context), attached, kPage, IBV_ACCESS_LOCAL_WRITE);
+          if (!mr || ibv_dereg_mr(mr)) return 3;
+          printf("a further one: %d\n", shmget(IPC_PRIVATE, 2 * kPage, IPC_CREAT | SHM_HUGETLB | 0600) < 0 ? errno : 0);
+          shmctl(segment, IPC_RMID, NULL);
+          tell("removed");
+          shmdt(attached);
+          tell("detached");
+        }
+    """
 
-    @staticmethod
-    def free_huge_pages():
-        lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
-        values = {name: value.split() for name, value in (line.split(":") for line in lines)}
-        return int(values["HugePages_Free"][0]), int(values["Hugepagesize"][0]) << 10
+    def run_huge(self, program, pages, *more):
+        return self.call("run", *more, "--set", f"host.huge_pages={pages}", "--on", "h0", program)
 
     def pages_registered(self, *arguments):
         program = built("huge-pages", self.PROGRAM, "-libverbs")
         with apps.folder() as path:
-            result = self.call("run", "--json", path / "r.json", "--on", "h0", f"{program} {' '.join(arguments)}")
+            result = self.run_huge(f"{program} {' '.join(arguments)}", 4, "--json", path / "r.json")
             self.assert_succeeded(result)
             counters = apps.read_json(path / "r.json")["hosts"]["h0"]["counters"]
         return next(value for name, value in flat(counters) if name.endswith("pages_registered"))
@@ -160,11 +228,21 @@ class HugePages(LeavesNothing):
         self.assertEqual(self.pages_registered(), self.BYTES // 4096)
 
     def test_huge(self):
-        free, size = self.free_huge_pages()
-        if free * size < self.BYTES or size > self.BYTES:
-            raise unittest.SkipTest("no huge pages are free")
-        self.assertEqual(self.pages_registered("huge"), self.BYTES // size)
-        self.assertEqual(self.pages_registered("huge", "then-small"), self.BYTES // size + self.BYTES // 4096)
+        self.assertEqual(self.pages_registered("huge"), self.BYTES // self.PAGE)
+        self.assertEqual(self.pages_registered("huge", "then-small"), self.BYTES // self.PAGE + self.BYTES // 4096)
+
+    def test_the_host_has_no_more(self):
+        program = built("huge-pages", self.PROGRAM, "-libverbs")
+        self.assertEqual(self.run_huge(f"{program} huge", 3).status, 1)
+        self.assertEqual(self.call("run", "--on", "h0", f"{program} huge").status, 1)
+
+    def test_they_are_taken_and_given_back(self):
+        result = self.run_huge(str(built("huge-takes", self.TAKES, "-libverbs")), 4)
+        self.assert_succeeded(result)
+        self.assertEqual(result.lines("h0"), [
+            "none: 4 of 4, 4 of 4", "two mapped: 2 of 4, 2 of 4", "in a child: 1 of 4, 1 of 4",
+            "child 0, child, 7", "of 1 GiB: 12", "unmapped: 3 of 4, 3 of 4", "a segment: 1 of 4, 1 of 4",
+            "a further one: 12", "removed: 1 of 4, 1 of 4", "detached: 3 of 4, 3 of 4"])
 
 
 def flat(tree, name=""):

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <functional>
 
+#include "verbs/clock/huge_pages.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
@@ -113,6 +114,7 @@ int unmap_pages(void* address, std::size_t bytes) {
 void* map_pages(void* address, std::size_t bytes, int protection, int flags, int fd, long offset) {
   const bool replaces = (flags & MAP_FIXED) != 0 && (flags & MAP_FIXED_NOREPLACE) != MAP_FIXED_NOREPLACE;
   if (replaces && is_aligned(address)) set_aside(address, bytes, abi::SetAside::unmapped);
+  if (wants_huge_pages(flags)) return map_huge_pages(address, bytes, protection, flags);
   return reinterpret_cast<void*>(checked_call(SYS_mmap, address, bytes, protection, flags, fd, offset));
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "verbs/clock/affinity.h"
+#include "verbs/clock/huge_pages.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/random.h"
 #include "verbs/clock/session.h"
@@ -26,6 +27,8 @@ RNICSIM_NEXT(close);
 
 namespace rnicsim::clock {
 namespace {
+
+constexpr unsigned long long kHugePageKilobytes = abi::kHugePageBytes / 1024;
 
 // The text of a file. All share its memory: nobody else gets a turn while it is in use.
 class Text {
@@ -135,16 +138,25 @@ int open_stat(int flags) {
 int open_memory(const char* path, int flags) {
   Text text(path);
   unsigned long long memory = 0, total = 0;
+  const HugePageCounts huge = huge_pages();
   text.renumber([&](std::string_view label, unsigned long long number) {
+    if (label.ends_with("HugePages_Total")) return huge.total;
+    if (label.ends_with("HugePages_Free")) return huge.free;
+    if (label == "Hugepagesize") return kHugePageKilobytes;
+    if (label == "Hugetlb") return huge.total * kHugePageKilobytes;
     if (label.ends_with("MemTotal")) memory = number;
     if (label.ends_with("Total")) return total = number;
     if (label.ends_with("MemFree") || label.ends_with("MemAvailable")) return free_memory(memory);
     if (label.ends_with("MemUsed")) return memory - free_memory(memory);
     if (label.ends_with("Free")) return total;
-    for (const std::string_view size : {"CommitLimit", "Hugepagesize", "Hugetlb"})
-      if (label == size) return number;
-    return 0ull;
+    return label == "CommitLimit" ? number : 0ull;
   });
+  return text.open(flags);
+}
+
+int open_number(unsigned long long number, int flags) {
+  Text text;
+  text.add("%llu\n", number);
   return text.open(flags);
 }
 
@@ -231,6 +243,11 @@ bool is_of_node(std::string_view path, std::string_view file) {
   return path.starts_with("/sys/devices/system/node/node") && path.substr(path.rfind('/') + 1) == file;
 }
 
+bool is_of_huge_pages(std::string_view path, std::string_view file) {
+  constexpr std::string_view kFolder = "/sys/kernel/mm/hugepages/hugepages-2048kB/";
+  return path.starts_with(kFolder) && path.substr(kFolder.size()) == file;
+}
+
 bool is_own_status(const char* path) {
   char own[64];
   snprintf(own, sizeof own, "/proc/%u/status", session()->header().virtual_pid);
@@ -247,6 +264,9 @@ int open_proc_file(const char* path, int flags) {
   if (is(path, "/proc/loadavg")) return open_load(flags);
   if (is(path, "/proc/sys/kernel/random/uuid")) return open_uuid(flags);
   if (is(path, "/proc/meminfo") || is_of_node(path, "meminfo")) return open_memory(path, flags);
+  if (is(path, "/proc/sys/vm/nr_hugepages") || is_of_huge_pages(path, "nr_hugepages"))
+    return open_number(huge_pages().total, flags);
+  if (is_of_huge_pages(path, "free_hugepages")) return open_number(huge_pages().free, flags);
   return is_own_status(path) ? open_status(*slot, flags) : -1;
 }
 

@@ -16,6 +16,7 @@
 
 #include <optional>
 
+#include "verbs/clock/huge_pages.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/turn.h"
@@ -59,15 +60,29 @@ bool write_number(const Path& path, int number) {
 
 std::optional<int> real_segment(int number) { return read_number({"", number}); }
 
+// Its pages are the host's, not the machine's.
+int new_real_segment(size_t bytes, int flags) {
+  if ((flags & SHM_HUGETLB) == 0) return next_shmget(IPC_PRIVATE, bytes, flags & ~IPC_EXCL);
+  constexpr int kSize = 0x3f << 26;  // SHM_HUGE_MASK: others than those of 2 MiB there are none
+  const size_t whole = segment_bytes_in_huge_pages(bytes);
+  if (whole == 0) return fail(bytes == 0 ? EINVAL : ENOMEM);
+  if ((flags & kSize) != 0 && (flags & kSize) != 21 << 26) return fail(ENOMEM);
+  const int real = next_shmget(IPC_PRIVATE, whole, flags & ~(IPC_EXCL | SHM_HUGETLB | kSize));
+  if (real >= 0) note_huge_segment(real);
+  return real;
+}
+
 // Who asks has the turn: nobody else counts meanwhile.
 int new_segment(key_t key, size_t bytes, int flags) {
-  const int real = next_shmget(IPC_PRIVATE, bytes, flags & ~IPC_EXCL);
+  const int real = new_real_segment(bytes, flags);
   if (real < 0) return real;
   const int kept = errno;
   if (::mkdir(kFolder, 0700) != 0 && errno == EEXIST) errno = kept;
   const Path last{"last", 0};
   const int number = read_number(last).value_or(-1) + 1;
+  const bool huge = (flags & SHM_HUGETLB) != 0;
   const bool noted = write_number(last, number) && write_number({"", number}, real) &&
+                     (!huge || write_number({"huge", number}, real)) &&
                      (key == IPC_PRIVATE || write_number({"key", key}, number));
   if (noted) return number;
   next_shmctl(real, IPC_RMID, nullptr);
@@ -88,11 +103,28 @@ std::optional<Keyed> keyed_segment(key_t key) {
   return Keyed{*number, segment.shm_segsz};
 }
 
+// As Linux attaches one, at a whole page.
+void* attach_huge_segment(int real, int flags) {
+  shmid_ds segment{};
+  void* const failed = reinterpret_cast<void*>(-1);
+  if (next_shmctl(real, IPC_STAT, &segment) != 0) return failed;
+  void* place = place_for_huge_pages(segment.shm_segsz);
+  if (place == nullptr) return failed;
+  const long attached = checked_call(SYS_shmat, real, place, flags | SHM_REMAP);
+  if (attached == -1) {
+    const int error = errno;
+    checked_call(SYS_munmap, place, segment.shm_segsz);
+    fail(error);
+  }
+  return reinterpret_cast<void*>(attached);
+}
+
 }  // namespace
 
 void* attach_segment(int number, const void* address, int flags) {
   const auto real = simulated_slot() != nullptr ? real_segment(number) : std::optional(number);
   const auto words = reinterpret_cast<std::uintptr_t>(address);
+  if (real && address == nullptr && read_number({"huge", number}) == real) return attach_huge_segment(*real, flags);
   if (real) return reinterpret_cast<void*>(checked_call(SYS_shmat, *real, words, flags));
   errno = EINVAL;
   return reinterpret_cast<void*>(-1);
