@@ -87,7 +87,7 @@ class Planner {
     most("inline", flow.inline_most.bytes, caps.max_inline, " B");
     if (flow.recv_inline_device) flow.recv_inline = {caps.max_inline_receive};
     most("recv_inline", flow.recv_inline.bytes, caps.max_inline_receive, " B");
-    if (!flow.registers()) most("size", flow.longest().bytes, caps.max_message, " B");
+    if (!flow.churns()) most("size", flow.longest().bytes, caps.max_message, " B");
     if (!flow.mtu) flow.mtu = 128u << caps.max_mtu;
     most("mtu", *flow.mtu, 128u << caps.max_mtu);
     if (flow.transport == Transport::raw) check_frames(flow, caps, most);
@@ -104,6 +104,8 @@ class Planner {
     const std::uint64_t ring = std::min<std::uint64_t>(32768, caps.max_qp_wr) / blocks;
     if (flow.window > ring)
       complain("window", fmt::format("1..{} is needed, not {}: the NIC's send ring", ring, flow.window));
+    if (flow.transport == Transport::xrc && !caps.xrc)
+      complain("transport", "the NIC has no XRC: nic.capabilities.xrc is false");
     if (flow.srq && !caps.srq) complain("srq", "the NIC has none: nic.capabilities.srq is false");
     if (flow.odp && !caps.on_demand) complain("odp", "the NIC has none: nic.capabilities.on_demand is false");
     if (flow.takes_receives()) {
@@ -185,7 +187,7 @@ class Planner {
     return found->second;
   }
 
-  void add_registrars() {
+  void add_churns() {
     if (flow().longest().bytes > kMostMemory) complain("size", "is more than 1 TiB");
     for (std::uint32_t thread = 0; thread < flow().threads; ++thread)
       for (const auto host : find_hosts(flow().from, "from")) {
@@ -196,7 +198,7 @@ class Planner {
   }
 
   void add_flow() {
-    if (flow().registers()) return add_registrars();
+    if (flow().churns()) return add_churns();
     const auto pairs = host_pairs();
     const std::uint64_t qps = std::uint64_t(flow().qps) * flow().threads * pairs.size();
     constexpr std::uint64_t kMostQps = 1 << 20;

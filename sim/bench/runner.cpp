@@ -6,12 +6,12 @@
 #include <ctime>
 #include <stdexcept>
 
+#include "sim/bench/churn.h"
 #include "sim/bench/exchange.h"
 #include "sim/bench/frame_sink.h"
 #include "sim/bench/judgement.h"
 #include "sim/bench/ping_pong.h"
 #include "sim/bench/receiver.h"
-#include "sim/bench/registrar.h"
 #include "sim/bench/sender.h"
 #include "sim/bench/sequencer.h"
 #include "sim/bench/steadiness.h"
@@ -155,7 +155,7 @@ std::unique_ptr<Agent> Runner::make_agent(HostAgents& host, std::uint32_t number
   auto& port = host.process->port();
   const auto name = name_of(agent);
   const auto seed = seed_of(workload_.seed, agent);
-  if (flow.registers()) return std::make_unique<Registrar>(station, state, control_, port, name);
+  if (flow.churns()) return std::make_unique<Churn>(station, state, control_, port, name);
   if (flow.ping_pong) return std::make_unique<PingPong>(station, stations_, state, control_, port, name);
   if (agent.sends && flow.sequence)
     return std::make_unique<Sequencer>(station, stations_, state, control_, port, name, seed);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "sim/bench/made.h"
 #include "sim/bench/operation.h"
 
 namespace rnicsim::sim::bench {
@@ -41,6 +42,8 @@ Sender::Sender(Station& station, const std::vector<std::unique_ptr<Station>>& al
       queues_.back().ah = station.address_handle(i);
       queues_.back().remote_qpn = peer.qps()[place]->qp_num;
     }
+    if (flow_.transport == Transport::xrc)
+      must(ibv_get_srq_num(peer.srq(), &queues_.back().remote_srqn), "ibv_get_srq_num");
     if (flow_.transport == Transport::raw) {
       auto& source = sources[agent];
       if (!source) source = frames_.emplace_back(std::make_unique<FrameSource>(station, peer, generator_())).get();
@@ -154,6 +157,7 @@ void Sender::fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op
     wr.opcode = opcode_of(op.op);
     wr.wr.ud = {queue.ah, queue.remote_qpn, kQkey};
   } else {
+    wr.qp_type.xrc.remote_srqn = queue.remote_srqn;
     aim(wr, op.op, {remote.address + queue.remote.offset, remote.lkey, remote.rkey});
   }
   if (walk_.moves()) {

@@ -32,6 +32,7 @@ class Sender : public Agent {
     ibv_qp* qp = nullptr;
     ibv_ah* ah = nullptr;  // UD, as what follows
     std::uint32_t remote_qpn = 0;
+    std::uint32_t remote_srqn = 0;  // of XRC
     const Walk* remote_walk = nullptr;
     FrameSource* frames = nullptr;  // raw packets
     Walk::Place local;

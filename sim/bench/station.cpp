@@ -1,5 +1,7 @@
 #include "sim/bench/station.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -17,11 +19,12 @@ constexpr std::uint8_t kGidIndex = 1;  // of the host's IPv4 address
 constexpr std::uint64_t kLeastEntries = 255;
 constexpr std::uint8_t kRetryForEver = 7;  // RNR
 
-ibv_qp_type type_of(Transport transport) {
+ibv_qp_type type_of(Transport transport, bool sends) {
   switch (transport) {
     case Transport::uc: return IBV_QPT_UC;
     case Transport::ud: return IBV_QPT_UD;
     case Transport::raw: return IBV_QPT_RAW_PACKET;
+    case Transport::xrc: return sends ? IBV_QPT_XRC_SEND : IBV_QPT_XRC_RECV;
     default: return IBV_QPT_RC;
   }
 }
@@ -56,6 +59,13 @@ OpenDevice& Devices::of(const PlannedAgent& agent, const Flow& flow) {
   verbs::use_blue_flame(device.context, flow.doorbell == Doorbell::blueflame);
   verbs::use_inline_receive(device.context, static_cast<std::uint32_t>(flow.recv_inline.bytes));
   device.pd = made(ibv_alloc_pd(device.context), "ibv_alloc_pd");
+  if (flow.transport == Transport::xrc) {
+    ibv_xrcd_init_attr own{};
+    own.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    own.fd = -1;
+    own.oflags = O_CREAT;
+    device.xrcd = made(ibv_open_xrcd(device.context, &own), "ibv_open_xrcd");
+  }
   must(ibv_query_gid(device.context, kPort, kGidIndex, &device.gid), "ibv_query_gid");
   ibv_gid local{};
   must(ibv_query_gid(device.context, kPort, kLocalGidIndex, &local), "ibv_query_gid");
@@ -73,11 +83,15 @@ void Station::make(OpenDevice& device, std::span<std::byte> memory, const Statio
   device_ = &device;
   memory_ = memory;
   if (flow_.registers()) return;
+  if (flow_.churns()) {
+    cq_ = made(ibv_create_cq(device.context, kLeastEntries, nullptr, nullptr, 0), "ibv_create_cq");
+    return;
+  }
   const auto stride = stride_of(plan_);
   if (&lender != this) regions_ = lender.regions_;
   for (std::uint32_t i = 0; &lender == this && i < flow_.mrs; ++i) {
-    auto* mr = made(ibv_reg_mr(device.pd, memory.data() + i * stride, plan_.region.bytes,
-                                kAccess | (flow_.odp ? int{IBV_ACCESS_ON_DEMAND} : 0)), "ibv_reg_mr");
+    const int access = kAccess | (flow_.odp ? int{IBV_ACCESS_ON_DEMAND} : 0);
+    auto* mr = made(ibv_reg_mr(device.pd, memory.data() + i * stride, plan_.region.bytes, access), "ibv_reg_mr");
     mrs_.push_back(mr);
     regions_.push_back({reinterpret_cast<std::uint64_t>(mr->addr), mr->lkey, mr->rkey});
   }
@@ -85,18 +99,35 @@ void Station::make(OpenDevice& device, std::span<std::byte> memory, const Statio
   const std::uint64_t each = posts() ? flow_.window : flow_.takes_receives() ? flow_.receives() : 0;
   const auto entries = static_cast<int>(std::max(each * (one_queue ? 1 : plan_.qps.size()) + 1, kLeastEntries));
   cq_ = made(ibv_create_cq(device.context, entries, nullptr, nullptr, 0), "ibv_create_cq");
-  if (flow_.srq && !posts()) {
-    ibv_srq_init_attr wanted{};
-    wanted.attr.max_wr = flow_.receives();
-    wanted.attr.max_sge = 1;
-    srq_ = made(ibv_create_srq(device.pd, &wanted), "ibv_create_srq");
-  }
+  if (flow_.srq && !posts()) srq_ = make_srq();
   for (std::size_t i = 0; i < plan_.qps.size(); ++i) qps_.push_back(make_qp());
   if (has_frames()) frames_.make(device.pd, cq_, flow_);
 }
 
+ibv_srq* Station::make_srq() {
+  ibv_srq_init_attr_ex wanted{};
+  wanted.attr.max_wr = flow_.receives();
+  wanted.attr.max_sge = 1;
+  wanted.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+  wanted.srq_type = IBV_SRQT_BASIC;
+  wanted.pd = device_->pd;
+  if (flow_.transport == Transport::xrc) {
+    wanted.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    wanted.srq_type = IBV_SRQT_XRC;
+    wanted.xrcd = device_->xrcd;
+    wanted.cq = cq_;
+  }
+  return made(ibv_create_srq_ex(device_->context, &wanted), "ibv_create_srq_ex");
+}
+
 ibv_qp* Station::make_qp() {
   ibv_qp_init_attr_ex attributes{};
+  attributes.qp_type = type_of(flow_.transport, plan_.sends);
+  if (attributes.qp_type == IBV_QPT_XRC_RECV) {
+    attributes.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    attributes.xrcd = device_->xrcd;
+    return made(ibv_create_qp_ex(device_->context, &attributes), "ibv_create_qp_ex");
+  }
   attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
   attributes.pd = device_->pd;
   if (flow_.raw.tso_mss) {
@@ -104,7 +135,6 @@ ibv_qp* Station::make_qp() {
     attributes.max_tso_header = RawOptions::kHeaderBytes;
   }
   attributes.send_cq = attributes.recv_cq = cq_;
-  attributes.qp_type = type_of(flow_.transport);
   if (posts()) {
     attributes.cap.max_send_wr = flow_.window;
     attributes.cap.max_send_sge = 1;
@@ -179,7 +209,7 @@ void Station::lead_frames(const std::vector<std::unique_ptr<Station>>& all) {
 }
 
 void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const {
-  const bool reliable = flow_.transport == Transport::rc;
+  const bool reliable = flow_.transport != Transport::uc;
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = kPort;
@@ -208,6 +238,12 @@ void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) con
                          (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
                                    : 0)),
        "ibv_modify_qp to RTS");
+}
+
+void Station::connect_and_destroy() {
+  ibv_qp* qp = make_qp();
+  connect_qp(qp, qp->qp_num, device_->gid);
+  must(ibv_destroy_qp(qp), "ibv_destroy_qp");
 }
 
 void Station::destroy() {

@@ -28,6 +28,7 @@ struct Region {
 struct OpenDevice {
   ibv_context* context = nullptr;
   ibv_pd* pd = nullptr;
+  ibv_xrcd* xrcd = nullptr;  // of flows of XRC
   ibv_gid gid{};
   Mac mac{};
 };
@@ -57,6 +58,8 @@ class Station {
   void make(OpenDevice& device, std::span<std::byte> memory, const Station& lender);
   void connect(const std::vector<std::unique_ptr<Station>>& all);
   void destroy();
+  // Makes an RC queue pair, connects it to itself and destroys it.
+  void connect_and_destroy();
 
   const PlannedAgent& plan() const { return plan_; }
   const Flow& flow() const { return flow_; }
@@ -78,6 +81,7 @@ class Station {
  private:
   bool posts() const { return posts_wrs(plan_, flow_); }
   ibv_qp* make_qp();
+  ibv_srq* make_srq();
   void connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) const;
   void start_datagrams(ibv_qp* qp, const ibv_gid& peer);
   static void start_frames(ibv_qp* qp);

@@ -15,11 +15,11 @@ std::string_view name_of(const std::array<std::string_view, count>& names, Choic
 
 std::string_view to_string(Op op) {
   return name_of(std::to_array<std::string_view>({"write", "write_imm", "send", "send_imm", "read", "fetch_add",
-                                                  "cmp_swap", "lock_write", "reg_mr"}),
+                                                  "cmp_swap", "lock_write", "reg_mr", "connect_qp"}),
                  op);
 }
 std::string_view to_string(Transport transport) {
-  return name_of(std::to_array<std::string_view>({"rc", "uc", "ud", "raw"}), transport);
+  return name_of(std::to_array<std::string_view>({"rc", "uc", "ud", "raw", "xrc"}), transport);
 }
 std::string_view to_string(Connect connect) {
   return name_of(std::to_array<std::string_view>({"pairwise", "all"}), connect);

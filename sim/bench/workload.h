@@ -16,12 +16,14 @@ namespace rnicsim::sim::bench {
 
 using namespace rnicsim::literals;
 
-// The last two stand for others, and for none.
-enum class Op : std::uint8_t { write, write_imm, send, send_imm, read, fetch_add, cmp_swap, lock_write, reg_mr };
-inline constexpr std::size_t kOps = 9, kPostedOps = 7;
+// lock_write stands for others; the last two are no messages.
+enum class Op : std::uint8_t {
+  write, write_imm, send, send_imm, read, fetch_add, cmp_swap, lock_write, reg_mr, connect_qp
+};
+inline constexpr std::size_t kOps = 10, kPostedOps = 7;
 
-enum class Transport : std::uint8_t { rc, uc, ud, raw };
-inline constexpr std::size_t kTransports = 4;
+enum class Transport : std::uint8_t { rc, uc, ud, raw, xrc };
+inline constexpr std::size_t kTransports = 5;
 enum class Connect : std::uint8_t { pairwise, all };
 enum class WindowPer : std::uint8_t { qp, thread };
 enum class Pick : std::uint8_t { round_robin, random };
@@ -113,8 +115,9 @@ struct Flow {
   bool locks() const {
     return std::ranges::any_of(sequences, [this](const Sequence& of) { return locks(of); });
   }
-  // Memory instead of messages.
+  // Objects that are made and destroyed instead of messages: of memory, or queue pairs.
   bool registers() const { return mix.front().op == Op::reg_mr; }
+  bool churns() const { return registers() || mix.front().op == Op::connect_qp; }
 
   ByteCount longest() const;
   double mean_bytes() const;  // of an operation; of a sequence the sum

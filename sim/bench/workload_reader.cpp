@@ -67,7 +67,7 @@ MixedOp read_op(TableReader& reader, std::size_t ops = kPostedOps) {
   if (is_atomic(entry.op)) {
     entry.size = 8_B;
     reader.size("size", entry.size, 8_B, 8_B);
-  } else {
+  } else if (entry.op != Op::connect_qp) {
     reader.need("size");
     reader.size("size", entry.size, 1_B, kLargestMessage);
   }
@@ -218,13 +218,13 @@ void read_what(TableReader& reader, Flow& flow) {
   add_sequence(flow, steps_of_lock_write(size));
 }
 
-// Nobody else has a part in it.
-void check_registration(const TableReader& reader) {
+// Objects are made at one end, and nothing is sent.
+void check_churn(const TableReader& reader, const std::string& op) {
   for (const char* key :
        {"to", "transport", "qps", "connect", "window", "window_per", "pick", "batch", "inline", "signal_every",
         "signal_per", "both_ways", "srq", "odp", "doorbell", "ping_pong", "recv_depth", "recv_inline", "mrs", "mr_size",
         "address", "share", "mtu", "max_rd_atomic", "rnr_timer", "timeout", "retry"})
-    if (reader.has(key)) reader.complain(key, "does not go with op = \"reg_mr\"");
+    if (reader.has(key)) reader.complain(key, fmt::format("does not go with op = \"{}\"", op));
 }
 
 // A size, or whether to take the device's.
@@ -275,7 +275,7 @@ void check_transport(const TableReader& reader, const Flow& flow) {
   const auto has = [&](Op op) {
     if (flow.transport == Transport::raw) return op == Op::send;
     if (flow.transport == Transport::ud) return op == Op::send || op == Op::send_imm;
-    return flow.transport == Transport::rc || (op != Op::read && !is_atomic(op));
+    return flow.transport != Transport::uc || (op != Op::read && !is_atomic(op));
   };
   for (const auto& entry : flow.mix)
     if (!has(entry.op))
@@ -319,6 +319,7 @@ void check(const TableReader& reader, const Flow& flow) {
   if (flow.sequence && flow.transport != Transport::rc)
     reader.complain("transport", "sequences need \"rc\"");
   if (flow.transport == Transport::raw) check_frames(reader, flow);
+  if (flow.transport == Transport::xrc && flow.recv_depth == 0u) reader.refuse("recv_depth", "1..32768");
   if (flow.batch > flow.window)
     reader.refuse("batch", fmt::format("1..{}", flow.window), "no more than the window");
   if (flow.signal_every > flow.window)
@@ -329,6 +330,8 @@ void check(const TableReader& reader, const Flow& flow) {
     reader.complain("ping_pong",
                     "is between two hosts, with op = \"write\", one QP a thread, a window of 1 and no mr_size");
   if (flow.ping_pong && flow.share) reader.complain("share", "does not go with ping_pong");
+  if (flow.ping_pong && flow.transport == Transport::xrc)
+    reader.complain("ping_pong", "does not go with transport = \"xrc\"");
   check_both_ways(reader, flow);
   check_shared_receives(reader, flow);
   if (flow.odp && flow.transport != Transport::rc) reader.complain("odp", "needs transport = \"rc\"");
@@ -341,9 +344,9 @@ Flow read_flow(TableReader& reader) {
   Flow flow;
   flow.from = read_hosts(reader, "from");
   const auto* op = reader.find("op");
-  const bool registers = op != nullptr && op->value<std::string>() == to_string(Op::reg_mr);
-  if (registers)
-    check_registration(reader);
+  const auto name = op != nullptr ? op->value_or(std::string()) : std::string();
+  if (name == to_string(Op::reg_mr) || name == to_string(Op::connect_qp))
+    check_churn(reader, name);
   else
     flow.to = read_hosts(reader, "to");
   reader.choice("transport", flow.transport, kTransports);
@@ -384,6 +387,7 @@ Flow read_flow(TableReader& reader) {
   reader.time("stop", flow.stop, 1_ps, kLongest);
   reader.finish();
   check(reader, flow);
+  if (flow.transport == Transport::xrc) flow.srq = true;  // its requests name one
   return flow;
 }
 

@@ -192,7 +192,7 @@ TEST_F(BenchWorkload, Sizes) {
   EXPECT_EQ(error(with("fetch_add", "4 B")), "flow[0].size: \"8 B\"..\"8 B\" is needed, not \"4 B\"");
   EXPECT_EQ(error(with("erase", "4 B")),
             "flow[0].op: \"write\", \"write_imm\", \"send\", \"send_imm\", \"read\", \"fetch_add\", \"cmp_swap\", "
-            "\"lock_write\" or \"reg_mr\" is needed, not \"erase\"");
+            "\"lock_write\", \"reg_mr\" or \"connect_qp\" is needed, not \"erase\"");
 }
 
 TEST_F(BenchWorkload, MissingAndUnknown) {
@@ -317,7 +317,7 @@ TEST_F(BenchWorkload, Transports) {
   EXPECT_EQ(error(of("ud", "send", size + "window = 16385\n")),
             "flow[0].window: 1..16384 is needed, not 16385: the NIC's send ring");
   EXPECT_EQ(flow_error("transport = \"tcp\"\n"),
-            "flow[0].transport: \"rc\", \"uc\", \"ud\" or \"raw\" is needed, not \"tcp\"");
+            "flow[0].transport: \"rc\", \"uc\", \"ud\", \"raw\" or \"xrc\" is needed, not \"tcp\"");
 }
 
 constexpr const char* kFrames = R"(schema = 1

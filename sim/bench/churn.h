@@ -1,4 +1,4 @@
-// A thread that registers memory and deregisters it, again and again.
+// A thread that makes an object and destroys it, again and again: a memory region, or a connected queue pair.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace rnicsim::sim::bench {
 
-class Registrar : public Agent {
+class Churn : public Agent {
  public:
-  Registrar(Station& station, FlowState& state, Control& control, host::CpuPort& port, std::string name);
+  Churn(Station& station, FlowState& state, Control& control, host::CpuPort& port, std::string name);
 
   void run() override;
   std::string describe() const override;
 
  private:
-  void register_once();
+  void make_and_destroy();
+  void register_memory();
 
   Station& station_;
   FlowState& state_;

@@ -1,13 +1,14 @@
-#include "sim/bench/registrar.h"
+#include "sim/bench/churn.h"
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
+#include <stdexcept>
+
+#include "sim/bench/made.h"
 
 namespace rnicsim::sim::bench {
 
-Registrar::Registrar(Station& station, FlowState& state, Control& control, host::CpuPort& port, std::string name)
+Churn::Churn(Station& station, FlowState& state, Control& control, host::CpuPort& port, std::string name)
     : station_(station),
       state_(state),
       control_(control),
@@ -15,23 +16,32 @@ Registrar::Registrar(Station& station, FlowState& state, Control& control, host:
       name_(std::move(name)),
       pacer_(station.flow(), state, control, port) {}
 
-void Registrar::run() {
+void Churn::run() {
   port_.wait_until(state_.begin);
   pacer_.start();
   while (!control_.stopping && !state_.stopped && port_.thread_time() < state_.end)
-    if (pacer_.may_begin(1, false)) register_once();
+    if (pacer_.may_begin(1, false)) make_and_destroy();
   --state_.senders;
 }
 
-void Registrar::register_once() {
+void Churn::register_memory() {
+  ibv_mr* mr = made(ibv_reg_mr(station_.pd(), station_.memory().data(), station_.plan().region.bytes, Station::kAccess),
+                    "ibv_reg_mr");
+  must(ibv_dereg_mr(mr), "ibv_dereg_mr");
+}
+
+void Churn::make_and_destroy() {
   const Duration begun = port_.thread_time();
   if (state_.posted == state_.completed) state_.progress = begun;
   state_.posted_by(station_.plan().place, 1);
-  ibv_mr* mr = ibv_reg_mr(station_.pd(), station_.memory().data(), station_.plan().region.bytes, Station::kAccess);
-  const int error = mr ? ibv_dereg_mr(mr) : errno;
-  if (error != 0)
-    return control_.fail(
-        fmt::format("{}: {}: {}", name_, mr ? "ibv_dereg_mr" : "ibv_reg_mr", std::strerror(error)));
+  try {
+    if (station_.flow().registers())
+      register_memory();
+    else
+      station_.connect_and_destroy();
+  } catch (const std::runtime_error& error) {
+    return control_.fail(fmt::format("{}: {}", name_, error.what()));
+  }
   const Duration at = port_.thread_time();
   state_.progress = at;
   auto* interval = state_.stopped ? nullptr : state_.interval_of(at);
@@ -42,7 +52,8 @@ void Registrar::register_once() {
   if (state_.count(*interval, 0, at)) control_.report();
 }
 
-std::string Registrar::describe() const {
+std::string Churn::describe() const {
+  if (!station_.flow().registers()) return fmt::format("{}: connects and destroys queue pairs", name_);
   return fmt::format("{}: registers and deregisters {}", name_, to_string(station_.plan().region));
 }
 
