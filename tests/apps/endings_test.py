@@ -523,7 +523,7 @@ SLOW = """
       for (int line = 0; line < 4; ++line) {
         printf("line %d\\n", line);
         usleep(1000);
-        for (const double start = now(); now() - start < 8;) continue;
+        for (const double start = now(); now() - start < 2;) continue;
       }
       return 0;
     }
