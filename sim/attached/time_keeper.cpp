@@ -75,9 +75,9 @@ bool TimeKeeper::goes_on_at_once(ThreadState state) {
 void TimeKeeper::set_state(Thread& thread, ThreadState state) {
   in_real_kernel_ += std::size_t(state == ThreadState::in_real_kernel);
   in_real_kernel_ -= std::size_t(thread.state == ThreadState::in_real_kernel);
-  HostThreads& threads = threads_of_[thread.process->identity().host];
-  threads.prompt += std::size_t(goes_on_at_once(state));
-  threads.prompt -= std::size_t(goes_on_at_once(thread.state));
+  std::size_t& prompt = prompt_[thread.process];
+  prompt += std::size_t(goes_on_at_once(state));
+  prompt -= std::size_t(goes_on_at_once(thread.state));
   std::size_t& watching = watching_[thread.process];
   watching += std::size_t(watches(state));
   watching -= std::size_t(watches(thread.state));

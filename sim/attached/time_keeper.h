@@ -289,11 +289,9 @@ class TimeKeeper : public sc_core::sc_module {
   Duration progressed_at_;
   Duration quiet_look_;                       // the last one
   std::size_t in_real_kernel_ = 0;            // threads
-  struct HostThreads {
-    std::size_t prompt = 0;    // wait for what lets them go on at once
-  };
-  std::map<std::uint32_t, HostThreads> threads_of_;  // by host
-  std::map<const Process*, std::size_t> watching_;   // its threads that wait for what others may store; never iterated
+  // Numbers of a process's threads; never iterated.
+  std::map<const Process*, std::size_t> prompt_;    // that wait for what lets them go on at once
+  std::map<const Process*, std::size_t> watching_;  // that wait for what others may store
   std::set<std::string> disturbances_;
   // Real time: since when the simulation has waited for the clock to reach what is next to come.
   Duration idle_next_{-1};

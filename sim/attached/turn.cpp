@@ -33,7 +33,7 @@ bool TimeKeeper::is_watched(const Thread& thread) const {
 }
 
 bool TimeKeeper::has_prompt_neighbours(const Thread& thread) const {
-  return threads_of_.at(thread.process->identity().host).prompt > std::size_t(goes_on_at_once(thread.state));
+  return prompt_.at(thread.process) > std::size_t(goes_on_at_once(thread.state));
 }
 
 std::optional<Duration> TimeKeeper::next_timer_end(std::uint32_t host) const {
@@ -66,12 +66,13 @@ Duration TimeKeeper::quiet_until(const Thread& thread) const {
   }
   if (const auto end = next_timer_end(host)) quiet = std::min(quiet, *end);
   const Duration next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
-  // Another thread of the host that waits may go on at the next event, or when a program of another host acts; most
-  // threads do so only a wake-up later.
+  // A thread that waits may go on at the next event, or when another thread acts; most threads of the process do so only
+  // a wake-up later.
   const auto other = std::ranges::find_if(timed_, [&](const Thread* timed) { return timed != &thread; });
   const Duration acts = other != timed_.end() ? std::min(next, *(*other)->at) : next;
   const Duration wakeup = has_prompt_neighbours(thread) ? Duration{} : times_of(process).wakeup;
   if (acts < quiet - wakeup) quiet = acts + wakeup;
+  quiet = std::min(quiet, std::max(acts, now() + params_.least_unseen));
   return std::max(now(), std::min(quiet, handler_->quiet_until(host, std::max(now(), next))));
 }
 
