@@ -459,6 +459,17 @@ class Run {
     kill_all();
   }
 
+  // A program sees only that its messages are late, or lost.
+  void warn_of_discards() {
+    for (std::size_t i = 0; i < system_.adapters(); ++i) {
+      const auto frames = system_.adapter(i).nic().receive_buffer.counters().rx_discards_phy;
+      if (frames != 0)
+        outcome_.warnings.push_back(fmt::format("{}: the NIC had no room for {} received frames and dropped them "
+                                                "(nic.receive_buffer.size)",
+                                                system_.adapter(i).label(), frames));
+    }
+  }
+
   void finish() {
     end_survivors();
     output_.drain();
@@ -468,6 +479,7 @@ class Run {
       if (auto why = process->disturbance()) keeper_.disturbed(std::move(*why));
     if (budget_.refused()) keeper_.disturbed("programs were refused what takes a file descriptor of the simulator");
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);
+    warn_of_discards();
     if (waterfall_ != nullptr) outcome_.waterfall = waterfall_->summary();
     std::fflush(stdout);
     fmt::print("{}", summary_text(system_, outcome_));

@@ -350,6 +350,13 @@ class Children(Endings):
 
 
 class Nothing(Endings):
+    def test_frames_that_a_nic_had_no_room_for(self):
+        result, written = self.results("--set", "nic.receive_buffer.size=32KiB", "--set", "nic.pcie.lanes=4", "--",
+                                       "ib_send_bw", "-n", "200")
+        self.assertEqual(result.status, 0, result)
+        self.assertRegex(result.summary(), r"\n +h0: the NIC had no room for \d+ received frames and dropped them")
+        self.assertEqual(len(written["warnings"]), 1, result)
+
     def test_over_a_stream(self):
         result = self.call("run", "--", str(endings()), "nothing")
         self.assert_succeeded(result)

@@ -6,12 +6,14 @@ usage: ucx_test.py path/to/rnicsim     (needs gcc and UCX' headers)
 """
 import os
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
 
 SECONDS = 200
+UD = "UCX_TLS=ud_v,self UCX_NET_DEVICES=rnic0:1"
 TESTS = ("tag_lat", "tag_bw", "tag_sync_lat", "stream_lat", "stream_bw", "ucp_put_lat", "ucp_put_bw", "ucp_get",
          "ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap", "ucp_am_lat", "ucp_am_bw", "am_lat", "am_bw", "put_lat",
          "put_bw")
@@ -32,6 +34,7 @@ class Ucx(apps.TestCase):
                                                    timeout=SECONDS))
         self.assertRegex(result.text("h1"), r"(?m)^Final:\s+200\s+[\d.]+", result)
         self.assertNotIn("ERROR", result.out + result.err, result)
+        return result
 
     def run_all(self, transport):
         for test in TESTS:
@@ -68,6 +71,15 @@ class Ucx(apps.TestCase):
         for transport in ("rc_verbs", "ud_verbs"):
             with self.subTest(transport):
                 self.measure(transport, "tag_bw", "-s 1000000")
+
+    def test_bursts_of_datagrams(self):
+        """The default NIC takes them as they come where a receive is not in pages of 4 KiB."""
+        result = self.assert_succeeded(apps.call(
+            "run", "--set", "host.page_size=64KiB", "--on", "h0", f"env {UD} ucx_perftest", "--on", "h1",
+            f"env {UD} ucx_perftest h0 -t tag_bw -s 262144 -n 40 -w 10"))
+        rate = re.search(r"(?m)^Final:\s+40(?:\s+[\d.]+){3}\s+([\d.]+)", result.text("h1"))
+        self.assertGreater(float(rate[1]), 8000, result)  # MB/s
+        self.assertNotIn("no room", result.summary())
 
 
 if __name__ == "__main__":
