@@ -131,6 +131,7 @@ NO_DIRECTION = {
     "host.poll_interval": "how far simulated time goes between two looks: no cost",
     "host.completion_vectors": "programs choose among them",
     "host.kernel_memory": "what may be lent, not how fast",
+    "host.huge_pages": "what programs may ask for: no cost of its own",
     "host.lid_paths": "what programs may ask for: no cost",
     "host.raw_packets": "what programs may ask for: no cost",
     "switch.pfc.*": "a balance between what is lost and who is held up",
