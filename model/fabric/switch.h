@@ -60,13 +60,13 @@ struct SwitchWiring {
   std::vector<std::uint16_t> way_to;
   std::vector<std::vector<std::uint16_t>> ways;
   std::vector<std::uint16_t> flooded;  // the ports by which frames for groups leave: without a loop
-  std::uint64_t seed = 1;              // of the choice among several ways, together with `number`
+  std::uint64_t seed = 1;              // with `number`: decides the choice among equal paths (ECMP)
 };
 
-// What one port did, by priority: to tell which of a switch's ports is used up, and who pauses whom.
+// Counters of one port, by priority: they tell which port of a switch is used up, and which device pauses which.
 struct SwitchPortCounters {
   std::array<Counter, kPriorities> busy_ps{};     // the line was busy with frames of it
-  std::array<Counter, kPriorities> wait_ps{};     // its frames waited for others and pauses
+  std::array<Counter, kPriorities> wait_ps{};     // frames waited for other frames or for the end of a pause
   std::array<Counter, kPriorities> paused_ps{};   // the other end of the cable had it paused
   std::array<Counter, kPriorities> stopped_ps{};  // the other end was asked to pause it
   Counter control_ps = 0;                         // the line was busy with control frames

@@ -155,7 +155,7 @@ class Nic : public sc_core::sc_module {
   void describe_state(std::string& out) const { engine_->describe_state(out); }
   std::size_t sends_outstanding() const { return engine_->sends_outstanding(); }
   QpEngine& engine() { return *engine_; }
-  // Of what random replacement in the caches draws: the run's seed, before the first access. Without it: 1.
+  // Seed of random replacement in the caches: the run's. Call before the first access; the default is 1.
   void seed(std::uint64_t seed) {
     contexts.seed(seed);
     translation_cache.seed(seed);

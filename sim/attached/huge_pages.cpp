@@ -91,7 +91,7 @@ bool is_of_segment(const NamedMapping& named, const std::set<int>& segments) {
   return named.name.starts_with("/SYSV") && segments.contains(static_cast<int>(named.mapping.inode));
 }
 
-// What is mapped of files.
+// The mappings of files in a process.
 std::vector<NamedMapping> named_mappings(pid_t pid) {
   std::vector<NamedMapping> found;
   std::ifstream file(fmt::format("/proc/{}/maps", pid));

@@ -21,17 +21,17 @@ struct HugeMapping {
   ByteCount page;
 };
 
-// Of one host.
+// The huge pages of one host.
 class HugePages {
  public:
   explicit HugePages(std::uint32_t count) : count_(count) {}
 
   std::uint32_t count() const { return count_; }
-  // Of them, those that none of these processes has mapped, and no segment takes.
+  // Pages that no process of the list has mapped and that no System V segment takes.
   std::uint64_t free(std::span<const pid_t> processes) const;
   // A System V segment of the machine that takes pages until it is removed.
   void add_segment(int number) { segments_.insert(number); }
-  // Those that have some of [begin, begin + bytes), in the order of their addresses.
+  // Mappings of huge pages that overlap [begin, begin + bytes), in the order of their addresses.
   std::vector<HugeMapping> mappings(pid_t process, std::uint64_t begin, std::uint64_t bytes) const;
 
  private:

@@ -20,7 +20,7 @@ class Arrivals {
 
   // What arrives for this QP belongs to the flow, without the first `header` bytes of each packet.
   void add(std::uint32_t host, std::uint32_t qpn, std::uint32_t flow, std::uint32_t header);
-  // It was added, and its completions are those of receives: they belong to the flow's backlog.
+  // The CQEs of this QP, which was added before, are receives: they count for the flow's backlog.
   void receives(std::uint32_t host, std::uint32_t qpn);
 
  private:

@@ -64,7 +64,7 @@ PortInterval port_interval(const Snapshot& before, const Snapshot& after, std::s
   return {before.ports[box], after.ports[box], std::max<double>(1, static_cast<double>((after.at - before.at).ps))};
 }
 
-// What a priority did to its port, and the port as the sum of all.
+// The use of a port by each priority, and of the port as the sum of all priorities.
 std::vector<ResourceUse> uses_of_port(const BenchResult& result, std::size_t box, std::size_t port,
                                       const std::string& peer) {
   using Counters = fabric::SwitchPortCounters;

@@ -18,11 +18,11 @@ struct ResourceUse {
   double use = 0;                // of 1; of its busiest unit, where work cannot choose
   std::optional<double> queue;   // how many waited for it, on average
   std::optional<double> growth;  // of the queue: in the second half of the time, less that in the first
-  double paused = 0;             // of 1: how long a priority of a switch's port had to wait for who paused it
-  std::string paused_by{};       // who that is
+  double paused = 0;             // of 1: how long a priority of a switch's port was paused
+  std::string paused_by{};       // the device that paused the priority
   std::uint64_t discards = 0;    // frames that a switch's port had no room for
 
-  // Of 1: how long nothing more could be had of it.
+  // The part of the time, of 1, in which the resource could do no more.
   double taken() const { return use + paused; }
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostColumns = 8;   // side by side
 constexpr std::size_t kMostSwitches = 4;  // with a column each, unless all are asked for
 
-// Of one host or switch.
+// The counters of one host or switch.
 struct Column {
   std::string name;
   std::vector<CounterResult> counters;
@@ -27,7 +27,7 @@ std::string cell(const CounterResult& counter, double value) {
 }
 std::string cell(const CounterResult& counter) { return counter.known ? cell(counter, counter.value) : "-"; }
 
-// Of the counters that tell something.
+// The rows of counters that are not 0 in all columns.
 std::vector<std::size_t> rows_of(std::span<const Column> columns) {
   std::vector<std::size_t> rows;
   for (std::size_t row = 0; row < columns.front().counters.size(); ++row)
@@ -65,7 +65,7 @@ std::string all_text(std::span<const Column> columns) {
   return text;
 }
 
-// Of a counter of several: those that know it.
+// One counter over several hosts or switches; a column that does not know the counter is left out.
 struct Summary {
   double mean = 0, least = std::numeric_limits<double>::infinity(), most = -least;
   std::string of;  // the first that has the most
@@ -113,7 +113,7 @@ std::vector<const Column*> columns_of(std::span<const Column> columns) {
 
 constexpr std::uint32_t kUnreached = ~0u;
 
-// Of each switch, in cables.
+// Distance of each switch from the nearest host, in cables.
 std::vector<std::uint32_t> distances_from_hosts(const Topology& topology) {
   std::vector<std::uint32_t> distances(topology.nodes(), kUnreached);
   std::fill_n(distances.begin(), topology.interfaces.size(), 0u);

@@ -32,10 +32,10 @@ struct Measured {
   }
 
   Batches batches;  // of operations; of raw packets, of frames that were received
-  std::vector<Batches> of_senders;  // of operations, by PlannedAgent::place; coarser
+  std::vector<Batches> of_senders;  // of operations, by PlannedAgent::place; fewer and longer batches
 };
 
-// What one sender has done since the run began.
+// The work of one sender since the run began.
 struct SenderWork {
   std::uint64_t posted = 0;
   std::uint64_t completed = 0;
@@ -43,7 +43,7 @@ struct SenderWork {
   bool awaits_ack = false;  // a queue pair waits for an answer, or for its ACK timeout
   bool awaits_rnr = false;  // a queue pair was told that the receiver is not ready
 
-  // What another process has of it, which is nothing but for that of the sender's host.
+  // Adds the part of another process; only the process of the sender's host has one.
   void add(const SenderWork& other) {
     posted += other.posted;
     completed += other.completed;
@@ -94,7 +94,7 @@ struct FlowState : Measured {
   std::uint64_t completed = 0;  // ever
   Duration progress{};          // the last time when it went on, or began to wait
   std::vector<SenderWork> work;  // by sender
-  Backlog backlog;               // of its receivers
+  Backlog backlog;               // of the flow's receivers
 
   Measured after_turn;
   std::optional<Batches> observed;  // the same from the beginning on; while the warm-up's end is looked for

@@ -1,4 +1,4 @@
-// What is known of a flow while it runs, to judge whether it is steady; put together of what several processes have.
+// The measurements that decide whether a running flow is steady, added up over the processes of the simulation.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace rnicsim::sim::bench {
 
-// Of an interval, from its begin until `end`: the half-way of its senders' counts is between equal stretches.
+// The operations of each sender in the two halves of an interval that ends at `end`; the batches of a sender are
+// equally long.
 std::vector<SenderCounts> sender_counts(const std::vector<Batches>& of_senders, const std::vector<SenderWork>& work,
                                         Duration end);
 
@@ -19,7 +20,7 @@ std::vector<SenderCounts> sender_counts(const std::vector<Batches>& of_senders, 
 struct BacklogHalves {
   double early = 0, late = 0;
 };
-// Of areas (Backlog::area_until) at three moments.
+// The areas (Backlog::area_until) are those at three moments.
 BacklogHalves backlog_halves(Duration from, double area_from, Duration middle, double area_middle, Duration end,
                              double area_end);
 

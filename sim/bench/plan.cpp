@@ -320,7 +320,7 @@ class Planner {
   std::vector<Device> nics_;  // by host
   std::size_t flow_number_ = 0;
   std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t, bool>, std::uint32_t> numbers_;
-  std::map<std::pair<std::size_t, bool>, std::uint32_t> places_;  // that are taken
+  std::map<std::pair<std::size_t, bool>, std::uint32_t> places_;  // the number of agents, by flow and end
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ void add_flow(const Flow& flow, const std::string& name, std::vector<std::string
   if (flow.transport == Transport::raw) parts.push_back(name + ".flows");
 }
 
-// Of a NIC's caches those in which one of several entries may have to leave.
+// Caches of a NIC with random replacement and more than one way.
 std::set<std::string> random_caches(const nic::NicParams& nic, bool receives) {
   constexpr std::string_view kRandom = "random";
   std::set<std::string> caches;

@@ -1,4 +1,4 @@
-// What of a run depends on its seed.
+// The parts of a run that depend on its seed.
 #pragma once
 
 #include <string>

@@ -36,7 +36,7 @@ struct BenchResult {
   bool all_counters = false;             // those of each host and switch, however many there are
 };
 
-// What the simulation cost, in the measured interval.
+// The cost of the simulation itself in the measured interval.
 struct Speed {
   double cpu_seconds, wqes, packets, events;
   long peak_kib;
@@ -56,7 +56,7 @@ struct FramesResult {
   std::uint64_t no_flow = 0;
 };
 
-const char* end_name(bool sends);  // of an agent: "from", "to"
+const char* end_name(bool sends);  // the end at which an agent is: "from", "to"
 double per_second(std::uint64_t count, Duration interval);
 std::vector<CounterResult> host_counters(const BenchResult& result, std::size_t host);
 std::vector<CounterResult> switch_counters(const BenchResult& result, std::size_t box);  // of all ports together
@@ -68,7 +68,7 @@ struct Fairness {
   double jain = 1;           // Jain's index: 1, all did the same; 1 / senders, one did all
   std::size_t silent = 0;    // have work to do, and completed nothing
   std::size_t halted = 0;    // completed something, but nothing in one of the halves
-  std::size_t await_ack = 0, await_rnr = 0;  // of those two
+  std::size_t await_ack = 0, await_rnr = 0;  // of the silent and halted senders
 };
 Fairness fairness_of(const BenchResult& result, std::size_t flow);
 FramesResult frames_result(const BenchResult& result, std::size_t flow);

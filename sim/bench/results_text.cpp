@@ -1,4 +1,4 @@
-// What a run measured, for people.
+// The results of a run as text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ std::string flows_table(const BenchResult& result) {
   return text + senders_text(result) + unsteady_text(result);
 }
 
-// What became of raw packets, and which queue got how many.
+// Raw packets: how many were received and lost, and by which queue.
 std::string frames_table(const BenchResult& result) {
   std::string text;
   for (std::size_t i = 0; i < result.workload.flows.size(); ++i) {

@@ -194,7 +194,7 @@ void Runner::start_threads(HostAgents& host) {
   }
 }
 
-// Of a ping-pong, who answers does not.
+// The answering end of a ping-pong is no sender.
 bool Runner::counts_as_sender(const PlannedAgent& agent) const {
   return agent.sends || workload_.flows[agent.flow].both_ways;
 }
@@ -440,7 +440,7 @@ bool Runner::is_steady() {
   return in_any_process(steady && (boundary == nullptr || boundary->rank() == 0));
 }
 
-// Those of this process. What a queue pair waits for its timers tell.
+// The senders of this process. The timers of a queue pair tell what the queue pair waits for.
 void Runner::look_at_waiting_senders() {
   for (std::size_t i = 0; i < plan_.agents.size(); ++i) {
     const auto& agent = plan_.agents[i];

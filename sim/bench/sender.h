@@ -32,7 +32,7 @@ class Sender : public Agent {
     ibv_qp* qp = nullptr;
     ibv_ah* ah = nullptr;  // UD, as what follows
     std::uint32_t remote_qpn = 0;
-    std::uint32_t remote_srqn = 0;  // of XRC
+    std::uint32_t remote_srqn = 0;  // XRC: the peer's shared receive queue
     const Walk* remote_walk = nullptr;
     FrameSource* frames = nullptr;  // raw packets
     Walk::Place local;

@@ -32,8 +32,8 @@ class Sequencer : public Agent {
     ibv_qp* qp = nullptr;
     const Walk* walk = nullptr;  // of the peer's memory
     Walk::Place place;           // of the lock, if there is one, and what follows it
-    Sequence sequence;           // that it is in
-    std::size_t step = 0;        // of that
+    Sequence sequence;           // under way
+    std::size_t step = 0;        // of `sequence`
     Duration begun;
   };
   static constexpr int kPollMost = 32;

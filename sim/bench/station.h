@@ -28,7 +28,7 @@ struct Region {
 struct OpenDevice {
   ibv_context* context = nullptr;
   ibv_pd* pd = nullptr;
-  ibv_xrcd* xrcd = nullptr;  // of flows of XRC
+  ibv_xrcd* xrcd = nullptr;  // for flows with transport = "xrc"
   ibv_gid gid{};
   Mac mac{};
 };
@@ -46,7 +46,7 @@ class Devices {
 
 class Station {
  public:
-  // Of its regions, but for what makes them on demand.
+  // Access flags of the memory regions; on-demand regions have IBV_ACCESS_ON_DEMAND besides.
   static constexpr int kAccess =
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -65,7 +65,7 @@ class Station {
   const Flow& flow() const { return flow_; }
   ibv_cq* cq() const { return cq_; }
   const std::vector<ibv_qp*>& qps() const { return qps_; }
-  ibv_srq* srq() const { return srq_; }  // of one whose QPs share their receives; else none
+  ibv_srq* srq() const { return srq_; }  // nullptr: each QP has its own receives
   const std::vector<Region>& regions() const { return regions_; }
   // Of one that registers it again and again.
   std::span<std::byte> memory() const { return memory_; }

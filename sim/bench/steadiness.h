@@ -24,7 +24,7 @@ struct Steadiness {
   bool fills = false;           // the receivers' backlog grows
 };
 
-// Of senders, each of which has counted in equal stretches of the same time: what each did in the halves.
+// The operations of one sender in each half of the measured time.
 struct SenderCounts {
   std::uint64_t first = 0, second = 0;
   bool has_work = false;  // at the end something that was posted is not completed
@@ -32,7 +32,8 @@ struct SenderCounts {
 
   std::uint64_t all() const { return first + second; }
 };
-// Those that stand still while, by what all did, each would have completed ten operations in half of the time.
+// Senders that completed nothing in one half of the time although, by the mean rate of all senders, each would have
+// completed ten operations in that half.
 std::size_t halted_of(std::span<const SenderCounts> senders);
 // `early`, `late`: how many receives waited to be polled on average in the first and in the second half; `stock`: how
 // many receives there are in all.

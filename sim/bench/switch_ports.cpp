@@ -79,7 +79,7 @@ double share_of(Counter time, Duration interval) {
   return std::min(1.0, static_cast<double>(time) / std::max<double>(1, static_cast<double>(interval.ps)));
 }
 
-// Of a switch that asks others to pause: the port that holds its frames up.
+// The port that delays most frames of a switch which asks its neighbours to pause.
 std::string fullest_port(const std::vector<std::string>& names, const std::vector<SwitchPortCounters>& growths) {
   std::size_t fullest = 0;
   Counter most = 0;
@@ -111,7 +111,7 @@ void add_pauses_at(const BenchResult& result, std::size_t box, std::vector<Pause
       if (const auto asked = growths[port].stopped_ps[priority]; asked != 0)
         pauses.push_back(
             {topology.switches[box], peer, priority, share_of(asked, interval), fullest_port(names, growths)});
-      // What another switch asks for, that one tells.
+      // A pause that another switch asks for is listed at that switch.
       const auto node = topology.find_node(peer);
       if (const auto obeyed = growths[port].paused_ps[priority]; obeyed != 0 && node && !topology.is_switch(*node))
         pauses.push_back({peer, topology.switches[box], priority, share_of(obeyed, interval), "nic.receive_buffer"});

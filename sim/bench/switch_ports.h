@@ -1,4 +1,4 @@
-// What the ports of switches did in the measured interval: how busy each was, and who paused whom.
+// Ports of switches in the measured interval: how busy each port was, and which device paused which.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -27,8 +27,8 @@ struct Pause {
   std::string by;
   std::string paused;
   std::optional<std::uint32_t> priority;  // absent: it is not known, between two NICs
-  double share = 0;                       // of the time for which it was asked for
-  std::string because;                    // what is used up, or waits, at `by`
+  double share = 0;                       // of 1: part of the measured time for which the pause was asked for
+  std::string because;                    // the resource at `by` that is used up or waits
 };
 
 // The longest first.

@@ -103,7 +103,7 @@ void check_lock(const TableReader& reader, std::vector<MixedOp>& steps) {
   steps.back().size = {Flow::kLockBytes};
 }
 
-// Its steps, and where they are the flow's only ones, what does not go with that.
+// The steps of a sequence.
 std::vector<MixedOp> read_steps(TableReader& reader) {
   constexpr std::size_t kMost = 64;
   const auto* list = reader.find("sequence")->as_array();
@@ -148,7 +148,7 @@ void read_mix(TableReader& reader, Flow& flow) {
     if (entry.has("sequence")) {
       if (entry.has("op")) entry.complain("op", "does not go with sequence");
       steps = read_steps(entry);
-      entry.find("size");  // of the steps by name
+      entry.find("size");  // the size of the steps that are given by name
     } else {
       steps = {read_op(entry, kPostedOps + 1)};
       if (steps.front().op == Op::lock_write) steps = steps_of_lock_write(steps.front().size);
@@ -387,7 +387,7 @@ Flow read_flow(TableReader& reader) {
   reader.time("stop", flow.stop, 1_ps, kLongest);
   reader.finish();
   check(reader, flow);
-  if (flow.transport == Transport::xrc) flow.srq = true;  // its requests name one
+  if (flow.transport == Transport::xrc) flow.srq = true;  // each request of XRC names a shared receive queue
   return flow;
 }
 

@@ -73,7 +73,7 @@ class Together {
 
   std::size_t runs_ = 0;
   std::map<std::string, std::vector<double>> values_;
-  std::map<std::string, std::pair<double, double>> own_intervals_;  // of the first run
+  std::map<std::string, std::pair<double, double>> own_intervals_;  // of the point's first run, by metric
   std::map<std::string, std::string> units_, configuration_;
   std::map<Resource, std::vector<Use>> uses_;
   std::vector<Stages> waterfall_;

@@ -52,7 +52,7 @@ struct Point {
   std::vector<std::string> values;  // by axis
   std::vector<Run> runs;
   std::map<std::string, sweep::Interval> metrics;
-  bool equal_runs = false;  // its seeds gave the same, which is no confidence
+  bool equal_runs = false;  // all seeds gave the same results: no confidence interval
   std::map<Resource, Use> uses;  // means over the seeds
   std::vector<Stages> waterfall;
   std::optional<Limit> limit;

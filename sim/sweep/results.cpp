@@ -260,13 +260,13 @@ class Collector {
 
   const Store& store_;
   const SweepPlan& plan_;
-  std::set<std::string> own_columns_;  // of columns_, those that are no metric
+  std::set<std::string> own_columns_;  // columns of columns_ that are no metric
   std::vector<std::string> columns_;  // in the order in which they were first seen
   std::map<std::string, std::string> units_;
   std::set<std::string> known_;  // of the plan's metrics
   std::vector<Line> lines_;
   std::map<std::string, std::vector<double>> samples_;  // of the present point
-  std::map<std::string, std::optional<OwnInterval>> own_;  // of its first run
+  std::map<std::string, std::optional<OwnInterval>> own_;  // of the point's first run, by metric
   Json limit_;
   Json first_;             // results of its first run that was done, without the seed
   std::size_t equal_ = 0;  // further runs that gave the same

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `rnicsim bench` concludes from a run: what limits it, who pauses whom, who stands still, what the seed changes.
+"""The conclusions of `rnicsim bench`: the limit, pauses, senders that stand still, and what the seed changes.
 
 usage: bench_findings_test.py RNICSIM [TESTS]
 """

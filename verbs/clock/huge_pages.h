@@ -10,7 +10,7 @@ struct HugePageCounts {
   unsigned long long total = 0;
   unsigned long long free = 0;
 };
-HugePageCounts huge_pages();  // of the calling thread's host
+HugePageCounts huge_pages();  // the pages of the calling thread's host
 
 // Whether the call asks for such pages without a file of its own, so that the host is to give them.
 bool wants_huge_pages(int flags);

@@ -60,7 +60,7 @@ bool write_number(const Path& path, int number) {
 
 std::optional<int> real_segment(int number) { return read_number({"", number}); }
 
-// Its pages are the host's, not the machine's.
+// A segment in huge pages takes pages of the simulated host, not of the machine.
 int new_real_segment(size_t bytes, int flags) {
   if ((flags & SHM_HUGETLB) == 0) return next_shmget(IPC_PRIVATE, bytes, flags & ~IPC_EXCL);
   constexpr int kSize = 0x3f << 26;  // SHM_HUGE_MASK: others than those of 2 MiB there are none

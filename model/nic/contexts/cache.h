@@ -116,7 +116,7 @@ class Cache {
   std::optional<std::uint64_t> insert(std::size_t client, std::uint64_t key);
   void erase(std::uint64_t key);
   void clear();
-  // Of what a replacement policy draws: the run's.
+  // Seed of the replacement policies that draw: the run's.
   void seed(std::uint64_t seed) {
     l1_.seed(seed);
     for (auto& level : l0_) level.seed(seed);

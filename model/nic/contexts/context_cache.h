@@ -286,7 +286,7 @@ class ContextCache {
   IcmAccess& icm() { return icm_; }
   ContextCounters counters() const;
   void clear();
-  // Of what random replacement draws.
+  // Seed of random replacement.
   void seed(std::uint64_t seed) {
     qpc.seed(seed);
     cqs.seed(seed);

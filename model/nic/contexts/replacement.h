@@ -25,7 +25,7 @@ class Replacement {
   virtual ~Replacement() = default;
   virtual std::size_t way_for_another(Set set) = 0;       // an empty way, or one whose entry leaves
   virtual void clear() {}                                 // all sets are empty
-  virtual void seed(std::uint64_t) {}                     // of what it draws, before anything is drawn
+  virtual void seed(std::uint64_t) {}                     // seed of its draws; call before the first draw
 };
 
 }  // namespace rnicsim::nic

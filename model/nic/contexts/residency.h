@@ -89,7 +89,7 @@ class Residency {
     cache_.clear();
   }
 
-  void seed(std::uint64_t seed) { cache_.seed(seed); }  // of what random replacement draws
+  void seed(std::uint64_t seed) { cache_.seed(seed); }  // seed of random replacement
 
   const CacheParams& params() const { return cache_.params(); }
   const CacheCounters& counters() const { return cache_.counters(); }

@@ -107,7 +107,7 @@ class TranslationCache : public sc_core::sc_module {
   void find(const Wanted& wanted, Done done);
   void forget(std::uint32_t asker);
   void reset();
-  void seed(std::uint64_t seed) { tags_.seed(seed); }      // of what random replacement draws
+  void seed(std::uint64_t seed) { tags_.seed(seed); }      // seed of random replacement
 
   Duration lookup_time() const { return params_.lookup; }
   const TranslationCacheCounters& counters() const { return counters_; }

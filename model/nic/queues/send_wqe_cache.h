@@ -73,7 +73,7 @@ class SendWqeCache : DmaClient {
   // Nothing of this QP is completed from now on.
   void forget_qp(Qpn qpn);
   void reset();
-  void seed(std::uint64_t seed) { tags_.seed(seed); }  // of what random replacement draws
+  void seed(std::uint64_t seed) { tags_.seed(seed); }  // seed of random replacement
 
   const SendWqeCacheCounters& counters() const { return counters_; }
 

@@ -68,7 +68,7 @@ class WqeFetcher : DmaClient {
     make_room(request.qpn);
     slots_.take([this, request] { read(request); });
   }
-  void seed(std::uint64_t seed) { room_.seed(seed); }  // of what random replacement draws
+  void seed(std::uint64_t seed) { room_.seed(seed); }  // seed of random replacement
   void reset() {
     ++resets_;
     room_.clear();
