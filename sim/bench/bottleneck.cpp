@@ -133,15 +133,16 @@ bool waits_for(const ResourceUse& slots, const ResourceUse& link) {
          link.use >= kUsedUp;
 }
 
-bool is_of_switch(const BenchResult& result, const ResourceUse& use) {
-  return std::ranges::count(result.system.config().topology.switches, use.host) != 0;
+bool is_transmit_port(const BenchResult& result, const ResourceUse& use) {
+  return use.resource == "nic.port.tx" ||
+         std::ranges::count(result.system.config().topology.switches, use.host) != 0;
 }
 
 // Ports that a stream passes one after another are equally busy: the first has the queue.
 ResourceUse fullest_of_ports(const BenchResult& result, const std::vector<ResourceUse>& uses) {
   constexpr double kAsBusy = 0.02;
   const auto queue = [&](const ResourceUse& use) {
-    const bool as_busy = use.use >= uses.front().use - kAsBusy && is_of_switch(result, use);
+    const bool as_busy = use.use >= uses.front().use - kAsBusy && is_transmit_port(result, use);
     return as_busy ? use.queue.value_or(0) : -1;
   };
   return *std::ranges::max_element(uses, {}, queue);
@@ -160,7 +161,7 @@ std::vector<ResourceUse> resource_uses(const BenchResult& result) {
 
 ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& uses) {
   if (!uses.empty() && uses.front().use >= kUsedUp) {
-    if (is_of_switch(result, uses.front())) return fullest_of_ports(result, uses);
+    if (is_transmit_port(result, uses.front())) return fullest_of_ports(result, uses);
     const auto link = std::ranges::find_if(uses, [&](const auto& use) { return waits_for(uses.front(), use); });
     return link == uses.end() ? uses.front() : *link;
   }

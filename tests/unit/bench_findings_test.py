@@ -75,6 +75,10 @@ class Findings(unittest.TestCase):
         limit = results["limit"]
         self.assertEqual((limit["host"], limit["resource"]), ("leaf1", "port.spine0.tx"))
         self.assertEqual({pause["by"] for pause in results["pauses"]}, {"leaf1"})
+        # One sender fills its own cable, and with that the next.
+        _, results = self.incast(topology="star:2", senders="h1")
+        limit = results["limit"]
+        self.assertEqual((limit["host"], limit["resource"]), ("h1", "nic.port.tx"))
 
     def test_shares_of_switches_are_not_cut(self):
         text, results = self.incast()
