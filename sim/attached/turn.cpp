@@ -66,8 +66,8 @@ Duration TimeKeeper::quiet_until(const Thread& thread) const {
   }
   if (const auto end = next_timer_end(host)) quiet = std::min(quiet, *end);
   const Duration next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
-  // A thread that waits may go on at the next event, or when another thread acts; most threads of the process do so only
-  // a wake-up later.
+  // A thread that waits may go on at the next event, or when another thread acts. Most threads of the process do so a
+  // wake-up later; what a thread of another process stores then may be seen least_unseen late.
   const auto other = std::ranges::find_if(timed_, [&](const Thread* timed) { return timed != &thread; });
   const Duration acts = other != timed_.end() ? std::min(next, *(*other)->at) : next;
   const Duration wakeup = has_prompt_neighbours(thread) ? Duration{} : times_of(process).wakeup;

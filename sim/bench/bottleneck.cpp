@@ -94,7 +94,7 @@ std::vector<ResourceUse> uses_of_port(const BenchResult& result, std::size_t box
     if (use.taken() > 0) priorities.push_back(std::move(use));
   }
   all.use = std::min(all.use, 1.0);  // a frame counts whole, at the time's edges, too
-  // One priority that nobody pauses is its port.
+  // A port with one priority in use, which is not paused, has no line for that priority.
   if (priorities.size() == 1 && priorities.front().paused <= 0) priorities.clear();
   if (all.use > 0 || all.discards > 0) priorities.insert(priorities.begin(), std::move(all));
   return priorities;

@@ -285,7 +285,7 @@ TEST_F(ExtendedQp, OperationsThatWereNotNamedHaveNoPointer) {
     EXPECT_EQ(qp->wr_rdma_read, nullptr);
     EXPECT_EQ(qp->wr_atomic_cmp_swp, nullptr);
     EXPECT_EQ(qp->wr_atomic_fetch_add, nullptr);
-    // What the device does not have answers EOPNOTSUPP.
+    // An operation that was asked for and that the device does not have is refused with EOPNOTSUPP.
     ibv_device_attr device{};
     ASSERT_EQ(ibv_query_device(end.context, &device), 0);
     if ((device.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B) != 0) {

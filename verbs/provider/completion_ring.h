@@ -56,7 +56,7 @@ class CompletionRing {
   std::uint32_t consumer() const { return std::uint32_t(consumer_ & kRecordMask); }
   // One past the last CQE in the ring, consumed or not, as the doorbell record counts.
   std::uint32_t seen() const { return std::uint32_t(visible_end() & kRecordMask); }
-  // Of two such indices: no CQE from the one on lies before the other.
+  // Whether the ring has no CQE from index `one` on before index `other`.
   static bool is_behind(std::uint32_t one, std::uint32_t other) {
     return ((one - other) & kRecordMask) <= kRecordMask / 2;
   }
