@@ -72,8 +72,8 @@ PINNED = [
      "next_ps_ += between_ps_ * (IS ? 1 : operations);"),
     ("what is written under a lock overwrites the lock", "sim/bench/sequencer.cpp", "of_lock || !flow_.locks() ?", 0,
      "IS || of_lock || !flow_.locks() ?"),
-    ("a lock that somebody has is taken", "sim/bench/sequencer.cpp", "= is_lock(step) && !got_lock(number);", 0,
-     "= !IS && is_lock(step) && !got_lock(number);"),
+    ("a lock that somebody has is taken", "sim/bench/sequencer.cpp", "= is_lock(track) && !got_lock(number);", 0,
+     "= !IS && is_lock(track) && !got_lock(number);"),
 ]
 PINNED_FILES = tuple(file for _, file, *_ in PINNED)
 
