@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/config/data_files.h"
 #include "sim/config/host_record.h"
 #include "sim/config/param_list.h"

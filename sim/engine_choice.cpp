@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/kernel.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
 #ifdef RNICSIM_RTL
 #include "rtl/cosim/rtl_core.h"

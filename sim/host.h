@@ -5,29 +5,30 @@
 #include <vector>
 
 #include "model/abi/attach.h"
-#include "model/host/gids.h"
-#include "model/host/host_kernel.h"
-#include "model/host/iommu.h"
 #include "sim/adapter.h"
-#include "sim/config/config.h"
+
+namespace rnicsim::host {
+class Neighbours;
+}
 
 namespace rnicsim::sim {
 
 class Host {
  public:
-  Host(const Config& config, const abi::NetworkInterface& first, host::Neighbours fabric);
+  Host(const Config& config, const abi::NetworkInterface& first, const host::Neighbours& fabric);
+  ~Host();
   // In the order of their numbers.
   Adapter& add(sc_core::sc_module_name name, const Config& config, std::size_t index,
                const nic::EngineFactory& make_engine);
 
   const char* name() const { return first_.name; }
-  host::HostKernel& kernel() { return kernel_; }
+  host::HostKernel& kernel() { return *kernel_; }
   const std::vector<std::unique_ptr<Adapter>>& adapters() const { return adapters_; }
 
  private:
   const abi::NetworkInterface first_;
-  host::Iommu iommu_;
-  host::HostKernel kernel_;
+  const std::unique_ptr<host::Iommu> iommu_;
+  const std::unique_ptr<host::HostKernel> kernel_;
   std::vector<std::unique_ptr<Adapter>> adapters_;
 };
 

@@ -31,9 +31,9 @@ JsonOutput::JsonOutput(const std::string& path) {
     file_.emplace(path);
 }
 
-void JsonOutput::write(const nlohmann::ordered_json& json) {
+void JsonOutput::write(const Json& json) {
   // What a program's arguments hold need not be UTF-8.
-  write_text(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+  write_text(json.dump(2) + '\n');
 }
 
 void JsonOutput::write_text(std::string_view text) {

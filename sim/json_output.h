@@ -1,11 +1,11 @@
 // Where --json FILE goes, and the page of a report.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "sim/json.h"
 #include "sim/staged_file.h"
 
 namespace rnicsim::sim {
@@ -19,7 +19,7 @@ class JsonOutput {
 
   bool wanted() const { return file_.has_value(); }
   // Once; nothing if not wanted. ConfigError: it could not be written.
-  void write(const nlohmann::ordered_json& json);
+  void write(const Json& json);
   void write_text(std::string_view text);
 
  private:

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "sim/engine_choice.h"
+
 namespace rnicsim::sim {
 namespace {
 

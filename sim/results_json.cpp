@@ -9,8 +9,6 @@
 namespace rnicsim::sim {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 }  // namespace
 
 Json results_of_command(std::string_view command) {

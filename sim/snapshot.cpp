@@ -6,16 +6,18 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "model/base/kernel.h"
+#include "model/fabric/switch_params.h"
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
+#include "sim/config/config.h"
+#include "sim/json.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr int kFormat = 1;
 
@@ -31,15 +33,16 @@ std::string command_line() {
 // A number; of a counter of several units one each behind their sum.
 Json value_json(const CounterEntry& entry) {
   if (entry.each.empty()) return entry.value;
-  Json values = entry.each;
-  values.insert(values.begin(), entry.value);
+  Json values = Json::array({entry.value});
+  for (const Counter each : entry.each) values.push_back(each);
   return values;
 }
 
 void read_value(const Json& json, CounterEntry& entry) {
   entry.value = (json.is_array() ? json.at(0) : json).get<Counter>();
   entry.each.clear();
-  if (json.is_array()) entry.each.assign(json.begin() + 1, json.end());
+  if (!json.is_array()) return;
+  for (std::size_t i = 1; i < json.size(); ++i) entry.each.push_back(json[i].get<Counter>());
 }
 
 // What counters are there is told once.
@@ -64,7 +67,8 @@ CounterEntry::Kind kind_of(int number) {
 std::vector<Snapshot::Block> read_blocks(const Json& json) {
   std::vector<CounterEntry> counters;
   for (const auto& each : json.at("counters")) {
-    CounterEntry entry{each.at(0), 0, each.at(1), {}, kind_of(each.at(2)), each.at(3)};
+    CounterEntry entry{each.at(0).get<std::string>(), 0, each.at(1).get<std::string>(), {},
+                       kind_of(each.at(2).get<int>()), each.at(3).get<std::uint32_t>()};
     entry.units = std::max(1u, entry.units);
     counters.push_back(std::move(entry));
   }
@@ -72,7 +76,7 @@ std::vector<Snapshot::Block> read_blocks(const Json& json) {
   for (const auto& each : json.at("all")) {
     const auto& values = each.at("values");
     for (std::size_t i = 0; i < counters.size(); ++i) read_value(values.at(i), counters[i]);
-    blocks.push_back({each.at("label"), CounterList(counters)});
+    blocks.push_back({each.at("label").get<std::string>(), CounterList(counters)});
   }
   return blocks;
 }
@@ -105,25 +109,26 @@ std::string snapshot_text(const Snapshot& snapshot) {
   for (const auto& program : snapshot.programs)
     json["programs"].push_back({{"host", program.host}, {"name", program.name}, {"threads", program.threads}});
   // What programs are called need not be UTF-8.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.dump() + '\n';
 }
 
 Snapshot read_snapshot(const std::string& text) {
   try {
     const Json json = Json::parse(text);
-    if (json.at("format") != kFormat) throw std::runtime_error("of another version");
+    if (json.at("format") != Json(kFormat)) throw std::runtime_error("of another version");
     Snapshot snapshot;
-    snapshot.pid = json.at("pid");
-    snapshot.command = json.at("command");
+    json.at("pid").get_to(snapshot.pid);
+    json.at("command").get_to(snapshot.command);
     snapshot.time = Duration{json.at("time_ps").get<std::int64_t>()};
-    snapshot.wall_ns = json.at("wall_ns");
+    json.at("wall_ns").get_to(snapshot.wall_ns);
     snapshot.adapters = read_blocks(json.at("adapters"));
     snapshot.switches = read_blocks(json.at("switches"));
     for (const auto& program : json.at("programs"))
-      snapshot.programs.push_back({program.at("host"), program.at("name"), program.at("threads")});
-    snapshot.work = json.at("work");
+      snapshot.programs.push_back({program.at("host").get<std::string>(), program.at("name").get<std::string>(),
+                                   program.at("threads").get<std::vector<std::string>>()});
+    json.at("work").get_to(snapshot.work);
     return snapshot;
-  } catch (const Json::exception& error) {
+  } catch (const JsonError& error) {
     throw std::runtime_error(error.what());
   }
 }

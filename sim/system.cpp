@@ -7,8 +7,22 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/base/frame.h"
+#include "model/fabric/fault_injector.h"
+#include "model/fabric/link.h"
+#include "model/fabric/stations.h"
+#include "model/fabric/switch.h"
+#include "model/host/gids.h"
+#include "model/host/host_kernel.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
+#include "sim/config/config.h"
 #include "sim/config/config_error.h"
+#include "sim/engine_choice.h"
 #include "sim/frame_facts.h"
+#include "sim/host.h"
+#include "sim/processes/boundary.h"
 #include "sim/switch_routes.h"
 
 namespace rnicsim::sim {
@@ -16,47 +30,49 @@ namespace rnicsim::sim {
 System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed,
                const std::filesystem::path& waves, Boundary* boundary)
     : sc_module(name),
-      config_(config),
+      config_(std::make_unique<const Config>(config)),
       boundary_(boundary),
-      engines_(config.engine_shown(), waves),
+      engines_(std::make_unique<Engines>(config.engine_shown(), waves)),
       faults_(config.topology.interfaces.size()) {
   make_hosts(seed);
   make_switches(seed);
   connect_cables(seed);
 }
 
+System::~System() = default;
+
 void System::make_hosts(std::uint64_t seed) {
-  const auto& interfaces = config_.topology.interfaces;
+  const auto& interfaces = config_->topology.interfaces;
   const host::Neighbours fabric(interfaces);
   for (std::size_t i = 0; i < interfaces.size(); ++i) {
     const auto& interface = interfaces[i];
-    if (interface.device == 0) hosts_.push_back(std::make_unique<Host>(config_, interface, fabric));
-    adapters_.push_back(&hosts_[interface.host]->add(fmt::format("host{}", i).c_str(), config_, i,
-                                                     engines_.factory(label_of(interface), config_.engine_of(i))));
+    if (interface.device == 0) hosts_.push_back(std::make_unique<Host>(*config_, interface, fabric));
+    adapters_.push_back(&hosts_[interface.host]->add(fmt::format("host{}", i).c_str(), *config_, i,
+                                                     engines_->factory(label_of(interface), config_->engine_of(i))));
     adapters_.back()->nic().seed(seed);
   }
 }
 
 void System::make_switches(std::uint64_t seed) {
-  const auto& topology = config_.topology;
+  const auto& topology = config_->topology;
   const SwitchRoutes routes(topology);
   const auto stations = std::make_shared<const fabric::Stations>(routes.stations());
   for (std::uint32_t i = 0; i < topology.switches.size(); ++i) {
     fabric::SwitchWiring wiring{.number = i, .stations = stations, .way_to = routes.way_to(i), .ways = routes.ways(i)};
     wiring.seed = seed;
     for (const auto cable : routes.cables(i)) {
-      const auto port = config_.port_of(cable);
+      const auto port = config_->port_of(cable);
       const auto number = static_cast<std::uint16_t>(wiring.lines.size());
       if (routes.in_tree(i, number)) wiring.flooded.push_back(number);
       wiring.lines.push_back(port.timing());
     }
     switches_.push_back(
-        std::make_unique<fabric::Switch>(fmt::format("switch{}", i).c_str(), config_.switch_of(i), std::move(wiring)));
+        std::make_unique<fabric::Switch>(fmt::format("switch{}", i).c_str(), config_->switch_of(i), std::move(wiring)));
   }
 }
 
 void System::connect_cables(std::uint64_t seed) {
-  const auto& topology = config_.topology;
+  const auto& topology = config_->topology;
   std::vector<bool> connected(adapters_.size());
   std::vector<std::size_t> ports(switches_.size());
   for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable) {
@@ -64,7 +80,7 @@ void System::connect_cables(std::uint64_t seed) {
     const auto rules = [&](std::uint32_t node) {
       return topology.is_switch(node) ? fabric::FaultRules() : fault_rules(seed, node);
     };
-    links_.push_back(std::make_unique<fabric::Link>(fmt::format("link{}", cable).c_str(), config_.link_of(cable),
+    links_.push_back(std::make_unique<fabric::Link>(fmt::format("link{}", cable).c_str(), config_->link_of(cable),
                                                     std::array{rules(from), rules(to)}));
     for (const CableEnd& at : {CableEnd{cable, 0, from}, CableEnd{cable, 1, to}}) {
       if (topology.is_switch(at.node)) {
@@ -106,7 +122,7 @@ void System::deliver(const CableEnd& at, auto receive) {
 
 fabric::FaultRules System::fault_rules(std::uint64_t seed, std::uint32_t adapter) const {
   std::vector<fabric::FaultRule> rules;
-  for (const auto& fault : config_.faults) rules.push_back(fault.rule);
+  for (const auto& fault : config_->faults) rules.push_back(fault.rule);
   return {rules, seed, adapter, frame_facts};
 }
 
@@ -121,6 +137,12 @@ AdapterCounters System::counters(std::size_t index) const {
   if (faults_[index]) counters.link = faults_[index]->counters();
   return counters;
 }
+
+bool System::writes_files() const { return boundary_ == nullptr || boundary_->rank() == 0; }
+
+fabric::SwitchCounters System::switch_counters(std::size_t index) const { return switches_[index]->counters(); }
+
+trace::Point<Frame>& System::pause_sent(std::size_t index) { return switches_[index]->pause_sent; }
 
 std::vector<fabric::SwitchPortCounters> System::switch_port_counters(std::size_t index) const {
   const auto& box = *switches_[index];

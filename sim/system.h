@@ -2,18 +2,38 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <systemc>
 #include <vector>
 
-#include "model/fabric/link.h"
-#include "model/fabric/switch.h"
-#include "sim/config/config.h"
-#include "sim/engine_choice.h"
-#include "sim/host.h"
-#include "sim/processes/boundary.h"
+namespace rnicsim {
+class Frame;
+
+namespace fabric {
+class FaultInjector;
+class FaultRules;
+class Link;
+class Switch;
+struct SwitchCounters;
+struct SwitchPortCounters;
+}  // namespace fabric
+
+namespace trace {
+template <class Event>
+class Point;
+}
+}  // namespace rnicsim
 
 namespace rnicsim::sim {
+
+class Adapter;
+class Boundary;
+class Engines;
+class Host;
+struct AdapterCounters;
+struct Config;
 
 class System : public sc_core::sc_module {
  public:
@@ -22,8 +42,9 @@ class System : public sc_core::sc_module {
   // `boundary` (it outlives the system): another process simulates what is not on this side of it.
   System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1,
          const std::filesystem::path& waves = {}, Boundary* boundary = nullptr);
+  ~System() override;
 
-  const Config& config() const { return config_; }
+  const Config& config() const { return *config_; }
   std::size_t hosts() const { return hosts_.size(); }
   Host& host(std::size_t index) { return *hosts_[index]; }
   // Of all hosts, as Topology::interfaces has them: while each host has one, by the host's number.
@@ -35,19 +56,19 @@ class System : public sc_core::sc_module {
   // What strikes the frames that an adapter sends; nullptr: nothing.
   fabric::FaultInjector* faults(std::size_t index) { return faults_[index]; }
 
-  Engines& engines() { return engines_; }
+  Engines& engines() { return *engines_; }
   Boundary* boundary() const { return boundary_; }
   // Of several processes, one does.
-  bool writes_files() const { return boundary_ == nullptr || boundary_->rank() == 0; }
+  bool writes_files() const;
 
   // Of all queue pairs, not completed.
   std::size_t sends_outstanding() const;
 
   std::size_t switches() const { return switches_.size(); }
-  fabric::SwitchCounters switch_counters(std::size_t index) const { return switches_[index]->counters(); }
+  fabric::SwitchCounters switch_counters(std::size_t index) const;
   // By port, in the order of the switch's cables in the topology.
   std::vector<fabric::SwitchPortCounters> switch_port_counters(std::size_t index) const;
-  trace::Point<Frame>& pause_sent(std::size_t index) { return switches_[index]->pause_sent; }
+  trace::Point<Frame>& pause_sent(std::size_t index);
 
   // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).
   void start();
@@ -67,9 +88,9 @@ class System : public sc_core::sc_module {
   void connect_cables(std::uint64_t seed);
   fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t adapter) const;
 
-  const Config config_;
+  const std::unique_ptr<const Config> config_;
   Boundary* const boundary_;
-  Engines engines_;
+  const std::unique_ptr<Engines> engines_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<Adapter*> adapters_;
   std::vector<std::unique_ptr<fabric::Switch>> switches_;

@@ -43,6 +43,8 @@
 #include "model/base/pcie.h"
 #include "model/device/frame_if.h"
 #include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "model/nic/nic_params.h"
 
 namespace rnicsim::device {
 

@@ -15,30 +15,9 @@
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/units.h"
+#include "model/fabric/switch_params.h"
 
 namespace rnicsim::fabric {
-
-using namespace rnicsim::literals;
-
-struct PfcParams {
-  std::uint32_t priorities = 0;
-  ByteCount xoff = 64_KiB;
-  ByteCount xon = 48_KiB;
-  ByteCount headroom = 64_KiB;
-  std::uint32_t quanta = 65535;
-
-  void describe(ParamVisitor& visit) {
-    visit.param("priorities", priorities,
-                "which are without loss, a bit each: the switch has their senders pause, and pauses them; 0: none",
-                {0, 255});
-    visit.param("xoff", xoff, "bytes held of a port's priority from which on its sender is to pause", {1, 1e12});
-    visit.param("xon", xon, "bytes held of it down to which its sender may go on", {0, 1e12});
-    visit.param("headroom", headroom,
-                "bytes beyond xoff, for what is sent until the pause acts; what exceeds them is lost", {0, 1e12});
-    visit.param("quanta", quanta, "how long a pause is asked for, in times of 512 bits", {2, 65535});
-    visit.refuse(xon >= xoff, "xon", "is not less than", "xoff");
-  }
-};
 
 class IngressBuffer {
  public:

@@ -10,19 +10,9 @@
 #include "model/base/params.h"
 #include "model/base/stream.h"
 #include "model/fabric/fault_injector.h"
+#include "model/fabric/link_params.h"
 
 namespace rnicsim::fabric {
-
-using namespace rnicsim::literals;
-
-struct LinkParams {
-  Duration latency = 90_ns;
-
-  void describe(ParamVisitor& visit) {
-    // A fabric can be cut over processes at any link, so none is instantaneous.
-    visit.param("latency", latency, "PHY, FEC and cable, one way; docs/timing.md", {1'000, 1e12});
-  }
-};
 
 class Link : public sc_core::sc_module {
  public:

@@ -22,6 +22,7 @@
 #include "model/base/trace.h"
 #include "model/base/units.h"
 #include "model/host/address_space.h"
+#include "model/host/host_counters.h"
 
 namespace rnicsim::host {
 
@@ -42,23 +43,6 @@ struct IommuFault {
   Reason reason;
 };
 const char* to_string(IommuFault::Reason reason);
-
-struct IommuCounters {
-  Counter reads = 0;
-  Counter writes = 0;
-  Counter read_bytes = 0;
-  Counter write_bytes = 0;
-  Counter faults = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("reads", reads, "requests", "DMA reads that the IOMMU let pass");
-    visit.counter("writes", writes, "requests", "DMA writes that the IOMMU let pass");
-    visit.counter("read_bytes", read_bytes, "bytes", "bytes of those reads");
-    visit.counter("write_bytes", write_bytes, "bytes", "bytes of those writes");
-    visit.counter("faults", faults, "requests",
-                  "DMA aborted: to a range not pinned, read-only, not mapped, or of no process");
-  }
-};
 
 class Iommu {
  public:

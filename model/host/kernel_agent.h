@@ -30,6 +30,7 @@
 #include "model/host/driver.h"
 #include "model/host/event_channels.h"
 #include "model/host/gids.h"
+#include "model/host/host_counters.h"
 #include "model/host/host_params.h"
 #include "model/host/objects.h"
 #include "model/host/page_faults.h"
@@ -38,26 +39,6 @@
 namespace rnicsim::host {
 
 class HostKernel;
-
-struct KernelCounters {
-  Counter commands = 0;
-  Counter commands_refused = 0;
-  Counter mmio_refused = 0;
-  Counter pages_registered = 0;
-  Counter events = 0;
-  PageFaultCounters on_demand;
-  CmCounters cm;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("commands", commands, "commands", "commands of processes that the device executed");
-    visit.counter("commands_refused", commands_refused, "commands", "commands that the kernel refused a process");
-    visit.counter("mmio_refused", mmio_refused, "requests", "writes of a process to a page that is not its own");
-    visit.counter("pages_registered", pages_registered, "pages", "pages of memory regions entered in the MTT");
-    visit.counter("events", events, "events", "entries taken from event queues");
-    visit.group("on_demand", on_demand);  // the host's, as
-    visit.group("cm", cm);
-  }
-};
 
 // A process's command, when its answer is there.
 struct CommandAnswered {

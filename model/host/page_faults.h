@@ -10,26 +10,12 @@
 #include "model/base/event_queue.h"
 #include "model/base/pcie.h"
 #include "model/base/stats.h"
+#include "model/host/host_counters.h"
 #include "model/host/host_params.h"
 #include "model/host/iommu.h"
 #include "model/host/root_complex.h"
 
 namespace rnicsim::host {
-
-// By the names of `rdma statistic show mr`; in pages, as there.
-struct PageFaultCounters {
-  Counter page_faults = 0;
-  Counter page_faults_failed = 0;
-  Counter page_invalidations = 0;
-  Counter page_prefetch = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("page_faults", page_faults, "pages", "brought in because a device asked for them");
-    visit.counter("page_faults_failed", page_faults_failed, "pages", "asked for that the process has not, or not so");
-    visit.counter("page_invalidations", page_invalidations, "pages", "taken back from the devices");
-    visit.counter("page_prefetch", page_prefetch, "pages", "of ranges that ibv_advise_mr named");
-  }
-};
 
 class PageFaults {
  public:

@@ -18,6 +18,7 @@
 #include "model/base/pcie.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
+#include "model/host/host_counters.h"
 #include "model/host/host_params.h"
 #include "model/host/iommu.h"
 
@@ -37,24 +38,6 @@ struct Interrupt {
 struct MmioCarried {
   std::uint32_t offset;
   Duration stored;                      // when the CPU made it
-};
-
-struct RootComplexCounters {
-  Counter mmio_writes = 0;
-  Counter mmio_reads = 0;
-  Counter interrupts = 0;
-  Counter device_errors = 0;
-  Counter translations = 0;
-  Counter page_requests = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("mmio_writes", mmio_writes, "requests", "posted writes of the CPU that reached the device");
-    visit.counter("mmio_reads", mmio_reads, "requests", "reads of the CPU that the device answered");
-    visit.counter("interrupts", interrupts, "interrupts", "MSI-X messages from the device");
-    visit.counter("translations", translations, "requests", "of the device, for where pages on demand lie (ATS)");
-    visit.counter("page_requests", page_requests, "messages", "of the device, for pages on demand (PRI)");
-    visit.counter("device_errors", device_errors, "requests", "MMIO or configuration requests that the device refused");
-  }
 };
 
 // The CPU's way to the device: a line each mmio_line_interval, behind so many write buffers.

@@ -1,5 +1,9 @@
 #include "model/nic/capability_params.h"
 
+#include "model/nic/packets/flow_table.h"
+#include "model/nic/packets/multicast_table.h"
+#include "model/nic/personality/commands.h"
+
 namespace rnicsim::nic {
 namespace {
 
@@ -15,6 +19,12 @@ DeviceFeatures CapabilityParams::features() const {
           .source_qpn = ud && source_qpn, .device_memory = device_memory != 0, .write_padding = write_padding && raw,
           .relaxed_ordering = relaxed_ordering, .xrc = xrc && srq, .on_demand = on_demand};
 }
+
+MulticastLimits CapabilityParams::multicast_limits() const {
+  return {max_multicast_groups, max_group_qps, max_attached_qps};
+}
+
+FlowLimits CapabilityParams::flow_limits() const { return {max_flows, max_flow_counters}; }
 
 void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("vendor_part_id", vendor_part_id,

@@ -5,13 +5,14 @@
 
 #include "model/base/params.h"
 #include "model/base/units.h"
-#include "model/nic/packets/flow_table.h"
-#include "model/nic/packets/multicast_table.h"
-#include "model/nic/personality/commands.h"
 
 namespace rnicsim::nic {
 
 using namespace rnicsim::literals;
+
+struct DeviceFeatures;
+struct FlowLimits;
+struct MulticastLimits;
 
 struct CapabilityParams {
   static constexpr std::uint32_t kMostInlineReceive = 32;
@@ -69,8 +70,8 @@ struct CapabilityParams {
   std::uint32_t device_memory = 0;       // bytes; DeviceMemoryParams says how many
 
   DeviceFeatures features() const;
-  MulticastLimits multicast_limits() const { return {max_multicast_groups, max_group_qps, max_attached_qps}; }
-  FlowLimits flow_limits() const { return {max_flows, max_flow_counters}; }
+  MulticastLimits multicast_limits() const;
+  FlowLimits flow_limits() const;
   void describe(ParamVisitor& visit);
 };
 

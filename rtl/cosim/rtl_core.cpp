@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "model/base/kernel.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::rtl {
 namespace {

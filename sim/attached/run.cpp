@@ -14,7 +14,13 @@
 #include <utility>
 
 #include "model/abi/attach.h"
+#include "model/host/host_kernel.h"
+#include "model/host/kernel_agent.h"
 #include "model/host/log.h"
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
 #include "sim/attached/host_files.h"
@@ -27,8 +33,11 @@
 #include "sim/attached/summary.h"
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time_keeper.h"
+#include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
+#include "sim/engine_choice.h"
+#include "sim/host.h"
 #include "sim/progress_line.h"
 #include "sim/snapshot_server.h"
 #include "sim/watch.h"
@@ -462,7 +471,7 @@ class Run {
   // A program sees only that its messages are late, or lost.
   void warn_of_discards() {
     for (std::size_t i = 0; i < system_.adapters(); ++i) {
-      const auto frames = system_.adapter(i).nic().receive_buffer.counters().rx_discards_phy;
+      const auto frames = system_.adapter(i).nic().blocks().receive_buffer.counters().rx_discards_phy;
       if (frames != 0)
         outcome_.warnings.push_back(fmt::format("{}: the NIC had no room for {} received frames and dropped them "
                                                 "(nic.receive_buffer.size)",

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/config/config.h"
 #include "sim/config/param_list.h"
 #include "sim/config/profile_notes.h"
@@ -104,7 +106,7 @@ std::string summary_text(const System& system, const RunOutcome& outcome) {
   return text;
 }
 
-nlohmann::ordered_json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome) {
+Json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome) {
   auto results = results_of_command("run");
   results["nic"] = options.nic;
   if (is_extrapolated(options.nic)) results["extrapolated"] = true;
@@ -114,7 +116,7 @@ nlohmann::ordered_json results_json(const System& system, const RunOptions& opti
   results["time"] = options.time == TimeMode::real ? "real" : "sim";
   results["end_ps"] = outcome.end.ps;
   results["warnings"] = outcome.warnings;
-  results["programs"] = nlohmann::ordered_json::array();
+  results["programs"] = Json::array();
   for (const auto& program : outcome.programs)
     results["programs"].push_back(
         {{"host", program.host}, {"argv", program.argv}, {"exit_status", program.exit_status}});

@@ -1,11 +1,11 @@
 // What a run leaves behind: the summary for people, the results file for machines.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/json.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
 #include "sim/waterfall/waterfall.h"
@@ -32,6 +32,6 @@ struct RunOutcome {
 std::string summary_text(const System& system, const RunOutcome& outcome);
 // JSON: the resolved parameters and fault rules, the counters of hosts and switches with the caches' hit rates, the
 // simulated end, the exit statuses.
-nlohmann::ordered_json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome);
+Json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome);
 
 }  // namespace rnicsim::sim

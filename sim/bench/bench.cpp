@@ -9,6 +9,7 @@
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
 #include "sim/descriptor_limit.h"
+#include "sim/engine_choice.h"
 #include "sim/json_output.h"
 #include "sim/processes/boundary.h"
 #include "sim/system.h"
@@ -83,8 +84,8 @@ Prepared prepare(const BenchOptions& options) {
   return prepared;
 }
 
-nlohmann::ordered_json bench_json(const BenchOptions& options) {
-  nlohmann::ordered_json json;
+Json bench_json(const BenchOptions& options) {
+  Json json;
   run(options, prepare(options), [&](const BenchResult& result) { json = results_json(result); });
   return json;
 }

@@ -1,8 +1,6 @@
 // `rnicsim bench`: a workload file's agents drive the NICs, and what they saw is printed.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "sim/bench/workload.h"
 #include "sim/config/config.h"
 #include "sim/config/engine_params.h"
+#include "sim/json.h"
 #include "sim/observers.h"
 #include "sim/watch.h"
 
@@ -42,7 +41,7 @@ struct Prepared {
 // ConfigError: what is wrong.
 Prepared prepare(const BenchOptions& options);
 // Runs it: what `--json` writes.
-nlohmann::ordered_json bench_json(const BenchOptions& options);
+Json bench_json(const BenchOptions& options);
 // What a run of several processes takes; ConfigError: what is wrong, or what they cannot do together.
 Prepared prepare_shared(const BenchOptions& options);
 // The command: 0; 1 when a counter disagrees with the trace; the status of who or what ended it; or an exception

@@ -9,7 +9,10 @@
 #include <string_view>
 #include <tuple>
 
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/bench/switch_ports.h"
+#include "sim/config/config.h"
 #include "sim/counter_results.h"
 
 namespace rnicsim::sim::bench {
@@ -191,8 +194,8 @@ std::string limit_text(const ResourceUse& limit) {
   return text;
 }
 
-nlohmann::ordered_json use_json(const ResourceUse& use) {
-  nlohmann::ordered_json json = {{"resource", use.resource}, {"host", use.host}, {"use", use.use}};
+Json use_json(const ResourceUse& use) {
+  Json json = {{"resource", use.resource}, {"host", use.host}, {"use", use.use}};
   if (use.queue) json["queue"] = *use.queue;
   if (use.growth) json["growth"] = *use.growth;
   if (use.paused > 0) {

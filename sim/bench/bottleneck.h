@@ -2,13 +2,12 @@
 // NICs, the agents' CPUs, and the ports of switches, by priority where one is paused or shares its port with others.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/bench/results.h"
+#include "sim/json.h"
 
 namespace rnicsim::sim::bench {
 
@@ -37,6 +36,6 @@ ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& 
 
 std::string limit_text(const ResourceUse& limit);
 
-nlohmann::ordered_json use_json(const ResourceUse& use);
+Json use_json(const ResourceUse& use);
 
 }  // namespace rnicsim::sim::bench

@@ -7,7 +7,10 @@
 #include <span>
 #include <utility>
 
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/bench/number_text.h"
+#include "sim/config/config.h"
 
 namespace rnicsim::sim::bench {
 namespace {

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <set>
 
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/bench/bottleneck.h"
 #include "sim/bench/judgement.h"
 #include "sim/bench/randomness.h"
@@ -21,8 +23,6 @@
 
 namespace rnicsim::sim::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string crc32_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

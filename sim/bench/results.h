@@ -1,8 +1,6 @@
 // What a run measured: tables for people, JSON for machines.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "sim/bench/runner.h"
 #include "sim/bench/steadiness.h"
 #include "sim/counter_results.h"
+#include "sim/json.h"
 #include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim::bench {
@@ -77,8 +76,8 @@ FlowResult flow_result(const FlowState& flow, Duration run_end);
 Steadiness steadiness_of(const BenchResult& result, std::size_t flow);
 std::string results_text(const BenchResult& result);
 // {"file": its name, "crc32": of what is in it}
-nlohmann::ordered_json file_json(const std::filesystem::path& path);
+Json file_json(const std::filesystem::path& path);
 // Everything but "simulator" is the same at every run.
-nlohmann::ordered_json results_json(const BenchResult& result);
+Json results_json(const BenchResult& result);
 
 }  // namespace rnicsim::sim::bench

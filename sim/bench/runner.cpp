@@ -6,6 +6,13 @@
 #include <ctime>
 #include <stdexcept>
 
+#include "model/host/kernel_agent.h"
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "model/roce/qp_core.h"
+#include "model/roce/timers.h"
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/bench/churn.h"
 #include "sim/bench/exchange.h"
 #include "sim/bench/frame_sink.h"
@@ -15,6 +22,10 @@
 #include "sim/bench/sender.h"
 #include "sim/bench/sequencer.h"
 #include "sim/bench/steadiness.h"
+#include "sim/config/config.h"
+#include "sim/engine_choice.h"
+#include "sim/host.h"
+#include "sim/processes/boundary.h"
 #include "sim/progress_line.h"
 
 namespace rnicsim::sim::bench {
@@ -445,7 +456,7 @@ void Runner::look_at_waiting_senders() {
   for (std::size_t i = 0; i < plan_.agents.size(); ++i) {
     const auto& agent = plan_.agents[i];
     if (!counts_as_sender(agent) || !is_here(agent.host)) continue;
-    const auto& timers = system_.adapter(agent.host).nic().timers;
+    const auto& timers = system_.adapter(agent.host).nic().blocks().timers;
     auto& work = flows_[agent.flow].work[agent.place];
     for (const auto* qp : stations_[i]->qps()) {
       const auto armed = [&](roce::Timer timer) {

@@ -12,8 +12,6 @@ namespace rnicsim::sim::bench {
 namespace {
 
 using fabric::SwitchPortCounters;
-using Json = nlohmann::ordered_json;
-
 SwitchPortCounters growth_of(const SwitchPortCounters& before, const SwitchPortCounters& after) {
   SwitchPortCounters growth;
   for (std::size_t i = 0; i < kPriorities; ++i) {

@@ -1,8 +1,6 @@
 // Ports of switches in the measured interval: how busy each port was, and which device paused which.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +10,7 @@
 #include "sim/bench/results.h"
 #include "sim/config/topology.h"
 #include "sim/counter_results.h"
+#include "sim/json.h"
 
 namespace rnicsim::sim::bench {
 
@@ -34,6 +33,6 @@ struct Pause {
 // The longest first.
 std::vector<Pause> pauses_of(const BenchResult& result);
 std::string pauses_text(const std::vector<Pause>& pauses);
-nlohmann::ordered_json pauses_json(const std::vector<Pause>& pauses);
+Json pauses_json(const std::vector<Pause>& pauses);
 
 }  // namespace rnicsim::sim::bench

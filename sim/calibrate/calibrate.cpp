@@ -27,8 +27,6 @@ namespace rnicsim::sim::calibrate {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 std::string upper(std::string text) {
   for (auto& letter : text) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   return text;

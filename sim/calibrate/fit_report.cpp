@@ -12,8 +12,6 @@
 namespace rnicsim::sim::calibrate {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // "0.9249 (-0.25)", or nothing.
 std::string with_error(const Check& check, const Numbers& numbers, std::size_t number) {
   if (numbers.empty()) return "";

@@ -1,16 +1,15 @@
 // What `rnicsim calibrate --fit` says.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <string>
 
 #include "sim/calibrate/fit.h"
+#include "sim/json.h"
 
 namespace rnicsim::sim::calibrate {
 
 std::string fit_text(const NicRows& rows, const Fit& fit);
-nlohmann::ordered_json fit_json(const NicRows& rows, const Fit& fit);
+Json fit_json(const NicRows& rows, const Fit& fit);
 // What the fit moved, as a NIC's profile that has the fitted one as its base.
 std::string fit_toml(const NicRows& rows, const Fit& fit);
 

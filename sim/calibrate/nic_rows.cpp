@@ -10,8 +10,6 @@
 namespace rnicsim::sim::calibrate {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // What two hosts do not agree about is moved out.
 void merge(Estimates& all, Estimates other) {
   const auto is_fixed = [&](const std::string& path) {

@@ -4,12 +4,12 @@
 
 namespace rnicsim::sim::calibrate {
 
-std::string plots_page(const nlohmann::ordered_json& table) {
+std::string plots_page(const Json& table) {
   using report::page_part;
-  auto rows = nlohmann::ordered_json::array();
+  auto rows = Json::array();
   for (const auto& check : table) {
     if (rows.empty() || rows.back()["id"] != check["id"])
-      rows.push_back({{"id", check["id"]}, {"setup", check["setup"]}, {"checks", nlohmann::ordered_json::array()}});
+      rows.push_back({{"id", check["id"]}, {"setup", check["setup"]}, {"checks", Json::array()}});
     rows.back()["checks"].push_back(check);
   }
   return report::filled_page("calibration.html", {{"{{style}}", page_part("report.css")},

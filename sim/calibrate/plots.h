@@ -2,13 +2,13 @@
 // can be saved as SVG.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <string>
+
+#include "sim/json.h"
 
 namespace rnicsim::sim::calibrate {
 
 // `table` is what `calibrate --json` writes. ConfigError: a part of the page cannot be read.
-std::string plots_page(const nlohmann::ordered_json& table);
+std::string plots_page(const Json& table);
 
 }  // namespace rnicsim::sim::calibrate

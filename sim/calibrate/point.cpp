@@ -14,8 +14,6 @@
 namespace rnicsim::sim::calibrate {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 bench::BenchOptions options_of(const Point& point) {
   bench::BenchOptions options;
   options.workload = point.workload;

@@ -1,10 +1,10 @@
 // A point of a calibration experiment: one run of a workload, in a process of its own.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <string>
 #include <vector>
+
+#include "sim/json.h"
 
 namespace rnicsim::sim::bench {
 struct Prepared;
@@ -27,6 +27,6 @@ bool is_possible(const Point& point);
 
 // What `rnicsim bench --json` writes, less what is not the same at every run. In the order of the points; up to `jobs`
 // of them run at a time. std::runtime_error: a point failed.
-std::vector<nlohmann::ordered_json> run_points(const std::vector<Point>& points, unsigned jobs);
+std::vector<Json> run_points(const std::vector<Point>& points, unsigned jobs);
 
 }  // namespace rnicsim::sim::calibrate

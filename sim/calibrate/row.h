@@ -12,7 +12,7 @@ namespace rnicsim::sim::calibrate {
 // What was measured at the points of a row, by their place.
 class Measured {
  public:
-  explicit Measured(const std::vector<nlohmann::ordered_json>& results) : results_(results) {}
+  explicit Measured(const std::vector<Json>& results) : results_(results) {}
 
   std::size_t size() const { return results_.size(); }
   double rate(std::size_t point, std::size_t flow = 0) const;      // operations a second
@@ -22,9 +22,9 @@ class Measured {
   double derived(std::size_t point, const char* host, const char* path) const;
 
  private:
-  const nlohmann::ordered_json& flow(std::size_t point, std::size_t flow) const;
+  const Json& flow(std::size_t point, std::size_t flow) const;
 
-  const std::vector<nlohmann::ordered_json>& results_;
+  const std::vector<Json>& results_;
 };
 
 inline constexpr double kMuch = 1e12;  // as Check::high: no upper limit

@@ -346,7 +346,7 @@ Row atomics_of_a_qp() {
 
 }  // namespace
 
-const nlohmann::ordered_json& Measured::flow(std::size_t point, std::size_t flow) const {
+const Json& Measured::flow(std::size_t point, std::size_t flow) const {
   return results_.at(point).at("flows").at(flow);
 }
 double Measured::rate(std::size_t point, std::size_t number) const {

@@ -15,8 +15,6 @@
 namespace rnicsim::sim::calibrate {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr double kStep = 0.1;
 constexpr double kStill = 0.001;  // of a number that an estimate does not move
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
 
 #include "sim/calibrate/row.h"
 #include "sim/config/param_list.h"
+#include "sim/json.h"
 
 namespace rnicsim::sim::calibrate {
 
@@ -19,6 +19,6 @@ std::optional<std::string> scaled(const ParamEntry& entry, double factor);
 // Each estimate (E) of the NIC and the host of the row's points, 10% down and up; in child processes, up to `jobs` at a
 // time. Prints a table, and returns it: {"id", "what", "parameter", "value", "low", "high", "simulated",
 // "simulated_low", "simulated_high"} of each number and estimate.
-nlohmann::ordered_json sensitivity_of(const Row& row, unsigned jobs);
+Json sensitivity_of(const Row& row, unsigned jobs);
 
 }  // namespace rnicsim::sim::calibrate

@@ -12,8 +12,6 @@
 namespace rnicsim::sim::check {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const char* name_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::passed:
@@ -27,8 +25,7 @@ const char* name_of(Outcome outcome) {
 
 // What a program printed need be neither UTF-8 nor characters that XML has.
 std::string xml_text(std::string_view text) {
-  using Handler = Json::error_handler_t;
-  const auto valid = Json::parse(Json(text).dump(-1, ' ', false, Handler::replace)).get<std::string>();
+  const auto valid = Json::parse(Json(text).dump()).get<std::string>();
   std::string result;
   for (const char c : valid) {
     switch (c) {

@@ -1,12 +1,11 @@
 // What the cases came to, for people and for machines.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <string>
 #include <vector>
 
 #include "sim/check/verdict.h"
+#include "sim/json.h"
 
 namespace rnicsim::sim::check {
 
@@ -23,6 +22,6 @@ std::string tally_text(const Tally& tally);
 // As Jenkins and GitLab take it. `suite` is the folder.
 std::string junit_xml(const std::string& suite, const std::vector<Verdict>& verdicts);
 // The same at every run.
-nlohmann::ordered_json check_json(const std::string& folder, const std::vector<Verdict>& verdicts);
+Json check_json(const std::string& folder, const std::vector<Verdict>& verdicts);
 
 }  // namespace rnicsim::sim::check

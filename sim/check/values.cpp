@@ -8,16 +8,14 @@
 #include <map>
 
 #include "model/base/units.h"
-#include "model/fabric/switch.h"
-#include "sim/adapter.h"
+#include "model/fabric/switch_params.h"
+#include "sim/adapter_counters.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/counter_results.h"
 
 namespace rnicsim::sim::check {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Of results: what they were made from, and what each run has anew.
 constexpr std::array kLeftOut{"schema", "command", "rnicsim",  "workload",   "nic",       "extrapolated", "host",
@@ -54,7 +52,8 @@ void collect(const std::string& name, const Json& json, std::vector<Value>& valu
 void collect_counters(const Json& owners, std::vector<Value>& values) {
   if (!owners.is_object()) return;
   for (const auto& [owner, tables] : owners.items())
-    for (const auto& table : tables) collect(owner, table, values);
+    if (tables.is_object())
+      for (const auto& [kind, table] : tables.items()) collect(owner, table, values);
 }
 
 const Value* find(const std::vector<Value>& values, std::string_view name) {
@@ -182,10 +181,9 @@ std::string text_of(double number, Unit unit) {
 }
 
 std::optional<Json> parse_results(std::string_view text) {
-  constexpr int kDeepest = 64;
-  const auto take = [](int depth, Json::parse_event_t, Json&) { return depth < kDeepest; };
-  auto json = Json::parse(text, take, false);
-  return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
+  constexpr std::size_t kDeepest = 64;
+  auto json = Json::parse_if_valid(text, kDeepest);
+  return json && json->is_object() ? std::move(json) : std::nullopt;
 }
 
 std::vector<Value> values_of(const Json& results) {

@@ -1,14 +1,13 @@
 // The values that results hold, by name, and what is asked of them.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/check/case.h"
+#include "sim/json.h"
 
 namespace rnicsim::sim::check {
 
@@ -20,15 +19,15 @@ std::string text_of(double number, Unit unit);
 
 struct Value {
   std::string name;
-  nlohmann::ordered_json value;  // no object and no array
+  Json value;  // no object and no array
 };
 
 // nullopt: it is no JSON object. What is nested very deep is left out.
-std::optional<nlohmann::ordered_json> parse_results(std::string_view text);
+std::optional<Json> parse_results(std::string_view text);
 
 // Counters of hosts and switches, and what is derived of them, as HOST.COUNTER; all else by its path in the results:
 // "flows[0].latency_ps.p99". Without what differs from machine to machine.
-std::vector<Value> values_of(const nlohmann::ordered_json& results);
+std::vector<Value> values_of(const Json& results);
 
 // Whether '*' for anything but a dot makes `pattern` the name.
 bool matches(std::string_view pattern, std::string_view name);
@@ -42,9 +41,9 @@ struct ResultsDifference {
   std::size_t count = 0;
 };
 // What `expected` does not name is not compared.
-ResultsDifference compare_results(const ExpectedResults& rules, const nlohmann::ordered_json& expected,
-                                  const nlohmann::ordered_json& results);
+ResultsDifference compare_results(const ExpectedResults& rules, const Json& expected,
+                                  const Json& results);
 // The part of `results` that a file of expected ones keeps: as much as `old` names, or all that can be compared.
-nlohmann::ordered_json kept_results(const nlohmann::ordered_json& results, const nlohmann::ordered_json* old);
+Json kept_results(const Json& results, const Json* old);
 
 }  // namespace rnicsim::sim::check

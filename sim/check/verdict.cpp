@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
 #include "sim/check/values.h"
 #include "sim/config/config_error.h"
+#include "sim/json.h"
 #include "sim/recording/loose_diff.h"
 #include "sim/recording/trace_diff.h"
 #include "sim/recording/trace_file.h"
@@ -19,8 +19,6 @@ namespace rnicsim::sim::check {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 constexpr int kCannotBeRun = 2, kAtLimit = 124, kKilled = 128;
 
 // What keeps a case from being judged.

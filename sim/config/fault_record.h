@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/fabric/fault_rules.h"
+#include "model/fabric/fault_rule.h"
 #include "sim/config/toml_file.h"
 #include "sim/config/topology.h"
 

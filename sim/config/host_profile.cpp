@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "model/nic/pcie/dma_params.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/config/settings.h"

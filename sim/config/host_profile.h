@@ -9,8 +9,11 @@
 
 #include "model/base/params.h"
 #include "model/host/host_params.h"
-#include "model/nic/pcie/dma.h"
 #include "sim/config/toml_file.h"
+
+namespace rnicsim::nic {
+struct DmaParams;
+}
 
 namespace rnicsim::sim {
 

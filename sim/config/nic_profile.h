@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "model/nic/nic.h"
+#include "model/nic/nic_params.h"
 #include "sim/config/config_error.h"
 
 namespace rnicsim::sim {

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "model/base/params.h"
-#include "model/fabric/link.h"
-#include "model/fabric/switch.h"
+#include "model/fabric/link_params.h"
+#include "model/fabric/switch_params.h"
 #include "model/host/host_params.h"
-#include "model/nic/nic.h"
+#include "model/nic/nic_params.h"
 #include "sim/config/host_profile.h"
 #include "sim/config/toml_file.h"
 #include "sim/config/topology.h"

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "model/nic/blocks.h"
+#include "model/nic/nic_counters.h"
 #include "sim/python/running.h"
 #include "sim/recording/log_choice.h"
 
@@ -46,7 +48,7 @@ Station::Station(sc_core::sc_module_name name, std::uint32_t number, const nic::
   root_.bar.bind(nic_.bar());
   root_.config.bind(nic_.config());
   nic_.dma().bind(root_.upstream);
-  nic_.pcie.reach(root_);
+  nic_.blocks().pcie.reach(root_);
   root_.interrupt.bind([this](std::uint32_t vector) { interrupted(vector); });
   nic_.frame_out().bind([this](Frame&& frame) {
     auto& kept = frames_.emplace_back(now(), std::vector<std::byte>()).second;
@@ -174,7 +176,7 @@ void Station::log(const std::vector<std::string>& choices) {
 
 void Station::watch() {
   if (std::exchange(watched_, true)) return;
-  recorder_.watch_nic(number_, nic_);
+  recorder_.watch_nic(number_, nic_.blocks());
   recorder_.watch_root(number_, root_, 0);
 }
 

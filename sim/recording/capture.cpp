@@ -2,8 +2,13 @@
 
 #include "model/base/byte_stream.h"
 #include "model/base/kernel.h"
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/config/fault_record.h"
+#include "sim/processes/boundary.h"
 
 namespace rnicsim::sim {
 
@@ -26,7 +31,7 @@ Capture::Capture(System& system, const std::filesystem::path& path)
     if (auto* cable = system.faults(i))
       watch(i, cable->entered);
     else
-      watch(i, system.adapter(i).nic().port.sent);
+      watch(i, system.adapter(i).nic().blocks().port.sent);
   }
   // Of what switches forward nothing more; but what they say themselves.
   for (std::uint32_t i = 0; i < system.switches(); ++i) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/base/trace.h"
+#include "model/fabric/fault_injector.h"
 #include "model/fabric/pcapng.h"
 #include "sim/processes/in_order.h"
 #include "sim/system.h"

@@ -5,7 +5,16 @@
 #include <array>
 
 #include "model/base/byte_stream.h"
+#include "model/fabric/fault_injector.h"
+#include "model/host/kernel_agent.h"
+#include "model/host/root_complex.h"
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
+#include "sim/config/config.h"
 #include "sim/counter_list.h"
+#include "sim/processes/boundary.h"
 
 namespace rnicsim::sim {
 
@@ -13,15 +22,15 @@ CounterAudit::CounterAudit(System& system) : system_(system) {
   for (std::size_t i = 0; i < system.adapters(); ++i) {
     Adapter& host = system.adapter(i);
     auto& counters = hosts_.emplace_back();
-    recount_network(counters, host.nic());
+    recount_network(counters, host.nic().blocks());
     if (auto* cable = system.faults(i)) recount_cable(counters, *cable);
-    recount_queues(counters, host.nic());
-    recount_doorbells(counters, host.nic());
+    recount_queues(counters, host.nic().blocks());
+    recount_doorbells(counters, host.nic().blocks());
     recount_host(counters, host);
   }
 }
 
-void CounterAudit::recount_network(Counters& counters, nic::Nic& nic) {
+void CounterAudit::recount_network(Counters& counters, nic::NicBlocks& nic) {
   const auto packets = [&counters](const std::string& pipeline, trace::Point<nic::PacketTrace>& point) {
     point.subscribe([&count = counters[pipeline + ".packets"],
                      &bytes = counters[pipeline + ".payload_bytes"]](const nic::PacketTrace& packet) {
@@ -61,7 +70,7 @@ void CounterAudit::recount_cable(Counters& counters, fabric::FaultInjector& cabl
   });
 }
 
-void CounterAudit::recount_queues(Counters& counters, nic::Nic& nic) {
+void CounterAudit::recount_queues(Counters& counters, nic::NicBlocks& nic) {
   nic.wqe_fetch.requested.subscribe([&count = counters["nic.wqe_fetch.fetches"],
                                      &bytes = counters["nic.wqe_fetch.bytes"]](const nic::WqeFetch& fetch) {
     ++count;
@@ -82,7 +91,7 @@ void CounterAudit::recount_queues(Counters& counters, nic::Nic& nic) {
       });
 }
 
-void CounterAudit::recount_doorbells(Counters& counters, nic::Nic& nic) {
+void CounterAudit::recount_doorbells(Counters& counters, nic::NicBlocks& nic) {
   auto& send = counters["nic.doorbell.send_doorbells"];
   auto& blueflame = counters["nic.doorbell.blueflame_doorbells"];
   nic.doorbell.rung.subscribe(

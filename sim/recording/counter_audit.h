@@ -6,7 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "model/base/stats.h"
 #include "sim/system.h"
+
+namespace rnicsim::nic {
+class NicBlocks;
+}
+
+namespace rnicsim::fabric {
+class FaultInjector;
+}
 
 namespace rnicsim::sim {
 
@@ -23,10 +32,10 @@ class CounterAudit {
   using Counters = std::map<std::string, Counter>;  // by path; nodes stay where they are
 
   std::vector<std::string> own_disagreements() const;
-  static void recount_network(Counters& counters, nic::Nic& nic);
+  static void recount_network(Counters& counters, nic::NicBlocks& nic);
   static void recount_cable(Counters& counters, fabric::FaultInjector& cable);
-  static void recount_queues(Counters& counters, nic::Nic& nic);
-  static void recount_doorbells(Counters& counters, nic::Nic& nic);
+  static void recount_queues(Counters& counters, nic::NicBlocks& nic);
+  static void recount_doorbells(Counters& counters, nic::NicBlocks& nic);
   static void recount_host(Counters& counters, Adapter& host);
 
   const System& system_;

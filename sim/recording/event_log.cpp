@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sim/adapter.h"
 #include "sim/progress_line.h"
 
 namespace rnicsim::sim {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "model/abi/command.h"
 #include "model/abi/queue.h"
+#include "sim/json.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -144,10 +144,10 @@ std::uint64_t take_number(std::span<const std::byte>& bytes) {
 }
 
 template <class Value>
-Value member(const nlohmann::ordered_json& json, const char* name) {
+Value member(const Json& json, const char* name) {
   try {
     return json.at(name).get<Value>();
-  } catch (const nlohmann::json::exception&) {
+  } catch (const JsonError&) {
     throw TraceError(fmt::format("its header has no '{}', or a wrong one", name));
   }
 }
@@ -202,17 +202,17 @@ std::optional<std::uint32_t> qp_of(const TraceEvent& event) {
 }
 
 void encode_header(const TraceHeader& header, std::vector<std::byte>& out) {
-  nlohmann::ordered_json json;
+  Json json;
   json["program"] = header.program;
   if (!header.title.empty()) json["title"] = header.title;
   json["seed"] = header.seed;
   json["time"] = header.time;
   json["hosts"] = header.hosts;
   if (!header.commands.empty()) json["commands"] = header.commands;
-  auto& configuration = json["configuration"] = nlohmann::ordered_json::object();
+  auto& configuration = json["configuration"] = Json::object();
   for (const auto& [path, value] : header.configuration) configuration[path] = value;
   // What a program's arguments hold need not be UTF-8.
-  const auto text = json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const auto text = json.dump(1);
   const auto append = [&out](std::string_view characters) {
     const auto bytes = std::as_bytes(std::span(characters));
     out.insert(out.end(), bytes.begin(), bytes.end());
@@ -233,8 +233,9 @@ TraceHeader decode_header(std::span<const std::byte> bytes) {
   if (version != kTraceVersion)
     throw TraceError(fmt::format("format version {}; this program reads version {}", version, kTraceVersion));
   if (take_number(bytes) != bytes.size()) throw TraceError("its header is not as long as it says");
-  const auto json = nlohmann::ordered_json::parse(as_text(bytes), nullptr, false);
-  if (!json.is_object()) throw TraceError("its header is not JSON");
+  const auto parsed = Json::parse_if_valid(as_text(bytes));
+  if (!parsed || !parsed->is_object()) throw TraceError("its header is not JSON");
+  const Json& json = *parsed;
   TraceHeader header;
   header.program = member<std::string>(json, "program");
   if (json.contains("title")) header.title = member<std::string>(json, "title");
@@ -243,7 +244,8 @@ TraceHeader decode_header(std::span<const std::byte> bytes) {
   header.hosts = member<std::vector<std::string>>(json, "hosts");
   if (header.hosts.size() > kMostHosts) throw TraceError("its header names too many hosts");
   if (json.contains("commands")) header.commands = member<std::vector<std::string>>(json, "commands");
-  const auto configuration = member<nlohmann::ordered_json>(json, "configuration");
+  const auto configuration = member<Json>(json, "configuration");
+  if (!configuration.is_object()) throw TraceError("its header has a configuration that is no object");
   for (const auto& [path, value] : configuration.items()) {
     if (!value.is_string()) throw TraceError("its header has a configuration that is not text");
     header.configuration.emplace_back(path, value.get<std::string>());

@@ -1,6 +1,9 @@
 // The Recorder's part that knows a NIC and its root port, and nothing of a system of them.
 #include <isa-l/crc.h>
 
+#include "model/fabric/fault_injector.h"
+#include "model/host/root_complex.h"
+#include "model/nic/blocks.h"
 #include "sim/recording/recorder.h"
 
 namespace rnicsim::sim {
@@ -18,14 +21,14 @@ std::uint32_t crc_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-void Recorder::watch_nic(std::uint32_t host, nic::Nic& nic) {
+void Recorder::watch_nic(std::uint32_t host, nic::NicBlocks& nic) {
   watch_network(host, nic);
   watch_queues(host, nic);
   watch_doorbells(host, nic);
   watch_refusals(host, nic);
 }
 
-void Recorder::watch_network(std::uint32_t host, nic::Nic& nic) {
+void Recorder::watch_network(std::uint32_t host, nic::NicBlocks& nic) {
   const auto dropped = [this, host](const nic::PacketDropped& drop) {
     write(host, EventKind::packet_dropped, {number(drop.cause)});
   };
@@ -74,7 +77,7 @@ void Recorder::write_packet(std::uint32_t host, EventKind kind, const nic::Packe
          bth.becn});
 }
 
-void Recorder::watch_queues(std::uint32_t host, nic::Nic& nic) {
+void Recorder::watch_queues(std::uint32_t host, nic::NicBlocks& nic) {
   nic.wqe_fetch.requested.subscribe([this, host](const nic::WqeFetch& fetch) {
     write(host, EventKind::wqe_fetch, {fetch.qpn.value, number(fetch.queue), fetch.bytes});
   });
@@ -103,7 +106,7 @@ void Recorder::watch_queues(std::uint32_t host, nic::Nic& nic) {
   });
 }
 
-void Recorder::watch_doorbells(std::uint32_t host, nic::Nic& nic) {
+void Recorder::watch_doorbells(std::uint32_t host, nic::NicBlocks& nic) {
   nic.doorbell.rung.subscribe([this, host](const nic::DoorbellRung& rung) {
     write(host, EventKind::doorbell, {rung.qpn.value, rung.producer, rung.wqe_bytes, rung.page});
   });
@@ -115,7 +118,7 @@ void Recorder::watch_doorbells(std::uint32_t host, nic::Nic& nic) {
   });
 }
 
-void Recorder::watch_refusals(std::uint32_t host, nic::Nic& nic) {
+void Recorder::watch_refusals(std::uint32_t host, nic::NicBlocks& nic) {
   using What = nic::Refusal::What;
   const auto refused = [this, host](const nic::Refusal& refusal) {
     const bool in_memory = refusal.what == What::command || refusal.what >= What::dma_read;

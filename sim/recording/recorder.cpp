@@ -7,10 +7,19 @@
 #include <cstring>
 
 #include "model/base/byte_stream.h"
+#include "model/fabric/fault_injector.h"
 #include "model/host/cm/rdma_cm.h"
+#include "model/host/host_kernel.h"
+#include "model/host/kernel_agent.h"
+#include "model/host/root_complex.h"
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/config/host_record.h"
 #include "sim/config/param_list.h"
+#include "sim/processes/boundary.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -77,7 +86,7 @@ Recorder::Recorder(System& system, EventSink& sink, Addresses addresses)
     : sink_(sink), addresses_(addresses), boundary_(system.boundary()) {
   for (std::uint32_t i = 0; i < system.adapters(); ++i) {
     Adapter& host = system.adapter(i);
-    watch_nic(i, host.nic());
+    watch_nic(i, host.nic().blocks());
     if (auto* cable = system.faults(i)) watch_cable(i, *cable);
     watch_host(i, host);
     watch_root(i, host.root_complex(), host.device());

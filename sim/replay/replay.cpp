@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
 #include "sim/json_output.h"
 #include "sim/replay/cm_judge.h"

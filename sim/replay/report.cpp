@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
+#include "sim/json.h"
 #include "sim/replay/judge.h"
 #include "sim/results_json.h"
 
@@ -155,21 +155,21 @@ std::string frames_text(const Replay& replay) {
   return text;
 }
 
-nlohmann::ordered_json difference_json(const Difference& difference, std::optional<std::uint32_t> qpn) {
-  nlohmann::ordered_json json;
+Json difference_json(const Difference& difference, std::optional<std::uint32_t> qpn) {
+  Json json;
   if (qpn) json["qpn"] = *qpn;
   json["subject"] = kSubjects[static_cast<std::size_t>(difference.subject)];
   json["frame"] = difference.frame;
   if (difference.ours) json["ours"] = *difference.ours;
   if (difference.theirs) json["theirs"] = *difference.theirs;
-  json["fields"] = nlohmann::ordered_json::array();
+  json["fields"] = Json::array();
   for (const auto& field : difference.fields)
     json["fields"].push_back({{"field", field.field}, {"ours", field.ours}, {"theirs", field.theirs}});
   return json;
 }
 
-nlohmann::ordered_json qps_json(const Replay& replay) {
-  auto json = nlohmann::ordered_json::array();
+Json qps_json(const Replay& replay) {
+  auto json = Json::array();
   const auto& qps = replay.environment.qps;
   for (std::size_t i = 0; i < qps.size(); ++i)
     json.push_back(
@@ -187,9 +187,9 @@ nlohmann::ordered_json qps_json(const Replay& replay) {
   return json;
 }
 
-nlohmann::ordered_json management_json(const Replay& replay) {
+Json management_json(const Replay& replay) {
   const auto sent = messages_sent(replay.management);
-  auto odd = nlohmann::ordered_json::array();
+  auto odd = Json::array();
   for (const auto& each : replay.management.odd)
     odd.push_back({{"frame", each.frame}, {"sent", each.sent}, {"what", each.what}});
   return {{"received", replay.management.messages.size() - sent},
@@ -199,8 +199,8 @@ nlohmann::ordered_json management_json(const Replay& replay) {
           {"differences", replay.managed.differences.size()}};
 }
 
-nlohmann::ordered_json requesters_json(const Replay& replay) {
-  auto json = nlohmann::ordered_json::array();
+Json requesters_json(const Replay& replay) {
+  auto json = Json::array();
   const auto& requesters = replay.environment.requesters;
   for (std::size_t i = 0; i < requesters.size(); ++i) {
     const auto& qp = requesters[i];
@@ -245,7 +245,7 @@ std::string report_text(const Replay& replay) {
   return text;
 }
 
-nlohmann::ordered_json report_json(const Replay& replay) {
+Json report_json(const Replay& replay) {
   auto json = results_of_command("replay");
   json["as"] = address_text(replay.environment.address);
   json["engine"] = replay.engine;
@@ -261,7 +261,7 @@ nlohmann::ordered_json report_json(const Replay& replay) {
   json["qps"] = qps_json(replay);
   json["requesters"] = requesters_json(replay);
   json["management"] = management_json(replay);
-  json["differences"] = nlohmann::ordered_json::array();
+  json["differences"] = Json::array();
   each_difference(replay, [&](const Difference& difference, std::optional<std::uint32_t> qpn, auto&&) {
     json["differences"].push_back(difference_json(difference, qpn));
   });

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "sim/config/config_error.h"
 
@@ -19,14 +20,14 @@ Json read_json(const std::filesystem::path& path) {
   if (status.type() != std::filesystem::file_type::regular) throw ConfigError(fmt::format("{}: not a file", name));
   std::ifstream in(path, std::ios::binary);
   if (!in) throw ConfigError(fmt::format("{}: {}", name, std::strerror(errno)));
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) throw ConfigError(fmt::format("{}: {}", name, std::strerror(errno)));
   try {
-    auto json = Json::parse(in);
-    if (in.bad()) throw ConfigError(fmt::format("{}: {}", name, std::strerror(errno)));
-    return json;
-  } catch (const Json::parse_error& wrong) {
-    throw ConfigError(fmt::format("{}: not JSON, or cut short: wrong at byte {}", name, wrong.byte));
-  } catch (const Json::exception&) {  // a number beyond what a double holds
-    throw ConfigError(fmt::format("{}: a value of this JSON is out of range", name));
+    return Json::parse(text);
+  } catch (const JsonError& wrong) {
+    if (wrong.byte)
+      throw ConfigError(fmt::format("{}: not JSON, or cut short: wrong at byte {}", name, *wrong.byte));
+    throw ConfigError(fmt::format("{}: {}", name, wrong.what()));
   }
 }
 
@@ -45,8 +46,7 @@ Field Field::operator[](std::string_view key) const {
   const auto path = path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
   if (!exists()) return {*this, nullptr, path};
   const Json& object = of_type(json_->is_object(), "an object");
-  const auto found = object.find(key);
-  return {*this, found == object.end() ? nullptr : &*found, path};
+  return {*this, object.find(key), path};
 }
 
 Field Field::operator[](std::size_t index) const {
@@ -76,8 +76,8 @@ double Field::number() const {
 }
 
 std::uint64_t Field::count() const {
-  const bool is_whole = exists() && json_->is_number_integer();
-  const bool is_count = is_whole && (json_->is_number_unsigned() || json_->get<std::int64_t>() >= 0);
+  const bool is_whole = exists() && json_->is_integer();
+  const bool is_count = is_whole && (json_->is_unsigned() || json_->get<std::int64_t>() >= 0);
   return of_type(is_count, "a whole number").get<std::uint64_t>();
 }
 
@@ -88,7 +88,7 @@ bool Field::flag_or(bool fallback) const {
 std::string Field::shown() const {
   if (!exists()) return "";
   return json_->is_string() ? json_->get<std::string>()
-                            : json_->dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+                            : json_->dump();
 }
 
 }  // namespace rnicsim::sim::report

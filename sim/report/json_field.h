@@ -4,14 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace rnicsim::sim::report {
+#include "sim/json.h"
 
-using Json = nlohmann::ordered_json;
+namespace rnicsim::sim::report {
 
 // ConfigError: "FILE: what is wrong".
 Json read_json(const std::filesystem::path& path);

@@ -46,9 +46,9 @@ std::string html_text(std::string_view text) {
   });
 }
 
-std::string script_json(const nlohmann::ordered_json& json) {
+std::string script_json(const Json& json) {
   // Such characters stand in strings only. What a name of a file holds need not be UTF-8.
-  const auto text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const auto text = json.dump();
   return replaced(text, "<>&", [](char character) -> std::string_view {
     return character == '<' ? "\\u003c" : character == '>' ? "\\u003e" : "\\u0026";
   });
@@ -76,7 +76,7 @@ std::string filled_page(const char* frame_name, const PageParts& parts) {
   return result.append(frame, at);
 }
 
-std::string page(std::string_view title, const nlohmann::ordered_json& data) {
+std::string page(std::string_view title, const Json& data) {
   return filled_page("report.html", {{"{{title}}", html_text(title)},
                                      {"{{style}}", page_part("report.css")},
                                      {"{{plotly licence}}", page_part("plotly/LICENSE")},

@@ -15,8 +15,6 @@
 namespace rnicsim::sim::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // More digits than a plot shows.
 Json rounded(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e6) return static_cast<std::int64_t>(value);
@@ -231,7 +229,7 @@ Json set_json(const ResultSet& set, std::size_t counters, const PageLimits& limi
           {"base",
            {{"workload", set.workload},
             {"nic", set.nic},
-            {"extrapolated", set.extrapolated},
+            {"extrapolated", std::vector<std::string>(set.extrapolated.begin(), set.extrapolated.end())},
             {"host", set.host},
             {"topology", set.topology},
             {"sets", set.settings},

@@ -1,9 +1,9 @@
 // Results as the page takes them: by columns, rounded, and not more than a page can hold.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "sim/json.h"
 #include "sim/report/result_set.h"
 
 namespace rnicsim::sim::report {
@@ -14,7 +14,7 @@ struct PageLimits {
   std::size_t resources = 40;          // of a set
 };
 
-nlohmann::ordered_json page_data(const std::vector<ResultSet>& sets, const std::vector<std::string>& invocation,
+Json page_data(const std::vector<ResultSet>& sets, const std::vector<std::string>& invocation,
                                  const PageLimits& limits = {});
 
 }  // namespace rnicsim::sim::report

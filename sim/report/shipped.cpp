@@ -15,7 +15,7 @@ bool is_shipped(DataKind kind, const std::string& name) { return std::ranges::co
 
 }  // namespace
 
-nlohmann::ordered_json shipped_json(const std::string& nic, const std::string& host, const std::string& topology,
+Json shipped_json(const std::string& nic, const std::string& host, const std::string& topology,
                                     const std::map<std::string, std::string>& configuration) {
   if (!is_shipped(DataKind::nic, nic)) return {{"unknown", "'" + nic + "' is no NIC profile that rnicsim ships"}};
   if (!host.empty() && !is_shipped(DataKind::host, host))
@@ -24,7 +24,7 @@ nlohmann::ordered_json shipped_json(const std::string& nic, const std::string& h
   const auto file = topology.substr(0, topology.find(':'));
   if (!is_shipped(DataKind::topology, file))
     return {{"unknown", "'" + topology + "' is no topology that rnicsim ships"}};
-  auto differs = nlohmann::ordered_json::object();
+  auto differs = Json::object();
   try {
     Config config = load_config(nic, topology, {}, {}, host);
     const ParamList list(config);

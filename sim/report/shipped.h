@@ -2,14 +2,15 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "sim/json.h"
 
 namespace rnicsim::sim::report {
 
 // {"nic", "topology", "differs": {key: the profile's value}}, or {"unknown": why}, when this program ships no such
 // profile or topology.
-nlohmann::ordered_json shipped_json(const std::string& nic, const std::string& host, const std::string& topology,
+Json shipped_json(const std::string& nic, const std::string& host, const std::string& topology,
                                     const std::map<std::string, std::string>& configuration);
 
 }  // namespace rnicsim::sim::report

@@ -13,8 +13,6 @@
 namespace rnicsim::sim::sweep {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kMostRuns = 1'000'000;
 constexpr std::string_view kSeed = "seed";
 

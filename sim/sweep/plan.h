@@ -1,8 +1,6 @@
 // What a sweep is to run: a workload, what stays, what is varied, and with which seeds.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/json.h"
 #include "sim/sweep/values.h"
 
 namespace rnicsim::sim::bench {
@@ -60,8 +59,8 @@ bench::BenchOptions options_of(const SweepPlan& plan, const Run& run);
 // A TOML file, docs/sweep.md. ConfigError: what is wrong, and where. A workload's path is relative to the file.
 SweepPlan read_sweep(const std::filesystem::path& path);
 
-nlohmann::ordered_json plan_json(const SweepPlan& plan);
-// nlohmann's exceptions: it is none.
-SweepPlan plan_of(const nlohmann::ordered_json& json);
+Json plan_json(const SweepPlan& plan);
+// JsonError: it is none.
+SweepPlan plan_of(const Json& json);
 
 }  // namespace rnicsim::sim::sweep

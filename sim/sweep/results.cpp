@@ -16,8 +16,6 @@
 namespace rnicsim::sim::sweep {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct FlowMetric {
   const char* name;
   const char* unit;
@@ -70,13 +68,15 @@ std::vector<Metric> metrics_of(const Json& results, const std::vector<std::strin
   const auto& flows = results.at("flows");
   for (std::size_t i = 0; i < flows.size(); ++i)
     for (const auto& metric : kFlowMetrics) {
-      const Json::json_pointer pointer(metric.pointer);
-      if (!metric.of_all && !flows[i].contains(pointer)) continue;
-      if (pointer.back() == "jain" && flows[i]["fairness"]["senders"] == 1) continue;  // it tells nothing
-      const auto& value = flows[i].at(pointer);
-      if (!value.is_null())  // not known
-        metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit, value.get<double>()});
-      if (pointer.back() == "rate_per_s" && metric.of_all) metrics.back().own = own_interval(flows[i]);
+      const std::string_view pointer = metric.pointer;
+      const Json* value = flows[i].find_pointer(pointer);
+      if (value == nullptr && !metric.of_all) continue;
+      if (value == nullptr) throw JsonError(fmt::format("the flow has no {}", pointer));
+      // The fairness of one sender tells nothing.
+      if (pointer.ends_with("/jain") && flows[i]["fairness"]["senders"] == Json(1)) continue;
+      if (!value->is_null())  // not known
+        metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit, value->get<double>()});
+      if (pointer.ends_with("/rate_per_s") && metric.of_all) metrics.back().own = own_interval(flows[i]);
     }
   for (const auto& path : more)
     if (const auto* value = counter_of(results, path); value != nullptr && value->is_number())
@@ -220,7 +220,7 @@ class Collector {
       metrics = metrics_of(results, plan_.metrics);
       for (const auto& path : plan_.metrics)
         if (counter_of(results, path) != nullptr) known_.insert(path);
-    } catch (const Json::exception&) {
+    } catch (const JsonError&) {
       throw ConfigError(fmt::format("{}: not results of `bench`", (store_.folder() / Store::file_of(run)).string()));
     }
     for (const auto& metric : metrics) {

@@ -1,13 +1,12 @@
 // What came of a sweep, in one: docs/results.schema.json, and a table.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "sim/bench/confidence.h"
+#include "sim/json.h"
 #include "sim/sweep/store.h"
 
 namespace rnicsim::sim::sweep {
@@ -21,7 +20,7 @@ struct Tally {
 };
 
 struct SweepResults {
-  nlohmann::ordered_json json;
+  Json json;
   std::string csv;
   Tally tally;
   std::vector<std::string> unknown;  // metrics of the plan that no run that was done has

@@ -21,8 +21,6 @@ namespace rnicsim::sim::sweep {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kPlan = "plan.json";
 constexpr const char* kError = ".error";
 
@@ -56,7 +54,7 @@ void make_folder(const fs::path& folder) {
 Json parsed(const fs::path& path, const std::string& text) {
   try {
     return Json::parse(text);
-  } catch (const Json::exception&) {
+  } catch (const JsonError&) {
     throw ConfigError(fmt::format("{}: not JSON, or not whole", path.string()));
   }
 }
@@ -84,8 +82,8 @@ SavedPlan read_plan(const fs::path& path) {
   const auto json = parsed(path, *text);
   check_origin(path, json, "sweep");
   try {
-    return {plan_of(json.at("plan")), json.at("invocation"), json.at("files")};
-  } catch (const Json::exception& error) {
+    return {plan_of(json.at("plan")), json.at("invocation").get<std::vector<std::string>>(), json.at("files")};
+  } catch (const JsonError& error) {
     throw ConfigError(fmt::format("{}: not a sweep's plan: {}", path.string(), error.what()));
   }
 }

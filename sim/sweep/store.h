@@ -8,13 +8,12 @@
 //   results.csv         a line a run
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/json.h"
 #include "sim/sweep/plan.h"
 
 namespace rnicsim::sim::sweep {
@@ -37,7 +36,7 @@ class Store {
 
   bool done(const Run& run) const;
   std::optional<std::string> failure(const Run& run) const;
-  nlohmann::ordered_json results(const Run& run) const;
+  Json results(const Run& run) const;
   // "points/12-1.json"
   static std::string file_of(const Run& run);
 
@@ -50,7 +49,7 @@ class Store {
   const std::filesystem::path folder_;
   SweepPlan plan_;
   std::vector<std::string> invocation_;
-  nlohmann::ordered_json files_;
+  Json files_;
 };
 
 }  // namespace rnicsim::sim::sweep

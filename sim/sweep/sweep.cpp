@@ -21,7 +21,6 @@
 namespace rnicsim::sim::sweep {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 std::string run_here(const SweepPlan& plan, const Run& run) {

@@ -1,5 +1,6 @@
 #include "sim/top/top.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>

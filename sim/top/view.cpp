@@ -122,12 +122,12 @@ SwitchView switch_view(const CounterList& before, const Snapshot::Block& after, 
   return view;
 }
 
-nlohmann::ordered_json or_null(const std::optional<double>& value) {
-  return value ? nlohmann::ordered_json(*value) : nullptr;
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : nullptr;
 }
 
-nlohmann::ordered_json adapter_json(const AdapterView& view) {
-  nlohmann::ordered_json json{{"tx_bits_per_second", view.transmitted},
+Json adapter_json(const AdapterView& view) {
+  Json json{{"tx_bits_per_second", view.transmitted},
                               {"rx_bits_per_second", view.received},
                               {"tx_packets_per_second", view.packets_sent},
                               {"rx_packets_per_second", view.packets_received},
@@ -164,16 +164,16 @@ View make_view(const Snapshot* before, Snapshot after) {
   return view;
 }
 
-nlohmann::ordered_json view_json(const View& view) {
-  nlohmann::ordered_json json{{"pid", view.snapshot.pid},
+Json view_json(const View& view) {
+  Json json{{"pid", view.snapshot.pid},
                               {"command_line", view.snapshot.command},
                               {"simulated_ps", view.snapshot.time.ps},
                               {"interval_ps", view.interval.ps},
                               {"simulated_seconds_per_second", or_null(view.speed)},
                               {"work", view.snapshot.work},
-                              {"adapters", nlohmann::ordered_json::object()},
-                              {"switches", nlohmann::ordered_json::object()},
-                              {"programs", nlohmann::ordered_json::array()}};
+                              {"adapters", Json::object()},
+                              {"switches", Json::object()},
+                              {"programs", Json::array()}};
   for (const auto& adapter : view.adapters) json["adapters"][adapter.label] = adapter_json(adapter);
   for (const auto& box : view.switches)
     json["switches"][box.label] = {{"bits_per_second", box.bits},

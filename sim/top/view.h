@@ -1,12 +1,12 @@
 // What two snapshots of a run tell of the simulated time between them.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/counter_results.h"
+#include "sim/json.h"
 #include "sim/snapshot.h"
 
 namespace rnicsim::sim::top {
@@ -50,6 +50,6 @@ struct View {
 // `before`: nullptr for a view since the run's start.
 View make_view(const Snapshot* before, Snapshot after);
 
-nlohmann::ordered_json view_json(const View& view);
+Json view_json(const View& view);
 
 }  // namespace rnicsim::sim::top

@@ -7,10 +7,11 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "sim/adapter.h"
 #include "sim/config/config_error.h"
+#include "sim/json.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -66,9 +67,7 @@ std::string microseconds(Duration value) { return fmt::format("{}.{:06}", value.
 
 std::uint32_t thread_of(const Slice& slice) { return std::uint32_t(slice.track) * kRowsPerTrack + slice.row + 1; }
 
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string quoted(const std::string& text) { return Json(text).dump(); }
 
 std::vector<Slice> slices_of(const std::vector<Journey>& journeys) {
   std::vector<Slice> slices;

@@ -1,8 +1,8 @@
 // The waterfall's summary, for people and for machines.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 
+#include "sim/json.h"
 #include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim {
@@ -17,7 +17,7 @@ std::string row(const char* name, const Spread& spread) {
                      nanoseconds(spread.p50), nanoseconds(spread.p99));
 }
 
-nlohmann::ordered_json spread_json(const Spread& spread) {
+Json spread_json(const Spread& spread) {
   return {{"sum_ps", spread.sum.ps}, {"mean_ps", spread.mean.ps},   {"p50_ps", spread.p50.ps},
           {"p99_ps", spread.p99.ps}, {"least_ps", spread.least.ps}, {"most_ps", spread.most.ps}};
 }
@@ -41,10 +41,10 @@ std::string waterfall_text(const WaterfallSummary& summary) {
   return text;
 }
 
-nlohmann::ordered_json waterfall_json(const WaterfallSummary& summary) {
-  nlohmann::ordered_json operations = nlohmann::ordered_json::array();
+Json waterfall_json(const WaterfallSummary& summary) {
+  Json operations = Json::array();
   for (const auto& operation : summary.operations) {
-    nlohmann::ordered_json entry{{"operation", to_string(operation.opcode)},
+    Json entry{{"operation", to_string(operation.opcode)},
                                  {"one_way", operation.one_way},
                                  {"work_requests", operation.latency.count},
                                  {"latency", spread_json(operation.latency)}};

@@ -4,6 +4,11 @@
 #include <vector>
 
 #include "model/host/gids.h"
+#include "model/host/kernel_agent.h"
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -37,8 +42,8 @@ Waterfall::Waterfall(System& system) : assembler_(costs_of(system)), stored_(sys
     std::ranges::copy(host.interface().mac, mac.begin());
     hosts_[mac] = i;
     watch_software(i, host);
-    watch_queues(i, host.nic());
-    watch_packets(i, host.nic());
+    watch_queues(i, host.nic().blocks());
+    watch_packets(i, host.nic().blocks());
   }
 }
 
@@ -47,14 +52,14 @@ void Waterfall::watch_software(std::uint32_t index, Adapter& host) {
       [this, index](const host::SoftwareMilestone& told) { assembler_.software(index, told.milestone); });
   host.root_complex().carried.subscribe(
       [this, index](const host::MmioCarried& carried) { stored_[index] = carried.stored; });
-  auto& nic = host.nic();
+  auto& nic = host.nic().blocks();
   nic.doorbell.rung.subscribe(
       [this, index](const nic::DoorbellRung& rung) { assembler_.doorbell(index, now(), rung, stored_[index]); });
   nic.units.doorbell_taken.subscribe(
       [this, index](const nic::DoorbellTaken& taken) { assembler_.doorbell_taken(index, now(), taken); });
 }
 
-void Waterfall::watch_queues(std::uint32_t index, nic::Nic& nic) {
+void Waterfall::watch_queues(std::uint32_t index, nic::NicBlocks& nic) {
   nic.engine().trace().wqe_taken.subscribe(
       [this, index](const nic::WqeTaken& wqe) { assembler_.wqe_taken(index, now(), wqe); });
   nic.engine().trace().state_changed.subscribe([this, index](const nic::QpStateChanged& change) {
@@ -68,7 +73,7 @@ void Waterfall::watch_queues(std::uint32_t index, nic::Nic& nic) {
       [this, index](const nic::CqeLanded& landed) { assembler_.cqe_landed(index, now(), landed); });
 }
 
-void Waterfall::watch_packets(std::uint32_t index, nic::Nic& nic) {
+void Waterfall::watch_packets(std::uint32_t index, nic::NicBlocks& nic) {
   nic.engine().trace().request_began.subscribe(
       [this, index](const nic::RequestBegan& began) { assembler_.request_began(index, now(), began); });
   nic.gather_scatter.translated.subscribe(

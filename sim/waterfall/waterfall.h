@@ -9,12 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "model/base/trace.h"
 #include "sim/histogram.h"
+#include "sim/json.h"
 #include "sim/system.h"
 #include "sim/waterfall/assembler.h"
 #include "sim/waterfall/journey.h"
+
+namespace rnicsim::nic {
+class NicBlocks;
+}
 
 namespace rnicsim::sim {
 
@@ -52,8 +56,8 @@ class Waterfall {
   using Mac = std::array<std::uint8_t, 6>;
 
   void watch_software(std::uint32_t index, Adapter& host);
-  void watch_queues(std::uint32_t index, nic::Nic& nic);
-  void watch_packets(std::uint32_t index, nic::Nic& nic);
+  void watch_queues(std::uint32_t index, nic::NicBlocks& nic);
+  void watch_packets(std::uint32_t index, nic::NicBlocks& nic);
   void count(const Journey& journey);
 
   Assembler assembler_;
@@ -63,6 +67,6 @@ class Waterfall {
 };
 
 std::string waterfall_text(const WaterfallSummary& summary);
-nlohmann::ordered_json waterfall_json(const WaterfallSummary& summary);
+Json waterfall_json(const WaterfallSummary& summary);
 
 }  // namespace rnicsim::sim

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "model/nic/capability_params.h"
 #include "sim/recording/recorder.h"
 #include "tests/verbs/xrc_domain.h"
 

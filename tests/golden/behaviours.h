@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/nic/capability_params.h"
 #include "tests/support/cm_program.h"
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"

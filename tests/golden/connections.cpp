@@ -1,4 +1,5 @@
 // The connection manager's behaviours: two programs of librdmacm that find each other.
+#include "model/nic/capability_params.h"
 #include "tests/golden/behaviours.h"
 
 namespace rnicsim::testing {

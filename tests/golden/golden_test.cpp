@@ -5,8 +5,15 @@
 #include <set>
 #include <sstream>
 
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/check/case.h"
+#include "sim/config/config.h"
+#include "sim/recording/counter_audit.h"
 #include "sim/recording/trace_diff.h"
+#include "sim/system.h"
 #include "tests/golden/behaviours.h"
 
 namespace rnicsim::testing {
@@ -86,7 +93,7 @@ TEST(CounterAudit, FindsAMiscount) {
   EXPECT_GT(system.counters(0).nic.command.commands, 0u);
   EXPECT_THAT(audit.disagreements(), IsEmpty());
   // As if the port had forgotten to count a frame.
-  system.adapter(1).nic().port.received({100, {}});
+  system.adapter(1).nic().blocks().port.received({100, {}});
   EXPECT_THAT(audit.disagreements(),
               ::testing::ElementsAre("h1: nic.port.rx_frames is 0, but its trace points told of 1",
                                      "h1: nic.port.rx_bytes is 0, but its trace points told of 100"));

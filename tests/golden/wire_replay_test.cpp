@@ -11,6 +11,8 @@
 #include "model/nic/engine/engine_factory.h"
 #include "model/nic/engine/engine_factory.h"
 #include "model/nic/engine/jittered_engine.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "model/base/kernel.h"
 #include "model/cm/connection_manager.h"
+#include "model/host/host_kernel.h"
 #include "model/roce/packet.h"
+#include "sim/adapter.h"
 #include "tests/support/cm_program.h"
 #include "tests/support/two_hosts.h"
 
@@ -273,7 +276,7 @@ TEST_P(CmConnectionFaults, EndAsTheTimeoutsSay) {
           program.seen.clear();
           live(0, program, id);
         }
-        process(0).port().settle();
+        settle(0);
         sleep_until(start + kEnd + kGone);
       },
       [&] {
@@ -284,7 +287,7 @@ TEST_P(CmConnectionFaults, EndAsTheTimeoutsSay) {
           program.run_until(kMillisecond);   // the client has begun
           live(1, program, nullptr);
         }
-        process(1).port().settle();
+        settle(1);
         sleep_until(start + kEnd + kGone);
       },
       400 * kSecond);
@@ -419,7 +422,7 @@ TEST_P(CmClientDies, AndTheListenerServesOn) {
                     (Types{RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ROUTE_RESOLVED, RDMA_CM_EVENT_CONNECT_REQUEST,
                            RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_ESTABLISHED}));
         }
-        process(1).port().settle();
+        settle(1);
         sleep_until(3 * kSettled);
       },
       4 * kSettled);
@@ -482,7 +485,7 @@ TEST_P(CmServerDies, AndTheClientIsTold) {
           EXPECT_EQ(types(program.seen), GetParam().told);
           expect_status(program.seen);
         }
-        process(0).port().settle();
+        settle(0);
         sleep_until(3 * kSettled);
       },
       [&] { die(); }, 4 * kSettled);

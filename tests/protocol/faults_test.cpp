@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include "model/base/kernel.h"
+#include "sim/adapter_counters.h"
 #include "sim/counter_list.h"
+#include "sim/system.h"
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"
 
@@ -124,7 +127,7 @@ class Exchanges : public TwoHosts {
   void expect_quiet(Endpoint& end, std::size_t me) {
     constexpr std::uint8_t kTouched = 0xee;
     std::fill(end.buffer.begin() + source(kMostMessages), end.buffer.end(), kTouched);
-    process(me).port().settle();
+    settle(me);
     sleep_until(now() + Duration{20'000'000'000});
     EXPECT_EQ(std::count(end.buffer.begin() + source(kMostMessages), end.buffer.end(), kTouched),
               2 * kMostMessages * kSlot);

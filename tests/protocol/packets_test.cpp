@@ -5,6 +5,9 @@
 #include <cstring>
 
 #include "model/abi/big_endian.h"
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"
 

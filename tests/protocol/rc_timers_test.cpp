@@ -218,7 +218,7 @@ TEST_F(AckTimer, BothSidesOfTheGate) {
         for (std::size_t round = 0; round < 3; ++round) {
           const auto before = requests().size();
           ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_WRITE, 0, 64)), 0);
-          process(0).port().settle();
+          settle(0);
           await_requests(0, before + (round == 0 ? 2 : 1));
           const auto mine = requests();
           if (round == 0) apart = mine[1].at - mine[0].at;

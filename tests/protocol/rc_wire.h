@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
 #include "model/roce/packet.h"
+#include "sim/adapter.h"
 #include "tests/support/wire_frames.h"
 #include "tests/verbs/rc_pair.h"
 
@@ -31,7 +34,7 @@ class RcWire : public RcPair {
  protected:
   explicit RcWire(const std::vector<std::string>& faults = {}, std::uint64_t seed = 1) : RcPair(kNoSets, faults, seed) {
     for (std::uint32_t i = 0; i < 2; ++i)
-      host(i).nic().rx.received.subscribe([this, i](const nic::PacketTrace& packet) {
+      host(i).nic().blocks().rx.received.subscribe([this, i](const nic::PacketTrace& packet) {
         taken_.push_back({now(), 1 - i, packet.headers, packet.payload.size()});
       });
   }
@@ -95,7 +98,7 @@ class RcWire : public RcPair {
   }
 
   void pass_until(std::size_t me, Duration time) {
-    process(me).port().settle();
+    settle(me);
     sleep_until(time);
   }
   // Simulated time passes until so many requests have left h0.

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
+#include "model/base/kernel.h"
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"
 

@@ -2,6 +2,9 @@
 // name.
 #include <gmock/gmock.h>
 
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/protocol/unreliable_wire.h"
 
 namespace rnicsim::testing::uc_test {

@@ -1,6 +1,9 @@
 // Datagrams on the wire: their headers and addresses, alone, to a group and to oneself; and what a hostile peer sends.
 #include <gmock/gmock.h>
 
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/protocol/unreliable_wire.h"
 
 namespace rnicsim::testing::ud_test {

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/protocol/rc_wire.h"
 
 namespace rnicsim::testing {

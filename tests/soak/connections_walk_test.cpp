@@ -13,7 +13,10 @@
 #include <vector>
 
 #include "model/base/kernel.h"
+#include "model/host/host_kernel.h"
 #include "model/host/kernel_agent.h"
+#include "model/host/software_process.h"
+#include "sim/adapter.h"
 #include "tests/soak/connections_walk/walker.h"
 #include "tests/support/two_hosts.h"
 
@@ -85,7 +88,7 @@ class ConnectionsWalk : public TwoHosts {
     process(host).spawn("synchronous", [this, host] { walk(*walkers_[2 * host + 1], process(host)); });
     walk(*walkers_[2 * host], process(host));
     // Timewaits end.
-    process(host).port().settle();
+    settle(host);
     sleep_until(now() + Duration{400'000'000'000'000});
     if (!town_.broken) {
       EXPECT_EQ(this->host(host).kernel().connection_ids(), 0u);

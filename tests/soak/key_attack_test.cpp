@@ -10,7 +10,12 @@
 #include <memory>
 #include <random>
 
+#include "model/host/kernel_agent.h"
 #include "model/host/software_process.h"
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
+#include "sim/config/config.h"
+#include "sim/system.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {

@@ -15,6 +15,11 @@
 #include <memory>
 
 #include "model/host/software_process.h"
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
+#include "sim/engine_choice.h"
 #include "sim/system.h"
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "model/host/software_process.h"
 #include "tests/support/qp_set.h"
 #include "tests/verbs/rc_pair.h"
 
@@ -226,7 +227,7 @@ void SharedSoak::receive() {
         post();
         process(0).port().wait_until(now() + Duration{static_cast<std::int64_t>(300'000 + 700'000 * ((i + p) % 3))});
       }
-      process(0).port().settle();
+      settle(0);
       --running;
     });
   walk();

@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing::unreliable_soak_test {

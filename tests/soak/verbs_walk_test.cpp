@@ -11,6 +11,11 @@
 #include <memory>
 
 #include "model/base/kernel.h"
+#include "model/host/kernel_agent.h"
+#include "model/host/software_process.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
+#include "sim/system.h"
 #include "tests/soak/dice.h"
 #include "tests/soak/verbs_walk/walker.h"
 #include "tests/support/two_hosts.h"
@@ -70,7 +75,7 @@ TEST_F(VerbsWalk, NothingBreaks) {
       [&] {
         walk(1, process(1));
         while (!third->finished()) {
-          process(1).port().settle();
+          settle(1);
           sleep_until(now() + Duration{1'000'000});
         }
       },

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "model/base/kernel.h"
+#include "model/host/software_process.h"
 
 namespace rnicsim::testing {
 namespace {

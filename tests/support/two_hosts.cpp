@@ -4,9 +4,20 @@
 
 #include <cstdlib>
 #include <sstream>
+#include <systemc>
 
+#include "model/base/kernel.h"
+#include "model/host/kernel_agent.h"
+#include "model/host/software_process.h"
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
 #include "model/nic/packets/packet.h"
 #include "model/roce/packet.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
+#include "sim/engine_choice.h"
+#include "sim/recording/counter_audit.h"
+#include "sim/system.h"
 
 namespace rnicsim::testing {
 namespace {
@@ -39,16 +50,25 @@ std::vector<std::string> with_sets_of_environment(const std::vector<std::string>
   return all;
 }
 
+struct Signal::Event {
+  explicit Event(const char* name) : event(name) {}
+  sc_core::sc_event event;
+};
+
+Signal::Signal(const char* name) : event_(std::make_unique<Event>(name)) {}
+Signal::~Signal() = default;
+void Signal::wake_all() { wake(event_->event); }
+void Signal::wait() { sleep_on(event_->event); }
+
 TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::string>& faults,
                    std::uint64_t seed)
     : system_(std::make_unique<sim::System>(
           "system", sim::load_config("cx5-100g", "back-to-back", with_sets_of_environment(sets), faults), seed)),
-      audit_(std::make_unique<sim::CounterAudit>(*system_)),
-      met_(std::make_unique<sc_core::sc_event>("met")) {
+      audit_(std::make_unique<sim::CounterAudit>(*system_)) {
   // Bad input is what many tests are about.
   spdlog::set_level(spdlog::level::off);
   for (std::uint32_t from = 0; from < 2; ++from)
-    system_->adapter(from).nic().port.sent.subscribe([this, from](const Frame& frame) {
+    system_->adapter(from).nic().blocks().port.sent.subscribe([this, from](const Frame& frame) {
       WireFrame copy{now(), from, {}};
       frame.append_to(copy.bytes);
       expect_its_bytes(frame, copy.bytes);
@@ -63,6 +83,13 @@ TwoHosts::~TwoHosts() {
   }
   for (const auto& line : audit_->disagreements()) ADD_FAILURE() << "counters' audit: " << line;
 }
+
+sim::Adapter& TwoHosts::host(std::size_t index) { return system_->adapter(index); }
+const nic::CapabilityParams& TwoHosts::capabilities() const { return system_->config().nic.capabilities; }
+bool TwoHosts::invalidates() const { return capabilities().invalidate; }
+bool TwoHosts::windows() const { return capabilities().windows; }
+bool TwoHosts::shares_receives() const { return capabilities().srq; }
+void TwoHosts::settle(std::size_t process) { processes_[process]->port().settle(); }
 
 void TwoHosts::run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most) {
   const std::array bodies{std::move(on_h0), std::move(on_h1)};
@@ -81,10 +108,10 @@ void TwoHosts::run(std::function<void()> on_h0, std::function<void()> on_h1, Dur
 }
 
 void TwoHosts::meet(std::size_t me) {
-  process(me).port().settle();
+  settle(me);
   const std::uint32_t meeting = ++meetings_[me];
-  wake(*met_);
-  while (meetings_[1 - me] < meeting) sleep_on(*met_);
+  met_.wake_all();
+  while (meetings_[1 - me] < meeting) met_.wait();
 }
 
 }  // namespace rnicsim::testing

@@ -5,15 +5,30 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "model/host/software_process.h"
-#include "sim/recording/counter_audit.h"
-#include "sim/system.h"
+#include "model/base/units.h"
+
+namespace rnicsim::host {
+class SoftwareProcess;
+}
+
+namespace rnicsim::nic {
+struct CapabilityParams;
+}
+
+namespace rnicsim::sim {
+class Adapter;
+class CounterAudit;
+class System;
+}  // namespace rnicsim::sim
 
 namespace rnicsim::testing {
 
@@ -27,6 +42,19 @@ struct WireFrame {
   std::vector<std::byte> bytes;  // without FCS
 };
 
+// What simulated threads wait for each other by.
+class Signal {
+ public:
+  explicit Signal(const char* name);
+  ~Signal();
+  void wake_all();
+  void wait();
+
+ private:
+  struct Event;
+  const std::unique_ptr<Event> event_;
+};
+
 // Where two threads hand each other one value each.
 template <class Value>
 class Exchange {
@@ -34,14 +62,14 @@ class Exchange {
   // Waits for the other's.
   Value swap(std::size_t me, Value mine) {
     values_[me] = std::move(mine);
-    wake(given_);
-    while (!values_[1 - me]) sleep_on(given_);
+    given_.wake_all();
+    while (!values_[1 - me]) given_.wait();
     return *values_[1 - me];
   }
 
  private:
   std::array<std::optional<Value>, 2> values_;
-  sc_core::sc_event given_{"given"};
+  Signal given_{"given"};
 };
 
 class TwoHosts : public ::testing::Test {
@@ -55,15 +83,17 @@ class TwoHosts : public ::testing::Test {
   void run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most = {1'000'000'000'000});
 
   sim::System& system() { return *system_; }
-  sim::Adapter& host(std::size_t index) { return system_->adapter(index); }
+  sim::Adapter& host(std::size_t index);
   // The process that runs on a host: its PASID, its port.
   host::SoftwareProcess& process(std::size_t index) { return *processes_[index]; }
   const std::vector<WireFrame>& wire() const { return wire_; }
   // Some devices do less than others.
-  const nic::CapabilityParams& capabilities() const { return system_->config().nic.capabilities; }
-  bool invalidates() const { return capabilities().invalidate; }
-  bool windows() const { return capabilities().windows; }
-  bool shares_receives() const { return capabilities().srq; }
+  const nic::CapabilityParams& capabilities() const;
+  bool invalidates() const;
+  bool windows() const;
+  bool shares_receives() const;
+  // The calling thread of that process waits out the CPU time that it owes.
+  void settle(std::size_t process);
   // Both threads wait until the other is here.
   void meet(std::size_t me);
 
@@ -73,7 +103,7 @@ class TwoHosts : public ::testing::Test {
   std::vector<std::unique_ptr<host::SoftwareProcess>> processes_;
   std::vector<WireFrame> wire_;
   std::array<std::uint32_t, 2> meetings_{};
-  std::unique_ptr<sc_core::sc_event> met_;
+  Signal met_{"met"};
 };
 
 }  // namespace rnicsim::testing

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/base/policy.h"
+#include "model/nic/blocks.h"
 #include "model/roce/congestion.h"
 #include "tests/unit/many_qps.h"
 
@@ -34,7 +35,7 @@ class Congestion : public ManyPairs {
     params.congestion = "metronome";
     build(params, count, [](abi::Qpc& c) { c.timeout = 16; });
     for (auto* node : {&a(), &b()})
-      node->nic.tx.sent.subscribe([this, node](const PacketTrace& packet) {
+      node->nic.blocks().tx.sent.subscribe([this, node](const PacketTrace& packet) {
         const auto& row = roce::info(packet.headers.bth.opcode);
         const bool held = !row.response() || !packet.payload.empty();
         (held ? held_ : free_)[node][packet.qpn.value].push_back(now());

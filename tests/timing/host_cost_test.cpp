@@ -6,6 +6,12 @@
 #include <map>
 
 #include "model/abi/device.h"
+#include "model/host/software_process.h"
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
+#include "sim/system.h"
 #include "tests/verbs/rc_pair.h"
 #include "verbs/ibverbs/objects.h"
 
@@ -32,7 +38,7 @@ class HostCost : public RcPair {
   };
 
   explicit HostCost(const std::vector<std::string>& sets = kCosts) : RcPair(sets) {
-    host(0).nic().doorbell.rung.subscribe(
+    host(0).nic().blocks().doorbell.rung.subscribe(
         [this](const nic::DoorbellRung& bell) { rung_.push_back({now(), bell.qpn.value, bell.page}); });
   }
 
@@ -85,7 +91,7 @@ class HostCost : public RcPair {
 
   // The thread's own time.
   Duration clock() {
-    process(0).port().settle();
+    settle(0);
     return now();
   }
   Duration cost_of(const std::function<void()>& work) {
@@ -310,7 +316,7 @@ class PollCost : public RcPair {
     const Duration start = now();
     ibv_wc wc;
     EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), 1);
-    process(0).port().settle();
+    settle(0);
     return now() - start;
   }
 };

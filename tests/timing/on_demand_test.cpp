@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include "model/host/page_faults.h"
+#include "model/host/software_process.h"
 #include "tests/timing/steps.h"
 
 namespace rnicsim::testing {
@@ -83,7 +84,7 @@ TEST_F(OnDemandCosts, AdviceTakesTimeByThePage) {
     ibv_mr* mr = ibv_reg_mr(end.pd, memory, 64 * kPage, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
     const auto advise = [&](std::uint64_t page, std::uint32_t pages) {
       ibv_sge sge{reinterpret_cast<std::uint64_t>(memory) + page * kPage, pages * std::uint32_t(kPage), mr->lkey};
-      process(0).port().settle();
+      settle(0);
       const auto start = process(0).port().thread_time();
       EXPECT_EQ(ibv_advise_mr(end.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1), 0);
       return process(0).port().thread_time() - start;

@@ -28,7 +28,7 @@ class Added : public Steps {
             const auto start = now();
             ASSERT_EQ(end.post(request(end)), 0);
             ASSERT_EQ(end.completion().status, IBV_WC_SUCCESS);
-            process(0).port().settle();
+            settle(0);
             times.push_back(now() - start);
           }
           meet(0);

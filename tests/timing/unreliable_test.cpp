@@ -35,7 +35,7 @@ class Sums : public Steps {
             started.push_back(now());
             ASSERT_EQ(end.post(request), 0);
             ASSERT_EQ(end.completion().status, IBV_WC_SUCCESS);
-            process(0).port().settle();
+            settle(0);
             times.completed.push_back(now() - started.back());
           }
         },
@@ -44,7 +44,7 @@ class Sums : public Steps {
           meet(1);
           for (int i = 0; i < 3; ++i) {
             ASSERT_EQ(end.completion().status, IBV_WC_SUCCESS);
-            process(1).port().settle();
+            settle(1);
             times.received.push_back(now());
           }
         },
@@ -116,7 +116,7 @@ TEST_P(ToItself, TakesTheLoopback) {
       const auto start = now();
       ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_WRITE, 0, kBytes, 8192)), 0);
       ASSERT_EQ(end.completion().status, IBV_WC_SUCCESS);
-      process(0).port().settle();
+      settle(0);
       times.push_back(now() - start);
     }
   });

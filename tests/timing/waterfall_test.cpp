@@ -62,7 +62,7 @@ class Stages : public Steps {
             const auto start = now();
             ASSERT_EQ(end.post(request(end)), 0);
             ASSERT_EQ(end.completion().status, IBV_WC_SUCCESS);
-            process(0).port().settle();
+            settle(0);
             measured.push_back(now() - start);
           }
         },

@@ -11,9 +11,13 @@
 #include <numeric>
 #include <optional>
 
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
 #include "sim/bench/bench.h"
 #include "sim/bench/results.h"
 #include "sim/bench/runner.h"
+#include "sim/system.h"
 
 namespace rnicsim::sim::bench::run_test {
 namespace {
@@ -157,7 +161,7 @@ TEST_F(BenchRun, ChecksumsOfRawPackets) {
                            "checksums = true\ntso_mss = 30\n"}) {
     prepare_run(kFrames + std::string("size = \"100 B\"\nwindow = 4\n") + keys);
     int right = 0, wrong = 0;
-    system_->adapter(1).nic().completion.written.subscribe(
+    system_->adapter(1).nic().blocks().completion.written.subscribe(
         [&](const nic::CqeWritten& written) { ++(written.cqe.checksums_right ? right : wrong); });
     EXPECT_EQ(runner_->execute(), "");
     EXPECT_GE(right, 90) << keys;
@@ -450,7 +454,7 @@ TEST_F(BenchRun, Locks) {
 // What reaches the host with the lock: who got it, who writes behind it, who gives it back.
 class LockWitness {
  public:
-  explicit LockWitness(nic::Nic& nic) {
+  explicit LockWitness(nic::NicBlocks& nic) {
     nic.tx.sent.subscribe([this](const nic::PacketTrace& packet) {
       if (packet.headers.atomic_ack == 0) take(packet.qpn.value);
     });
@@ -490,7 +494,7 @@ TEST_F(BenchRun, ALockHasOneHolderAtATime) {
   prepare_run(kOneByOne + std::string("op = \"lock_write\"\nsize = \"64 B\"\nthreads = 4\nwindow = 2\naddress = "
                                       "\"one\"\n"),
               "operations = 200");
-  LockWitness witness(system_->adapter(1).nic());
+  LockWitness witness(system_->adapter(1).nic().blocks());
   EXPECT_EQ(runner_->execute(), "");
   EXPECT_GE(witness.freed, 200u);
   EXPECT_NEAR(double(witness.taken), double(witness.freed), 1);

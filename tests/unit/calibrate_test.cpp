@@ -12,6 +12,7 @@
 #include "sim/calibrate/row.h"
 #include "sim/calibrate/sensitivity.h"
 #include "sim/calibrate/verdict.h"
+#include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
 

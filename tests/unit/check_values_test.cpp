@@ -14,7 +14,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Optional;
 using ::testing::ThrowsMessage;
-using Json = nlohmann::ordered_json;
 using Relation = Property::Relation;
 
 const Json& some_results() {

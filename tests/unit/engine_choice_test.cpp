@@ -7,11 +7,19 @@
 #include <filesystem>
 #include <fstream>
 
+#include "model/base/kernel.h"
+#include "model/nic/blocks.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/nic.h"
+#include "model/nic/seam/qp_engine.h"
+#include "sim/adapter.h"
 #include "sim/bench/bench.h"
 #include "sim/bench/runner.h"
+#include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/describe.h"
 #include "sim/engine_choice.h"
+#include "sim/system.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -143,7 +151,7 @@ TEST_F(EngineChoice, AMismatchEndsABench) {
   auto& engines = system.engines();
   EXPECT_NO_THROW(engines.check());
   Duration told{};
-  system.adapter(1).nic().rx.received.subscribe([&](const auto&) {
+  system.adapter(1).nic().blocks().rx.received.subscribe([&](const auto&) {
     if (engines.mismatch().empty()) told = now();
     engines.mismatched("h1", "what both did");
   });

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "model/nic/engine/engine_factory.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/seam/qp_engine.h"
 #include "model/roce/qp_state.h"
 
 namespace rnicsim::nic {

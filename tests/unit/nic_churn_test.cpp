@@ -1,5 +1,6 @@
 // What else happens while contexts are on their way: completion queues that leave with all they know, destruction, and
 // the device's reset.
+#include "model/nic/nic_params.h"
 #include "tests/unit/many_qps.h"
 
 namespace rnicsim::nic::test {

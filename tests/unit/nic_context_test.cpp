@@ -2,6 +2,8 @@
 // QP, and a miss costs what it reads.
 #include <string>
 
+#include "model/nic/blocks.h"
+#include "model/nic/nic_params.h"
 #include "tests/unit/many_qps.h"
 
 namespace rnicsim::nic::test {
@@ -147,7 +149,7 @@ TEST_F(Contexts, AtomicsOfAQpKeepTheirOrder) {
     build(params, 1);
     b().register_memory(kOther, b().buffer, Node::kBufferBytes, 0xf);
     const auto swap = [&](std::uint32_t key, std::uint64_t compare, std::uint64_t value) {
-      b().nic.atomic_unit.execute(
+      b().nic.blocks().atomic_unit.execute(
           {.tag = ~0ull,
            .qpn = {qb->qpn(0)},
            .pd = kPd,
@@ -231,8 +233,8 @@ TEST_F(Contexts, ATimerThatExpiredBehindItsAckIsVoid) {
     params.dma.write_latency = answer - 5_us;              // the ACK goes when the payload is in memory
     build(params, 1, [](abi::Qpc& c) { c.timeout = 1; });  // 8.192 us
     Duration acked, asked;
-    a().nic.rx.received.subscribe([&](const PacketTrace&) { acked = now(); });
-    a().nic.tx.sent.subscribe([&](const PacketTrace&) {
+    a().nic.blocks().rx.received.subscribe([&](const PacketTrace&) { acked = now(); });
+    a().nic.blocks().tx.sent.subscribe([&](const PacketTrace&) {
       if (asked == Duration{}) asked = now();
     });
     qa->post(0, {.opcode = SendOpcode::write, .length = 8, .remote = remote_of(0)});

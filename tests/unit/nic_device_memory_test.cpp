@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "model/nic/contexts/device_memory.h"
+#include "model/nic/contexts/payload_memory.h"
 #include "tests/timing/dma_bench.h"
 #include "tests/unit/nic_pair.h"
 

@@ -1,6 +1,7 @@
 // Completion statuses and events of bad requests, bad WQEs, bad doorbells and bad commands.
 #include <random>
 
+#include "model/nic/queues/command_unit.h"
 #include "model/roce/timers.h"
 #include "tests/unit/nic_pair.h"
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <tuple>
 
+#include "model/nic/blocks.h"
 #include "model/nic/pcie/msix.h"
 #include "tests/unit/nic_pair.h"
 
@@ -122,9 +123,9 @@ TEST_F(Events, MaskedVectorIsRememberedAndSentWhenUnmasked) {
 TEST_F(Events, EvictedContextsComeBackFromMemory) {
   connect();
   for (auto* node : {&a(), &b()}) {
-    node->nic.contexts.regions.evict(kKey >> 8);
-    node->nic.contexts.cqs.evict(kSendCqn);
-    node->nic.contexts.cqs.evict(kReceiveCqn);
+    node->nic.blocks().contexts.regions.evict(kKey >> 8);
+    node->nic.blocks().contexts.cqs.evict(kSendCqn);
+    node->nic.blocks().contexts.cqs.evict(kReceiveCqn);
   }
   run(1);
   b().post_receive(b().buffer, 4096);

@@ -1,6 +1,11 @@
 // What a device sends to itself goes past the cable, and is transport as any other.
+#include "model/nic/packets/flow_table.h"
+#include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/loopback.h"
 
+#include "model/nic/packets/multicast_table.h"
+#include "model/nic/packets/packet.h"
+#include "model/nic/packets/packet_tx.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {

@@ -1,5 +1,6 @@
 // Completion moderation: an armed CQ's event waits for so many CQEs, or so long from the first of them, and not one
 // picosecond less.
+#include "model/nic/blocks.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {
@@ -19,10 +20,10 @@ class Moderation : public Pair {
     connect();
     events.clear();
     cqes.clear();
-    b().nic.events.written.subscribe([this](const EventTrace& event) {
+    b().nic.blocks().events.written.subscribe([this](const EventTrace& event) {
       if (event.eqn == kEqn) events.push_back(now());
     });
-    b().nic.completion.written.subscribe([this](const CqeWritten&) { cqes.push_back(now()); });
+    b().nic.blocks().completion.written.subscribe([this](const CqeWritten&) { cqes.push_back(now()); });
   }
   CommandStatus moderate(std::uint16_t count, std::uint16_t period) {
     abi::ModifyCq modify;

@@ -1,4 +1,5 @@
 // Regions whose pages lie anywhere: a driver writes the MTT by hand.
+#include "model/nic/blocks.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {
@@ -264,7 +265,7 @@ class UnderWay : public Pages {
     lend(b());
     write_entries(b(), kOld, forwards);
   }
-  PageTable& pages() { return b().nic.contexts.pages; }
+  PageTable& pages() { return b().nic.blocks().contexts.pages; }
   void look(std::uint32_t page) {
     Duration wait;
     if (const auto here = pages().touch(kFirst + page, wait)) return found_.push_back({here, false});
@@ -314,13 +315,13 @@ TEST_F(UnderWay, WhoseRegionIsMadeAnewIsRefusedAndTheNewOneServed) {
   ASSERT_EQ(make(b(), kPagedKey), CommandStatus::ok);
   std::vector<Translated> answers;
   const auto translate = [&](std::uint32_t key) {
-    b().nic.translation.translate({kPd, 0}, {key, kIova, kPages * kPage},
+    b().nic.blocks().translation.translate({kPd, 0}, {key, kIova, kPages * kPage},
                                   [&](const Translated& answer) { answers.push_back(answer); });
   };
   translate(kPagedKey);
   run(1);  // some pages in
   EXPECT_TRUE(answers.empty());
-  auto& contexts = b().nic.contexts;
+  auto& contexts = b().nic.blocks().contexts;
   // As destroy_mpt and create_mpt do, at once.
   contexts.regions.destroy(kPagedKey >> 8);
   pages().flush(kFirst, kPages);
@@ -350,21 +351,21 @@ TEST_F(UnderWay, TheSecondLevelCostsItsLatency) {
     const Region region{kPagedKey, kIova + page * kPage, 1};
     Duration done = now();
     Translated known;
-    if (b().nic.translation.translate_now(request, region, known)) return known.wait;
+    if (b().nic.blocks().translation.translate_now(request, region, known)) return known.wait;
     const auto start = now();
-    b().nic.translation.translate(request, region, [&](const Translated&) { done = now(); });
+    b().nic.blocks().translation.translate(request, region, [&](const Translated&) { done = now(); });
     run(5);
     return done - start;
   };
   translate(0);
   translate(1);
-  const auto latency = b().nic.contexts.pages.counters().l1_hits;
+  const auto latency = b().nic.blocks().contexts.pages.counters().l1_hits;
   EXPECT_EQ(translate(0), CacheParams{}.l1_latency);
   EXPECT_EQ(translate(0), Duration{});
   EXPECT_EQ(translate(1), CacheParams{}.l1_latency);
-  EXPECT_EQ(b().nic.contexts.pages.counters().l1_hits, latency + 2);
-  EXPECT_EQ(b().nic.contexts.pages.counters().misses, 2u);
-  EXPECT_EQ(b().nic.contexts.pages.counters().lookups, 5u);
+  EXPECT_EQ(b().nic.blocks().contexts.pages.counters().l1_hits, latency + 2);
+  EXPECT_EQ(b().nic.blocks().contexts.pages.counters().misses, 2u);
+  EXPECT_EQ(b().nic.blocks().contexts.pages.counters().lookups, 5u);
 }
 
 }  // namespace

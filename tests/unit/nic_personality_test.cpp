@@ -1,6 +1,8 @@
 // The NIC as another device (little_device.h): it brings up, sends, writes and reads, and nothing but its personality
 // knows the difference.
 #include "model/fabric/link.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/seam/qp_engine.h"
 #include "model/roce/qp_state.h"
 #include "tests/unit/little_device.h"
 #include "tests/unit/scripted_node.h"

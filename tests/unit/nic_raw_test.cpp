@@ -3,6 +3,11 @@
 #include <cstring>
 #include <set>
 
+#include "model/nic/packets/packet.h"
+#include "model/nic/personality/flows.h"
+#include "model/nic/queues/command_unit.h"
+#include "model/roce/opcode.h"
+#include "model/roce/packet.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {

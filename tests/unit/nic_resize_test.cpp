@@ -1,4 +1,5 @@
 // resize_cq on the device: the next entry stands in the new ring, at its position and with its owner bit.
+#include "model/nic/queues/command_unit.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {

@@ -1,4 +1,6 @@
 // Shared receive queues as the device sees them: the chain, what is read ahead, what makes no sense, and the commands.
+#include "model/nic/blocks.h"
+#include "model/nic/engine/qp_context.h"
 #include "tests/unit/nic_pair.h"
 #include "tests/unit/shared_ring.h"
 
@@ -17,7 +19,8 @@ class SharedReceivesTest : public Pair {
     build({});
     SharedRing::map_contexts(b());
     ring = std::make_unique<SharedRing>(b(), kSrqn);
-    b().nic.events.written.subscribe([this](const EventTrace& event) { events.push_back({event.type, event.number}); });
+    b().nic.blocks().events.written.subscribe(
+        [this](const EventTrace& event) { events.push_back({event.type, event.number}); });
   }
   // b's QP takes from the queue.
   void share() {
@@ -123,7 +126,7 @@ TEST_F(SharedReceivesTest, ANewRingDoesNotPutTheLimitOff) {
   // Of the record as it was read before the second was taken nothing follows: it is read once more.
   const auto reads = counters().record_reads + 1;
   step_until([&] { return counters().record_reads == reads; });
-  b().nic.shared_receives.modified(kSrqn, abi::ModifySrq::kRing);
+  b().nic.blocks().shared_receives.modified(kSrqn, abi::ModifySrq::kRing);
   run(20);
   EXPECT_EQ(counters().limits, 1u);
   EXPECT_EQ(counters().record_reads, reads);

@@ -1,4 +1,5 @@
 // Windows as the device has them: their entries, the commands about them, and binds that a driver builds by hand.
+#include "model/nic/queues/command_unit.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test::windows {

@@ -1,4 +1,6 @@
 // XRC as the device has it, by its contract alone: commands, WQEs, CQEs, and what hostile ones come to.
+#include "model/nic/blocks.h"
+#include "model/nic/engine/qp_context.h"
 #include "tests/unit/nic_pair.h"
 #include "tests/unit/shared_ring.h"
 
@@ -17,7 +19,7 @@ class XrcTest : public Pair {
     build({});
     SharedRing::map_contexts(b());
     ring = std::make_unique<SharedRing>(b(), kSrqn);
-    b().nic.events.written.subscribe([this](const EventTrace& event) {
+    b().nic.blocks().events.written.subscribe([this](const EventTrace& event) {
       if (event.type != EventType::completion) events.push_back({event.type, event.number});
     });
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <sstream>
 
+#include "model/nic/nic_params.h"
 #include "tests/unit/many_qps.h"
 
 namespace rnicsim::nic::test {

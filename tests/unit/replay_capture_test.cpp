@@ -9,6 +9,8 @@
 
 #include "model/fabric/pcapng.h"
 #include "model/nic/engine/engine_factory.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "model/nic/engine/engine_factory.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"

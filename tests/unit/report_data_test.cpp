@@ -10,8 +10,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Json = nlohmann::ordered_json;
-
 sweep::Interval exactly(double value) { return {value, value, value, 1}; }
 
 Point point(std::uint64_t number, std::map<std::string, double> metrics, std::map<Resource, Use> uses = {}) {
@@ -23,7 +21,7 @@ Point point(std::uint64_t number, std::map<std::string, double> metrics, std::ma
 
 std::vector<std::string> names(const Json& metrics) {
   std::vector<std::string> names;
-  for (const auto& metric : metrics) names.push_back(metric["name"]);
+  for (const auto& metric : metrics) names.push_back(metric["name"].get<std::string>());
   return names;
 }
 
@@ -85,7 +83,7 @@ TEST(ReportData, DifferencesTellWhatIsNotThereEither) {
   const auto configuration = page_data({set}, {})["sets"][0]["configuration"];
   EXPECT_EQ(configuration["point"], 1) << "the first that was run";
   EXPECT_EQ(configuration["differences"], Json::parse(R"([{}, {}, {"a": "3", "c": "4", "b": null}])"));
-  EXPECT_THAT(configuration["shipped"]["unknown"], HasSubstr("not one of ours"));
+  EXPECT_THAT(configuration["shipped"]["unknown"].get<std::string>(), HasSubstr("not one of ours"));
 }
 
 TEST(ReportPage, NoTextEndsAScript) {

@@ -11,6 +11,10 @@
 #include "model/abi/command.h"
 #include "model/abi/queue.h"
 #include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "model/nic/nic_params.h"
+#include "model/nic/personality/contexts.h"
+#include "model/roce/types.h"
 #include "tests/unit/scripted_host.h"
 
 namespace rnicsim::nic::test {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/snapshot.h"
 #include "sim/top/page.h"
 #include "sim/top/view.h"

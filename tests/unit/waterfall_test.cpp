@@ -1,10 +1,10 @@
 // The waterfall's parts, with events of the test's own making.
+#include "sim/json.h"
 #include "sim/waterfall/assembler.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
@@ -355,16 +355,16 @@ TEST(Timeline, IsATraceThatParses) {
       journey.end[stage] = journey.start + Duration{std::int64_t(stage) * 7001};
   }
   const auto text = timeline_json({"h\"0", "h1"}, journeys);
-  const auto trace = nlohmann::json::parse(text);
+  const auto trace = Json::parse(text);
   EXPECT_NE(text.find("\"ts\":1.000123"), std::string::npos);
   std::map<std::pair<int, int>, double> busy;  // until when, by track
   std::map<int, std::string> flows;
   for (const auto& event : trace["traceEvents"]) {
     const auto phase = event["ph"].get<std::string>();
-    if (phase == "s" || phase == "t" || phase == "f") flows[event["id"]] += phase;
+    if (phase == "s" || phase == "t" || phase == "f") flows[event["id"].get<int>()] += phase;
     if (phase != "X") continue;
-    auto& until = busy[{event["pid"], event["tid"]}];
-    EXPECT_GE(event["ts"].get<double>() + 1e-9, until) << event;
+    auto& until = busy[{event["pid"].get<int>(), event["tid"].get<int>()}];
+    EXPECT_GE(event["ts"].get<double>() + 1e-9, until) << event.dump();
     until = event["ts"].get<double>() + event["dur"].get<double>();
   }
   EXPECT_EQ(flows.size(), 3u);

@@ -118,7 +118,7 @@ TEST_F(SilentNeighbour, TakesItsTime) {
     for (const ibv_gid& gid : {ipv4_gid({10, 0, 77, 1}), link_local}) {
       const auto before = now();
       refuse(end, path_to(gid), ETIMEDOUT);
-      process(0).port().settle();
+      settle(0);
       EXPECT_GE(now() - before, kWait);
       EXPECT_LT(now() - before, kWait + kCalls);
     }
@@ -132,10 +132,10 @@ TEST_F(SilentNeighbour, TakesItsTime) {
     ready.ah_attr = path_to(ipv4_gid({10, 0, 77, 1}));
     constexpr int kReady = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    process(0).port().settle();
+    settle(0);
     const auto before = now();
     EXPECT_EQ(ibv_modify_qp(end.qp, &ready, kReady), ETIMEDOUT);
-    process(0).port().settle();
+    settle(0);
     EXPECT_GE(now() - before, kWait);
     EXPECT_LT(now() - before, kWait + kCalls);
     EXPECT_EQ(end.state(), IBV_QPS_INIT);

@@ -1,6 +1,7 @@
 // ATOMIC WRITE (IBTA 1.5): a word of the peer's memory, written at once and in order.
 #include <cstring>
 
+#include "model/nic/capability_params.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {

@@ -3,6 +3,9 @@
 #include <cstring>
 #include <vector>
 
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {

@@ -4,6 +4,9 @@
 #include <memory>
 
 #include "model/abi/device.h"
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {
@@ -280,7 +283,7 @@ TEST_F(CqEvents, AVectorForEachInterrupt) {
       [&](Endpoint& end) {
         never_wait(end.channel->fd);
         const auto interrupts = std::make_shared<std::vector<std::uint64_t>>();
-        host(0).nic().dma_unit.issued.subscribe([interrupts](const nic::DmaIssued& access) {
+        host(0).nic().blocks().dma_unit.issued.subscribe([interrupts](const nic::DmaIssued& access) {
           const auto vector = (access.address - abi::kMsiWindow) / 16;
           const bool is_interrupt = access.write && access.pasid == kKernelPasid && vector < abi::kMsixVectors;
           if (is_interrupt && vector != 0) interrupts->push_back(vector);
@@ -325,7 +328,7 @@ TEST_F(CqEvents, ALookWaits) {
         bool seen = false;
         run_threads(2, [&](std::size_t me) {
           if (me == 1) {
-            process(0).port().settle();
+            settle(0);
             sleep_until(now() + Duration{100'000'000});
             flushed = now();
             return flush_receives(end, 1);
@@ -334,7 +337,7 @@ TEST_F(CqEvents, ALookWaits) {
           ibv_cq* cq = nullptr;
           void* owner = nullptr;
           ASSERT_EQ(ibv_get_cq_event(end.channel, &cq, &owner), 0);
-          process(0).port().settle();
+          settle(0);
           EXPECT_GT(now(), flushed);
           EXPECT_EQ(cq, end.cq);
           ibv_ack_cq_events(cq, 1);

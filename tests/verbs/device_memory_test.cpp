@@ -10,7 +10,15 @@
 #include <unistd.h>
 
 #include "model/abi/device.h"
+#include "model/host/kernel_agent.h"
+#include "model/host/software_process.h"
+#include "model/nic/capability_params.h"
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
 #include "model/nic/pcie/pcie_link.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
+#include "sim/system.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing::device_memory_test {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 
+#include "model/host/software_process.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {
@@ -269,7 +270,7 @@ TEST_F(Domains, AThreadHasADoorbellPageOfItsOwn) {
       for (int i = 0; i < 24; ++i) qps.push_back(queue_pair(end, pd));
       std::swap(end.qp, qps.back());
       end.connect(end.address());
-      process(0).port().settle();
+      settle(0);
       const auto begin = process(0).port().thread_time();
       EXPECT_EQ(end.post(end.request(IBV_WR_RDMA_WRITE, 0, 8)), 0);
       const auto taken = process(0).port().thread_time() - begin;

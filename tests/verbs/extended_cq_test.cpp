@@ -1,4 +1,5 @@
 // The extended completion queue: polling by calls, and fields read one by one.
+#include "model/nic/capability_params.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {
@@ -162,7 +163,7 @@ TEST_F(ExtendedCq, TheTimestampIsTheDevicesClock) {
       ASSERT_EQ(start_soon(cq), 0);
       const auto stamp = ibv_wc_read_completion_ts(cq);
       ibv_end_poll(cq);
-      process(0).port().settle();
+      settle(0);
       EXPECT_GE(stamp, before);
       EXPECT_LE(stamp, cycles_now());
       EXPECT_GT(stamp, last);
@@ -190,7 +191,7 @@ TEST_F(ExtendedCq, TheWallClock) {
     ASSERT_EQ(start_soon(cq), 0);
     const auto stamp = ibv_wc_read_completion_wallclock_ns(cq);
     ibv_end_poll(cq);
-    process(0).port().settle();
+    settle(0);
     EXPECT_GE(stamp, before);
     EXPECT_LE(stamp, std::uint64_t(now().ps) / 1000);
   });

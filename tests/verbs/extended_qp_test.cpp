@@ -2,6 +2,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "model/nic/capability_params.h"
+#include "model/nic/personality/commands.h"
 #include "tests/verbs/xrc_domain.h"
 
 namespace rnicsim::testing {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/nic/capability_params.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {

@@ -1,6 +1,9 @@
 // QPs of one device with one another: nothing of it is on the cable.
 #include <algorithm>
 
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "model/host/software_process.h"
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {
@@ -189,10 +192,10 @@ TEST_F(Registration, CostsByThePage) {
     void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
     const auto cost_of = [&](std::size_t bytes) {
-      process(0).port().settle();
+      settle(0);
       const Duration start = now();
       ibv_mr* mr = ibv_reg_mr(end.pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE);
-      process(0).port().settle();
+      settle(0);
       const Duration cost = now() - start;
       EXPECT_EQ(ibv_dereg_mr(mr), 0);
       return cost;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "model/host/software_process.h"
+#include "model/nic/capability_params.h"
 #include "tests/verbs/near_and_far.h"
 
 namespace rnicsim::testing::memory_regions_test {

@@ -1,4 +1,6 @@
 // Memory windows: what they open, to whom, until when; and what each mistake ends in.
+#include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "tests/verbs/memory_windows.h"
 
 namespace rnicsim::testing {

@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/nic/personality/commands.h"
+#include "sim/config/config.h"
+#include "sim/system.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing::multicast_test {

@@ -6,7 +6,12 @@
 #include <memory>
 #include <span>
 
+#include "model/host/kernel_agent.h"
 #include "model/host/page_faults.h"
+#include "model/host/software_process.h"
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/verbs/near_and_far.h"
 
 namespace rnicsim::testing {

@@ -1,7 +1,12 @@
 // What the device says of itself: every field that means something, and nothing of what it does not do.
 #include <cstring>
 
+#include "model/nic/blocks.h"
+#include "model/nic/capability_params.h"
+#include "model/nic/nic.h"
+#include "model/nic/personality/commands.h"
 #include "model/roce/icrc.h"
+#include "sim/adapter.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {
@@ -18,7 +23,7 @@ class Query : public RcPair {
     const std::span whole(bytes);
     const auto crc = roce::icrc(whole.first(bytes.size() - kIcrcBytes).subspan(kEthernetBytes), {}, {});
     for (std::size_t i = 0; i < kIcrcBytes; ++i) bytes[bytes.size() - kIcrcBytes + i] = std::byte(crc >> (8 * i));
-    host(1).nic().steering.receive({Frame::of(Payload::copy_of(whole))}, {});
+    host(1).nic().blocks().steering.receive({Frame::of(Payload::copy_of(whole))}, {});
     pass(1, Duration{10'000'000});
   }
 };

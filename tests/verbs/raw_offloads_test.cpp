@@ -1,6 +1,9 @@
 // What the device does with raw packets for a program: it segments messages, takes off VLAN tags, gives the FCS.
 #include <optional>
 
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/verbs/raw_packets.h"
 
 namespace rnicsim::testing {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/nic/capability_params.h"
 #include "tests/verbs/raw_packets.h"
 
 namespace rnicsim::testing {

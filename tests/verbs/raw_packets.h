@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/nic/capability_params.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {

@@ -12,6 +12,10 @@
 #include <vector>
 
 #include "model/base/kernel.h"
+#include "model/host/software_process.h"
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"
 
@@ -53,7 +57,7 @@ class RcPair : public TwoHosts {
     for (std::size_t i = 0; i < count; ++i)
       process(me).spawn("thread" + std::to_string(me) + std::to_string(i), [&, i] {
         body(i);
-        process(me).port().settle();
+        settle(me);
         if (--running == 0) wake(ended);
       });
     while (running != 0) sleep_on(ended);
@@ -61,7 +65,7 @@ class RcPair : public TwoHosts {
 
   // Lets simulated time pass, with what the thread owes.
   void pass(std::size_t me, Duration time) {
-    process(me).port().settle();
+    settle(me);
     sleep_until(now() + time);
   }
 

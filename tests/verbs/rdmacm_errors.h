@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "model/base/kernel.h"
+#include "model/host/host_kernel.h"
+#include "sim/adapter.h"
 #include "tests/support/cm_program.h"
 #include "tests/support/expect_errno.h"
 #include "tests/support/two_hosts.h"
@@ -98,7 +101,7 @@ class RdmacmErrors : public TwoHosts {
     return rdma_set_option(id, RDMA_OPTION_ID, name, &value, sizeof value);
   }
   void pass(std::size_t me, Duration time) {
-    process(me).port().settle();
+    settle(me);
     sleep_until(now() + time);
   }
 

@@ -1,6 +1,9 @@
 // What becomes of the receives of a shared receive queue, to the last one, and when their queue pairs fail or go.
 #include <gmock/gmock.h>
 
+#include "model/nic/nic.h"
+#include "model/nic/nic_counters.h"
+#include "sim/adapter.h"
 #include "tests/support/qp_set.h"
 #include "tests/verbs/shared_receive.h"
 

@@ -1,6 +1,8 @@
 // Shared receive queues: what may be made, posted and changed, whose they are, and which events come.
 #include <gmock/gmock.h>
 
+#include "model/nic/capability_params.h"
+#include "model/nic/personality/commands.h"
 #include "tests/verbs/shared_receive.h"
 
 namespace rnicsim::testing {

@@ -4,6 +4,12 @@
 #include <random>
 #include <set>
 
+#include "model/host/root_complex.h"
+#include "model/host/software_process.h"
+#include "model/nic/capability_params.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
+#include "sim/system.h"
 #include "tests/verbs/rc_pair.h"
 #include "verbs/ibverbs/queue_lock.h"
 
@@ -50,7 +56,7 @@ TEST_F(Threads, TheProcessEndsWithItsLastThread) {
         sleep_until(now() + Duration{50'000'000});
         EXPECT_FALSE(process(0).finished());
         Endpoint late;  // the process is there, though who began this thread is not
-        process(0).port().settle();
+        settle(0);
         ended = now();
       });
     });
@@ -65,7 +71,7 @@ TEST_F(Threads, AWriteOfTheDeviceWakesAll) {
   run_connected(
       [&](Endpoint& end) {
         host(0).root_complex().dma_written.subscribe([&](const host::DmaWrite&) { shown = now(); });
-        process(0).port().settle();
+        settle(0);
         ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_READ, 0, 8)), 0);
         run_threads(kThreads, [&](std::size_t i) {
           auto& port = process(0).port();
@@ -130,7 +136,7 @@ TEST_F(Threads, EachDrivesAQueuePair) {
           EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
           EXPECT_EQ(wc.wr_id, n);
         }
-        process(0).port().settle();
+        settle(0);
         done[i] = now() - start;
       });
       // At the same time, not one after the other.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/nic/capability_params.h"
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing::ud_test {

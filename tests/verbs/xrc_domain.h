@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "model/host/software_process.h"
+#include "model/nic/capability_params.h"
+#include "model/nic/personality/commands.h"
 #include "tests/verbs/rc_pair.h"
 #include "tests/verbs/shared_receive.h"
 

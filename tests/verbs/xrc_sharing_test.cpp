@@ -1,6 +1,11 @@
 // XRC's domains and the queue pairs that receive for them: what may be made, whose it is, and how long it lives.
 #include <gmock/gmock.h>
 
+#include "model/host/kernel_agent.h"
+#include "model/host/software_process.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
+#include "sim/system.h"
 #include "tests/verbs/xrc_domain.h"
 
 namespace rnicsim::testing {
@@ -331,7 +336,7 @@ TEST_F(XrcSharing, AQueuePairOfTwoProcesses) {
         for (int i = 0; i < 2; ++i) complete_to(end, other.srqn, end.request(IBV_WR_SEND, 0, 3000));
         received.give(process(0));
         gone.await(process(0));
-        process(0).port().settle();
+        settle(0);
         sleep_until(now() + kSettled);
         complete_to(end, other.srqn, end.request(IBV_WR_SEND, 0, 3000));
         sent.give(process(0));

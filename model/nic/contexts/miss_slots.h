@@ -8,20 +8,9 @@
 #include "model/base/fifo.h"
 #include "model/base/kernel.h"
 #include "model/base/stats.h"
+#include "model/nic/contexts/miss_slots_counters.h"
 
 namespace rnicsim::nic {
-
-// Up to the last time that a slot was taken or given back.
-struct MissSlotsCounters {
-  std::uint32_t slots = 1;
-  Counter busy_ps = 0;
-  Counter wait_ps = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.busy("slots_busy", busy_ps, slots, "time that miss slots were taken, of all together");
-    visit.waited("slots_wait", wait_ps, "time that misses waited for one, of all together");
-  }
-};
 
 class MissSlots {
  public:

@@ -12,21 +12,10 @@
 #include "model/base/stream.h"
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/contexts/translation.h"
+#include "model/nic/contexts/window_unit_counters.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
-
-struct WindowCounters {
-  Counter bound = 0;
-  Counter closed = 0;
-  Counter refused = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("bound", bound, "windows", "memory windows bound to a region");
-    visit.counter("closed", closed, "windows", "memory windows that were bound and are not any more");
-    visit.counter("refused", refused, "requests", "binds and invalidations refused");
-  }
-};
 
 class WindowUnit {
  public:

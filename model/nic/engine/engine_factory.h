@@ -4,11 +4,14 @@
 #include <functional>
 #include <memory>
 
-#include "model/nic/engine/qp_context.h"
-#include "model/nic/seam/qp_engine.h"
-#include "model/roce/qp_core.h"
+namespace rnicsim::roce {
+class QpCore;
+}
 
 namespace rnicsim::nic {
+
+class QpEngine;
+struct QpLimits;
 
 using EngineFactory = std::function<std::unique_ptr<QpEngine>(const QpLimits& limits)>;
 

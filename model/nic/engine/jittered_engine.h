@@ -12,16 +12,10 @@
 #include "model/base/event_queue.h"
 #include "model/base/fifo.h"
 #include "model/base/params.h"
+#include "model/nic/engine/jittered_engine_params.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
-
-struct JitterParams {
-  Duration delay{};
-  std::uint64_t seed = 1;
-
-  void describe(ParamVisitor& visit);
-};
 
 class JitteredEngine : public QpEngine {
  public:

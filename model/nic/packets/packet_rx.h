@@ -13,41 +13,12 @@
 #include "model/base/trace.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/multicast_table.h"
+#include "model/nic/packets/packet_rx_params.h"
 #include "model/nic/packets/packet_streams.h"
 #include "model/nic/packets/packet_tx.h"
 #include "model/roce/packet.h"
 
 namespace rnicsim::nic {
-
-struct PacketRxParams {
-  Duration latency = 170_ns;
-
-  void describe(ParamVisitor& visit) {
-    visit.param("latency", latency, "fixed part of the receive pipeline; docs/timing.md", {0, 1e9});
-  }
-};
-
-struct PacketRxCounters {
-  Counter packets = 0;
-  Counter payload_bytes = 0;
-  Counter frame_bytes = 0;
-  Counter group_packets = 0;
-  Counter rx_icrc_encapsulated = 0;
-  Counter malformed = 0;
-  Counter not_ours = 0;
-  Counter bad_pkey = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("packets", packets, "packets", "good packets received");
-    visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes received");
-    visit.counter("frame_bytes", frame_bytes, "bytes", "of the frames of those packets, without FCS");
-    visit.counter("group_packets", group_packets, "packets", "good packets received, to a multicast group");
-    visit.counter("rx_icrc_encapsulated", rx_icrc_encapsulated, "packets", "dropped: wrong ICRC");
-    visit.counter("malformed", malformed, "frames", "dropped: truncated, bad lengths, checksum, version or opcode");
-    visit.counter("not_ours", not_ours, "frames", "dropped: for another MAC or IP address, or a group of no QP");
-    visit.counter("bad_pkey", bad_pkey, "packets", "dropped: a P_Key that is not in the table");
-  }
-};
 
 class PacketRx : public sc_core::sc_module {
  public:

@@ -9,18 +9,9 @@
 #include "model/base/stream.h"
 #include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/packet_streams.h"
+#include "model/nic/packets/steering_counters.h"
 
 namespace rnicsim::nic {
-
-struct SteeringCounters {
-  Counter roce = 0;
-  Counter not_roce = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("roce", roce, "frames", "for the RoCE transport");
-    visit.counter("not_roce", not_roce, "frames", "of another protocol: for the flows of raw packets");
-  }
-};
 
 class Steering : public sc_core::sc_module {
  public:

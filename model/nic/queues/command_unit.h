@@ -21,22 +21,11 @@
 #include "model/nic/pcie/dma.h"
 #include "model/nic/pcie/pcie_endpoint.h"
 #include "model/nic/personality/personality.h"
+#include "model/nic/queues/command_unit_counters.h"
 #include "model/nic/queues/event_writer.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
-
-struct CommandCounters {
-  Counter commands = 0;
-  Counter refused = 0;
-  Counter bad_entries = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("commands", commands, "commands", "commands executed");
-    visit.counter("refused", refused, "commands", "of those, with a status other than ok");
-    visit.counter("bad_entries", bad_entries, "doorbells", "ignored: the entry can't be read or is not the device's");
-  }
-};
 
 // Why a command that is not about a QP's attributes was refused (CommandResult::syndrome).
 enum class CommandSyndrome : std::uint32_t {

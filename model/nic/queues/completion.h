@@ -14,28 +14,11 @@
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/contexts/context_cache.h"
+#include "model/nic/queues/completion_counters.h"
 #include "model/nic/queues/event_writer.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
-
-struct CompletionCounters {
-  Counter cqes = 0;
-  Counter error_cqes = 0;
-  Counter inline_cqes = 0;
-  Counter moderated_events = 0;
-  Counter cq_overruns = 0;
-  Counter orphans = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("cqes", cqes, "entries", "completion queue entries written");
-    visit.counter("error_cqes", error_cqes, "entries", "of those, with an error status");
-    visit.counter("inline_cqes", inline_cqes, "entries", "of them, with the payload of a receive in them");
-    visit.counter("moderated_events", moderated_events, "events", "completion events that waited for more entries");
-    visit.counter("cq_overruns", cq_overruns, "queues", "completion queues that died of an overrun");
-    visit.counter("orphans", orphans, "entries", "not written: their XRC shared receive queue was gone");
-  }
-};
 
 struct CqeWritten {
   Cqn cqn;

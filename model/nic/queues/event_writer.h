@@ -10,19 +10,10 @@
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/pcie/dma.h"
 #include "model/nic/pcie/pcie_endpoint.h"
+#include "model/nic/queues/event_writer_counters.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
-
-struct EventCounters {
-  Counter events = 0;
-  Counter eq_overruns = 0;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("events", events, "events", "event queue entries written");
-    visit.counter("eq_overruns", eq_overruns, "events", "events lost: the event queue is not there");
-  }
-};
 
 struct EventTrace {
   std::uint32_t eqn;

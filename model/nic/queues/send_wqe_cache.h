@@ -21,44 +21,10 @@
 #include "model/nic/contexts/cache.h"
 #include "model/nic/contexts/miss_slots.h"
 #include "model/nic/pcie/dma.h"
+#include "model/nic/queues/send_wqe_cache_params.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
-
-struct SendWqeCacheParams {
-  std::uint32_t entries = 512;
-  std::uint32_t ways = 4;
-  std::uint32_t miss_slots = 4;
-  std::uint32_t ahead = 20;
-  std::string replacement = "lru";
-
-  void describe(ParamVisitor& visit) {
-    visit.param("entries", entries, "64 B blocks of send WQEs kept; docs/timing.md", {0, 1 << 20});
-    visit.param("ways", ways, "blocks of a set", {1, 64});
-    visit.param("miss_slots", miss_slots, "WQEs read again at a time, of a path's QPs; a path for each transmit unit",
-                {1, 1024});
-    visit.param("ahead", ahead, "WQEs of a QP kept until their turn comes; what is posted beyond stays in its ring",
-                {8, 1024});
-    visit.param("replacement", replacement, "which block of a set leaves for another", policy_names<Replacement>());
-    visit.refuse(!CacheTags::can_be(entries, ways), "entries", "is no multiple of", "ways");
-  }
-};
-
-struct SendWqeCacheCounters {
-  Counter lookups = 0;
-  Counter hits = 0;
-  Counter misses = 0;
-  Counter slot_waits = 0;
-  MissSlotsCounters slots;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("lookups", lookups, "WQEs", "looked up, before they were sent and when their answer was there");
-    visit.counter("hits", hits, "WQEs", "of those, still here");
-    visit.counter("misses", misses, "WQEs", "of those, read from the ring again");
-    visit.counter("slot_waits", slot_waits, "WQEs", "that waited for their path's miss slots, or behind one that did");
-    slots.describe(visit);
-  }
-};
 
 class SendWqeCache : DmaClient {
  public:

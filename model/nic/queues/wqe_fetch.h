@@ -13,41 +13,10 @@
 #include "model/nic/contexts/cache.h"
 #include "model/nic/contexts/miss_slots.h"
 #include "model/nic/pcie/dma.h"
+#include "model/nic/queues/wqe_fetch_params.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
-
-struct ReceiveWqeParams {
-  std::uint32_t ahead = 32;
-  std::uint32_t queues = 64;
-  std::uint32_t ways = 4;
-  std::uint32_t reads = 16;
-  std::string replacement = "random";
-
-  void describe(ParamVisitor& visit) {
-    visit.param("ahead", ahead, "receive WQEs of a queue pair read at a time, when it holds fewer than half as many",
-                {2, 1024});
-    visit.param("queues", queues, "queue pairs that have room for them on the device; docs/timing.md", {1, 1 << 20});
-    visit.param("ways", ways, "of these, by the queue pair's number", {1, 64});
-    visit.param("reads", reads, "reads of receive rings at a time", {1, 1024});
-    visit.param("replacement", replacement, "which of them makes room for another", policy_names<Replacement>());
-    visit.refuse(!CacheTags::can_be(queues, ways), "queues", "is no multiple of", "ways");
-  }
-};
-
-struct WqeFetchCounters {
-  Counter fetches = 0;
-  Counter bytes = 0;
-  Counter displaced = 0;
-  MissSlotsCounters receive_reads;
-
-  void describe(CounterVisitor& visit) const {
-    visit.counter("fetches", fetches, "requests", "reads of rings and doorbell records");
-    visit.counter("bytes", bytes, "bytes", "bytes of them");
-    visit.counter("displaced", displaced, "queue pairs", "whose receives made room for those of another");
-    visit.group("receive_reads", receive_reads);
-  }
-};
 
 class WqeFetcher : DmaClient {
  public:

@@ -21,6 +21,7 @@
 #include "model/nic/personality/queue_entries.h"
 #include "model/nic/personality/values.h"
 #include "model/nic/seam/engine_trace.h"
+#include "model/nic/seam/limits.h"
 #include "model/roce/headers.h"
 #include "model/roce/types.h"
 
@@ -202,8 +203,6 @@ struct TransmitWork {
   bool begins;                           // the first packet of its message
   std::uint16_t payload;                 // bytes
 };
-
-inline constexpr std::uint32_t kMostUnits = 64;
 
 // The unit that a QP begins at, of so many that take whichever is next; or the one of several parts that it belongs to.
 inline std::uint32_t unit_of(Qpn qpn, std::uint32_t units) { return qpn.value % units; }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "model/base/kernel.h"
+#include "model/host/software_process.h"
 
 namespace rnicsim::testing {
 namespace {

@@ -13,11 +13,15 @@
 #include <memory>
 
 #include "model/abi/device.h"
+#include "model/host/host_kernel.h"
+#include "sim/adapter.h"
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
 #include "sim/attached/network.h"
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time_keeper.h"
+#include "sim/config/config.h"
+#include "sim/host.h"
 #include "sim/system.h"
 #include "tests/soak/fuzz/device_objects.h"
 #include "tests/soak/fuzz/fuzz.h"

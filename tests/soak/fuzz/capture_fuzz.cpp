@@ -1,6 +1,8 @@
 // Captures for the replay: files as they are, and frames that are sealed again, replayed against the engine.
 #include "model/cm/messages.h"
 #include "model/nic/engine/engine_factory.h"
+#include "model/nic/engine/qp_context.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/report.h"

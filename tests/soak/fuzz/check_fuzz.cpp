@@ -57,7 +57,7 @@ std::vector<Bytes> seeds() {
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rnicsim;
   using namespace rnicsim::fuzz;
-  using Json = nlohmann::ordered_json;
+  using sim::Json;
   Input input(data, size);
   Bytes text;
   Json wanted = Json::object(), got = Json::object();

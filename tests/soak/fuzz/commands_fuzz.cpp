@@ -1,4 +1,5 @@
 // A driver gone wild: arbitrary command queue entries and mailboxes, MMIO and configuration writes.
+#include "model/nic/capability_params.h"
 #include "tests/soak/fuzz/raw_qp.h"
 
 namespace rnicsim::fuzz {

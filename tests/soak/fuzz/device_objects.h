@@ -3,13 +3,16 @@
 
 #include <algorithm>
 
+#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
 #include "sim/system.h"
 
 namespace rnicsim::fuzz {
 
 // QP1, its CQ and its buffers are the kernel's.
 inline bool has_only_the_kernels(sim::Adapter& host) {
-  auto& contexts = host.nic().contexts;
+  auto& contexts = host.nic().blocks().contexts;
   const auto is_only = [](const auto& indices, std::uint32_t index) {
     return std::ranges::all_of(indices, [index](std::uint32_t found) { return found == index; });
   };

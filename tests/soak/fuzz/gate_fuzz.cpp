@@ -4,6 +4,11 @@
 #include <memory>
 
 #include "model/abi/device.h"
+#include "model/host/host_kernel.h"
+#include "model/host/kernel_agent.h"
+#include "model/host/software_process.h"
+#include "sim/adapter.h"
+#include "sim/config/config.h"
 #include "sim/system.h"
 #include "tests/soak/fuzz/device_objects.h"
 #include "tests/soak/fuzz/fuzz.h"

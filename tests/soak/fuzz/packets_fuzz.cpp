@@ -1,5 +1,7 @@
 // Frames of a hostile peer: alone against the parser, then into two NICs whose QPs are connected and busy.
+#include "model/roce/headers.h"
 #include "model/roce/icrc.h"
+#include "model/roce/packet.h"
 #include "tests/soak/fuzz/raw_qp.h"
 
 namespace rnicsim::fuzz {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "model/host/software_process.h"
 #include "verbs/ibverbs/context_options.h"
 
 namespace rnicsim::testing {

@@ -1,0 +1,79 @@
+// Counters of the host: of its root complex, its IOMMU and its kernel.
+#pragma once
+
+#include "model/base/stats.h"
+#include "model/host/cm/counters.h"
+
+namespace rnicsim::host {
+
+struct RootComplexCounters {
+  Counter mmio_writes = 0;
+  Counter mmio_reads = 0;
+  Counter interrupts = 0;
+  Counter device_errors = 0;
+  Counter translations = 0;
+  Counter page_requests = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("mmio_writes", mmio_writes, "requests", "posted writes of the CPU that reached the device");
+    visit.counter("mmio_reads", mmio_reads, "requests", "reads of the CPU that the device answered");
+    visit.counter("interrupts", interrupts, "interrupts", "MSI-X messages from the device");
+    visit.counter("translations", translations, "requests", "of the device, for where pages on demand lie (ATS)");
+    visit.counter("page_requests", page_requests, "messages", "of the device, for pages on demand (PRI)");
+    visit.counter("device_errors", device_errors, "requests", "MMIO or configuration requests that the device refused");
+  }
+};
+
+struct IommuCounters {
+  Counter reads = 0;
+  Counter writes = 0;
+  Counter read_bytes = 0;
+  Counter write_bytes = 0;
+  Counter faults = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("reads", reads, "requests", "DMA reads that the IOMMU let pass");
+    visit.counter("writes", writes, "requests", "DMA writes that the IOMMU let pass");
+    visit.counter("read_bytes", read_bytes, "bytes", "bytes of those reads");
+    visit.counter("write_bytes", write_bytes, "bytes", "bytes of those writes");
+    visit.counter("faults", faults, "requests",
+                  "DMA aborted: to a range not pinned, read-only, not mapped, or of no process");
+  }
+};
+
+// By the names of `rdma statistic show mr`; in pages, as there.
+struct PageFaultCounters {
+  Counter page_faults = 0;
+  Counter page_faults_failed = 0;
+  Counter page_invalidations = 0;
+  Counter page_prefetch = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("page_faults", page_faults, "pages", "brought in because a device asked for them");
+    visit.counter("page_faults_failed", page_faults_failed, "pages", "asked for that the process has not, or not so");
+    visit.counter("page_invalidations", page_invalidations, "pages", "taken back from the devices");
+    visit.counter("page_prefetch", page_prefetch, "pages", "of ranges that ibv_advise_mr named");
+  }
+};
+
+struct KernelCounters {
+  Counter commands = 0;
+  Counter commands_refused = 0;
+  Counter mmio_refused = 0;
+  Counter pages_registered = 0;
+  Counter events = 0;
+  PageFaultCounters on_demand;
+  CmCounters cm;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("commands", commands, "commands", "commands of processes that the device executed");
+    visit.counter("commands_refused", commands_refused, "commands", "commands that the kernel refused a process");
+    visit.counter("mmio_refused", mmio_refused, "requests", "writes of a process to a page that is not its own");
+    visit.counter("pages_registered", pages_registered, "pages", "pages of memory regions entered in the MTT");
+    visit.counter("events", events, "events", "entries taken from event queues");
+    visit.group("on_demand", on_demand);
+    visit.group("cm", cm);
+  }
+};
+
+}  // namespace rnicsim::host

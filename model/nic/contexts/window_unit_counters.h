@@ -1,0 +1,20 @@
+// Counters of the window unit.
+#pragma once
+
+#include "model/base/stats.h"
+
+namespace rnicsim::nic {
+
+struct WindowCounters {
+  Counter bound = 0;
+  Counter closed = 0;
+  Counter refused = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("bound", bound, "windows", "memory windows bound to a region");
+    visit.counter("closed", closed, "windows", "memory windows that were bound and are not any more");
+    visit.counter("refused", refused, "requests", "binds and invalidations refused");
+  }
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,44 @@
+#include "model/nic/nic_params.h"
+
+#include "model/base/policy.h"
+#include "model/nic/packets/packet.h"
+#include "model/roce/congestion.h"
+
+namespace rnicsim::nic {
+
+IcrcRule NicParams::icrc_rule() const { return {.headers_only = timing_only, .always = icrc == kIcrcWords[1]}; }
+
+void NicParams::describe(ParamVisitor& visit) {
+  visit.group("capabilities", capabilities);
+  visit.group("device", pcie);
+  visit.group("pcie", dma);
+  visit.group("contexts", contexts);
+  visit.group("device_memory", device_memory);
+  visit.group("translation", translation);
+  visit.group("atc", atc);
+  visit.group("atomics", atomics);
+  visit.group("units", units);
+  visit.group("send_wqes", send_wqes);
+  visit.group("receive_wqes", receive_wqes);
+  visit.group("tx", tx);
+  visit.group("rx", rx);
+  visit.group("receive_buffer", receive_buffer);
+  visit.group("raw", raw);
+  visit.group("port", port);
+  visit.group("loopback", loopback);
+  visit.group("jitter", jitter);
+  visit.param("adaptive_timeout", adaptive_timeout,
+              "what is not answered is sent again after so long, then after four times as long, and no retry is "
+              "counted, until the queue pair's own timeout is shorter; 0: not before that",
+              {0, 1e9});
+  visit.param("congestion", congestion, "what holds a queue pair back, packet by packet",
+              policy_names<roce::CongestionControl>());
+  visit.param("icrc", icrc,
+              "lazy: bytes and ICRC of a packet are made when somebody looks; always: they are made, parsed and "
+              "checked, and nothing is different but the simulator's speed",
+              kIcrcWords);
+  visit.param("timing_only", timing_only,
+              "payload is neither read nor written nor covered by the ICRC; what carries it takes its time");
+}
+
+}  // namespace rnicsim::nic

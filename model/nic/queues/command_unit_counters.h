@@ -1,0 +1,20 @@
+// Counters of the command unit.
+#pragma once
+
+#include "model/base/stats.h"
+
+namespace rnicsim::nic {
+
+struct CommandCounters {
+  Counter commands = 0;
+  Counter refused = 0;
+  Counter bad_entries = 0;
+
+  void describe(CounterVisitor& visit) const {
+    visit.counter("commands", commands, "commands", "commands executed");
+    visit.counter("refused", refused, "commands", "of those, with a status other than ok");
+    visit.counter("bad_entries", bad_entries, "doorbells", "ignored: the entry can't be read or is not the device's");
+  }
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,18 @@
+#include "model/nic/queues/wqe_fetch_params.h"
+
+#include "model/base/policy.h"
+#include "model/nic/contexts/cache.h"
+
+namespace rnicsim::nic {
+
+void ReceiveWqeParams::describe(ParamVisitor& visit) {
+  visit.param("ahead", ahead, "receive WQEs of a queue pair read at a time, when it holds fewer than half as many",
+              {2, 1024});
+  visit.param("queues", queues, "queue pairs that have room for them on the device; docs/timing.md", {1, 1 << 20});
+  visit.param("ways", ways, "of these, by the queue pair's number", {1, 64});
+  visit.param("reads", reads, "reads of receive rings at a time", {1, 1024});
+  visit.param("replacement", replacement, "which of them makes room for another", policy_names<Replacement>());
+  visit.refuse(!CacheTags::can_be(queues, ways), "queues", "is no multiple of", "ways");
+}
+
+}  // namespace rnicsim::nic
