@@ -27,7 +27,8 @@ packer   packs
 [test]
 tshark   looks at packets
 END
-for tool in sh dash env find sed tail head grep rm mv cp mkdir cat dirname readlink nproc flock sleep touch chmod; do
+for tool in sh dash env date find sed tail head grep rm mv cp mkdir cat dirname readlink nproc flock sleep touch \
+  chmod; do
   ln -s "$(command -v $tool)" "$folder/tools/$tool"
 done
 
@@ -257,7 +258,9 @@ has calls 'cmake --fresh --preset release'
 try 8 "$tree/rnicsim" test
 has calls 'install -y --no-install-recommends packer tshark extra'
 has calls '-LE ^full$'
+has calls '--output-junit tests.xml'
 has out '100% tests passed'
+has err 'built in 0 min'
 try 8 "$tree/rnicsim" test quick -R pattern
 has calls '-L ^quick$ -R pattern'
 try 8 "$tree/rnicsim" test unit

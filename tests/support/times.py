@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""What a build tree's tests and sources took: the seconds of the tests by rung, the dearest tests and sources.
+
+    times.py BUILD_FOLDER
+
+Reads tests.xml, which `./rnicsim test` has ctest write, and .ninja_log. Wall seconds: tests and compilers run beside
+one another, so the sums are larger than what a run takes.
+"""
+import collections
+import pathlib
+import sys
+import xml.etree.ElementTree
+
+SHOWN = 10
+
+
+def test_seconds(file):
+    """By test. Empty: there is no such file, or ctest was stopped while it wrote."""
+    try:
+        cases = xml.etree.ElementTree.parse(file).getroot().iter("testcase")
+        return {case.get("name"): float(case.get("time")) for case in cases}
+    except (OSError, xml.etree.ElementTree.ParseError):
+        return {}
+
+
+def source_seconds(log):
+    """By object file, in the build that made it last."""
+    seconds = {}
+    try:
+        lines = log.read_text().splitlines()
+    except OSError:
+        return seconds
+    for line in lines:
+        fields = line.split("\t")
+        if len(fields) == 5 and fields[3].endswith((".o", ".gch")):
+            seconds[fields[3]] = (int(fields[1]) - int(fields[0])) / 1000
+    return seconds
+
+
+def show(title, seconds, shorten):
+    if not seconds:
+        return
+    print(f"\n{title}, {sum(seconds.values()):.0f} s in all:")
+    for name, value in sorted(seconds.items(), key=lambda item: -item[1])[:SHOWN]:
+        print(f"{value:8.1f} s  {shorten(name)}")
+
+
+def source_name(name):
+    return name.replace("CMakeFiles/", "").replace(".dir/", ": ").removesuffix(".o")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    tree = pathlib.Path(sys.argv[1])
+    tests = test_seconds(tree / "tests.xml")
+    rungs = collections.Counter()
+    for name, value in tests.items():
+        rungs[name.split(".")[0]] += value
+    show("tests by rung", rungs, str)
+    show("the dearest tests", tests, str)
+    show("the dearest sources to compile", source_seconds(tree / ".ninja_log"), source_name)
+
+
+main()
