@@ -29,13 +29,19 @@ class Screen:
     """top at a pseudo-terminal, and what is on its screen."""
 
     def __init__(self, arguments, environment, rows=24, columns=80):
+        begin, told = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            os.close(told)
+            os.read(begin, 1)
             os.execve(apps.rnicsim(), [apps.rnicsim(), "top", *map(str, arguments)], environment)
         self.screen = pyte.Screen(columns, rows)
         self.stream = pyte.ByteStream(self.screen)
         self.raw = b""
         self.resize(rows, columns)
+        self.attributes = termios.tcgetattr(self.fd)  # before the program changes them
+        os.close(begin)
+        os.close(told)
 
     def resize(self, rows, columns):
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -185,7 +191,6 @@ class AtTheTerminal(TopCase):
         run = self.long_run()
         self.snapshot_with_traffic(run)
         screen = self.show(run.pid, "--delay", "100ms")
-        before = termios.tcgetattr(screen.fd)
         screen.wait_for_text(r"(?m)^host +tx Gb/s.*busiest$")
         screen.wait_for_text(r"(?m)^h1 +[1-9]\d+\.\d\d ")
         first = simulated(screen)
@@ -210,7 +215,7 @@ class AtTheTerminal(TopCase):
         self.assertEqual(screen.status(), 0)
         self.assertIn(b"\x1b[?1049l", screen.raw)  # the screen of before
         self.assertGreater(screen.raw.rfind(b"\x1b[?25h"), screen.raw.rfind(b"\x1b[?25l"))  # and its cursor
-        self.assertEqual(termios.tcgetattr(screen.fd)[:4], before[:4])
+        self.assertEqual(termios.tcgetattr(screen.fd)[:4], screen.attributes[:4])
         self.assertIsNone(run.poll())  # which goes on
 
     def test_the_runs_end_is_said(self):
