@@ -29,7 +29,8 @@ struct JsonAccess {
   }
   static Library written(const Json::Object& object) {
     auto library = Library::object();
-    for (const auto& [key, value] : object) library[key] = to_library(value);
+    auto& members = library.get_ref<Library::object_t&>();
+    for (const auto& [key, value] : object) members.emplace_back(key, to_library(value));  // each key is there once
     return library;
   }
   static Library written(const auto& scalar) { return scalar; }
@@ -71,9 +72,10 @@ class Builder : public nlohmann::json_sax<Library> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
-    // A number that no double holds is not wrong at a byte.
-    const bool is_syntax = dynamic_cast<const nlohmann::detail::parse_error*>(&error) != nullptr;
-    error_.emplace(error.what(), is_syntax ? std::optional(byte) : std::nullopt);
+    if (dynamic_cast<const nlohmann::detail::parse_error*>(&error) != nullptr)
+      error_.emplace(error.what(), byte);
+    else  // a number that no double holds
+      error_.emplace("a value of this JSON is out of range");
     return false;
   }
 
@@ -255,7 +257,7 @@ std::int64_t Json::as_signed() const {
 std::uint64_t Json::as_unsigned() const {
   if (const auto* value = std::get_if<std::uint64_t>(&value_)) return *value;
   const auto* value = std::get_if<std::int64_t>(&value_);
-  if (value == nullptr || *value < 0) refuse(*this, "a whole number");
+  if (value == nullptr || *value < 0) refuse(*this, "a whole number of 0 or more");
   return static_cast<std::uint64_t>(*value);
 }
 

@@ -78,7 +78,7 @@ class Json {
   void get_to(Value& value) const {
     value = get<Value>();
   }
-  // Of a member, or `fallback` when there is none of that name.
+  // The value of the member `key`, or `fallback` when the object has no such member.
   template <class Value>
   Value value(std::string_view key, Value fallback) const {
     const Json* found = find(key);

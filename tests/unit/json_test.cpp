@@ -145,7 +145,7 @@ TEST(Json, RefusesATextThatIsNoneAndSaysAtWhichByte) {
   } catch (const JsonError& error) {
     EXPECT_EQ(error.byte, 5u);
   }
-  EXPECT_THAT(error_of("1e999"), HasSubstr("range"));
+  EXPECT_EQ(error_of("1e999"), "a value of this JSON is out of range");
 }
 
 // A text from outside must not overflow the stack of those that walk over the value.
