@@ -7,7 +7,6 @@
 #include "model/base/event_queue.h"
 #include "model/base/frame.h"
 #include "model/base/kernel.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/fabric/fault_counters.h"

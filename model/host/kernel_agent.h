@@ -22,7 +22,6 @@
 #include "model/base/kernel.h"
 #include "model/base/payload.h"
 #include "model/base/pcie.h"
-#include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/host/cm/counters.h"
 #include "model/host/cm/management_port.h"

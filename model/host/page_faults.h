@@ -9,7 +9,6 @@
 
 #include "model/base/event_queue.h"
 #include "model/base/pcie.h"
-#include "model/base/stats.h"
 #include "model/host/host_counters.h"
 #include "model/host/host_params.h"
 #include "model/host/iommu.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-
 #include "sim/calibrate/row.h"
 #include "sim/config/param_list.h"
 #include "sim/json.h"

@@ -41,8 +41,7 @@ struct ResultsDifference {
   std::size_t count = 0;
 };
 // What `expected` does not name is not compared.
-ResultsDifference compare_results(const ExpectedResults& rules, const Json& expected,
-                                  const Json& results);
+ResultsDifference compare_results(const ExpectedResults& rules, const Json& expected, const Json& results);
 // The part of `results` that a file of expected ones keeps: as much as `old` names, or all that can be compared.
 Json kept_results(const Json& results, const Json* old);
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "model/nic/engine/engine_factory.h"
-#include "model/nic/engine/engine_factory.h"
 #include "model/nic/engine/jittered_engine.h"
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/seam/qp_engine.h"

@@ -11,7 +11,6 @@
 #include "model/base/event_queue.h"
 #include "model/base/fifo.h"
 #include "model/base/params.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/contexts/atomic_unit_params.h"
 #include "model/nic/contexts/payload_memory.h"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "model/base/params.h"
-#include "model/base/stats.h"
 #include "model/nic/contexts/cache_params.h"
 #include "model/nic/contexts/miss_slots.h"
 #include "model/nic/contexts/replacement.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "model/base/index_table.h"
-#include "model/base/stats.h"
 #include "model/nic/contexts/context_cache_params.h"
 #include "model/nic/contexts/icm_map.h"
 #include "model/nic/contexts/residency.h"

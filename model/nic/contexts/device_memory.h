@@ -11,7 +11,6 @@
 #include "model/base/delay_line.h"
 #include "model/base/params.h"
 #include "model/base/payload.h"
-#include "model/base/stats.h"
 #include "model/nic/contexts/device_memory_params.h"
 #include "model/nic/pcie/dma.h"
 #include "model/nic/pcie/pcie_endpoint.h"

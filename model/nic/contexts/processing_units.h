@@ -12,7 +12,6 @@
 #include "model/base/fifo.h"
 #include "model/base/params.h"
 #include "model/base/pooled_list.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/contexts/processing_units_params.h"

@@ -11,7 +11,6 @@
 
 #include "model/base/event_queue.h"
 #include "model/base/params.h"
-#include "model/base/stats.h"
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/contexts/translation_cache.h"
 #include "model/nic/contexts/translation_params.h"

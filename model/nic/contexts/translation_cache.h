@@ -19,7 +19,6 @@
 #include "model/base/fifo.h"
 #include "model/base/params.h"
 #include "model/base/pcie.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/contexts/cache.h"
 #include "model/nic/contexts/translation_cache_params.h"

@@ -8,7 +8,6 @@
 
 #include "model/base/event_queue.h"
 #include "model/base/fifo.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/contexts/translation.h"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "model/base/frame.h"
-#include "model/base/params.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"

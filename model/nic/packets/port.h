@@ -10,7 +10,6 @@
 #include "model/base/line_timing.h"
 #include "model/base/params.h"
 #include "model/base/priority_map.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/base/transmit_port.h"

@@ -7,8 +7,6 @@
 
 #include "model/base/delay_line.h"
 #include "model/base/frame.h"
-#include "model/base/params.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/packets/flow_table.h"

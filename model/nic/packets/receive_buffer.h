@@ -12,7 +12,6 @@
 #include "model/base/params.h"
 #include "model/base/pause_frame.h"
 #include "model/base/priority_map.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/packets/buffer_hold.h"
 #include "model/nic/packets/receive_buffer_params.h"

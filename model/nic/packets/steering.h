@@ -5,7 +5,6 @@
 
 #include "model/base/delay_line.h"
 #include "model/base/frame.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/packet_streams.h"

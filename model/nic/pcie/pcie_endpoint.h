@@ -10,7 +10,6 @@
 #include <span>
 
 #include "model/base/kernel.h"
-#include "model/base/params.h"
 #include "model/base/pcie.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"

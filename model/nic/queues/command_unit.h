@@ -7,8 +7,6 @@
 #include <optional>
 #include <variant>
 
-#include "model/base/params.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/capability_params.h"

@@ -10,7 +10,6 @@
 
 #include "model/base/event_queue.h"
 #include "model/base/lazy_timers.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/contexts/context_cache.h"

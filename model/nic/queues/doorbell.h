@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/contexts/context_cache.h"

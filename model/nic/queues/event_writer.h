@@ -5,7 +5,6 @@
 #include <deque>
 #include <map>
 
-#include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/pcie/dma.h"

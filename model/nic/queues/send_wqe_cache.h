@@ -16,7 +16,6 @@
 #include "model/base/params.h"
 #include "model/base/policy.h"
 #include "model/base/pooled_list.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/contexts/cache.h"
 #include "model/nic/contexts/miss_slots.h"

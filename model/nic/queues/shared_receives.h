@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "model/base/event_queue.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/queues/event_writer.h"

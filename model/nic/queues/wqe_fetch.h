@@ -5,9 +5,7 @@
 
 #include <string>
 
-#include "model/base/params.h"
 #include "model/base/policy.h"
-#include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/nic/contexts/cache.h"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "model/base/stats.h"
 #include "model/base/trace.h"
 #include "model/nic/personality/values.h"
 #include "model/nic/seam/engine_counters.h"
