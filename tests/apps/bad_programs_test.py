@@ -270,7 +270,7 @@ def program_of(pid):
         return ""
 
 
-def wait_until(condition, seconds=10):
+def wait_until(condition, seconds=apps.RUN_SECONDS):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -438,7 +438,7 @@ def hello(**changes):
 def visitor_to(name):
     visitor = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     visitor.connect("\0" + name)  # waits while the queue of those who knock is full
-    visitor.settimeout(10)
+    visitor.settimeout(apps.RUN_SECONDS)
     return visitor
 
 
@@ -518,19 +518,19 @@ class Serve(LeavesNothing):
 
     def assert_still_serves(self):
         script = self.script("h0", "ibv_devices")
-        out, err = script.communicate(timeout=20)
+        out, err = script.communicate(timeout=apps.RUN_SECONDS)
         self.assertEqual(script.returncode, 0, err)
         self.assertIn("rnic0", out)
 
     def test_programs_of_a_script(self):
         script = self.script("h1", "ibv_devinfo -v")
-        out, err = script.communicate(timeout=20)
+        out, err = script.communicate(timeout=apps.RUN_SECONDS)
         self.assertEqual(script.returncode, 0, err)
         self.assertIn("::ffff:10.0.1.1, RoCE v2", out)
         server = self.script("h0", "ib_write_lat -n 50")
         client = self.script("h1", "sh -c 'sleep 1; ib_write_lat -n 50 h0'")
         for program in (client, server):
-            out, err = program.communicate(timeout=30)
+            out, err = program.communicate(timeout=apps.RUN_SECONDS)
             self.assertEqual(program.returncode, 0, out + err)
         self.assertIn("simulated", self.end().out)
 
@@ -556,7 +556,7 @@ class Serve(LeavesNothing):
 
     def test_child_is_no_stranger(self):
         script = self.script("h0", str(built("slow-fork", self.SLOW_FORK)))
-        out, err = script.communicate(timeout=30)
+        out, err = script.communicate(timeout=apps.RUN_SECONDS)
         self.assertEqual(script.returncode, 0, out + err)
         self.assertNotIn("did not attach", self.end().err)
 
@@ -565,7 +565,7 @@ class Serve(LeavesNothing):
         self.assertEqual(refused.status, 2, refused)
         self.assertIn("has no host h9", refused.err)
         script = self.script("h0", "ibv_devices", says="h9")
-        out, err = script.communicate(timeout=20)
+        out, err = script.communicate(timeout=apps.RUN_SECONDS)
         self.assertNotEqual(script.returncode, 0, out)
         self.assertIn("there is no host h9", err)
         self.assert_still_serves()
@@ -629,7 +629,7 @@ class Serve(LeavesNothing):
 
     def test_dead_program_of_a_script(self):
         victim = self.script("h0", f"{misbehave()} die-after-open kill 10.0.0.1")
-        victim.communicate(timeout=20)
+        victim.communicate(timeout=apps.RUN_SECONDS)
         self.assertEqual(victim.returncode, -signal.SIGKILL)
         self.assert_still_serves()
         self.end()
@@ -643,10 +643,10 @@ class Serve(LeavesNothing):
 
     def test_program_without_a_simulator(self):
         script = self.script("h0", "ibv_devices")
-        script.communicate(timeout=20)
+        script.communicate(timeout=apps.RUN_SECONDS)
         lines = self.environment_lines("h0")
         self.end()
-        orphan = subprocess.run(["sh", "-c", 'eval "$L"; exec ibv_devices'], capture_output=True, text=True, timeout=20,
+        orphan = subprocess.run(["sh", "-c", 'eval "$L"; exec ibv_devices'], capture_output=True, text=True,
                                 check=False, env=dict(self.environment, L=lines))
         self.assertNotEqual(orphan.returncode, 0, orphan.stdout)
         self.assertIn("rnicsim", orphan.stderr)

@@ -181,7 +181,7 @@ class Tshark(apps.TestCase):
                    "-T", "fields"]
         for field in fields:
             command += ["-e", field]
-        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60,
+        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=apps.RUN_SECONDS,
                                env=dict(os.environ, HOME=str(capture.parent)))
         return [line.split("\t") for line in shown.stdout.splitlines()]
 

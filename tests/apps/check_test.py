@@ -206,7 +206,7 @@ class Limits(Check):
 
     def assert_ended(self, pids):
         for pid in pids.read_text().split():
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + apps.RUN_SECONDS
             while pathlib.Path(f"/proc/{pid}").exists() and self.state(pid) != "Z":
                 self.assertLess(time.monotonic(), deadline, f"process {pid} is still there")
                 time.sleep(0.02)
@@ -242,7 +242,7 @@ class Limits(Check):
         # What is ignored, as by nohup, is none; and children are waited for though nobody else would.
         process = apps.start("check", self.path, preexec_fn=lambda: [
             signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGCHLD)])
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + apps.RUN_SECONDS
         while not (pids.exists() and pids.read_text().endswith("\n")):
             self.assertLess(time.monotonic(), deadline, "the case did not start")
             time.sleep(0.02)

@@ -78,7 +78,7 @@ class Calls(apps.TestCase):
 class Stock(apps.TestCase):
     def test_qperf(self):
         client = "qperf -t 1 -m 60000 h0 udp_lat udp_bw"
-        result = self.assert_succeeded(apps.run_on([("h0", "qperf"), ("h1", client)], timeout=100))
+        result = self.assert_succeeded(apps.run_on([("h0", "qperf"), ("h1", client)]))
         latency = re.search(r"latency += +([\d.]+) us", result.text("h1"))
         self.assertAlmostEqual(float(latency[1]), 71.5, delta=1, msg=result)  # 20 us, 48 of the line, 3 to wake up
         for side in ("send_bw", "recv_bw"):

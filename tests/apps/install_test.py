@@ -17,7 +17,6 @@ import apps  # noqa: E402
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
 # As a mount of its own where the machine allows: the folder is empty for that command alone.
 HIDDEN = ["unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(SOURCES)]
-SECONDS = 50
 
 
 def build_tree():
@@ -26,7 +25,7 @@ def build_tree():
 
 def call(*command, **environment):
     command = [str(word) for word in command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS,
+    done = subprocess.run(command, capture_output=True, text=True, timeout=apps.RUN_SECONDS,
                           env={**os.environ, **environment}, cwd="/", check=False)
     return apps.Result(command, apps.shell_status(done.returncode), done.stdout, done.stderr)
 

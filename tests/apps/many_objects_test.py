@@ -19,7 +19,7 @@ MOST_BYTES_AT_REST = 2048
 class ManyObjects(apps.TestCase):
     def test_made_used_and_destroyed(self):
         program = f"{built('many_objects', SOURCE.read_text(), '-libverbs')} {QPS} {REGIONS} {QUEUES}"
-        result = self.assert_succeeded(apps.run_on([("h0", program), ("h1", f"{program} h0")], timeout=240))
+        result = self.assert_succeeded(apps.run_on([("h0", program), ("h1", f"{program} h0")]))
         for host in ("h0", "h1"):
             *took, rest = result.lines(host)
             took = [int(line) for line in took]

@@ -94,7 +94,7 @@ class Page(unittest.TestCase):
         self.page = self.folder / "report.html"
 
     def report(self, *results):
-        subprocess.run([RNICSIM, "report", *results, "-o", self.page], check=True, capture_output=True, timeout=60)
+        subprocess.run([RNICSIM, "report", *results, "-o", self.page], check=True, capture_output=True, timeout=600)
 
     def browse(self, width=1400, dark=False, **view):
         """The page's elements when its scripts have run, and what the browser had to complain of."""
@@ -104,7 +104,7 @@ class Page(unittest.TestCase):
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
              "--disable-component-update", "--no-first-run", f"--user-data-dir={self.folder / 'profile'}",
              "--enable-logging=stderr", f"--window-size={width},2000", *theme, "--dump-dom", address],
-            capture_output=True, text=True, timeout=120)
+            capture_output=True, text=True, timeout=600)
         # The browser's own pages complain of a busy machine.
         complaints = [line for line in done.stderr.splitlines() if ":CONSOLE" in line and "source: chrome:" not in line]
         return Tree(done.stdout).root, complaints
@@ -342,7 +342,7 @@ class Page(unittest.TestCase):
         """200 points of three seeds, with the counters and stages of real runs."""
         path = self.folder / "real.json"
         subprocess.run([RNICSIM, "bench", "write-4k", "--set", "flow.qps=8", "--set", "measure.duration=50us",
-                        "--waterfall", "--json", path], check=True, capture_output=True, timeout=60)
+                        "--waterfall", "--json", path], check=True, capture_output=True, timeout=600)
         real = path.read_text()
         numbers = {"i": 0}
 

@@ -20,7 +20,6 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
 
-SECONDS = 40  # of patience, on a busy machine
 PROMPT = "(rnicsim h0) $ "
 
 
@@ -42,7 +41,7 @@ class Terminal:
 
     def read_until(self, pattern, what="output"):
         """What came up to the pattern's end; later reads begin behind it."""
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + apps.RUN_SECONDS
         while not (found := re.search(pattern, self.text)):
             if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
                 raise AssertionError(f"no {what} {pattern!r} in:\n{self.text}")
@@ -56,7 +55,7 @@ class Terminal:
     def status(self):
         """Reads to the end."""
         with contextlib.suppress(OSError):
-            while select.select([self.fd], [], [], SECONDS)[0] and (more := os.read(self.fd, 65536)):
+            while select.select([self.fd], [], [], apps.RUN_SECONDS)[0] and (more := os.read(self.fd, 65536)):
                 self.text += more.decode(errors="replace")
         return apps.shell_status(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]))
 
@@ -81,7 +80,7 @@ class ShellCase(apps.LeavesNothing):
 
     def assert_nothing_left(self):
         # A shell that was killed takes its simulation with it.
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + apps.RUN_SECONDS
         while apps.processes_with(self.mark) and time.monotonic() < end:
             time.sleep(0.05)
         super().assert_nothing_left()

@@ -227,7 +227,7 @@ class Perftest(PerftestRuns):
 
     def test_all_sizes(self):
         # Both spin on memory for as long as 8 MiB take, many times: a minute on a busy machine.
-        result = self.assert_succeeded(apps.run("ib_write_lat -a -n 5", timeout=200))
+        result = self.assert_succeeded(apps.run("ib_write_lat -a -n 5"))
         rows = apps.perftest_rows(result.lines("h1"))
         self.assertEqual([row[0] for row in rows], [2 ** power for power in range(1, 24)], result)
 
@@ -346,9 +346,9 @@ class QperfRuns(apps.TestCase):
     """qperf ends a test by an alarm, after 2 s of simulated time unless told otherwise, and waits for events. Without
     its -cm1, which only RC has, it names LIDs and no GIDs."""
 
-    def qperf(self, server, arguments, timeout):
+    def qperf(self, server, arguments):
         return self.assert_succeeded(apps.run_on([("h0", "qperf"), ("h1", f"qperf {arguments.format(server)}")],
-                                                 "--set", "host.lid_paths=true", timeout=timeout))
+                                                 "--set", "host.lid_paths=true"))
 
     def assert_latency(self, result):
         shown = re.search(r"latency\s+=\s+([\d.]+) us", result.text("h1"))
@@ -363,21 +363,21 @@ class QperfRuns(apps.TestCase):
 
 class Qperf(QperfRuns):
     def test_without_lids_a_path_is_refused(self):
-        result = apps.run_on([("h0", "qperf"), ("h1", "qperf -n 10 h0 rc_lat quit")], timeout=60)
+        result = apps.run_on([("h0", "qperf"), ("h1", "qperf -n 10 h0 rc_lat quit")])
         self.assertNotEqual(result.status, 0, result)
         self.assertRegex(result.err + result.out, "RTR.*Invalid argument")
 
     def test_latency_by_name(self):
-        self.assert_latency(self.qperf("h0", "-t 1 {} rc_lat", 400))
+        self.assert_latency(self.qperf("h0", "-t 1 {} rc_lat"))
 
     def test_bandwidth_by_address(self):
         # It counts time in hundredths of a second, and this takes about eleven.
-        self.assert_bandwidth(self.qperf("10.0.0.1", "-n 20000 {} rc_bw", 300), 0.1)
+        self.assert_bandwidth(self.qperf("10.0.0.1", "-n 20000 {} rc_bw"), 0.1)
 
     def test_as_issued(self):
         if not apps.full():
             self.skipTest("four seconds of simulated time: with --full")
-        result = self.qperf("h0", "{} rc_lat rc_bw", 800)
+        result = self.qperf("h0", "{} rc_lat rc_bw")
         self.assert_latency(result)
         self.assert_bandwidth(result)
 
@@ -386,16 +386,16 @@ class DatagramQperf(QperfRuns):
     def test_latency_of_uc_and_ud(self):
         for test in ("uc_lat", "ud_lat"):
             with self.subTest(test):
-                self.assert_latency(self.qperf("h0", f"-t 1 {{}} {test}", 300))
+                self.assert_latency(self.qperf("h0", f"-t 1 {{}} {test}"))
 
     def test_bandwidth_of_uc(self):
-        result = self.qperf("h0", "-n 20000 {} uc_bw", 300)
+        result = self.qperf("h0", "-n 20000 {} uc_bw")
         for way in ("send_bw", "recv_bw"):
             self.assert_bandwidth(result, 0.1, way)
 
     def test_bandwidth_of_ud(self):
         # It counts time in hundredths of a second, and 2 KiB at a time this takes about seven.
-        result = self.qperf("h0", "-n 400000 {} ud_bw", 300)
+        result = self.qperf("h0", "-n 400000 {} ud_bw")
         for way in ("send_bw", "recv_bw"):
             shown = re.search(rf"{way}\s+=\s+([\d.]+) GB/sec", result.text("h1"))
             self.assertTrue(shown and 2 < float(shown.group(1)) < 1.2 * MOST_BANDWIDTH / 8, result)
@@ -409,15 +409,15 @@ class DatagramQperfByTime(QperfRuns):
             self.skipTest("with --full")
 
     def test_latency_of_writes(self):
-        self.assert_latency(self.qperf("h0", "-t 1 {} uc_rdma_write_lat", 800))
+        self.assert_latency(self.qperf("h0", "-t 1 {} uc_rdma_write_lat"))
 
     def test_bandwidth_of_writes(self):
-        self.assert_bandwidth(self.qperf("h0", "-t 1 {} uc_rdma_write_bw", 800), 0.1, "recv_bw")
+        self.assert_bandwidth(self.qperf("h0", "-t 1 {} uc_rdma_write_bw"), 0.1, "recv_bw")
 
     def test_bandwidth_both_ways(self):
         for test in ("uc_bi_bw", "ud_bi_bw"):
             with self.subTest(test):
-                result = self.qperf("h0", f"-t 1 {{}} {test}", 800)
+                result = self.qperf("h0", f"-t 1 {{}} {test}")
                 for way in ("send_bw", "recv_bw"):
                     shown = re.search(rf"{way}\s+=\s+([\d.]+) GB/sec", result.text("h1"))
                     self.assertTrue(shown and 12.5 < float(shown.group(1)) < 2.4 * MOST_BANDWIDTH / 8, result)

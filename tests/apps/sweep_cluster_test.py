@@ -43,13 +43,13 @@ class Cluster(unittest.TestCase):
     @unittest.skipUnless(shutil.which("mpirun.openmpi"), "Open MPI's mpirun is not here")
     def test_open_mpi(self):
         subprocess.run(["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "3", RNICSIM, "sweep",
-                        self.file, "--out", self.out], check=True, timeout=120, capture_output=True)
+                        self.file, "--out", self.out], check=True, timeout=600, capture_output=True)
         self.check()
 
     @unittest.skipUnless(shutil.which("mpiexec.hydra"), "MPICH's mpiexec is not here")
     def test_mpich(self):
         subprocess.run(["mpiexec.hydra", "-n", "3", RNICSIM, "sweep", self.file, "--out", self.out], check=True,
-                       timeout=120, capture_output=True)
+                       timeout=600, capture_output=True)
         self.check()
 
     @unittest.skipUnless(os.geteuid() == 0, "Slurm's daemons want to be root")
@@ -57,7 +57,7 @@ class Cluster(unittest.TestCase):
     def test_slurm(self):
         with Slurm(self.folder) as environment:
             done = subprocess.run([RNICSIM, "sweep", self.file, "--out", self.out, "--slurm", "--tasks", "4",
-                                   "--sbatch=--partition=all"], env=environment, timeout=200, capture_output=True,
+                                   "--sbatch=--partition=all"], env=environment, timeout=600, capture_output=True,
                                   text=True)
             logs = {path.name: path.read_text() for path in (self.out / "slurm").glob("*.log")}
             self.assertEqual(done.returncode, 0, (done, logs))
@@ -67,12 +67,12 @@ class Cluster(unittest.TestCase):
             # Ranks of a step; and a batch script of several tasks, of which it is the only one that runs.
             self.out = self.folder / "ranks"
             subprocess.run(["srun", "--ntasks=2", "--overcommit", RNICSIM, "sweep", self.file, "--out", self.out],
-                           env=environment, check=True, timeout=100, capture_output=True)
+                           env=environment, check=True, timeout=600, capture_output=True)
             self.check()
             self.out = self.folder / "batch"
             subprocess.run(["sbatch", "--wait", "--ntasks=2", "--overcommit", f"--output={self.folder}/batch.log",
                             f"--wrap={RNICSIM} sweep {self.file} --out {self.out}"], env=environment, check=True,
-                           timeout=100, capture_output=True)
+                           timeout=600, capture_output=True)
             self.check()
 
 

@@ -13,13 +13,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 
 PROGRAM = "ibv_rc_pingpong -d rnic0 -g 1 -n 2".split()
-SECONDS = 100
 
 
 class Tools(apps.TestCase):
     @unittest.skipUnless(shutil.which("valgrind"), "no valgrind")
     def test_valgrind(self):
-        result = apps.call("run", "--valgrind", "h1", "--", *PROGRAM, timeout=SECONDS)
+        result = apps.call("run", "--valgrind", "h1", "--", *PROGRAM)
         self.assert_succeeded(result)
         self.assertRegex(result.errors("h1"), r"ERROR SUMMARY: \d+ errors")
         self.assertRegex(result.text("h1"), r"2 iters in ")
@@ -28,7 +27,7 @@ class Tools(apps.TestCase):
     def test_gdb(self):
         commands = "set breakpoint pending on\nbreak ibv_modify_qp\nrun\nbacktrace 1\ndelete\ncontinue\nquit\n"
         done = subprocess.run([apps.rnicsim(), "run", "--gdb", "h1", "--", *PROGRAM], input=commands, text=True,
-                              capture_output=True, timeout=SECONDS, check=False)
+                              capture_output=True, timeout=apps.RUN_SECONDS, check=False)
         self.assertEqual(done.returncode, 0, done)
         self.assertIn("#0 ", done.stdout, done)
         self.assertIn("ibv_modify_qp", done.stdout, done)
@@ -44,7 +43,7 @@ class Tools(apps.TestCase):
 
     def in_gdb(self, program, commands):
         return subprocess.run([apps.rnicsim(), "run", "--gdb", "h0", "--on", "h0", str(program)], input=commands,
-                              text=True, capture_output=True, timeout=SECONDS, check=False)
+                              text=True, capture_output=True, timeout=apps.RUN_SECONDS, check=False)
 
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     def test_gdb_stops_at_a_segmentation_fault(self):

@@ -21,7 +21,6 @@ import pyte
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
 
-SECONDS = 40  # of patience, on a busy machine
 LONG_RUN = ("run", "--limit", "100s", "--", "ib_write_bw", "-n", "50000000")
 
 
@@ -69,7 +68,7 @@ class Screen:
         return bool(got)
 
     def wait_for(self, condition, what):
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + apps.RUN_SECONDS
         while not condition():
             if time.monotonic() > end or not self.read(0.2):
                 raise AssertionError(f"{what}: not on the screen\n{self.text()}")
@@ -78,7 +77,7 @@ class Screen:
         self.wait_for(lambda: re.search(pattern, self.text()), pattern)
 
     def status(self):
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + apps.RUN_SECONDS
         while time.monotonic() < end and self.read(0.2):
             pass
         return apps.shell_status(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]))
@@ -98,7 +97,7 @@ class TopCase(apps.LeavesNothing):
 
     def long_run(self, *arguments):
         run = self.start(*(arguments or LONG_RUN))
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + apps.RUN_SECONDS
         while f"@{self.socket_of(run)}" not in apps.sockets_of_runs() and time.monotonic() < end:
             time.sleep(0.02)
         return run
@@ -117,14 +116,14 @@ class TopCase(apps.LeavesNothing):
 
     def snapshot_with_traffic(self, run):
         """Rates are over simulated time: those of the cable, however long it takes."""
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + apps.RUN_SECONDS
         while (seen := self.snapshot(run))["adapters"]["h1"]["tx_bits_per_second"] < 50e9:
             self.assertLess(time.monotonic(), end, seen)
         return seen
 
     def assert_nothing_left(self):
         # Programs end with their simulator, a moment later.
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + apps.RUN_SECONDS
         while apps.processes_with(self.mark) and time.monotonic() < end:
             time.sleep(0.05)
         super().assert_nothing_left()
@@ -160,7 +159,7 @@ class Text(TopCase):
         bench.kill()
         bench.wait()
         serve = self.long_run("serve", "--topology", "star:4")
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + apps.RUN_SECONDS
         while (seen := self.snapshot(serve))["interval_ps"] != 0:  # the devices' bring-up
             self.assertLess(time.monotonic(), end, seen)
         self.assertEqual((len(seen["adapters"]), len(seen["switches"]), seen["programs"]), (4, 1, []))
@@ -251,7 +250,7 @@ class Watched(TopCase):
         visitor = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.addCleanup(visitor.close)
         visitor.connect(f"\0{self.socket_of(run)}")
-        visitor.settimeout(SECONDS)
+        visitor.settimeout(apps.RUN_SECONDS)
         return visitor
 
     def test_the_trace_is_the_same(self):

@@ -12,7 +12,6 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import apps  # noqa: E402
 
-SECONDS = 200
 UD = "UCX_TLS=ud_v,self UCX_NET_DEVICES=rnic0:1"
 TESTS = ("tag_lat", "tag_bw", "tag_sync_lat", "stream_lat", "stream_bw", "ucp_put_lat", "ucp_put_bw", "ucp_get",
          "ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap", "ucp_am_lat", "ucp_am_bw", "am_lat", "am_bw", "put_lat",
@@ -30,8 +29,7 @@ class Ucx(apps.TestCase):
         client = " ".join(("-t", test, low_level, "-n 200 -w 20", *options))
         # In the low-level tests the server has to be told, too.
         result = self.assert_succeeded(apps.run_on([("h0", f"{environment} ucx_perftest {client}"),
-                                                    ("h1", f"{environment} ucx_perftest h0 {client}")],
-                                                   timeout=SECONDS))
+                                                    ("h1", f"{environment} ucx_perftest h0 {client}")]))
         self.assertRegex(result.text("h1"), r"(?m)^Final:\s+200\s+[\d.]+", result)
         self.assertNotIn("ERROR", result.out + result.err, result)
         return result

@@ -21,7 +21,7 @@ PROGRAM = ""
 
 def replay(capture, address, *options):
     return subprocess.run([PROGRAM, "replay", "--wire", str(capture), "--as", address, *options],
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=600, check=False)
 
 
 def change(content, number, at, bits):

@@ -75,7 +75,7 @@ def killer(bench, rtl, name):
         program = bench.build(rtl, name)
     except verilated_modules.BuildError as error:
         return "lint", str(error)
-    passed, text = verilated_modules.passes(program, "--gtest_fail_fast", timeout=120)
+    passed, text = verilated_modules.passes(program, "--gtest_fail_fast", timeout=600)
     return None if passed else "test", text
 
 

@@ -21,7 +21,7 @@ def programs_of(build):
 def output_of(program, test, engine):
     environment = {**os.environ, "RNICSIM_TEST_ENGINE": engine, "SYSTEMC_DISABLE_COPYRIGHT_MESSAGE": "1"}
     run = subprocess.run([program, f"--gtest_filter={test}"], env=environment, capture_output=True, text=True,
-                         timeout=60, check=False)
+                         timeout=600, check=False)
     return run.stdout + run.stderr
 
 

@@ -99,7 +99,7 @@ class Bench:
         return program
 
 
-def passes(program, *arguments, timeout=300, **environment):
+def passes(program, *arguments, timeout=600, **environment):
     """Whether the test's program passes, and what it says."""
     try:
         run = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False, timeout=timeout,

@@ -34,7 +34,7 @@ class CallsWalk(apps.TestCase):
         """All that a run tells of itself."""
         with apps.folder() as path:
             recording = path / "run.trace"
-            result = apps.run(f"{WALK} {seed} {ROUNDS}", "--record", recording, timeout=200)
+            result = apps.run(f"{WALK} {seed} {ROUNDS}", "--record", recording)
             self.assert_succeeded(result)
             self.assertNotIn("not reproducible", result.summary())
             return {"h0": result.lines("h0"), "h1": result.lines("h1"), "summary": result.summary().splitlines(),

@@ -48,7 +48,7 @@ def pattern(lines):
 
 def run(command, printed, folder, environment):
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, check=False)
     wanted = STATUS.search(command)
     if done.returncode != (int(wanted[1]) if wanted else 0):
         raise Deviation(f"$ {command}\nexit status {done.returncode}\n{done.stdout}")

@@ -15,7 +15,7 @@ set(RNICSIM_TEST_OPTIONS $<$<CONFIG:Release>:-O1> -fPIC)
 # Tests by GoogleTest; each TEST becomes a ctest test `<rung>.<name>.<Suite>.<Test>`, in a process of its own.
 #
 #   rnicsim_test(NAME event_queue RUNG unit [PROGRAM queues] [LABELS quick] [SYSTEMC] [ATTACHES] [SERIAL]
-#                [TIMEOUT 60] SOURCES event_queue_test.cpp ... [LIBS base ...])
+#                [TIMEOUT 1200] SOURCES event_queue_test.cpp ... [LIBS base ...])
 #
 # PROGRAM: in one executable, `<rung>_<program>`, with all that name it; else it has its own. A compiler needs many
 # seconds for the headers of a test and few for the test itself, so the release build joins a program's sources
@@ -101,7 +101,7 @@ endfunction()
 
 # The tests of such a program once more, `<rung>.<name>.<variant>...`, with more in their environment.
 #
-#   rnicsim_test_again(NAME rc RUNG verbs VARIANT tiny_caches [LABELS quick] [TIMEOUT 60] [FILTER -Suite.*]
+#   rnicsim_test_again(NAME rc RUNG verbs VARIANT tiny_caches [LABELS quick] [TIMEOUT 1200] [FILTER -Suite.*]
 #                      ENVIRONMENT NAME=value ... [NO_SKIPS])
 #
 # FILTER, GoogleTest's: without tests that are about what the variant changes. NO_SKIPS: one that skips itself fails.
@@ -131,7 +131,7 @@ set(RNICSIM_JITTER "RNICSIM_TEST_SETS=nic.jitter.delay=300ns")
 # Tests once more on the engine of rtl/ with its referee, as the variant `lockstep`; but for those of
 # tests/rtl/skipped.txt.
 #
-#   rnicsim_test_in_lockstep(NAME rc RUNG verbs [LABELS quick] [TIMEOUT 60] [ENVIRONMENT NAME=value ...])
+#   rnicsim_test_in_lockstep(NAME rc RUNG verbs [LABELS quick] [TIMEOUT 1200] [ENVIRONMENT NAME=value ...])
 function(rnicsim_test_in_lockstep)
   cmake_parse_arguments(PARSE_ARGV 0 lockstep "" "NAME;RUNG" "ENVIRONMENT")
   if(NOT TARGET cosim)
@@ -151,15 +151,20 @@ endfunction()
 # Any other command: exit status 0 passes, 77 is a skip. Not run under sanitizers. Tools that only tests need (python3,
 # tshark) are named, not found by CMake: a build made for `./rnicsim run` is configured without them.
 #
-#   rnicsim_script_test(NAME layering RUNG unit [LABELS quick] [SERIAL] [TIMEOUT 60]
+#   rnicsim_script_test(NAME layering RUNG unit [LABELS quick] [SERIAL] [TIMEOUT 1200] [SECONDS 30]
 #                       COMMAND python3 script arguments...)
+#
+# SECONDS: about how long the test takes, where that is 10 s or more. ctest starts the longest tests first, because the
+# other processors would wait for them at the end. Not a limit.
 function(rnicsim_script_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;RUNG;TIMEOUT" "LABELS;COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;RUNG;TIMEOUT;SECONDS" "LABELS;COMMAND")
   rnicsim_check_arguments()
+  if(NOT arg_SECONDS)
+    set(arg_SECONDS 1)
+  endif()
   set(test ${arg_RUNG}.${arg_NAME})
   add_test(NAME ${test} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  # What may take long begins first, or all would wait for it at the end.
-  set_tests_properties(${test} PROPERTIES LABELS "${arg_RUNG};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT}
+  set_tests_properties(${test} PROPERTIES LABELS "${arg_RUNG};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_SECONDS}
                                           ENVIRONMENT "${RNICSIM_TEST_ENVIRONMENT}" SKIP_RETURN_CODE 77)
   if(arg_SERIAL)
     set_tests_properties(${test} PROPERTIES RUN_SERIAL TRUE)
@@ -178,7 +183,8 @@ macro(rnicsim_check_arguments)
       message(FATAL_ERROR "test ${arg_NAME}: no label is called '${label}': quick or full")
     endif()
   endforeach()
+  # Only a test that does not end reaches the limit, however slow the machine is.
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 60)
+    set(arg_TIMEOUT 1200)
   endif()
 endmacro()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a build tree's tests and sources took: the seconds of the tests by rung, the dearest tests and sources.
+"""What a build tree's tests and sources took: the seconds of the tests by rung, the dearest tests and sources. Then the
+last lines of the tests that failed, because a CI system often shows only the end of a long log.
 
     times.py BUILD_FOLDER
 
@@ -12,15 +13,16 @@ import sys
 import xml.etree.ElementTree
 
 SHOWN = 10
+FAILURES_SHOWN = 5
+LINES_OF_FAILURE = 20
 
 
-def test_seconds(file):
-    """By test. Empty: there is no such file, or ctest was stopped while it wrote."""
+def test_cases(file):
+    """Empty: there is no such file, or ctest was stopped while it wrote."""
     try:
-        cases = xml.etree.ElementTree.parse(file).getroot().iter("testcase")
-        return {case.get("name"): float(case.get("time")) for case in cases}
+        return list(xml.etree.ElementTree.parse(file).getroot().iter("testcase"))
     except (OSError, xml.etree.ElementTree.ParseError):
-        return {}
+        return []
 
 
 def source_seconds(log):
@@ -45,6 +47,16 @@ def show(title, seconds, shorten):
         print(f"{value:8.1f} s  {shorten(name)}")
 
 
+def show_failures(cases):
+    failed = [case for case in cases if case.get("status") == "fail"]
+    for case in failed[:FAILURES_SHOWN]:
+        print(f"\n{case.get('name')} failed:")
+        for line in (case.findtext("system-out") or "").rstrip().splitlines()[-LINES_OF_FAILURE:]:
+            print(f"  {line}")
+    if len(failed) > FAILURES_SHOWN:
+        print(f"\n{len(failed) - FAILURES_SHOWN} more tests failed: see above")
+
+
 def source_name(name):
     return name.replace("CMakeFiles/", "").replace(".dir/", ": ").removesuffix(".o")
 
@@ -53,13 +65,15 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     tree = pathlib.Path(sys.argv[1])
-    tests = test_seconds(tree / "tests.xml")
+    cases = test_cases(tree / "tests.xml")
+    tests = {case.get("name"): float(case.get("time")) for case in cases}
     rungs = collections.Counter()
     for name, value in tests.items():
         rungs[name.split(".")[0]] += value
     show("tests by rung", rungs, str)
     show("the dearest tests", tests, str)
     show("the dearest sources to compile", source_seconds(tree / ".ninja_log"), source_name)
+    show_failures(cases)
 
 
 main()

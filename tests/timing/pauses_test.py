@@ -40,7 +40,7 @@ class Incast(unittest.TestCase):
             command = [RNICSIM, "bench", path, "--json", results, *options]
             for text in sets:
                 command += ["--set", text]
-            subprocess.run(command, check=True, capture_output=True, timeout=60)
+            subprocess.run(command, check=True, capture_output=True, timeout=600)
             return json.loads(results.read_text())
 
     def lost(self, results):
@@ -131,7 +131,7 @@ class Incast(unittest.TestCase):
             command = ["tshark", "-n", "-r", capture, "-Y", "macc", "-T", "fields"]
             for field in fields:
                 command += ["-e", field]
-            shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60,
+            shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600,
                                    env=dict(os.environ, HOME=folder)).stdout.splitlines()
         times = set()
         for line in shown:
@@ -146,7 +146,7 @@ class Incast(unittest.TestCase):
                            ("switch.dscp_priority=3", "switch.dscp_priority"),
                            ("switch.pfc.xon=64 KiB", "switch.pfc.xon"), ("nic.port.pfc=256", "nic.port.pfc")):
             told = subprocess.run([RNICSIM, "describe", "topology", "--set", text], capture_output=True, text=True,
-                                  timeout=60, check=False)
+                                  timeout=600, check=False)
             self.assertEqual((told.returncode, told.stderr.count("\n")), (2, 1), told)
             self.assertIn(path, told.stderr)
 

@@ -34,7 +34,7 @@ class Switch(unittest.TestCase):
             results = pathlib.Path(folder) / "r.json"
             options = [part for text in sets for part in ("--set", text)]
             command = [RNICSIM, "bench", path, "--json", results, *options]
-            subprocess.run(command, check=True, capture_output=True, timeout=60)
+            subprocess.run(command, check=True, capture_output=True, timeout=600)
             return json.loads(results.read_text())["flows"][0]["latency_ps"]["min"]
 
     # A request and its ACK or answer: once there, once back; further packets of a message follow at the line's rate.

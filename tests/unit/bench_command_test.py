@@ -41,7 +41,7 @@ window = 4
 
 
 def bench(*arguments, expect=0):
-    done = subprocess.run([RNICSIM, "bench", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([RNICSIM, "bench", *map(str, arguments)], capture_output=True, text=True, timeout=600)
     assert done.returncode == expect, f"status {done.returncode}: {done.stdout}{done.stderr}"
     return done
 
@@ -171,7 +171,7 @@ window = 8
         self.assertGreater(again, 0)
         self.assertTrue(all(flow["operations"] > 0 for flow in result["flows"]))
         self.assertIn(b"dropped by fault rule 1", capture.read_bytes())
-        done = subprocess.run([RNICSIM, "diff", record, record], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([RNICSIM, "diff", record, record], capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done)
         both = self.results(lossy, "--fault", "corrupt=1e-3")
         self.assertEqual(both["faults"], ["drop=1e-3", "corrupt=1e-3"])
@@ -237,17 +237,17 @@ window = 8
             self.assertRegex(bench(*quick, option, "/dev/full", expect=2).stderr, r"^rnicsim: /dev/full: [^\n]*\n$")
         for command in (("bench", *quick), ("describe", "counters"), ("bench", *quick, "--json", "-")):
             with open("/dev/full", "w") as full:
-                done = subprocess.run([RNICSIM, *command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+                done = subprocess.run([RNICSIM, *command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600)
                 self.assertEqual(done.returncode, 2, done)
                 self.assertRegex(done.stderr, r"(^|\n)rnicsim: [^\n]*No space left on device\n$")
-                self.assertEqual(subprocess.run([RNICSIM, "bench", "nosuch"], stderr=full, timeout=60).returncode, 2)
+                self.assertEqual(subprocess.run([RNICSIM, "bench", "nosuch"], stderr=full, timeout=600).returncode, 2)
 
     def test_what_the_system_refuses_is_status_2(self):
         def few():
             resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5))
 
         done = subprocess.run([RNICSIM, "bench", "read-8", "--vary", "flow.qps=1,2", "--out", self.folder.name],
-                              capture_output=True, text=True, preexec_fn=few, timeout=60)
+                              capture_output=True, text=True, preexec_fn=few, timeout=600)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done)
 
     def test_what_stands_still_is_status_1(self):

@@ -42,7 +42,7 @@ class Findings(unittest.TestCase):
         command = [RNICSIM, "bench", path, "--json", results, *options]
         for entry in sets:
             command += ["--set", entry]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout, json.loads(results.read_text())
 

@@ -31,7 +31,7 @@ class Keys(unittest.TestCase):
     def call(self, keys, head=HEAD):
         path, results = self.folder / "w.toml", self.folder / "r.json"
         path.write_text(head + keys)
-        done = subprocess.run([RNICSIM, "bench", path, "--json", results], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([RNICSIM, "bench", path, "--json", results], capture_output=True, text=True, timeout=600)
         return done, results
 
     def bench(self, keys, head=HEAD):

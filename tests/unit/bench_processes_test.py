@@ -38,7 +38,7 @@ class Processes(unittest.TestCase):
         path = self.folder / "w.toml"
         path.write_text(text)
         done = subprocess.run([*launcher, RNICSIM, "bench", path, *map(str, arguments)], capture_output=True, text=True,
-                              timeout=100)
+                              timeout=600)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done
 

@@ -20,7 +20,7 @@ COMMANDS = (BENCH, REPLAY, RUN)
 
 
 def call(*arguments):
-    return subprocess.run([RNICSIM, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([RNICSIM, *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False)
 
 
 class Engine(unittest.TestCase):

@@ -18,7 +18,7 @@ ROWS = ("CAL-1", "CAL-2")  # runs of milliseconds
 
 
 def calibrate(*arguments):
-    done = subprocess.run([RNICSIM, "calibrate", *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([RNICSIM, "calibrate", *map(str, arguments)], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -66,7 +66,7 @@ class Fit(unittest.TestCase):
         self.assertEqual(found["base"], NIC)
         self.assertIn("latency", found["nic"]["tx"])
         done = subprocess.run([RNICSIM, "bench", "cal-1", "--set", f"nic={self.profile}", "--json", "-"],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
         latency = json.loads(done.stdout)["flows"][0]["latency_ps"]["mean"]
         self.assertAlmostEqual(latency / 1e6, self.number("CAL-1")["fitted"])

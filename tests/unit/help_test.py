@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(*command, **environment):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, **environment})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -56,7 +56,7 @@ class Help(unittest.TestCase):
     def test_output_that_does_not_arrive(self):
         for words in (("--version",), ("--help",), ("run", "--help"), ("describe", "nic"), ("help",)):
             with self.subTest(words), open("/dev/full", "w") as full:
-                done = subprocess.run([RNICSIM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+                done = subprocess.run([RNICSIM, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600)
                 self.assertEqual(done.returncode, 2)
                 self.assertRegex(done.stderr, r"^rnicsim: standard output: .*\n$")
 
@@ -66,7 +66,7 @@ class Help(unittest.TestCase):
             with self.subTest(words):
                 reader, writer = os.pipe()
                 os.close(reader)
-                done = subprocess.run([RNICSIM, *words], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+                done = subprocess.run([RNICSIM, *words], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=600)
                 os.close(writer)
                 status = done.returncode if done.returncode >= 0 else 128 - done.returncode
                 self.assertEqual((status, done.stderr), (128 + signal.SIGPIPE, ""))

@@ -42,7 +42,7 @@ class Report(unittest.TestCase):
 
     def report(self, *results, expect=0, output=None):
         done = subprocess.run([RNICSIM, "report", *map(str, results), "-o", str(output or self.page)],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done
 
@@ -92,7 +92,7 @@ class Report(unittest.TestCase):
     def test_single_runs(self):
         path = self.folder / "one.json"
         subprocess.run([RNICSIM, "bench", "write-4k", "--set", "flow.qps=2", "--set", "measure.duration=20us",
-                        "--waterfall", "--json", path], check=True, capture_output=True, timeout=60)
+                        "--waterfall", "--json", path], check=True, capture_output=True, timeout=600)
         told = self.set_of(path)
         self.assertEqual((told["name"], told["command"], len(told["points"])), ("one", "bench", 1))
         results = json.loads(path.read_text())
@@ -110,7 +110,7 @@ class Report(unittest.TestCase):
     def test_a_sweep_that_was_killed_is_shown_as_far_as_it_came(self):
         out = self.folder / "real"
         subprocess.run([RNICSIM, "bench", "write-4k", "--set", "flow.qps=2", "--set", "measure.duration=20us", "--vary",
-                        "flow.window=1,2", "--out", out], check=True, capture_output=True, timeout=60)
+                        "flow.window=1,2", "--out", out], check=True, capture_output=True, timeout=600)
         whole = self.set_of(out)
         self.assertEqual([run["status"] for point in whole["points"] for run in point["runs"]], ["done", "done"])
         (out / "results.json").unlink()
@@ -212,7 +212,7 @@ class Report(unittest.TestCase):
     def test_the_parts_of_the_page_are_missing(self):
         self.sweep()
         done = subprocess.run([RNICSIM, "report", self.folder / "a", "-o", self.page], capture_output=True, text=True,
-                              timeout=60, env={**os.environ, "RNICSIM_DATA": str(self.folder)})
+                              timeout=600, env={**os.environ, "RNICSIM_DATA": str(self.folder)})
         self.assertEqual(done.returncode, 2)
         self.assertIn("report/", done.stderr)
         self.assertFalse(self.page.exists())

@@ -28,7 +28,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 
 
 def told(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 def commands():
@@ -65,7 +65,7 @@ class Manual(unittest.TestCase):
     @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_pages_are_roff(self):
         for path in self.folder.iterdir():
-            done = subprocess.run(["groff", "-man", "-ww", "-z", path], capture_output=True, text=True, timeout=60,
+            done = subprocess.run(["groff", "-man", "-ww", "-z", path], capture_output=True, text=True, timeout=600,
                                   check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""), path.name)
 

@@ -30,7 +30,7 @@ flow.window = "1..4*2"
 
 
 def call(*arguments, expect=0, **more):
-    done = subprocess.run([RNICSIM, *map(str, arguments)], capture_output=True, text=True, timeout=120, **more)
+    done = subprocess.run([RNICSIM, *map(str, arguments)], capture_output=True, text=True, timeout=600, **more)
     assert done.returncode == expect, f"status {done.returncode}: {done.stdout}{done.stderr}"
     return done
 
