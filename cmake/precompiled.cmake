@@ -1,4 +1,5 @@
-# What nearly every source parses, parsed once. Sources still include what they use: the sanitized build does without.
+# What nearly every source of a room parses, parsed once. Sources still include what they use: the sanitized build does
+# without.
 #
 #   rnicsim_precompile(NAME systemc_headers LIBS systemc HEADERS <systemc> ...)
 #   rnicsim_use_precompiled(systemc_headers nic host ...)

@@ -28,7 +28,7 @@ Verdict verdict_of(Kind kind) {
   return Verdict::drop;
 }
 
-roce::MemoryResult result_of(Result result) {
+roce::MemoryResult as_memory(Result result) {
   switch (result) {
     case Result::ok: return roce::MemoryResult::ok;
     case Result::access: return roce::MemoryResult::refused;
@@ -191,8 +191,8 @@ AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request
 
 AnswerRecord Lockstep::event(AnswerSide& side, AnswerRecord core, const AnswerEvent& event) {
   const auto owed = owed_of(side.next_owed - 1, event.owed);
-  if (event.kind == AnswerEvent::Kind::placed) side.core.placed(owed, result_of(event.result));
-  if (event.kind == AnswerEvent::Kind::atomic) side.core.carried_out(owed, result_of(event.result), event.original);
+  if (event.kind == AnswerEvent::Kind::placed) side.core.placed(owed, as_memory(event.result));
+  if (event.kind == AnswerEvent::Kind::atomic) side.core.carried_out(owed, as_memory(event.result), event.original);
   side.core.settle_ahead();
   return core;
 }
@@ -284,7 +284,7 @@ AnswerRecord Lockstep::failed_read(AnswerSide& side, AnswerRecord core, const An
   side.deaf = true;
   side.again.clear();
   side.to_come.clear();
-  side.core.unreadable(roce::Psn(event.psn), result_of(event.result));
+  side.core.unreadable(roce::Psn(event.psn), as_memory(event.result));
   roce::Headers headers;
   return with(core, headers, side.core.answer(headers));
 }

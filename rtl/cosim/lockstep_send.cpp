@@ -8,7 +8,6 @@
 namespace rnicsim::rtl {
 namespace {
 
-std::uint8_t index_of(std::uint64_t message) { return message % kMessages; }
 std::uint64_t ticks(Duration duration) { return static_cast<std::uint64_t>((duration.ps + kTickPs - 1) / kTickPs); }
 
 roce::SendOperation operation_of(MessageKind kind) {

@@ -6,9 +6,7 @@
 namespace rnicsim::rtl {
 namespace {
 
-std::uint8_t index_of(std::uint64_t message) { return static_cast<std::uint8_t>(message % kMessages); }
-
-MessageKind kind_of(roce::SendOperation operation) {
+MessageKind as_kind(roce::SendOperation operation) {
   switch (operation) {
     case roce::SendOperation::send: return MessageKind::send;
     case roce::SendOperation::write: return MessageKind::write;
@@ -20,7 +18,7 @@ MessageKind kind_of(roce::SendOperation operation) {
 }
 
 Post post_of(roce::Slot slot, const roce::SendRequest& request) {
-  return {.slot = static_cast<std::uint8_t>(slot), .operation = kind_of(request.operation), .length = request.length,
+  return {.slot = static_cast<std::uint8_t>(slot), .operation = as_kind(request.operation), .length = request.length,
           .remote_address = request.remote_address, .rkey = request.rkey.value, .swap_add = request.swap_add,
           .compare = request.compare, .has_immediate = request.immediate.has_value(),
           .immediate = request.immediate.value_or(0), .solicited = request.solicited, .fence = request.fence,

@@ -18,6 +18,8 @@ inline constexpr std::int64_t kTickPs = 1'024'000;
 constexpr std::uint16_t bytes_of(std::uint32_t payload) {
   return static_cast<std::uint16_t>(payload < 0xffff ? payload : 0xffff);
 }
+// A message's place in the window.
+constexpr std::uint8_t index_of(std::uint64_t message) { return static_cast<std::uint8_t>(message % kMessages); }
 // Numbers of the window whose oldest message is `oldest`, and of answers up to the one owed last.
 constexpr std::uint64_t message_of(std::uint64_t oldest, std::uint8_t index) {
   return oldest + (index - oldest) % kMessages;
