@@ -4,6 +4,11 @@
 #include <spdlog/spdlog.h>
 
 #include "sim/engine_choice.h"
+#include "sim/recording/capture.h"
+#include "sim/recording/counter_audit.h"
+#include "sim/recording/event_log.h"
+#include "sim/recording/recorder.h"
+#include "sim/system.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -18,12 +23,14 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 
 Observers::Observers(System& system, const ObserverOptions& options, const TraceHeader& header)
     : system_(system), follower_(system, options.follow) {
-  if (!options.pcap.empty()) capture_.emplace(system, options.pcap);
-  if (!options.record.empty()) recording_.emplace(system, header, options.record);
-  if (options.audit || recording_) audit_.emplace(system);
-  if (EventLog::shows(options.log)) log_.emplace(system, options.log);
+  if (!options.pcap.empty()) capture_ = std::make_unique<Capture>(system, options.pcap);
+  if (!options.record.empty()) recording_ = std::make_unique<Recording>(system, header, options.record);
+  if (options.audit || recording_) audit_ = std::make_unique<CounterAudit>(system);
+  if (EventLog::shows(options.log)) log_ = std::make_unique<EventLog>(system, options.log);
   spdlog::set_level(spdlog_level(message_level(options.log)));
 }
+
+Observers::~Observers() = default;
 
 bool Observers::finish() {
   if (auto* boundary = system_.boundary()) boundary->meet();

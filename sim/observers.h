@@ -1,18 +1,21 @@
 // What a command may look at a system with: --log, --pcap, --record, --audit, --waterfall, --perfetto.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "sim/recording/capture.h"
-#include "sim/recording/counter_audit.h"
-#include "sim/recording/event_log.h"
-#include "sim/recording/recorder.h"
-#include "sim/system.h"
+#include "sim/recording/log_choice.h"
+#include "sim/recording/trace_header.h"
 #include "sim/waterfall/follower.h"
 
 namespace rnicsim::sim {
+
+class Capture;
+class CounterAudit;
+class EventLog;
+class Recording;
+class System;
 
 struct ObserverOptions {
   std::string pcap;  // files; empty: none
@@ -26,6 +29,7 @@ class Observers {
  public:
   // To be made before any process of the simulation. `header` is the record's. ConfigError: a file cannot be made.
   Observers(System& system, const ObserverOptions& options, const TraceHeader& header);
+  ~Observers();
 
   // To be printed; nullptr: nobody asked.
   const Waterfall* waterfall() const { return follower_.shown(); }
@@ -35,10 +39,11 @@ class Observers {
 
  private:
   System& system_;
-  std::optional<Capture> capture_;
-  std::optional<Recording> recording_;
-  std::optional<CounterAudit> audit_;
-  std::optional<EventLog> log_;
+  // nullptr: not asked for.
+  std::unique_ptr<Capture> capture_;
+  std::unique_ptr<Recording> recording_;
+  std::unique_ptr<CounterAudit> audit_;
+  std::unique_ptr<EventLog> log_;
   Follower follower_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "model/nic/blocks.h"
+#include "model/nic/parts.h"
 
 namespace rnicsim::nic {
 
@@ -10,20 +10,22 @@ Nic::Nic(sc_core::sc_module_name name, const NicParams& params) : Nic(name, para
 
 Nic::Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFactory& make_engine,
          const Personality& personality)
-    : sc_module(name), blocks_(std::make_unique<NicBlocks>(params, make_engine, personality)) {}
+    : sc_module(name),
+      parts_(std::make_unique<NicParts>(params, make_engine, personality)),
+      blocks_(parts_->blocks()) {}
 
 Nic::~Nic() = default;
 
-tlm::tlm_target_socket<>& Nic::bar() { return blocks_->pcie.bar; }
-tlm::tlm_target_socket<>& Nic::config() { return blocks_->pcie.config; }
-tlm::tlm_initiator_socket<>& Nic::dma() { return blocks_->pcie.dma; }
-Output<Frame>& Nic::frame_out() { return blocks_->port.frame_out; }
-void Nic::receive(Frame&& frame, Duration delay) { blocks_->port.receive(std::move(frame), delay); }
-NicCounters Nic::counters() const { return blocks_->counters(); }
-Duration Nic::quiet_until(Duration next) const { return blocks_->dma_unit.quiet_until(next); }
-void Nic::describe_state(std::string& out) const { std::as_const(*blocks_).engine().describe_state(out); }
-std::size_t Nic::sends_outstanding() const { return std::as_const(*blocks_).engine().sends_outstanding(); }
-QpEngine& Nic::engine() { return blocks_->engine(); }
-void Nic::seed(std::uint64_t seed) { blocks_->seed(seed); }
+tlm::tlm_target_socket<>& Nic::bar() { return parts_->pcie.bar; }
+tlm::tlm_target_socket<>& Nic::config() { return parts_->pcie.config; }
+tlm::tlm_initiator_socket<>& Nic::dma() { return parts_->pcie.dma; }
+Output<Frame>& Nic::frame_out() { return parts_->port.frame_out; }
+void Nic::receive(Frame&& frame, Duration delay) { parts_->port.receive(std::move(frame), delay); }
+NicCounters Nic::counters() const { return parts_->counters(); }
+Duration Nic::quiet_until(Duration next) const { return parts_->dma_unit.quiet_until(next); }
+void Nic::describe_state(std::string& out) const { std::as_const(*parts_).engine().describe_state(out); }
+std::size_t Nic::sends_outstanding() const { return std::as_const(*parts_).engine().sends_outstanding(); }
+QpEngine& Nic::engine() { return blocks_.engine; }
+void Nic::seed(std::uint64_t seed) { parts_->seed(seed); }
 
 }  // namespace rnicsim::nic

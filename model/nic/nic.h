@@ -1,4 +1,4 @@
-// The NIC: a module with sockets to the host and frames to the network. Its blocks are behind it: blocks.h.
+// The NIC: a module with sockets to the host and frames to the network.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@
 #include "model/base/frame.h"
 #include "model/base/stream.h"
 #include "model/base/units.h"
+#include "model/nic/blocks.h"
 #include "model/nic/engine/engine_factory.h"
 
 namespace rnicsim::nic {
 
-class NicBlocks;
+class NicParts;
+class Personality;
 struct NicCounters;
 struct NicParams;
-class Personality;
 const Personality& rnic_personality();
 
 class Nic : public sc_core::sc_module {
@@ -47,10 +48,11 @@ class Nic : public sc_core::sc_module {
   QpEngine& engine();
   // Seed of random replacement in the caches: the run's. Call before the first access; the default is 1.
   void seed(std::uint64_t seed);
-  NicBlocks& blocks() { return *blocks_; }
+  const NicBlocks& blocks() const { return blocks_; }
 
  private:
-  const std::unique_ptr<NicBlocks> blocks_;
+  const std::unique_ptr<NicParts> parts_;
+  const NicBlocks blocks_;
 };
 
 }  // namespace rnicsim::nic

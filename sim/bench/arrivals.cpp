@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "model/nic/blocks.h"
+#include "model/nic/contexts/gather_scatter.h"
 #include "model/nic/nic.h"
+#include "model/nic/queues/completion.h"
 #include "sim/adapter.h"
 #include "sim/config/config.h"
 
@@ -11,7 +13,7 @@ namespace rnicsim::sim::bench {
 
 Arrivals::Arrivals(System& system, std::vector<FlowState>& flows) : flows_(flows), owners_(system.adapters()) {
   for (std::uint32_t host = 0; host < system.adapters(); ++host) {
-    nic::NicBlocks& nic = system.adapter(host).nic().blocks();
+    const nic::NicBlocks& nic = system.adapter(host).nic().blocks();
     nic.gather_scatter.taken.subscribe(
         [this, host](const nic::PayloadTaken& taken) { count(host, taken.qpn.value, taken.bytes); });
     // A message that comes in its completion is scattered nowhere.

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "model/host/kernel_agent.h"
-#include "model/nic/blocks.h"
+#include "model/nic/engine/timer_unit.h"
 #include "model/nic/nic.h"
 #include "model/roce/qp_core.h"
 #include "model/roce/timers.h"

@@ -6,8 +6,9 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
 #include "model/nic/nic_counters.h"
+#include "model/nic/pcie/pcie_endpoint.h"
 #include "sim/python/running.h"
 #include "sim/recording/log_choice.h"
 

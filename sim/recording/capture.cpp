@@ -2,8 +2,8 @@
 
 #include "model/base/byte_stream.h"
 #include "model/base/kernel.h"
-#include "model/nic/blocks.h"
 #include "model/nic/nic.h"
+#include "model/nic/packets/port.h"
 #include "sim/adapter.h"
 #include "sim/config/config.h"
 #include "sim/config/config_error.h"

@@ -10,6 +10,16 @@
 #include "model/host/root_complex.h"
 #include "model/nic/blocks.h"
 #include "model/nic/nic.h"
+#include "model/nic/packets/loopback.h"
+#include "model/nic/packets/packet_rx.h"
+#include "model/nic/packets/packet_tx.h"
+#include "model/nic/packets/port.h"
+#include "model/nic/packets/raw_rx.h"
+#include "model/nic/queues/command_unit.h"
+#include "model/nic/queues/completion.h"
+#include "model/nic/queues/doorbell.h"
+#include "model/nic/queues/event_writer.h"
+#include "model/nic/queues/wqe_fetch.h"
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "sim/config/config.h"
@@ -30,7 +40,7 @@ CounterAudit::CounterAudit(System& system) : system_(system) {
   }
 }
 
-void CounterAudit::recount_network(Counters& counters, nic::NicBlocks& nic) {
+void CounterAudit::recount_network(Counters& counters, const nic::NicBlocks& nic) {
   const auto packets = [&counters](const std::string& pipeline, trace::Point<nic::PacketTrace>& point) {
     point.subscribe([&count = counters[pipeline + ".packets"],
                      &bytes = counters[pipeline + ".payload_bytes"]](const nic::PacketTrace& packet) {
@@ -70,7 +80,7 @@ void CounterAudit::recount_cable(Counters& counters, fabric::FaultInjector& cabl
   });
 }
 
-void CounterAudit::recount_queues(Counters& counters, nic::NicBlocks& nic) {
+void CounterAudit::recount_queues(Counters& counters, const nic::NicBlocks& nic) {
   nic.wqe_fetch.requested.subscribe([&count = counters["nic.wqe_fetch.fetches"],
                                      &bytes = counters["nic.wqe_fetch.bytes"]](const nic::WqeFetch& fetch) {
     ++count;
@@ -91,7 +101,7 @@ void CounterAudit::recount_queues(Counters& counters, nic::NicBlocks& nic) {
       });
 }
 
-void CounterAudit::recount_doorbells(Counters& counters, nic::NicBlocks& nic) {
+void CounterAudit::recount_doorbells(Counters& counters, const nic::NicBlocks& nic) {
   auto& send = counters["nic.doorbell.send_doorbells"];
   auto& blueflame = counters["nic.doorbell.blueflame_doorbells"];
   nic.doorbell.rung.subscribe(

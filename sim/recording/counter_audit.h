@@ -10,7 +10,7 @@
 #include "sim/system.h"
 
 namespace rnicsim::nic {
-class NicBlocks;
+struct NicBlocks;
 }
 
 namespace rnicsim::fabric {
@@ -32,10 +32,10 @@ class CounterAudit {
   using Counters = std::map<std::string, Counter>;  // by path; nodes stay where they are
 
   std::vector<std::string> own_disagreements() const;
-  static void recount_network(Counters& counters, nic::NicBlocks& nic);
+  static void recount_network(Counters& counters, const nic::NicBlocks& nic);
   static void recount_cable(Counters& counters, fabric::FaultInjector& cable);
-  static void recount_queues(Counters& counters, nic::NicBlocks& nic);
-  static void recount_doorbells(Counters& counters, nic::NicBlocks& nic);
+  static void recount_queues(Counters& counters, const nic::NicBlocks& nic);
+  static void recount_doorbells(Counters& counters, const nic::NicBlocks& nic);
   static void recount_host(Counters& counters, Adapter& host);
 
   const System& system_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/nic/nic.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 

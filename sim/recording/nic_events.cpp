@@ -4,6 +4,18 @@
 #include "model/fabric/fault_injector.h"
 #include "model/host/root_complex.h"
 #include "model/nic/blocks.h"
+#include "model/nic/contexts/translation.h"
+#include "model/nic/packets/packet_rx.h"
+#include "model/nic/packets/packet_tx.h"
+#include "model/nic/packets/port.h"
+#include "model/nic/packets/raw_rx.h"
+#include "model/nic/pcie/pcie_endpoint.h"
+#include "model/nic/queues/command_unit.h"
+#include "model/nic/queues/completion.h"
+#include "model/nic/queues/doorbell.h"
+#include "model/nic/queues/event_writer.h"
+#include "model/nic/queues/wqe_fetch.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/recording/recorder.h"
 
 namespace rnicsim::sim {
@@ -21,14 +33,14 @@ std::uint32_t crc_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-void Recorder::watch_nic(std::uint32_t host, nic::NicBlocks& nic) {
+void Recorder::watch_nic(std::uint32_t host, const nic::NicBlocks& nic) {
   watch_network(host, nic);
   watch_queues(host, nic);
   watch_doorbells(host, nic);
   watch_refusals(host, nic);
 }
 
-void Recorder::watch_network(std::uint32_t host, nic::NicBlocks& nic) {
+void Recorder::watch_network(std::uint32_t host, const nic::NicBlocks& nic) {
   const auto dropped = [this, host](const nic::PacketDropped& drop) {
     write(host, EventKind::packet_dropped, {number(drop.cause)});
   };
@@ -77,15 +89,15 @@ void Recorder::write_packet(std::uint32_t host, EventKind kind, const nic::Packe
          bth.becn});
 }
 
-void Recorder::watch_queues(std::uint32_t host, nic::NicBlocks& nic) {
+void Recorder::watch_queues(std::uint32_t host, const nic::NicBlocks& nic) {
   nic.wqe_fetch.requested.subscribe([this, host](const nic::WqeFetch& fetch) {
     write(host, EventKind::wqe_fetch, {fetch.qpn.value, number(fetch.queue), fetch.bytes});
   });
-  nic.engine().trace().wqe_taken.subscribe([this, host](const nic::WqeTaken& wqe) {
+  nic.engine.trace().wqe_taken.subscribe([this, host](const nic::WqeTaken& wqe) {
     write(host, EventKind::wqe,
           {wqe.qpn.value, number(wqe.queue), wqe.index, number(wqe.opcode), wqe.bytes, wqe.signaled});
   });
-  nic.engine().trace().state_changed.subscribe([this, host](const nic::QpStateChanged& change) {
+  nic.engine.trace().state_changed.subscribe([this, host](const nic::QpStateChanged& change) {
     write(host, EventKind::qp_state, {change.qpn.value, number(change.from), number(change.to)});
   });
   nic.completion.written.subscribe([this, host](const nic::CqeWritten& written) {
@@ -106,7 +118,7 @@ void Recorder::watch_queues(std::uint32_t host, nic::NicBlocks& nic) {
   });
 }
 
-void Recorder::watch_doorbells(std::uint32_t host, nic::NicBlocks& nic) {
+void Recorder::watch_doorbells(std::uint32_t host, const nic::NicBlocks& nic) {
   nic.doorbell.rung.subscribe([this, host](const nic::DoorbellRung& rung) {
     write(host, EventKind::doorbell, {rung.qpn.value, rung.producer, rung.wqe_bytes, rung.page});
   });
@@ -118,7 +130,7 @@ void Recorder::watch_doorbells(std::uint32_t host, nic::NicBlocks& nic) {
   });
 }
 
-void Recorder::watch_refusals(std::uint32_t host, nic::NicBlocks& nic) {
+void Recorder::watch_refusals(std::uint32_t host, const nic::NicBlocks& nic) {
   using What = nic::Refusal::What;
   const auto refused = [this, host](const nic::Refusal& refusal) {
     const bool in_memory = refusal.what == What::command || refusal.what >= What::dma_read;
@@ -131,7 +143,7 @@ void Recorder::watch_refusals(std::uint32_t host, nic::NicBlocks& nic) {
   nic.command_unit.refusal.subscribe(refused);
   // Without its address an access says no more than its NAK or CQE does.
   if (addresses_ == Addresses::shown) nic.translation.refusal.subscribe(refused);
-  nic.engine().trace().doorbell_ignored.subscribe([refused](const nic::DoorbellIgnored& ignored) {
+  nic.engine.trace().doorbell_ignored.subscribe([refused](const nic::DoorbellIgnored& ignored) {
     refused({.what = What::send_doorbell, .why = ignored.why, .object = ignored.qpn.value, .qpn = ignored.qpn.value});
   });
 }

@@ -1,7 +1,6 @@
 #include "sim/recording/recorder.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <cstring>
@@ -12,13 +11,10 @@
 #include "model/host/host_kernel.h"
 #include "model/host/kernel_agent.h"
 #include "model/host/root_complex.h"
-#include "model/nic/blocks.h"
 #include "model/nic/nic.h"
 #include "sim/adapter.h"
 #include "sim/config/config.h"
 #include "sim/config/config_error.h"
-#include "sim/config/host_record.h"
-#include "sim/config/param_list.h"
 #include "sim/processes/boundary.h"
 
 namespace rnicsim::sim {
@@ -48,39 +44,6 @@ CmDetails details_of(const cm::ServiceIdRequest& m) { return {m.request_id, 0, 0
 CmDetails details_of(const cm::ServiceIdReply& m) { return {0, m.request_id, m.qpn, 0, number(m.status)}; }
 
 }  // namespace
-
-TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time) {
-  TraceHeader header;
-  header.program = RNICSIM_VERSION;
-  header.seed = seed;
-  header.time = time == TimeMode::real ? "real" : "sim";
-  Config config = system.config();
-  const ParamList parameters(config);
-  for (const auto& entry : parameters.entries()) header.configuration.emplace_back(entry.path, entry.value_text());
-  for (auto& choice : config.choices.settings(config.topology)) header.configuration.push_back(std::move(choice));
-  for (const auto& host : config.topology.interfaces) {
-    header.hosts.push_back(label_of(host));
-    header.configuration.emplace_back(
-        fmt::format("hosts.{}", label_of(host)),
-        fmt::format("{} {:02x}", ipv4_text(host), fmt::join(std::begin(host.mac), std::end(host.mac), ":")));
-  }
-  for (std::size_t i = 0; i < config.topology.cables.size(); ++i) {
-    const auto& [from, to] = config.topology.cables[i];
-    header.configuration.emplace_back(
-        fmt::format("cables.{}", i),
-        fmt::format("{} - {}", config.topology.node_name(from), config.topology.node_name(to)));
-  }
-  for (std::size_t i = 0; i < config.faults.size(); ++i)
-    header.configuration.emplace_back(fmt::format("faults.{}", i + 1), fault_text(config.faults[i]));
-  return header;
-}
-
-TraceHeader trace_header(const System& system, const RunOptions& options) {
-  auto header = trace_header(system, options.seed, options.time);
-  for (const auto& command : options.commands)
-    header.commands.push_back(fmt::format("{}: {}", header.hosts[command.host], fmt::join(command.argv, " ")));
-  return header;
-}
 
 Recorder::Recorder(System& system, EventSink& sink, Addresses addresses)
     : sink_(sink), addresses_(addresses), boundary_(system.boundary()) {

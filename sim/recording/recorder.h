@@ -19,15 +19,11 @@ class RootComplex;
 }
 
 namespace rnicsim::nic {
-class NicBlocks;
+struct NicBlocks;
 struct PacketTrace;
 }  // namespace rnicsim::nic
 
 namespace rnicsim::sim {
-
-// The header of a run's trace: without commands, and with them.
-TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time);
-TraceHeader trace_header(const System& system, const RunOptions& options);
 
 class Recorder {
  public:
@@ -37,15 +33,15 @@ class Recorder {
   Recorder(System& system, EventSink& sink, Addresses addresses = Addresses::hidden);
   // To what it is told to watch. Stays as long as that.
   explicit Recorder(EventSink& sink) : sink_(sink), addresses_(Addresses::shown) {}
-  void watch_nic(std::uint32_t host, nic::NicBlocks& nic);
+  void watch_nic(std::uint32_t host, const nic::NicBlocks& nic);
   void watch_root(std::uint32_t host, host::RootComplex& root, std::uint32_t device);
 
  private:
-  void watch_network(std::uint32_t host, nic::NicBlocks& nic);
+  void watch_network(std::uint32_t host, const nic::NicBlocks& nic);
   void watch_cable(std::uint32_t host, fabric::FaultInjector& cable);
-  void watch_queues(std::uint32_t host, nic::NicBlocks& nic);
-  void watch_doorbells(std::uint32_t host, nic::NicBlocks& nic);
-  void watch_refusals(std::uint32_t host, nic::NicBlocks& nic);
+  void watch_queues(std::uint32_t host, const nic::NicBlocks& nic);
+  void watch_doorbells(std::uint32_t host, const nic::NicBlocks& nic);
+  void watch_refusals(std::uint32_t host, const nic::NicBlocks& nic);
   void watch_host(std::uint32_t host, Adapter& watched);
   void write_packet(std::uint32_t host, EventKind kind, const nic::PacketTrace& packet);
   void write(std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {

@@ -12,6 +12,8 @@
 #include "sim/adapter.h"
 #include "sim/config/config_error.h"
 #include "sim/json.h"
+#include "sim/system.h"
+#include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "sim/waterfall/waterfall.h"
+#include "sim/waterfall/journey.h"
 
 namespace rnicsim::sim {
+
+class System;
+class Waterfall;
 
 class Timeline {
  public:

@@ -6,9 +6,20 @@
 #include "model/host/gids.h"
 #include "model/host/kernel_agent.h"
 #include "model/nic/blocks.h"
+#include "model/nic/contexts/gather_scatter.h"
+#include "model/nic/contexts/processing_units.h"
 #include "model/nic/nic.h"
+#include "model/nic/packets/loopback.h"
+#include "model/nic/packets/packet_rx.h"
+#include "model/nic/packets/packet_tx.h"
+#include "model/nic/packets/port.h"
+#include "model/nic/queues/completion.h"
+#include "model/nic/queues/doorbell.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/adapter.h"
 #include "sim/config/config.h"
+#include "sim/system.h"
+#include "sim/waterfall/assembler.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -31,8 +42,9 @@ const WaterfallSummary::Operation* WaterfallSummary::find(nic::SendOpcode opcode
   return found != operations.end() ? &*found : nullptr;
 }
 
-Waterfall::Waterfall(System& system) : assembler_(costs_of(system)), stored_(system.adapters()) {
-  assembler_.finished = [this](const Journey& journey) {
+Waterfall::Waterfall(System& system)
+    : assembler_(std::make_unique<Assembler>(costs_of(system))), stored_(system.adapters()) {
+  assembler_->finished = [this](const Journey& journey) {
     count(journey);
     finished(journey);
   };
@@ -47,54 +59,57 @@ Waterfall::Waterfall(System& system) : assembler_(costs_of(system)), stored_(sys
   }
 }
 
+Waterfall::~Waterfall() = default;
+
 void Waterfall::watch_software(std::uint32_t index, Adapter& host) {
   host.agent().software.subscribe(
-      [this, index](const host::SoftwareMilestone& told) { assembler_.software(index, told.milestone); });
+      [this, index](const host::SoftwareMilestone& told) { assembler_->software(index, told.milestone); });
   host.root_complex().carried.subscribe(
       [this, index](const host::MmioCarried& carried) { stored_[index] = carried.stored; });
-  auto& nic = host.nic().blocks();
+  const auto& nic = host.nic().blocks();
   nic.doorbell.rung.subscribe(
-      [this, index](const nic::DoorbellRung& rung) { assembler_.doorbell(index, now(), rung, stored_[index]); });
+      [this, index](const nic::DoorbellRung& rung) { assembler_->doorbell(index, now(), rung, stored_[index]); });
   nic.units.doorbell_taken.subscribe(
-      [this, index](const nic::DoorbellTaken& taken) { assembler_.doorbell_taken(index, now(), taken); });
+      [this, index](const nic::DoorbellTaken& taken) { assembler_->doorbell_taken(index, now(), taken); });
 }
 
-void Waterfall::watch_queues(std::uint32_t index, nic::NicBlocks& nic) {
-  nic.engine().trace().wqe_taken.subscribe(
-      [this, index](const nic::WqeTaken& wqe) { assembler_.wqe_taken(index, now(), wqe); });
-  nic.engine().trace().state_changed.subscribe([this, index](const nic::QpStateChanged& change) {
-    if (change.to == roce::QpState::reset) assembler_.qp_reset(index, change.qpn);
+void Waterfall::watch_queues(std::uint32_t index, const nic::NicBlocks& nic) {
+  nic.engine.trace().wqe_taken.subscribe(
+      [this, index](const nic::WqeTaken& wqe) { assembler_->wqe_taken(index, now(), wqe); });
+  nic.engine.trace().state_changed.subscribe([this, index](const nic::QpStateChanged& change) {
+    if (change.to == roce::QpState::reset) assembler_->qp_reset(index, change.qpn);
   });
-  nic.engine().trace().send_completed.subscribe(
-      [this, index](const nic::SendCompleted& completed) { assembler_.send_completed(index, now(), completed); });
+  nic.engine.trace().send_completed.subscribe(
+      [this, index](const nic::SendCompleted& completed) { assembler_->send_completed(index, now(), completed); });
   nic.completion.written.subscribe(
-      [this, index](const nic::CqeWritten& written) { assembler_.cqe_written(index, written); });
+      [this, index](const nic::CqeWritten& written) { assembler_->cqe_written(index, written); });
   nic.completion.landed.subscribe(
-      [this, index](const nic::CqeLanded& landed) { assembler_.cqe_landed(index, now(), landed); });
+      [this, index](const nic::CqeLanded& landed) { assembler_->cqe_landed(index, now(), landed); });
 }
 
-void Waterfall::watch_packets(std::uint32_t index, nic::NicBlocks& nic) {
-  nic.engine().trace().request_began.subscribe(
-      [this, index](const nic::RequestBegan& began) { assembler_.request_began(index, now(), began); });
+void Waterfall::watch_packets(std::uint32_t index, const nic::NicBlocks& nic) {
+  nic.engine.trace().request_began.subscribe(
+      [this, index](const nic::RequestBegan& began) { assembler_->request_began(index, now(), began); });
   nic.gather_scatter.translated.subscribe(
-      [this, index](const nic::AccessTranslated& done) { assembler_.translated(index, now(), done.tag); });
+      [this, index](const nic::AccessTranslated& done) { assembler_->translated(index, now(), done.tag); });
   nic.tx.sent.subscribe([this, index](const nic::PacketTrace& packet) {
     std::optional<std::uint32_t> to;
     if (const auto found = hosts_.find(packet.addresses.destination_mac); found != hosts_.end()) to = found->second;
-    assembler_.packet_sent(index, now(), packet, to);
+    assembler_->packet_sent(index, now(), packet, to);
   });
   for (auto* scheduled : {&nic.port.scheduled, &nic.loopback.scheduled})
-    scheduled->subscribe([this, index](const nic::FrameScheduled& frame) { assembler_.frame_scheduled(index, frame); });
+    scheduled->subscribe(
+        [this, index](const nic::FrameScheduled& frame) { assembler_->frame_scheduled(index, frame); });
   nic.rx.received.subscribe(
-      [this, index](const nic::PacketTrace& packet) { assembler_.packet_received(index, packet); });
-  nic.engine().trace().request_taken.subscribe(
-      [this, index](const nic::RequestTaken& taken) { assembler_.request_taken(index, now(), taken); });
-  nic.engine().trace().request_placed.subscribe(
-      [this, index](const nic::RequestPlaced& placed) { assembler_.request_placed(index, now(), placed); });
-  nic.engine().trace().answer_taken.subscribe(
-      [this, index](const nic::AnswerTaken& taken) { assembler_.answer_taken(index, now(), taken); });
-  nic.engine().trace().answer_placed.subscribe(
-      [this, index](const nic::AnswerPlaced& placed) { assembler_.answer_placed(index, now(), placed); });
+      [this, index](const nic::PacketTrace& packet) { assembler_->packet_received(index, packet); });
+  nic.engine.trace().request_taken.subscribe(
+      [this, index](const nic::RequestTaken& taken) { assembler_->request_taken(index, now(), taken); });
+  nic.engine.trace().request_placed.subscribe(
+      [this, index](const nic::RequestPlaced& placed) { assembler_->request_placed(index, now(), placed); });
+  nic.engine.trace().answer_taken.subscribe(
+      [this, index](const nic::AnswerTaken& taken) { assembler_->answer_taken(index, now(), taken); });
+  nic.engine.trace().answer_placed.subscribe(
+      [this, index](const nic::AnswerPlaced& placed) { assembler_->answer_placed(index, now(), placed); });
 }
 
 void Waterfall::count(const Journey& journey) {
@@ -113,10 +128,10 @@ WaterfallSummary Waterfall::summary() const {
     operation.latency = spans->latency.spread();
     for (std::size_t i = 0; i < kStages; ++i) operation.stages[i] = spans->stages[i].spread();
   }
-  summary.failed = assembler_.failed();
-  summary.irregular = assembler_.irregular();
-  const auto known = assembler_.complete() + summary.failed + assembler_.lost();
-  summary.unfinished = assembler_.taken() - std::min(known, assembler_.taken());
+  summary.failed = assembler_->failed();
+  summary.irregular = assembler_->irregular();
+  const auto known = assembler_->complete() + summary.failed + assembler_->lost();
+  summary.unfinished = assembler_->taken() - std::min(known, assembler_->taken());
   return summary;
 }
 

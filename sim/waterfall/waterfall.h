@@ -12,15 +12,17 @@
 #include "model/base/trace.h"
 #include "sim/histogram.h"
 #include "sim/json.h"
-#include "sim/system.h"
-#include "sim/waterfall/assembler.h"
 #include "sim/waterfall/journey.h"
 
 namespace rnicsim::nic {
-class NicBlocks;
+struct NicBlocks;
 }
 
 namespace rnicsim::sim {
+
+class Adapter;
+class Assembler;
+class System;
 
 struct WaterfallSummary {
   struct Operation {
@@ -43,6 +45,7 @@ class Waterfall {
   explicit Waterfall(System& system);
   Waterfall(const Waterfall&) = delete;
   Waterfall& operator=(const Waterfall&) = delete;
+  ~Waterfall();
 
   // Each work request, when it is done with.
   trace::Point<Journey> finished;
@@ -56,11 +59,11 @@ class Waterfall {
   using Mac = std::array<std::uint8_t, 6>;
 
   void watch_software(std::uint32_t index, Adapter& host);
-  void watch_queues(std::uint32_t index, nic::NicBlocks& nic);
-  void watch_packets(std::uint32_t index, nic::NicBlocks& nic);
+  void watch_queues(std::uint32_t index, const nic::NicBlocks& nic);
+  void watch_packets(std::uint32_t index, const nic::NicBlocks& nic);
   void count(const Journey& journey);
 
-  Assembler assembler_;
+  const std::unique_ptr<Assembler> assembler_;
   std::map<Mac, std::uint32_t> hosts_;  // by the address of their port
   std::vector<Duration> stored_;        // by host: when the CPU made the write that the device acts on
   std::map<std::pair<bool, nic::SendOpcode>, std::unique_ptr<Spans>> spans_;

@@ -11,6 +11,7 @@
 
 #include "model/nic/capability_params.h"
 #include "sim/recording/recorder.h"
+#include "sim/recording/trace_header.h"
 #include "tests/verbs/xrc_domain.h"
 
 namespace rnicsim::testing {

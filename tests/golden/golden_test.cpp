@@ -5,8 +5,8 @@
 #include <set>
 #include <sstream>
 
-#include "model/nic/blocks.h"
 #include "model/nic/nic.h"
+#include "model/nic/packets/port.h"
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "sim/check/case.h"

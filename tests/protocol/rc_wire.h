@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model/nic/blocks.h"
 #include "model/nic/nic.h"
+#include "model/nic/packets/packet_rx.h"
 #include "model/roce/packet.h"
 #include "sim/adapter.h"
 #include "tests/support/wire_frames.h"

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "model/base/policy.h"
-#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "model/nic/packets/packet_tx.h"
 #include "model/roce/congestion.h"
 #include "tests/unit/many_qps.h"
 

@@ -7,8 +7,8 @@
 
 #include "model/abi/device.h"
 #include "model/host/software_process.h"
-#include "model/nic/blocks.h"
 #include "model/nic/nic.h"
+#include "model/nic/queues/doorbell.h"
 #include "sim/adapter.h"
 #include "sim/config/config.h"
 #include "sim/system.h"

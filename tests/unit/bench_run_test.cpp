@@ -11,8 +11,10 @@
 #include <numeric>
 #include <optional>
 
-#include "model/nic/blocks.h"
 #include "model/nic/nic.h"
+#include "model/nic/packets/packet_rx.h"
+#include "model/nic/packets/packet_tx.h"
+#include "model/nic/queues/completion.h"
 #include "sim/adapter.h"
 #include "sim/bench/bench.h"
 #include "sim/bench/results.h"
@@ -454,7 +456,7 @@ TEST_F(BenchRun, Locks) {
 // What reaches the host with the lock: who got it, who writes behind it, who gives it back.
 class LockWitness {
  public:
-  explicit LockWitness(nic::NicBlocks& nic) {
+  explicit LockWitness(const nic::NicBlocks& nic) {
     nic.tx.sent.subscribe([this](const nic::PacketTrace& packet) {
       if (packet.headers.atomic_ack == 0) take(packet.qpn.value);
     });

@@ -2,8 +2,11 @@
 // QP, and a miss costs what it reads.
 #include <string>
 
-#include "model/nic/blocks.h"
+#include "model/nic/contexts/atomic_unit.h"
+#include "model/nic/nic.h"
 #include "model/nic/nic_params.h"
+#include "model/nic/packets/packet_rx.h"
+#include "model/nic/packets/packet_tx.h"
 #include "tests/unit/many_qps.h"
 
 namespace rnicsim::nic::test {

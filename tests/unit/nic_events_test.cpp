@@ -3,7 +3,8 @@
 #include <array>
 #include <tuple>
 
-#include "model/nic/blocks.h"
+#include "model/nic/contexts/context_cache.h"
+#include "model/nic/nic.h"
 #include "model/nic/pcie/msix.h"
 #include "tests/unit/nic_pair.h"
 

@@ -1,6 +1,9 @@
 // Completion moderation: an armed CQ's event waits for so many CQEs, or so long from the first of them, and not one
 // picosecond less.
-#include "model/nic/blocks.h"
+#include "model/nic/nic.h"
+#include "model/nic/queues/command_unit.h"
+#include "model/nic/queues/completion.h"
+#include "model/nic/queues/event_writer.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {

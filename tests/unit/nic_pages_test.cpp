@@ -1,5 +1,7 @@
 // Regions whose pages lie anywhere: a driver writes the MTT by hand.
-#include "model/nic/blocks.h"
+#include "model/nic/contexts/context_cache.h"
+#include "model/nic/contexts/translation.h"
+#include "model/nic/nic.h"
 #include "tests/unit/nic_pair.h"
 
 namespace rnicsim::nic::test {

@@ -1,6 +1,9 @@
 // Shared receive queues as the device sees them: the chain, what is read ahead, what makes no sense, and the commands.
-#include "model/nic/blocks.h"
 #include "model/nic/engine/qp_context.h"
+#include "model/nic/nic.h"
+#include "model/nic/queues/command_unit.h"
+#include "model/nic/queues/event_writer.h"
+#include "model/nic/queues/shared_receives.h"
 #include "tests/unit/nic_pair.h"
 #include "tests/unit/shared_ring.h"
 

@@ -1,6 +1,8 @@
 // XRC as the device has it, by its contract alone: commands, WQEs, CQEs, and what hostile ones come to.
-#include "model/nic/blocks.h"
 #include "model/nic/engine/qp_context.h"
+#include "model/nic/nic.h"
+#include "model/nic/queues/command_unit.h"
+#include "model/nic/queues/event_writer.h"
 #include "tests/unit/nic_pair.h"
 #include "tests/unit/shared_ring.h"
 

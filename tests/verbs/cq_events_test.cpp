@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "model/abi/device.h"
-#include "model/nic/blocks.h"
 #include "model/nic/nic.h"
+#include "model/nic/pcie/dma.h"
 #include "sim/adapter.h"
 #include "tests/verbs/rc_pair.h"
 

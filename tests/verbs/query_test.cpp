@@ -1,9 +1,9 @@
 // What the device says of itself: every field that means something, and nothing of what it does not do.
 #include <cstring>
 
-#include "model/nic/blocks.h"
 #include "model/nic/capability_params.h"
 #include "model/nic/nic.h"
+#include "model/nic/packets/steering.h"
 #include "model/nic/personality/commands.h"
 #include "model/roce/icrc.h"
 #include "sim/adapter.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "model/nic/blocks.h"
+#include "model/nic/contexts/context_cache.h"
 #include "model/nic/nic.h"
 #include "sim/adapter.h"
 #include "sim/system.h"

@@ -1,4 +1,4 @@
-#include "model/nic/blocks.h"
+#include "model/nic/parts.h"
 
 #include <algorithm>
 #include <memory>
@@ -55,7 +55,7 @@ bool take_room(ReceiveBuffer& buffer, FrameIn& came) {
 
 }  // namespace
 
-NicBlocks::NicBlocks(const NicParams& params, const EngineFactory& make_engine, const Personality& personality)
+NicParts::NicParts(const NicParams& params, const EngineFactory& make_engine, const Personality& personality)
     : params_(params),
       capabilities_(capabilities_of(params, personality)),
       gids_(params.capabilities.gids),
@@ -97,7 +97,7 @@ NicBlocks::NicBlocks(const NicParams& params, const EngineFactory& make_engine, 
   engine_->credit(params.tx.queue_packets);
 }
 
-void NicBlocks::wire_host() {
+void NicParts::wire_host() {
   dma_unit.reach(pcie);
   pcie.reach(device_memory);
   atomic_unit.physical = [this](Pasid pasid, std::uint64_t address) { return pcie.translate(pasid, address); };
@@ -154,7 +154,7 @@ void NicBlocks::wire_host() {
   command_unit.teardown.bind([this] { forget_objects(); });
 }
 
-void NicBlocks::wire_engine() {
+void NicParts::wire_engine() {
   auto& out = engine_->outputs();
   qp_contexts.filled.bind([this](ContextFill fill) { engine_->context(std::move(fill)); });
   qp_contexts.evicted.bind([this](Qpn qpn) { engine_->evict(qpn); });
@@ -206,7 +206,7 @@ void NicBlocks::wire_engine() {
   });
 }
 
-void NicBlocks::wire_network() {
+void NicParts::wire_network() {
   tx.frame.bind([this](Frame&& frame, Duration ready) { port.send(std::move(frame), ready); });
   tx.looped.bind([this](Frame&& frame, Duration ready, Looped how) {
     loopback.send(std::move(frame), ready, how);
@@ -233,7 +233,7 @@ void NicBlocks::wire_network() {
 }
 
 // A QP that is made is on the device; any other command may have to wait for its context.
-void NicBlocks::execute(QpCommand&& command) {
+void NicParts::execute(QpCommand&& command) {
   const auto qpn = command.qpn;
   if (command.kind == QpCommand::Kind::create) return engine_->command(std::move(command));
   const bool destroys = command.kind == QpCommand::Kind::destroy;
@@ -244,7 +244,7 @@ void NicBlocks::execute(QpCommand&& command) {
 }
 
 // Of a receive that was taken from a shared queue, and whose completion its QP will never have.
-void NicBlocks::recover_receive(const Cqe& cqe) {
+void NicParts::recover_receive(const Cqe& cqe) {
   const auto* qp = contexts.qps.find(cqe.qpn);
   if (cqe.opcode == CqeOpcode::requester || cqe.opcode == CqeOpcode::requester_error) return;
   if (qp == nullptr || !qp->srqn) return;
@@ -252,7 +252,7 @@ void NicBlocks::recover_receive(const Cqe& cqe) {
 }
 
 // The XRC SRQs that completed there, too: nobody could hear of their receives.
-void NicBlocks::fail_users_of(CqOverrun&& overrun) {
+void NicParts::fail_users_of(CqOverrun&& overrun) {
   const auto cqn = overrun.cqn;
   auto hit = std::move(overrun.losers);
   std::vector<std::uint32_t> srqs;
@@ -266,7 +266,13 @@ void NicBlocks::fail_users_of(CqOverrun&& overrun) {
   for (const auto qpn : hit) qp_contexts.with(QpcClient::transmit, qpn, [this, qpn] { engine_->cq_overrun(qpn); });
 }
 
-NicCounters NicBlocks::counters() const {
+NicBlocks NicParts::blocks() {
+  return {receive_buffer, pcie, dma_unit, device_memory, payload_memory, contexts, qp_contexts, translation_cache,
+          translation, windows, gather_scatter, atomic_unit, wqe_fetch, events, shared_receives, completion, doorbell,
+          command_unit, timers, units, send_wqes, tx, steering, rx, raw, port, loopback, *engine_};
+}
+
+NicCounters NicParts::counters() const {
   return {pcie.counters(),        doorbell.counters(),   command_unit.counters(),
           contexts.counters(),    wqe_fetch.counters(),  shared_receives.counters(),
           translation.counters(), translation_cache.counters(),
@@ -278,7 +284,7 @@ NicCounters NicBlocks::counters() const {
           port.counters(),        loopback.counters()};
 }
 
-PortStatistics NicBlocks::port_counters() const {
+PortStatistics NicParts::port_counters() const {
   const auto& sent = tx.counters();
   const auto& got = rx.counters();
   const auto& qps = engine_->counters();
@@ -314,7 +320,7 @@ PortStatistics NicBlocks::port_counters() const {
           .req_rnr_retries_exceeded = qps.req_rnr_retries_exceeded};
 }
 
-void NicBlocks::forget_objects() {
+void NicParts::forget_objects() {
   engine_->reset();
   wqe_fetch.reset();
   units.reset();
@@ -343,14 +349,14 @@ void NicBlocks::forget_objects() {
   engine_->credit(params_.tx.queue_packets);
 }
 
-void NicBlocks::seed(std::uint64_t seed) {
+void NicParts::seed(std::uint64_t seed) {
   contexts.seed(seed);
   translation_cache.seed(seed);
   send_wqes.seed(seed);
   wqe_fetch.seed(seed);
 }
 
-void NicBlocks::function_reset() {
+void NicParts::function_reset() {
   dma_unit.reset();
   device_memory.reset();
   command_unit.reset();
