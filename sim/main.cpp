@@ -9,7 +9,6 @@
 #include <systemc>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -95,12 +94,7 @@ int execute_words(const Program& words) {
   app.set_version_flag("--version", build_facts);
   app.require_subcommand(1);
   Program program;
-  const std::array commands{
-      add_run(app, program), add_serve(app),        add_shell(app),         add_env(app),
-      add_top(app),          add_bench(app, words), add_sweep(app, words),  add_report(app, words),
-      add_check(app),        add_calibrate(app),    add_describe(app),      add_diff(app),
-      add_replay(app),       add_complete(app, words), add_manual(app),
-  };
+  const auto commands = add_commands(app, words, program);
   refuse_unknown_command(app, words);
 
   const auto mark = std::find(words.begin() + 1, words.end(), "--");

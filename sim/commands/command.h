@@ -21,6 +21,10 @@ struct Command {
 // ours.
 using Program = std::vector<std::string>;
 
+// The commands of this program, in the order in which --help shows them: all (all.cpp), or those that the program for
+// `run` alone has (run_only.cpp). `words`, `program`: as below.
+std::vector<Command> add_commands(CLI::App& app, const Program& words, const Program& program);
+
 Command add_run(CLI::App& app, const Program& program);
 Command add_serve(CLI::App& app);
 Command add_shell(CLI::App& app);

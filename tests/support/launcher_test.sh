@@ -1,6 +1,6 @@
 #!/bin/sh
 # The launcher, in a tree and on a machine of pretence: what it installs, when it builds, what it passes on.
-# usage: launcher_test.sh LAUNCHER
+# usage: launcher_test.sh LAUNCHER [PROGRAM]      PROGRAM: bin/rnicsim-run, whose commands are to be the launcher's
 set -u
 
 launcher=$(readlink -f -- "$1")
@@ -55,10 +55,15 @@ fake ninja <<'END'
 sleep "${FAKE_SECONDS-0}"
 echo "[1/2] a line of progress"
 case " $* " in *" deb "*) echo 'CPack: - package: /a place/rnicsim_1_amd64.deb generated.' ;; esac
-[ "${FAKE_NINJA-0}" = 0 ] || { echo "FAILED: main.o"; echo "main.cpp:1: error"; exit "$FAKE_NINJA"; }
+[ "${FAKE_NINJA-0}" = 0 ] || { echo "FAILED: main.o"; echo "main.cpp:1: ${FAKE_ERROR-error}"; exit "$FAKE_NINJA"; }
 mkdir -p "$2/bin"
-printf '#!/bin/sh\nprintf "[%%s]" "$@"\nexit 42\n' >"$2/bin/rnicsim"
-chmod +x "$2/bin/rnicsim"
+program=$2/bin/rnicsim
+case " $* " in *' rnicsim_run '*) program=$program-run ;; esac
+printf '#!/bin/sh\nprintf "[%%s]" "${0##*/}" "$@"\nexit 42\n' >"$program"
+chmod +x "$program"
+END
+fake getconf <<'END'
+case $1 in _PHYS_PAGES) echo "${FAKE_PAGES-99999999}" ;; PAGESIZE) echo 4096 ;; esac
 END
 fake ctest <<'END'
 echo "100% tests passed"; exit 8
@@ -128,11 +133,33 @@ lacks calls ninja
 try 42 "$tree/rnicsim" run -- 'two words' ''
 has calls 'apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends g++ perftest'
 has calls 'cmake --fresh --preset release'
-has calls 'verbs/all sim/all'
+has calls 'verbs/all rnicsim_run'
+lacks calls sim/all
 lacks calls sudo
 lacks calls tshark
-has out '[run][--][two words][]'
+has out '[rnicsim-run][run][--][two words][]'
 lacks out 'progress'
+commands='run serve shell env top describe diff'
+for command in $commands --version; do
+  try 42 "$tree/rnicsim" "$command"
+  has out "[rnicsim-run][$command]"
+  lacks calls ninja
+done
+if [ $# = 2 ]; then
+  what="the commands of $2"
+  "$2" --help >"$folder/out" 2>"$folder/err" || fail 'no help'
+  listed=$(sed -n '/^Subcommands:/,$s/^  \([a-z]\+\) .*/\1/p' "$folder/out" | tr '\n' ' ')
+  [ "$listed" = "$commands " ] || fail "'$listed' instead of '$commands '"
+fi
+
+# Another command: the whole program, which then has all commands.
+try 42 "$tree/rnicsim" bench write-4k
+has calls 'verbs/all sim/all'
+lacks calls rnicsim_run
+has out '[rnicsim][bench][write-4k]'
+try 42 "$tree/rnicsim" run -- prog
+has out '[rnicsim][run][--][prog]'
+lacks calls ninja
 
 # Warm: no tool at all, from any folder, through links, relative ones too.
 export FAKE_INSTALLED='g++ cmake perftest'
@@ -151,7 +178,25 @@ export FAKE_NINJA=3
 try 3 "$tree/rnicsim" run
 has err 'main.cpp:1: error'
 has err 'build/release/build.log'
-unset FAKE_NINJA
+export FAKE_ERROR='fatal error: Killed signal terminated program cc1plus'
+try 3 "$tree/rnicsim" run
+has err 'RNICSIM_JOBS=1'
+lacks err main.cpp
+unset FAKE_NINJA FAKE_ERROR
+# One compiler at a time on a machine with 2 GiB, as many as asked for all the same.
+touch "$tree/sim/main.cpp"
+export FAKE_PAGES=524288
+try 42 "$tree/rnicsim" run
+has calls '-j 1 '
+[ "$(nproc)" = 1 ] || has err '1 at a time, for 2048 MiB'
+sleep 0.02
+touch "$tree/sim/main.cpp"
+export RNICSIM_JOBS=7
+try 42 "$tree/rnicsim" run
+has calls '-j 7 '
+unset FAKE_PAGES RNICSIM_JOBS
+sleep 0.02
+touch "$tree/sim/main.cpp"
 try 42 "$tree/rnicsim" run
 has calls 'ninja'
 lacks calls 'cmake --'

@@ -1,0 +1,11 @@
+#include "sim/commands/command.h"
+
+namespace rnicsim::sim {
+
+// The launcher names the same commands.
+std::vector<Command> add_commands(CLI::App& app, const Program&, const Program& program) {
+  return {add_run(app, program), add_serve(app), add_shell(app), add_env(app), add_top(app), add_describe(app),
+          add_diff(app)};
+}
+
+}  // namespace rnicsim::sim
