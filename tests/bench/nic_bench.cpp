@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "tests/unit/nic_pair.h"
+#include "tests/unit/nic/nic_pair.h"
 
 namespace rnicsim::nic::test {
 namespace {

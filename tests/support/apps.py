@@ -20,6 +20,8 @@ import zlib
 # Only a run that does not end reaches the limit, however slow the machine is.
 RUN_SECONDS = 1000
 SKIPPED = 77  # to ctest
+PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "apps" / "programs"  # sources of the programs that tests run
+REMOTE_SHELL = PROGRAMS.with_name("remote_shell.py")
 
 _settings = {"rnicsim": None, "full": False}
 _built = {}

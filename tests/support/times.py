@@ -2,14 +2,17 @@
 """What a build tree's tests and sources took: the seconds of the tests by rung, the dearest tests and sources. Then the
 last lines of the tests that failed, because a CI system often shows only the end of a long log.
 
-    times.py BUILD_FOLDER
+    times.py BUILD_FOLDER [--over SECONDS]
+
+--over: every source that took longer, and nothing else. In build/dev (cmake --preset dev) each source is compiled
+alone; in build/release several are one translation unit.
 
 Reads tests.xml, which `./rnicsim test` has ctest write, and .ninja_log. Wall seconds: tests and compilers run beside
 one another, so the sums are larger than what a run takes.
 """
+import argparse
 import collections
 import pathlib
-import sys
 import xml.etree.ElementTree
 
 SHOWN = 10
@@ -34,16 +37,16 @@ def source_seconds(log):
         return seconds
     for line in lines:
         fields = line.split("\t")
-        if len(fields) == 5 and fields[3].endswith((".o", ".gch")):
+        if len(fields) == 5 and fields[3].endswith((".o", ".gch")) and (log.parent / fields[3]).exists():
             seconds[fields[3]] = (int(fields[1]) - int(fields[0])) / 1000
     return seconds
 
 
-def show(title, seconds, shorten):
+def show(title, seconds, shorten, most=SHOWN):
     if not seconds:
         return
     print(f"\n{title}, {sum(seconds.values()):.0f} s in all:")
-    for name, value in sorted(seconds.items(), key=lambda item: -item[1])[:SHOWN]:
+    for name, value in sorted(seconds.items(), key=lambda item: -item[1])[:most]:
         print(f"{value:8.1f} s  {shorten(name)}")
 
 
@@ -62,9 +65,16 @@ def source_name(name):
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    tree = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tree", type=pathlib.Path, metavar="BUILD_FOLDER")
+    parser.add_argument("--over", type=float, metavar="SECONDS")
+    options = parser.parse_args()
+    tree = options.tree
+    if options.over is not None:
+        sources = source_seconds(tree / ".ninja_log")
+        over = {name: value for name, value in sources.items() if value > options.over}
+        show(f"{len(over)} of {len(sources)} sources over {options.over:g} s", over, source_name, len(over))
+        return
     cases = test_cases(tree / "tests.xml")
     tests = {case.get("name"): float(case.get("time")) for case in cases}
     rungs = collections.Counter()

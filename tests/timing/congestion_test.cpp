@@ -7,7 +7,7 @@
 #include "model/nic/nic.h"
 #include "model/nic/packets/packet_tx.h"
 #include "model/roce/congestion.h"
-#include "tests/unit/many_qps.h"
+#include "tests/unit/nic/many_qps.h"
 
 namespace rnicsim::nic::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/unit/many_qps.h"
+#include "tests/unit/nic/many_qps.h"
 
 namespace rnicsim::nic::test {
 namespace {

@@ -1,4 +1,5 @@
-// Contexts, PDs and regions that are imported, in one process: those of another are in tests/apps/processes_test.py.
+// Contexts, PDs and regions that are imported, in one process: those of another are in
+// tests/apps/host/processes_test.py.
 #include <sys/stat.h>
 #include <unistd.h>
 

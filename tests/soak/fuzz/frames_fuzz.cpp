@@ -7,8 +7,8 @@
 #include "model/nic/packets/receive_scaling.h"
 #include "model/nic/packets/segmentation.h"
 #include "tests/soak/fuzz/fuzz.h"
-#include "tests/unit/nic_pair.h"
-#include "tests/unit/raw_frames.h"
+#include "tests/unit/nic/nic_pair.h"
+#include "tests/unit/nic/raw_frames.h"
 
 namespace rnicsim::fuzz {
 namespace {

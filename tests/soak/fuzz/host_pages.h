@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/base/event_queue.h"
-#include "tests/unit/scripted_node.h"
+#include "tests/unit/nic/scripted_node.h"
 
 namespace rnicsim::fuzz {
 

@@ -10,8 +10,8 @@
 
 #include "tests/soak/fuzz/fuzz.h"
 #include "tests/soak/fuzz/host_pages.h"
-#include "tests/unit/nic_pair.h"
-#include "tests/unit/shared_ring.h"
+#include "tests/unit/nic/nic_pair.h"
+#include "tests/unit/nic/shared_ring.h"
 
 namespace rnicsim::fuzz {
 

@@ -11,7 +11,7 @@ namespace rnicsim::nic {
 namespace {
 
 // Values of a layout that are the model's own, too, and are carried over as they are; the others:
-// tests/unit/abi_and_roce_test.cpp.
+// tests/unit/roce/abi_and_roce_test.cpp.
 template <class Ours, class Layout>
 constexpr bool same(Ours ours, Layout layout) {
   return static_cast<std::uint64_t>(ours) == static_cast<std::uint64_t>(layout);
