@@ -62,25 +62,44 @@ constexpr auto kAccess = std::to_array<Constant>({
 });
 static_assert(all_equal(kAccess));
 
-// The name of an enumerator, as the compiler spells it ("... value = rnicsim::roce::QpState::rts; ..."); empty for a
-// value without one. So what is new on either side is compared unasked.
-template <auto value>
-constexpr std::string_view name_of() {
-  std::string_view text = __PRETTY_FUNCTION__;
-  constexpr std::string_view kBefore = "value = ";
-  text.remove_prefix(text.find(kBefore) + kBefore.size());
-  text = text.substr(0, text.find_first_of(";]"));
-  if (text.find(')') != text.npos) return {};  // "(rnicsim::roce::QpState)9"
-  return text.substr(text.rfind(':') + 1);
-}
-
+// The names of enumerators, as the compiler spells them: "... values = {rnicsim::roce::QpState::reset, ...}; ...".
+// Empty for a value without one, which is spelled "(rnicsim::roce::QpState)9". What is new on either side is compared
+// unasked.
 constexpr std::size_t kValues = 256;
 using Names = std::array<std::string_view, kValues>;
 
+// One function for all values of an enum: one for each value would take the compiler half a minute.
+template <auto... values>
+constexpr std::string_view spelled() {
+  return __PRETTY_FUNCTION__;
+}
+
+template <class Enum, std::size_t... code>
+constexpr Names split(std::index_sequence<code...>) {
+  Names names;
+  std::string_view text = spelled<static_cast<Enum>(code)...>();
+  constexpr std::string_view kBefore = "values = {";
+  text.remove_prefix(text.find(kBefore) + kBefore.size());
+  const char* at = text.data();
+  for (auto& name : names) {
+    const char* begin = at;
+    bool named = true;
+    for (; *at != ',' && *at != '}'; ++at) {
+      if (*at == ':') begin = at + 1;
+      if (*at == ')') named = false;
+    }
+    if (named) name = std::string_view(begin, at);
+    ++at;
+  }
+  return names;
+}
+
 template <class Enum>
-constexpr Names names_of() {
-  return []<std::size_t... code>(std::index_sequence<code...>) { return Names{name_of<static_cast<Enum>(code)>()...}; }
-  (std::make_index_sequence<kValues>());
+constexpr Names kNamesOf = split<Enum>(std::make_index_sequence<kValues>());
+
+template <class Enum>
+constexpr const Names& names_of() {
+  return kNamesOf<Enum>;
 }
 
 constexpr bool contains(const Names& all, const Names& some) {
