@@ -152,6 +152,13 @@ if [ $# = 2 ]; then
   [ "$listed" = "$commands " ] || fail "'$listed' instead of '$commands '"
 fi
 
+# Completion by the small program; of a command's name, all that the whole program will have.
+try 42 "$tree/rnicsim" complete run --ni
+has out '[rnicsim-run][complete][run][--ni]'
+try 0 "$tree/rnicsim" complete re
+[ "$(tr '\n' ' ' <"$folder/out")" = 'report replay ' ] || fail 'not report and replay'
+lacks calls ninja
+
 # Another command: the whole program, which then has all commands.
 try 42 "$tree/rnicsim" bench write-4k
 has calls 'verbs/all sim/all'
@@ -194,7 +201,13 @@ touch "$tree/sim/main.cpp"
 export RNICSIM_JOBS=7
 try 42 "$tree/rnicsim" run
 has calls '-j 7 '
-unset FAKE_PAGES RNICSIM_JOBS
+unset RNICSIM_JOBS
+sleep 0.02
+touch "$tree/sim/main.cpp"
+export FAKE_PAGES=65536
+try 42 "$tree/rnicsim" run
+has calls '-j 1 '
+unset FAKE_PAGES
 sleep 0.02
 touch "$tree/sim/main.cpp"
 try 42 "$tree/rnicsim" run
