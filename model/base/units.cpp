@@ -15,6 +15,7 @@ struct Unit {
 };
 constexpr Unit kDurationUnits[] = {{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}};
 constexpr Unit kByteUnits[] = {{"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+constexpr Unit kDecimalByteUnits[] = {{"B", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
 constexpr Unit kRateUnits[] = {{"b/s", 1}, {"kb/s", 1e3}, {"Mb/s", 1e6}, {"Gb/s", 1e9}, {"Tb/s", 1e12}};
 
 std::optional<std::uint64_t> parse(std::string_view text, std::span<const Unit> units) {
@@ -48,7 +49,8 @@ std::optional<Duration> parse_duration(std::string_view text) {
   return value ? std::optional(Duration{static_cast<std::int64_t>(*value)}) : std::nullopt;
 }
 std::optional<ByteCount> parse_byte_count(std::string_view text) {
-  const auto value = parse(text, kByteUnits);
+  auto value = parse(text, kByteUnits);
+  if (!value) value = parse(text, kDecimalByteUnits);
   return value ? std::optional(ByteCount{*value}) : std::nullopt;
 }
 std::optional<BitRate> parse_bit_rate(std::string_view text) {
@@ -56,7 +58,11 @@ std::optional<BitRate> parse_bit_rate(std::string_view text) {
   return value ? std::optional(BitRate{*value}) : std::nullopt;
 }
 std::string to_string(Duration value) { return format(static_cast<std::uint64_t>(value.ps), kDurationUnits); }
-std::string to_string(ByteCount value) { return format(value.bytes, kByteUnits); }
+// As it is likely to have been written: in the unit that makes it short.
+std::string to_string(ByteCount value) {
+  const auto binary = format(value.bytes, kByteUnits), decimal = format(value.bytes, kDecimalByteUnits);
+  return decimal.size() < binary.size() ? decimal : binary;
+}
 std::string to_string(BitRate value) { return format(value.bits_per_second, kRateUnits); }
 
 }  // namespace rnicsim

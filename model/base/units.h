@@ -87,7 +87,8 @@ constexpr ByteCount operator""_MiB(unsigned long long n) { return {n << 20}; }
 constexpr BitRate operator""_Gbps(unsigned long long n) { return {n * 1'000'000'000}; }
 }  // namespace literals
 
-// "250 ns", "4 KiB", "100 Gb/s"; nullopt for a missing or unknown unit, a negative or an inexact value.
+// "250 ns", "4 KiB" or "4 KB" (1024 or 1000 bytes each), "100 Gb/s"; nullopt for a missing or unknown unit, a negative
+// or an inexact value.
 std::optional<Duration> parse_duration(std::string_view text);
 std::optional<ByteCount> parse_byte_count(std::string_view text);
 std::optional<BitRate> parse_bit_rate(std::string_view text);

@@ -19,6 +19,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "timing.md"
 PERIODS = 40
 PS = {"ps": 1, "ns": 1000, "us": 1000_000, "ms": 1000_000_000, "s": 1000_000_000_000}
 RATE = {"Gb/s": 10 ** 9, "Mb/s": 10 ** 6, "Tb/s": 10 ** 12, "kb/s": 10 ** 3, "b/s": 1}
+BYTES = {"B": 1, "KiB": 1024, "MiB": 1 << 20, "KB": 1000, "MB": 10**6}
 CQE_BYTES = 64
 # What perftest makes inline on such a device.
 WRITE_INLINE = 220
@@ -63,7 +64,7 @@ def value(text):
     if re.fullmatch(r"[\d.]+", text):
         return float(text)
     number, unit = re.fullmatch(r"([\d.]+) (\S+)", text).groups()
-    scale = PS.get(unit) or RATE.get(unit) or {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit]
+    scale = PS.get(unit) or RATE.get(unit) or BYTES[unit]
     return round(float(number) * scale)
 
 

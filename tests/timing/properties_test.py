@@ -40,7 +40,7 @@ REFUSED = 2  # the exit status
 UNITS = {
     "ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12,
     "b/s": 1, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12,
-    "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30,
+    "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "KB": 10**3, "MB": 10**6, "GB": 10**9,
 }
 DURATIONS = {"8 B": "1 ms", "4 KiB": "2 ms", "64 KiB": "1 ms"}  # hundreds of messages of each flow
 MEASURE = """

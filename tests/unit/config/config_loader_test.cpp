@@ -163,6 +163,22 @@ TEST_F(ConfigLoader, AWholeNumberMayHaveAFraction) {
   EXPECT_THAT(set_error("units=1e300"), HasSubstr("'1e300' is out of range"));
 }
 
+// Of 1024 bytes, or of 1000; shown as it is likely to have been written.
+TEST_F(ConfigLoader, SizesOfBothKinds) {
+  const std::pair<const char*, std::uint64_t> sizes[] = {
+      {"512 B", 512}, {"1 KiB", 1024}, {"1.5 KiB", 1536}, {"1 KB", 1000}, {"1.5 KB", 1500}, {"4 KiB", 4096}};
+  for (const auto& [text, bytes] : sizes) {
+    loader_.set(std::string("pcie.max_payload=") + text);
+    EXPECT_EQ(params_.pcie.max_payload.bytes, bytes) << text;
+    EXPECT_EQ(to_string(params_.pcie.max_payload), text);
+  }
+  EXPECT_EQ(to_string(ByteCount{1'600'000}), "1.6 MB");
+  EXPECT_EQ(to_string(ByteCount{128'000}), "128 KB");
+  EXPECT_EQ(to_string(ByteCount{65'536}), "64 KiB");
+  EXPECT_EQ(parse_byte_count("2 GB"), ByteCount{2'000'000'000});
+  EXPECT_THAT(set_error("pcie.max_payload=1 kb"), HasSubstr("pcie.max_payload"));
+}
+
 TEST_F(ConfigLoader, OutOfRange) {
   EXPECT_THAT(load_error("units = 65\n"), HasSubstr("'65' is out of range: at least 1, at most 64"));
   EXPECT_THAT(load_error("units = -1\n"), HasSubstr("out of range"));
