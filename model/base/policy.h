@@ -8,10 +8,13 @@
 //
 //   visit.param("replacement", replacement, "which entry of a set leaves", policy_names<Replacement>());
 //
+// A policy with parameters of its own registers them as a third argument (model/base/policy_params.h).
+//
 // A linker leaves out of a static library what nobody names: sources with an entry are an OBJECT library's.
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,11 +24,16 @@
 
 namespace rnicsim {
 
+class PolicyParams;                        // model/base/policy_params.h
+
 // To be of static storage, and `name`, too.
 template <class Policy>
 class PolicyEntry {
  public:
-  PolicyEntry(const char* name, typename Policy::Make make) : name_(name), make_(make), next_(first_) {
+  using MakeParams = std::unique_ptr<PolicyParams> (*)();
+
+  PolicyEntry(const char* name, typename Policy::Make make, MakeParams make_params = nullptr)
+      : name_(name), make_(make), make_params_(make_params), next_(first_) {
     first_ = this;
   }
   PolicyEntry(const PolicyEntry&) = delete;
@@ -33,6 +41,7 @@ class PolicyEntry {
 
   const char* name() const { return name_; }
   typename Policy::Make make() const { return make_; }
+  MakeParams make_params() const { return make_params_; }  // nullptr: the policy has no parameters
   const PolicyEntry* next() const { return next_; }
   static const PolicyEntry* first() { return first_; }
 
@@ -41,6 +50,7 @@ class PolicyEntry {
 
   const char* const name_;
   const typename Policy::Make make_;
+  const MakeParams make_params_;
   const PolicyEntry* const next_;
 };
 
@@ -60,11 +70,18 @@ std::span<const char* const> policy_names() {
   return names;
 }
 
+// nullptr: no policy has that name.
+template <class Policy>
+const PolicyEntry<Policy>* find_policy(std::string_view name) {
+  for (auto* entry = PolicyEntry<Policy>::first(); entry != nullptr; entry = entry->next())
+    if (name == entry->name()) return entry;
+  return nullptr;
+}
+
 // By one of those names.
 template <class Policy, class... Arguments>
 auto make_policy(std::string_view name, Arguments&&... arguments) {
-  for (auto* entry = PolicyEntry<Policy>::first(); entry != nullptr; entry = entry->next())
-    if (name == entry->name()) return entry->make()(std::forward<Arguments>(arguments)...);
+  if (const auto* entry = find_policy<Policy>(name)) return entry->make()(std::forward<Arguments>(arguments)...);
   throw std::out_of_range("no policy is called " + std::string(name));
 }
 
