@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint8_t kPort = 1;
 constexpr std::uint8_t kLocalGidIndex = 0;
+constexpr int kEcnBits = 2;            // of a traffic class, below the DSCP
 constexpr std::uint8_t kGidIndex = 1;  // of the host's IPv4 address
 // The device looks up how far a small CQ was polled again and again.
 constexpr std::uint64_t kLeastEntries = 255;
@@ -163,13 +164,14 @@ void Station::connect(const std::vector<std::unique_ptr<Station>>& all) {
   }
 }
 
-ibv_ah_attr Station::path_to(const ibv_gid& gid) {
+ibv_ah_attr Station::path_to(const ibv_gid& gid) const {
   ibv_ah_attr path{};
   path.is_global = 1;
   path.port_num = kPort;
   path.grh.dgid = gid;
   path.grh.sgid_index = kGidIndex;
   path.grh.hop_limit = 64;
+  path.grh.traffic_class = static_cast<std::uint8_t>(flow_.dscp << kEcnBits);
   return path;
 }
 

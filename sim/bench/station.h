@@ -86,7 +86,7 @@ class Station {
   void start_datagrams(ibv_qp* qp, const ibv_gid& peer);
   static void start_frames(ibv_qp* qp);
   void lead_frames(const std::vector<std::unique_ptr<Station>>& all);
-  static ibv_ah_attr path_to(const ibv_gid& gid);
+  ibv_ah_attr path_to(const ibv_gid& gid) const;
 
   const PlannedAgent& plan_;
   const Flow& flow_;

@@ -101,6 +101,7 @@ struct Flow {
   bool share = false;  // the receivers of a host have their regions in common
   std::optional<std::uint32_t> mtu;            // absent: the port's
   std::optional<std::uint32_t> max_rd_atomic;  // absent: the device's
+  std::uint32_t dscp = 0;
   std::uint32_t rnr_timer = 12;
   std::uint32_t timeout = 14;
   std::uint32_t retry = 7;
