@@ -144,6 +144,8 @@ fabric::SwitchCounters System::switch_counters(std::size_t index) const { return
 
 trace::Point<Frame>& System::pause_sent(std::size_t index) { return switches_[index]->pause_sent; }
 
+trace::Point<Frame>& System::marked(std::size_t index) { return switches_[index]->marked; }
+
 std::vector<fabric::SwitchPortCounters> System::switch_port_counters(std::size_t index) const {
   const auto& box = *switches_[index];
   std::vector<fabric::SwitchPortCounters> counters;

@@ -69,6 +69,7 @@ class System : public sc_core::sc_module {
   // By port, in the order of the switch's cables in the topology.
   std::vector<fabric::SwitchPortCounters> switch_port_counters(std::size_t index) const;
   trace::Point<Frame>& pause_sent(std::size_t index);
+  trace::Point<Frame>& marked(std::size_t index);
 
   // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).
   void start();

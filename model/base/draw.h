@@ -19,4 +19,31 @@ inline bool draw(std::mt19937_64& generator, double probability) {
   return probability >= 1 || number < static_cast<std::uint64_t>(std::ldexp(probability, 64));
 }
 
+// A generator of eight bytes, for what there is one of in each port.
+class SmallGenerator {
+ public:
+  // Different for all (seed, number).
+  SmallGenerator(std::uint64_t seed, std::uint64_t number) : state_(mixed(mixed(seed) + number)) {}
+
+  // Even over 0 .. bound - 1, for a bound that is small beside 2^64.
+  std::uint64_t draw_below(std::uint64_t bound) {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(static_cast<Wide>(next()) * bound >> 64);
+  }
+  bool draw(double probability) {
+    return probability >= 1 || next() < static_cast<std::uint64_t>(std::ldexp(probability, 64));
+  }
+
+ private:
+  // SplitMix64 (Steele, Lea and Flood 2014).
+  static std::uint64_t mixed(std::uint64_t value) {
+    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
+    value = (value ^ value >> 27) * 0x94d049bb133111eb;
+    return value ^ value >> 31;
+  }
+  std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15); }
+
+  std::uint64_t state_;
+};
+
 }  // namespace rnicsim

@@ -17,6 +17,25 @@ std::uint8_t traffic_class_of(std::span<const std::byte> header) {
   return 0;
 }
 
+// IPv4's checksum goes along (RFC 1624).
+void mark(std::span<std::byte> header) {
+  auto* ip = header.data() + kIpOffset;
+  if ((std::to_integer<unsigned>(ip[0]) >> 4) == 6) {
+    ip[1] |= std::byte{kCe << 4};
+    return;
+  }
+  const auto word = [ip](std::size_t at) {
+    return std::to_integer<unsigned>(ip[at]) << 8 | std::to_integer<unsigned>(ip[at + 1]);
+  };
+  constexpr std::size_t kChecksum = 10;
+  const auto before = word(0);
+  ip[1] |= std::byte{kCe};
+  auto sum = (~word(kChecksum) & 0xffff) + (~before & 0xffff) + word(0);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  ip[kChecksum] = std::byte(~sum >> 8 & 0xff);
+  ip[kChecksum + 1] = std::byte(~sum & 0xff);
+}
+
 // A frame that came as bytes, or was changed on its way.
 class FrameOfBytes final : public FrameBody {
  public:
@@ -40,6 +59,11 @@ class FrameOfBytes final : public FrameBody {
  private:
   static constexpr Kind kKind{};
   void write() override {}
+  boost::intrusive_ptr<FrameBody> marked() override {
+    auto header = Payload::copy_of(front_.bytes());
+    mark(header.writable());
+    return new FrameOfBytes(std::move(header), Payload(payload_), {trailer_.data(), trailer_bytes_}, id_);
+  }
   void release() override { delete this; }
 
   const Payload front_;

@@ -1,7 +1,7 @@
 // An Ethernet frame as it crosses a frame port: a handle to one body, which copies of the frame share and nobody
-// changes. Its bytes are a header, a payload and what follows the payload (pad and ICRC). A body may stand for what its
-// sender meant instead, and write header and trailer when somebody looks at them. No FCS and no preamble; links account
-// for them.
+// changes while others hold it. Its bytes are a header, a payload and what follows the payload (pad and ICRC). A body
+// may stand for what its sender meant instead, and write header and trailer when somebody looks at them. No FCS and no
+// preamble; links account for them.
 #pragma once
 
 #include <array>
@@ -30,6 +30,9 @@ class FrameBody {
   ~FrameBody() = default;
 
   virtual void write() = 0;                // sets header_ and trailer_
+  // This frame with CE in its IP header: a copy, if others hold this body, too.
+  virtual boost::intrusive_ptr<FrameBody> marked() = 0;
+  bool is_shared() const { return owners_ > 1; }
   virtual void release() = 0;              // the last handle is gone
 
   Payload payload_;
@@ -53,6 +56,9 @@ class FrameBody {
   const Kind* const kind_;
 };
 
+// ECN bits of a traffic class (RFC 3168).
+inline constexpr std::uint8_t kEcnMask = 3, kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3;
+
 class Frame {
  public:
   static constexpr std::size_t kTrailerCapacity = FrameBody::kTrailerCapacity;
@@ -69,6 +75,13 @@ class Frame {
   const FrameBody::Mac& destination_mac() const { return body_->destination_mac_; }
   // 0 of what is not IP.
   std::uint8_t traffic_class() const { return body_->traffic_class_; }
+  // Whether a switch that is congested may mark it: ECT(0) or ECT(1) (RFC 3168).
+  bool is_markable() const {
+    const auto ecn = traffic_class() & kEcnMask;
+    return ecn == kEct0 || ecn == kEct1;
+  }
+  // CE, in this handle's frame alone. Its ICRC stays right: it does not cover the traffic class.
+  void mark() { body_ = body_->marked(); }
   std::uint32_t header_bytes() const { return body_->header_bytes_; }
   const Payload& payload() const { return body_->payload_; }
   // What its sender meant, if that is kept as a `Body`; else nullptr.

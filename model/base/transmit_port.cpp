@@ -10,8 +10,8 @@ void TransmitPort::send(Frame&& frame, Duration from, Duration took, std::uint8_
   ++frames_;
   bytes_ += bytes;
   most_bytes_ = std::max(most_bytes_, bytes_);
+  bytes_of_[priority] += bytes;
   if (counts(priority)) counted_bytes_ += bytes;
-  // What marks a frame by how much waits (ECN) would do it here, before it is put behind the others.
   auto& queue = queues_[priority];
   const bool first = queue.empty();
   auto& waiting = queue.add_back();
@@ -37,6 +37,7 @@ void TransmitPort::pop(Departure& departure) {
   const auto bytes = departure.frame.size();
   --frames_;
   bytes_ -= bytes;
+  bytes_of_[next_] -= bytes;
   if (counts(next_)) counted_bytes_ -= bytes;
   free_ = next_ends_;
   filled_ != 0 ? choose() : void(next_ = kNone);
@@ -93,6 +94,7 @@ void TransmitPort::clear() {
   free_ = now();
   frames_ = 0;
   bytes_ = counted_bytes_ = 0;
+  bytes_of_ = {};
 }
 
 }  // namespace rnicsim

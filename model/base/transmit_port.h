@@ -62,6 +62,7 @@ class TransmitPort {
 
   std::size_t frames() const { return frames_; }  // that wait or leave
   Counter bytes() const { return bytes_; }
+  std::uint64_t bytes(std::uint8_t priority) const { return bytes_of_[priority]; }
   Counter most_bytes() const { return most_bytes_; }
   Counter paused_ps() const;                      // of all priorities together
 
@@ -97,6 +98,7 @@ class TransmitPort {
   Counter bytes_ = 0;
   std::uint64_t counted_bytes_ = 0;               // against the capacity
   Counter most_bytes_ = 0;
+  std::array<std::uint64_t, kQueues> bytes_of_{};  // by queue
   Alarm alarm_;
   std::array<Fifo<Waiting>, kQueues> queues_;
   std::array<Duration, kQueues> not_before_{};    // by queue: when its pause ends

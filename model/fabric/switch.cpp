@@ -34,11 +34,14 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
       params_(params),
       wiring_(std::move(wiring)),
       priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())),
-      ingress_(params.pfc, rates_of(wiring_)) {
+      ingress_(params.pfc, rates_of(wiring_)),
+      ecn_(params.ecn),
+      jitter_begins_(params.jitter == SwitchParams::kJitterWords[0]),
+      jitter_(params.jitter == SwitchParams::kJitterWords[2] || (jitter_begins_ && params.ecn.priorities != 0)) {
   const auto& lines = wiring_.lines;
   for (std::uint32_t i = 0; i < lines.size(); ++i) {
     alike_ = alike_ && lines[i] == lines.front();
-    ports_.push_back(std::make_unique<Port>(*this, i, lines[i]));
+    ports_.push_back(std::make_unique<Port>(*this, i, lines[i], seed_of(wiring_)));
   }
   ingress_.pause.bind([this](std::uint32_t port, PriorityPause&& pause) { send_pause(port, pause); });
 }
@@ -49,7 +52,20 @@ void Switch::receive(std::size_t port, Frame&& frame, Duration delay) {
 
 void Switch::arrive_due(Port& port) {
   Frame frame;
-  while (port.arriving.pop_due(frame)) arrive(port.number, std::move(frame));
+  while (port.arriving.pop_due(frame))
+    jitter_ ? put_off(port, std::move(frame)) : arrive(port.number, std::move(frame));
+}
+
+void Switch::put_off(Port& port, Frame&& frame) {
+  const auto most = static_cast<std::uint64_t>(port.timing.time_for(frame).ps);
+  const Duration later{static_cast<std::int64_t>(port.generator.draw_below(most))};
+  port.last_put_off = std::max(now() + later, port.last_put_off);
+  port.late.push(port.last_put_off, std::move(frame));
+}
+
+void Switch::late_due(Port& port) {
+  Frame frame;
+  while (port.late.pop_due(frame)) arrive(port.number, std::move(frame));
 }
 
 void Switch::arrive(std::uint32_t from, Frame&& frame) {
@@ -85,9 +101,9 @@ void Switch::arrive_for_group(std::uint32_t from, const Frame& frame) {
 void Switch::forward(std::uint32_t from, std::uint32_t to, Frame&& frame) {
   const auto priority = priorities_.of(frame);
   if (ingress_.lossless(priority) && !ingress_.hold(from, priority, frame.size()))
-    ++ports_[from]->counted.rx_discards;
-  else if (!ports_[to]->queues.has_room(frame, priority))
-    ++ports_[to]->counted.tx_discards;
+    lose(ports_[from]->counted.rx_discards);
+  else if (!ports_[to]->queues.has_room(frame, priority) || lose_not_ect(*ports_[to], priority, frame))
+    lose(ports_[to]->counted.tx_discards);
   else
     send(from, to, priority, std::move(frame));
 }
@@ -98,6 +114,7 @@ void Switch::send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, F
   const auto in = alike_ ? out : ports_[from]->timing.time_for(frame);
   // Cut through, unless the frame comes in slower than it goes out: then it has to be whole first.
   const auto begins = (in > out ? now() : now() - in) + params_.latency;
+  if (ecn_.is_active(priority) && !ecn_.at_dequeue()) mark(port, priority, frame);
   port.queues.send(std::move(frame), begins, out, priority, from);
   counters_.most_waiting = std::max<Counter>(counters_.most_waiting, port.queues.frames());
 }
@@ -113,11 +130,31 @@ void Switch::leave_due(Port& port) {
     } else {
       port.counted.busy_ps[leaving.priority] += took;
       port.counted.wait_ps[leaving.priority] += static_cast<Counter>(leaving.waited().ps);
+      if (ecn_.is_active(leaving.priority) && ecn_.at_dequeue()) mark(port, leaving.priority, leaving.frame);
       if (ingress_.lossless(leaving.priority))
         ingress_.let_go(leaving.origin, leaving.priority, leaving.frame.size());
     }
     port.out(std::move(leaving.frame));
   }
+}
+
+// A frame that came while others waited finds them without itself, when it comes and when it leaves.
+void Switch::mark(Port& port, std::uint8_t priority, Frame& frame) {
+  if (!frame.is_markable() || !ecn_.draws_mark(port.queues.bytes(priority), port.generator)) return;
+  frame.mark();
+  ++port.counted.ecn_marked;
+  if (marked) marked(frame);
+}
+
+bool Switch::lose_not_ect(Port& port, std::uint8_t priority, const Frame& frame) {
+  if (!ecn_.drops_not_ect() || !ecn_.is_active(priority) || ingress_.lossless(priority)) return false;
+  return (frame.traffic_class() & kEcnMask) == kNotEct &&
+         ecn_.draws_mark(port.queues.bytes(priority), port.generator);
+}
+
+void Switch::lose(Counter& counter) {
+  ++counter;
+  jitter_ = jitter_ || jitter_begins_;
 }
 
 // To the other end of that port's cable, ahead of all that waits there.
@@ -155,6 +192,7 @@ SwitchCounters Switch::counters() const {
     counters.tx_paused_ps += port->queues.paused_ps();
     counters.tx_discards += counted.tx_discards;
     counters.rx_discards += counted.rx_discards;
+    counters.ecn_marked += counted.ecn_marked;
   }
   return counters;
 }

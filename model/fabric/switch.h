@@ -28,6 +28,7 @@
 #include "model/base/stream.h"
 #include "model/base/trace.h"
 #include "model/base/transmit_port.h"
+#include "model/fabric/ecn_marker.h"
 #include "model/fabric/ingress_buffer.h"
 #include "model/fabric/stations.h"
 #include "model/fabric/switch_params.h"
@@ -52,6 +53,7 @@ class Switch : public sc_core::sc_module {
 
   Output<Frame>& out(std::size_t port) { return ports_[port]->out; }
   trace::Point<Frame> pause_sent;  // a control frame's last bit left
+  trace::Point<Frame> marked;      // as it is from now on
 
   // From the cable of that port: its last bit arrives in so long.
   void receive(std::size_t port, Frame&& frame, Duration delay);
@@ -62,8 +64,8 @@ class Switch : public sc_core::sc_module {
 
  private:
   struct Port {
-    Port(Switch& owner, std::uint32_t number, const LineTiming& timing)
-        : home(owner), number(number), timing(timing) {}
+    Port(Switch& owner, std::uint32_t number, const LineTiming& timing, std::uint64_t seed)
+        : home(owner), number(number), timing(timing), generator(seed, number) {}
     Switch& home;
     const std::uint32_t number;
     const LineTiming timing;
@@ -71,6 +73,9 @@ class Switch : public sc_core::sc_module {
     TransmitPort queues{[this] { home.leave_due(*this); }, home.params_.port_buffer,
                         static_cast<std::uint8_t>(home.params_.pfc.priorities)};
     Output<Frame> out;
+    SmallGenerator generator;                  // of marks and jitter
+    DelayLine<Frame> late{[this] { home.late_due(*this); }};  // by jitter
+    Duration last_put_off{};
     SwitchPortCounters counted;
     // By priority: the last pause that was asked for, of which `counted` has what was before.
     std::array<Duration, kPriorities> paused_since{}, paused_until{};
@@ -81,12 +86,17 @@ class Switch : public sc_core::sc_module {
   };
 
   void arrive_due(Port& port);
+  void put_off(Port& port, Frame&& frame);
+  void late_due(Port& port);
   void arrive(std::uint32_t from, Frame&& frame);
   void arrive_for_group(std::uint32_t from, const Frame& frame);
   std::optional<std::uint32_t> way_of(const Frame& frame) const;
   void forward(std::uint32_t from, std::uint32_t to, Frame&& frame);
   void send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame);
   void leave_due(Port& port);
+  bool lose_not_ect(Port& port, std::uint8_t priority, const Frame& frame);
+  void mark(Port& port, std::uint8_t priority, Frame& frame);
+  void lose(Counter& counter);
   void send_pause(std::uint32_t port, const PriorityPause& pause);
   void take_control(std::uint32_t from, const Frame& frame);
 
@@ -96,6 +106,9 @@ class Switch : public sc_core::sc_module {
   bool alike_ = true;  // all lines, in their timing
   std::vector<std::unique_ptr<Port>> ports_;
   IngressBuffer ingress_;
+  const EcnMarker ecn_;
+  const bool jitter_begins_;                   // when it becomes useful
+  bool jitter_;
   SwitchCounters counters_;
 };
 

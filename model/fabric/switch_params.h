@@ -34,10 +34,38 @@ struct PfcParams {
   }
 };
 
+struct EcnParams {
+  static constexpr const char* kAtWords[] = {"dequeue", "enqueue"};
+
+  std::uint32_t priorities = 0;
+  ByteCount kmin{400'000};
+  ByteCount kmax{1'600'000};
+  double pmax = 0.2;
+  std::string at{kAtWords[0]};
+  bool drop_not_ect = false;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("priorities", priorities, "whose frames are marked when their queue is long, a bit each; 0: none",
+                {0, 255});
+    visit.param("kmin", kmin, "bytes waiting of a port's priority from which on some frames are marked", {0, 1e12});
+    visit.param("kmax", kmax, "bytes waiting from which on every frame is marked", {1, 1e12});
+    visit.param("pmax", pmax, "the share that is marked just below kmax; in between it grows evenly", {0, 1});
+    visit.param("at", at, "when the queue is looked at: as a frame leaves, or as it comes", kAtWords);
+    visit.param("drop_not_ect", drop_not_ect,
+                "a frame that may not be marked (Not-ECT) is lost in the place of being marked, as it comes; not of "
+                "priorities without loss");
+    visit.refuse(kmin > kmax, "kmin", "is more than", "kmax");
+  }
+};
+
 struct SwitchParams {
+  static constexpr const char* kJitterWords[] = {"auto", "off", "on"};
+
   Duration latency = 300_ns;
   ByteCount port_buffer = 64_MiB;
   PfcParams pfc;
+  EcnParams ecn;
+  std::string jitter{kJitterWords[0]};
   std::string dscp_priority;
 
   void describe(ParamVisitor& visit) {
@@ -46,6 +74,11 @@ struct SwitchParams {
                 "bytes that may wait and leave at a port, of priorities that are not lossless; the next frame is lost",
                 {1, 1e12});
     visit.group("pfc", pfc);
+    visit.group("ecn", ecn);
+    visit.param("jitter", jitter,
+                "a frame may be taken up to its own time on the line later, at random, and keeps its order: senders "
+                "that are in step do not stay so. auto: from the switch's first lost frame on, and with ecn.priorities",
+                kJitterWords);
     describe_priorities(visit, dscp_priority);
   }
 };
@@ -59,6 +92,7 @@ struct SwitchPortCounters {
   Counter control_ps = 0;                         // the line was busy with control frames
   Counter tx_discards = 0;
   Counter rx_discards = 0;
+  Counter ecn_marked = 0;
 };
 
 struct SwitchCounters {
@@ -71,6 +105,7 @@ struct SwitchCounters {
   Counter tx_wait_ps = 0;
   Counter tx_discards = 0;
   Counter rx_discards = 0;
+  Counter ecn_marked = 0;
   Counter tx_pause = 0;
   Counter rx_pause = 0;
   Counter tx_paused_ps = 0;
@@ -88,6 +123,7 @@ struct SwitchCounters {
     visit.counter("tx_discards", tx_discards, "frames", "dropped: the buffer of the port where they leave was full");
     visit.counter("rx_discards", rx_discards, "frames",
                   "dropped, of priorities without loss: what is held of the port where they came had no headroom left");
+    visit.counter("ecn_marked", ecn_marked, "frames", "marked (CE) because of their queue");
     visit.counter("tx_pause", tx_pause, "frames", "sent to pause a sender, or to end that (IEEE 802.1Qbb)");
     visit.counter("rx_pause", rx_pause, "frames", "such frames received");
     visit.counter("tx_paused", tx_paused_ps, "ps", "time that ports' priorities were paused, of all together");

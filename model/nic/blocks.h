@@ -15,6 +15,7 @@ class Doorbell;
 class EventWriter;
 class GatherScatter;
 class Loopback;
+class NotificationPoint;
 class PacketRx;
 class PacketTx;
 class PayloadMemory;
@@ -56,6 +57,7 @@ struct NicBlocks {
   TimerUnit& timers;
   ProcessingUnits& units;
   SendWqeCache& send_wqes;
+  NotificationPoint& notification;
   PacketTx& tx;
   Steering& steering;
   PacketRx& rx;

@@ -20,6 +20,7 @@ void NicCounters::describe(CounterVisitor& visit) const {
   visit.group("engine", engine);
   visit.group("completion", completion);
   visit.group("events", events);
+  visit.group("congestion", notification);
   visit.group("tx", tx);
   visit.group("steering", steering);
   visit.group("rx", rx);

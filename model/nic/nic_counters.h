@@ -10,6 +10,7 @@
 #include "model/nic/contexts/translation_params.h"
 #include "model/nic/contexts/window_unit_counters.h"
 #include "model/nic/packets/loopback_params.h"
+#include "model/nic/packets/notification_counters.h"
 #include "model/nic/packets/packet_rx_params.h"
 #include "model/nic/packets/packet_tx_params.h"
 #include "model/nic/packets/port_params.h"
@@ -47,6 +48,7 @@ struct NicCounters {
   EngineCounters engine;
   CompletionCounters completion;
   EventCounters events;
+  NotificationCounters notification;
   PacketTxCounters tx;
   SteeringCounters steering;
   PacketRxCounters rx;

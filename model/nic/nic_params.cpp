@@ -1,8 +1,6 @@
 #include "model/nic/nic_params.h"
 
-#include "model/base/policy.h"
 #include "model/nic/packets/packet.h"
-#include "model/roce/congestion.h"
 
 namespace rnicsim::nic {
 
@@ -31,8 +29,7 @@ void NicParams::describe(ParamVisitor& visit) {
               "what is not answered is sent again after so long, then after four times as long, and no retry is "
               "counted, until the queue pair's own timeout is shorter; 0: not before that",
               {0, 1e9});
-  visit.param("congestion", congestion, "what holds a queue pair back, packet by packet",
-              policy_names<roce::CongestionControl>());
+  visit.group("congestion", congestion);
   visit.param("icrc", icrc,
               "lazy: bytes and ICRC of a packet are made when somebody looks; always: they are made, parsed and "
               "checked, and nothing is different but the simulator's speed",

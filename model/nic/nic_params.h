@@ -11,6 +11,7 @@
 #include "model/nic/contexts/processing_units_params.h"
 #include "model/nic/contexts/translation_cache_params.h"
 #include "model/nic/contexts/translation_params.h"
+#include "model/nic/engine/congestion_params.h"
 #include "model/nic/engine/jittered_engine_params.h"
 #include "model/nic/packets/loopback_params.h"
 #include "model/nic/packets/packet_rx_params.h"
@@ -49,7 +50,7 @@ struct NicParams {
   LoopbackParams loopback;
   JitterParams jitter;
   Duration adaptive_timeout{};
-  std::string congestion = "none";
+  CongestionParams congestion;
   std::string icrc{kIcrcWords[0]};
   bool timing_only = false;
 

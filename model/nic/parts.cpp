@@ -29,6 +29,8 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .read_piece = static_cast<std::uint32_t>(params.units.read_piece.bytes),
           .adaptive_timeout = params.adaptive_timeout,
           .congestion = params.congestion,
+          .line = params.port.rate,
+          .line_overhead = static_cast<std::uint32_t>(params.port.overhead.bytes),
           .personality = &personality};
 }
 
@@ -85,6 +87,7 @@ NicParts::NicParts(const NicParams& params, const EngineFactory& make_engine, co
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, params.units.transmit_units, personality.layout.send_block(), dma_unit),
       engine_(engine_of(params, make_engine, personality)),
+      notification(params.congestion.np, params.port.priorities()),
       tx(params.tx, gids_, groups_, flows_, params.icrc_rule()),
       steering("steering", params.rx.latency, flows_),
       rx("rx", params.rx, gids_, groups_, params.icrc_rule()),
@@ -178,6 +181,8 @@ void NicParts::wire_engine() {
   out.srq_give_back.bind([this](SrqGiveBack back) { shared_receives.give_back(back); });
   shared_receives.taken.bind([this](SrqTaken&& taken) { engine_->srq_taken(std::move(taken)); });
   out.packet.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
+  out.congestion_seen.bind([this](const CongestionSeen& seen) { notification.see(seen); });
+  notification.cnp.bind([this](PacketOut&& packet) { tx.send(std::move(packet)); });
   out.wqe_held.bind([this](WqeHeld wqe) { send_wqes.hold(wqe); });
   out.wqe_needed.bind([this](WqeNeeded wqe) { send_wqes.need(wqe); });
   send_wqes.at_hand.bind([this](Tag tag) { engine_->wqe_at_hand(tag); });
@@ -269,7 +274,7 @@ void NicParts::fail_users_of(CqOverrun&& overrun) {
 NicBlocks NicParts::blocks() {
   return {receive_buffer, pcie, dma_unit, device_memory, payload_memory, contexts, qp_contexts, translation_cache,
           translation, windows, gather_scatter, atomic_unit, wqe_fetch, events, shared_receives, completion, doorbell,
-          command_unit, timers, units, send_wqes, tx, steering, rx, raw, port, loopback, *engine_};
+          command_unit, timers, units, send_wqes, notification, tx, steering, rx, raw, port, loopback, *engine_};
 }
 
 NicCounters NicParts::counters() const {
@@ -279,6 +284,7 @@ NicCounters NicParts::counters() const {
           windows.counters(),     dma_unit.counters(),   device_memory.counters(),
           atomic_unit.counters(), units.counters(),      send_wqes.counters(),
           engine_->counters(),    completion.counters(), events.counters(),
+          notification.counters(),
           tx.counters(),          steering.counters(),   rx.counters(),
           receive_buffer.counters(), raw.counters(),
           port.counters(),        loopback.counters()};
@@ -331,6 +337,7 @@ void NicParts::forget_objects() {
   translation.reset();
   translation_cache.reset();
   windows.reset();
+  notification.reset();
   tx.reset();
   steering.reset();
   raw.reset();

@@ -22,6 +22,7 @@
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/loopback.h"
 #include "model/nic/packets/multicast_table.h"
+#include "model/nic/packets/notification_point.h"
 #include "model/nic/packets/packet_rx.h"
 #include "model/nic/packets/packet_tx.h"
 #include "model/nic/packets/port.h"
@@ -88,6 +89,7 @@ class NicParts {
   std::unique_ptr<QpEngine> engine_;
 
  public:
+  NotificationPoint notification;
   PacketTx tx;
   Steering steering;
   PacketRx rx;

@@ -1,25 +1,78 @@
-// Congestion control: when a queue pair may send its next request, or packet of a READ's response; acknowledgements it
-// does not hold back. Asked by who schedules (model/nic/engine/engine_shell), and told of what was sent. It has no
-// clock. A control is a source of its own that registers itself (model/base/policy.h), chosen by name in a NIC's
-// parameters.
+// Congestion control of one queue pair: how fast its requests and the packets of its READ responses may leave, and how
+// many bytes may be unanswered. Acknowledgements are never held back.
+//
+// A control is told of what happens (inputs below) and answers allowance(): a rate and a window. The engine shell
+// (model/nic/engine/congestion_gate.h) does the pacing. A control has no clock and no timers: it computes its state
+// from the time that has passed since the last call. Calls come in the order of time.
+//
+// A control is a source of its own in model/roce/congestion/ that registers itself (model/base/policy.h) with
+// parameters of its own (model/base/policy_params.h). docs/congestion.md tells how to write one.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "model/base/units.h"
-#include "model/roce/qp_core.h"
+
+namespace rnicsim {
+class PolicyParams;
+}  // namespace rnicsim
 
 namespace rnicsim::roce {
 
+// What a queue pair may send.
+struct Allowance {
+  static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  static constexpr std::uint64_t kNoWindow = std::numeric_limits<std::uint64_t>::max();
+
+  double rate = kUnlimited;                // bits a second on the wire: headers, FCS, preamble and gap count
+  std::uint64_t window = kNoWindow;        // bytes on the wire that are sent and not acknowledged
+};
+
+// An acknowledgement that acknowledges something new.
+struct AckFacts {
+  Duration rtt{};                          // since the newest packet that it acknowledges left the port; 0: not known
+  std::uint64_t bytes = 0;                 // on the wire, of the packets that it acknowledges
+  std::uint64_t in_flight = 0;             // bytes that are still unanswered
+};
+
+// For logs and traces: what a control believes.
+struct ControlState {
+  double rate = Allowance::kUnlimited;     // bits a second
+  double target = Allowance::kUnlimited;   // bits a second that the rate rises to
+  double alpha = 0;                        // estimate of congestion, 0 .. 1
+  bool operator==(const ControlState&) const = default;
+};
+
 class CongestionControl {
  public:
-  using Make = std::unique_ptr<CongestionControl> (*)();
+  static constexpr Duration kNever{std::numeric_limits<std::int64_t>::max()};
+
+  // `params`: what was registered with the name; nullptr for a control without parameters. `line`: the port's rate.
+  // Returns nullptr for a control that never holds anything back.
+  using Make = std::unique_ptr<CongestionControl> (*)(const PolicyParams* params, BitRate line);
 
   virtual ~CongestionControl() = default;
-  virtual void open(Slot slot) = 0;                       // a new queue pair, or one that was reset
-  virtual Duration not_before(Slot slot) = 0;
-  virtual void sent(Slot slot, std::uint32_t payload, Duration now) = 0;
+
+  // The state at `now`.
+  virtual Allowance allowance(Duration now) = 0;
+  // The next time at which allowance() changes without an input; kNever: at no time. Call allowance() first.
+  virtual Duration next_change() const { return kNever; }
+  virtual ControlState state(Duration /*now*/) { return {}; }
+
+  // True: acknowledged() wants to be called, with round-trip times.
+  virtual bool wants_acknowledgements() const { return false; }
+
+  // --- Inputs.
+  virtual void sent(std::uint32_t /*bytes on the wire*/, Duration /*now*/) {}
+  virtual void acknowledged(const AckFacts&, Duration /*now*/) {}
+  virtual void notified(Duration /*now*/) {}      // a CNP (IBTA annex A17.9.3)
+  virtual void lost(Duration /*now*/) {}          // a NAK tells of a gap in the sequence of PSNs
+  virtual void timed_out(Duration /*now*/) {}     // the ACK timer expired
 };
 
 }  // namespace rnicsim::roce

@@ -10,6 +10,7 @@ using P = Position;
 using R = PayloadRule;
 using T = Transport;
 
+constexpr auto kEvery = static_cast<T>(0);  // comes to queue pairs of every transport
 constexpr OpcodeInfo kTable[] = {
     {send_first, "SEND_FIRST", T::rc, O::send, P::first, 0, R::full_mtu},
     {send_middle, "SEND_MIDDLE", T::rc, O::send, P::middle, 0, R::full_mtu},
@@ -49,6 +50,7 @@ constexpr OpcodeInfo kTable[] = {
     {uc_write_only_imm, "UC_WRITE_ONLY_IMM", T::uc, O::write, P::only, kReth | kImmediate, R::whole},
     {ud_send_only, "UD_SEND_ONLY", T::ud, O::send, P::only, kDeth, R::whole},
     {ud_send_only_imm, "UD_SEND_ONLY_IMM", T::ud, O::send, P::only, kDeth | kImmediate, R::whole},
+    {cnp, "CNP", kEvery, O::notify, P::only, 0, R::whole},
     {xrc_send_first, "XRC_SEND_FIRST", T::xrc_recv, O::send, P::first, kXrceth, R::full_mtu},
     {xrc_send_middle, "XRC_SEND_MIDDLE", T::xrc_recv, O::send, P::middle, kXrceth, R::full_mtu},
     {xrc_send_last, "XRC_SEND_LAST", T::xrc_recv, O::send, P::last, kXrceth, R::last_part},

@@ -49,6 +49,7 @@ enum class Opcode : std::uint8_t {
   uc_write_only_imm = 0x2b,
   ud_send_only = 0x64,
   ud_send_only_imm = 0x65,
+  cnp = 0x81,              // congestion notification packet (IBTA annex A17.9.3): to queue pairs of every transport
   xrc_send_first = 0xa0,
   xrc_send_middle = 0xa1,
   xrc_send_last = 0xa2,
@@ -83,7 +84,8 @@ enum class Operation : std::uint8_t {
   acknowledge,
   atomic_acknowledge,
   atomic,
-  atomic_write
+  atomic_write,
+  notify                   // a CNP: of no message, takes no PSN, and comes to no core
 };
 enum class Position : std::uint8_t { first, middle, last, only };
 enum class PayloadRule : std::uint8_t { none, full_mtu, last_part, whole };  // 0; MTU; 1..MTU; 0..MTU

@@ -47,9 +47,38 @@ bool has_several_ways(const Topology& topology) {
   return false;
 }
 
+bool draws_marks(const fabric::EcnParams& ecn) {
+  const bool is_step = ecn.kmin == ecn.kmax || (ecn.pmax == 0);
+  return ecn.priorities != 0 && !is_step;
+}
+
+bool has_lost(const std::vector<fabric::SwitchPortCounters>& ports) {
+  return std::ranges::any_of(ports, [](const auto& port) { return port.tx_discards + port.rx_discards != 0; });
+}
+
+bool has_jitter(const fabric::SwitchParams& params, const std::vector<fabric::SwitchPortCounters>& ports) {
+  const auto& words = fabric::SwitchParams::kJitterWords;
+  if (params.jitter == words[1]) return false;
+  return params.jitter == words[2] || params.ecn.priorities != 0 || has_lost(ports);
+}
+
+void add_switches(const BenchResult& result, std::vector<std::string>& parts) {
+  const auto& config = result.system.config();
+  bool marks = false, jitter = false;
+  for (std::size_t box = 0; box < config.topology.switches.size(); ++box) {
+    const auto& params = config.switch_of(box);
+    marks = marks || draws_marks(params.ecn);
+    jitter = jitter || has_jitter(params, result.runner.after().ports[box]);
+  }
+  if (marks) parts.emplace_back("switch.ecn");
+  if (jitter) parts.emplace_back("switch.jitter");
+}
+
 }  // namespace
 
-std::vector<std::string> random_parts(const Workload& workload, const Config& config) {
+std::vector<std::string> random_parts(const BenchResult& result) {
+  const auto& workload = result.workload;
+  const auto& config = result.system.config();
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < workload.flows.size(); ++i)
     add_flow(workload.flows[i], fmt::format("flow[{}]", i), parts);
@@ -60,6 +89,7 @@ std::vector<std::string> random_parts(const Workload& workload, const Config& co
     caches.merge(random_caches(config.nic_of(i), receives));
   parts.insert(parts.end(), caches.begin(), caches.end());
   if (config.topology.switches.size() > 1 && has_several_ways(config.topology)) parts.emplace_back("ways of switches");
+  add_switches(result, parts);
   return parts;
 }
 

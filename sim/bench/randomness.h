@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "sim/bench/workload.h"
-#include "sim/config/config.h"
+#include "sim/bench/results.h"
 
 namespace rnicsim::sim::bench {
 
 // "flow[0].address", "faults", "nic.contexts.qpc.replacement", "ways of switches"; empty: every seed gives the same
 // run.
-std::vector<std::string> random_parts(const Workload& workload, const Config& config);
+std::vector<std::string> random_parts(const BenchResult& result);
 
 }  // namespace rnicsim::sim::bench

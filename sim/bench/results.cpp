@@ -311,7 +311,7 @@ Json results_json(const BenchResult& result) {
   json["host"] = result.system.config().host_profile;
   json["topology"] = workload.topology;
   json["seed"] = workload.seed;
-  json["random"] = random_parts(workload, result.system.config());
+  json["random"] = random_parts(result);
   json["measure"] = measure_json(result);
   json["steady"] = all_steady(result);
   json["from_ps"] = result.runner.before().at.ps;

@@ -143,7 +143,7 @@ std::string results_text(const BenchResult& result) {
       fmt::format("{}: {}{}, {}, seed {}{}; measured for {}, from {} on, after a warm-up of {}{}\n\n",
                   result.workload.file, nic_text(result.workload.nic), engines.empty() ? "" : ", engine " + engines,
                   result.workload.topology, result.workload.seed,
-                  random_parts(result.workload, result.system.config()).empty() ? " (nothing is random)" : "",
+                  random_parts(result).empty() ? " (nothing is random)" : "",
                   shown_time(result.runner.interval()), shown_time(result.runner.before().at),
                   shown_time(result.runner.warmup()), result.workload.measure.warmup ? "" : ", as it was needed");
   text += flows_table(result) + '\n' + frames_table(result) + agents_table(result) + '\n';

@@ -23,6 +23,7 @@ SwitchPortCounters growth_of(const SwitchPortCounters& before, const SwitchPortC
   growth.control_ps = after.control_ps - before.control_ps;
   growth.tx_discards = after.tx_discards - before.tx_discards;
   growth.rx_discards = after.rx_discards - before.rx_discards;
+  growth.ecn_marked = after.ecn_marked - before.ecn_marked;
   return growth;
 }
 
@@ -41,6 +42,7 @@ class PortLister {
     add_line(port, busy, wait);
     add(port + ".tx_discards", "frames", growth.tx_discards);
     add(port + ".rx_discards", "frames", growth.rx_discards);
+    if (growth.ecn_marked != 0) add(port + ".ecn_marked", "frames", growth.ecn_marked);
     for (std::size_t i = 0; i < kPriorities; ++i) {
       const auto priority = fmt::format("{}.p{}", port, i);
       if (growth.busy_ps[i] + growth.paused_ps[i] != 0) {

@@ -31,19 +31,22 @@ Capture::Capture(System& system, const std::filesystem::path& path)
     if (auto* cable = system.faults(i))
       watch(i, cable->entered);
     else
-      watch(i, system.adapter(i).nic().blocks().port.sent);
+      watch(i, system.adapter(i).nic().blocks().port.sent, "");
   }
-  // Of what switches forward nothing more; but what they say themselves.
+  // Of what switches forward nothing more, but what they say themselves: pauses, and frames that they marked, again.
   for (std::uint32_t i = 0; i < system.switches(); ++i) {
-    if (system.config().switch_of(i).pfc.priorities == 0) continue;
-    add_interface(adapters + i);
-    watch(adapters + i, system.pause_sent(i));
+    const auto& params = system.config().switch_of(i);
+    if (params.pfc.priorities == 0 && params.ecn.priorities == 0) continue;
+    const auto node = adapters + i;
+    add_interface(node);
+    watch(node, system.pause_sent(i), "");
+    watch(node, system.marked(i), "marked by the switch (CE)");
   }
   see_to_it_that_all_is_well();
 }
 
-void Capture::watch(std::uint32_t node, trace::Point<Frame>& point) {
-  point.subscribe([this, node](const Frame& frame) { add(node, frame, {}); });
+void Capture::watch(std::uint32_t node, trace::Point<Frame>& point, const char* comment) {
+  point.subscribe([this, node, comment](const Frame& frame) { add(node, frame, comment); });
 }
 
 void Capture::watch(std::uint32_t node, trace::Point<fabric::FaultTrace>& point) {

@@ -1,5 +1,6 @@
 // --pcap FILE: everything that the cables carry. A frame is captured once, where it leaves, with a comment on what
-// befalls it. Of several processes, the first writes it.
+// befalls it; a frame that a switch marked, once more with the mark, at an interface of the switch. Of several
+// processes, the first writes it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class Capture {
   void finish();
 
  private:
-  void watch(std::uint32_t node, trace::Point<Frame>& point);
+  void watch(std::uint32_t node, trace::Point<Frame>& point, const char* comment);
   void watch(std::uint32_t node, trace::Point<fabric::FaultTrace>& point);
   void add(std::uint32_t node, const Frame& frame, std::string_view comment);
   void see_to_it_that_all_is_well() const;

@@ -89,7 +89,10 @@ WireCapture parse_capture(std::span<const CapturedFrame> frames) {
     if (frame.bytes.size() < frame.length)
       throw ConfigError(fmt::format("frame {}: the capture holds {} of its {} bytes; whole frames are needed",
                                     frame.number, frame.bytes.size(), frame.length));
-    const auto parsed = roce::parse_frame(bytes, bytes.size());
+    auto parsed = roce::parse_frame(bytes, bytes.size());
+    // Congestion control is not replayed.
+    if (parsed.error == roce::ParseError::none && parsed.headers.bth.opcode == roce::Opcode::cnp)
+      parsed.error = roce::ParseError::bad_opcode;
     if (parsed.error != roce::ParseError::none) {
       capture.unparsed.push_back({frame.number, parsed.error});
       continue;

@@ -18,22 +18,24 @@ using roce::CongestionControl;
 constexpr auto kGap = 5_us;
 constexpr auto kSlack = 20_ns;  // payload is read behind the turn, and not always equally fast
 
+// Its rate is such that each packet takes so long, whatever its size.
 class Metronome final : public CongestionControl {
  public:
-  void open(roce::Slot slot) override { next_[slot] = {}; }
-  Duration not_before(roce::Slot slot) override { return next_.at(slot); }
-  void sent(roce::Slot slot, std::uint32_t, Duration now) override { next_.at(slot) = now + kGap; }
+  roce::Allowance allowance(Duration) override { return {.rate = rate_}; }
+  void sent(std::uint32_t bytes, Duration) override { rate_ = 8e12 * bytes / static_cast<double>(kGap.ps); }
 
  private:
-  std::map<roce::Slot, Duration> next_;
+  double rate_ = roce::Allowance::kUnlimited;
 };
-const PolicyEntry<CongestionControl> kEntry{
-    "metronome", []() -> std::unique_ptr<CongestionControl> { return std::make_unique<Metronome>(); }};
+const PolicyEntry<CongestionControl> kEntry{"metronome",
+                                            [](const PolicyParams*, BitRate) -> std::unique_ptr<CongestionControl> {
+                                              return std::make_unique<Metronome>();
+                                            }};
 
 class Congestion : public ManyPairs {
  protected:
   void start(NicParams params, std::uint32_t count) {
-    params.congestion = "metronome";
+    params.congestion.control.name = "metronome";
     build(params, count, [](abi::Qpc& c) { c.timeout = 16; });
     for (auto* node : {&a(), &b()})
       node->nic.blocks().tx.sent.subscribe([this, node](const PacketTrace& packet) {

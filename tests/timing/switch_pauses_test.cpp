@@ -157,6 +157,7 @@ TEST_F(SwitchPauses, XonIsAtItsByte) {
 TEST_F(SwitchPauses, OtherPrioritiesMayBeLost) {
   auto params = without_loss({2 * kBytes});
   params.port_buffer = {kBytes};
+  params.jitter = SwitchParams::kJitterWords[1];        // frames are lost: it would begin
   make(params);
   for (std::uint64_t id = 1; id <= 3; ++id) receive(0, id, 0);
   receive(0, 4);

@@ -128,7 +128,7 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
   if (bytes == 0) {
     entry.ready = true;
   } else {
-    if (congestion_) congestion_->sent(qp.slot, bytes, now());
+    if (qp.congestion) control_sent(qp, entry.packet->headers, bytes, false);
     const auto pd = qp.of_domain() ? answer.domain : qp.context.pd;
     queued_bytes_ += entry.bytes = bytes;
     PacketLane::expect(entry, {pd, answer.range.rkey.value, answer.range.address, bytes});

@@ -14,6 +14,12 @@ using Kind = roce::Verdict::Kind;
 
 constexpr std::uint32_t kMostPadding = 63;  // to the end of a cache line
 
+// Packets before this one are missing.
+bool tells_of_gap(const roce::Verdict& verdict) {
+  if (verdict.kind == Kind::reject) return verdict.syndrome == roce::Aeth::kSequenceError;
+  return verdict.kind == Kind::drop && !verdict.duplicate && verdict.cause == roce::DropCause::out_of_sequence;
+}
+
 // A SEND of one packet, no longer than the QP allows.
 bool comes_in_cqe(const Qp& qp, const roce::Verdict& verdict, std::uint32_t bytes) {
   return verdict.to_receive_wqe && verdict.begins_receive && verdict.completes_receive &&
@@ -153,6 +159,8 @@ std::optional<bool> EngineShell::granted(roce::Slot slot, const roce::Verdict& w
 
 void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   count_request(packet, verdict);
+  if (limits_.congestion.np.cnp_on_loss && tells_of_gap(verdict))
+    tell_congestion(qp, packet, CongestionSeen::Cause::lost);
   const bool answered_before = verdict.kind == Kind::acknowledge || verdict.kind == Kind::replay;
   if (answered_before) trace_.request_placed({qp.qpn, packet.headers().bth.psn, {}});
   switch (verdict.kind) {

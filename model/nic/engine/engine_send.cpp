@@ -165,7 +165,7 @@ TransmitWork EngineShell::send_request(Qp& qp) {
     gather = issue(qp, Purpose::request_gather, entry.sequence);
     ++request_reads_;
   }
-  if (congestion_) congestion_->sent(qp.slot, sent.payload, now());
+  if (qp.congestion) control_sent(qp, entry.packet->headers, sent.payload, true);
   if (trace_.request_began)
     trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
   const bool raw = qp.transport == roce::Transport::raw;
@@ -211,6 +211,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
   if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
+  if (qp.congestion) control_heard(qp, outcome, oldest);
   if (outcome.rewound) drop_requests(qp);
   if (!outcome.placement) return;
   const auto& placement = *outcome.placement;
@@ -226,6 +227,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
 
 void EngineShell::ack_timed_out(roce::Slot slot, bool rewound) {
   if (!of(slot).early_timer) ++counters_.local_ack_timeout_err;
+  if (of(slot).congestion) control_timed_out(of(slot), rewound);
   if (rewound) drop_requests(of(slot));
 }
 

@@ -20,12 +20,17 @@ constexpr std::uint8_t kMostEarly = 8;      // timeouts in a row, each four time
 // Beside those of the core.
 constexpr auto kHeldBackTimer = static_cast<std::uint32_t>(roce::Timer::rnr) + 1;
 
+bool is_marked(const PacketIn& packet) { return (packet.packet->addresses.traffic_class & kEcnMask) == kCe; }
+void make_capable(roce::FrameAddresses& addresses) {
+  addresses.traffic_class = static_cast<std::uint8_t>((addresses.traffic_class & ~kEcnMask) | kEct0);
+}
+
 }  // namespace
 
 EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> core)
     : limits_(limits),
       core_(std::move(core)),
-      congestion_(make_policy<roce::CongestionControl>(limits.congestion)),
+      ecn_forced_(limits.congestion.ecn_forced()),
       units_(limits.transmit_units) {
   core_->bind(*this);
 }
@@ -196,9 +201,11 @@ void EngineShell::take_packet(PacketIn& packet) {
   auto* qp = find(packet.destination);
   if (qp == nullptr) return void(++counters_.unknown_qp);
   const auto& row = roce::info(packet.headers().bth.opcode);
+  if (row.operation == roce::Operation::notify) return take_notification(*qp, packet);
   const bool welcome = row.transport == qp->transport && (row.response() ? qp->sends() : qp->responds());
   if (!welcome) return void(++counters_.wrong_state);
   if (!came_by_path(packet, qp->context)) return void(++counters_.wrong_path);
+  if (is_marked(packet)) tell_congestion(*qp, packet, CongestionSeen::Cause::marked);
   if (row.response()) {
     take_response(*qp, packet);
     schedule_requests(*qp);
@@ -254,6 +261,7 @@ void EngineShell::packet_left() {
     --qp->leaving;
     if (qp->evicted) to_give_up_.push_back(packet.qpn);
   }
+  if (qp->congestion && packet.is_request) qp->congestion.request_left(packet.end, now());
   core_->left(qp->slot, packet.is_request, packet.end);
   if (!qp->reliable()) schedule_requests(*qp);
 }
@@ -376,17 +384,18 @@ void EngineShell::schedule_answers(Qp& qp) {
 
 bool EngineShell::may_answer(Qp& qp) {
   if (!answer_waits(qp)) return false;
-  return !congestion_ || *core_->next_answer(qp.slot) == 0 || !holds_back(qp, congestion_->not_before(qp.slot));
+  return !qp.congestion || *core_->next_answer(qp.slot) == 0 || !holds_back(qp, qp.congestion.not_before(now(), false));
 }
 
-Duration EngineShell::next_request_at(const Qp& qp) const {
-  const auto controlled = congestion_ ? congestion_->not_before(qp.slot) : Duration{};
+Duration EngineShell::next_request_at(Qp& qp) {
+  const auto controlled = qp.congestion ? qp.congestion.not_before(now(), true) : Duration{};
   const auto rate = qp.context.rate_limit;
   return rate == 0 ? controlled : std::max(controlled, qp.pacer.not_before(rate, qp.context.max_burst));
 }
 
 bool EngineShell::holds_back(Qp& qp, Duration at) {
   if (at <= now()) return false;
+  if (at == CongestionGate::kNever) return true;  // what ends that is an input
   qp.held_back = true;
   out_.timer({qp.qpn, kHeldBackTimer, at - now()});
   return true;
@@ -431,6 +440,7 @@ void EngineShell::emit_ready(Qp& qp, PacketLane& lane) {
     const auto* wqe = is_request ? qp.wqe_of(entry.message) : nullptr;
     const auto& path = wqe != nullptr && wqe->path ? *wqe->path : qp.context.path;
     address(entry.packet->addresses, path);
+    if (ecn_forced_ && (is_request || entry.bytes != 0)) make_capable(entry.packet->addresses);
     out_.packet({qp.qpn, path.sgid_index, std::move(entry.packet)});
   });
 }

@@ -17,7 +17,6 @@
 #include "model/nic/engine/tickets.h"
 #include "model/nic/engine/transmit_units.h"
 #include "model/nic/seam/qp_engine.h"
-#include "model/roce/congestion.h"
 #include "model/roce/qp_core.h"
 
 namespace rnicsim::nic {
@@ -122,13 +121,23 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   }
   bool may_request(Qp& qp) {
     if (!request_waits(qp)) return false;
-    const bool unbound = !congestion_ && qp.context.rate_limit == 0;
+    const bool unbound = !qp.congestion && qp.context.rate_limit == 0;
     return unbound || !holds_back(qp, next_request_at(qp));
   }
   bool may_answer(Qp& qp);
-  [[gnu::noinline]] Duration next_request_at(const Qp& qp) const;
+  [[gnu::noinline]] Duration next_request_at(Qp& qp);
   [[gnu::noinline]] bool holds_back(Qp& qp, Duration at);
   [[gnu::noinline]] void pace(Qp& qp, const PacketLane::Entry& entry, std::uint32_t payload);
+
+  // --- engine_congestion.cpp: the reaction point, and what the notification point is told.
+  CongestionGate make_gate() const;
+  [[gnu::noinline]] void control_sent(Qp& qp, const roce::Headers& headers, std::uint32_t payload, bool is_request);
+  [[gnu::noinline]] void control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest);
+  [[gnu::noinline]] void control_timed_out(Qp& qp, bool rewound);
+  void control_rewound(Qp& qp);
+  [[gnu::noinline]] void take_notification(Qp& qp, const PacketIn& packet);
+  [[gnu::noinline]] void tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause);
+
   [[gnu::flatten]] void dispatch();
   void serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
   [[gnu::noinline]] void give_up_contexts();
@@ -235,7 +244,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
 
   const QpLimits limits_;
   const std::unique_ptr<roce::QpCore> core_;
-  const std::unique_ptr<roce::CongestionControl> congestion_;   // or none
+  const bool ecn_forced_;
   EngineOutputs out_;
   EngineTrace trace_;
   IndexTable<Qp> qps_;

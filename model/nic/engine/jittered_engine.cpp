@@ -163,6 +163,7 @@ void JitteredEngine::bind_outputs() {
   relay(from.wqe_held, out_.wqe_held, Stream::wqe_out, qp);
   relay(from.wqe_needed, out_.wqe_needed, Stream::wqe_out, qp);
   relay(from.wqe_retired, out_.wqe_retired, Stream::wqe_out, qp);
+  relay(from.congestion_seen, out_.congestion_seen, Stream::packet_out, qp);
   relay(from.cqe, out_.cqe, Stream::cqe_out, [](const CqeWrite& write) { return write.cqe.qpn; });
   // The last receive's event is behind its completion.
   from.event.bind([this](const EventOut& event) {

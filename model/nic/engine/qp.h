@@ -8,6 +8,7 @@
 
 #include "model/base/fifo.h"
 #include "model/base/pooled_list.h"
+#include "model/nic/engine/congestion_gate.h"
 #include "model/nic/engine/pacer.h"
 #include "model/nic/engine/packet_lane.h"
 #include "model/nic/engine/qp_context.h"
@@ -96,6 +97,7 @@ struct Qp {
   bool answer_turn = false;
 
   bool held_back = false;                // by congestion control or its rate, until a timer expires
+  CongestionGate congestion;
   Pacer pacer;                           // with context.rate_limit
 
   // Something that is under way needs the context.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "model/base/units.h"
+#include "model/nic/engine/congestion_params.h"
 #include "model/nic/engine/wqe.h"
 #include "model/nic/personality/personality.h"
 #include "model/nic/seam/qp_engine.h"
@@ -40,7 +41,9 @@ struct QpLimits {
   std::uint32_t read_ahead = 6656;       // bytes that a QP's answers to READs wait for
   std::uint32_t read_piece = 1024;       // asked for at a time
   Duration adaptive_timeout{};           // 0: none
-  std::string congestion = "none";       // control, as registered (model/roce/congestion.h)
+  CongestionParams congestion{};
+  BitRate line{100'000'000'000};         // the port's
+  std::uint32_t line_overhead = 24;      // bytes that a frame takes there beyond itself
   const Personality* personality = &rnic_personality();
 };
 

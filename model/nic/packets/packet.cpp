@@ -79,6 +79,22 @@ void Packet::seal(std::uint64_t id, bool icrc_of_headers_only) {
   icrc_of_headers_only_ = icrc_of_headers_only;
 }
 
+boost::intrusive_ptr<FrameBody> Packet::marked() {
+  PacketRef packet;
+  if (!is_shared()) {
+    packet = this;
+  } else {
+    packet = make();
+    packet->headers = headers;
+    packet->addresses = addresses;
+    packet->payload_ = payload_;
+  }
+  packet->addresses.traffic_class |= kCe;
+  packet->seal(id_, icrc_of_headers_only_);
+  packet->header_ = nullptr;
+  return packet;
+}
+
 void Packet::write() {
   const auto pad = headers.bth.pad;
   [[maybe_unused]] const auto used = roce::frame_header(addresses, headers, payload_.size(), wire_header_);

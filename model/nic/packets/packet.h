@@ -65,6 +65,7 @@ class Packet final : public FrameBody {
 
   Packet() : FrameBody(kKind) {}
   void write() override;
+  boost::intrusive_ptr<FrameBody> marked() override;
   void release() override;
 
   Packet* next_ = nullptr;                 // while it waits to be used again

@@ -33,8 +33,9 @@ struct PacketIn {
 
 struct PacketOut {
   Qpn source;                            // the sending QP: with the destination it makes the UDP source port
-  std::uint16_t gid_index;               // the sender's address
+  std::uint16_t gid_index = 0;           // the sender's address
   PacketRef packet;                      // complete but for that, which packet_tx adds
+  bool credited = true;                  // it took a credit of the engine's, which its leaving gives back
 };
 
 }  // namespace rnicsim::nic

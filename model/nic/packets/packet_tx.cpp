@@ -31,7 +31,7 @@ Payload wire_bytes(const Packet& packet) {
 
 void PacketTx::send(PacketOut&& out) {
   ++frames_;
-  leaving_.add_back().left = false;
+  leaving_.add_back() = {.left = false, .credited = out.credited};
   if (out.packet->headers.bth.opcode == roce::Opcode::raw_frame) return send_raw(std::move(out));
   const auto* source = gids_.find(out.gid_index);
   if (source == nullptr) {
@@ -76,7 +76,8 @@ void PacketTx::send_raw(PacketOut&& out) {
 void PacketTx::left(std::uint64_t frame) {
   leaving_[frame + leaving_.size() - 1 - frames_].left = true;
   std::uint32_t credits = 0;
-  for (; !leaving_.empty() && leaving_.front().left; leaving_.pop_front()) ++credits;
+  for (; !leaving_.empty() && leaving_.front().left; leaving_.pop_front())
+    credits += leaving_.front().credited;
   if (credits != 0) credit(credits);
 }
 

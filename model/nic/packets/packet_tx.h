@@ -61,6 +61,7 @@ class PacketTx {
   const IcrcRule icrc_;
   struct Leaving {
     bool left = false;
+    bool credited = true;
   };
   std::uint64_t frames_ = 0;
   Fifo<Leaving> leaving_;                  // from the oldest that has not left to the last

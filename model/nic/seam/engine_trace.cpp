@@ -15,6 +15,11 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("absent_rnr", absent_rnr, "requests", "answered by an RNR NAK: a page on demand was not there");
   visit.counter("absent_dropped", absent_dropped, "packets", "of UC, dropped: a page on demand was not there");
   visit.counter("local_ack_timeout_err", local_ack_timeout_err, "timeouts", "local ACK timeouts");
+  visit.counter("rp_cnp_handled", rp_cnp_handled, "packets", "CNPs that the congestion control of a queue pair heard");
+  visit.counter("rp_cnp_ignored", rp_cnp_ignored, "packets",
+                "CNPs for a queue pair without congestion control, or not from its peer");
+  visit.counter("roce_slow_restart_cnps", roce_slow_restart_cnps, "packets",
+                "CNPs that a queue pair told itself (congestion.cnp_on_retransmit)");
   visit.counter("roce_adp_retrans", roce_adp_retrans, "timeouts", "before those, by nic.adaptive_timeout");
   visit.counter("rx_write_requests", rx_write_requests, "messages", "RDMA WRITEs that the responder accepted");
   visit.counter("rx_read_requests", rx_read_requests, "messages", "RDMA READs that the responder accepted");

@@ -16,6 +16,7 @@
 #include "model/base/pcie.h"
 #include "model/base/stream.h"
 #include "model/base/units.h"
+#include "model/nic/packets/congestion_seen.h"
 #include "model/nic/packets/packet_streams.h"
 #include "model/nic/personality/contexts.h"
 #include "model/nic/personality/queue_entries.h"
@@ -269,6 +270,7 @@ struct EngineOutputs {
   Output<TransmitWork> transmit;
   Output<std::uint32_t> transmit_wanted;  // something waits for this unit: transmit_free(), once, when it is
   Output<PacketOut> packet;
+  Output<CongestionSeen> congestion_seen;
   Output<WqeHeld> wqe_held;
   Output<WqeNeeded> wqe_needed;
   Output<WqeRetired> wqe_retired;

@@ -68,6 +68,7 @@ TEST(Loopback, CreditsGoBackInTheOrderOfThePackets) {
   const auto send = [&](std::uint8_t remote, std::uint16_t sgid_index = 0) {
     const auto packet = Packet::make();
     packet->headers.bth.opcode = roce::Opcode::uc_send_only;
+    packet->addresses = {};
     packet->addresses.destination[0] = packet->addresses.destination_mac[0] = remote;
     tx.send({{}, sgid_index, packet});
   };

@@ -26,7 +26,7 @@ class Cable {
     b.connect(a, mtu, change);
   }
 
-  std::function<bool(const Frame&)> drop = [](const Frame&) { return false; };
+  std::function<bool(Frame&)> drop = [](Frame&) { return false; };
 
  private:
   fabric::Link link_{"link", {}};
@@ -47,7 +47,7 @@ class Pair : public testing::Test {
   void connect(std::uint8_t mtu = 3, const Node::Change& change = [](abi::Qpc&) {}) { cable_->connect(mtu, change); }
   Node& a() { return cable_->a; }
   Node& b() { return cable_->b; }
-  std::function<bool(const Frame&)>& drop() { return cable_->drop; }
+  std::function<bool(Frame&)>& drop() { return cable_->drop; }
   void run(double us) { sc_core::sc_start(us, sc_core::SC_US); }
   Remote at_b(std::uint64_t offset = 0) { return {b().buffer + offset, kKey}; }
 

@@ -1,0 +1,25 @@
+#include "model/nic/engine/congestion_params.h"
+
+#include "model/base/policy_params.h"
+#include "model/roce/congestion.h"
+
+namespace rnicsim {
+
+template class PolicyChoice<roce::CongestionControl>;
+
+}  // namespace rnicsim
+
+namespace rnicsim::nic {
+
+void CongestionParams::describe(ParamVisitor& visit) {
+  control.describe(visit, "control", "what holds a queue pair back, packet by packet");
+  visit.param("ecn", ecn,
+              "ECN bits of requests and READ responses: ECT(0) whatever the program says (forced), or those of the "
+              "traffic class that the program gives (program)",
+              kEcnWords);
+  visit.group("np", np);
+  visit.param("cnp_on_retransmit", cnp_on_retransmit,
+              "slow restart: a queue pair that sends again takes that for a CNP");
+}
+
+}  // namespace rnicsim::nic

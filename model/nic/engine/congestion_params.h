@@ -1,0 +1,29 @@
+// Parameters of congestion control: at the sender (the reaction point, RP) and, in notification_params.h, at the
+// receiver (the notification point, NP). Names are those of NVIDIA's NICs where they have one (ecn/roce_np and
+// ecn/roce_rp in sysfs, mlxconfig).
+#pragma once
+
+#include <string>
+
+#include "model/base/policy_choice.h"
+#include "model/nic/packets/notification_params.h"
+
+namespace rnicsim::roce {
+class CongestionControl;
+}  // namespace rnicsim::roce
+
+namespace rnicsim::nic {
+
+struct CongestionParams {
+  static constexpr const char* kEcnWords[] = {"forced", "program"};
+
+  PolicyChoice<roce::CongestionControl> control{"none"};
+  std::string ecn = "program";
+  NotificationParams np;
+  bool cnp_on_retransmit = false;
+
+  bool ecn_forced() const { return ecn == kEcnWords[0]; }
+  void describe(ParamVisitor& visit);
+};
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,78 @@
+// Congestion control in the engine shell: what a queue pair's control is told, CNPs that come (the reaction point), and
+// what the notification point is told.
+#include "model/base/kernel.h"
+#include "model/base/policy.h"
+#include "model/nic/engine/engine_shell.h"
+#include "model/roce/icrc.h"
+#include "model/roce/packet.h"
+
+namespace rnicsim::nic {
+namespace {
+
+// Of a packet on the line, all that a frame takes there.
+std::uint32_t line_bytes(const Qp& qp, const roce::Headers& headers, std::uint32_t payload, std::uint32_t overhead) {
+  const bool ipv4 = roce::is_ipv4_mapped(qp.context.path.remote_gid);
+  const auto network = roce::kEthernetBytes + (ipv4 ? roce::kIpv4Bytes : roce::kIpv6Bytes) + roce::kUdpBytes;
+  const auto transport = roce::encoded_size(roce::info(headers.bth.opcode)) + roce::kIcrcBytes;
+  return static_cast<std::uint32_t>(network + transport + (payload + 3) / 4 * 4 + overhead);
+}
+
+}  // namespace
+
+CongestionGate EngineShell::make_gate() const {
+  const auto& control = limits_.congestion.control;
+  return CongestionGate(make_policy<roce::CongestionControl>(control.name, control.params(control.name), limits_.line));
+}
+
+void EngineShell::control_sent(Qp& qp, const roce::Headers& headers, std::uint32_t payload, bool is_request) {
+  const auto bytes = line_bytes(qp, headers, payload, limits_.line_overhead);
+  qp.congestion.sent(bytes, now());
+  if (is_request && qp.reliable()) qp.congestion.request_sent(qp.requests.last().end, bytes);
+}
+
+void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest) {
+  using Kind = roce::ResponseOutcome::Kind;
+  qp.congestion.acknowledged(oldest, now());
+  if (outcome.kind == Kind::sequence_error || outcome.kind == Kind::implied_sequence_error) qp.congestion.lost(now());
+  if (outcome.rewound) control_rewound(qp);
+}
+
+void EngineShell::control_timed_out(Qp& qp, bool rewound) {
+  qp.congestion.timed_out(now());
+  if (rewound) control_rewound(qp);
+}
+
+void EngineShell::control_rewound(Qp& qp) {
+  qp.congestion.rewound();
+  if (!limits_.congestion.cnp_on_retransmit) return;
+  ++counters_.roce_slow_restart_cnps;
+  qp.congestion.notified(now());
+}
+
+// A connected queue pair hears its own peer alone: nobody else slows it down. One of datagrams hears everybody.
+void EngineShell::take_notification(Qp& qp, const PacketIn& packet) {
+  const bool works = qp.transport != roce::Transport::raw && (qp.sends() || qp.responds());
+  const bool counts = qp.congestion && works && came_by_path(packet, qp.context);
+  if (!counts) return void(++counters_.rp_cnp_ignored);
+  ++counters_.rp_cnp_handled;
+  qp.congestion.notified(now());
+}
+
+// The answer goes back by the queue pair's path; a datagram's, to where the datagram came from.
+void EngineShell::tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause) {
+  const auto& came = packet.packet->addresses;
+  CongestionSeen seen{.cause = cause, .qpn = qp.qpn, .peer = {qp.context.remote_qpn},
+                      .gid_index = packet.gid_index, .traffic_class = came.traffic_class, .to = {}};
+  if (qp.connected()) {
+    address(seen.to, qp.context.path);
+  } else if (packet.headers().deth) {
+    seen.peer = packet.headers().deth->source;
+    seen.to.destination = came.source;
+    seen.to.destination_mac = came.source_mac;
+  } else {
+    return;
+  }
+  out_.congestion_seen(seen);
+}
+
+}  // namespace rnicsim::nic

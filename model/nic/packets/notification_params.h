@@ -1,0 +1,34 @@
+// Parameters of the notification point of congestion control (NP; ecn/roce_np in sysfs).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/base/params.h"
+
+namespace rnicsim::nic {
+
+struct NotificationParams {
+  static constexpr const char* kModerationWords[] = {"ip", "port", "qp"};
+
+  std::uint32_t enable = 255;
+  Duration min_time_between_cnps{4'000'000};
+  std::string moderation = "port";
+  std::uint32_t cnp_dscp = 48;
+  Duration delay{};
+  bool cnp_on_loss = false;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("enable", enable, "priorities, a bit each, whose marked packets (CE) are answered by a CNP", {0, 255});
+    visit.param("min_time_between_cnps", min_time_between_cnps, "time between two CNPs; 0: one for each marked packet",
+                {0, 1e12});
+    visit.param("moderation", moderation,
+                "of what there is at most one CNP in that time: of the port, of a peer's address, or of a queue pair",
+                kModerationWords);
+    visit.param("cnp_dscp", cnp_dscp, "DSCP of CNPs, which gives their priority", {0, 63});
+    visit.param("delay", delay, "from the marked packet to its CNP in the transmit pipeline", {0, 1e12});
+    visit.param("cnp_on_loss", cnp_on_loss, "a gap in the sequence of PSNs is answered by a CNP, like a mark");
+  }
+};
+
+}  // namespace rnicsim::nic

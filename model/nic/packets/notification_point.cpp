@@ -1,0 +1,72 @@
+#include "model/nic/packets/notification_point.h"
+
+#include <algorithm>
+
+namespace rnicsim::nic {
+namespace {
+
+constexpr std::size_t kCnpPayload = 16;          // reserved, zeros
+constexpr std::uint8_t kEcnBits = 2;
+constexpr std::size_t kMostKeys = 4096;          // then those that hold nothing back any more are forgotten
+
+PacketOut notification(const CongestionSeen& seen, std::uint32_t dscp) {
+  auto packet = Packet::make();
+  auto& bth = packet->headers.bth;
+  bth.opcode = roce::Opcode::cnp;
+  bth.migrated = false;
+  bth.becn = true;
+  bth.destination = seen.peer;
+  packet->addresses = seen.to;
+  packet->addresses.traffic_class = static_cast<std::uint8_t>(dscp << kEcnBits);
+  static constexpr std::array<std::byte, kCnpPayload> kReserved{};
+  packet->put(Payload::copy_of(kReserved));
+  return {.source = seen.qpn, .gid_index = seen.gid_index, .packet = std::move(packet), .credited = false};
+}
+
+}  // namespace
+
+NotificationPoint::NotificationPoint(const NotificationParams& params, const PriorityMap& priorities)
+    : params_(params),
+      priorities_(priorities),
+      moderation_(static_cast<Moderation>(std::ranges::find(NotificationParams::kModerationWords, params.moderation) -
+                                          std::begin(NotificationParams::kModerationWords))) {}
+
+void NotificationPoint::see(const CongestionSeen& seen) {
+  const bool marked = seen.cause == CongestionSeen::Cause::marked;
+  if (marked) ++counters_.np_ecn_marked_roce_packets;
+  if (!marked && !params_.cnp_on_loss) return;
+  if ((params_.enable >> priorities_.of_dscp(seen.traffic_class >> kEcnBits) & 1) == 0 || !may_answer(seen)) return;
+  ++counters_.np_cnp_sent;
+  auto out = notification(seen, params_.cnp_dscp);
+  if (params_.delay == Duration{}) return cnp(std::move(out));
+  waiting_.push(now() + params_.delay, std::move(out));
+}
+
+NotificationPoint::Key NotificationPoint::key_of(const CongestionSeen& seen) const {
+  switch (moderation_) {
+    case Moderation::ip: return {0, seen.to.destination};
+    case Moderation::port: return {};
+    case Moderation::qp: return {seen.qpn.value, {}};
+  }
+  return {};
+}
+
+bool NotificationPoint::may_answer(const CongestionSeen& seen) {
+  if (next_.size() >= kMostKeys) std::erase_if(next_, [](const auto& entry) { return entry.second <= now(); });
+  auto& next = next_[key_of(seen)];
+  if (next > now()) return false;
+  next = now() + params_.min_time_between_cnps;
+  return true;
+}
+
+void NotificationPoint::send_due() {
+  PacketOut out;
+  while (waiting_.pop_due(out)) cnp(std::move(out));
+}
+
+void NotificationPoint::reset() {
+  next_.clear();
+  waiting_.clear();
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,49 @@
+// The notification point of congestion control (NP): answers a packet that a switch marked, or a loss, by a congestion
+// notification packet to the sender (CNP; IBTA annex A17.9.3), but not more often than its parameters say. CNPs take
+// none of the engine's credits: a queue of data does not stop them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "model/base/delay_line.h"
+#include "model/base/kernel.h"
+#include "model/base/priority_map.h"
+#include "model/base/stream.h"
+#include "model/nic/packets/congestion_seen.h"
+#include "model/nic/packets/notification_counters.h"
+#include "model/nic/packets/notification_params.h"
+#include "model/nic/packets/packet_streams.h"
+
+namespace rnicsim::nic {
+
+class NotificationPoint {
+ public:
+  NotificationPoint(const NotificationParams& params, const PriorityMap& priorities);
+
+  Output<PacketOut> cnp;
+
+  void see(const CongestionSeen& seen);
+  void reset();
+
+  const NotificationCounters& counters() const { return counters_; }
+
+ private:
+  enum class Moderation : std::uint8_t { ip, port, qp };
+  using Key = std::pair<std::uint32_t, roce::Gid>;  // a queue pair, or an address, or neither
+
+  Key key_of(const CongestionSeen& seen) const;
+  bool may_answer(const CongestionSeen& seen);
+  void send_due();
+
+  const NotificationParams params_;
+  const PriorityMap priorities_;
+  const Moderation moderation_;
+  std::map<Key, Duration> next_;           // not before that
+  DelayLine<PacketOut> waiting_{[this] { send_due(); }};
+  NotificationCounters counters_;
+};
+
+}  // namespace rnicsim::nic

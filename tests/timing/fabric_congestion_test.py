@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Marks, CNPs and DCQCN in a fabric: queues and shares beside the fluid model, victims of pauses, and captures.
+
+usage: fabric_congestion_test.py RNICSIM     (needs tshark for one of its tests)
+"""
+
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RNICSIM = ""
+HEADERS = 58     # of a WRITE's middle packet over IPv4, with ICRC
+LINE = 24        # FCS, preamble and gap
+# Zhu et al., SIGCOMM 2015: 40 Gb/s, thresholds of the switch, CNPs at most each 50 us of a queue pair.
+PAPER = {"nic.port.rate": "40 Gb/s", "nic.congestion.control": "dcqcn_paper", "nic.congestion.ecn": "forced",
+         "nic.congestion.np.moderation": "qp", "nic.congestion.np.min_time_between_cnps": "50 us",
+         "switch.ecn.priorities": 1, "switch.ecn.kmin": "5 KB", "switch.ecn.kmax": "200 KB",
+         "switch.ecn.pmax": 0.01}
+PFC = {"switch.pfc.priorities": 1, "nic.port.pfc": 1}
+DCQCN = {"nic.congestion.control": "dcqcn", "nic.congestion.ecn": "forced", "switch.ecn.priorities": 1,
+         "switch.ecn.kmin": "100 KB", "switch.ecn.kmax": "400 KB", "switch.ecn.pmax": 0.2}
+
+
+def flow(source, target, **keys):
+    keys = {"op": "write", "size": "1 MiB", "window": 4, "mtu": 4096, **keys}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in {"from": source, "to": target, **keys}.items()]
+    return "[[flow]]\n" + "\n".join(lines) + "\n"
+
+
+def incast(senders, **keys):
+    return [flow(f"h{i}", "h0", **keys) for i in range(1, senders + 1)]
+
+
+def bench(flows, sets, topology, warmup="5 ms", duration="5 ms", options=()):
+    with tempfile.TemporaryDirectory() as folder:
+        path, results = pathlib.Path(folder) / "w.toml", pathlib.Path(folder) / "r.json"
+        path.write_text(f'schema = 1\ntopology = "{topology}"\n[measure]\nwarmup = "{warmup}"\n'
+                        f'duration = "{duration}"\n' + "".join(flows))
+        command = [RNICSIM, "bench", path, "--json", results, *options]
+        for key, value in sets.items():
+            command += ["--set", f"{key}={value}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1000, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return json.loads(results.read_text())
+
+
+def goodputs(results):
+    return [flow["goodput_bits_per_s"] for flow in results["flows"]]
+
+
+def of_hosts(results, counter):
+    return sum(host["counters"][counter] for host in results["hosts"].values())
+
+
+def fixed_point(flows, packet, line=40e9):
+    """Mean queue in bytes, of the fluid model: the paper's equations 5 to 9, as CoNEXT 2016 (equation 11) puts them
+    together. `packet`: bytes on the line."""
+    tau, tau_alpha, timer, byte_counter, stages, increase = 50e-6, 55e-6, 55e-6, 10e6, 5, 40e6
+    kmin, kmax, pmax = 5e3, 200e3, 0.01
+    rate, steps = line / 8 / packet / flows, byte_counter / packet
+
+    def excess(mark):
+        log = math.log1p(-mark)
+        a, alpha = (-math.expm1(log * time * rate) for time in (tau, tau_alpha))
+        b = mark / math.expm1(-steps * log)
+        d = mark / math.expm1(-timer * rate * log)
+        c, e = b * math.exp(stages * steps * log), d * math.exp(stages * timer * rate * log)
+        return a * a * alpha / ((b + d) * (c + e)) - tau * tau * increase / 8 / packet * rate
+
+    low, high = 1e-7, 0.5
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if excess(middle) > 0 else (middle, high)
+    return kmin + low / pmax * (kmax - kmin)
+
+
+class FluidModel(unittest.TestCase):
+    def check(self, senders, mtu, duration):
+        results = bench(incast(senders, mtu=mtu), PAPER, f"star:{senders + 1}", "100 ms", duration)
+        port = results["switches"]["s0"]["derived"]
+        queue = port["port.h0.p0.tx_queue"] * (mtu + HEADERS)
+        wanted = fixed_point(senders, mtu + HEADERS + LINE)
+        print(f"{senders} senders, MTU {mtu}: {queue / 1000:.0f} KB waiting, {wanted / 1000:.0f} KB by the fluid model")
+        self.assertLess(abs(queue / wanted - 1), 0.25, (queue, wanted))
+        self.assertGreater(port["port.h0.tx_busy_share"], 0.98)
+        # Shares are equal over a long time; many senders are measured for a short one.
+        rates = goodputs(results)
+        for rate in rates:
+            self.assertLess(abs(rate * senders / sum(rates) - 1), 0.05 if senders < 8 else 0.12, rates)
+
+    def test_two_senders(self):
+        self.check(2, 4096, "300 ms")
+
+    def test_four_senders(self):
+        self.check(4, 4096, "700 ms")
+
+    def test_eight_senders_of_small_packets(self):
+        self.check(8, 1024, "100 ms")
+
+    def test_ten_senders_of_small_packets(self):
+        self.check(10, 1024, "100 ms")
+
+
+class Convergence(unittest.TestCase):
+    # The second flow comes when the first has had the line alone for 20 ms.
+    def test_two_flows_come_to_half_each(self):
+        flows = [flow("h1", "h0"), flow("h2", "h0", start="20 ms")]
+        one, other = goodputs(bench(flows, PAPER, "star:3", "150 ms", "150 ms"))
+        self.assertLess(abs(one / (one + other) - 0.5), 0.03)
+
+    def test_the_others_rate_comes_back_when_a_flow_ends(self):
+        flows = [flow("h1", "h0"), flow("h2", "h0", stop="40 ms")]
+        results = bench(flows, PAPER, "star:3", "100 ms", "20 ms")
+        self.assertGreater(goodputs(results)[0], 0.97 * 40e9 * 4096 / (4096 + HEADERS + LINE))
+
+
+class Pauses(unittest.TestCase):
+    # With pauses alone the senders share the line, and each is stopped for the rest of the time.
+    def test_lossless_incast(self):
+        line = 100e9 * 1024 / (1024 + HEADERS + LINE)
+        for senders in (2, 4, 8, 16):
+            with self.subTest(senders):
+                # A frame that has begun is not broken off: the shorter, the nearer is the share.
+                results = bench(incast(senders, mtu=1024), PFC, f"star:{senders + 1}", "2 ms", "4 ms")
+                rates = goodputs(results)
+                self.assertLess(abs(sum(rates) / line - 1), 0.01)
+                for rate in rates:
+                    self.assertLess(abs(rate * senders / sum(rates) - 1), 0.02, rates)
+                port = results["switches"]["s0"]["derived"]
+                for i in range(1, senders + 1):
+                    self.assertLess(abs(port[f"port.h{i}.p0.rx_stopped_share"] - (1 - 1 / senders)), 0.02)
+
+    # What goes to h0 is congested. What goes from h6 to h1 has room, but shares its way through the spine, where there
+    # are pauses.
+    def test_a_victim_of_pauses_comes_back_with_dcqcn(self):
+        flows = [flow(f"h{i}", "h0") for i in (2, 3, 4, 5)] + [flow("h6", "h1")]
+        topology = "leaf-spine:2,1,4"
+        fast = {"cables.leaf0-spine0.port": "uplink", "cables.leaf1-spine0.port": "uplink",
+                "ports.uplink.rate": "400 Gb/s", "switch.pfc.headroom": "128 KiB",
+                # Marks begin long before pauses.
+                "switch.pfc.xoff": "1 MiB", "switch.pfc.xon": "900 KiB"}
+        alone = goodputs(bench(flows[-1:], {**PFC, **fast}, topology))[0]
+        paused = goodputs(bench(flows, {**PFC, **fast}, topology))[-1]
+        self.assertLess(paused, 0.6 * alone)
+        controlled = bench(flows, {**PFC, **DCQCN, **fast}, topology, "20 ms", "20 ms")
+        self.assertGreater(goodputs(controlled)[-1], 0.9 * alone)
+        self.assertGreater(sum(goodputs(controlled)[:-1]), 0.9 * alone)
+
+
+class Loss(unittest.TestCase):
+    # Senders that are in step stay so without jitter, and the same one finds the freed place each time.
+    def test_senders_in_step_lose_alike(self):
+        lossy = {"switch.port_buffer": "2 MB", **DCQCN, "switch.ecn.priorities": 0,
+                 "nic.congestion.np.cnp_on_loss": "true", "nic.congestion.np.moderation": "qp",
+                 "nic.adaptive_timeout": "500 us"}
+        results = bench(incast(2), lossy, "star:3", "100 ms", "100 ms")
+        rates = goodputs(results)
+        self.assertGreater(min(rates) / sum(rates), 0.35, rates)
+        self.assertGreater(sum(rates), 50e9)
+        self.assertGreater(of_hosts(results, "nic.congestion.np_cnp_sent"), 0)
+        self.assertEqual(of_hosts(results, "nic.congestion.np_ecn_marked_roce_packets"), 0)
+
+
+class Runs(unittest.TestCase):
+    def test_the_same_twice(self):
+        once, again = (bench(incast(3), DCQCN, "star:4") for _ in range(2))
+        for part in ("flows", "hosts", "switches"):
+            self.assertEqual(once[part], again[part])
+        self.assertGreater(once["switches"]["s0"]["counters"]["ecn_marked"], 0)
+
+    def test_the_seed_counts(self):
+        results = [bench(incast(3), DCQCN, "star:4", options=("--seed", str(seed))) for seed in (1, 2)]
+        self.assertNotEqual(results[0]["flows"], results[1]["flows"])
+        self.assertEqual(results[0]["random"], ["switch.ecn", "switch.jitter"])
+
+    # What is not marked is sent as without control.
+    def test_without_marks_nothing_is_different(self):
+        plain = bench(incast(1), {}, "star:2", "100 us", "1 ms")
+        ready = bench(incast(1), DCQCN, "star:2", "100 us", "1 ms")
+        del plain["flows"][0]["parameters"], ready["flows"][0]["parameters"]
+        self.assertEqual(plain["flows"][0]["operations"], ready["flows"][0]["operations"])
+
+    def test_two_classes(self):
+        flows = [flow("h1", "h0", dscp=26, pace="60 Gb/s"), flow("h2", "h0")]
+        results = bench(flows, {"switch.dscp_priority": "26:3", "nic.port.dscp_priority": "26:3"}, "star:3")
+        urgent, other = goodputs(results)
+        self.assertLess(abs(urgent / 60e9 - 1), 0.02)     # as if it were alone
+        self.assertGreater(urgent + other, 0.97e11)
+        self.assertGreater(results["switches"]["s0"]["counters"]["port.h0.p3.tx_busy"], 0)
+
+    @unittest.skipUnless(shutil.which("tshark"), "tshark is not installed")
+    def test_tshark_reads_marks_and_cnps(self):
+        with tempfile.TemporaryDirectory() as folder:
+            capture = os.path.join(folder, "capture.pcapng")
+            results = bench(incast(2), DCQCN, "star:3", "0 us", "300 us", ("--pcap", capture))
+            fields = ("infiniband.bth.opcode", "ip.dsfield.dscp", "ip.dsfield.ecn", "infiniband.bth.psn",
+                      "_ws.malformed", "ip.checksum.status")
+            command = ["tshark", "-n", "-o", "ip.check_checksum:TRUE", "-r", capture, "-Y", "infiniband", "-T",
+                       "fields"]
+            for field in fields:
+                command += ["-e", field]
+            shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600,
+                                   env=dict(os.environ, HOME=folder)).stdout.splitlines()
+        rows = [line.split("\t") for line in shown]
+        self.assertEqual({row[4] for row in rows}, {""})
+        self.assertEqual({row[5] for row in rows}, {"1"})
+        cnps = [row for row in rows if row[0] == "129"]
+        self.assertGreater(len(cnps), 1)
+        self.assertEqual({tuple(row[1:4]) for row in cnps}, {("48", "0", "0")})
+        marked = sum(row[2] == "3" for row in rows)
+        self.assertGreaterEqual(marked, results["switches"]["s0"]["counters"]["ecn_marked"] * 0.9)
+        self.assertGreater(marked, 0)
+
+    def test_what_cannot_be(self):
+        for text, path in (("switch.ecn.kmin=5 MB", "switch.ecn.kmin"),
+                           ("switch.ecn.pmax=1.5", "switch.ecn.pmax"),
+                           ("switch.ecn.at=never", "switch.ecn.at"),
+                           ("switch.jitter=some", "switch.jitter"),
+                           ("nic.congestion.control=cubic", "nic.congestion.control"),
+                           ("nic.congestion.dcqcn.rpg_gain=1", "nic.congestion.dcqcn.rpg_gain"),
+                           ("nic.congestion.dcqcn.rpg_ai_rate=5", "nic.congestion.dcqcn.rpg_ai_rate"),
+                           ("nic.congestion.np.moderation=host", "nic.congestion.np.moderation"),
+                           ("nic.congestion.np.cnp_dscp=64", "nic.congestion.np.cnp_dscp"),
+                           ("nic.congestion=dcqcn", "nic.congestion")):
+            told = subprocess.run([RNICSIM, "describe", "topology", "--set", text], capture_output=True, text=True,
+                                  timeout=600, check=False)
+            self.assertEqual((told.returncode, told.stderr.count("\n")), (2, 1), told)
+            self.assertIn(path, told.stderr)
+
+
+if __name__ == "__main__":
+    RNICSIM = sys.argv.pop(1)
+    unittest.main()

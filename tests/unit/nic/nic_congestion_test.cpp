@@ -1,0 +1,234 @@
+// Marks and losses that a NIC answers by CNPs (the notification point), and CNPs that slow a queue pair down (the
+// reaction point).
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "model/base/kernel.h"
+#include "model/nic/nic_counters.h"
+#include "model/nic/packets/packet.h"
+#include "model/roce/packet.h"
+#include "tests/unit/nic/nic_pair.h"
+
+namespace rnicsim::nic::test {
+namespace {
+
+using abi::CqeSyndrome;
+using abi::SendOpcode;
+
+constexpr std::size_t kTransportAt = roce::kEthernetBytes + roce::kIpv4Bytes + roce::kUdpBytes;
+
+class NicCongestion : public Pair {
+ protected:
+  struct Seen {
+    Duration at;
+    roce::FrameAddresses addresses;
+    roce::Headers headers;
+    std::vector<std::byte> bytes;
+  };
+
+  void SetUp() override {
+    params_.congestion.control.name = "dcqcn";
+    params_.congestion.ecn = "forced";
+  }
+  // `marks`: whether a data packet from a to b becomes CE.
+  void start(std::function<bool()> marks = [] { return true; }) {
+    build(params_);
+    connect();
+    drop() = [this, marks](Frame& frame) {
+      const auto* packet = frame.as<Packet>();
+      if (packet == nullptr) return false;
+      const bool cnp = packet->headers.bth.opcode == roce::Opcode::cnp;
+      auto& seen = cnp ? cnps_ : others_;
+      seen.push_back({now(), packet->addresses, packet->headers, {}});
+      frame.append_to(seen.back().bytes);
+      if (frame.is_markable() && marks()) frame.mark();
+      return false;
+    };
+  }
+  void write(int count, std::uint32_t bytes = 8) {
+    for (int i = 0; i < count; ++i)
+      a().post_send({.opcode = SendOpcode::write, .length = bytes, .remote = at_b()});
+    for (int i = 0; i < count; ++i) EXPECT_EQ(a().wait_status(kSendCqn, 1_s), CqeSyndrome::success);
+  }
+  NotificationCounters notified() { return b().nic.counters().notification; }
+  EngineCounters heard() { return a().nic.counters().engine; }
+  // To a's NIC, as if it came by the cable.
+  void give_cnp(const std::function<void(Packet&)>& change) {
+    auto packet = Packet::make();
+    packet->headers.bth.opcode = roce::Opcode::cnp;
+    packet->headers.bth.destination = {kQpn};
+    packet->addresses = cnps_.front().addresses;
+    packet->put(Payload(16));
+    change(*packet);
+    packet->seal(0, false);
+    a().nic.receive(Frame(packet), 0_ns);
+    run(5);
+  }
+
+  NicParams params_;
+  std::vector<Seen> cnps_, others_;
+};
+
+// Bytes from the BTH on as in annex A17.9.3's layout, and the addresses of the way back.
+TEST_F(NicCongestion, AMarkedPacketIsAnsweredByACnp) {
+  start();
+  write(1);
+  ASSERT_EQ(cnps_.size(), 1u);
+  const auto& cnp = cnps_.front();
+  std::vector<std::byte> wanted{std::byte{0x81}, std::byte{0x00}, std::byte{0xff}, std::byte{0xff},
+                                std::byte{0x40}, std::byte{0x00}, std::byte{0x00}, std::byte{kQpn}};
+  wanted.resize(12 + 16);
+  ASSERT_EQ(cnp.bytes.size(), kTransportAt + wanted.size() + 4);
+  EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), cnp.bytes.begin() + kTransportAt));
+  EXPECT_EQ(cnp.bytes.size(), 74u);
+  EXPECT_EQ(cnp.addresses.traffic_class, 48 << 2);
+  EXPECT_EQ(cnp.addresses.destination, others_.front().addresses.source);
+  EXPECT_EQ(notified().np_ecn_marked_roce_packets, 1u);
+  EXPECT_EQ(notified().np_cnp_sent, 1u);
+  EXPECT_EQ(heard().rp_cnp_handled, 1u);
+  EXPECT_EQ(heard().rp_cnp_ignored, 0u);
+}
+
+TEST_F(NicCongestion, RequestsAreEctAndAnswersAreNot) {
+  start([] { return false; });
+  write(1);
+  for (const auto& packet : others_)
+    EXPECT_EQ(packet.addresses.traffic_class & kEcnMask,
+              packet.headers.bth.opcode == roce::Opcode::acknowledge ? kNotEct : kEct0);
+}
+
+TEST_F(NicCongestion, TheProgramsTrafficClassIsKeptWhereThatIsWanted) {
+  params_.congestion.ecn = "program";
+  start();
+  write(3);
+  EXPECT_TRUE(cnps_.empty());
+  for (const auto& packet : others_) EXPECT_EQ(packet.addresses.traffic_class & kEcnMask, kNotEct);
+}
+
+TEST_F(NicCongestion, CnpsAreNotCloserThanTheirTime) {
+  params_.congestion.np.min_time_between_cnps = 20_us;
+  params_.congestion.control.name = "none";
+  start();
+  while (now() < 300_us) write(1);
+  ASSERT_GT(cnps_.size(), 5u);
+  for (std::size_t i = 1; i < cnps_.size(); ++i) EXPECT_GE(cnps_[i].at - cnps_[i - 1].at, 19_us);
+  EXPECT_GT(notified().np_ecn_marked_roce_packets, 2 * cnps_.size());
+}
+
+TEST_F(NicCongestion, WithoutTimeEachMarkIsAnswered) {
+  params_.congestion.np.min_time_between_cnps = {};
+  start();
+  write(5);
+  EXPECT_EQ(notified().np_cnp_sent, 5u);
+  EXPECT_EQ(notified().np_ecn_marked_roce_packets, 5u);
+}
+
+TEST_F(NicCongestion, APriorityThatIsNotEnabledIsNotAnswered) {
+  params_.congestion.np.enable = 0xfe;
+  start();
+  write(3);
+  EXPECT_EQ(notified().np_ecn_marked_roce_packets, 3u);
+  EXPECT_EQ(notified().np_cnp_sent, 0u);
+}
+
+TEST_F(NicCongestion, ACnpCanBeLate) {
+  Duration at_once{};
+  for (const auto delay : {0_us, 7_us}) {
+    params_.congestion.np.delay = delay;
+    cnps_.clear();
+    start();
+    const auto begin = now();
+    write(1);
+    run(20);
+    ASSERT_EQ(cnps_.size(), 1u);
+    if (delay == Duration{}) at_once = cnps_.front().at - begin;
+    EXPECT_EQ(cnps_.front().at - begin, at_once + delay);
+  }
+}
+
+// The window of the pair is one message: what follows the loss is what the answer to the loss can be told from.
+TEST_F(NicCongestion, ALossIsAnsweredWhereThatIsWanted) {
+  for (const bool wanted : {false, true}) {
+    params_.congestion.np.cnp_on_loss = wanted;
+    build(params_);
+    connect();
+    int lost = 0;
+    drop() = [&](Frame& frame) {
+      const auto* packet = frame.as<Packet>();
+      return packet != nullptr && packet->headers.bth.opcode == roce::Opcode::write_first && lost++ == 0;
+    };
+    write(2, 3000);
+    EXPECT_GT(b().nic.counters().engine.out_of_sequence, 0u);
+    EXPECT_EQ(notified().np_cnp_sent != 0, wanted);
+    EXPECT_EQ(notified().np_ecn_marked_roce_packets, 0u);
+    EXPECT_EQ(heard().rp_cnp_handled != 0, wanted);
+  }
+}
+
+TEST_F(NicCongestion, SendingAgainSlowsDownWhereThatIsWanted) {
+  params_.congestion.cnp_on_retransmit = true;
+  build(params_);
+  connect();
+  int lost = 0;
+  drop() = [&](Frame& frame) {
+    const auto* packet = frame.as<Packet>();
+    return packet != nullptr && packet->headers.bth.opcode == roce::Opcode::write_first && lost++ == 0;
+  };
+  write(2, 3000);
+  EXPECT_GT(heard().roce_slow_restart_cnps, 0u);
+  EXPECT_EQ(heard().rp_cnp_handled, 0u);
+}
+
+// A message of 64 packets: marks on the first of them slow down the others.
+TEST_F(NicCongestion, CnpsSlowTheirQueuePairDown) {
+  const auto time_of_one = [this] {
+    const auto begin = now();
+    write(1, 1 << 16);
+    return now() - begin;
+  };
+  start([] { return false; });
+  const auto free = time_of_one();
+  start();
+  time_of_one();
+  const auto slow = time_of_one();
+  EXPECT_GT(slow, 2 * free);
+}
+
+TEST_F(NicCongestion, WithoutControlACnpIsIgnored) {
+  params_.congestion.control.name = "none";
+  start();
+  write(2);
+  EXPECT_GT(heard().rp_cnp_ignored, 0u);
+  EXPECT_EQ(heard().rp_cnp_handled, 0u);
+}
+
+// Nobody but its peer slows a queue pair down.
+TEST_F(NicCongestion, ForgedCnpsAreIgnored) {
+  start([] { return true; });
+  write(1);
+  const auto handled = heard().rp_cnp_handled;
+  give_cnp([](Packet&) {});
+  EXPECT_EQ(heard().rp_cnp_handled, handled + 1);
+  give_cnp([](Packet& packet) { packet.addresses.source[15] ^= 9; });
+  EXPECT_EQ(heard().rp_cnp_handled, handled + 1);
+  EXPECT_EQ(heard().rp_cnp_ignored, 1u);
+  const auto unknown = heard().unknown_qp;
+  give_cnp([](Packet& packet) { packet.headers.bth.destination = {0x77}; });
+  EXPECT_EQ(heard().unknown_qp, unknown + 1);
+}
+
+// One that is marked itself is answered by none, and one with more or less bytes does no harm.
+TEST_F(NicCongestion, OddCnpsDoNoHarm) {
+  start();
+  write(1);
+  const auto sent = a().nic.counters().notification.np_cnp_sent;
+  give_cnp([](Packet& packet) { packet.addresses.traffic_class |= kCe; });
+  for (const std::uint32_t bytes : {0u, 4u, 15u, 1000u})
+    give_cnp([bytes](Packet& packet) { packet.put(Payload(bytes)); });
+  EXPECT_EQ(a().nic.counters().notification.np_cnp_sent, sent);
+  write(1);
+}
+
+}  // namespace
+}  // namespace rnicsim::nic::test
