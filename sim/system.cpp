@@ -10,6 +10,7 @@
 #include "model/base/frame.h"
 #include "model/fabric/fault_injector.h"
 #include "model/fabric/link.h"
+#include "model/fabric/pause_deadlock.h"
 #include "model/fabric/stations.h"
 #include "model/fabric/switch.h"
 #include "model/host/gids.h"
@@ -33,6 +34,7 @@ System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t
       config_(std::make_unique<const Config>(config)),
       boundary_(boundary),
       engines_(std::make_unique<Engines>(config.engine_shown(), waves)),
+      deadlock_(std::make_unique<fabric::PauseDeadlock>([this](auto end) { return port_name(end.box, end.port); })),
       faults_(config.topology.interfaces.size()) {
   make_hosts(seed);
   make_switches(seed);
@@ -68,8 +70,21 @@ void System::make_switches(std::uint64_t seed) {
     }
     switches_.push_back(
         std::make_unique<fabric::Switch>(fmt::format("switch{}", i).c_str(), config_->switch_of(i), std::move(wiring)));
+    deadlock_->add(*switches_.back());
   }
 }
+
+// "leaf0, from spine1"
+std::string System::port_name(std::uint32_t box, std::uint32_t port) const {
+  const auto& topology = config_->topology;
+  const auto node = static_cast<std::uint32_t>(adapters_.size()) + box;
+  for (const auto& [from, to] : topology.cables)
+    if ((from == node || to == node) && port-- == 0)
+      return fmt::format("{}, from {}", topology.switches[box], topology.node_name(from == node ? to : from));
+  return topology.switches[box];
+}
+
+const std::string& System::deadlock() const { return deadlock_->found(); }
 
 void System::connect_cables(std::uint64_t seed) {
   const auto& topology = config_->topology;
@@ -82,6 +97,13 @@ void System::connect_cables(std::uint64_t seed) {
     };
     links_.push_back(std::make_unique<fabric::Link>(fmt::format("link{}", cable).c_str(), config_->link_of(cable),
                                                     std::array{rules(from), rules(to)}));
+    if (topology.is_switch(from) && topology.is_switch(to)) {
+      const auto end_at = [&](std::uint32_t node) {
+        const auto box = static_cast<std::uint32_t>(node - adapters_.size());
+        return fabric::PauseDeadlock::End{box, static_cast<std::uint32_t>(ports[box])};
+      };
+      deadlock_->connect(end_at(from), end_at(to));
+    }
     for (const CableEnd& at : {CableEnd{cable, 0, from}, CableEnd{cable, 1, to}}) {
       if (topology.is_switch(at.node)) {
         connect_switch(at, ports[at.node - adapters_.size()]++);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <systemc>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace fabric {
 class FaultInjector;
 class FaultRules;
 class Link;
+class PauseDeadlock;
 class Switch;
 struct SwitchCounters;
 struct SwitchPortCounters;
@@ -70,6 +72,9 @@ class System : public sc_core::sc_module {
   std::vector<fabric::SwitchPortCounters> switch_port_counters(std::size_t index) const;
   trace::Point<Frame>& pause_sent(std::size_t index);
   trace::Point<Frame>& marked(std::size_t index);
+  // Switches that have paused one another for ever (model/fabric/pause_deadlock.h), in a text; empty: there are none.
+  // Of several processes, each sees its own switches alone.
+  const std::string& deadlock() const;
 
   // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).
   void start();
@@ -87,6 +92,7 @@ class System : public sc_core::sc_module {
   void deliver(const CableEnd& at, auto receive);
   void make_switches(std::uint64_t seed);
   void connect_cables(std::uint64_t seed);
+  std::string port_name(std::uint32_t box, std::uint32_t port) const;
   fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t adapter) const;
 
   const std::unique_ptr<const Config> config_;
@@ -95,6 +101,7 @@ class System : public sc_core::sc_module {
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<Adapter*> adapters_;
   std::vector<std::unique_ptr<fabric::Switch>> switches_;
+  const std::unique_ptr<fabric::PauseDeadlock> deadlock_;
   std::vector<std::unique_ptr<fabric::Link>> links_;
   std::vector<fabric::FaultInjector*> faults_;  // of the frames that each adapter sends; nullptr: none
 };

@@ -60,6 +60,11 @@ class TransmitPort {
   // present time ends the pause.
   void pause(std::uint8_t priority, Duration until);
 
+  // Frames of a priority that wait or leave, each with its origin.
+  template <class Visit>
+  void for_each(std::uint8_t priority, Visit&& visit) const {
+    for (const auto& waiting : queues_[priority]) visit(waiting.frame, waiting.origin);
+  }
   std::size_t frames() const { return frames_; }  // that wait or leave
   Counter bytes() const { return bytes_; }
   std::uint64_t bytes(std::uint8_t priority) const { return bytes_of_[priority]; }

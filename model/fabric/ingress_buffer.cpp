@@ -37,6 +37,12 @@ Counter IngressBuffer::stopped_ps(std::uint32_t port, std::uint8_t priority) con
   return held.stopped_ps + (held.stopped ? static_cast<Counter>((now() - held.since).ps) : 0);
 }
 
+std::optional<StoppedBuffer> IngressBuffer::stopped(std::uint32_t port, std::uint8_t priority) const {
+  if (held_.empty() || !held_[port][priority].stopped) return std::nullopt;
+  const auto& held = held_[port][priority];
+  return StoppedBuffer{port, priority, held.bytes, params_.xon.bytes, held.since};
+}
+
 void IngressBuffer::tell(std::uint32_t port, std::uint8_t priority, std::uint32_t quanta) {
   PriorityPause told{.enabled = static_cast<std::uint8_t>(1u << priority)};
   told.quanta[priority] = static_cast<std::uint16_t>(quanta);

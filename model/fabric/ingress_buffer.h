@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/base/event_queue.h"
@@ -15,6 +16,7 @@
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/units.h"
+#include "model/fabric/stopped_buffer.h"
 #include "model/fabric/switch_params.h"
 
 namespace rnicsim::fabric {
@@ -30,6 +32,8 @@ class IngressBuffer {
   // False: there is no room for it, and nothing is held.
   bool hold(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
   void let_go(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
+  // nullopt: its sender was not asked to pause.
+  std::optional<StoppedBuffer> stopped(std::uint32_t port, std::uint8_t priority) const;
   // For how long the sender at that port's cable was asked to pause this priority, up to now.
   Counter stopped_ps(std::uint32_t port, std::uint8_t priority) const;
 

@@ -180,6 +180,28 @@ void Switch::take_control(std::uint32_t from, const Frame& frame) {
     }
 }
 
+std::vector<StoppedBuffer> Switch::stopped_buffers() const {
+  std::vector<StoppedBuffer> buffers;
+  for (const auto& port : ports_)
+    for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
+      if (const auto stopped = ingress_.stopped(port->number, priority)) buffers.push_back(*stopped);
+  return buffers;
+}
+
+std::vector<PausedBytes> Switch::paused_bytes() const {
+  std::vector<PausedBytes> paused;
+  std::vector<std::uint64_t> by_origin(ports_.size());
+  for (const auto& port : ports_)
+    for (std::uint8_t priority = 0; priority < kPriorities; ++priority) {
+      if (port->paused_until[priority] <= now()) continue;
+      std::ranges::fill(by_origin, 0);
+      port->queues.for_each(priority, [&](const Frame& frame, std::uint32_t from) { by_origin[from] += frame.size(); });
+      for (std::uint32_t from = 0; from < by_origin.size(); ++from)
+        if (by_origin[from] != 0) paused.push_back({from, port->number, priority, by_origin[from]});
+    }
+  return paused;
+}
+
 SwitchCounters Switch::counters() const {
   auto counters = counters_;
   for (const auto& port : ports_) {

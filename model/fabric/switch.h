@@ -31,6 +31,7 @@
 #include "model/fabric/ecn_marker.h"
 #include "model/fabric/ingress_buffer.h"
 #include "model/fabric/stations.h"
+#include "model/fabric/stopped_buffer.h"
 #include "model/fabric/switch_params.h"
 
 namespace rnicsim::fabric {
@@ -61,6 +62,9 @@ class Switch : public sc_core::sc_module {
   SwitchCounters counters() const;
   SwitchPortCounters port_counters(std::size_t port) const;
   std::size_t ports() const { return ports_.size(); }
+  // --- For who looks for deadlocks. By port and priority.
+  std::vector<StoppedBuffer> stopped_buffers() const;
+  std::vector<PausedBytes> paused_bytes() const;  // of priorities without loss
 
  private:
   struct Port {

@@ -38,6 +38,7 @@
 #include "sim/config/own_files.h"
 #include "sim/engine_choice.h"
 #include "sim/host.h"
+#include "sim/pause_settings.h"
 #include "sim/progress_line.h"
 #include "sim/snapshot_server.h"
 #include "sim/watch.h"
@@ -364,6 +365,7 @@ class Run {
 
   // Time goes on, but by nothing else than polls and timeouts.
   void end_if_in_vain() {
+    if (!ending_ && !system_.deadlock().empty()) return end_early({system_.deadlock(), 1});
     if (serving_ || ending_ || outcome_.programs.empty() || launched_ < options_.commands.size()) return;
     const bool failed = outcome_.worst_status() != 0;
     Duration grace = *options_.grace * (failed ? 1 : kGraceAfterSuccess);
@@ -489,6 +491,7 @@ class Run {
     if (budget_.refused()) keeper_.disturbed("programs were refused what takes a file descriptor of the simulator");
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);
     warn_of_discards();
+    for (auto& warning : pause_warnings(system_.config())) outcome_.warnings.push_back(std::move(warning));
     if (waterfall_ != nullptr) outcome_.waterfall = waterfall_->summary();
     std::fflush(stdout);
     fmt::print("{}", summary_text(system_, outcome_));

@@ -11,6 +11,7 @@
 #include "sim/descriptor_limit.h"
 #include "sim/engine_choice.h"
 #include "sim/json_output.h"
+#include "sim/pause_settings.h"
 #include "sim/processes/boundary.h"
 #include "sim/system.h"
 
@@ -47,6 +48,8 @@ bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Bou
   header.commands.push_back(fmt::format("bench {}", options.workload));
   std::optional<Observers> observers;
   make_together(boundary, [&] { observers.emplace(system, options.observers, header); });
+  if (system.writes_files())
+    for (const auto& warning : pause_warnings(prepared.config)) fmt::print(stderr, "rnicsim: warning: {}\n", warning);
   Runner runner(system, prepared.workload, prepared.plan);
   Watch watch(options.limits);
   const auto failure = runner.execute(&watch);

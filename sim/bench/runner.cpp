@@ -518,6 +518,7 @@ std::uint64_t Runner::completed() const {
 
 void Runner::look_at_engines() {
   if (!system_.engines().mismatch().empty()) control_.note(system_.engines().mismatch());
+  if (!system_.deadlock().empty()) control_.note(system_.deadlock());
 }
 
 void Runner::check_progress() {

@@ -154,6 +154,51 @@ class Pauses(unittest.TestCase):
         self.assertGreater(sum(goodputs(controlled)[:-1]), 0.9 * alone)
 
 
+class Mistakes(unittest.TestCase):
+    """What is wrong with flow control is said."""
+
+    def told(self, sets, flows=None, topology="star:3", status=0, topology_text=""):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "w.toml"
+            if topology_text:
+                (pathlib.Path(folder) / "t.toml").write_text(topology_text)
+                topology = "t.toml"
+            path.write_text(f'schema = 1\ntopology = "{topology}"\n[measure]\nwarmup = "0 us"\nduration = "1 ms"\n'
+                            + "".join(flows or incast(2)))
+            command = [RNICSIM, "bench", path]
+            for key, value in sets.items():
+                command += ["--set", f"{key}={value}"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=1000, check=False, cwd=folder)
+            self.assertEqual(done.returncode, status, done)
+            return done.stderr
+
+    def test_pauses_on_one_side(self):
+        told = self.told({"switch.pfc.priorities": 1})
+        self.assertIn("PFC on one side: s0 has h1 pause priority 0 (switch.pfc.priorities), and h1 does not obey "
+                      "(nic.port.pfc)", told)
+        told = self.told({"nic.receive_buffer.pfc": 8})
+        self.assertIn("h0 has s0 pause priority 3 (nic.receive_buffer.pfc), and s0 does not obey "
+                      "(switch.pfc.priorities)", told)
+        self.assertEqual(self.told(PFC), "")
+
+    def test_too_little_headroom(self):
+        far = {"link.latency": "5 us", **PFC}
+        self.assertIn("s0: headroom of 64 KiB (switch.pfc.headroom) is less than what comes from h0 until a pause acts",
+                      self.told(far))
+        self.assertEqual(self.told({**far, "switch.pfc.headroom": "160 KiB"}), "")
+
+    # Five switches in a ring: each host sends to the second next. On an even ring's longer ways nothing is chosen.
+    def test_a_deadlock_is_named(self):
+        ring = "".join(f'[[hosts]]\nname = "h{i}"\n[[switches]]\nname = "s{i}"\n' for i in range(5))
+        ring += "".join(f'[[cables]]\nfrom = "h{i}"\nto = "s{i}"\n' for i in range(5))
+        ring += "".join(f'[[cables]]\nfrom = "s{i}"\nto = "s{(i + 1) % 5}"\n' for i in range(5))
+        flows = [flow(f"h{i}", f"h{(i + 2) % 5}") for i in range(5)]
+        told = self.told(PFC, flows, status=1, topology_text=ring)
+        self.assertIn("PFC deadlock", told)
+        for i in range(5):
+            self.assertIn(f"s{i}, from s{(i - 1) % 5}, priority 0: holds", told)
+
+
 class Loss(unittest.TestCase):
     # Senders that are in step stay so without jitter, and the same one finds the freed place each time.
     def test_senders_in_step_lose_alike(self):

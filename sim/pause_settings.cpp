@@ -1,0 +1,86 @@
+#include "sim/pause_settings.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "model/base/line_timing.h"
+#include "model/base/pause_frame.h"
+#include "sim/config/config.h"
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr std::size_t kMost = 8;
+constexpr std::uint64_t kPauseBytes = 84;   // of a pause frame on the line
+
+// One end of a cable: for which priorities it asks the other end to pause, and which pauses it obeys.
+struct End {
+  std::string name;
+  std::string asks_by;    // parameter
+  std::string obeys_by;
+  std::uint32_t asks = 0;
+  std::uint32_t obeys = 0;
+  std::uint64_t headroom = 0;
+  std::string headroom_by;
+};
+
+End end_of(const Config& config, std::uint32_t node) {
+  const auto& topology = config.topology;
+  const auto name = topology.node_name(node);
+  if (topology.is_switch(node)) {
+    const auto& pfc = config.switch_of(node - topology.interfaces.size()).pfc;
+    return {name, "switch.pfc.priorities", "switch.pfc.priorities", pfc.priorities, pfc.priorities,
+            pfc.headroom.bytes, "switch.pfc.headroom"};
+  }
+  const auto nic = config.nic_of(node);
+  const auto& buffer = nic.receive_buffer;
+  const auto headroom = buffer.size.bytes > buffer.xoff.bytes ? buffer.size.bytes - buffer.xoff.bytes : 0;
+  return {name, "nic.receive_buffer.pfc", "nic.port.pfc", buffer.pfc, nic.port.pfc, headroom,
+          "nic.receive_buffer.size less xoff"};
+}
+
+std::string priorities_text(std::uint32_t bits) {
+  std::string text;
+  for (std::uint32_t i = 0; i < kPriorities; ++i)
+    if ((bits >> i & 1) != 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", i);
+  return text;
+}
+
+void look_at(const End& end, const End& peer, std::uint64_t needed, std::vector<std::string>& warnings) {
+  const auto one_sided = end.asks & ~peer.obeys;
+  if (one_sided != 0)
+    warnings.push_back(fmt::format(
+        "PFC on one side: {} has {} pause priority {} ({}), and {} does not obey ({}); frames will be lost", end.name,
+        peer.name, priorities_text(one_sided), end.asks_by, peer.name, peer.obeys_by));
+  if ((end.asks & peer.obeys) != 0 && end.headroom < needed)
+    warnings.push_back(fmt::format("{}: headroom of {} ({}) is less than what comes from {} until a pause acts, {}",
+                                   end.name, to_string(ByteCount{end.headroom}), end.headroom_by, peer.name,
+                                   to_string(ByteCount{needed})));
+}
+
+}  // namespace
+
+std::vector<std::string> pause_warnings(const Config& config) {
+  std::vector<std::string> warnings;
+  const auto& topology = config.topology;
+  for (std::size_t cable = 0; cable < topology.cables.size(); ++cable) {
+    const auto [from, to] = topology.cables[cable];
+    const auto rate = config.port_of(cable).rate;
+    // Both ways on the cable, and the pause itself.
+    const auto flight = 2 * config.link_of(cable).latency + rate.time_for({kPauseBytes});
+    const auto needed = static_cast<std::uint64_t>(static_cast<double>(flight.ps) *
+                                                   static_cast<double>(rate.bits_per_second) / 8e12);
+    const auto one = end_of(config, from), other = end_of(config, to);
+    look_at(one, other, needed, warnings);
+    look_at(other, one, needed, warnings);
+  }
+  if (warnings.size() > kMost) {
+    const auto more = warnings.size() - kMost;
+    warnings.resize(kMost);
+    warnings.push_back(fmt::format("{} more warnings like these", more));
+  }
+  return warnings;
+}
+
+}  // namespace rnicsim::sim
