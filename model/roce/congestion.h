@@ -6,7 +6,7 @@
 // from the time that has passed since the last call. Calls come in the order of time.
 //
 // A control is a source of its own in model/roce/congestion/ that registers itself (model/base/policy.h) with
-// parameters of its own (model/base/policy_params.h). docs/congestion.md tells how to write one.
+// parameters of its own (model/base/policy_params.h). docs/congestion.md tells what each does.
 #pragma once
 
 #include <cstdint>
