@@ -72,8 +72,8 @@ class System : public sc_core::sc_module {
   std::vector<fabric::SwitchPortCounters> switch_port_counters(std::size_t index) const;
   trace::Point<Frame>& pause_sent(std::size_t index);
   trace::Point<Frame>& marked(std::size_t index);
-  // Switches that have paused one another for ever (model/fabric/pause_deadlock.h), in a text; empty: there are none.
-  // Of several processes, each sees its own switches alone.
+  // Switches that have paused one another for ever (model/fabric/pause_deadlock.h), as text; empty: there are none.
+  // With several processes, each process looks at its own switches alone.
   const std::string& deadlock() const;
 
   // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).

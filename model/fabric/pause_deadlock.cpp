@@ -23,7 +23,7 @@ void PauseDeadlock::arm() {
   alarm_.arm(now() + kLook);
 }
 
-// As long as there are pauses.
+// Looks again as long as there are pauses.
 void PauseDeadlock::look() {
   armed_ = false;
   const auto buffers = stopped();
@@ -53,8 +53,8 @@ PauseDeadlock::Buffers PauseDeadlock::stopped() const {
   return buffers;
 }
 
-// The largest set of buffers each of which holds more than XON for pauses of the set: one that can come down to XON
-// without the others leaves, and then those that wait for that one, until none leaves any more.
+// The largest set of buffers in which each buffer holds more than XON for pauses of the set. The search begins with all
+// buffers and takes out each buffer that can come down to XON without the others, until none can.
 std::set<PauseDeadlock::Buffer> PauseDeadlock::locked(const Buffers& buffers) {
   std::set<Buffer> set;
   for (const auto& [name, held] : buffers) set.insert(name);

@@ -32,23 +32,23 @@ class PauseDeadlock {
     bool operator==(const End&) const = default;
     auto operator<=>(const End&) const = default;
   };
-  // Names for people: of a switch's port.
+  // Name of a switch's port, for people.
   using Name = std::function<std::string(End)>;
 
   explicit PauseDeadlock(Name name) : name_(std::move(name)) {}
 
-  // In the order of their numbers.
+  // Add the switches in the order of their numbers.
   void add(Switch& box);
   // A cable between two switches.
   void connect(End one, End other);
-  // What was found, in a text; empty: nothing.
+  // The deadlock that was found, as text for people; empty while there is none.
   const std::string& found() const { return found_; }
 
  private:
   using Buffer = std::tuple<std::uint32_t, std::uint32_t, std::uint8_t>;  // switch, port, priority
   struct Held {
     StoppedBuffer buffer;
-    std::vector<std::pair<Buffer, std::uint64_t>> waits;  // for the pauses of those
+    std::vector<std::pair<Buffer, std::uint64_t>> waits;  // buffers whose pause stops so many bytes of this one
   };
   using Buffers = std::map<Buffer, Held>;
 

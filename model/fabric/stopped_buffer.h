@@ -1,4 +1,4 @@
-// What a switch tells of its pauses (IEEE 802.1Qbb), for who looks for deadlocks.
+// Pauses of a switch (IEEE 802.1Qbb), as the search for deadlocks reads them.
 #pragma once
 
 #include <cstdint>

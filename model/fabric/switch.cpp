@@ -138,7 +138,7 @@ void Switch::leave_due(Port& port) {
   }
 }
 
-// A frame that came while others waited finds them without itself, when it comes and when it leaves.
+// The length of the queue decides, without this frame: at enqueue the frame is not in yet, at dequeue it has left.
 void Switch::mark(Port& port, std::uint8_t priority, Frame& frame) {
   if (!frame.is_markable() || !ecn_.draws_mark(port.queues.bytes(priority), port.generator)) return;
   frame.mark();

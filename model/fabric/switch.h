@@ -54,7 +54,7 @@ class Switch : public sc_core::sc_module {
 
   Output<Frame>& out(std::size_t port) { return ports_[port]->out; }
   trace::Point<Frame> pause_sent;  // a control frame's last bit left
-  trace::Point<Frame> marked;      // as it is from now on
+  trace::Point<Frame> marked;      // a frame that now has CE
 
   // From the cable of that port: its last bit arrives in so long.
   void receive(std::size_t port, Frame&& frame, Duration delay);
@@ -62,7 +62,7 @@ class Switch : public sc_core::sc_module {
   SwitchCounters counters() const;
   SwitchPortCounters port_counters(std::size_t port) const;
   std::size_t ports() const { return ports_.size(); }
-  // --- For who looks for deadlocks. By port and priority.
+  // --- The search for deadlocks reads these. By port and priority.
   std::vector<StoppedBuffer> stopped_buffers() const;
   std::vector<PausedBytes> paused_bytes() const;  // of priorities without loss
 

@@ -137,8 +137,8 @@ class Pauses(unittest.TestCase):
                 for i in range(1, senders + 1):
                     self.assertLess(abs(port[f"port.h{i}.p0.rx_stopped_share"] - (1 - 1 / senders)), 0.02)
 
-    # What goes to h0 is congested. What goes from h6 to h1 has room, but shares its way through the spine, where there
-    # are pauses.
+    # Four flows to h0 congest its port. The flow from h6 to h1 has room, but shares the way through the spine with two
+    # of them, and the spine is paused.
     def test_a_victim_of_pauses_comes_back_with_dcqcn(self):
         flows = [flow(f"h{i}", "h0") for i in (2, 3, 4, 5)] + [flow("h6", "h1")]
         topology = "leaf-spine:2,1,4"
@@ -225,7 +225,7 @@ class Runs(unittest.TestCase):
         self.assertNotEqual(results[0]["flows"], results[1]["flows"])
         self.assertEqual(results[0]["random"], ["switch.ecn", "switch.jitter"])
 
-    # What is not marked is sent as without control.
+    # A control without any CNP changes nothing.
     def test_without_marks_nothing_is_different(self):
         plain = bench(incast(1), {}, "star:2", "100 us", "1 ms")
         ready = bench(incast(1), DCQCN, "star:2", "100 us", "1 ms")

@@ -15,7 +15,7 @@ Duration time_at(double bits, double rate) {
 
 }  // namespace
 
-// What is not paid for yet is paid for at another rate from now on.
+// The time that is still to pass becomes longer or shorter by the ratio of the two rates.
 void CongestionGate::settle(double rate, Duration now) {
   if (rate == rate_) return;
   if (paid_at_ > now) {

@@ -23,7 +23,6 @@ class CongestionGate {
       : control_(std::move(control)), tracks_(control_ && control_->wants_acknowledgements()) {}
 
   explicit operator bool() const { return control_ != nullptr; }
-  const roce::CongestionControl& control() const { return *control_; }
 
   // When the next packet may begin, or when to ask again; kNever: not before an input. `windowed`: the window counts
   // for it (requests, not READ responses).
@@ -33,7 +32,7 @@ class CongestionGate {
 
   // --- Of requests, for the window and round-trip times. `end`: one past the packet's PSNs.
   void request_sent(roce::Psn end, std::uint32_t bytes);
-  void request_left(roce::Psn end, Duration now);         // the port
+  void request_left(roce::Psn end, Duration now);         // its last bit left the port
   void acknowledged(roce::Psn oldest, Duration now);      // all before that
   void rewound() { unanswered_.clear(), in_flight_ = 0; }  // all are sent again
 
@@ -52,7 +51,7 @@ class CongestionGate {
 
   std::unique_ptr<roce::CongestionControl> control_;
   bool tracks_ = false;
-  // What was sent is paid for at `paid_at_`, at `rate_`.
+  // At `rate_`, the packets that were sent have had their time on the line at `paid_at_`.
   double rate_ = roce::Allowance::kUnlimited;
   Duration paid_at_{};
   Fifo<Sent> unanswered_;

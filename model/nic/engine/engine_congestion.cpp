@@ -9,7 +9,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// Of a packet on the line, all that a frame takes there.
+// Bytes of the packet's frame on the line: headers, payload, ICRC, and the overhead of a frame.
 std::uint32_t line_bytes(const Qp& qp, const roce::Headers& headers, std::uint32_t payload, std::uint32_t overhead) {
   const bool ipv4 = roce::is_ipv4_mapped(qp.context.path.remote_gid);
   const auto network = roce::kEthernetBytes + (ipv4 ? roce::kIpv4Bytes : roce::kIpv6Bytes) + roce::kUdpBytes;
@@ -49,7 +49,8 @@ void EngineShell::control_rewound(Qp& qp) {
   qp.congestion.notified(now());
 }
 
-// A connected queue pair hears its own peer alone: nobody else slows it down. One of datagrams hears everybody.
+// A connected queue pair hears its own peer alone: nobody else slows it down. A queue pair of datagrams hears
+// every sender.
 void EngineShell::take_notification(Qp& qp, const PacketIn& packet) {
   const bool works = qp.transport != roce::Transport::raw && (qp.sends() || qp.responds());
   const bool counts = qp.congestion && works && came_by_path(packet, qp.context);

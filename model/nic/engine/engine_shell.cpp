@@ -395,7 +395,7 @@ Duration EngineShell::next_request_at(Qp& qp) {
 
 bool EngineShell::holds_back(Qp& qp, Duration at) {
   if (at <= now()) return false;
-  if (at == CongestionGate::kNever) return true;  // what ends that is an input
+  if (at == CongestionGate::kNever) return true;  // an acknowledgement opens the window
   qp.held_back = true;
   out_.timer({qp.qpn, kHeldBackTimer, at - now()});
   return true;

@@ -256,7 +256,7 @@ class Nvidia final : public CongestionControl {
         increase_.timer_due();
     }
   }
-  // Of the step at the end of which the flag is read: one step down, then up.
+  // A CNP came in the step that ends now: alpha rises instead of falling.
   void raise_alpha() {
     const auto step = std::exchange(raise_at_, kNever);
     alpha_.raise(alpha_.at(step - Duration{1}), step);
