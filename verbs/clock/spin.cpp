@@ -146,6 +146,7 @@ void stop(ucontext_t& context) {
 
 // Not proved.
 void give_up(ucontext_t& context) {
+  if (look.clock_reads_left != 0) thread_looks_at = LooksAt::others;
   if (look.loop != nullptr && !look.woken) note_proof(look.site, 0, 0);
   if (look.mark != nullptr && !look.woken) look.mark->miss();
   stop(context);
@@ -328,7 +329,7 @@ bool is_of_this_library(std::uintptr_t place) {
 void continue_clock_loop(ucontext_t& context) {
   if (!is_of_this_library(place_of(context)) && ++look.steps > look.most_steps) return give_up(context);
   if (std::exchange(look.activity, activity()) == activity() || --look.clock_reads_left != 0) return;
-  looks_at_clocks_only = true;
+  thread_looks_at = LooksAt::clocks_only;
   stop(context);
 }
 

@@ -19,7 +19,7 @@ namespace rnicsim::clock {
 
 constinit thread_local std::uint64_t activity_of_thread = 0;
 constinit thread_local Repetition clock_reads_of_thread;
-constinit thread_local bool looks_at_clocks_only = false;
+constinit thread_local LooksAt thread_looks_at = LooksAt::unknown;
 constinit thread_local bool looks_while_followed = false;
 
 namespace {
@@ -120,7 +120,7 @@ void raise_signals(ThreadSlot& slot) {
 
 void follow_clock_loops_by(void (*follow)(ThreadSlot& slot)) { follow_clock_loop_by = follow; }
 void follow_clock_loop(ThreadSlot& slot) {
-  looks_at_clocks_only = false;
+  thread_looks_at = LooksAt::unknown;
   if (follow_clock_loop_by != nullptr) follow_clock_loop_by(slot);
 }
 

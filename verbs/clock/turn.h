@@ -73,8 +73,11 @@ void charge_ahead(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times 
 // Each of its reads then takes longer.
 extern constinit thread_local Repetition clock_reads_of_thread;
 inline constexpr std::uint64_t kClockReadStep = 10 * kMostRepeated;
-// Finds out whether the thread looks at nothing else, in some of its next reads: somebody who can says how, once.
-extern constinit thread_local bool looks_at_clocks_only;
+// What a thread in a loop of clock reads looks at.
+enum class LooksAt : std::uint8_t { unknown, clocks_only, others };
+extern constinit thread_local LooksAt thread_looks_at;
+// Starts to follow the thread for some clock reads. The result goes to thread_looks_at. Whoever can follow threads says
+// how, once.
 void follow_clock_loop(abi::ThreadSlot& slot);
 void follow_clock_loops_by(void (*follow)(abi::ThreadSlot& slot));
 inline std::uint64_t cost_of_clock_read(const abi::ThreadSlot& slot, std::uint64_t reads_before) {
@@ -84,13 +87,15 @@ inline std::uint64_t cost_of_clock_read(const abi::ThreadSlot& slot, std::uint64
   const std::uint64_t stretched = 1 + reads_before / kClockReadStep;
   return cost * (stretched < kMostStretched ? stretched : kMostStretched);
 }
-// The answer counts from a read of its own number on: how soon it was found depends on the machine.
+// The result is used at a fixed clock read, because the time of the search depends on the machine. If there is no
+// result by then, the previous result stays.
 inline void count_clock_read(abi::ThreadSlot& slot) {
   constexpr std::uint64_t kAnswerAt = 8;
   const std::uint64_t reads = clock_reads_of_thread.begin();
   if (reads == 0) slot.only_clocks = 0;
   if (reads % kClockReadStep == kClockReadStep - 1) follow_clock_loop(slot);
-  if (reads % kClockReadStep == kAnswerAt && reads > kClockReadStep) slot.only_clocks = looks_at_clocks_only ? 1 : 0;
+  const bool counts = reads % kClockReadStep == kAnswerAt && reads > kClockReadStep;
+  if (counts && thread_looks_at != LooksAt::unknown) slot.only_clocks = thread_looks_at == LooksAt::clocks_only ? 1 : 0;
 }
 // What the counter (rdtsc) shows at that moment: one cycle a nanosecond.
 inline std::uint64_t counter_at(std::uint64_t picoseconds) {
