@@ -220,7 +220,7 @@ void NicParts::wire_network() {
   port.left.bind([this](std::uint64_t frame) { tx.left(frame); });
   loopback.left.bind([this](std::uint64_t frame) { tx.left(frame); });
   loopback.frame_out.bind([this](Frame&& frame, Duration delay) { steering.receive_own(std::move(frame), delay); });
-  receive_buffer.draining = [this] { return dma_unit.backlog(); };
+  receive_buffer.draining = [this] { return dma_unit.backlog() + gather_scatter.waiting_bytes(); };
   receive_buffer.pause.bind([this](const PriorityPause& pause) {
     const auto* own = gids_.find(0);
     port.send_control(to_frame(pause, own != nullptr ? own->mac : roce::MacAddress{}));

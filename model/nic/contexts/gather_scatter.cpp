@@ -89,6 +89,7 @@ void GatherScatter::scatter(Scatter&& request) {
       // Of those that wait, the last may be due now, and not have begun.
       if (order.waiting == 0 && found.wait == Duration{}) return begin(one);
       ++order.waiting;
+      waiting_bytes_ += one.payload.size();
       order.until = std::max(now() + found.wait, order.until);
       return at_hand_.push(order.until, &one);
     }
@@ -97,6 +98,7 @@ void GatherScatter::scatter(Scatter&& request) {
 }
 
 void GatherScatter::scatter_in_parts(Scatter&& request, const AccessRequest& access, Order& order) {
+  waiting_bytes_ += request.payload.size();
   order.jobs.push_back(std::make_shared<Job>(
       Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .frame = false, .access = access,
           .regions = std::move(request.regions), .payload = std::move(request.payload), .more = request.more,
@@ -111,11 +113,16 @@ void GatherScatter::begin_due() {
       const auto job = std::move(access->job);
       accesses_.give_back(*access);
       if (!job->forgotten) write_ready(job->qpn);
-    } else if (access->order != nullptr && access->epoch != access->order->epoch) {
-      refuse(*access, AccessResult::denied);
-    } else {
-      if (access->order != nullptr) --access->order->waiting;
+    } else if (access->order == nullptr) {
       begin(*access);
+    } else {
+      waiting_bytes_ -= access->payload.size();
+      if (access->epoch != access->order->epoch) {
+        refuse(*access, AccessResult::denied);
+      } else {
+        --access->order->waiting;
+        begin(*access);
+      }
     }
   }
 }
@@ -162,6 +169,7 @@ void GatherScatter::write_ready(Qpn qpn) {
     }
     const auto job = std::move(order.jobs.front());
     order.jobs.pop_front();
+    waiting_bytes_ -= job->payload.size();
     write(job);
   }
 }
@@ -173,7 +181,10 @@ void GatherScatter::forget(Qpn qpn) {
   order->waiting = 0;
   order->until = {};
   const auto jobs = std::exchange(order->jobs, {});
-  for (const auto& job : jobs) job->forgotten = true;
+  for (const auto& job : jobs) {
+    job->forgotten = true;
+    waiting_bytes_ -= job->payload.size();
+  }
   for (const auto& job : jobs) scattered({job->tag, AccessResult::denied, {}});
   memory_.forget(order->writes);
 }
@@ -183,6 +194,7 @@ void GatherScatter::reset() {
   orders_.clear();
   at_hand_.clear();
   accesses_.clear();
+  waiting_bytes_ = 0;
 }
 
 void GatherScatter::check(const AccessCheck& request) {

@@ -50,6 +50,8 @@ class GatherScatter : DmaClient {
   // The queue pair is no more what it was: what it has not begun to write stays unwritten.
   void forget(Qpn qpn);
   void reset();
+  // Payload of scatters whose translation, or whose turn, has not come.
+  std::uint64_t waiting_bytes() const { return waiting_bytes_; }
 
  private:
   // A request of several places, or one whose translation has to be filled.
@@ -104,6 +106,7 @@ class GatherScatter : DmaClient {
   const bool timing_only_;
   IndexTable<Order> orders_;                 // by QP
   Pool<Access> accesses_;
+  std::uint64_t waiting_bytes_ = 0;
   EventQueue<Access*> at_hand_{[this] { begin_due(); }};
 };
 

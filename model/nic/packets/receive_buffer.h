@@ -1,6 +1,7 @@
-// The receive buffer: frames that came, until what they bring is on its way over PCIe. It fills where they come faster
-// than they are judged, or than PCIe takes their payload. A frame that finds no room is lost, but before that the
-// sender is told to pause (IEEE 802.1Qbb), if the frame's priority is one without loss.
+// The receive buffer: frames that came, until what they bring is on its way over PCIe. The buffer fills where frames
+// come faster than the engine takes them, than addresses are translated, or than PCIe takes the payload. A frame that
+// finds no room is lost. Before that the sender is told to pause (IEEE 802.1Qbb), if the frame's priority is one
+// without loss.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ class ReceiveBuffer {
   // At the rate of the port.
   ReceiveBuffer(const ReceiveBufferParams& params, const PriorityMap& priorities, BitRate rate);
 
-  std::function<std::uint64_t()> draining;   // bytes that left it for PCIe, and still wait for that
+  std::function<std::uint64_t()> draining;   // bytes of payload that wait for a translation or for PCIe
   Output<PriorityPause> pause;               // to be told at the other end of the cable
 
   // nullopt: it is lost.
