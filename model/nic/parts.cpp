@@ -29,6 +29,7 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .read_piece = static_cast<std::uint32_t>(params.units.read_piece.bytes),
           .adaptive_timeout = params.adaptive_timeout,
           .congestion = params.congestion,
+          .priorities = params.port.priorities(),
           .line = params.port.rate,
           .line_overhead = static_cast<std::uint32_t>(params.port.overhead.bytes),
           .personality = &personality};
@@ -97,7 +98,12 @@ NicParts::NicParts(const NicParams& params, const EngineFactory& make_engine, co
   wire_host();
   wire_engine();
   wire_network();
-  engine_->credit(params.tx.queue_packets);
+  grant_credits();
+}
+
+void NicParts::grant_credits() {
+  for (std::uint8_t credit_class = 0; credit_class < kCreditClasses; ++credit_class)
+    engine_->credit(credit_class, params_.tx.queue_packets);
 }
 
 void NicParts::wire_host() {
@@ -216,7 +222,7 @@ void NicParts::wire_network() {
   tx.looped.bind([this](Frame&& frame, Duration ready, Looped how) {
     loopback.send(std::move(frame), ready, how);
   });
-  tx.credit.bind([this](std::uint32_t packets) { engine_->credit(packets); });
+  tx.credit.bind([this](std::uint8_t credit_class, std::uint32_t packets) { engine_->credit(credit_class, packets); });
   port.left.bind([this](std::uint64_t frame) { tx.left(frame); });
   loopback.left.bind([this](std::uint64_t frame) { tx.left(frame); });
   loopback.frame_out.bind([this](Frame&& frame, Duration delay) { steering.receive_own(std::move(frame), delay); });
@@ -353,7 +359,7 @@ void NicParts::forget_objects() {
   groups_.clear();
   flows_.clear();
   scaling_.clear();
-  engine_->credit(params_.tx.queue_packets);
+  grant_credits();
 }
 
 void NicParts::seed(std::uint64_t seed) {

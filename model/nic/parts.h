@@ -101,6 +101,7 @@ class NicParts {
   void wire_host();
   void wire_engine();
   void wire_network();
+  void grant_credits();
   void execute(QpCommand&& command);
   void recover_receive(const Cqe& cqe);
   void fail_users_of(CqOverrun&& overrun);

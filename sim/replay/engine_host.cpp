@@ -75,7 +75,7 @@ void EngineHost::bind() {
   out.context_write_back.bind([](nic::ContextWriteBack) {});
   out.packet.bind([this](const nic::PacketOut& packet) {
     side_->packet(packet);
-    later([this] { engine_.credit(1); });
+    later([this, credit_class = packet.credit_class] { engine_.credit(credit_class, 1); });
   });
   out.command_done.bind([this](nic::QpCommandDone done) { command_done_ = done; });
   out.wqe_held.bind([](nic::WqeHeld) {});
@@ -117,7 +117,8 @@ void EngineHost::begin(HostSide& side) {
   side_ = &side;
   pending_.clear();
   engine_.reset();
-  engine_.credit(kCredits);
+  for (std::uint8_t credit_class = 0; credit_class < nic::kCreditClasses; ++credit_class)
+    engine_.credit(credit_class, kCredits);
   settle();
 }
 

@@ -122,6 +122,8 @@ void EngineShell::read_answers(Qp& qp) {
 
 TransmitWork EngineShell::send_answer(Qp& qp) {
   auto& entry = qp.answers.add(Packet::make());
+  entry.credit_class = class_of(qp.context.path);
+  room_.take_packet(entry.credit_class);
   const auto answer = core_->answer(qp.slot, entry.packet->headers);
   const auto bytes = answer.is_read ? answer.range.length : 0;
   const bool brings = answer.is_read || entry.packet->headers.atomic_ack.has_value();
@@ -130,7 +132,8 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
   } else {
     if (qp.congestion) control_sent(qp, entry.packet->headers, bytes, false);
     const auto pd = qp.of_domain() ? answer.domain : qp.context.pd;
-    queued_bytes_ += entry.bytes = bytes;
+    entry.bytes = bytes;
+    room_.take_bytes(entry.credit_class, bytes);
     PacketLane::expect(entry, {pd, answer.range.rkey.value, answer.range.address, bytes});
     read_answers(qp);
   }
@@ -174,9 +177,11 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done)
 void EngineShell::move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn) {
   const auto& aeth = dropped->headers.aeth;
   if (!aeth || (aeth->syndrome & roce::Aeth::kClassMask) != roce::Aeth::kNak) return;
-  --credits_;
   dropped->headers.bth.psn = psn;
-  qp.answers.add(dropped).ready = true;
+  auto& entry = qp.answers.add(dropped);
+  entry.credit_class = class_of(qp.context.path);
+  entry.ready = true;
+  room_.take_packet(entry.credit_class);
   emit_ready(qp, qp.answers);
 }
 

@@ -150,10 +150,13 @@ bool EngineShell::destination_present(Qp& qp, SendWqe& wqe) {
 
 TransmitWork EngineShell::send_request(Qp& qp) {
   auto& entry = qp.requests.add(Packet::make());
+  entry.credit_class = request_class(qp);
   const auto sent = core_->send(qp.slot, entry.packet->headers);
   entry.message = sent.message;
   entry.end = sent.end;
-  queued_bytes_ += entry.bytes = sent.payload;
+  entry.bytes = sent.payload;
+  room_.take_packet(entry.credit_class);
+  room_.take_bytes(entry.credit_class, entry.bytes);
   const auto& wqe = *qp.wqe_of(sent.message);
   std::optional<Tag> gather;
   if (sent.payload == 0) {

@@ -31,7 +31,8 @@ EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> c
     : limits_(limits),
       core_(std::move(core)),
       ecn_forced_(limits.congestion.ecn_forced()),
-      units_(limits.transmit_units) {
+      units_(limits.transmit_units),
+      room_(limits.queue_bytes) {
   core_->bind(*this);
 }
 
@@ -56,7 +57,7 @@ void EngineShell::defer(Input& input) {
 }
 
 inline void EngineShell::finish_step() {
-  if (!inputs_.empty() || units_.waits() || !to_give_up_.empty()) follow_up();
+  if (!inputs_.empty() || units_.waits(room_.open()) || !to_give_up_.empty()) follow_up();
   busy_ = false;
 }
 
@@ -101,7 +102,10 @@ void EngineShell::timer_expired(Qpn qpn, std::uint32_t kind) {
   step<&EngineShell::take_timer>(timer);
 }
 void EngineShell::cq_overrun(Qpn qpn) { step<&EngineShell::take_overrun>(qpn); }
-void EngineShell::credit(std::uint32_t packets) { step<&EngineShell::take_credit>(packets); }
+void EngineShell::credit(std::uint8_t credit_class, std::uint32_t packets) {
+  const Credit credit{credit_class, packets};
+  step<&EngineShell::take_credit>(credit);
+}
 
 void EngineShell::take_wqe(const WqeBytes& wqe) {
   const auto [qp, purpose, argument] = redeem(wqe.tag);
@@ -246,15 +250,16 @@ void EngineShell::take_overrun(const Qpn& qpn) {
   fail(*qp);
 }
 
-void EngineShell::take_credit(const std::uint32_t& packets) {
-  credits_ += packets;
-  for (std::uint32_t i = 0; i < packets && !leaving_.empty(); ++i) packet_left();
+void EngineShell::take_credit(const Credit& credit) {
+  room_.grant(credit.credit_class, credit.packets);
+  for (std::uint32_t i = 0; i < credit.packets && !leaving_[credit.credit_class].empty(); ++i)
+    packet_left(credit.credit_class);
 }
 
-void EngineShell::packet_left() {
-  const auto packet = leaving_.front();
-  leaving_.pop_front();
-  queued_bytes_ -= packet.bytes;
+void EngineShell::packet_left(std::uint8_t credit_class) {
+  const auto packet = leaving_[credit_class].front();
+  leaving_[credit_class].pop_front();
+  room_.give_back_bytes(credit_class, packet.bytes);
   auto* qp = find(packet.qpn);
   if (qp == nullptr || qp->epoch != packet.epoch) return;
   if (!qp->reliable()) {
@@ -296,10 +301,9 @@ void EngineShell::reset() {
   slots_.clear();
   units_.reset();
   to_give_up_.clear();
-  leaving_.clear();
-  queued_bytes_ = 0;
+  for (auto& leaving : leaving_) leaving.clear();
   inputs_.clear();
-  credits_ = 0;
+  room_.reset();
   request_reads_ = 0;
   reads_awaited_.clear();
   checking_ = 0;
@@ -373,13 +377,14 @@ void EngineShell::schedule_requests(Qp& qp) {
   fetch_sends(qp);
   if (qp.request_turn || !may_request(qp)) return;
   qp.request_turn = true;
-  units_.enqueue({.qpn = qp.qpn, .answers = false, .epoch = qp.epoch}, qp.unit);
+  units_.enqueue({.qpn = qp.qpn, .answers = false, .credit_class = request_class(qp), .epoch = qp.epoch}, qp.unit);
 }
 
 void EngineShell::schedule_answers(Qp& qp) {
   if (qp.answer_turn || !may_answer(qp)) return;
   qp.answer_turn = true;
-  units_.enqueue({.qpn = qp.qpn, .answers = true, .epoch = qp.epoch}, qp.unit);
+  const auto credit_class = class_of(qp.context.path);
+  units_.enqueue({.qpn = qp.qpn, .answers = true, .credit_class = credit_class, .epoch = qp.epoch}, qp.unit);
 }
 
 bool EngineShell::may_answer(Qp& qp) {
@@ -401,18 +406,26 @@ bool EngineShell::holds_back(Qp& qp, Duration at) {
   return true;
 }
 
+// A datagram has a path of its own.
+std::uint8_t EngineShell::unconnected_class(Qp& qp) const {
+  if (qp.transport == roce::Transport::raw) return kRawCredits;
+  const auto message = core_->next_send(qp.slot);
+  const auto* wqe = message ? qp.wqe_of(*message) : nullptr;
+  return wqe != nullptr && wqe->path ? class_of(*wqe->path) : class_of(qp.context.path);
+}
+
 // Each packet takes a credit, which its leaving the port gives back. They are bounded in bytes, too: where a connection
 // has to go back, what waits for a port that is full is lost.
 void EngineShell::dispatch() {
-  while (credits_ > 0 && queued_bytes_ < limits_.queue_bytes) {
+  while ((room_.open() & units_.used()) != 0) {
     units_.settle();
-    if (!units_.any()) return;
+    if (!units_.any(room_.open())) return;
     const auto unit = units_.next();
     if (units_.busy(unit)) {
       units_.ask(unit);
       out_.transmit_wanted(unit);
     } else {
-      serve(units_.take(), unit);
+      serve(units_.take(room_.open()), unit);
     }
   }
 }
@@ -424,7 +437,9 @@ void EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
   (turn.answers ? qp->answer_turn : qp->request_turn) = false;
   if (qp->evicted) to_give_up_.push_back(turn.qpn);
   if (turn.answers ? !may_answer(*qp) : !may_request(*qp)) return;
-  --credits_;
+  // Its path is another one now.
+  if (turn.credit_class != (turn.answers ? class_of(qp->context.path) : request_class(*qp)))
+    return turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);
   auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
   qp->unit = work.unit = unit;
   units_.took(unit, turn.qpn);
@@ -436,20 +451,23 @@ void EngineShell::emit_ready(Qp& qp, PacketLane& lane) {
   const bool is_request = &lane == &qp.requests;
   lane.emit_ready([&](PacketLane::Entry& entry) {
     if (!qp.reliable()) ++qp.leaving;
-    leaving_.push_back({qp.qpn, qp.epoch, is_request, entry.end, entry.bytes});
+    leaving_[entry.credit_class].push_back({qp.qpn, qp.epoch, is_request, entry.end, entry.bytes});
     const auto* wqe = is_request ? qp.wqe_of(entry.message) : nullptr;
     const auto& path = wqe != nullptr && wqe->path ? *wqe->path : qp.context.path;
     address(entry.packet->addresses, path);
     if (ecn_forced_ && (is_request || entry.bytes != 0)) make_capable(entry.packet->addresses);
-    out_.packet({qp.qpn, path.sgid_index, std::move(entry.packet)});
+    out_.packet({qp.qpn, path.sgid_index, std::move(entry.packet), true, entry.credit_class});
   });
 }
 
-// Who had their turn and go no further give back what they took.
+// A dropped packet gives back its credit and its bytes.
 std::uint32_t EngineShell::drop(PacketLane& lane, std::uint64_t sequence) {
-  const auto [packets, bytes] = lane.drop_from(sequence);
-  credits_ += packets;
-  queued_bytes_ -= bytes;
+  std::uint32_t packets = 0;
+  lane.drop_from(sequence, [&](const PacketLane::Entry& entry) {
+    ++packets;
+    room_.grant(entry.credit_class, 1);
+    room_.give_back_bytes(entry.credit_class, entry.bytes);
+  });
   return packets;
 }
 

@@ -14,6 +14,7 @@
 #include "model/base/index_table.h"
 #include "model/base/inline_function.h"
 #include "model/nic/engine/qp.h"
+#include "model/nic/engine/send_room.h"
 #include "model/nic/engine/tickets.h"
 #include "model/nic/engine/transmit_units.h"
 #include "model/nic/seam/qp_engine.h"
@@ -44,7 +45,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
   void on_demand() override { on_demand_ = true; }
   void cq_overrun(Qpn qpn) override;
-  [[gnu::flatten]] void credit(std::uint32_t packets) override;
+  [[gnu::flatten]] void credit(std::uint8_t credit_class, std::uint32_t packets) override;
   void reset() override;
 
   EngineTrace& trace() override { return trace_; }
@@ -106,8 +107,12 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void take_timer(const Expired& timer);
   void take_held_back(const Qpn& qpn);
   void take_overrun(const Qpn& qpn);
-  void take_credit(const std::uint32_t& packets);
-  void packet_left();
+  struct Credit {
+    std::uint8_t credit_class;
+    std::uint32_t packets;
+  };
+  void take_credit(const Credit& credit);
+  void packet_left(std::uint8_t credit_class);
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
   Redeemed redeem(Tag tag);
   Qp* find(Qpn qpn) { return qps_.find(qpn.value); }
@@ -126,6 +131,12 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   }
   bool may_answer(Qp& qp);
   [[gnu::noinline]] Duration next_request_at(Qp& qp);
+  std::uint8_t class_of(const Path& path) const { return limits_.priorities.of_dscp(path.traffic_class / 4); }
+  // The credit class of the next request; there is one.
+  std::uint8_t request_class(Qp& qp) const {
+    return qp.connected() ? class_of(qp.context.path) : unconnected_class(qp);
+  }
+  [[gnu::noinline]] std::uint8_t unconnected_class(Qp& qp) const;
   [[gnu::noinline]] bool holds_back(Qp& qp, Duration at);
   [[gnu::noinline]] void pace(Qp& qp, const PacketLane::Entry& entry, std::uint32_t payload);
 
@@ -267,9 +278,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     roce::Psn end;
     std::uint32_t bytes;
   };
-  Fifo<Leaving> leaving_;                                       // packets that were put out and have not left the port
-  std::uint64_t queued_bytes_ = 0;                              // payload of all that had their turn and have not left
-  std::uint32_t credits_ = 0;
+  // Packets that were put out and have not left the port, by credit class.
+  std::array<Fifo<Leaving>, kCreditClasses> leaving_;
+  SendRoom room_;                                               // of all that had their turn and have not left
   std::uint32_t request_reads_ = 0;                             // payloads of requests on their way from memory
   Fifo<Qpn> reads_awaited_;                                     // who wants to begin one, and may not yet
   EngineCounters counters_;

@@ -109,22 +109,22 @@ void JitteredEngine::srq_taken(SrqTaken taken) {
 }
 
 // Those beyond what the NIC has taken are room.
-void JitteredEngine::credit(std::uint32_t packets) {
-  for (; packets != 0 && !sent_.empty(); --packets) {
-    packets_[sent_.front()] = true;
-    sent_.pop_front();
+void JitteredEngine::credit(std::uint8_t credit_class, std::uint32_t packets) {
+  auto& [put, sent] = packets_[credit_class];
+  for (; packets != 0 && !sent.empty(); --packets) {
+    put[sent.front()] = true;
+    sent.pop_front();
   }
   std::uint32_t heard = packets;
-  for (; !packets_.empty() && packets_.begin()->second; packets_.erase(packets_.begin())) ++heard;
-  if (heard != 0) engine_->credit(heard);
+  for (; !put.empty() && put.begin()->second; put.erase(put.begin())) ++heard;
+  if (heard != 0) engine_->credit(credit_class, heard);
 }
 
 void JitteredEngine::reset() {
   pending_.clear();
   last_.clear();
   armings_.clear();
-  packets_.clear();
-  sent_.clear();
+  packets_ = {};
   engine_->reset();
 }
 
@@ -173,9 +173,9 @@ void JitteredEngine::bind_outputs() {
   });
   from.packet.bind([this](const PacketOut& packet) {
     const auto number = next_packet_++;
-    packets_.try_emplace(number);
+    packets_[packet.credit_class].put.try_emplace(number);
     in_order(packet.source.value, {Stream::packet_out}, [this, number, packet] {
-      sent_.push_back(std::uint64_t{number});
+      packets_[packet.credit_class].sent.push_back(std::uint64_t{number});
       out_.packet(packet);
     });
   });

@@ -2,6 +2,7 @@
 // (qp_engine.h) do not order. What works with it does not rely on an engine's timing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -45,7 +46,7 @@ class JitteredEngine : public QpEngine {
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
   void on_demand() override { engine_->on_demand(); }
   void cq_overrun(Qpn qpn) override;
-  void credit(std::uint32_t packets) override;
+  void credit(std::uint8_t credit_class, std::uint32_t packets) override;
   void reset() override;
 
  private:
@@ -84,10 +85,14 @@ class JitteredEngine : public QpEngine {
   EventQueue<std::function<void()>> pending_{[this] { due(); }};
   // A timer that was armed anew, or cancelled, while its expiry was on the way has not expired.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> armings_;
-  // Packets leave in the order in which the NIC got them; the engine hears of it in the order in which it put them.
-  std::map<std::uint64_t, bool> packets_;    // that the engine put and has not heard of, by number: has it left?
+  // Packets of a credit class leave in the order in which the NIC got them. The engine hears of them in the order in
+  // which it put them.
+  struct PacketsOut {
+    std::map<std::uint64_t, bool> put;       // that the engine put and has not heard of, by number: has it left?
+    Fifo<std::uint64_t> sent;                // that the NIC has, in its order
+  };
+  std::array<PacketsOut, kCreditClasses> packets_;
   std::uint64_t next_packet_ = 0;
-  Fifo<std::uint64_t> sent_;                 // that the NIC has, in its order
   Qpn commanded_{};
 };
 

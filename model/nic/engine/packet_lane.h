@@ -27,6 +27,7 @@ class PacketLane {
     std::uint64_t message = 0;           // requests
     roce::Psn end;                       // requests: the next one's PSN
     std::uint32_t bytes = 0;             // of payload, here or not
+    std::uint8_t credit_class = 0;       // whose room the packet uses (packet_streams.h)
     std::uint32_t missing = 0;           // READ responses: bytes of payload that are not here yet
     ReadRest rest{};                     // the last of these, which were not asked for yet
     std::uint32_t pieces = 0;            // of those that were
@@ -92,20 +93,14 @@ class PacketLane {
   void emit_ready(Put&& put) {
     for (; !entries_.empty() && entries_.front().ready; entries_.pop_front()) put(entries_.front());
   }
-  struct Dropped {
-    std::uint32_t packets = 0;
-    std::uint64_t bytes = 0;
-  };
-  // From `sequence` on.
-  Dropped drop_from(std::uint64_t sequence) {
-    Dropped dropped;
+  // From `sequence` on: `dropped(entry)` for each.
+  template <class Each>
+  void drop_from(std::uint64_t sequence, Each&& dropped) {
     for (; !entries_.empty() && entries_.back().sequence >= sequence; entries_.pop_back()) {
-      ++dropped.packets;
-      dropped.bytes += entries_.back().bytes;
+      dropped(std::as_const(entries_.back()));
       awaited_ -= entries_.back().missing - entries_.back().rest.bytes;
       pieces_ -= entries_.back().pieces;
     }
-    return dropped;
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "model/base/priority_map.h"
 #include "model/base/units.h"
 #include "model/nic/engine/congestion_params.h"
 #include "model/nic/engine/wqe.h"
@@ -34,7 +35,8 @@ struct QpLimits {
   bool srq = true;                       // shared receive queues
   bool xrc = true;
   std::uint32_t transmit_units = 1;
-  std::uint32_t queue_bytes = 16384;     // that may wait for the port, and no packet is begun behind more
+  // Payload of one priority that may wait for the port. With more, no packet of that priority begins.
+  std::uint32_t queue_bytes = 16384;
   std::uint32_t sends_ahead = 20;         // WQEs of a QP that are kept until their turn comes
   std::uint32_t receives_ahead = 32;     // WQEs of its receive ring that are read at a time
   std::uint32_t payload_reads = 256;     // payloads of requests that are read at a time
@@ -42,6 +44,7 @@ struct QpLimits {
   std::uint32_t read_piece = 1024;       // asked for at a time
   Duration adaptive_timeout{};           // 0: none
   CongestionParams congestion{};
+  PriorityMap priorities{};              // of the port
   BitRate line{100'000'000'000};         // the port's
   std::uint32_t line_overhead = 24;      // bytes that a frame takes there beyond itself
   const Personality* personality = &rnic_personality();

@@ -38,6 +38,7 @@ void NotificationPoint::see(const CongestionSeen& seen) {
   if ((params_.enable >> priorities_.of_dscp(seen.traffic_class >> kEcnBits) & 1) == 0 || !may_answer(seen)) return;
   ++counters_.np_cnp_sent;
   auto out = notification(seen, params_.cnp_dscp);
+  out.credit_class = priorities_.of_dscp(params_.cnp_dscp);
   if (params_.delay == Duration{}) return cnp(std::move(out));
   waiting_.push(now() + params_.delay, std::move(out));
 }

@@ -5,6 +5,7 @@
 
 #include "model/base/frame.h"
 #include "model/base/payload.h"
+#include "model/base/priority_map.h"
 #include "model/nic/packets/buffer_hold.h"
 #include "model/nic/packets/packet.h"
 #include "model/roce/headers.h"
@@ -31,11 +32,15 @@ struct PacketIn {
   const Payload& payload() const { return packet->payload(); }
 };
 
+// Credits of the engine: for each priority of the port, and for frames that programs wrote, of whatever priority.
+inline constexpr std::uint8_t kRawCredits = kPriorities, kCreditClasses = kPriorities + 1;
+
 struct PacketOut {
   Qpn source;                            // the sending QP: with the destination it makes the UDP source port
   std::uint16_t gid_index = 0;           // the sender's address
   PacketRef packet;                      // complete but for that, which packet_tx adds
   bool credited = true;                  // it took a credit of the engine's, which its leaving gives back
+  std::uint8_t credit_class = 0;         // whose credit that is
 };
 
 }  // namespace rnicsim::nic

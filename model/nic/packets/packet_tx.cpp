@@ -31,7 +31,7 @@ Payload wire_bytes(const Packet& packet) {
 
 void PacketTx::send(PacketOut&& out) {
   ++frames_;
-  leaving_.add_back() = {.left = false, .credited = out.credited};
+  leaving_[out.credit_class].push_back({.frame = frames_, .left = false, .credited = out.credited});
   if (out.packet->headers.bth.opcode == roce::Opcode::raw_frame) return send_raw(std::move(out));
   const auto* source = gids_.find(out.gid_index);
   if (source == nullptr) {
@@ -74,11 +74,27 @@ void PacketTx::send_raw(PacketOut&& out) {
 }
 
 void PacketTx::left(std::uint64_t frame) {
-  leaving_[frame + leaving_.size() - 1 - frames_].left = true;
-  std::uint32_t credits = 0;
-  for (; !leaving_.empty() && leaving_.front().left; leaving_.pop_front())
-    credits += leaving_.front().credited;
-  if (credits != 0) credit(credits);
+  for (std::uint8_t credit_class = 0; credit_class < kCreditClasses; ++credit_class) {
+    auto& queue = leaving_[credit_class];
+    auto* leaving = find(queue, frame);
+    if (leaving == nullptr) continue;
+    leaving->left = true;
+    std::uint32_t credits = 0;
+    for (; !queue.empty() && queue.front().left; queue.pop_front()) credits += queue.front().credited;
+    if (credits != 0) credit(std::uint8_t{credit_class}, std::move(credits));
+    return;
+  }
+}
+
+// Numbers of frames rise. The frame that leaves is the oldest, most often.
+PacketTx::Leaving* PacketTx::find(Queue& queue, std::uint64_t frame) {
+  if (queue.empty() || queue.front().frame > frame) return nullptr;
+  std::size_t first = 0, last = queue.size();
+  while (queue[first].frame < frame && first + 1 < last) {
+    const auto middle = first + (last - first) / 2;
+    (queue[middle].frame <= frame ? first : last) = middle;
+  }
+  return queue[first].frame == frame ? &queue[first] : nullptr;
 }
 
 }  // namespace rnicsim::nic

@@ -3,6 +3,8 @@
 // It needs no event: only this pipeline feeds port and loopback, in order, so they can be reserved ahead.
 #pragma once
 
+#include <array>
+
 #include "model/base/fifo.h"
 #include "model/base/frame.h"
 #include "model/base/params.h"
@@ -40,7 +42,8 @@ class PacketTx {
 
   Output<Frame, Duration> frame;           // to the cable; and in how long it is ready to leave
   Output<Frame, Duration, Looped> looped;  // the same, to this device
-  Output<std::uint32_t> credit;            // of packets, in the order in which they came
+  // Packets of a class (PacketOut::credit_class) that left, in the order in which they came.
+  Output<std::uint8_t, std::uint32_t> credit;
   trace::Point<PacketTrace> sent;          // into the pipeline
   trace::Point<PacketDropped> dropped;
 
@@ -49,7 +52,7 @@ class PacketTx {
   [[gnu::noinline]] void send_raw(PacketOut&& packet);
   // A frame has left, by the cable or the loopback; one does not wait for the other, but the engine's credits do.
   [[gnu::flatten]] void left(std::uint64_t frame);
-  void reset() { leaving_.clear(); }
+  void reset() { leaving_ = {}; }
 
   const PacketTxCounters& counters() const { return counters_; }
 
@@ -60,11 +63,17 @@ class PacketTx {
   const FlowTable& flows_;
   const IcrcRule icrc_;
   struct Leaving {
+    std::uint64_t frame = 0;
     bool left = false;
     bool credited = true;
   };
+  using Queue = Fifo<Leaving>;
+
+  Leaving* find(Queue& queue, std::uint64_t frame);
+
   std::uint64_t frames_ = 0;
-  Fifo<Leaving> leaving_;                  // from the oldest that has not left to the last
+  // By credit class: from the oldest that has not left to the last.
+  std::array<Queue, kCreditClasses> leaving_;
   PacketTxCounters counters_;
 };
 

@@ -16,8 +16,8 @@ struct PacketTxParams {
 
   void describe(ParamVisitor& visit) {
     visit.param("latency", latency, "fixed part of the transmit pipeline; docs/timing.md", {0, 1e9});
-    visit.param("queue_packets", queue_packets, "packets between the engine and the wire; the engine's credits",
-                {2, 65536});
+    visit.param("queue_packets", queue_packets,
+                "packets of a priority between the engine and the wire; the engine's credits", {2, 65536});
   }
 };
 

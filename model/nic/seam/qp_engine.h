@@ -312,8 +312,9 @@ class QpEngine {
   // From now on there are regions on demand; until a reset.
   virtual void on_demand() = 0;
   virtual void cq_overrun(Qpn qpn) = 0;   // of a CQ of this QP: it goes to the error state
-  // Room in packet_tx; the engine starts with none. Beyond that, for each packet put out, in order, when it has left.
-  virtual void credit(std::uint32_t packets) = 0;
+  // Room in packet_tx for packets of a class (PacketOut::credit_class); the engine starts with none. Beyond that, for
+  // each packet put out, in the order of its class, when it has left.
+  virtual void credit(std::uint8_t credit_class, std::uint32_t packets) = 0;
   virtual void reset() = 0;               // function-level reset: forget everything
 };
 

@@ -31,7 +31,7 @@ class EngineShellTest : public ::testing::Test {
     out.access_check.bind([this](const AccessCheck& check) { check_ = check.tag; });
     out.gather.bind([this](const Gather& gather) { gathers_.push_back(gather.tag); });
     out.packet.bind([this](const PacketOut& packet) { sent_.push_back(packet.packet->headers); });
-    engine_->credit(16);
+    engine_->credit(0, 16);
     connect();
     read();
   }

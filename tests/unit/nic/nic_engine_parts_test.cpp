@@ -11,6 +11,7 @@
 #include "model/nic/engine/packet_lane.h"
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/engine/receive_ring.h"
+#include "model/nic/engine/send_room.h"
 #include "model/nic/engine/send_ring.h"
 #include "model/nic/engine/tickets.h"
 #include "model/nic/engine/transmit_units.h"
@@ -204,9 +205,9 @@ TEST(PacketLane, EmitsInOrderAndDropsFromTheEnd) {
   lane.emit_ready(put);
   EXPECT_EQ(emitted, (std::vector<std::uint64_t>{0, 1}));
   lane.find(2)->bytes = 7;
-  const auto [packets, bytes] = lane.drop_from(0);
-  EXPECT_EQ(packets, 1u);
-  EXPECT_EQ(bytes, 7u);
+  std::vector<std::uint32_t> dropped;
+  lane.drop_from(0, [&](const PacketLane::Entry& entry) { dropped.push_back(entry.bytes); });
+  EXPECT_EQ(dropped, (std::vector<std::uint32_t>{7}));
   EXPECT_EQ(lane.find(2), nullptr);
 }
 
@@ -250,11 +251,11 @@ TEST(PacketLane, WhatIsDroppedIsAwaitedNoMore) {
   lane.ask(*lane.find(1), 100);
   EXPECT_EQ(lane.awaited(), 400u);
   EXPECT_FALSE(lane.all_asked());
-  lane.drop_from(1);
+  lane.drop_from(1, [](const PacketLane::Entry&) {});
   EXPECT_EQ(lane.awaited(), 300u);
   EXPECT_EQ(lane.pieces(), 1u);
   EXPECT_TRUE(lane.all_asked());
-  lane.drop_from(0);
+  lane.drop_from(0, [](const PacketLane::Entry&) {});
   EXPECT_EQ(lane.awaited(), 0u);
   EXPECT_EQ(lane.pieces(), 0u);
 }
@@ -281,14 +282,14 @@ struct Dispatcher {
 
   std::string operator()(std::uint32_t room) {
     std::string said;
-    while (room > 0 && (units.settle(), units.any())) {
+    while (room > 0 && (units.settle(), units.any(open))) {
       const auto unit = units.next();
       if (units.busy(unit)) {
         units.ask(unit);
         said += static_cast<char>('a' + unit);
         continue;
       }
-      const auto turn = units.take();
+      const auto turn = units.take(open);
       units.took(unit, turn.qpn);
       at[turn.qpn.value] = unit;
       said += std::to_string(turn.qpn.value);
@@ -296,11 +297,12 @@ struct Dispatcher {
     }
     return said;
   }
-  void wants(std::uint32_t qpn, bool answers = false) {
-    units.enqueue({.qpn = Qpn{qpn}, .answers = answers}, at[qpn]);
+  void wants(std::uint32_t qpn, bool answers = false, std::uint8_t credit_class = 0) {
+    units.enqueue({.qpn = Qpn{qpn}, .answers = answers, .credit_class = credit_class}, at[qpn]);
   }
 
   TransmitUnits units;
+  std::uint32_t open = 0x1ff;              // credit classes that have room
   std::map<std::uint32_t, std::uint32_t> at;
 };
 
@@ -339,6 +341,44 @@ TEST(TransmitUnits, AFullPortLetsAllHaveTheirTurns) {
     for (std::uint32_t unit = 0; unit < 3; ++unit) dispatch.units.free_next(unit);
   }
   EXPECT_EQ(served, "456456");
+}
+
+TEST(TransmitUnits, APriorityWithoutRoomHoldsNobodyElseBack) {
+  Dispatcher dispatch(4);
+  dispatch.wants(4, false, 3);
+  dispatch.wants(5, false, 1);
+  dispatch.wants(6, false, 3);
+  dispatch.wants(7, false, 1);
+  dispatch.open = 1 << 1;
+  EXPECT_EQ(dispatch(8), "57");
+  EXPECT_EQ(dispatch.units.used(), 1u << 1 | 1u << 3);
+  // Room again: whoever waited longest goes first.
+  dispatch.wants(8, false, 1);
+  dispatch.open = 0x1ff;
+  EXPECT_EQ(dispatch(2), "46");
+}
+
+TEST(SendRoom, OpensAPriorityForPacketsAndBytes) {
+  SendRoom room(10'000);
+  EXPECT_EQ(room.open(), 0u);
+  room.grant(2, 1);
+  room.grant(5, 2);
+  EXPECT_EQ(room.open(), 1u << 2 | 1u << 5);
+  room.take_packet(2);
+  EXPECT_EQ(room.open(), 1u << 5);
+  room.take_packet(5);
+  room.take_bytes(5, 10'000);
+  EXPECT_EQ(room.open(), 0u);
+  room.give_back_bytes(5, 1);
+  room.grant(2, 1);
+  EXPECT_EQ(room.open(), 1u << 2 | 1u << 5);
+  // A NAK may go out without a credit; the next credit pays for that.
+  room.take_packet(2);
+  room.take_packet(2);
+  room.grant(2, 1);
+  EXPECT_EQ(room.open(), 1u << 5);
+  room.reset();
+  EXPECT_EQ(room.open(), 0u);
 }
 
 // Of three that always want more, on two units that are busy equally long.

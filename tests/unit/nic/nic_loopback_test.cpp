@@ -64,7 +64,7 @@ TEST(Loopback, CreditsGoBackInTheOrderOfThePackets) {
   std::vector<std::uint32_t> credits;
   tx.frame.bind([&](Frame&& frame, Duration) { to_cable.push_back(frame.id()); });
   tx.looped.bind([&](Frame&& frame, Duration, Looped) { to_self.push_back(frame.id()); });
-  tx.credit.bind([&](std::uint32_t packets) { credits.push_back(packets); });
+  tx.credit.bind([&](std::uint8_t, std::uint32_t packets) { credits.push_back(packets); });
   const auto send = [&](std::uint8_t remote, std::uint16_t sgid_index = 0) {
     const auto packet = Packet::make();
     packet->headers.bth.opcode = roce::Opcode::uc_send_only;
