@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # One shared library of the rooms that a NIC needs, so that who links it sees none of what those are built with.
-set(RNICSIM_LIBRARY_ROOMS base roce congestion_controls nic nic_policies device parameters)
+set(RNICSIM_LIBRARY_ROOMS base port_disciplines roce congestion_controls nic nic_policies device parameters)
 add_library(rnicsim_nic SHARED)
 get_target_property(joined nic RNICSIM_WITH)
 foreach(room IN LISTS RNICSIM_LIBRARY_ROOMS)

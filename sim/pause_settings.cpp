@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "model/base/line_timing.h"
 #include "model/base/pause_frame.h"
+#include "model/base/priority_map.h"
 #include "sim/config/config.h"
 
 namespace rnicsim::sim {
@@ -23,21 +27,27 @@ struct End {
   std::uint32_t obeys = 0;
   std::uint64_t headroom = 0;
   std::string headroom_by;
+  PriorityMap map;         // which DSCP has which priority
+  std::string map_by;
 };
 
 End end_of(const Config& config, std::uint32_t node) {
   const auto& topology = config.topology;
   const auto name = topology.node_name(node);
   if (topology.is_switch(node)) {
-    const auto& pfc = config.switch_of(node - topology.interfaces.size()).pfc;
-    return {name, "switch.pfc.priorities", "switch.pfc.priorities", pfc.priorities, pfc.priorities,
-            pfc.headroom.bytes, "switch.pfc.headroom"};
+    const auto& params = config.switch_of(node - topology.interfaces.size());
+    const auto priorities = params.pfc.priorities;
+    const bool shares = params.buffer.size.bytes != 0;
+    const auto headroom = shares ? params.buffer.lossless.xoff : params.pfc.headroom;
+    return {name, "switch.pfc.priorities", "switch.pfc.priorities", priorities, priorities, headroom.bytes,
+            shares ? "switch.buffer.lossless.xoff" : "switch.pfc.headroom",
+            PriorityMap::parse(params.dscp_priority).value_or(PriorityMap()), "switch.dscp_priority"};
   }
   const auto nic = config.nic_of(node);
   const auto& buffer = nic.receive_buffer;
   const auto headroom = buffer.size.bytes > buffer.xoff.bytes ? buffer.size.bytes - buffer.xoff.bytes : 0;
   return {name, "nic.receive_buffer.pfc", "nic.port.pfc", buffer.pfc, nic.port.pfc, headroom,
-          "nic.receive_buffer.size less xoff"};
+          "nic.receive_buffer.size less xoff", nic.port.priorities(), "nic.port.dscp_priority"};
 }
 
 std::string priorities_text(std::uint32_t bits) {
@@ -45,6 +55,15 @@ std::string priorities_text(std::uint32_t bits) {
   for (std::uint32_t i = 0; i < kPriorities; ++i)
     if ((bits >> i & 1) != 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", i);
   return text;
+}
+
+// A priority of PFC that no frame has. That all priorities are asked for is no mistake.
+std::optional<std::string> unused_priorities(const End& end, const std::string& by, std::uint32_t priorities) {
+  constexpr std::uint32_t kAll = (1 << kPriorities) - 1;
+  const auto unused = priorities & ~end.map.used();
+  if (unused == 0 || priorities == kAll) return std::nullopt;
+  return fmt::format("{}: no frame has priority {}, because no DSCP has it ({})", by, priorities_text(unused),
+                     end.map_by);
 }
 
 void look_at(const End& end, const End& peer, std::uint64_t needed, std::vector<std::string>& warnings) {
@@ -74,6 +93,10 @@ std::vector<std::string> pause_warnings(const Config& config) {
     const auto one = end_of(config, from), other = end_of(config, to);
     look_at(one, other, needed, warnings);
     look_at(other, one, needed, warnings);
+    for (const auto& end : {one, other})
+      for (const auto& [by, priorities] : {std::pair(end.asks_by, end.asks), std::pair(end.obeys_by, end.obeys)})
+        if (auto text = unused_priorities(end, by, priorities))
+          if (std::ranges::find(warnings, *text) == warnings.end()) warnings.push_back(std::move(*text));
   }
   if (warnings.size() > kMost) {
     const auto more = warnings.size() - kMost;

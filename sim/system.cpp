@@ -86,6 +86,25 @@ std::string System::port_name(std::uint32_t box, std::uint32_t port) const {
 
 const std::string& System::deadlock() const { return deadlock_->found(); }
 
+std::vector<std::string> System::pause_storms() const {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> texts;
+  std::size_t more = 0;
+  for (std::uint32_t box = 0; box < switches_.size(); ++box)
+    for (const auto& storm : switches_[box]->watchdog().storms()) {
+      if (texts.size() == kMost) {
+        ++more;
+        continue;
+      }
+      const auto end = storm.restored == Duration{} ? "not over" : "over at " + to_string(storm.restored);
+      texts.push_back(fmt::format("PFC storm at {}, priority {}: paused, and no frame left, since {}; found at {}, {}",
+                                  port_name(box, storm.port), storm.priority, to_string(storm.since),
+                                  to_string(storm.detected), end));
+    }
+  if (more != 0) texts.push_back(fmt::format("{} more PFC storms", more));
+  return texts;
+}
+
 void System::connect_cables(std::uint64_t seed) {
   const auto& topology = config_->topology;
   std::vector<bool> connected(adapters_.size());

@@ -26,6 +26,12 @@ class PriorityMap {
 
   std::uint8_t of(const Frame& frame) const { return priorities_[frame.traffic_class() / kEcnCodes]; }
   std::uint8_t of_dscp(std::size_t dscp) const { return priorities_[dscp]; }
+  // The priorities that some DSCP has, a bit each.
+  std::uint32_t used() const {
+    std::uint32_t bits = 0;
+    for (const auto priority : priorities_) bits |= 1u << priority;
+    return bits;
+  }
 
  private:
   static constexpr std::size_t kDscps = 64;

@@ -11,6 +11,7 @@ void TransmitPort::send(Frame&& frame, Duration from, Duration took, std::uint8_
   bytes_ += bytes;
   most_bytes_ = std::max(most_bytes_, bytes_);
   bytes_of_[priority] += bytes;
+  most_bytes_of_[priority] = std::max<Counter>(most_bytes_of_[priority], bytes_of_[priority]);
   if (counts(priority)) counted_bytes_ += bytes;
   auto& queue = queues_[priority];
   const bool first = queue.empty();
@@ -34,16 +35,21 @@ void TransmitPort::pop(Departure& departure) {
   departure.priority = next_;
   queue.pop_front();
   if (queue.empty()) filled_ &= static_cast<std::uint16_t>(~(1u << next_));
-  const auto bytes = departure.frame.size();
-  --frames_;
-  bytes_ -= bytes;
-  bytes_of_[next_] -= bytes;
-  if (counts(next_)) counted_bytes_ -= bytes;
+  forget(next_, departure.frame);
+  if (discipline_ && next_ != kControl) discipline_->left(queue.empty());
   free_ = next_ends_;
   filled_ != 0 ? choose() : void(next_ = kNone);
 }
 
-// Of those that may begin when the first of them may, the most urgent one.
+void TransmitPort::forget(std::uint8_t queue, const Frame& frame) {
+  const auto bytes = frame.size();
+  --frames_;
+  bytes_ -= bytes;
+  bytes_of_[queue] -= bytes;
+  if (counts(queue)) counted_bytes_ -= bytes;
+}
+
+// Of those that may begin when the first of them may, the highest priority, or what the discipline says.
 void TransmitPort::choose() {
   next_ = kNone;
   if (filled_ == 0) return;
@@ -55,9 +61,21 @@ void TransmitPort::choose() {
     begins = std::max(begins, free_);
     while ((filled_ >> chosen & 1) == 0 || may_begin(chosen) > begins) --chosen;
   }
+  if (discipline_ && chosen != kControl) chosen = choose_by_discipline(begins);
   next_ = chosen;
   next_begins_ = std::max(begins, free_);
   next_ends_ = next_begins_ + queues_[chosen].front().took;
+}
+
+std::uint8_t TransmitPort::choose_by_discipline(Duration begins) {
+  QueueDiscipline::Ready ready;
+  for (unsigned rest = filled_; rest != 0; rest &= rest - 1) {
+    const auto queue = static_cast<std::size_t>(std::countr_zero(rest));
+    if (queue == kControl || may_begin(queue) > begins) continue;
+    ready.queues |= 1u << queue;
+    ready.bytes[queue] = queues_[queue].front().frame.size();
+  }
+  return discipline_->choose(ready);
 }
 
 // Unless the first bit is out.
@@ -85,12 +103,31 @@ Counter TransmitPort::paused_ps() const {
   return paused;
 }
 
+std::vector<TransmitPort::Dropped> TransmitPort::drop_waiting(std::uint8_t priority) {
+  std::vector<Dropped> dropped;
+  auto& queue = queues_[priority];
+  const bool leaving = next_ == priority && next_begins_ <= now();
+  while (queue.size() > (leaving ? 1u : 0u)) {
+    auto& waiting = queue.back();
+    forget(priority, waiting.frame);
+    dropped.push_back({std::move(waiting.frame), waiting.origin});
+    queue.pop_back();
+  }
+  if (leaving) return dropped;
+  filled_ &= static_cast<std::uint16_t>(~(1u << priority));
+  if (discipline_) discipline_->emptied(priority);
+  if (next_ == priority) next_ = kNone;
+  choose_anew();
+  return dropped;
+}
+
 void TransmitPort::clear() {
   for (std::uint8_t priority = 0; priority < kPriorities; ++priority) pause(priority, now());
   for (auto& queue : queues_) queue.clear();
   alarm_.disarm();
   next_ = kNone;
   filled_ = 0;
+  if (discipline_) discipline_->reset();
   free_ = now();
   frames_ = 0;
   bytes_ = counted_bytes_ = 0;

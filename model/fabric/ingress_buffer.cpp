@@ -1,8 +1,11 @@
 #include "model/fabric/ingress_buffer.h"
 
+#include <algorithm>
+
 namespace rnicsim::fabric {
 
-IngressBuffer::IngressBuffer(const PfcParams& params, const std::vector<BitRate>& rates) : params_(params) {
+IngressBuffer::IngressBuffer(const PfcParams& params, const std::vector<BitRate>& rates, SharedBuffer& memory)
+    : params_(params), memory_(memory) {
   if (params_.priorities == 0) return;
   held_.resize(rates.size());
   for (const auto rate : rates)
@@ -11,12 +14,13 @@ IngressBuffer::IngressBuffer(const PfcParams& params, const std::vector<BitRate>
 
 bool IngressBuffer::hold(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes) {
   auto& held = held_[port][priority];
-  if (held.bytes + bytes > params_.xoff.bytes + params_.headroom.bytes) return false;
-  held.bytes += bytes;
-  if (!held.stopped && held.bytes >= params_.xoff.bytes) {
+  if (!memory_.take_lossless(held.use, bytes)) return false;
+  held.most = std::max<Counter>(held.most, held.use.total());
+  if (!held.stopped && memory_.is_over(held.use)) {
     held.stopped = true;
     held.since = now();
     ++held.stops;
+    stopped_.emplace(port, priority);
     stop(port, priority);
   }
   return true;
@@ -24,11 +28,26 @@ bool IngressBuffer::hold(std::uint32_t port, std::uint8_t priority, std::uint32_
 
 void IngressBuffer::let_go(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes) {
   auto& held = held_[port][priority];
-  held.bytes -= bytes;
-  if (!held.stopped || held.bytes > params_.xon.bytes) return;
+  memory_.give_back(held.use, bytes);
+  if (memory_.is_dynamic())
+    look();
+  else if (held.stopped && may_go_on(port, priority))
+    stopped_.erase({port, priority});
+}
+
+void IngressBuffer::look() {
+  if (stopped_.empty() || !memory_.is_dynamic()) return;
+  std::erase_if(stopped_, [this](const auto& buffer) { return may_go_on(buffer.first, buffer.second); });
+}
+
+// True: the sender was told.
+bool IngressBuffer::may_go_on(std::uint32_t port, std::uint8_t priority) {
+  auto& held = held_[port][priority];
+  if (!memory_.may_go_on(held.use)) return false;
   held.stopped_ps = stopped_ps(port, priority);
   held.stopped = false;
   tell(port, priority, 0);
+  return true;
 }
 
 Counter IngressBuffer::stopped_ps(std::uint32_t port, std::uint8_t priority) const {
@@ -40,7 +59,7 @@ Counter IngressBuffer::stopped_ps(std::uint32_t port, std::uint8_t priority) con
 std::optional<StoppedBuffer> IngressBuffer::stopped(std::uint32_t port, std::uint8_t priority) const {
   if (held_.empty() || !held_[port][priority].stopped) return std::nullopt;
   const auto& held = held_[port][priority];
-  return StoppedBuffer{port, priority, held.bytes, params_.xon.bytes, held.since};
+  return StoppedBuffer{port, priority, held.use.total(), memory_.resume_at(), held.since};
 }
 
 void IngressBuffer::tell(std::uint32_t port, std::uint8_t priority, std::uint32_t quanta) {

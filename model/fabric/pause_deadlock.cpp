@@ -28,12 +28,22 @@ void PauseDeadlock::look() {
   armed_ = false;
   const auto buffers = stopped();
   auto locked_now = locked(buffers);
-  if (!locked_now.empty() && locked_now == before_) {
-    found_ = text(buffers, locked_now);
+  if (locked_now != before_) {
+    before_ = std::move(locked_now);
+    before_since_ = now();
+  } else if (!before_.empty() && !watchdog_may_act()) {
+    found_ = text(buffers, before_);
     return;
   }
-  before_ = std::move(locked_now);
   if (!buffers.empty()) arm();
+}
+
+// A watchdog drops or forwards what waits, and so breaks a deadlock.
+bool PauseDeadlock::watchdog_may_act() const {
+  return std::ranges::any_of(before_, [this](const Buffer& name) {
+    const auto within = boxes_[std::get<0>(name)]->watchdog().acts_within();
+    return within != Duration{} && now() < before_since_ + within + 2 * kLook;
+  });
 }
 
 PauseDeadlock::Buffers PauseDeadlock::stopped() const {

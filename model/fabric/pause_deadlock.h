@@ -56,12 +56,14 @@ class PauseDeadlock {
   void look();
   Buffers stopped() const;
   static std::set<Buffer> locked(const Buffers& buffers);
+  bool watchdog_may_act() const;
   std::string text(const Buffers& buffers, const std::set<Buffer>& locked) const;
 
   const Name name_;
   std::vector<Switch*> boxes_;
   std::map<End, End> cables_;
   std::set<Buffer> before_;                // found at the last look
+  Duration before_since_{};                // the first look that found these
   std::string found_;
   bool armed_ = false;
   Alarm alarm_{[this] { look(); }};

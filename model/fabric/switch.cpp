@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "model/base/policy.h"
+#include "model/base/policy_params.h"
 #include "model/fabric/flow_hash.h"
 
 namespace rnicsim::fabric {
@@ -29,12 +31,24 @@ std::uint64_t seed_of(const SwitchWiring& wiring) { return (wiring.seed - 1) * k
 
 }  // namespace
 
+Switch::Port::Port(Switch& owner, std::uint32_t number, const LineTiming& timing, std::uint64_t seed)
+    : home(owner),
+      number(number),
+      timing(timing),
+      queues([this] { home.leave_due(*this); }, owner.params_.port_buffer,
+             static_cast<std::uint8_t>(owner.params_.pfc.priorities),
+             make_policy<QueueDiscipline>(owner.params_.scheduler.name,
+                                          owner.params_.scheduler.params(owner.params_.scheduler.name))),
+      generator(seed, number) {}
+
 Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchWiring wiring)
     : sc_module(name),
       params_(params),
       wiring_(std::move(wiring)),
       priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())),
-      ingress_(params.pfc, rates_of(wiring_)),
+      memory_(params, wiring_.lines.size()),
+      ingress_(params.pfc, rates_of(wiring_), memory_),
+      watchdog_(params.pfc.watchdog, wiring_.lines.size()),
       ecn_(params.ecn),
       jitter_begins_(params.jitter == SwitchParams::kJitterWords[0]),
       jitter_(params.jitter == SwitchParams::kJitterWords[2] || (jitter_begins_ && params.ecn.priorities != 0)) {
@@ -44,6 +58,11 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
     ports_.push_back(std::make_unique<Port>(*this, i, lines[i], seed_of(wiring_)));
   }
   ingress_.pause.bind([this](std::uint32_t port, PriorityPause&& pause) { send_pause(port, pause); });
+  watchdog_.waits_since = [this](PauseWatchdog::Queue queue) {
+    return ports_[queue.port]->queues.waits_since(queue.priority);
+  };
+  watchdog_.storm_began = [this](PauseWatchdog::Queue queue) { begin_storm(queue); };
+  watchdog_.storm_ended = [this](PauseWatchdog::Queue) { ++counters_.pfcwd_restored; };
 }
 
 void Switch::receive(std::size_t port, Frame&& frame, Duration delay) {
@@ -100,12 +119,26 @@ void Switch::arrive_for_group(std::uint32_t from, const Frame& frame) {
 
 void Switch::forward(std::uint32_t from, std::uint32_t to, Frame&& frame) {
   const auto priority = priorities_.of(frame);
-  if (ingress_.lossless(priority) && !ingress_.hold(from, priority, frame.size()))
+  if (take_room(from, to, priority, frame)) send(from, to, priority, std::move(frame));
+}
+
+// False: there is none, and the frame is lost.
+bool Switch::take_room(std::uint32_t from, std::uint32_t to, std::uint8_t priority, const Frame& frame) {
+  if (ingress_.lossless(priority)) {
+    if (watchdog_.action() == PauseWatchdog::Action::drop && watchdog_.in_storm({to, priority})) {
+      ++counters_.pfcwd_discards;
+      lose(ports_[to]->counted.tx_discards);
+      return false;
+    }
+    if (ingress_.hold(from, priority, frame.size())) return true;
     lose(ports_[from]->counted.rx_discards);
-  else if (!ports_[to]->queues.has_room(frame, priority) || lose_not_ect(*ports_[to], priority, frame))
-    lose(ports_[to]->counted.tx_discards);
-  else
-    send(from, to, priority, std::move(frame));
+    return false;
+  }
+  auto& port = *ports_[to];
+  const bool fits = port.queues.has_room(frame, priority) && !lose_not_ect(port, priority, frame) &&
+                    (!memory_.counts_lossy() || memory_.take_lossy(port.queue_use[priority], frame.size()));
+  if (!fits) lose(port.counted.tx_discards);
+  return fits;
 }
 
 void Switch::send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame) {
@@ -131,8 +164,13 @@ void Switch::leave_due(Port& port) {
       port.counted.busy_ps[leaving.priority] += took;
       port.counted.wait_ps[leaving.priority] += static_cast<Counter>(leaving.waited().ps);
       if (ecn_.is_active(leaving.priority) && ecn_.at_dequeue()) mark(port, leaving.priority, leaving.frame);
-      if (ingress_.lossless(leaving.priority))
+      if (ingress_.lossless(leaving.priority)) {
         ingress_.let_go(leaving.origin, leaving.priority, leaving.frame.size());
+        watchdog_.left({port.number, leaving.priority});
+      } else if (memory_.counts_lossy()) {
+        memory_.give_back(port.queue_use[leaving.priority], leaving.frame.size());
+        ingress_.look();
+      }
     }
     port.out(std::move(leaving.frame));
   }
@@ -140,16 +178,16 @@ void Switch::leave_due(Port& port) {
 
 // The length of the queue decides, without this frame: at enqueue the frame is not in yet, at dequeue it has left.
 void Switch::mark(Port& port, std::uint8_t priority, Frame& frame) {
-  if (!frame.is_markable() || !ecn_.draws_mark(port.queues.bytes(priority), port.generator)) return;
+  if (!frame.is_markable() || !ecn_.draws_mark(priority, port.queues.bytes(priority), port.generator)) return;
   frame.mark();
   ++port.counted.ecn_marked;
   if (marked) marked(frame);
 }
 
 bool Switch::lose_not_ect(Port& port, std::uint8_t priority, const Frame& frame) {
-  if (!ecn_.drops_not_ect() || !ecn_.is_active(priority) || ingress_.lossless(priority)) return false;
+  if (!ecn_.drops_not_ect() || !ecn_.is_active(priority)) return false;
   return (frame.traffic_class() & kEcnMask) == kNotEct &&
-         ecn_.draws_mark(port.queues.bytes(priority), port.generator);
+         ecn_.draws_mark(priority, port.queues.bytes(priority), port.generator);
 }
 
 void Switch::lose(Counter& counter) {
@@ -171,13 +209,38 @@ void Switch::take_control(std::uint32_t from, const Frame& frame) {
   ++counters_.rx_pause;
   auto& port = *ports_[from];
   for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
-    if ((pause->enabled >> priority & 1) != 0 && ingress_.lossless(priority)) {
-      const auto until = now() + pause->time(priority, port.timing.rate);
-      port.counted.paused_ps[priority] += port.paused_so_far(priority);
-      port.paused_since[priority] = now();
-      port.paused_until[priority] = until;
-      port.queues.pause(priority, until);
-    }
+    if ((pause->enabled >> priority & 1) != 0 && ingress_.lossless(priority))
+      take_pause(port, priority, now() + pause->time(priority, port.timing.rate));
+}
+
+void Switch::take_pause(Port& port, std::uint8_t priority, Duration until) {
+  watchdog_.paused({port.number, priority}, until);
+  const bool ignored =
+      watchdog_.action() == PauseWatchdog::Action::forward && watchdog_.in_storm({port.number, priority});
+  if (ignored) return;
+  port.counted.paused_ps[priority] += port.paused_so_far(priority);
+  port.paused_since[priority] = now();
+  port.paused_until[priority] = until;
+  port.queues.pause(priority, until);
+}
+
+void Switch::begin_storm(PauseWatchdog::Queue queue) {
+  ++counters_.pfcwd_storms;
+  auto& port = *ports_[queue.port];
+  switch (watchdog_.action()) {
+    case PauseWatchdog::Action::drop:
+      for (const auto& [frame, from] : port.queues.drop_waiting(queue.priority)) {
+        ++counters_.pfcwd_discards;
+        lose(port.counted.tx_discards);
+        ingress_.let_go(from, queue.priority, frame.size());
+      }
+      return;
+    case PauseWatchdog::Action::forward:
+      port.counted.paused_ps[queue.priority] += port.paused_so_far(queue.priority);
+      port.paused_until[queue.priority] = now();
+      return port.queues.pause(queue.priority, now());
+    case PauseWatchdog::Action::alert: return;
+  }
 }
 
 std::vector<StoppedBuffer> Switch::stopped_buffers() const {
@@ -204,6 +267,8 @@ std::vector<PausedBytes> Switch::paused_bytes() const {
 
 SwitchCounters Switch::counters() const {
   auto counters = counters_;
+  counters.most_shared = memory_.counts_lossy() ? memory_.most_shared() : 0;
+  counters.most_headroom = memory_.most_headroom();
   for (const auto& port : ports_) {
     counters.most_bytes = std::max(counters.most_bytes, port->queues.most_bytes());
     const auto& counted = port->counted;
@@ -225,6 +290,8 @@ SwitchPortCounters Switch::port_counters(std::size_t number) const {
   for (std::uint8_t priority = 0; priority < kPriorities; ++priority) {
     counters.paused_ps[priority] += port.paused_so_far(priority);
     counters.stopped_ps[priority] = ingress_.stopped_ps(port.number, priority);
+    counters.most_queue[priority] = port.queues.most_bytes(priority);
+    counters.most_held[priority] = ingress_.most_held(port.number, priority);
   }
   return counters;
 }

@@ -30,6 +30,8 @@
 #include "model/base/transmit_port.h"
 #include "model/fabric/ecn_marker.h"
 #include "model/fabric/ingress_buffer.h"
+#include "model/fabric/pause_watchdog.h"
+#include "model/fabric/shared_buffer.h"
 #include "model/fabric/stations.h"
 #include "model/fabric/stopped_buffer.h"
 #include "model/fabric/switch_params.h"
@@ -62,20 +64,20 @@ class Switch : public sc_core::sc_module {
   SwitchCounters counters() const;
   SwitchPortCounters port_counters(std::size_t port) const;
   std::size_t ports() const { return ports_.size(); }
+  const PauseWatchdog& watchdog() const { return watchdog_; }
   // --- The search for deadlocks reads these. By port and priority.
   std::vector<StoppedBuffer> stopped_buffers() const;
   std::vector<PausedBytes> paused_bytes() const;  // of priorities without loss
 
  private:
   struct Port {
-    Port(Switch& owner, std::uint32_t number, const LineTiming& timing, std::uint64_t seed)
-        : home(owner), number(number), timing(timing), generator(seed, number) {}
+    Port(Switch& owner, std::uint32_t number, const LineTiming& timing, std::uint64_t seed);
     Switch& home;
     const std::uint32_t number;
     const LineTiming timing;
     DelayLine<Frame> arriving{[this] { home.arrive_due(*this); }};
-    TransmitPort queues{[this] { home.leave_due(*this); }, home.params_.port_buffer,
-                        static_cast<std::uint8_t>(home.params_.pfc.priorities)};
+    TransmitPort queues;
+    std::array<SharedBuffer::Use, kPriorities> queue_use{};  // of priorities that may lose frames
     Output<Frame> out;
     SmallGenerator generator;                  // of marks and jitter
     DelayLine<Frame> late{[this] { home.late_due(*this); }};  // by jitter
@@ -96,6 +98,7 @@ class Switch : public sc_core::sc_module {
   void arrive_for_group(std::uint32_t from, const Frame& frame);
   std::optional<std::uint32_t> way_of(const Frame& frame) const;
   void forward(std::uint32_t from, std::uint32_t to, Frame&& frame);
+  bool take_room(std::uint32_t from, std::uint32_t to, std::uint8_t priority, const Frame& frame);
   void send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame);
   void leave_due(Port& port);
   bool lose_not_ect(Port& port, std::uint8_t priority, const Frame& frame);
@@ -103,13 +106,17 @@ class Switch : public sc_core::sc_module {
   void lose(Counter& counter);
   void send_pause(std::uint32_t port, const PriorityPause& pause);
   void take_control(std::uint32_t from, const Frame& frame);
+  void take_pause(Port& port, std::uint8_t priority, Duration until);
+  void begin_storm(PauseWatchdog::Queue queue);
 
   const SwitchParams params_;
   const SwitchWiring wiring_;
   const PriorityMap priorities_;
   bool alike_ = true;  // all lines, in their timing
   std::vector<std::unique_ptr<Port>> ports_;
+  SharedBuffer memory_;
   IngressBuffer ingress_;
+  PauseWatchdog watchdog_;
   const EcnMarker ecn_;
   const bool jitter_begins_;                   // when it becomes useful
   bool jitter_;

@@ -2,13 +2,22 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "model/base/params.h"
+#include "model/base/policy_choice.h"
 #include "model/base/priority_map.h"
 #include "model/base/stats.h"
+#include "model/fabric/pause_watchdog_params.h"
+#include "model/fabric/red_thresholds.h"
+#include "model/fabric/shared_buffer_params.h"
+
+namespace rnicsim {
+class QueueDiscipline;
+}  // namespace rnicsim
 
 namespace rnicsim::fabric {
 
@@ -20,6 +29,7 @@ struct PfcParams {
   ByteCount xon = 48_KiB;
   ByteCount headroom = 64_KiB;
   std::uint32_t quanta = 65535;
+  PauseWatchdogParams watchdog;
 
   void describe(ParamVisitor& visit) {
     visit.param("priorities", priorities,
@@ -30,6 +40,7 @@ struct PfcParams {
     visit.param("headroom", headroom,
                 "bytes beyond xoff, for what is sent until the pause acts; what exceeds them is lost", {0, 1e12});
     visit.param("quanta", quanta, "how long a pause is asked for, in times of 512 bits", {2, 65535});
+    visit.group("watchdog", watchdog);
     visit.refuse(xon >= xoff, "xon", "is not less than", "xoff");
   }
 };
@@ -41,6 +52,7 @@ struct EcnParams {
   ByteCount kmin{400'000};
   ByteCount kmax{1'600'000};
   double pmax = 0.2;
+  std::string by_priority;
   std::string at{kAtWords[0]};
   bool drop_not_ect = false;
 
@@ -50,11 +62,16 @@ struct EcnParams {
     visit.param("kmin", kmin, "bytes waiting of a port's priority from which on some frames are marked", {0, 1e12});
     visit.param("kmax", kmax, "bytes waiting from which on every frame is marked", {1, 1e12});
     visit.param("pmax", pmax, "the share that is marked just below kmax; in between it grows evenly", {0, 1});
+    visit.param("by_priority", by_priority,
+                "thresholds of single priorities, each as priority:kmin:kmax:pmax, such as "
+                "\"3:100KB:400KB:0.2 4:5KB:200KB:0.01\"; the others have those above");
     visit.param("at", at, "when the queue is looked at: as a frame leaves, or as it comes", kAtWords);
     visit.param("drop_not_ect", drop_not_ect,
                 "a frame that may not be marked (Not-ECT) is lost in the place of being marked, as it comes; not of "
                 "priorities without loss");
     visit.refuse(kmin > kmax, "kmin", "is more than", "kmax");
+    visit.refuse(!parse_red_thresholds(by_priority, {kmin, kmax, pmax}), "by_priority",
+                 "is no list of priority:kmin:kmax:pmax with kmin not above kmax, such as \"3:100KB:400KB:0.2\"");
   }
 };
 
@@ -63,23 +80,35 @@ struct SwitchParams {
 
   Duration latency = 300_ns;
   ByteCount port_buffer = 64_MiB;
+  SharedBufferParams buffer;
   PfcParams pfc;
   EcnParams ecn;
+  PolicyChoice<QueueDiscipline> scheduler{"strict"};
   std::string jitter{kJitterWords[0]};
   std::string dscp_priority;
 
+  // Of the shared memory, for a switch of so many ports.
+  std::uint64_t reserved_bytes(std::size_t ports) const {
+    const auto lossless = static_cast<std::uint64_t>(std::popcount(pfc.priorities));
+    return ports * (lossless * buffer.lossless.size.bytes + (kPriorities - lossless) * buffer.lossy.size.bytes);
+  }
   void describe(ParamVisitor& visit) {
     visit.param("latency", latency, "first bit in to first bit out of an idle port; docs/timing.md", {0, 1e12});
     visit.param("port_buffer", port_buffer,
                 "bytes that may wait and leave at a port, of priorities that are not lossless; the next frame is lost",
                 {1, 1e12});
+    visit.group("buffer", buffer);
     visit.group("pfc", pfc);
     visit.group("ecn", ecn);
+    scheduler.describe(visit, "scheduler", "which priority's queue of a port sends next");
     visit.param("jitter", jitter,
                 "a frame may be taken up to its own time on the line later, at random, and keeps its order: senders "
                 "that are in step do not stay so. auto: from the switch's first lost frame on, and with ecn.priorities",
                 kJitterWords);
     describe_priorities(visit, dscp_priority);
+    const bool has_static = buffer.size.bytes != 0 && !buffer.is_dynamic();
+    visit.refuse(has_static && pfc.priorities != 0 && buffer.lossless.static_th.bytes + buffer.lossless.size.bytes == 0,
+                 "buffer.lossless.static_th", "is 0: a priority without loss would have no buffer");
   }
 };
 
@@ -90,6 +119,9 @@ struct SwitchPortCounters {
   std::array<Counter, kPriorities> paused_ps{};   // the other end of the cable had it paused
   std::array<Counter, kPriorities> stopped_ps{};  // the other end was asked to pause it
   Counter control_ps = 0;                         // the line was busy with control frames
+  // The most bytes that there ever were: in the queue of the port, and held of what came by the port.
+  std::array<Counter, kPriorities> most_queue{};
+  std::array<Counter, kPriorities> most_held{};
   Counter tx_discards = 0;
   Counter rx_discards = 0;
   Counter ecn_marked = 0;
@@ -101,6 +133,8 @@ struct SwitchCounters {
   Counter unknown = 0;
   Counter most_waiting = 0;
   Counter most_bytes = 0;
+  Counter most_shared = 0;
+  Counter most_headroom = 0;
   Counter tx_busy_ps = 0;
   Counter tx_wait_ps = 0;
   Counter tx_discards = 0;
@@ -109,6 +143,9 @@ struct SwitchCounters {
   Counter tx_pause = 0;
   Counter rx_pause = 0;
   Counter tx_paused_ps = 0;
+  Counter pfcwd_storms = 0;
+  Counter pfcwd_restored = 0;
+  Counter pfcwd_discards = 0;
   std::vector<Counter> port_busy_ps;
 
   void describe(CounterVisitor& visit) const {
@@ -117,6 +154,8 @@ struct SwitchCounters {
     visit.counter("unknown", unknown, "frames", "dropped: no port leads to their destination");
     visit.most("most_waiting", most_waiting, "frames", "the most that ever were on their way to one port at a time");
     visit.most("most_bytes", most_bytes, "bytes", "the most bytes that ever were on their way to one port at a time");
+    visit.most("buffer_most_shared", most_shared, "bytes", "the most that ever was taken of the shared memory");
+    visit.most("buffer_most_headroom", most_headroom, "bytes", "the most that ever was taken of all headroom");
     visit.busy("tx_busy", tx_busy_ps, static_cast<std::uint32_t>(port_busy_ps.size()),
                "time that ports were busy with what leaves, of all together", port_busy_ps);
     visit.waited("tx_wait", tx_wait_ps, "time that frames waited for others and pauses, of all together");
@@ -127,6 +166,10 @@ struct SwitchCounters {
     visit.counter("tx_pause", tx_pause, "frames", "sent to pause a sender, or to end that (IEEE 802.1Qbb)");
     visit.counter("rx_pause", rx_pause, "frames", "such frames received");
     visit.counter("tx_paused", tx_paused_ps, "ps", "time that ports' priorities were paused, of all together");
+    visit.counter("pfcwd_storms", pfcwd_storms, "storms", "pause storms that the watchdog found");
+    visit.counter("pfcwd_restored", pfcwd_restored, "storms", "of them, over again");
+    visit.counter("pfcwd_discards", pfcwd_discards, "frames",
+                  "dropped because of a pause storm; tx_discards has them, too");
   }
 };
 

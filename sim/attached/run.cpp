@@ -492,6 +492,7 @@ class Run {
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);
     warn_of_discards();
     for (auto& warning : pause_warnings(system_.config())) outcome_.warnings.push_back(std::move(warning));
+    for (auto& storm : system_.pause_storms()) outcome_.warnings.push_back(std::move(storm));
     if (waterfall_ != nullptr) outcome_.waterfall = waterfall_->summary();
     std::fflush(stdout);
     fmt::print("{}", summary_text(system_, outcome_));

@@ -53,6 +53,7 @@ bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Bou
   Runner runner(system, prepared.workload, prepared.plan);
   Watch watch(options.limits);
   const auto failure = runner.execute(&watch);
+  for (const auto& storm : system.pause_storms()) fmt::print(stderr, "rnicsim: warning: {}\n", storm);
   system.engines().check();
   if (const auto& end = runner.ended()) throw Ended({failure, end->status});
   if (!failure.empty()) throw std::runtime_error(failure);

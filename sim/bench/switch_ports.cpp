@@ -19,6 +19,8 @@ SwitchPortCounters growth_of(const SwitchPortCounters& before, const SwitchPortC
     growth.wait_ps[i] = after.wait_ps[i] - before.wait_ps[i];
     growth.paused_ps[i] = after.paused_ps[i] - before.paused_ps[i];
     growth.stopped_ps[i] = after.stopped_ps[i] - before.stopped_ps[i];
+    growth.most_queue[i] = after.most_queue[i];
+    growth.most_held[i] = after.most_held[i];
   }
   growth.control_ps = after.control_ps - before.control_ps;
   growth.tx_discards = after.tx_discards - before.tx_discards;
@@ -48,7 +50,9 @@ class PortLister {
       if (growth.busy_ps[i] + growth.paused_ps[i] != 0) {
         add_line(priority, growth.busy_ps[i], growth.wait_ps[i]);
         add_time(priority + ".tx_paused", growth.paused_ps[i]);
+        add(priority + ".tx_most_bytes", "bytes", growth.most_queue[i]);
       }
+      if (growth.most_held[i] != 0) add(priority + ".rx_most_bytes", "bytes", growth.most_held[i]);
       if (growth.stopped_ps[i] != 0) add_time(priority + ".rx_stopped", growth.stopped_ps[i]);
     }
   }

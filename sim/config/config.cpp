@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
@@ -56,6 +57,24 @@ void check_ports(const Config& config) {
           topology.node_name(from), topology.node_name(to), topology.node_name(from), to_string(a.rate),
           to_string(a.overhead), to_string(a.least_frame), topology.node_name(to), to_string(b.rate),
           to_string(b.overhead), to_string(b.least_frame), topology.node_name(from), topology.node_name(to)));
+  }
+}
+
+// What a switch reserves depends on how many ports it has.
+void check_switches(const Config& config) {
+  const auto& topology = config.topology;
+  std::vector<std::size_t> ports(topology.switches.size());
+  for (const auto& [from, to] : topology.cables)
+    for (const auto node : {from, to})
+      if (topology.is_switch(node)) ++ports[node - topology.interfaces.size()];
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const auto& params = config.switch_of(i);
+    const auto reserved = params.reserved_bytes(ports[i]);
+    if (params.buffer.size.bytes == 0 || reserved < params.buffer.size.bytes) continue;
+    throw ConfigError(fmt::format("switch.buffer.size: {} of {} is not more than the {} that lossless.size and "
+                                  "lossy.size reserve for its {} ports",
+                                  to_string(params.buffer.size), topology.switches[i], to_string(ByteCount{reserved}),
+                                  ports[i]));
   }
 }
 
@@ -158,6 +177,7 @@ void settle(Config& config, const Loader& loader) {
       if (!topology.is_switch(node)) config.cables_of[node] = i;
   limit_to_engines(config);
   check_ports(config);
+  check_switches(config);
 }
 
 Config load_config(std::string_view nic, std::string_view topology, std::span<const std::string> sets,

@@ -122,6 +122,9 @@ NO_DIRECTION = {
     "nic.receive_buffer.*": "a balance between what is lost and who is held up",
     "nic.port.pfc": "which priorities obey pauses",
     "nic.port.dscp_priority": "which frame has which priority",
+    "nic.port.scheduler": "which priority is served, not how fast",
+    "nic.port.dwrr.*": "which priority is served, not how fast",
+    "nic.port.ets.*": "which priority is served, not how fast",
     "nic.jitter.*": "no cost of a NIC",
     "nic.adaptive_timeout": "a short one sends again what is only late",
     "nic.congestion.*": "which is better depends on the network",
@@ -138,7 +141,13 @@ NO_DIRECTION = {
     "host.lid_paths": "what programs may ask for: no cost",
     "host.raw_packets": "what programs may ask for: no cost",
     "switch.pfc.*": "a balance between what is lost and who is held up",
+    "switch.pfc.watchdog.*": "when a pause is taken for a storm, and what is done then",
     "switch.dscp_priority": "which frame has which priority",
+    "switch.buffer.*": "a balance between what is lost, who is held up, and who has how much",
+    "switch.buffer.*.*": "a balance between what is lost, who is held up, and who has how much",
+    "switch.scheduler": "which priority is served, not how fast",
+    "switch.dwrr.*": "which priority is served, not how fast",
+    "switch.ets.*": "which priority is served, not how fast",
 }
 
 

@@ -1,6 +1,8 @@
 #include "model/nic/packets/port.h"
 
 #include "model/base/pause_frame.h"
+#include "model/base/policy.h"
+#include "model/base/policy_params.h"
 
 namespace rnicsim::nic {
 
@@ -9,7 +11,9 @@ Port::Port(sc_core::sc_module_name name, const PortParams& params)
       params_(params),
       timing_(params.timing()),
       rate_(timing_.rate),
-      priorities_(params.priorities()) {}
+      priorities_(params.priorities()),
+      leaving_([this] { leave_due(); }, TransmitPort::kUnlimited, 0,
+               make_policy<QueueDiscipline>(params.scheduler.name, params.scheduler.params(params.scheduler.name))) {}
 
 void Port::send(Frame&& frame, Duration ready) {
   const auto took = rate_.time_for(timing_.bytes_for(frame));

@@ -55,7 +55,7 @@ class Port : public sc_core::sc_module {
   const LineTiming timing_;
   const SteadyRate rate_;
   const PriorityMap priorities_;
-  TransmitPort leaving_{[this] { leave_due(); }};
+  TransmitPort leaving_;
   DelayLine<Frame> controls_{[this] { control_due(); }};  // from the other end of the cable
   PortCounters counters_;
 };

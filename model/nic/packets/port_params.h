@@ -6,8 +6,13 @@
 
 #include "model/base/line_timing.h"
 #include "model/base/params.h"
+#include "model/base/policy_choice.h"
 #include "model/base/priority_map.h"
 #include "model/base/stats.h"
+
+namespace rnicsim {
+class QueueDiscipline;
+}  // namespace rnicsim
 
 namespace rnicsim::nic {
 
@@ -18,6 +23,7 @@ struct PortParams {
   ByteCount overhead{24};
   ByteCount least_frame{60};
   std::uint32_t pfc = 0;
+  PolicyChoice<QueueDiscipline> scheduler{"strict"};
   std::string dscp_priority;
 
   PriorityMap priorities() const { return PriorityMap::parse(dscp_priority).value_or(PriorityMap()); }
@@ -29,6 +35,7 @@ struct PortParams {
     visit.param("least_frame", least_frame, "shorter frames take as long as this one (Ethernet's 64 less FCS)",
                 {0, 1500});
     visit.param("pfc", pfc, "priorities whose pauses (IEEE 802.1Qbb) the port obeys, a bit each; 0: none", {0, 255});
+    scheduler.describe(visit, "scheduler", "which priority's queue of the port sends next");
     describe_priorities(visit, dscp_priority);
   }
 };

@@ -122,7 +122,7 @@ TEST(EcnMarker, MarksByTheLengthOfTheQueue) {
     SmallGenerator generator(1, queue);
     constexpr int kDraws = 20'000;
     int marks = 0;
-    for (int i = 0; i < kDraws; ++i) marks += marker.draws_mark(queue, generator);
+    for (int i = 0; i < kDraws; ++i) marks += marker.draws_mark(0, queue, generator);
     const auto chance = chance_at(kRed, static_cast<double>(queue));
     EXPECT_NEAR(marks, kDraws * chance, 3 * std::sqrt(kDraws * chance * (1 - chance))) << queue;
   }
@@ -132,9 +132,25 @@ TEST(EcnMarker, AStepMarksFromItsLengthOn) {
   const EcnMarker marker({.priorities = 255, .kmin = {30'000}, .kmax = {30'000}, .pmax = 1});
   SmallGenerator generator(1, 1);
   for (int i = 0; i < 100; ++i) {
-    EXPECT_FALSE(marker.draws_mark(29'999, generator));
-    EXPECT_TRUE(marker.draws_mark(30'000, generator));
+    EXPECT_FALSE(marker.draws_mark(0, 29'999, generator));
+    EXPECT_TRUE(marker.draws_mark(0, 30'000, generator));
   }
+}
+
+TEST(EcnMarker, APriorityMayHaveThresholdsOfItsOwn) {
+  const EcnMarker marker(
+      {.priorities = 255, .kmin = {30'000}, .kmax = {30'000}, .by_priority = "3:50KB:50KB:1 5:0B:1B:0"});
+  SmallGenerator generator(1, 1);
+  EXPECT_TRUE(marker.draws_mark(0, 30'000, generator));
+  EXPECT_FALSE(marker.draws_mark(3, 49'999, generator));
+  EXPECT_TRUE(marker.draws_mark(3, 50'000, generator));
+  EXPECT_TRUE(marker.draws_mark(5, 1, generator));
+}
+
+TEST(RedThresholds, RefuseWhatIsNoList) {
+  for (const auto* text : {"3", "3:1KB:2KB", "8:1KB:2KB:0.1", "3:2KB:1KB:0.1", "3:1KB:2KB:1.5", "3:1KB:2KB:-1",
+                           "3:1:2:0.1", "3:1KB:2KB:nan", "3:1KB:2KB:0 3:1KB:2KB:0", "3:1KB:2KB:0.1:5", "x:1KB:2KB:0.1"})
+    EXPECT_EQ(parse_red_thresholds(text, {}), std::nullopt) << text;
 }
 
 // --- A burst through a switch.

@@ -1,0 +1,12 @@
+// Strict priority: the highest priority that may send goes first.
+#include "model/base/policy.h"
+#include "model/base/queue_discipline.h"
+
+namespace rnicsim {
+namespace {
+
+std::unique_ptr<QueueDiscipline> make(const PolicyParams*) { return nullptr; }
+const PolicyEntry<QueueDiscipline> kEntry{"strict", make};
+
+}  // namespace
+}  // namespace rnicsim

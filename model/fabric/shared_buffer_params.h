@@ -1,0 +1,88 @@
+// Parameters of a switch's shared packet memory. Their names are those of SONiC: a buffer pool, and a buffer profile
+// each for priorities without loss and for the others.
+#pragma once
+
+#include <string>
+
+#include "model/base/params.h"
+
+namespace rnicsim::fabric {
+
+using namespace rnicsim::literals;
+
+// Of input buffers (port, priority) without loss.
+struct LosslessProfile {
+  ByteCount size = 0_B;
+  double dynamic_th = 0;
+  ByteCount static_th = 64_KiB;
+  ByteCount xon = 18_KiB;
+  ByteCount xon_offset = 2'496_B;
+  ByteCount xoff = 64_KiB;
+
+  void describe(ParamVisitor& visit) {
+    visit.param("size", size, "bytes reserved for each port and priority; not part of what is shared", {0, 1e12});
+    visit.param("dynamic_th", dynamic_th,
+                "log2 of alpha: a port's priority may hold alpha times the free shared bytes, then its sender is told "
+                "to pause; with mode dynamic",
+                {-8, 8});
+    visit.param("static_th", static_th, "shared bytes that a port's priority may hold; with mode static", {0, 1e12});
+    visit.param("xon", xon, "with so many bytes held the sender may go on", {0, 1e12});
+    visit.param("xon_offset", xon_offset,
+                "or with so many bytes less than the threshold, if that is more than xon; 0: xon alone", {0, 1e12});
+    visit.param("xoff", xoff,
+                "headroom: bytes beyond the threshold, for what is sent until the pause acts; what exceeds them is "
+                "lost",
+                {0, 1e12});
+  }
+};
+
+// Of output queues (port, priority) that may lose frames.
+struct LossyProfile {
+  ByteCount size = 0_B;
+  double dynamic_th = 0;
+  ByteCount static_th{64_MiB};
+
+  void describe(ParamVisitor& visit) {
+    visit.param("size", size, "bytes reserved for each port and priority; not part of what is shared", {0, 1e12});
+    visit.param("dynamic_th", dynamic_th,
+                "log2 of alpha: a queue may hold alpha times the free shared bytes, then frames are lost; with "
+                "mode dynamic",
+                {-8, 8});
+    visit.param("static_th", static_th, "shared bytes that a queue may hold; with mode static", {0, 1e12});
+  }
+};
+
+struct SharedBufferParams {
+  static constexpr const char* kModeWords[] = {"dynamic", "static"};
+
+  ByteCount size = 0_B;
+  std::string mode{kModeWords[0]};
+  ByteCount headroom_pool = 0_B;
+  LosslessProfile lossless;
+  LossyProfile lossy;
+
+  bool is_dynamic() const { return mode == kModeWords[0]; }
+
+  void describe(ParamVisitor& visit) {
+    visit.param("size", size,
+                "packet memory of all ports together, reserved bytes included and headroom not; 0: nothing is shared, "
+                "and pfc.xoff, pfc.xon and pfc.headroom hold. port_buffer holds in both cases",
+                {0, 1e12});
+    visit.param("mode", mode, "what limits a queue: a share of what is free (dynamic_th), or bytes (static_th)",
+                kModeWords);
+    visit.param("headroom_pool", headroom_pool,
+                "headroom of all ports together (SONiC: a pool's xoff); 0: each port and priority has lossless.xoff "
+                "for itself",
+                {0, 1e12});
+    visit.group("lossless", lossless);
+    visit.group("lossy", lossy);
+    visit.refuse(headroom_pool.bytes != 0 && lossless.xoff > headroom_pool, "lossless.xoff", "is more than",
+                 "headroom_pool");
+    visit.refuse(size.bytes != 0 && lossless.size > size, "lossless.size", "is more than", "size");
+    visit.refuse(size.bytes != 0 && lossy.size > size, "lossy.size", "is more than", "size");
+    visit.refuse(size.bytes != 0 && !is_dynamic() && lossy.static_th.bytes == 0 && lossy.size.bytes == 0,
+                 "lossy.static_th", "is 0: no frame would fit");
+  }
+};
+
+}  // namespace rnicsim::fabric

@@ -1,0 +1,68 @@
+"""What tests of fabrics have in common: flows, and a run of bench."""
+
+import json
+import pathlib
+import subprocess
+import tempfile
+
+RNICSIM = ""     # the program
+
+
+def flow(source, target, **keys):
+    keys = {"op": "write", "size": "1 MiB", "window": 4, "mtu": 4096, **keys}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in {"from": source, "to": target, **keys}.items()]
+    return "[[flow]]\n" + "\n".join(lines) + "\n"
+
+
+def incast(senders, **keys):
+    return [flow(f"h{i}", "h0", **keys) for i in range(1, senders + 1)]
+
+
+def settings(sets):
+    return [text for key, value in sets.items() for text in ("--set", f"{key}={value}")]
+
+
+def bench(flows, sets, topology, warmup="5 ms", duration="5 ms", options=()):
+    with tempfile.TemporaryDirectory() as folder:
+        path, results = pathlib.Path(folder) / "w.toml", pathlib.Path(folder) / "r.json"
+        path.write_text(f'schema = 1\ntopology = "{topology}"\n[measure]\nwarmup = "{warmup}"\n'
+                        f'duration = "{duration}"\n' + "".join(flows))
+        command = [RNICSIM, "bench", path, "--json", results, *options, *settings(sets)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1000, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return json.loads(results.read_text())
+
+
+def told(flows, sets, topology, duration="1 ms"):
+    """Exit status, what was printed as warnings and errors, and the results (None: there are none). `topology`: a name,
+    or the text of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        if "\n" in topology:
+            (folder / "t.toml").write_text(topology)
+            topology = "t.toml"
+        (folder / "w.toml").write_text(f'schema = 1\ntopology = "{topology}"\n[measure]\nwarmup = "0 us"\n'
+                                       f'duration = "{duration}"\n' + "".join(flows))
+        done = subprocess.run([RNICSIM, "bench", "w.toml", "--json", "r.json", *settings(sets)], capture_output=True,
+                              text=True, timeout=1000, check=False, cwd=folder)
+        results = folder / "r.json"
+        return done.returncode, done.stderr, json.loads(results.read_text()) if results.exists() else None
+
+
+def goodputs(results):
+    return [flow["goodput_bits_per_s"] for flow in results["flows"]]
+
+
+def of_hosts(results, counter):
+    return sum(host["counters"][counter] for host in results["hosts"].values())
+
+
+def refused(text):
+    """The one line with which a setting is refused."""
+    told = subprocess.run([RNICSIM, "describe", "topology", "--topology", "star:8", *(part for one in text.split("; ")
+                                                               for part in ("--set", one))],
+                          capture_output=True, text=True, timeout=600, check=False)
+    if (told.returncode, told.stderr.count("\n")) != (2, 1):
+        raise AssertionError(f"{text}: {told}")
+    return told.stderr
