@@ -38,6 +38,7 @@ struct AckFacts {
   Duration rtt{};                          // since the newest packet that it acknowledges left the port; 0: not known
   std::uint64_t bytes = 0;                 // on the wire, of the packets that it acknowledges
   std::uint64_t in_flight = 0;             // bytes that are still unanswered
+  bool marked = false;                     // an ECN echo: a packet that came since the last one had a mark
 };
 
 // For logs and traces: what a control believes.
@@ -64,8 +65,11 @@ class CongestionControl {
   virtual Duration next_change() const { return kNever; }
   virtual ControlState state(Duration /*now*/) { return {}; }
 
-  // True: acknowledged() wants to be called, with round-trip times.
+  // True: acknowledged() wants to be called, with round-trip times. The queue pair then asks for more
+  // acknowledgements than it needs.
   virtual bool wants_acknowledgements() const { return false; }
+  // True: acknowledged() wants to know of marks.
+  virtual bool wants_marks() const { return false; }
 
   // --- Inputs.
   virtual void sent(std::uint32_t /*bytes on the wire*/, Duration /*now*/) {}

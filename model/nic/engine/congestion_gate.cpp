@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace rnicsim::nic {
 namespace {
@@ -29,7 +30,9 @@ void CongestionGate::settle(double rate, Duration now) {
 Duration CongestionGate::not_before(Duration now, bool windowed) {
   const auto allowed = control_->allowance(now);
   settle(allowed.rate, now);
-  if (windowed && in_flight_ != 0 && in_flight_ >= allowed.window) return kNever;
+  // Behind a window that became smaller there may be no packet that asks for an acknowledgement: one more goes, and
+  // asks.
+  if (windowed && asked_ != 0 && in_flight_ >= allowed.window) return kNever;
   return paid_at_ <= now ? paid_at_ : std::min(paid_at_, control_->next_change());
 }
 
@@ -39,11 +42,15 @@ void CongestionGate::sent(std::uint32_t bytes, Duration now) {
   if (rate_ != roce::Allowance::kUnlimited) paid_at_ = std::max(paid_at_, now) + time_at(8.0 * bytes, rate_);
 }
 
-void CongestionGate::request_sent(roce::Psn end, std::uint32_t bytes) {
-  if (!tracks_) return;
-  auto& sent = unanswered_.add_back();
-  sent = {end, bytes};
+// The last packet for which the window has room asks, too: nothing else would open the window.
+bool CongestionGate::request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now) {
+  if (!tracks_) return asks;
   in_flight_ += bytes;
+  asks = ++unasked_ >= ack_every_ || in_flight_ >= control_->allowance(now).window || asks;
+  unanswered_.push_back({.end = end, .bytes = bytes, .asks = asks});
+  asked_ += asks;
+  if (asks) unasked_ = 0;
+  return asks;
 }
 
 void CongestionGate::request_left(roce::Psn end, Duration now) {
@@ -55,17 +62,20 @@ void CongestionGate::request_left(roce::Psn end, Duration now) {
     }
 }
 
-void CongestionGate::acknowledged(roce::Psn oldest, Duration now) {
+void CongestionGate::acknowledged(roce::Psn oldest, bool marked, Duration now) {
   if (!tracks_) return;
+  marked_ = marked_ || marked;
   roce::AckFacts facts;
   for (; !unanswered_.empty() && !before(oldest, unanswered_.front().end); unanswered_.pop_front()) {
     const auto& sent = unanswered_.front();
     facts.bytes += sent.bytes;
+    asked_ -= sent.asks;
     facts.rtt = sent.left == Duration{} ? Duration{} : now - sent.left;
   }
   if (facts.bytes == 0) return;
   in_flight_ -= facts.bytes;
   facts.in_flight = in_flight_;
+  facts.marked = std::exchange(marked_, false);
   control_->acknowledged(facts, now);
 }
 

@@ -19,10 +19,14 @@ class CongestionGate {
 
   // Without a control nothing is held back.
   CongestionGate() = default;
-  explicit CongestionGate(std::unique_ptr<roce::CongestionControl> control)
-      : control_(std::move(control)), tracks_(control_ && control_->wants_acknowledgements()) {}
+  // `ack_every`: how often an acknowledgement is asked for, in packets, if the control wants them.
+  CongestionGate(std::unique_ptr<roce::CongestionControl> control, std::uint32_t ack_every)
+      : control_(std::move(control)),
+        tracks_(control_ && control_->wants_acknowledgements()),
+        ack_every_(ack_every) {}
 
   explicit operator bool() const { return control_ != nullptr; }
+  bool wants_marks() const { return control_ && control_->wants_marks(); }
 
   // When the next packet may begin, or when to ask again; kNever: not before an input. `windowed`: the window counts
   // for it (requests, not READ responses).
@@ -31,10 +35,16 @@ class CongestionGate {
   void sent(std::uint32_t bytes, Duration now);
 
   // --- Of requests, for the window and round-trip times. `end`: one past the packet's PSNs.
-  void request_sent(roce::Psn end, std::uint32_t bytes);
+  // `asks`: the packet asks for an acknowledgement anyway. True: the packet is to ask for one.
+  bool request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now);
   void request_left(roce::Psn end, Duration now);         // its last bit left the port
-  void acknowledged(roce::Psn oldest, Duration now);      // all before that
-  void rewound() { unanswered_.clear(), in_flight_ = 0; }  // all are sent again
+  // All before that; `marked`: with an ECN echo.
+  void acknowledged(roce::Psn oldest, bool marked, Duration now);
+  void rewound() {                                        // all are sent again
+    unanswered_.clear();
+    in_flight_ = 0;
+    asked_ = unasked_ = 0;
+  }
 
   void notified(Duration now) { control_->notified(now); }
   void lost(Duration now) { control_->lost(now); }
@@ -44,6 +54,7 @@ class CongestionGate {
   struct Sent {
     roce::Psn end;
     std::uint32_t bytes = 0;
+    bool asks = false;
     Duration left{};                     // 0: it has not
   };
 
@@ -51,6 +62,10 @@ class CongestionGate {
 
   std::unique_ptr<roce::CongestionControl> control_;
   bool tracks_ = false;
+  std::uint32_t ack_every_ = 1;
+  std::uint32_t unasked_ = 0;              // packets since the last that asked for an acknowledgement
+  std::uint32_t asked_ = 0;                // packets that asked and are unanswered
+  bool marked_ = false;                    // an ECN echo came that the control was not told of
   // At `rate_`, the packets that were sent have had their time on the line at `paid_at_`.
   double rate_ = roce::Allowance::kUnlimited;
   Duration paid_at_{};

@@ -20,6 +20,10 @@ void CongestionParams::describe(ParamVisitor& visit) {
   visit.group("np", np);
   visit.param("cnp_on_retransmit", cnp_on_retransmit,
               "slow restart: a queue pair that sends again takes that for a CNP");
+  visit.param("ack_every", ack_every,
+              "a queue pair whose control wants acknowledgements asks for one every so many packets, and where its "
+              "window ends",
+              {1, 256});
 }
 
 }  // namespace rnicsim::nic

@@ -3,6 +3,7 @@
 // ecn/roce_rp in sysfs, mlxconfig).
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "model/base/policy_choice.h"
@@ -21,6 +22,7 @@ struct CongestionParams {
   std::string ecn = "program";
   NotificationParams np;
   bool cnp_on_retransmit = false;
+  std::uint32_t ack_every = 4;
 
   bool ecn_forced() const { return ecn == kEcnWords[0]; }
   void describe(ParamVisitor& visit);

@@ -126,6 +126,10 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
   room_.take_packet(entry.credit_class);
   const auto answer = core_->answer(qp.slot, entry.packet->headers);
   const auto bytes = answer.is_read ? answer.range.length : 0;
+  if (qp.mark_to_echo && !answer.is_read) {
+    entry.packet->headers.bth.becn = true;
+    qp.mark_to_echo = false;
+  }
   const bool brings = answer.is_read || entry.packet->headers.atomic_ack.has_value();
   if (bytes == 0) {
     entry.ready = true;

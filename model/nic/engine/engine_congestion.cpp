@@ -21,18 +21,27 @@ std::uint32_t line_bytes(const Qp& qp, const roce::Headers& headers, std::uint32
 
 CongestionGate EngineShell::make_gate() const {
   const auto& control = limits_.congestion.control;
-  return CongestionGate(make_policy<roce::CongestionControl>(control.name, control.params(control.name), limits_.line));
+  return CongestionGate(make_policy<roce::CongestionControl>(control.name, control.params(control.name), limits_.line),
+                        limits_.congestion.ack_every);
 }
 
-void EngineShell::control_sent(Qp& qp, const roce::Headers& headers, std::uint32_t payload, bool is_request) {
+bool EngineShell::echoes_marks() const {
+  const auto& echo = limits_.congestion.np.ecn_echo;
+  if (echo == NotificationParams::kEchoWords[0]) return make_gate().wants_marks();
+  return echo == NotificationParams::kEchoWords[1];
+}
+
+void EngineShell::control_sent(Qp& qp, roce::Headers& headers, std::uint32_t payload, bool is_request) {
   const auto bytes = line_bytes(qp, headers, payload, limits_.line_overhead);
   qp.congestion.sent(bytes, now());
-  if (is_request && qp.reliable()) qp.congestion.request_sent(qp.requests.last().end, bytes);
+  if (!is_request || !qp.reliable()) return;
+  auto& asks = headers.bth.ack_request;
+  asks = qp.congestion.request_sent(qp.requests.last().end, bytes, asks, now());
 }
 
-void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest) {
+void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest, bool marked) {
   using Kind = roce::ResponseOutcome::Kind;
-  qp.congestion.acknowledged(oldest, now());
+  qp.congestion.acknowledged(oldest, marked, now());
   if (outcome.kind == Kind::sequence_error || outcome.kind == Kind::implied_sequence_error) qp.congestion.lost(now());
   if (outcome.rewound) control_rewound(qp);
 }

@@ -214,7 +214,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
   if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
-  if (qp.congestion) control_heard(qp, outcome, oldest);
+  if (qp.congestion) control_heard(qp, outcome, oldest, packet->headers.bth.becn);
   if (outcome.rewound) drop_requests(qp);
   if (!outcome.placement) return;
   const auto& placement = *outcome.placement;

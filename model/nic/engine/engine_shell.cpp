@@ -31,6 +31,7 @@ EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> c
     : limits_(limits),
       core_(std::move(core)),
       ecn_forced_(limits.congestion.ecn_forced()),
+      echoes_marks_(echoes_marks()),
       units_(limits.transmit_units),
       room_(limits.queue_bytes) {
   core_->bind(*this);
@@ -209,7 +210,10 @@ void EngineShell::take_packet(PacketIn& packet) {
   const bool welcome = row.transport == qp->transport && (row.response() ? qp->sends() : qp->responds());
   if (!welcome) return void(++counters_.wrong_state);
   if (!came_by_path(packet, qp->context)) return void(++counters_.wrong_path);
-  if (is_marked(packet)) tell_congestion(*qp, packet, CongestionSeen::Cause::marked);
+  if (is_marked(packet)) {
+    tell_congestion(*qp, packet, CongestionSeen::Cause::marked);
+    qp->mark_to_echo |= echoes_marks_ && !row.response();
+  }
   if (row.response()) {
     take_response(*qp, packet);
     schedule_requests(*qp);

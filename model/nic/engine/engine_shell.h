@@ -142,8 +142,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
 
   // --- engine_congestion.cpp: the reaction point, and what the notification point is told.
   CongestionGate make_gate() const;
-  [[gnu::noinline]] void control_sent(Qp& qp, const roce::Headers& headers, std::uint32_t payload, bool is_request);
-  [[gnu::noinline]] void control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest);
+  bool echoes_marks() const;
+  [[gnu::noinline]] void control_sent(Qp& qp, roce::Headers& headers, std::uint32_t payload, bool is_request);
+  [[gnu::noinline]] void control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest, bool marked);
   [[gnu::noinline]] void control_timed_out(Qp& qp, bool rewound);
   void control_rewound(Qp& qp);
   [[gnu::noinline]] void take_notification(Qp& qp, const PacketIn& packet);
@@ -256,6 +257,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const QpLimits limits_;
   const std::unique_ptr<roce::QpCore> core_;
   const bool ecn_forced_;
+  const bool echoes_marks_;
   EngineOutputs out_;
   EngineTrace trace_;
   IndexTable<Qp> qps_;

@@ -10,6 +10,7 @@ namespace rnicsim::nic {
 
 struct NotificationParams {
   static constexpr const char* kModerationWords[] = {"ip", "port", "qp"};
+  static constexpr const char* kEchoWords[] = {"auto", "on", "off"};
 
   std::uint32_t enable = 255;
   Duration min_time_between_cnps{4'000'000};
@@ -17,6 +18,7 @@ struct NotificationParams {
   std::uint32_t cnp_dscp = 48;
   Duration delay{};
   bool cnp_on_loss = false;
+  std::string ecn_echo{kEchoWords[0]};
 
   void describe(ParamVisitor& visit) {
     visit.param("enable", enable, "priorities, a bit each, whose marked packets (CE) are answered by a CNP", {0, 255});
@@ -27,6 +29,10 @@ struct NotificationParams {
                 kModerationWords);
     visit.param("cnp_dscp", cnp_dscp, "DSCP of CNPs, which gives their priority", {0, 63});
     visit.param("delay", delay, "from the marked packet to its CNP in the transmit pipeline", {0, 1e12});
+    visit.param("ecn_echo", ecn_echo,
+                "acknowledgements tell of marked requests (BECN); auto: if this NIC's own control wants to know of "
+                "marks",
+                kEchoWords);
     visit.param("cnp_on_loss", cnp_on_loss, "a gap in the sequence of PSNs is answered by a CNP, like a mark");
   }
 };

@@ -1,10 +1,14 @@
 // Marks and losses that a NIC answers by CNPs (the notification point), and CNPs that slow a queue pair down (the
 // reaction point).
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/base/kernel.h"
+#include "model/nic/engine/congestion_gate.h"
 #include "model/nic/nic_counters.h"
 #include "model/nic/packets/packet.h"
 #include "model/roce/packet.h"
@@ -228,6 +232,103 @@ TEST_F(NicCongestion, OddCnpsDoNoHarm) {
     give_cnp([bytes](Packet& packet) { packet.put(Payload(bytes)); });
   EXPECT_EQ(a().nic.counters().notification.np_cnp_sent, sent);
   write(1);
+}
+
+// --- Marks that acknowledgements tell (DCTCP).
+class NicEcnEcho : public NicCongestion {
+ protected:
+  void SetUp() override {
+    NicCongestion::SetUp();
+    params_.congestion.control.name = "dctcp";
+  }
+  // Acknowledgements of the run that tell of a mark, and all of them.
+  std::pair<int, int> echoes() const {
+    std::pair<int, int> counts;
+    for (const auto& packet : others_) {
+      if (packet.headers.bth.opcode != roce::Opcode::acknowledge) continue;
+      ++counts.second;
+      counts.first += packet.headers.bth.becn;
+    }
+    return counts;
+  }
+};
+
+TEST_F(NicEcnEcho, TheNextAcknowledgementTellsOfAMark) {
+  int packets = 0;
+  start([&] { return ++packets == 3; });
+  write(5);
+  EXPECT_EQ(echoes(), std::pair(1, 5));
+}
+
+TEST_F(NicEcnEcho, IsForThoseWhoWantToKnow) {
+  for (const auto& [echo, control, told] :
+       {std::tuple("auto", "dctcp", 2), {"auto", "dcqcn", 0}, {"on", "dcqcn", 2}, {"off", "dctcp", 0}}) {
+    params_.congestion.np.ecn_echo = echo;
+    params_.congestion.control.name = control;
+    others_.clear();
+    start();
+    write(1);
+    write(1);
+    EXPECT_EQ(echoes().first, told) << echo << control;
+  }
+}
+
+TEST_F(NicEcnEcho, ALongMessageIsAcknowledgedEveryFewPackets) {
+  params_.congestion.ack_every = 4;
+  start([] { return false; });
+  write(1, 16 * 1024);  // of an MTU each
+  EXPECT_EQ(echoes(), std::pair(0, 4));
+}
+
+// --- The gate, with a control whose window a test sets.
+struct Windowed : roce::CongestionControl {
+  explicit Windowed(std::uint64_t& window) : window(window) {}
+  roce::Allowance allowance(Duration) override { return {.window = window}; }
+  bool wants_acknowledgements() const override { return true; }
+  std::uint64_t& window;
+};
+
+class Gate : public testing::Test {
+ protected:
+  bool send(std::uint32_t psn) { return gate.request_sent(roce::Psn(psn + 1), 1000, false, 1_us); }
+  bool may_send() { return gate.not_before(1_us, true) != CongestionGate::kNever; }
+
+  std::uint64_t window = 5000;
+  CongestionGate gate{std::make_unique<Windowed>(window), 4};
+};
+
+TEST_F(Gate, AsksEveryFewPacketsAndAtTheEndOfTheWindow) {
+  std::vector<bool> asked;
+  for (std::uint32_t psn = 0; psn < 5; ++psn) {
+    EXPECT_TRUE(may_send());
+    asked.push_back(send(psn));
+  }
+  EXPECT_EQ(asked, (std::vector<bool>{false, false, false, true, true}));
+  EXPECT_FALSE(may_send());
+  gate.acknowledged(roce::Psn(4), false, 2_us);
+  EXPECT_TRUE(may_send());
+}
+
+// The window shrinks while nothing that is unanswered asks for an acknowledgement: without another packet the queue
+// pair would wait for its timeout.
+TEST_F(Gate, SendsOneMorePacketWhereNoAcknowledgementWouldCome) {
+  for (std::uint32_t psn = 0; psn < 5; ++psn) send(psn);
+  gate.acknowledged(roce::Psn(4), false, 2_us);
+  for (std::uint32_t psn = 5; psn < 8; ++psn) EXPECT_FALSE(send(psn));
+  window = 2500;
+  gate.acknowledged(roce::Psn(5), false, 3_us);
+  EXPECT_TRUE(may_send());
+  EXPECT_TRUE(send(8));
+  EXPECT_FALSE(may_send());
+  gate.acknowledged(roce::Psn(9), false, 4_us);
+  EXPECT_TRUE(may_send());
+}
+
+TEST_F(Gate, AfterARewindTheWindowIsEmpty) {
+  for (std::uint32_t psn = 0; psn < 5; ++psn) send(psn);
+  EXPECT_FALSE(may_send());
+  gate.rewound();
+  EXPECT_TRUE(may_send());
 }
 
 }  // namespace

@@ -1,0 +1,141 @@
+// Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020,
+// section 3, algorithm 1): a window that keeps the delay near a target. Below the target the window grows by `ai`
+// packets a round trip. Above it the window shrinks in proportion to the excess, at most once a round trip. The target
+// grows with the number of hops, and as the window becomes small (flow scaling), so that many flows fit in the queue.
+//
+// A window below one packet is a pace: one packet in rtt / cwnd. A larger window is not paced, as in the paper.
+// A packet is the largest that the queue pair has sent so far: the window's unit is a full packet, and here each queue
+// pair has an MTU of its own.
+// Of the paper's two windows this is that of the fabric. An acknowledgement does not tell the delay inside the
+// receiver, which the window of the endpoint would need.
+#include <algorithm>
+#include <cmath>
+
+#include "model/roce/congestion/control_tools.h"
+
+namespace rnicsim::roce {
+namespace {
+
+using namespace rnicsim::literals;
+
+// The paper gives few values. Those of base_target, h, fs_range, fs_min_cwnd, fs_max_cwnd, ai, beta and max_mdf are
+// htsim's, which calls most of them guesses.
+struct SwiftParams {
+  Duration base_target = 20_us;
+  Duration h = 3053_ns;                      // base_target / 6.55
+  std::uint32_t hops = 1;
+  Duration fs_range = 100_us;                // 5 x base_target
+  double fs_min_cwnd = 0.1;
+  double fs_max_cwnd = 100;
+  double ai = 1;
+  double beta = 0.8;
+  double max_mdf = 0.5;
+  std::uint32_t retx_reset_threshold = 5;
+  double min_cwnd = 0.001;
+  BitRate min_rate{100'000'000};
+
+  void describe(ParamVisitor& visit) {
+    visit.param("base_target", base_target, "target of the round trip on a way without hops, of a large window",
+                {1e3, 1e12});
+    visit.param("h", h, "by so much each hop raises the target", {0, 1e12});
+    visit.param("hops", hops, "switches on the way", {0, 255});
+    visit.param("fs_range", fs_range, "by at most so much a small window raises the target", {0, 1e12});
+    visit.param("fs_min_cwnd", fs_min_cwnd, "a window of so many packets, or fewer, raises the target by fs_range",
+                {1e-6, 1e9});
+    visit.param("fs_max_cwnd", fs_max_cwnd, "a window of so many packets, or more, does not raise the target",
+                {1e-6, 1e9});
+    visit.param("ai", ai, "packets by which the window grows in a round trip below the target", {1e-6, 1e6});
+    visit.param("beta", beta, "share of the excess over the target by which the window shrinks", {0, 1});
+    visit.param("max_mdf", max_mdf,
+                "the largest share of the window that a round trip can take; a loss takes exactly this share", {0, 1});
+    visit.param("retx_reset_threshold", retx_reset_threshold,
+                "so many timeouts in a row set the window to min_cwnd; fewer are like a loss", {1, 1000});
+    visit.param("min_cwnd", min_cwnd, "packets of the smallest window; min_rate still counts", {1e-9, 1e3});
+    visit.param("min_rate", min_rate, "no slower pace than that", {1, 1e12});
+    visit.refuse(fs_min_cwnd >= fs_max_cwnd, "fs_min_cwnd", "is not less than", "fs_max_cwnd");
+  }
+};
+
+class Swift final : public CongestionControl {
+ public:
+  // It begins with what the line sends in the base target.
+  Swift(const PolicyParams* params, BitRate line)
+      : params_(params_as<SwiftParams>(*params)),
+        bounds_(params_.min_rate, line),
+        scale_(static_cast<double>(params_.fs_range.ps) /
+               (1 / std::sqrt(params_.fs_min_cwnd) - 1 / std::sqrt(params_.fs_max_cwnd))),
+        window_(bytes_in(params_.base_target, bounds_.line())) {}
+
+  Allowance allowance(Duration) override {
+    return {.rate = window_ < packet() ? rate() : bounds_.line(), .window = whole_window(window_, packet_)};
+  }
+  // The rate is the window in the last round trip.
+  ControlState state(Duration) override { return {.rate = rate()}; }
+  bool wants_acknowledgements() const override { return true; }
+
+  void sent(std::uint32_t bytes, Duration) override { packet_ = std::max(packet_, bytes); }
+  void acknowledged(const AckFacts& ack, Duration now) override {
+    timeouts_ = 0;
+    if (ack.rtt <= Duration{}) return;
+    rtt_ = ack.rtt;
+    answered_ = std::max(answered_, static_cast<double>(ack.bytes));
+    const auto target = target_ps();
+    const auto delay = static_cast<double>(ack.rtt.ps);
+    if (delay < target)
+      grow(static_cast<double>(ack.bytes) / packet());
+    else
+      shrink(std::max(1 - params_.beta * (delay - target) / delay, 1 - params_.max_mdf), now);
+  }
+  void lost(Duration now) override {
+    timeouts_ = 0;
+    shrink(1 - params_.max_mdf, now);
+  }
+  void timed_out(Duration now) override {
+    if (++timeouts_ < params_.retx_reset_threshold) return shrink(1 - params_.max_mdf, now);
+    set_window(0);
+    cuts_.reacted(now);
+  }
+
+ private:
+  double packet() const { return std::max<std::uint32_t>(packet_, 1); }
+  double cwnd() const { return window_ / packet(); }
+  Duration round_trip() const { return rtt_ > Duration{} ? rtt_ : params_.base_target; }
+  double rate() const { return bounds_.within(rate_of(window_, round_trip())); }
+
+  double target_ps() const {
+    const auto scaled = scale_ * (1 / std::sqrt(cwnd()) - 1 / std::sqrt(params_.fs_max_cwnd));
+    return static_cast<double>((params_.base_target + params_.h * params_.hops).ps) +
+           std::clamp(scaled, 0.0, static_cast<double>(params_.fs_range.ps));
+  }
+  // One acknowledgement may be for many packets, and for more than the window has become: it counts for a window.
+  void grow(double packets) {
+    const auto most = std::max(cwnd(), 1.0);
+    set_window(window_ + params_.ai * packet() * std::min(packets, most) / most);
+  }
+  void shrink(double factor, Duration now) {
+    if (!cuts_.passed(now, round_trip())) return;
+    const auto before = window_;
+    set_window(window_ * factor);
+    if (window_ < before) cuts_.reacted(now);
+  }
+  // More is never in flight than what the line sends in a round trip and what waits for an acknowledgement.
+  void set_window(double window) {
+    const auto most = bytes_in(std::max(round_trip(), params_.base_target), bounds_.line()) + answered_;
+    window_ = std::max(std::min(window, most), params_.min_cwnd * packet());
+  }
+
+  const SwiftParams& params_;
+  const RateBounds bounds_;
+  const double scale_;                     // ps: flow scaling is that, over the root of the window
+  double window_;                          // bytes; fewer than a packet's: a pace
+  std::uint32_t packet_ = 0;               // bytes of the largest that was sent
+  Duration rtt_{};                         // the last; 0: none yet
+  double answered_ = 0;                    // bytes, by the largest acknowledgement
+  std::uint32_t timeouts_ = 0;             // in a row
+  TimeApart cuts_;
+};
+
+const PolicyEntry<CongestionControl> kSwift{"swift", make_control<Swift>, make_policy_params<SwiftParams>};
+
+}  // namespace
+}  // namespace rnicsim::roce
