@@ -24,6 +24,7 @@
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/engine_choice.h"
+#include "sim/plugins.h"
 #include "sim/progress_line.h"
 
 namespace {
@@ -90,6 +91,7 @@ void refuse_empty_names(const CLI::App& command) {
 }
 
 int execute_words(const Program& words) {
+  load_plugins();
   CLI::App app("A full-system simulator of an RDMA NIC, on which stock verbs programs run.", "rnicsim");
   app.set_version_flag("--version", build_facts);
   app.require_subcommand(1);

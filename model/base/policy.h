@@ -28,7 +28,7 @@ class PolicyParams;                        // model/base/policy_params.h
 
 // To be of static storage, and `name`, too.
 template <class Policy>
-class PolicyEntry {
+class [[gnu::visibility("default")]] PolicyEntry {
  public:
   using MakeParams = std::unique_ptr<PolicyParams> (*)();
 

@@ -1,0 +1,47 @@
+#include "sim/plugins.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <ranges>
+#include <string>
+#include <string_view>
+
+#include "model/base/plugin.h"
+#include "model/base/policy.h"
+#include "model/base/queue_discipline.h"
+#include "model/roce/congestion.h"
+#include "sim/config/config_error.h"
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr const char* kVariable = "RNICSIM_PLUGINS";
+
+void load(const std::string& name) {
+  // A name without a slash would be looked for among the system's libraries.
+  const auto path = name.find('/') == std::string::npos ? "./" + name : name;
+  const auto* controls = PolicyEntry<roce::CongestionControl>::first();
+  const auto* disciplines = PolicyEntry<QueueDiscipline>::first();
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw ConfigError(fmt::format("{}: {}", kVariable, ::dlerror()));
+  const auto* interface = static_cast<const std::uint32_t*>(::dlsym(library, "rnicsim_plugin_interface"));
+  if (interface == nullptr) throw ConfigError(fmt::format("{}: {} is no plugin of rnicsim", kVariable, name));
+  if (*interface != kPluginInterface)
+    throw ConfigError(fmt::format("{}: {} was built with the headers of another version of rnicsim", kVariable, name));
+  if (controls == PolicyEntry<roce::CongestionControl>::first() && disciplines == PolicyEntry<QueueDiscipline>::first())
+    throw ConfigError(fmt::format("{}: {} registers no congestion control and no queue discipline", kVariable, name));
+}
+
+}  // namespace
+
+void load_plugins() {
+  const char* names = std::getenv(kVariable);
+  if (names == nullptr) return;
+  for (const auto part : std::views::split(std::string_view(names), ':'))
+    if (const std::string name(part.begin(), part.end()); !name.empty()) load(name);
+}
+
+}  // namespace rnicsim::sim
