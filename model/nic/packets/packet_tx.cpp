@@ -76,7 +76,8 @@ void PacketTx::send_raw(PacketOut&& out) {
 void PacketTx::left(std::uint64_t frame) {
   for (std::uint8_t credit_class = 0; credit_class < kCreditClasses; ++credit_class) {
     auto& queue = leaving_[credit_class];
-    auto* leaving = find(queue, frame);
+    if (queue.empty() || queue.front().frame > frame) continue;
+    auto* leaving = queue.front().frame == frame ? &queue.front() : find(queue, frame);
     if (leaving == nullptr) continue;
     leaving->left = true;
     std::uint32_t credits = 0;
@@ -86,9 +87,8 @@ void PacketTx::left(std::uint64_t frame) {
   }
 }
 
-// Numbers of frames rise. The frame that leaves is the oldest, most often.
+// Numbers of frames rise. nullptr: the queue does not have the frame.
 PacketTx::Leaving* PacketTx::find(Queue& queue, std::uint64_t frame) {
-  if (queue.empty() || queue.front().frame > frame) return nullptr;
   std::size_t first = 0, last = queue.size();
   while (queue[first].frame < frame && first + 1 < last) {
     const auto middle = first + (last - first) / 2;
