@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
+#include <utility>
 #include <vector>
 
+#include "model/base/kernel.h"
+#include "model/fabric/ingress_buffer.h"
 #include "model/fabric/shared_buffer.h"
 
 namespace rnicsim::fabric::shared_buffer_test {
@@ -144,6 +147,28 @@ TEST(SharedBuffer, WithoutASizeThresholdsAreThoseOfPfc) {
   EXPECT_FALSE(buffer.may_go_on(use));
   buffer.give_back(use, 1);
   EXPECT_TRUE(buffer.may_go_on(use));
+}
+
+// The threshold of a stopped buffer rises as others give memory back: its sender goes on, though none of its own frames
+// has left.
+TEST(IngressBuffer, ASenderGoesOnWhenOthersGiveMemoryBack) {
+  sc_core::sc_get_curr_simcontext()->reset();
+  const auto params = shared(100'000, -1);
+  SharedBuffer memory(params, 2);
+  IngressBuffer ingress(params.pfc, {100_Gbps, 100_Gbps}, memory);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> told;  // ports, and for how long they are to pause
+  ingress.pause.bind([&](std::uint32_t port, PriorityPause&& pause) { told.emplace_back(port, pause.quanta[3]); });
+  const auto fill = [&](std::uint32_t port) {
+    int frames = 0;
+    for (const auto before = told.size(); told.size() == before; ++frames) EXPECT_TRUE(ingress.hold(port, 3, kMtu));
+    return frames;
+  };
+  const int frames = fill(1);
+  EXPECT_GT(fill(0), 12);  // more than XON
+  told.clear();
+  for (int i = 0; i < frames; ++i) ingress.let_go(1, 3, kMtu);
+  EXPECT_EQ(told, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 0}, {1, 0}}));
+  EXPECT_FALSE(ingress.stopped(0, 3));
 }
 
 // Whatever comes and leaves: nothing is counted twice or forgotten, no limit is exceeded, and all comes back.
