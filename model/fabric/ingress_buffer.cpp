@@ -14,29 +14,31 @@ IngressBuffer::IngressBuffer(const PfcParams& params, const std::vector<BitRate>
 
 bool IngressBuffer::hold(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes) {
   auto& held = held_[port][priority];
-  if (!memory_.take_lossless(held.use, bytes)) return false;
+  const bool fits = memory_.take_lossless(held.use, bytes);
   held.most = std::max<Counter>(held.most, held.use.total());
-  if (!held.stopped && memory_.is_over(held.use)) {
+  // Other buffers may have taken all headroom: then a frame is lost before this buffer has any, and its sender is to
+  // pause all the same.
+  if (!held.stopped && (!fits || memory_.is_over(held.use))) {
     held.stopped = true;
     held.since = now();
     ++held.stops;
     stopped_.emplace(port, priority);
     stop(port, priority);
   }
-  return true;
+  return fits;
 }
 
 void IngressBuffer::let_go(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes) {
   auto& held = held_[port][priority];
   memory_.give_back(held.use, bytes);
-  if (memory_.is_dynamic())
+  if (memory_.counts_lossy())
     look();
   else if (held.stopped && may_go_on(port, priority))
     stopped_.erase({port, priority});
 }
 
 void IngressBuffer::look() {
-  if (stopped_.empty() || !memory_.is_dynamic()) return;
+  if (stopped_.empty()) return;
   std::erase_if(stopped_, [this](const auto& buffer) { return may_go_on(buffer.first, buffer.second); });
 }
 
@@ -77,7 +79,11 @@ void IngressBuffer::refresh_due() {
   Refresh due;
   while (refreshes_.pop_due(due)) {
     const auto& held = held_[due.port][due.priority];
-    if (held.stopped && held.stops == due.stops) stop(due.port, due.priority);
+    if (!held.stopped || held.stops != due.stops) continue;
+    if (may_go_on(due.port, due.priority))
+      stopped_.erase({due.port, due.priority});
+    else
+      stop(due.port, due.priority);
   }
 }
 

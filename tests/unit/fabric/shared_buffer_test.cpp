@@ -171,6 +171,43 @@ TEST(IngressBuffer, ASenderGoesOnWhenOthersGiveMemoryBack) {
   EXPECT_FALSE(ingress.stopped(0, 3));
 }
 
+// Another buffer has all headroom. A buffer that finds none loses a frame, pauses its sender, and lets the sender go on
+// when headroom is free again.
+TEST(IngressBuffer, WithoutHeadroomASenderIsPausedAllTheSame) {
+  sc_core::sc_get_curr_simcontext()->reset();
+  auto params = shared(30'000, 8);
+  params.buffer.lossless.xoff = params.buffer.headroom_pool = {10'000};
+  SharedBuffer memory(params, 2);
+  IngressBuffer ingress(params.pfc, {100_Gbps, 100_Gbps}, memory);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> told;
+  ingress.pause.bind([&](std::uint32_t port, PriorityPause&& pause) { told.emplace_back(port, pause.quanta[3]); });
+  int frames = 0;
+  while (ingress.hold(1, 3, kMtu)) ++frames;
+  told.clear();
+  EXPECT_FALSE(ingress.hold(0, 3, kMtu));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].first, 0u);
+  EXPECT_NE(told[0].second, 0u);
+  for (int i = 0; i < frames; ++i) ingress.let_go(1, 3, kMtu);
+  EXPECT_FALSE(ingress.stopped(0, 3));
+  EXPECT_FALSE(ingress.stopped(1, 3));
+  EXPECT_TRUE(ingress.hold(0, 3, kMtu));
+}
+
+// A frame that fits in no buffer: its sender is not paused for ever.
+TEST(IngressBuffer, APauseOfAnEmptyBufferEnds) {
+  sc_core::sc_get_curr_simcontext()->reset();
+  SwitchParams params;
+  params.pfc = {.priorities = 8, .xoff = {1'000}, .xon = {500}, .headroom = {}};
+  SharedBuffer memory(params, 1);
+  IngressBuffer ingress(params.pfc, {100_Gbps}, memory);
+  ingress.pause.bind([](std::uint32_t, PriorityPause&&) {});
+  EXPECT_FALSE(ingress.hold(0, 3, kMtu));
+  EXPECT_TRUE(ingress.stopped(0, 3));
+  sc_core::sc_start(1, sc_core::SC_MS);
+  EXPECT_FALSE(ingress.stopped(0, 3));
+}
+
 // Whatever comes and leaves: nothing is counted twice or forgotten, no limit is exceeded, and all comes back.
 RC_GTEST_PROP(SharedBuffer, KeepsItsBooks, ()) {
   auto params = shared(*rc::gen::inRange<std::uint64_t>(20'000, 200'000), *rc::gen::inRange(-8, 9));
