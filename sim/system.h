@@ -75,7 +75,7 @@ class System : public sc_core::sc_module {
   // Switches that have paused one another for ever (model/fabric/pause_deadlock.h), as text; empty: there are none.
   // With several processes, each process looks at its own switches alone.
   const std::string& deadlock() const;
-  // What the watchdogs of switches found, a sentence each (model/fabric/pause_watchdog.h).
+  // The pause storms that switches' watchdogs found, a sentence each (model/fabric/pause_watchdog.h).
   std::vector<std::string> pause_storms() const;
 
   // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).

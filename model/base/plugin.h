@@ -11,8 +11,8 @@
 
 namespace rnicsim {
 
-// Of the interfaces that a plugin is compiled against: model/base/policy.h, policy_params.h, params.h and units.h,
-// model/roce/congestion.h, model/base/queue_discipline.h. Raise the number when one of them changes.
+// Version of the interfaces that a plugin is compiled against: model/base/policy.h, policy_params.h, params.h and
+// units.h, model/roce/congestion.h, model/base/queue_discipline.h. Raise the number when one of them changes.
 inline constexpr std::uint32_t kPluginInterface = 1;
 
 }  // namespace rnicsim

@@ -49,7 +49,8 @@ void TransmitPort::forget(std::uint8_t queue, const Frame& frame) {
   if (counts(queue)) counted_bytes_ -= bytes;
 }
 
-// Of those that may begin when the first of them may, the highest priority, or what the discipline says.
+// The next queue: of the queues whose first frame may leave at the earliest time, the highest priority, or the one that
+// the discipline chooses.
 void TransmitPort::choose() {
   next_ = kNone;
   if (filled_ == 0) return;

@@ -36,7 +36,7 @@ class IngressBuffer {
   // False: there is no room for it, and nothing is held.
   bool hold(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
   void let_go(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
-  // Memory that is shared was given back: thresholds are higher, and senders may go on.
+  // Call this after shared memory was given back: thresholds are higher, and paused senders may go on.
   void look();
   // nullopt: its sender was not asked to pause.
   std::optional<StoppedBuffer> stopped(std::uint32_t port, std::uint8_t priority) const;

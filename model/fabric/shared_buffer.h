@@ -28,8 +28,6 @@ class SharedBuffer {
 
   // False: nothing is shared, and output queues are not counted here.
   bool counts_lossy() const { return counts_lossy_; }
-  // Thresholds move with what is free.
-  bool is_dynamic() const { return lossless_.alpha != 0; }
 
   // --- An input buffer without loss. False: there is no room, and nothing is taken.
   bool take_lossless(Use& use, std::uint32_t bytes);

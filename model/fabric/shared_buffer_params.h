@@ -10,7 +10,7 @@ namespace rnicsim::fabric {
 
 using namespace rnicsim::literals;
 
-// Of input buffers (port, priority) without loss.
+// Profile of the input buffers (port, priority) without loss.
 struct LosslessProfile {
   ByteCount size = 0_B;
   double dynamic_th = 0;
@@ -36,7 +36,7 @@ struct LosslessProfile {
   }
 };
 
-// Of output queues (port, priority) that may lose frames.
+// Profile of the output queues (port, priority) that may lose frames.
 struct LossyProfile {
   ByteCount size = 0_B;
   double dynamic_th = 0;

@@ -87,7 +87,7 @@ struct SwitchParams {
   std::string jitter{kJitterWords[0]};
   std::string dscp_priority;
 
-  // Of the shared memory, for a switch of so many ports.
+  // Bytes of the shared memory that a switch of so many ports reserves.
   std::uint64_t reserved_bytes(std::size_t ports) const {
     const auto lossless = static_cast<std::uint64_t>(std::popcount(pfc.priorities));
     return ports * (lossless * buffer.lossless.size.bytes + (kPriorities - lossless) * buffer.lossy.size.bytes);

@@ -60,7 +60,7 @@ void check_ports(const Config& config) {
   }
 }
 
-// What a switch reserves depends on how many ports it has.
+// A switch's reserved bytes depend on its number of ports.
 void check_switches(const Config& config) {
   const auto& topology = config.topology;
   std::vector<std::size_t> ports(topology.switches.size());

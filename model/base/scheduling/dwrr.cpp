@@ -1,7 +1,6 @@
 // Deficit weighted round robin (Shreedhar and Varghese, "Efficient fair queueing using deficit round robin"): in each
 // round a queue may send its weight times a quantum of bytes, and keeps what is left for the next round while frames
 // wait in it. Priorities of `strict` go before all others.
-#include <algorithm>
 #include <bit>
 #include <string>
 

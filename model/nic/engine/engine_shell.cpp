@@ -441,7 +441,7 @@ void EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
   (turn.answers ? qp->answer_turn : qp->request_turn) = false;
   if (qp->evicted) to_give_up_.push_back(turn.qpn);
   if (turn.answers ? !may_answer(*qp) : !may_request(*qp)) return;
-  // Its path is another one now.
+  // The queue pair's path has changed since the turn was enqueued.
   if (turn.credit_class != (turn.answers ? class_of(qp->context.path) : request_class(*qp)))
     return turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);
   auto work = turn.answers ? send_answer(*qp) : send_request(*qp);

@@ -95,7 +95,7 @@ struct Qp {
   PooledList<OwedCqe> cqes;              // of messages that are whole, and not all of their payload in memory
   PacketLane answers;
   bool answer_turn = false;
-  bool mark_to_echo = false;             // a request had a mark (CE), which the next acknowledgement tells
+  bool mark_to_echo = false;             // a request had a mark (CE), and the next acknowledgement is to tell that
 
   bool held_back = false;                // by congestion control or its rate, until a timer expires
   CongestionGate congestion;

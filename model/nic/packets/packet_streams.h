@@ -32,7 +32,7 @@ struct PacketIn {
   const Payload& payload() const { return packet->payload(); }
 };
 
-// Credits of the engine: for each priority of the port, and for frames that programs wrote, of whatever priority.
+// Credit classes of the engine: one for each priority of the port, and one for all frames that programs wrote.
 inline constexpr std::uint8_t kRawCredits = kPriorities, kCreditClasses = kPriorities + 1;
 
 struct PacketOut {
@@ -40,7 +40,7 @@ struct PacketOut {
   std::uint16_t gid_index = 0;           // the sender's address
   PacketRef packet;                      // complete but for that, which packet_tx adds
   bool credited = true;                  // it took a credit of the engine's, which its leaving gives back
-  std::uint8_t credit_class = 0;         // whose credit that is
+  std::uint8_t credit_class = 0;         // the class whose credit the packet took
 };
 
 }  // namespace rnicsim::nic

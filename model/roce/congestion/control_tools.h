@@ -1,5 +1,5 @@
-// What several congestion controls compute with: bounds of a rate, the bytes of a rate in a time, and round trips
-// counted in bytes. A control that counts bytes needs no sequence numbers and no timer.
+// Helpers of several congestion controls: bounds of a rate, the bytes of a rate in a time, and round trips counted in
+// bytes. A control that counts bytes needs no sequence numbers and no timer.
 #pragma once
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 // A window below one packet is a pace: one packet in rtt / cwnd. A larger window is not paced, as in the paper.
 // A packet is the largest that the queue pair has sent so far: the window's unit is a full packet, and here each queue
 // pair has an MTU of its own.
-// Of the paper's two windows this is that of the fabric. An acknowledgement does not tell the delay inside the
-// receiver, which the window of the endpoint would need.
+// The paper has two windows; this control has the window of the fabric alone. An acknowledgement does not tell the
+// delay inside the receiver, which the window of the endpoint would need.
 #include <algorithm>
 #include <cmath>
 
@@ -58,7 +58,7 @@ struct SwiftParams {
 
 class Swift final : public CongestionControl {
  public:
-  // It begins with what the line sends in the base target.
+  // The first window is what the line sends in the base target.
   Swift(const PolicyParams* params, BitRate line)
       : params_(params_as<SwiftParams>(*params)),
         bounds_(params_.min_rate, line),

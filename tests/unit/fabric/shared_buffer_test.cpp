@@ -62,7 +62,7 @@ TEST_P(Alpha, HoldsForInputBuffersWithoutLoss) {
   Use use;
   while (!buffer.is_over(use)) ASSERT_TRUE(buffer.take_lossless(use, kMtu));
   EXPECT_NEAR(static_cast<double>(use.shared), alpha / (1 + alpha) * kSize, kMtu);
-  // What comes until the pause acts has the headroom, and no more.
+  // Frames that come until the pause acts fit in the headroom, and no more of them.
   const auto xoff = SwitchParams{}.buffer.lossless.xoff.bytes;
   while (buffer.take_lossless(use, kMtu)) continue;
   EXPECT_LE(use.headroom, xoff);
@@ -208,7 +208,7 @@ TEST(IngressBuffer, APauseOfAnEmptyBufferEnds) {
   EXPECT_FALSE(ingress.stopped(0, 3));
 }
 
-// Whatever comes and leaves: nothing is counted twice or forgotten, no limit is exceeded, and all comes back.
+// Random frames come and leave: each byte is counted once, no limit is exceeded, and all memory is given back.
 RC_GTEST_PROP(SharedBuffer, KeepsItsBooks, ()) {
   auto params = shared(*rc::gen::inRange<std::uint64_t>(20'000, 200'000), *rc::gen::inRange(-8, 9));
   if (*rc::gen::arbitrary<bool>()) params.buffer.mode = "static";
@@ -238,7 +238,7 @@ RC_GTEST_PROP(SharedBuffer, KeepsItsBooks, ()) {
       const bool taken = queue.lossless ? buffer.take_lossless(queue.use, bytes) : buffer.take_lossy(queue.use, bytes);
       RC_ASSERT(queue.use.total() == before + (taken ? bytes : 0));
       if (taken) queue.frames.push_back(bytes), queue.bytes += bytes;
-      // Headroom is for what comes behind the pause, and nobody goes on who has some.
+      // A buffer uses headroom only when it is over its threshold. A buffer with headroom in use does not resume.
       if (queue.lossless && taken && was_over) RC_ASSERT(buffer.is_over(queue.use) || queue.use.headroom == 0);
       if (queue.use.headroom != 0) RC_ASSERT(buffer.is_over(queue.use) && !buffer.may_go_on(queue.use));
       if (queue.use.total() == 0) RC_ASSERT(buffer.may_go_on(queue.use));

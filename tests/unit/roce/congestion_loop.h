@@ -141,7 +141,7 @@ class Loop {
     for (std::size_t i = 0; i < flows_.size(); ++i) sum += rate(i);
     return sum;
   }
-  // Of the flow that is farthest from the mean, in parts of it.
+  // Distance of the most unequal flow's rate from the mean rate, in parts of the mean.
   double unfairness() const {
     const auto mean = total_rate() / static_cast<double>(flows_.size());
     double most = 0;
