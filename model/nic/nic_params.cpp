@@ -29,6 +29,7 @@ void NicParams::describe(ParamVisitor& visit) {
               "what is not answered is sent again after so long, then after four times as long, and no retry is "
               "counted, until the queue pair's own timeout is shorter; 0: not before that",
               {0, 1e9});
+  visit.group("transport", transport);
   visit.group("congestion", congestion);
   visit.param("icrc", icrc,
               "lazy: bytes and ICRC of a packet are made when somebody looks; always: they are made, parsed and "

@@ -13,6 +13,7 @@
 #include "model/nic/contexts/translation_params.h"
 #include "model/nic/engine/congestion_params.h"
 #include "model/nic/engine/jittered_engine_params.h"
+#include "model/nic/engine/transport_params.h"
 #include "model/nic/packets/loopback_params.h"
 #include "model/nic/packets/packet_rx_params.h"
 #include "model/nic/packets/packet_tx_params.h"
@@ -50,6 +51,7 @@ struct NicParams {
   LoopbackParams loopback;
   JitterParams jitter;
   Duration adaptive_timeout{};
+  TransportParams transport;
   CongestionParams congestion;
   std::string icrc{kIcrcWords[0]};
   bool timing_only = false;

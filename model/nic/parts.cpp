@@ -28,6 +28,7 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
           .read_piece = static_cast<std::uint32_t>(params.units.read_piece.bytes),
           .adaptive_timeout = params.adaptive_timeout,
+          .transport = params.transport,
           .congestion = params.congestion,
           .priorities = params.port.priorities(),
           .line = params.port.rate,

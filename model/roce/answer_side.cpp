@@ -25,7 +25,7 @@ Verdict AnswerSide::judge(const Headers& headers, std::uint32_t payload, Offer o
   if (std::exchange(wants_access_, false) && offer.access_granted) return responder_.go_on(headers, payload, offer);
   auto verdict = responder_.receive(headers, payload, offer);
   // One that takes a receive as well is judged anew: that is the caller's to offer again.
-  wants_access_ = verdict.kind == Verdict::Kind::wants_access && !verdict.duplicate &&
+  wants_access_ = verdict.kind == Verdict::Kind::wants_access && !verdict.duplicate && !verdict.early &&
                   !info(headers.bth.opcode).has(header::kImmediate);
   return verdict;
 }
@@ -35,7 +35,7 @@ void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
   using Kind = Verdict::Kind;
   const bool owes = verdict.kind != Kind::drop && verdict.kind != Kind::wants_receive &&
                     verdict.kind != Kind::wants_access && verdict.kind != Kind::wants_queue &&
-                    verdict.kind != Kind::busy;
+                    verdict.kind != Kind::busy && (verdict.kind != Kind::keep || verdict.tells_of_gap);
   if (!owes) return;
   auto& owed = owed_.emplace_back();
   owed.id = verdict.owed = next_owed_++;
@@ -44,6 +44,10 @@ void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
   owed.duplicate = verdict.duplicate;
   switch (verdict.kind) {
     case Kind::acknowledge: owed.kind = Owed::Kind::acknowledge; break;
+    case Kind::keep:
+      owed.kind = Owed::Kind::nak;
+      owed.syndrome = verdict.syndrome;
+      break;
     case Kind::reject:
       owed.kind = Owed::Kind::nak;
       owed.syndrome = verdict.syndrome;

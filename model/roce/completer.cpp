@@ -4,7 +4,7 @@
 
 namespace rnicsim::roce {
 
-ResponseOutcome Completer::receive(const Headers& headers, std::uint32_t payload) {
+ResponseOutcome Completer::judge(const Headers& headers, std::uint32_t payload) {
   const auto psn = headers.bth.psn;
   // Answers to what was never sent, or is answered already, are ghosts.
   if (!before(psn, window_.unsent_psn)) return {Kind::dropped};
@@ -21,19 +21,26 @@ ResponseOutcome Completer::acknowledge(const Headers& headers) {
   // An ACK answers for its own PSN, a NAK only for those before it.
   const bool moved = window_.acknowledge_before(kind == Aeth::kAck ? psn + 1 : psn);
   if (moved) window_.replenish();
-  if (kind == Aeth::kNak) return negative(psn, syndrome);
+  if (kind == Aeth::kNak) return negative(psn, *headers.aeth);
   if (kind == Aeth::kRnrNak) return rnr(syndrome & Aeth::kValueMask);
   if (kind != Aeth::kAck) return fail(Status::bad_response_error);
-  // An ACK beyond an unanswered READ or atomic: its response was lost.
-  if (before(window_.oldest_psn(), psn + 1)) return response_lost();
+  // An ACK beyond an unanswered READ or atomic: its response was lost, or is late.
+  if (before(window_.oldest_psn(), psn + 1)) {
+    if (!window_.reorders()) return response_lost();
+    window_.resends.acknowledge_before(psn + 1);
+    return response_missing(psn);
+  }
   return {moved ? Kind::progress : Kind::duplicate};
 }
 
-ResponseOutcome Completer::negative(Psn psn, std::uint8_t syndrome) {
+ResponseOutcome Completer::negative(Psn psn, const Aeth& aeth) {
+  const auto syndrome = aeth.syndrome;
+  if (syndrome == Aeth::kSelectiveNak && window_.selective()) return selective_nak(psn, Psn(aeth.msn));
   // What is before it was answered, so an answer was lost: that of a READ or an atomic.
   if (window_.oldest_psn() != psn) return response_lost();
   switch (syndrome) {
     // Of what was sent before the RNR NAK: that is to be sent again as it is.
+    case Aeth::kSelectiveNak:
     case Aeth::kSequenceError: return window_.rnr_waiting ? ResponseOutcome{Kind::duplicate} : go_back();
     case Aeth::kInvalidRequest: return fail(Status::remote_invalid_request_error);
     case Aeth::kRemoteAccessError: return fail(Status::remote_access_error);
@@ -64,7 +71,10 @@ ResponseOutcome Completer::data_response(const Headers& headers, const OpcodeInf
   if (message == nullptr) return {Kind::dropped};
   if (!message->is_rd_atomic()) return fail(Status::bad_response_error);
   const auto expected = message->unanswered();
-  if (psn != expected) return before(expected, psn) ? response_lost() : ResponseOutcome{Kind::duplicate};
+  if (psn != expected) {
+    if (!before(expected, psn)) return {Kind::duplicate};
+    return window_.reorders() ? take_early(headers, row, payload) : response_lost();
+  }
   const bool is_atomic = row.operation == Operation::atomic_acknowledge;
   if (is_atomic != message->is_atomic()) return fail(Status::bad_response_error);
   return is_atomic ? take_atomic(*message, *headers.atomic_ack) : take_read(*message, row, payload);
@@ -74,10 +84,14 @@ ResponseOutcome Completer::take_read(Message& message, const OpcodeInfo& row, st
   const auto offset = message.acknowledged * window_.attributes.mtu;
   const auto left = message.response_bytes() - offset;
   const bool last = message.acknowledged + 1 == message.packets;
-  if (row.ends() != last || payload != std::min(left, window_.attributes.mtu)) return fail(Status::bad_response_error);
+  if (payload != std::min(left, window_.attributes.mtu)) return fail(Status::bad_response_error);
+  // Requests of one message may overtake each other's responses where packets do, and where messages begin once more.
+  const bool in_order = !window_.reorders() && window_.attributes.recovery.mode != Recovery::go_back_0;
+  if (in_order && row.ends() != last) return fail(Status::bad_response_error);
   // A response begins where a request does; between them may come what is left of the answer to an earlier one.
   const bool begins_here = message.acknowledged == message.asked_from;
-  if (row.begins() ? !begins_here : message.acknowledged == 0) return fail(Status::bad_response_error);
+  if (in_order && (row.begins() ? !begins_here : message.acknowledged == 0))
+    return fail(Status::bad_response_error);
   window_.advance(message, 1);
   window_.replenish();
   if (payload == 0) return {Kind::progress};
@@ -90,6 +104,64 @@ ResponseOutcome Completer::take_atomic(Message& message, std::uint64_t original)
   window_.replenish();
   ++message.placing;
   return {.kind = Kind::progress, .placement = Placement{message.request.id, 0, original}};
+}
+
+// Where responses may overtake each other, any packet of any READ or atomic that was asked for may come.
+ResponseOutcome Completer::take_early(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload) {
+  const auto psn = headers.bth.psn;
+  auto* message = window_.message_at(psn);
+  const bool atomic = row.operation == Operation::atomic_acknowledge;
+  if (message == nullptr || !message->is_rd_atomic() || atomic != message->is_atomic())
+    return fail(Status::bad_response_error);
+  const auto offset = static_cast<std::uint32_t>(message->index_of(psn)) * window_.attributes.mtu;
+  const auto expected = atomic ? 0 : std::min(message->response_bytes() - offset, window_.attributes.mtu);
+  if (payload != expected) return fail(Status::bad_response_error);
+  if (window_.resends.has_arrived(psn)) return {Kind::duplicate};
+  window_.resends.arrived(psn);
+  window_.resends.acknowledge_before(psn);
+  auto outcome = response_missing(psn);
+  if (atomic || payload != 0) {
+    ++message->placing;
+    outcome.placement = Placement{message->request.id, offset,
+                                  atomic ? std::optional(*headers.atomic_ack) : std::nullopt};
+  }
+  return outcome;
+}
+
+ResponseOutcome Completer::response_missing(Psn psn) {
+  const auto ahead = distance(window_.oldest_psn(), psn);
+  if (!window_.attributes.recovery.tells_of_loss(ahead)) return {Kind::progress};
+  if (!window_.selective()) return response_lost();
+  auto outcome = lose(window_.oldest_psn(), psn);
+  if (outcome.kind == Kind::sequence_error) outcome.kind = Kind::implied_sequence_error;
+  return outcome;
+}
+
+ResponseOutcome Completer::selective_nak(Psn missing, Psn arrived) {
+  if (window_.rnr_waiting) return {Kind::duplicate};
+  if (before(arrived, missing) || !before(arrived, window_.unsent_psn)) return {Kind::dropped};
+  window_.resends.acknowledge_before(missing);
+  // A request of a READ or an atomic has arrived: its response has not, or it has, and is known to.
+  const auto has_response = [&](Psn psn) {
+    const auto* message = window_.message_at(psn);
+    return message == nullptr || message->is_rd_atomic();
+  };
+  if (!has_response(arrived)) window_.resends.arrived(arrived);
+  if (!has_response(missing)) window_.resends.is_missing(missing);
+  return lose(missing, arrived);
+}
+
+// A loss costs a retry when it becomes known, until something is answered again.
+ResponseOutcome Completer::lose(Psn first, Psn end) {
+  auto& resends = window_.resends;
+  if (!resends.recovering()) {
+    if (window_.retries_left == 0) return fail(Status::transport_retry_exceeded);
+    --window_.retries_left;
+  }
+  const auto lost = resends.end();
+  const bool known = resends.recovering();
+  resends.lose(first, end, window_.unsent_psn);
+  return {.kind = known && resends.end() == lost ? Kind::duplicate : Kind::sequence_error};
 }
 
 ResponseOutcome Completer::response_lost() {

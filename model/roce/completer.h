@@ -33,7 +33,11 @@ class Completer {
  public:
   explicit Completer(SendWindow& window) : window_(window) {}
 
-  ResponseOutcome receive(const Headers& headers, std::uint32_t payload);
+  ResponseOutcome receive(const Headers& headers, std::uint32_t payload) {
+    const auto outcome = judge(headers, payload);
+    if (window_.reorders()) window_.pass_early();
+    return outcome;
+  }
   // UC and UD have no answers: what is on the wire, before `upto`, is done.
   void left(Psn upto) { window_.acknowledge_before(upto); }
   // Payload of a response reached memory, or could not.
@@ -47,12 +51,18 @@ class Completer {
  private:
   using Kind = ResponseOutcome::Kind;
 
+  ResponseOutcome judge(const Headers& headers, std::uint32_t payload);
   ResponseOutcome acknowledge(const Headers& headers);
-  [[gnu::noinline]] ResponseOutcome negative(Psn psn, std::uint8_t syndrome);
+  [[gnu::noinline]] ResponseOutcome negative(Psn psn, const Aeth& aeth);
+  [[gnu::noinline]] ResponseOutcome selective_nak(Psn missing, Psn arrived);
   [[gnu::noinline]] ResponseOutcome rnr(std::uint8_t timer);
   ResponseOutcome data_response(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload);
   ResponseOutcome take_read(Message& message, const OpcodeInfo& row, std::uint32_t payload);
   ResponseOutcome take_atomic(Message& message, std::uint64_t original);
+  [[gnu::noinline]] ResponseOutcome take_early(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload);
+  // Before the PSN, whose request is acknowledged or whose response came, responses are missing.
+  [[gnu::noinline]] ResponseOutcome response_missing(Psn psn);
+  [[gnu::noinline]] ResponseOutcome lose(Psn first, Psn end);
   [[gnu::noinline]] ResponseOutcome response_lost();
   [[gnu::noinline]] ResponseOutcome go_back();
   [[gnu::noinline]] ResponseOutcome fail(Status status);

@@ -47,6 +47,9 @@ struct Aeth {
   static constexpr std::uint8_t kInvalidRequest = 0x61;
   static constexpr std::uint8_t kRemoteAccessError = 0x62;
   static constexpr std::uint8_t kRemoteOperationError = 0x63;
+  // Not IBTA's: a NAK code that the specification reserves. The packet of the PSN in the MSN field has come; those
+  // between the BTH's PSN and that one may be missing (selective retransmission).
+  static constexpr std::uint8_t kSelectiveNak = 0x70;
   std::uint8_t syndrome = kAck | kNoCredits;
   std::uint32_t msn = 0;     // 24 bits
   bool operator==(const Aeth&) const = default;

@@ -75,7 +75,8 @@ class CoreActions {
   virtual void local_work(Slot slot, std::uint64_t message) = 0;
   virtual void drained(Slot slot) = 0;
   // In so long as the code says (IBTA vol 1: the ACK timeout, the RNR timer). Cores with timers of their own never ask.
-  virtual void arm(Slot slot, Timer timer, std::uint8_t code) = 0;
+  // `in_flight`: PSNs that are sent and not answered.
+  virtual void arm(Slot slot, Timer timer, std::uint8_t code, std::uint32_t in_flight) = 0;
   virtual void cancel(Slot slot, Timer timer) = 0;
 
   // --- Answers.

@@ -36,11 +36,17 @@ bool Requester::may_send_more(const Message& message) const {
   const auto oldest = window_.oldest_psn();
   const auto packets = message.is_read() ? message.packets - message.sent : 1;
   const auto in_flight = static_cast<std::uint32_t>(distance(oldest, message.first + message.sent));
+  const auto most = window_.attributes.recovery.most_in_flight;
+  if (most != 0 && in_flight != 0 && in_flight + packets > most) return false;
   return in_flight == 0 || in_flight + packets < SendWindow::kMostPsns;
 }
 
 std::optional<std::uint64_t> Requester::next_message() const {
   if (window_.rnr_waiting) return std::nullopt;
+  if (window_.resends.pending() && sends_again()) {
+    const auto* message = window_.message_at(window_.resends.next());
+    return message == nullptr || message->error ? std::nullopt : std::optional(message->request.id);
+  }
   for (auto at = window_.cursor; at < window_.messages.size(); ++at) {
     const auto& message = window_.messages[at];
     if (message.error || message.local != Message::Local::none) return std::nullopt;
@@ -50,6 +56,17 @@ std::optional<std::uint64_t> Requester::next_message() const {
     return message.request.id;
   }
   return std::nullopt;
+}
+
+// Passes over what the responder has answered for.
+bool Requester::sends_again() const {
+  auto& resends = window_.resends;
+  for (; resends.pending(); resends.sent_before(resends.next() + 1)) {
+    const auto* message = window_.message_at(resends.next());
+    const bool answered = before(resends.next(), resends.acknowledged());
+    if (message == nullptr || message->is_rd_atomic() || !answered) return true;
+  }
+  return false;
 }
 
 void Requester::skip_sent() {
@@ -69,31 +86,73 @@ std::optional<RequestPacket> Requester::next_packet() {
 }
 
 SentRequest Requester::send(Headers& headers) {
+  return window_.resends.pending() ? send_again(headers) : send_next(headers);
+}
+
+SentRequest Requester::send_next(Headers& headers) {
   skip_sent();
   auto& message = window_.messages[window_.cursor];
   message.started = true;
-  auto sent = message.is_rd_atomic() ? response_request(message, headers) : data_packet(message, headers);
-  sent.message = message.request.id;
-  const bool datagram = window_.attributes.transport == Transport::ud;
-  headers.bth.destination = datagram ? message.request.remote : window_.attributes.remote;
-  if (datagram) headers.deth = Deth{message.request.qkey, window_.attributes.local};
-  if (window_.attributes.transport == Transport::xrc_send) headers.xrc_srqn = message.request.srqn;
+  SentRequest sent;
+  if (message.is_rd_atomic()) {
+    sent = response_request(message, message.sent, message.packets - message.sent, headers);
+    message.asked_from = message.sent;
+    message.sent = message.packets;
+    message.outstanding = true;
+    ++window_.rd_atomic_outstanding;
+  } else {
+    sent = data_packet(message, message.sent, headers);
+    ++message.sent;
+  }
+  address(message, sent, headers);
   sent.end = message.first + message.sent;
   if (before(window_.unsent_psn, sent.end)) window_.unsent_psn = sent.end;
   return sent;
 }
 
-// A READ's request stands for all packets of its response that are still to come.
-SentRequest Requester::response_request(Message& message, Headers& headers) const {
+// Of a READ: the next of its response's packets that are missing, up to one that is not.
+SentRequest Requester::send_again(Headers& headers) {
+  auto& resends = window_.resends;
+  const auto psn = resends.next();
+  auto& message = *window_.message_at(psn);
+  const auto index = static_cast<std::uint32_t>(message.index_of(psn));
+  std::uint32_t packets = 1;
+  if (message.is_read())
+    while (index + packets < message.packets && before(psn + packets, resends.end()) &&
+           !resends.has_arrived(psn + packets))
+      ++packets;
+  auto sent = message.is_rd_atomic() ? response_request(message, index, packets, headers)
+                                     : data_packet(message, index, headers);
+  address(message, sent, headers);
+  sent.again = true;
+  sent.end = psn + packets;
+  resends.sent_before(sent.end);
+  return sent;
+}
+
+void Requester::address(const Message& message, SentRequest& sent, Headers& headers) const {
+  sent.message = message.request.id;
+  const bool datagram = window_.attributes.transport == Transport::ud;
+  headers.bth.destination = datagram ? message.request.remote : window_.attributes.remote;
+  if (datagram) headers.deth = Deth{message.request.qkey, window_.attributes.local};
+  if (window_.attributes.transport == Transport::xrc_send) headers.xrc_srqn = message.request.srqn;
+}
+
+// A READ's request stands for packets of its response.
+SentRequest Requester::response_request(const Message& message, std::uint32_t from, std::uint32_t packets,
+                                        Headers& headers) const {
   const auto& request = message.request;
   const auto transport = window_.attributes.transport;
   SentRequest packet{.operation = operation_of(message),
-                     .offset = message.sent * window_.attributes.mtu, .end = {}};
-  headers.bth.psn = message.first + message.sent;
+                     .offset = from * window_.attributes.mtu, .end = {}};
+  headers.bth.psn = message.first + from;
   headers.bth.ack_request = true;
   if (message.is_read()) {
     headers.bth.opcode = reliable_opcode(transport, Opcode::read_request);
-    headers.reth = Reth{request.remote_address + packet.offset, request.rkey, request.length - packet.offset};
+    const auto left = request.length - packet.offset;
+    const bool to_end = from + packets == message.packets;
+    headers.reth = Reth{request.remote_address + packet.offset, request.rkey,
+                        to_end ? left : packets * window_.attributes.mtu};
   } else if (message.is_atomic_write()) {
     headers.bth.opcode = Opcode::atomic_write;
     headers.reth = Reth{request.remote_address, request.rkey, request.length};
@@ -103,33 +162,28 @@ SentRequest Requester::response_request(Message& message, Headers& headers) cons
     headers.bth.opcode = reliable_opcode(transport, swap ? Opcode::compare_swap : Opcode::fetch_add);
     headers.atomic = AtomicEth{request.remote_address, request.rkey, request.swap_add, request.compare};
   }
-  message.asked_from = message.sent;
-  message.sent = message.packets;
-  message.outstanding = true;
-  ++window_.rd_atomic_outstanding;
   return packet;
 }
 
-SentRequest Requester::data_packet(Message& message, Headers& headers) const {
+SentRequest Requester::data_packet(const Message& message, std::uint32_t index, Headers& headers) const {
   const auto& request = message.request;
   const auto mtu = message.part(window_.attributes.mtu);
   const bool send = request.operation == SendOperation::send;
   const auto transport = window_.attributes.transport;
   // Segments of one message are frames of their own.
-  const auto position = transport == Transport::raw ? Position::only : position_of(message.sent, message.packets);
+  const auto position = transport == Transport::raw ? Position::only : position_of(index, message.packets);
   const auto& row = info(opcode_of(transport, send ? Operation::send : Operation::write, position, extra_in(request)));
-  SentRequest packet{.operation = row.operation, .begins = message.sent == 0, .offset = message.sent * mtu, .end = {}};
+  SentRequest packet{.operation = row.operation, .begins = index == 0, .offset = index * mtu, .end = {}};
   packet.payload = std::min(mtu, request.length - packet.offset);
   headers.bth.opcode = row.opcode;
-  headers.bth.psn = message.first + message.sent;
-  const bool asks = row.ends() || (message.sent + 1) % kPacketsAnAcknowledgement == 0;
+  headers.bth.psn = message.first + index;
+  const bool asks = row.ends() || (index + 1) % kPacketsAnAcknowledgement == 0;
   headers.bth.ack_request = is_reliable(transport) && asks;
   headers.bth.solicited = row.ends() && request.solicited && (send || request.immediate);
   headers.bth.pad = static_cast<std::uint8_t>(-packet.payload & 3);
   if (row.has(header::kReth)) headers.reth = Reth{request.remote_address, request.rkey, request.length};
   if (row.has(header::kImmediate)) headers.immediate = request.immediate;
   if (row.has(header::kInvalidate)) headers.invalidate = request.invalidate;
-  ++message.sent;
   return packet;
 }
 
@@ -152,7 +206,10 @@ bool Requester::ack_timeout(bool early) {
   }
   if (!early) --window_.retries_left;
   window_.gap_known = false;
-  window_.rewind();
+  if (window_.selective())
+    window_.resends.lose_all(window_.oldest_psn(), window_.unsent_psn);
+  else
+    window_.rewind();
   return true;
 }
 

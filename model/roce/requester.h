@@ -13,6 +13,7 @@ namespace rnicsim::roce {
 struct SentRequest {
   Operation operation{};
   bool begins = true;            // its message
+  bool again = false;            // sent once more, alone
   std::uint64_t message = 0;     // SendRequest::id
   std::uint32_t offset = 0;      // of the payload in the message
   std::uint32_t payload = 0;
@@ -52,8 +53,14 @@ class Requester {
   bool may_start(const Message& message) const;
   bool may_send_more(const Message& message) const;
   void skip_sent();
-  SentRequest response_request(Message& message, Headers& headers) const;
-  SentRequest data_packet(Message& message, Headers& headers) const;
+  [[gnu::noinline]] bool sends_again() const;
+  void address(const Message& message, SentRequest& sent, Headers& headers) const;
+  SentRequest send_next(Headers& headers);
+  [[gnu::noinline]] SentRequest send_again(Headers& headers);
+  // For `packets` packets of the response, from the one of index `from` on.
+  SentRequest response_request(const Message& message, std::uint32_t from, std::uint32_t packets,
+                               Headers& headers) const;
+  SentRequest data_packet(const Message& message, std::uint32_t index, Headers& headers) const;
 
   SendWindow& window_;
 };

@@ -43,18 +43,97 @@ Verdict Responder::go_on(const Headers& headers, std::uint32_t payload, const Of
 bool Responder::check_psn(const Packet& packet, Verdict& verdict) {
   const auto ahead = distance(expected_, packet.headers.bth.psn);
   if (ahead == 0) return true;
-  if (ahead < 0) return duplicate(packet, verdict);
+  if (ahead < 0) {
+    const bool restarts = goes_back_0() && message_ && packet.headers.bth.psn == message_->first;
+    if (!restarts) return duplicate(packet, verdict);
+    restart_message();
+    return true;
+  }
+  if (attributes_.recovery.keeps(ahead)) return keep_early(packet, verdict);
   if (nak_sent_) return false;
   nak_sent_ = true;
+  if (goes_back_0() && message_) restart_message();
   reject(packet, Aeth::kSequenceError, verdict);
   verdict.psn = expected_;
   return false;
 }
 
+// Go-back-0: what came of the message does not count. A receive that the message took remains the message's.
+void Responder::restart_message() {
+  expected_ = message_->first;
+  message_->received = 0;
+  message_->restarts = true;
+}
+
+// The packet stays for its turn. The payload of a WRITE need not: it may lie in memory before that.
+bool Responder::keep_early(const Packet& packet, Verdict& verdict) {
+  const auto psn = packet.headers.bth.psn;
+  verdict.early = true;
+  if (packet.row.response() || packet.row.transport != attributes_.transport) return false;
+  if (early_.contains(psn)) {
+    verdict.duplicate = true;
+    return false;
+  }
+  if (!grants_early(packet, verdict)) return false;
+  early_.insert(psn, expected_);
+  verdict.kind = Kind::keep;
+  if (const auto place = early_place(packet)) {
+    verdict.range = *place;
+    verdict.access = remote_access::kWrite;
+  }
+  tell_of_gap(psn, verdict);
+  return false;
+}
+
+// The first packet of a WRITE tells where the others belong. False: first the key is to be checked. What is refused
+// now is refused, and answered, at the packet's turn. XRC: the packet's queue, whose keys it uses, is not known.
+bool Responder::grants_early(const Packet& packet, Verdict& verdict) {
+  const auto& reth = packet.headers.reth;
+  const bool begins = packet.row.operation == Operation::write && packet.row.begins() && !of_xrc();
+  if (!begins || reth->length == 0 || (attributes_.access & remote_access::kWrite) == 0) return true;
+  const RemoteRange target{reth->address, reth->rkey, reth->length};
+  if (const auto granted = packet.offer.access_granted) {
+    early_.begin_write({packet.headers.bth.psn, target, *granted && !packet.offer.absent});
+    return true;
+  }
+  verdict.kind = Kind::wants_access;
+  verdict.range = target;
+  verdict.access = remote_access::kWrite;
+  return false;
+}
+
+std::optional<RemoteRange> Responder::early_place(const Packet& packet) const {
+  const auto& row = packet.row;
+  const auto psn = packet.headers.bth.psn;
+  if (row.operation != Operation::write || packet.payload == 0 || of_xrc()) return std::nullopt;
+  if (message_ && message_->operation == Operation::write && !row.begins()) {
+    const EarlyWrite current{expected_ - message_->received / attributes_.mtu, message_->target, true};
+    if (const auto part = current.part(psn, packet.payload, row.ends(), attributes_.mtu)) return part;
+  }
+  return early_.place_of(psn, packet.payload, row.ends(), attributes_.mtu);
+}
+
+void Responder::tell_of_gap(Psn came, Verdict& verdict) {
+  const auto& recovery = attributes_.recovery;
+  const bool selective = recovery.mode == Recovery::selective;
+  if (!recovery.tells_of_loss(distance(expected_, came)) || (nak_sent_ && !selective)) return;
+  nak_sent_ = true;
+  verdict.tells_of_gap = true;
+  verdict.syndrome = selective ? Aeth::kSelectiveNak : Aeth::kSequenceError;
+  verdict.msn = selective ? came.value() : msn_;
+  verdict.psn = expected_;
+}
+
+void Responder::pass_early(Verdict& verdict) {
+  early_.move_to(expected_);
+  if (early_.contains(expected_)) verdict.next_kept = expected_;
+}
+
 bool Responder::check_opcode_sequence(const Packet& packet, Verdict& verdict) const {
   const auto& row = packet.row;
   if (row.response()) return false;
-  const bool fits = row.begins() ? !message_ : message_ && message_->operation == row.operation;
+  const bool in_message = message_ && !message_->restarts;
+  const bool fits = row.begins() ? !in_message : in_message && message_->operation == row.operation;
   return fits || invalid(packet, verdict);
 }
 
@@ -134,6 +213,11 @@ bool Responder::check_rkey(const Packet& packet, Verdict& verdict) {
 }
 
 void Responder::execute(const Packet& packet, Verdict& verdict) {
+  execute_operation(packet, verdict);
+  if (!early_.empty()) pass_early(verdict);
+}
+
+inline void Responder::execute_operation(const Packet& packet, Verdict& verdict) {
   nak_sent_ = false;
   const auto& headers = packet.headers;
   verdict.psn = headers.bth.psn;
@@ -143,7 +227,8 @@ void Responder::execute(const Packet& packet, Verdict& verdict) {
   verdict.kind = Kind::place;
   verdict.begins_receive = takes_receive(packet);
   if (packet.row.begins()) {
-    message_ = InMessage{packet.row.operation, {}, 0, false, headers.xrc_srqn.value_or(0)};
+    const bool has_receive = message_ && message_->has_receive;  // go-back-0: from before
+    message_ = InMessage{packet.row.operation, {}, 0, has_receive, headers.xrc_srqn.value_or(0), headers.bth.psn};
     if (headers.reth) message_->target = {headers.reth->address, headers.reth->rkey, headers.reth->length};
   }
   message_->has_receive |= verdict.begins_receive;
@@ -298,7 +383,7 @@ bool Responder::refuse_access(const Packet& packet, Verdict& verdict) const {
 }
 
 bool Responder::takes_receive(const Packet& packet) const {
-  if (packet.row.operation == Operation::send) return packet.row.begins();
+  if (packet.row.operation == Operation::send) return packet.row.begins() && !(message_ && message_->has_receive);
   return packet.row.operation == Operation::write && packet.row.has(header::kImmediate);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/roce/early_requests.h"
 #include "model/roce/verdict.h"
 
 namespace rnicsim::roce {
@@ -35,6 +36,8 @@ class Responder {
     std::uint32_t received = 0;
     bool has_receive = false;
     std::uint32_t srqn = 0;              // XRC
+    Psn first;
+    bool restarts = false;               // go-back-0: its first packet comes once more
   };
   struct SavedAtomic {
     Psn psn;
@@ -48,6 +51,12 @@ class Responder {
   };
   // Each gives a verdict, or passes the packet on: true.
   bool check_psn(const Packet& packet, Verdict& verdict);
+  [[gnu::noinline]] void restart_message();
+  [[gnu::noinline]] bool keep_early(const Packet& packet, Verdict& verdict);
+  bool grants_early(const Packet& packet, Verdict& verdict);
+  std::optional<RemoteRange> early_place(const Packet& packet) const;
+  void tell_of_gap(Psn came, Verdict& verdict);
+  [[gnu::noinline]] void pass_early(Verdict& verdict);
   bool check_opcode_sequence(const Packet& packet, Verdict& verdict) const;
   bool check_opcode_valid(const Packet& packet, Verdict& verdict) const;
   bool check_queue(const Packet& packet, Verdict& verdict) const;
@@ -55,6 +64,7 @@ class Responder {
   bool check_length(const Packet& packet, Verdict& verdict) const;
   bool check_rkey(const Packet& packet, Verdict& verdict);
   void execute(const Packet& packet, Verdict& verdict);
+  void execute_operation(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void execute_read(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void execute_atomic_write(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void execute_atomic(const Packet& packet, Verdict& verdict);
@@ -72,6 +82,7 @@ class Responder {
   SavedAtomic* saved(Psn psn);
   bool check_atomic_write(const Packet& packet, Verdict& verdict) const;
   bool takes_receive(const Packet& packet) const;
+  bool goes_back_0() const { return attributes_.recovery.mode == Recovery::go_back_0; }
   bool of_xrc() const { return attributes_.transport == Transport::xrc_recv; }
   std::optional<RemoteRange> named_range(const Packet& packet) const;
   std::uint32_t received_before(const Packet& packet) const;
@@ -83,6 +94,7 @@ class Responder {
   std::optional<InMessage> message_;
   std::vector<SavedAtomic> saved_;       // the last max_dest_rd_atomic
   bool nak_sent_ = false;                // one NAK a gap
+  EarlyRequests early_;
 };
 
 }  // namespace rnicsim::roce

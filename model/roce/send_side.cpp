@@ -70,7 +70,7 @@ std::optional<std::uint64_t> SendSide::next() const {
 }
 
 void SendSide::left(Psn end) {
-  left_psn_ = end;
+  if (!window_.selective() || before(left_psn_, end)) left_psn_ = end;
   if (is_reliable(window_.attributes.transport)) return keep_ack_timer(false);
   completer_.left(end);
   settle();
@@ -85,8 +85,10 @@ void SendSide::response(const Headers& headers, std::uint32_t payload) {
   const auto outcome = completer_.receive(headers, payload);
   if (outcome.rewound) rewound();
   actions_.responded(slot_, outcome, window_.oldest_psn());
-  if (outcome.kind == ResponseOutcome::Kind::rnr) actions_.arm(slot_, Timer::rnr, outcome.rnr_timer);
-  settle(false, outcome.kind == ResponseOutcome::Kind::progress || outcome.rewound);
+  if (outcome.kind == ResponseOutcome::Kind::rnr) actions_.arm(slot_, Timer::rnr, outcome.rnr_timer, 0);
+  const bool alive = outcome.kind == ResponseOutcome::Kind::progress || outcome.rewound ||
+                     (window_.selective() && outcome.kind != ResponseOutcome::Kind::dropped);
+  settle(false, alive);
 }
 
 void SendSide::placed(std::uint64_t message, Status status) {
@@ -120,7 +122,8 @@ void SendSide::keep_ack_timer(bool restart) {
   }
   if (ack_timer_ && !restart) return;
   ack_timer_ = true;
-  actions_.arm(slot_, Timer::ack, code);
+  const auto in_flight = distance(window_.oldest_psn(), window_.unsent_psn);
+  actions_.arm(slot_, Timer::ack, code, static_cast<std::uint32_t>(in_flight));
 }
 
 }  // namespace rnicsim::roce

@@ -8,6 +8,7 @@ namespace rnicsim::roce {
 void SendWindow::start(const SendAttributes& given, Psn initial) {
   *this = {};
   next_psn = unsent_psn = initial;
+  resends.start(initial);
   attributes = given;
   replenish();
 }
@@ -15,6 +16,7 @@ void SendWindow::start(const SendAttributes& given, Psn initial) {
 void SendWindow::restart() {
   next_psn = unsent_psn;
   cursor = oldest = 0;
+  resends.start(next_psn);
   replenish();
 }
 
@@ -57,7 +59,9 @@ bool SendWindow::acknowledge_before(Psn upto) {
     auto& message = messages[oldest];
     const auto covered = distance(message.unanswered(), upto);
     if (covered <= 0 || message.is_rd_atomic()) break;
-    advance(message, std::min(static_cast<std::uint32_t>(covered), message.packets - message.acknowledged));
+    const auto left = message.packets - message.acknowledged;
+    if (attributes.recovery.mode == Recovery::go_back_0 && static_cast<std::uint32_t>(covered) < left) break;
+    advance(message, std::min(static_cast<std::uint32_t>(covered), left));
     moved = true;
   }
   return moved;
@@ -72,9 +76,33 @@ void SendWindow::advance(Message& message, std::uint32_t packets) {
   pass_answered();
 }
 
+void SendWindow::pass_early() {
+  while (oldest != messages.size()) {
+    auto& message = messages[oldest];
+    const auto psn = message.unanswered();
+    const bool answered = message.is_rd_atomic() ? resends.has_arrived(psn) : before(psn, resends.acknowledged());
+    if (!answered) break;
+    advance(message, 1);
+  }
+  resends.move_to(oldest_psn());
+}
+
+Message* SendWindow::message_at(Psn psn) {
+  for (auto at = oldest; at != messages.size(); ++at) {
+    auto& message = messages[at];
+    const auto index = message.index_of(psn);
+    if (index < 0) return nullptr;
+    if (index < message.packets) return &message;
+  }
+  return nullptr;
+}
+
 void SendWindow::rewind() {
+  resends.cease(oldest_psn());
   rd_atomic_outstanding = 0;
+  const bool whole = attributes.recovery.mode == Recovery::go_back_0;
   for (std::size_t i = oldest; i < messages.size(); ++i) {
+    if (whole) messages[i].acknowledged = 0;
     messages[i].sent = messages[i].acknowledged;
     messages[i].outstanding = false;
   }

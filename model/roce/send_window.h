@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "model/base/fifo.h"
+#include "model/roce/loss_recovery.h"
+#include "model/roce/resends.h"
 #include "model/roce/types.h"
 
 namespace rnicsim::roce {
@@ -74,6 +76,8 @@ struct Message {
   bool answered() const { return acknowledged == packets; }
   // What is in flight lies within half the circle from here, but not from `first`.
   Psn unanswered() const { return first + acknowledged; }
+  // Which of its packets has that PSN, of one in flight.
+  std::int64_t index_of(Psn psn) const { return std::int64_t{acknowledged} + distance(unanswered(), psn); }
   bool data_complete() const { return answered() && placing == 0; }
 };
 
@@ -86,6 +90,7 @@ struct SendAttributes {
   std::uint8_t retry_count = 0;
   std::uint8_t rnr_retry = 0;            // 7: for ever
   std::uint8_t timeout = 0;              // code of the ACK timeout; 0: none
+  LossRecovery recovery;
 };
 
 struct SendWindow {
@@ -105,6 +110,7 @@ struct SendWindow {
   bool rnr_waiting = false;
   bool gap_known = false;                // a lost response was asked for again: what is in flight behind it is old
   bool draining = false;                 // what has not begun waits: it is not sent, and not judged
+  Resends resends;
 
   void start(const SendAttributes& given, Psn initial);
   void update(const SendAttributes& given);  // counts of retries that are new begin at once
@@ -126,6 +132,13 @@ struct SendWindow {
   bool acknowledge_before(Psn upto);
   // `packets` more of it were answered.
   void advance(Message& message, std::uint32_t packets);
+  // Packets may arrive in another order than they were sent.
+  bool reorders() const { return attributes.recovery.reorder_window != 0; }
+  bool selective() const { return attributes.recovery.mode == Recovery::selective; }
+  // Advances over what was answered before its turn came.
+  void pass_early();
+  // The message that has the PSN, of those from the oldest unanswered on; nullptr: none.
+  Message* message_at(Psn psn);
   // Sends again from the first PSN not answered.
   void rewind();
   void fail_oldest(Status status);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "model/roce/headers.h"
+#include "model/roce/loss_recovery.h"
 
 namespace rnicsim::roce {
 
@@ -27,6 +28,7 @@ struct ResponderAttributes {
   std::uint32_t max_message = 1u << 31;
   bool invalidate = true;                // SEND with invalidate is an opcode of its,
   bool atomic_write = true;              // and ATOMIC WRITE
+  LossRecovery recovery;
 };
 
 using OwedId = std::uint64_t;            // counts what a responder owes
@@ -74,6 +76,7 @@ struct Verdict {
     atomic,             // carry out `atomic` at `range`, answer with the original value and tell atomic_done()
     replay,             // a duplicate atomic: answer with `original`, carry out nothing
     busy,               // order forbids it now: to be judged again behind the queue pair's next event
+    keep,               // packets before it are missing: keep it until `next_kept` names it, and judge it again
   };
   Kind kind = Kind::drop;
   OwedId owed = 0;                       // place, reject, atomic: what is owed for it
@@ -102,6 +105,11 @@ struct Verdict {
   std::optional<Status> receive_status;  // of the receive WQE that the message has or would have taken
   bool access_event = false;             // an access violation that no receive WQE tells of
   bool request_event = false;            // an invalid request that no receive WQE tells of
+  bool early = false;                    // packets before it are missing
+  // keep. Its payload may be placed now, at `range`, if that is not empty.
+  bool tells_of_gap = false;             // a NAK with `syndrome` is owed
+  // place, read, atomic: the packet of this PSN was kept and is the next. Those kept before that PSN are of no use.
+  std::optional<Psn> next_kept;
   Psn psn;                               // of the answer
   std::uint32_t msn = 0;
 };

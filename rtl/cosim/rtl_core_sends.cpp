@@ -66,7 +66,8 @@ roce::SentRequest RtlCore::send(roce::Slot slot, roce::Headers& headers) {
   if (row.has(roce::header::kAtomic))
     headers.atomic = roce::AtomicEth{record.address, {record.rkey}, record.swap_add, record.compare};
   if (row.has(roce::header::kImmediate)) headers.immediate = record.immediate;
-  return {row.operation, row.begins(), message, record.offset, record.bytes, roce::Psn(record.end_psn)};
+  return {.operation = row.operation, .begins = row.begins(), .message = message, .offset = record.offset,
+          .payload = record.bytes, .end = roce::Psn(record.end_psn)};
 }
 
 void RtlCore::left(roce::Slot slot, bool is_request, roce::Psn end) {

@@ -82,6 +82,7 @@ void check_switches(const Config& config) {
 void limit_to_engines(Config& config) {
   auto capabilities = config.nic.capabilities;
   config.engine.limit(capabilities);
+  config.engine.check(config.nic.transport);
   bool own = false;
   config.choices.each("engines", [&](const Setting&) { own = true; });
   if (!own) config.nic.capabilities = capabilities;
@@ -113,7 +114,9 @@ nic::NicParams Config::nic_of(std::size_t interface) const {
     own.port = named(profiles.ports, choices.of_cable(*cable, "ports"), own.port);
   if (const auto* type = choices.of_node(topology.interfaces[interface].name, "host_types"))
     profiles.host_types.by_name.at(*type).pcie.put_into(own.dma);
-  engine_of(interface).limit(own.capabilities);
+  const auto engine = engine_of(interface);
+  engine.limit(own.capabilities);
+  engine.check(own.transport);
   return own;
 }
 

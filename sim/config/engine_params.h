@@ -8,6 +8,7 @@
 
 #include "model/base/params.h"
 #include "model/nic/capability_params.h"
+#include "model/nic/engine/transport_params.h"
 
 namespace rnicsim::sim {
 
@@ -19,6 +20,8 @@ struct EngineParams {
   bool is_model() const { return kind == "model"; }
   // Takes away what the engine can't do. ConfigError: there is no such engine, or none in this build.
   void limit(nic::CapabilityParams& capabilities) const;
+  // ConfigError: the engine has not what the transport is to do.
+  void check(const nic::TransportParams& transport) const;
 };
 
 inline constexpr const char* kEngineKinds[] = {"model", "rtl", "lockstep"};

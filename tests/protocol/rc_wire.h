@@ -32,7 +32,9 @@ struct WirePacket {
 
 class RcWire : public RcPair {
  protected:
-  explicit RcWire(const std::vector<std::string>& faults = {}, std::uint64_t seed = 1) : RcPair(kNoSets, faults, seed) {
+  explicit RcWire(const std::vector<std::string>& faults = {}, std::uint64_t seed = 1,
+                  const std::vector<std::string>& sets = {})
+      : RcPair(sets, faults, seed) {
     for (std::uint32_t i = 0; i < 2; ++i)
       host(i).nic().blocks().rx.received.subscribe([this, i](const nic::PacketTrace& packet) {
         taken_.push_back({now(), 1 - i, packet.headers, packet.payload.size()});
@@ -107,8 +109,6 @@ class RcWire : public RcPair {
   }
 
  private:
-  inline static const std::vector<std::string> kNoSets;
-
   std::vector<WirePacket> taken_;
 };
 

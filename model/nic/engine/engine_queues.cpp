@@ -44,6 +44,7 @@ void EngineShell::fail(Qp& qp) {
   set_state(qp, roce::QpState::error);
   drop(qp.requests);
   qp.inbound.clear();
+  qp.early.clear();
   qp.asked = qp.looks_for_receive = qp.waits = false;
   // Messages that are whole but not settled go first: their receives were taken first.
   for (; !qp.cqes.empty(); qp.cqes.pop_front())

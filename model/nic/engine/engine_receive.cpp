@@ -16,6 +16,7 @@ constexpr std::uint32_t kMostPadding = 63;  // to the end of a cache line
 
 // Packets before this one are missing.
 bool tells_of_gap(const roce::Verdict& verdict) {
+  if (verdict.kind == Kind::keep) return verdict.tells_of_gap;
   if (verdict.kind == Kind::reject) return verdict.syndrome == roce::Aeth::kSequenceError;
   return verdict.kind == Kind::drop && !verdict.duplicate && verdict.cause == roce::DropCause::out_of_sequence;
 }
@@ -66,8 +67,8 @@ void EngineShell::take_request(Qp& qp, PacketIn& packet) {
 
 // The head stays until it is judged for good.
 void EngineShell::pump_inbound(Qp& qp) {
-  while (!qp.inbound.empty() && !qp.asked && !qp.waits && qp.responds()) {
-    const auto& packet = qp.inbound.front();
+  while (qp.has_request() && !qp.asked && !qp.waits && qp.responds()) {
+    const auto& packet = qp.next_request();
     qp.asked = true;
     core_->request(qp.slot, packet.headers(), packet.payload().size(), offer_of(qp, packet));
   }
@@ -80,8 +81,8 @@ roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
                     .absent = qp.absent};
   if (row.operation == roce::Operation::send && !row.begins()) {
     offer.receive_bytes = filling ? filling->bytes : 0;
-  } else if (filling && qp.transport == roce::Transport::uc) {
-    // Its message was lost.
+  } else if (filling && (qp.transport == roce::Transport::uc || begins_again_)) {
+    // The message that has this receive lost a packet. UC: another message takes it; go-back-0: the same one does.
     offer.receive = roce::Offer::Receive::available;
     offer.receive_bytes = filling->bytes;
   } else if (qp.receive_ring.held() != 0) {
@@ -103,7 +104,7 @@ roce::Offer::Receive EngineShell::held_receive(const Qp& qp, const roce::OpcodeI
 // Of a message of one packet as much as that fills; how long another is nobody knows yet. A datagram waits until the
 // memory is there: nobody would send it again.
 void EngineShell::look_for_memory(Qp& qp) {
-  const auto& packet = qp.inbound.front();
+  const auto& packet = qp.next_request();
   const auto& receive = qp.receive_ring[0];
   const auto bytes = packet.payload().size() + (qp.transport == roce::Transport::ud ? roce::kGrhBytes : 0);
   const bool only = roce::info(packet.headers().bth.opcode).ends();
@@ -122,8 +123,11 @@ void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
   }
   qp.asked = false;
   if (verdict.kind == Kind::busy) return void(qp.waits = true);
-  carry_verdict(qp, qp.inbound.front(), verdict);
-  qp.inbound.pop_front();
+  auto& packet = qp.next_request();
+  carry_verdict(qp, packet, verdict);
+  if (verdict.kind == Kind::keep) keep_early(qp, std::move(packet), verdict);
+  qp.request_judged();
+  if (verdict.next_kept) qp.early.make_due(*verdict.next_kept);
   qp.access_granted.reset();
   qp.absent = false;
   qp.receive_memory = Qp::ReceiveMemory::unknown;
@@ -175,7 +179,8 @@ void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verd
 // A message counts when its first packet is accepted.
 void EngineShell::count_request(const PacketIn& packet, const roce::Verdict& verdict) {
   const auto& row = roce::info(packet.headers().bth.opcode);
-  if (verdict.kind == Kind::drop || verdict.kind == Kind::reject || verdict.duplicate || !row.begins()) return;
+  const bool accepted = verdict.kind != Kind::drop && verdict.kind != Kind::reject && verdict.kind != Kind::keep;
+  if (!accepted || verdict.duplicate || !row.begins()) return;
   switch (row.operation) {
     case roce::Operation::write: return void(++counters_.rx_write_requests);
     case roce::Operation::read: return void(++counters_.rx_read_requests);
@@ -199,6 +204,7 @@ void EngineShell::count_drop(const roce::Verdict& verdict) {
 void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   if (verdict.begins_receive) qp.receive_ring.fill_next();
   if (qp.of_domain() && roce::info(packet.headers().bth.opcode).begins()) qp.named.message_pd = qp.named.pd;
+  if (placed_early(qp)) return settle_early(qp, packet, verdict);
   auto payload = qp.transport == roce::Transport::ud ? joined(packet.grh, packet.payload()) : packet.payload();
   const auto bytes = payload.size();
   const OwedAt at{verdict.owed, packet.headers().bth.psn};

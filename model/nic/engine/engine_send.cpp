@@ -152,6 +152,7 @@ TransmitWork EngineShell::send_request(Qp& qp) {
   auto& entry = qp.requests.add(Packet::make());
   entry.credit_class = request_class(qp);
   const auto sent = core_->send(qp.slot, entry.packet->headers);
+  counters_.selective_retransmits += sent.again;
   entry.message = sent.message;
   entry.end = sent.end;
   entry.bytes = sent.payload;

@@ -10,7 +10,7 @@ void EngineShell::ask_for_shared(Qp& qp, bool looks) {
   if (std::exchange(qp.shared.asked, true)) return;
   const auto tag = issue(qp, Purpose::shared_receive);
   if (!qp.of_domain()) return out_.srq_take({tag, qp.qpn, qp.context.srqn});
-  out_.srq_take({tag, qp.qpn, *qp.inbound.front().headers().xrc_srqn, qp.context.xrcd, looks});
+  out_.srq_take({tag, qp.qpn, *qp.next_request().headers().xrc_srqn, qp.context.xrcd, looks});
 }
 
 // What XRC's requests without a receive go by.

@@ -32,6 +32,8 @@ EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> c
       core_(std::move(core)),
       ecn_forced_(limits.congestion.ecn_forced()),
       echoes_marks_(echoes_marks()),
+      has_early_timeouts_(limits.adaptive_timeout != Duration{} || limits.transport.rto_high != Duration{}),
+      begins_again_(limits.transport.loss_recovery().mode == roce::Recovery::go_back_0),
       units_(limits.transmit_units),
       room_(limits.queue_bytes) {
   core_->bind(*this);
@@ -151,7 +153,10 @@ void EngineShell::take_scattered(const DmaDone& done) {
     core_->response_placed(qp->slot, argument, local_status(done.result));
     schedule_requests(*qp);
   } else {
-    payload_placed(*qp, argument, done.result);
+    if (purpose == Purpose::early_scatter)
+      early_payload_placed(*qp, roce::Psn(static_cast<std::uint32_t>(argument)), done.result);
+    else
+      payload_placed(*qp, argument, done.result);
     pump_inbound(*qp);
     schedule_answers(*qp);
   }
@@ -283,12 +288,21 @@ void EngineShell::moved(roce::Slot slot, bool answers) {
   if (qp.evicted) to_give_up_.push_back(qp.qpn);
 }
 
-void EngineShell::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code) {
+// Before the queue pair's own timeout; 0: none. IRN has one for few packets in flight and one for many; ConnectX waits
+// longer each time.
+Duration EngineShell::early_timeout(const Qp& qp, std::uint32_t in_flight) const {
+  const auto& transport = limits_.transport;
+  if (transport.rto_high != Duration{})
+    return in_flight < transport.rto_low_packets ? transport.rto_low : transport.rto_high;
+  return limits_.adaptive_timeout * (std::int64_t{1} << 2 * qp.early_timeouts);
+}
+
+void EngineShell::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, std::uint32_t in_flight) {
   auto& qp = of(slot);
   auto after = timer == roce::Timer::ack ? roce::ack_timeout(code) : roce::rnr_delay(code);
-  if (timer == roce::Timer::ack && limits_.adaptive_timeout != Duration{}) {
-    const auto early = limits_.adaptive_timeout * (std::int64_t{1} << 2 * qp.early_timeouts);
-    qp.early_timer = early < after && qp.early_timeouts < kMostEarly;
+  if (timer == roce::Timer::ack && has_early_timeouts_) {
+    const auto early = early_timeout(qp, in_flight);
+    qp.early_timer = early != Duration{} && early < after && qp.early_timeouts < kMostEarly;
     if (qp.early_timer) after = early;
   }
   out_.timer({qp.qpn, static_cast<std::uint32_t>(timer), after});

@@ -62,6 +62,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     answer_gather,
     read_scatter,
     receive_scatter,
+    early_scatter,
     access_check,
     receive_presence,
     destination_presence,
@@ -113,6 +114,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   };
   void take_credit(const Credit& credit);
   void packet_left(std::uint8_t credit_class);
+  Duration early_timeout(const Qp& qp, std::uint32_t in_flight) const;
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
   Redeemed redeem(Tag tag);
   Qp* find(Qpn qpn) { return qps_.find(qpn.value); }
@@ -169,7 +171,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void completed(roce::Slot slot, std::uint64_t message, roce::Status status, bool placed_last) override;
   void local_work(roce::Slot slot, std::uint64_t message) override;
   void drained(roce::Slot slot) override;
-  void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code) override;
+  void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, std::uint32_t in_flight) override;
   void cancel(roce::Slot slot, roce::Timer timer) override;
   std::optional<bool> granted(roce::Slot slot, const roce::Verdict& wanted) override;
   void judged(roce::Slot slot, const roce::Verdict& verdict) override;
@@ -223,6 +225,12 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void count_drop(const roce::Verdict& verdict);
   void complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict);
 
+  // --- engine_early.cpp: requests that come before others that are missing.
+  [[gnu::noinline]] void keep_early(Qp& qp, PacketIn&& packet, const roce::Verdict& verdict);
+  bool placed_early(const Qp& qp) const;
+  [[gnu::noinline]] void settle_early(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
+  [[gnu::noinline]] void early_payload_placed(Qp& qp, roce::Psn psn, AccessResult result);
+
   // --- engine_answers.cpp: the responder's side, answers out.
   void payload_placed(Qp& qp, std::uint64_t argument, AccessResult result);
   void tell_placed(const Qp& qp, const OwedAt& at) const;
@@ -258,6 +266,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const std::unique_ptr<roce::QpCore> core_;
   const bool ecn_forced_;
   const bool echoes_marks_;
+  const bool has_early_timeouts_;
+  const bool begins_again_;              // a message that lost a packet does
   EngineOutputs out_;
   EngineTrace trace_;
   IndexTable<Qp> qps_;

@@ -9,6 +9,7 @@
 #include "model/base/fifo.h"
 #include "model/base/pooled_list.h"
 #include "model/nic/engine/congestion_gate.h"
+#include "model/nic/engine/early_packets.h"
 #include "model/nic/engine/pacer.h"
 #include "model/nic/engine/packet_lane.h"
 #include "model/nic/engine/qp_context.h"
@@ -63,6 +64,7 @@ struct Qp {
 
   ReceiveRing receive_ring;
   PooledList<PacketIn> inbound;
+  EarlyPackets early;
   bool asked = false;                    // the head of it is being judged, or something is looked up for it
   bool looks_for_receive = false;
   bool no_receive = false;
@@ -101,6 +103,10 @@ struct Qp {
   CongestionGate congestion;
   Pacer pacer;                           // with context.rate_limit
 
+  // The request that is judged next.
+  bool has_request() const { return early.due() || !inbound.empty(); }
+  PacketIn& next_request() { return early.due() ? early.first().packet : inbound.front(); }
+  void request_judged() { early.due() ? early.pop_due() : inbound.pop_front(); }
   // Something that is under way needs the context.
   bool in_use() const {
     return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back || awaits_read;

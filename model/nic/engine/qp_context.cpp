@@ -57,7 +57,8 @@ roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context, const Qp
           .max_rd_atomic = context.max_rd_atomic,
           .retry_count = context.retry_count,
           .rnr_retry = context.rnr_retry,
-          .timeout = context.timeout};
+          .timeout = context.timeout,
+          .recovery = limits.transport.loss_recovery()};
 }
 
 std::uint32_t max_message(const QpContext& context, const QpLimits& limits) {
@@ -83,7 +84,7 @@ roce::ResponderAttributes responder_attributes(const QpContext& context, const Q
           .qkey = context.qkey, .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
           .max_message = max_message(context, limits), .invalidate = limits.invalidate,
-          .atomic_write = limits.atomic_write};
+          .atomic_write = limits.atomic_write, .recovery = limits.transport.loss_recovery()};
 }
 
 bool came_by_path(const PacketIn& packet, const QpContext& context) {

@@ -18,6 +18,7 @@ struct EngineCounters {
   Counter absent_dropped = 0;
   Counter local_ack_timeout_err = 0;
   Counter roce_adp_retrans = 0;
+  Counter selective_retransmits = 0;
   Counter rp_cnp_handled = 0;
   Counter rp_cnp_ignored = 0;
   Counter roce_slow_restart_cnps = 0;

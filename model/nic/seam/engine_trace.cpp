@@ -7,6 +7,8 @@ void EngineCounters::describe(CounterVisitor& visit) const {
   visit.counter("duplicate_request", duplicate_request, "packets", "requests behind the expected PSN");
   visit.counter("packet_seq_err", packet_seq_err, "NAKs", "sequence error NAKs received");
   visit.counter("implied_nak_seq_err", implied_nak_seq_err, "gaps", "answers to READs or atomics found missing");
+  visit.counter("selective_retransmits", selective_retransmits, "packets",
+                "requests sent again alone (nic.transport.recovery = selective)");
   visit.counter("rnr_nak_retry_err", rnr_nak_retry_err, "NAKs", "RNR NAKs received");
   visit.counter("out_of_buffer", out_of_buffer, "packets", "requests that found no receive WQE");
   visit.counter("bad_qkey", bad_qkey, "packets", "datagrams dropped: another Q_Key than the QP's");
@@ -20,7 +22,7 @@ void EngineCounters::describe(CounterVisitor& visit) const {
                 "CNPs for a queue pair without congestion control, or not from its peer");
   visit.counter("roce_slow_restart_cnps", roce_slow_restart_cnps, "packets",
                 "CNPs that a queue pair told itself (congestion.cnp_on_retransmit)");
-  visit.counter("roce_adp_retrans", roce_adp_retrans, "timeouts", "before those, by nic.adaptive_timeout");
+  visit.counter("roce_adp_retrans", roce_adp_retrans, "timeouts", "before those, by nic.adaptive_timeout or nic.transport.rto_*");
   visit.counter("rx_write_requests", rx_write_requests, "messages", "RDMA WRITEs that the responder accepted");
   visit.counter("rx_read_requests", rx_read_requests, "messages", "RDMA READs that the responder accepted");
   visit.counter("rx_atomic_requests", rx_atomic_requests, "messages", "atomics that the responder accepted");

@@ -39,6 +39,7 @@ struct Trouble {
   int duplicate;
   int reorder;    // farthest, in packets
   int not_ready;  // of 100 looks at the receive queue
+  LossRecovery recovery{};
 };
 
 class Random {
@@ -89,10 +90,11 @@ class Pair {
  public:
   Pair(const std::vector<Posted>& posts, const Trouble& trouble, std::uint64_t seed, Psn first)
       : posts_(posts), trouble_(trouble), random_(seed) {
-    window_.start({.remote = {1}, .mtu = kMtu, .max_rd_atomic = kRdAtomic, .retry_count = kPatience, .rnr_retry = 7},
+    window_.start({.remote = {1}, .mtu = kMtu, .max_rd_atomic = kRdAtomic, .retry_count = kPatience, .rnr_retry = 7,
+                   .recovery = trouble.recovery},
                   first);
     responder_.start({.mtu = kMtu, .access = remote_access::kWrite | remote_access::kRead | remote_access::kAtomic,
-                      .max_dest_rd_atomic = kRdAtomic, .min_rnr_timer = 1},
+                      .max_dest_rd_atomic = kRdAtomic, .min_rnr_timer = 1, .recovery = trouble.recovery},
                      first);
     for (std::size_t id = 0; id < posts_.size(); ++id) post(id);
   }
@@ -131,6 +133,7 @@ class Pair {
       counter += id + 1;
     }
     RC_ASSERT(received_ == sent);
+    RC_ASSERT(receives_taken_ == sent.size());
     RC_ASSERT(counter_ == counter);
     for (std::size_t id = 0; id < posts_.size(); ++id)
       if (is_write(posts_[id].operation) && posts_[id].length != 0)
@@ -190,6 +193,17 @@ class Pair {
   }
 
   void serve(const Wire& wire) {
+    for (auto next = judge(wire, false); next;) {
+      kept_.erase(kept_.begin(), std::ranges::find_if(kept_, [&](const Wire& kept) { return !before(psn_of(kept), *next); }));
+      if (kept_.empty() || psn_of(kept_.front()) != *next) return;
+      const auto kept = kept_.front();
+      kept_.erase(kept_.begin());
+      next = judge(kept, true);
+    }
+  }
+  static Psn psn_of(const Wire& wire) { return wire.headers.bth.psn; }
+  // Gives the PSN of the packet that was kept before and is the next.
+  std::optional<Psn> judge(const Wire& wire, bool was_kept) {
     Offer offer{.receive_bytes = 1 << 20};
     auto verdict = responder_.receive(wire.headers, wire.payload.size(), offer);
     while (verdict.kind == Verdict::Kind::wants_receive || verdict.kind == Verdict::Kind::wants_access) {
@@ -201,26 +215,61 @@ class Pair {
       verdict = responder_.receive(wire.headers, wire.payload.size(), offer);
     }
     switch (verdict.kind) {
-      case Verdict::Kind::place: place(wire, verdict); break;
+      case Verdict::Kind::place: place(wire, verdict, was_kept && early_.erase(psn_of(wire).value()) != 0); break;
+      case Verdict::Kind::keep: keep(wire, verdict); break;
       case Verdict::Kind::acknowledge: acknowledge(verdict.psn, Aeth::kNoCredits, verdict.msn); break;
-      case Verdict::Kind::reject: acknowledge(verdict.psn, verdict.syndrome, verdict.msn); break;
+      case Verdict::Kind::reject:
+        if (was_kept) forget_early(wire);
+        acknowledge(verdict.psn, verdict.syndrome, verdict.msn);
+        break;
       case Verdict::Kind::read: answer_read(verdict); break;
       case Verdict::Kind::atomic: execute(verdict); break;
       case Verdict::Kind::replay: answer_atomic(verdict.psn, verdict.original, verdict.msn); break;
       default: break;
     }
+    return verdict.next_kept;
   }
-  void place(const Wire& wire, const Verdict& verdict) {
+  void keep(const Wire& wire, const Verdict& verdict) {
+    const auto later = [&](const Wire& kept) { return before(psn_of(wire), psn_of(kept)); };
+    kept_.insert(std::ranges::find_if(kept_, later), wire);
+    if (verdict.range.length != 0) {
+      RC_ASSERT(verdict.range.length == wire.payload.size());
+      early_[psn_of(wire).value()] = verdict.range.address;
+      write(wire, verdict.range.address);
+    }
+    if (verdict.tells_of_gap) acknowledge(verdict.psn, verdict.syndrome, verdict.msn);
+  }
+  // No receive was there at its turn: the packet comes again, and is placed again.
+  void forget_early(const Wire& wire) {
+    const auto placed = early_.find(psn_of(wire).value());
+    if (placed == early_.end()) return;
+    const auto offset = static_cast<std::uint32_t>(placed->second) - kWriteBase;
+    auto& times = times_written_[placed->second >> 32];
+    std::fill_n(times.begin() + offset, wire.payload.size(), 0);
+    early_.erase(placed);
+  }
+  // Each byte once, but where messages begin once more; and in order, where nothing is kept.
+  void write(const Wire& wire, std::uint64_t address) {
+    auto& target = written_[address >> 32];
+    const auto offset = static_cast<std::uint32_t>(address) - kWriteBase;
+    const bool again = trouble_.recovery.mode == Recovery::go_back_0;
+    if (trouble_.recovery.reorder_window == 0 && !again) RC_ASSERT(target.size() == offset);
+    auto& bytes = times_written_[address >> 32];
+    const auto end = offset + wire.payload.size();
+    if (target.size() < end) target.resize(end);
+    if (bytes.size() < end) bytes.resize(end);
+    std::ranges::copy(wire.payload, target.begin() + offset);
+    for (auto at = offset; at < end; ++at) RC_ASSERT(++bytes[at] == 1 || again);
+  }
+  void place(const Wire& wire, const Verdict& verdict, bool placed_before) {
     if (verdict.to_receive_wqe) {
-      if (verdict.begins_receive) receiving_.clear();
+      if (verdict.offset == 0) receiving_.clear();
       RC_ASSERT(receiving_.size() == verdict.offset);
       receiving_.insert(receiving_.end(), wire.payload.begin(), wire.payload.end());
       if (verdict.completes) received_.push_back(receiving_);
-    } else if (!wire.payload.empty()) {
-      auto& target = written_[verdict.range.address >> 32];
-      const auto offset = static_cast<std::uint32_t>(verdict.range.address) - kWriteBase;
-      RC_ASSERT(target.size() == offset);  // in order, and never twice
-      target.insert(target.end(), wire.payload.begin(), wire.payload.end());
+      if (verdict.begins_receive) ++receives_taken_;
+    } else if (!wire.payload.empty() && !placed_before) {
+      write(wire, verdict.range.address);
     }
     if (!verdict.to_receive_wqe && verdict.completes_receive) write_notices_.push_back(*wire.headers.immediate);
     // Whether an ACK waits for a later one is the implementation's choice, as long as the message's end is answered.
@@ -285,7 +334,10 @@ class Pair {
   Channel requests_{random_, trouble_}, answers_{random_, trouble_};
   Bytes receiving_;
   std::vector<Bytes> received_;
-  std::map<std::uint64_t, Bytes> written_, read_;
+  std::size_t receives_taken_ = 0;
+  std::vector<Wire> kept_;                             // in the order of PSNs
+  std::map<std::uint32_t, std::uint64_t> early_;       // where payload was placed early, by PSN
+  std::map<std::uint64_t, Bytes> written_, read_, times_written_;
   std::map<std::uint64_t, std::uint64_t> originals_;
   std::uint64_t counter_ = 0;
   std::vector<std::uint32_t> write_notices_;
@@ -330,6 +382,31 @@ RC_GTEST_PROP(SlowReceiver, NothingIsLostOrRepeated, ()) {
 RC_GTEST_PROP(WorstChannel, NothingIsLostOrRepeated, ()) {
   prove({.lose = *rc::gen::inRange(0, 15), .duplicate = *rc::gen::inRange(0, 30), .reorder = *rc::gen::inRange(0, 30),
          .not_ready = *rc::gen::inRange(0, 40)});
+}
+
+Trouble worst(const LossRecovery& recovery) {
+  return {.lose = *rc::gen::inRange(0, 15), .duplicate = *rc::gen::inRange(0, 30), .reorder = *rc::gen::inRange(0, 30),
+          .not_ready = *rc::gen::inRange(0, 40), .recovery = recovery};
+}
+LossRecovery recovery_with_window(Recovery mode) {
+  const auto window = *rc::gen::inRange<std::uint32_t>(1, 40);
+  return {.mode = mode, .reorder_window = window, .nak_gap = *rc::gen::inRange<std::uint32_t>(0, window + 1),
+          .most_in_flight = *rc::gen::inRange<std::uint32_t>(0, 20)};
+}
+// With losses for every message and packets in any order no message would ever end.
+RC_GTEST_PROP(GoBack0, NothingIsLostOrRepeated, ()) {
+  prove({.lose = *rc::gen::inRange(0, 10), .duplicate = *rc::gen::inRange(0, 30), .reorder = 0,
+         .not_ready = *rc::gen::inRange(0, 40), .recovery = {.mode = Recovery::go_back_0}});
+}
+RC_GTEST_PROP(KeepingReceiver, NothingIsLostOrRepeated, ()) {
+  prove(worst(recovery_with_window(Recovery::go_back_n)));
+}
+RC_GTEST_PROP(SelectiveRepeat, NothingIsLostOrRepeated, ()) {
+  prove(worst(recovery_with_window(Recovery::selective)));
+}
+RC_GTEST_PROP(SelectiveRepeat, NothingIsLostOrRepeatedWithoutReordering, ()) {
+  prove({.lose = *rc::gen::inRange(0, 20), .duplicate = 0, .reorder = 0, .not_ready = 0,
+         .recovery = recovery_with_window(Recovery::selective)});
 }
 
 RC_GTEST_PROP(PsnWindow, OrderIsThatOfTheDistance, ()) {

@@ -1,0 +1,45 @@
+// Request packets that come before others that are missing, in the engine shell (nic.transport.reorder_window).
+#include <utility>
+
+#include "model/nic/engine/engine_shell.h"
+
+namespace rnicsim::nic {
+
+// What cannot be placed yet takes room in the receive buffer until its turn.
+void EngineShell::keep_early(Qp& qp, PacketIn&& packet, const roce::Verdict& verdict) {
+  ++counters_.out_of_sequence;
+  auto& entry = qp.early.add(std::move(packet));
+  if (verdict.range.length == 0) return;
+  entry.payload = EarlyPackets::Payload::on_its_way;
+  Scatter scatter{.tag = issue(qp, Purpose::early_scatter, entry.psn().value()),
+                  .qpn = qp.qpn,
+                  .pd = qp.context.pd,
+                  .access = verdict.access,
+                  .remote = true,
+                  .regions = {},
+                  .payload = entry.packet.payload()};
+  scatter.regions.push_back({verdict.range.rkey.value, verdict.range.address, verdict.range.length});
+  entry.packet.hold = {};
+  out_.scatter(std::move(scatter));
+}
+
+bool EngineShell::placed_early(const Qp& qp) const {
+  return qp.early.due() && qp.early.first().payload != EarlyPackets::Payload::here;
+}
+
+// The turn of a packet whose payload was placed before, or is on its way.
+void EngineShell::settle_early(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
+  const auto& entry = qp.early.first();
+  const OwedAt at{verdict.owed, entry.psn()};
+  complete_receive(qp, packet, verdict);
+  if (entry.payload == EarlyPackets::Payload::placed)
+    payload_placed(qp, at.argument(), entry.result);
+  else
+    qp.early.had_turn(entry.psn(), at.argument());
+}
+
+void EngineShell::early_payload_placed(Qp& qp, roce::Psn psn, AccessResult result) {
+  if (const auto argument = qp.early.came(psn, result)) payload_placed(qp, *argument, result);
+}
+
+}  // namespace rnicsim::nic

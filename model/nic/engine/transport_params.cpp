@@ -1,0 +1,43 @@
+#include "model/nic/engine/transport_params.h"
+
+namespace rnicsim::nic {
+
+roce::LossRecovery TransportParams::loss_recovery() const {
+  auto mode = roce::Recovery::go_back_n;
+  if (recovery == kRecoveryWords[1]) mode = roce::Recovery::go_back_0;
+  if (recovery == kRecoveryWords[2]) mode = roce::Recovery::selective;
+  return {.mode = mode, .reorder_window = reorder_window, .nak_gap = nak_gap, .most_in_flight = most_in_flight};
+}
+
+void TransportParams::describe(ParamVisitor& visit) {
+  visit.param("recovery", recovery,
+              "what is sent again after a loss: everything from the lost packet on, everything from the first packet "
+              "of the interrupted message on, or the lost packets alone (IRN)",
+              kRecoveryWords);
+  visit.param("reorder_window", reorder_window,
+              "packets, counted from the first missing one, among which those that come are kept until their turn; the "
+              "payload of WRITEs and READ responses is placed at once; 0: a packet that comes before others is lost",
+              {0, 65536});
+  visit.param("nak_gap", nak_gap,
+              "a packet that comes is no sign of a loss as long as it is not more packets than these ahead of the "
+              "first missing one",
+              {0, 65536});
+  visit.param("most_in_flight", most_in_flight,
+              "packets of a queue pair that may be sent and not acknowledged (BDP-FC of IRN); 0: no limit",
+              {0, 1 << 22});
+  visit.param("rto_low", rto_low,
+              "what is not answered is sent again after so long, if fewer packets than rto_low_packets are in flight, "
+              "and no retry is counted",
+              {0, 1e12});
+  visit.param("rto_high", rto_high, "the same with more packets in flight; 0: only nic.adaptive_timeout and the queue "
+              "pair's own timeout count", {0, 1e12});
+  visit.param("rto_low_packets", rto_low_packets, "packets in flight from which on rto_high counts", {0, 65536});
+  visit.refuse(recovery == kRecoveryWords[2] && reorder_window == 0, "reorder_window",
+               "is 0: with recovery = \"selective\" the receiver has to keep packets that come before lost ones");
+  visit.refuse(recovery == kRecoveryWords[1] && reorder_window != 0, "reorder_window",
+               "is not 0: with recovery = \"go_back_0\" the receiver keeps nothing of an interrupted message");
+  visit.refuse(nak_gap > reorder_window, "nak_gap", "is more than", "reorder_window");
+  visit.refuse(rto_low > rto_high, "rto_low", "is more than", "rto_high");
+}
+
+}  // namespace rnicsim::nic

@@ -1,0 +1,27 @@
+// Parameters of a queue pair's transport: recovery from lost packets, and packets that come out of order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/base/params.h"
+#include "model/roce/loss_recovery.h"
+
+namespace rnicsim::nic {
+
+struct TransportParams {
+  static constexpr const char* kRecoveryWords[] = {"go_back_n", "go_back_0", "selective"};
+
+  std::string recovery{kRecoveryWords[0]};
+  std::uint32_t reorder_window = 0;
+  std::uint32_t nak_gap = 0;
+  std::uint32_t most_in_flight = 0;
+  Duration rto_low{};
+  Duration rto_high{};
+  std::uint32_t rto_low_packets = 3;
+
+  roce::LossRecovery loss_recovery() const;
+  void describe(ParamVisitor& visit);
+};
+
+}  // namespace rnicsim::nic
