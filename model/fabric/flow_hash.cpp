@@ -10,6 +10,8 @@ constexpr std::size_t kTypeOffset = 12, kIpOffset = 14;
 constexpr std::uint64_t kIpv4 = 0x0800, kIpv6 = 0x86dd;
 constexpr std::uint64_t kTcp = 6, kUdp = 17;
 constexpr std::size_t kIpv4Bytes = 20, kIpv6Bytes = 40, kPortsBytes = 4;
+constexpr std::uint64_t kRocePort = 4791;
+constexpr std::size_t kUdpBytes = 8, kBthBytes = 12, kQueuePairOffset = 5, kQueuePairBytes = 3;
 
 std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t offset, std::size_t count) {
   std::uint64_t number = 0;
@@ -21,6 +23,13 @@ std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t offset, st
 std::uint64_t protocol_at(std::span<const std::byte> header, std::uint64_t protocol, std::size_t ports, bool fragment) {
   const bool has_ports = (protocol == kUdp || protocol == kTcp) && !fragment && header.size() >= ports + kPortsBytes;
   return protocol << 32 | (has_ports ? number_at(header, ports, kPortsBytes) : 0);
+}
+
+// The queue pair of the BTH behind IP and UDP; 0: it is no packet of RoCE v2. `protocol`: what protocol_at() said.
+std::uint64_t queue_pair_at(std::span<const std::byte> header, std::uint64_t protocol, std::size_t ip_bytes) {
+  const auto bth = kIpOffset + ip_bytes + kUdpBytes;
+  const bool is_roce = protocol >> 32 == kUdp && (protocol & 0xffff) == kRocePort;
+  return is_roce && header.size() >= bth + kBthBytes ? number_at(header, bth + kQueuePairOffset, kQueuePairBytes) : 0;
 }
 
 // A finalizer of 64 bits (Stafford's thirteenth).
@@ -46,6 +55,18 @@ FlowKey flow_of(const Frame& frame) {
     return {number_at(ip, 8, 8), number_at(ip, 16, 8), number_at(ip, 24, 8), number_at(ip, 32, 8),
             protocol_at(ip, number_at(ip, 6, 1), kIpv6Bytes, false)};
   return {number_at(header, 0, 6), number_at(header, 6, 6), type};
+}
+
+// The fifth word has room for the queue pair: of IPv4 it is 0, of IPv6 it has 40 bits.
+FlowKey flow_and_queue_pair_of(const Frame& frame) {
+  auto flow = flow_of(frame);
+  const auto header = frame.header_span();
+  if (header.size() <= kIpOffset) return flow;
+  const auto type = number_at(header, kTypeOffset, 2);
+  const std::size_t ipv4_bytes = 4 * (number_at(header, kIpOffset, 1) & 0xf);
+  if (type == kIpv4) flow[4] |= queue_pair_at(header, flow[2], ipv4_bytes) << 40;
+  if (type == kIpv6) flow[4] |= queue_pair_at(header, flow[4], kIpv6Bytes) << 40;
+  return flow;
 }
 
 std::uint32_t choose_way(const FlowKey& flow, std::uint64_t seed, std::uint32_t ways) {

@@ -12,6 +12,8 @@ namespace rnicsim::fabric {
 // frame the MAC addresses and the type.
 using FlowKey = std::array<std::uint64_t, 5>;
 FlowKey flow_of(const Frame& frame);
+// And of a RoCE v2 packet (UDP port 4791) the destination queue pair of its BTH.
+FlowKey flow_and_queue_pair_of(const Frame& frame);
 
 // One of `ways` (not 0). Two seeds choose independently of each other: the layers of a tree need one each, or the
 // second would find only the flows that the first sent its way.

@@ -6,13 +6,13 @@
 
 #include "model/base/policy.h"
 #include "model/base/policy_params.h"
-#include "model/fabric/flow_hash.h"
 
 namespace rnicsim::fabric {
 namespace {
 
 constexpr std::uint8_t kGroupBit = 1;  // of a MAC address's first byte
 constexpr std::uint64_t kSeedsApart = 1 << 20;  // more than there are switches
+constexpr std::uint64_t kPathGenerator = 1ull << 32;  // its number; ports have generators with their own numbers
 
 std::vector<BitRate> rates_of(const SwitchWiring& wiring) {
   std::vector<BitRate> rates;
@@ -28,6 +28,12 @@ FrameBody::Mac mac_of(std::uint32_t number, std::uint32_t port) {
 
 // A seed of its own for each switch; with the run's seed 1 that is the switch's number.
 std::uint64_t seed_of(const SwitchWiring& wiring) { return (wiring.seed - 1) * kSeedsApart + wiring.number; }
+
+std::unique_ptr<PathChoice> make_path_choice(const SwitchParams& params, const SwitchWiring& wiring) {
+  const auto seed = seed_of(wiring);
+  const PathChoice::Random random{seed, SmallGenerator(seed, kPathGenerator)};
+  return make_policy<PathChoice>(params.path.name, params.path.params(params.path.name), random);
+}
 
 }  // namespace
 
@@ -46,6 +52,7 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
       params_(params),
       wiring_(std::move(wiring)),
       priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())),
+      path_(make_path_choice(params, wiring_)),
       memory_(params, wiring_.lines.size()),
       ingress_(params.pfc, rates_of(wiring_), memory_),
       watchdog_(params.pfc.watchdog, wiring_.lines.size()),
@@ -99,14 +106,15 @@ void Switch::arrive(std::uint32_t from, Frame&& frame) {
   forward(from, *to, std::move(frame));
 }
 
-std::optional<std::uint32_t> Switch::way_of(const Frame& frame) const {
+std::optional<std::uint32_t> Switch::way_of(const Frame& frame) {
   const auto* place = wiring_.stations->find(mac_number(std::span(frame.destination_mac())));
   if (place == nullptr) return std::nullopt;
   if (place->box == wiring_.number) return place->port;
-  const auto& ways = wiring_.ways[wiring_.way_to[place->box]];
+  const auto set = wiring_.way_to[place->box];
+  const auto& ways = wiring_.ways[set];
   if (ways.empty()) return std::nullopt;
   if (ways.size() == 1) return ways.front();
-  return ways[choose_way(flow_of(frame), seed_of(wiring_), static_cast<std::uint32_t>(ways.size()))];
+  return ways[path_->choose(frame, {ways, set}, view_)];
 }
 
 void Switch::arrive_for_group(std::uint32_t from, const Frame& frame) {
@@ -267,6 +275,7 @@ std::vector<PausedBytes> Switch::paused_bytes() const {
 
 SwitchCounters Switch::counters() const {
   auto counters = counters_;
+  counters.path_changes = path_->changes();
   counters.most_shared = memory_.counts_lossy() ? memory_.most_shared() : 0;
   counters.most_headroom = memory_.most_headroom();
   for (const auto& port : ports_) {

@@ -1,7 +1,7 @@
 // An Ethernet switch without blocking: a frame leaves by a port that leads to its destination, after a latency and
-// after the frames that wait there already, by priority. Of several ports it takes one by the frame's flow
-// (flow_hash.h). It knows MAC addresses and ways from the topology, and drops what is for no one. What is for a group
-// leaves by every port of the topology's tree but that by which it came: nobody tells it who listens.
+// after the frames that wait there already, by priority. Of several ports a policy takes one (path_choice.h). The
+// switch knows MAC addresses and ways from the topology, and drops a frame for an unknown address. A frame for a group
+// leaves by every port of the topology's tree but the one by which the frame came: no switch knows who listens.
 //
 // Frames come in the order in which their last bits arrive; at one time in that of their ports. So what a switch does
 // depends on nothing but on what its cables bring, and when.
@@ -30,6 +30,7 @@
 #include "model/base/transmit_port.h"
 #include "model/fabric/ecn_marker.h"
 #include "model/fabric/ingress_buffer.h"
+#include "model/fabric/path_choice.h"
 #include "model/fabric/pause_watchdog.h"
 #include "model/fabric/shared_buffer.h"
 #include "model/fabric/stations.h"
@@ -47,7 +48,7 @@ struct SwitchWiring {
   std::vector<std::uint16_t> way_to;
   std::vector<std::vector<std::uint16_t>> ways;
   std::vector<std::uint16_t> flooded;  // the ports by which frames for groups leave: without a loop
-  std::uint64_t seed = 1;              // with `number`: decides the choice among equal paths (ECMP)
+  std::uint64_t seed = 1;              // with `number`: decides the choice among equal paths
 };
 
 class Switch : public sc_core::sc_module {
@@ -91,12 +92,24 @@ class Switch : public sc_core::sc_module {
     }
   };
 
+  // For the path choice.
+  struct View final : SwitchView {
+    explicit View(const Switch& owner) : home(owner) {}
+    Duration time() const override { return now(); }
+    std::uint8_t priority_of(const Frame& frame) const override { return home.priorities_.of(frame); }
+    std::uint64_t waiting_bytes(std::uint16_t port, std::uint8_t priority) const override {
+      return home.ports_[port]->queues.bytes(priority);
+    }
+    std::uint64_t waiting_bytes(std::uint16_t port) const override { return home.ports_[port]->queues.bytes(); }
+    const Switch& home;
+  };
+
   void arrive_due(Port& port);
   void put_off(Port& port, Frame&& frame);
   void late_due(Port& port);
   void arrive(std::uint32_t from, Frame&& frame);
   void arrive_for_group(std::uint32_t from, const Frame& frame);
-  std::optional<std::uint32_t> way_of(const Frame& frame) const;
+  std::optional<std::uint32_t> way_of(const Frame& frame);
   void forward(std::uint32_t from, std::uint32_t to, Frame&& frame);
   bool take_room(std::uint32_t from, std::uint32_t to, std::uint8_t priority, const Frame& frame);
   void send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, Frame&& frame);
@@ -112,6 +125,8 @@ class Switch : public sc_core::sc_module {
   const SwitchParams params_;
   const SwitchWiring wiring_;
   const PriorityMap priorities_;
+  const View view_{*this};
+  const std::unique_ptr<PathChoice> path_;
   bool alike_ = true;  // all lines, in their timing
   std::vector<std::unique_ptr<Port>> ports_;
   SharedBuffer memory_;

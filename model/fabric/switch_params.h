@@ -17,6 +17,9 @@
 
 namespace rnicsim {
 class QueueDiscipline;
+namespace fabric {
+class PathChoice;
+}  // namespace fabric
 }  // namespace rnicsim
 
 namespace rnicsim::fabric {
@@ -84,6 +87,7 @@ struct SwitchParams {
   PfcParams pfc;
   EcnParams ecn;
   PolicyChoice<QueueDiscipline> scheduler{"strict"};
+  PolicyChoice<PathChoice> path{"ecmp"};
   std::string jitter{kJitterWords[0]};
   std::string dscp_priority;
 
@@ -101,6 +105,7 @@ struct SwitchParams {
     visit.group("pfc", pfc);
     visit.group("ecn", ecn);
     scheduler.describe(visit, "scheduler", "which priority's queue of a port sends next");
+    path.describe(visit, "path", "which of several equally short ways a frame takes");
     visit.param("jitter", jitter,
                 "a frame may be taken up to its own time on the line later, at random, and keeps its order: senders "
                 "that are in step do not stay so. auto: from the switch's first lost frame on, and with ecn.priorities",
@@ -131,6 +136,7 @@ struct SwitchCounters {
   Counter frames = 0;
   Counter bytes = 0;
   Counter unknown = 0;
+  Counter path_changes = 0;
   Counter most_waiting = 0;
   Counter most_bytes = 0;
   Counter most_shared = 0;
@@ -152,6 +158,8 @@ struct SwitchCounters {
     visit.counter("frames", frames, "frames", "frames to be forwarded");
     visit.counter("bytes", bytes, "bytes", "bytes of them, without FCS");
     visit.counter("unknown", unknown, "frames", "dropped: no port leads to their destination");
+    visit.counter("path_changes", path_changes, "flowlets",
+                  "that took another way than the frames of their flow before them, with path = \"flowlet\"");
     visit.most("most_waiting", most_waiting, "frames", "the most that ever were on their way to one port at a time");
     visit.most("most_bytes", most_bytes, "bytes", "the most bytes that ever were on their way to one port at a time");
     visit.most("buffer_most_shared", most_shared, "bytes", "the most that ever was taken of the shared memory");

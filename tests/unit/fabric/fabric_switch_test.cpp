@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "model/base/event_queue.h"
 #include "model/fabric/flow_hash.h"
 #include "model/fabric/switch.h"
+#include "sim/config/param_list.h"
 
 namespace rnicsim::fabric::switch_test {
 namespace {
@@ -42,6 +44,14 @@ std::vector<std::uint8_t> packet_bytes(std::uint16_t source_port, std::uint8_t q
 template <class... Fields>
 Frame packet(Fields... fields) {
   return frame_of(packet_bytes(fields...));
+}
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+SwitchParams params_with(const Settings& settings) {
+  SwitchParams params;
+  const sim::ParamList list(params);
+  for (const auto& [key, text] : settings) EXPECT_EQ(list.find(key)->assign(text), std::nullopt) << key;
+  return params;
 }
 
 class SwitchTest : public ::testing::Test {
@@ -191,8 +201,51 @@ TEST(FlowOf, OtherFrames) {
   }
 }
 
+// What has one way, and what is for a group, takes no part in the turns.
+TEST_F(SwitchTest, SprayedFramesTakeTurns) {
+  make(0, {0}, params_with({{"path", "spray"}, {"spray.order", "round_robin"}}));
+  std::map<std::size_t, int> frames;
+  for (int i = 0; i < 60; ++i) {
+    way_of(frame_to(kHere));
+    way_of(frame_to(kGroup));
+    ++frames[way_of(packet(0xc000, 1))];
+  }
+  EXPECT_EQ(frames, (std::map<std::size_t, int>{{0, 20}, {1, 20}, {3, 20}}));
+}
+
+// Frames for a group leave by port 0 alone, and wait there.
+TEST_F(SwitchTest, AdaptiveFramesAvoidAPortWhereFramesWait) {
+  for (const std::string load : {"priority", "port"}) {
+    make(0, {0}, params_with({{"path", "adaptive"}, {"adaptive.choices", "3"}, {"adaptive.load", load}}));
+    auto group = frame_of({kGroup.begin(), kGroup.end()}, 9'000);
+    for (int i = 0; i < 20; ++i) receive(1, Frame(group));
+    for (int i = 0; i < 40; ++i) receive(2, packet(0xc000, 1));
+    std::map<std::size_t, int> frames;
+    for (const auto port : ports()) ++frames[port];
+    EXPECT_EQ(frames[0], 20) << load;
+    EXPECT_EQ(frames[1] + frames[3], 40) << load;
+    EXPECT_NEAR(frames[1], 20, 3) << load;
+  }
+}
+
+TEST_F(SwitchTest, FlowletsThatChangeTheirWayAreCounted) {
+  make(0, {}, params_with({{"path", "flowlet"}, {"flowlet.gap", "250 us"}}));
+  std::size_t changes = 0, last = way_of(packet(0xc000, 1));
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(way_of(packet(0xc000, 1)), last);  // 200 us later
+    sc_core::sc_start(100, sc_core::SC_US);
+    const auto way = way_of(packet(0xc000, 1));
+    changes += way != last;
+    last = way;
+  }
+  EXPECT_GT(changes, 20u);
+  EXPECT_EQ(box_->counters().path_changes, changes);
+}
+
 // A fabric that is cut over processes hands frames over whenever it likes before they arrive.
-TEST_F(SwitchTest, ItMattersWhenAndWhereAFrameArrivesNotWhenItWasHandedOver) {
+class HandedOver : public SwitchTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(HandedOver, ItMattersWhenAndWhereAFrameArrivesNotWhenItWasHandedOver) {
   struct Arrival {
     std::size_t port;
     Duration at;
@@ -206,7 +259,8 @@ TEST_F(SwitchTest, ItMattersWhenAndWhereAFrameArrivesNotWhenItWasHandedOver) {
     for (Duration at{1'000'000}; at < Duration{40'000'000}; at += kStep * std::int64_t{1 + below(4)})
       arrivals.push_back({port, at, arrivals.size() + 1});
   const auto run = [&](auto&& ahead) {
-    SwitchParams params{.port_buffer = 5_KiB, .pfc = {}, .dscp_priority = {}};
+    auto params = params_with({{"path", GetParam()}, {"flowlet.gap", "100 ns"}});
+    params.port_buffer = 2_KiB;
     params.pfc = {.priorities = 8, .xoff = 1_KiB, .xon = 512_B, .headroom = 512_B};
     make(0, {}, params);
     EventQueue<Arrival> handed([&] {
@@ -239,6 +293,8 @@ TEST_F(SwitchTest, ItMattersWhenAndWhereAFrameArrivesNotWhenItWasHandedOver) {
     EXPECT_EQ(again.tx_pause, counters.tx_pause);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Paths, HandedOver, ::testing::Values("ecmp", "spray", "flowlet", "adaptive"));
 
 TEST_F(SwitchTest, OneTooShortForAnAddressIsForNobody) {
   make(0, {0});
