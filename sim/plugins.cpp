@@ -8,10 +8,12 @@
 #include <ranges>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "model/base/plugin.h"
 #include "model/base/policy.h"
 #include "model/base/queue_discipline.h"
+#include "model/fabric/path_choice.h"
 #include "model/roce/congestion.h"
 #include "sim/config/config_error.h"
 
@@ -20,19 +22,25 @@ namespace {
 
 constexpr const char* kVariable = "RNICSIM_PLUGINS";
 
+// The last policy of each kind that a plugin may register.
+auto last_policies() {
+  return std::tuple(PolicyEntry<roce::CongestionControl>::first(), PolicyEntry<QueueDiscipline>::first(),
+                    PolicyEntry<fabric::PathChoice>::first());
+}
+
 void load(const std::string& name) {
   // A name without a slash would be looked for among the system's libraries.
   const auto path = name.find('/') == std::string::npos ? "./" + name : name;
-  const auto* controls = PolicyEntry<roce::CongestionControl>::first();
-  const auto* disciplines = PolicyEntry<QueueDiscipline>::first();
+  const auto before = last_policies();
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw ConfigError(fmt::format("{}: {}", kVariable, ::dlerror()));
   const auto* interface = static_cast<const std::uint32_t*>(::dlsym(library, "rnicsim_plugin_interface"));
   if (interface == nullptr) throw ConfigError(fmt::format("{}: {} is no plugin of rnicsim", kVariable, name));
   if (*interface != kPluginInterface)
     throw ConfigError(fmt::format("{}: {} was built with the headers of another version of rnicsim", kVariable, name));
-  if (controls == PolicyEntry<roce::CongestionControl>::first() && disciplines == PolicyEntry<QueueDiscipline>::first())
-    throw ConfigError(fmt::format("{}: {} registers no congestion control and no queue discipline", kVariable, name));
+  if (before == last_policies())
+    throw ConfigError(fmt::format("{}: {} registers no congestion control, no queue discipline and no path choice",
+                                  kVariable, name));
 }
 
 }  // namespace

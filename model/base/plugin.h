@@ -3,8 +3,8 @@
 //   const PolicyEntry<roce::CongestionControl> kEntry{"mine", make, make_policy_params<MineParams>};
 //   RNICSIM_PLUGIN
 //
-// Loading the library registers its policies (policy.h): congestion controls and queue disciplines. docs/own-control.md
-// follows one from an empty folder.
+// Loading the library registers its policies (policy.h): congestion controls, queue disciplines and path choices.
+// docs/own-control.md follows one from an empty folder.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 namespace rnicsim {
 
 // Version of the interfaces that a plugin is compiled against: model/base/policy.h, policy_params.h, params.h and
-// units.h, model/roce/congestion.h, model/base/queue_discipline.h. Raise the number when one of them changes.
+// units.h, model/roce/congestion.h, model/base/queue_discipline.h, model/fabric/path_choice.h with the headers that it
+// includes. Raise the number when one of them changes.
 inline constexpr std::uint32_t kPluginInterface = 1;
 
 }  // namespace rnicsim
