@@ -79,6 +79,14 @@ class Processes(unittest.TestCase):
         flows = (FLOW.format(f"h{i}", f"h{(i + 5) % 16}", "write", "4 KiB") + MANY for i in range(16))
         self.check_same(HEAD.format("fat-tree:4") + "".join(flows))
 
+    def test_switches_that_choose_ways_by_other_policies(self):
+        flows = [FLOW.format(f"h{i}", f"h{(i + 5) % 16}", "send", "1 KiB") + MANY + 'transport = "ud"\n'
+                 for i in range(16)]
+        for sets in (("path=spray",), ("path=spray", "spray.order=round_robin"), ("path=flowlet", "flowlet.gap=300ns"),
+                     ("path=adaptive", "adaptive.memory=true")):
+            options = [option for text in sets for option in ("--set", "switch." + text)]
+            self.check_same(HEAD.format("fat-tree:4") + "".join(flows), *options, counts=(3,))
+
     def test_pauses_cross_processes(self):
         text = HEAD.format("leaf-spine:2,1,3")
         text += "".join(FLOW.format(f"h{i}", "h5", "write", "8 KiB") + MANY for i in range(4))
