@@ -74,10 +74,19 @@ bool Responder::keep_early(const Packet& packet, Verdict& verdict) {
     verdict.duplicate = true;
     return false;
   }
-  if (!grants_early(packet, verdict)) return false;
+  const auto begun = begun_early(packet);
+  if (begun && !packet.offer.access_granted) {
+    verdict.kind = Kind::wants_access;
+    verdict.range = begun->target;
+    verdict.access = remote_access::kWrite;
+    return false;
+  }
+  const auto place = begun ? begun->part(psn, packet.payload, packet.row.ends(), attributes_.mtu) : early_place(packet);
+  if (!place && packet.payload != 0 && !packet.offer.may_keep) return false;
+  if (begun && !packet.row.ends()) early_.begin_write(*begun);
   early_.insert(psn, expected_);
   verdict.kind = Kind::keep;
-  if (const auto place = early_place(packet)) {
+  if (place) {
     verdict.range = *place;
     verdict.access = remote_access::kWrite;
   }
@@ -85,21 +94,14 @@ bool Responder::keep_early(const Packet& packet, Verdict& verdict) {
   return false;
 }
 
-// The first packet of a WRITE tells where the others belong. False: first the key is to be checked. What is refused
-// now is refused, and answered, at the packet's turn. XRC: the packet's queue, whose keys it uses, is not known.
-bool Responder::grants_early(const Packet& packet, Verdict& verdict) {
+// The first packet of a WRITE tells where the others belong. What its key does not grant is refused, and answered, at
+// the packet's turn. XRC: the packet's queue, whose keys it uses, is not known.
+std::optional<EarlyWrite> Responder::begun_early(const Packet& packet) const {
   const auto& reth = packet.headers.reth;
   const bool begins = packet.row.operation == Operation::write && packet.row.begins() && !of_xrc();
-  if (!begins || reth->length == 0 || (attributes_.access & remote_access::kWrite) == 0) return true;
-  const RemoteRange target{reth->address, reth->rkey, reth->length};
-  if (const auto granted = packet.offer.access_granted) {
-    early_.begin_write({packet.headers.bth.psn, target, *granted && !packet.offer.absent});
-    return true;
-  }
-  verdict.kind = Kind::wants_access;
-  verdict.range = target;
-  verdict.access = remote_access::kWrite;
-  return false;
+  if (!begins || reth->length == 0 || (attributes_.access & remote_access::kWrite) == 0) return std::nullopt;
+  return EarlyWrite{packet.headers.bth.psn, {reth->address, reth->rkey, reth->length},
+                    packet.offer.access_granted.value_or(false) && !packet.offer.absent};
 }
 
 std::optional<RemoteRange> Responder::early_place(const Packet& packet) const {

@@ -53,7 +53,7 @@ class Responder {
   bool check_psn(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void restart_message();
   [[gnu::noinline]] bool keep_early(const Packet& packet, Verdict& verdict);
-  bool grants_early(const Packet& packet, Verdict& verdict);
+  std::optional<EarlyWrite> begun_early(const Packet& packet) const;
   std::optional<RemoteRange> early_place(const Packet& packet) const;
   void tell_of_gap(Psn came, Verdict& verdict);
   [[gnu::noinline]] void pass_early(Verdict& verdict);

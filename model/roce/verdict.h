@@ -41,6 +41,7 @@ struct Offer {
   enum class Queue : std::uint8_t { unknown, refused, known };
   Queue queue = Queue::unknown;
   std::uint32_t domain = 0;              // known: the queue's, whose keys the packet's is one of
+  bool may_keep = true;                  // a packet that comes early, and whose payload cannot be placed yet
   std::uint64_t receive_bytes = 0;       // room of the WQE at the head of the receive queue
   std::optional<bool> access_granted;    // answer to wants_access
   bool absent = false;                   // granted, but its memory has first to be brought in

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/pooled_list.h"
+#include "model/nic/packets/buffer_hold.h"
 #include "model/nic/packets/packet_streams.h"
 #include "model/nic/seam/qp_engine.h"
 
@@ -17,6 +18,7 @@ class EarlyPackets {
   enum class Payload : std::uint8_t { here, on_its_way, placed };
   struct Entry {
     PacketIn packet;
+    BufferHold waiting{};                        // of payload that is `here`
     Payload payload = Payload::here;
     AccessResult result = AccessResult::ok;    // placed
 
@@ -31,7 +33,7 @@ class EarlyPackets {
     const auto psn = packet.headers().bth.psn;
     auto behind = entries_.end();
     while (behind != entries_.begin() && before(psn, std::prev(behind)->psn())) --behind;
-    entries_.emplace_back(Entry{std::move(packet)});
+    entries_.emplace_back(Entry{.packet = std::move(packet)});
     const auto added = std::prev(entries_.end());
     if (behind != entries_.end() && behind != added) entries_.splice(behind, entries_, added);
     return *added;

@@ -5,11 +5,19 @@
 
 namespace rnicsim::nic {
 
-// What cannot be placed yet takes room in the receive buffer until its turn.
+// What cannot be placed yet takes room in the receive buffer until its turn. There has to be room left for the packets
+// that are missing: nothing else would end the wait.
+bool EngineShell::may_keep(const PacketIn& packet) const {
+  return early_waiting_ + packet.payload().size() <= limits_.transport.reorder_buffer.bytes;
+}
+
 void EngineShell::keep_early(Qp& qp, PacketIn&& packet, const roce::Verdict& verdict) {
   ++counters_.out_of_sequence;
   auto& entry = qp.early.add(std::move(packet));
-  if (verdict.range.length == 0) return;
+  if (verdict.range.length == 0) {
+    entry.waiting = BufferHold(early_waiting_, entry.packet.payload().size());
+    return;
+  }
   entry.payload = EarlyPackets::Payload::on_its_way;
   Scatter scatter{.tag = issue(qp, Purpose::early_scatter, entry.psn().value()),
                   .qpn = qp.qpn,

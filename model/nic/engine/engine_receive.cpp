@@ -14,11 +14,11 @@ using Kind = roce::Verdict::Kind;
 
 constexpr std::uint32_t kMostPadding = 63;  // to the end of a cache line
 
-// Packets before this one are missing.
-bool tells_of_gap(const roce::Verdict& verdict) {
+// The first packet that tells that earlier ones are missing: of a reliable queue pair, the one that is answered by a NAK.
+bool tells_of_gap(const roce::Verdict& verdict, bool reliable) {
   if (verdict.kind == Kind::keep) return verdict.tells_of_gap;
   if (verdict.kind == Kind::reject) return verdict.syndrome == roce::Aeth::kSequenceError;
-  return verdict.kind == Kind::drop && !verdict.duplicate && verdict.cause == roce::DropCause::out_of_sequence;
+  return verdict.kind == Kind::drop && !reliable && !verdict.duplicate && verdict.cause == roce::DropCause::out_of_sequence;
 }
 
 // A SEND of one packet, no longer than the QP allows.
@@ -79,6 +79,7 @@ roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
   const auto& filling = qp.receive_ring.filling();
   roce::Offer offer{.queue = qp.named.found, .domain = qp.named.pd, .access_granted = qp.access_granted,
                     .absent = qp.absent};
+  if (keeps_early_) offer.may_keep = may_keep(packet);
   if (row.operation == roce::Operation::send && !row.begins()) {
     offer.receive_bytes = filling ? filling->bytes : 0;
   } else if (filling && (qp.transport == roce::Transport::uc || begins_again_)) {
@@ -163,7 +164,7 @@ std::optional<bool> EngineShell::granted(roce::Slot slot, const roce::Verdict& w
 
 void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   count_request(packet, verdict);
-  if (limits_.congestion.np.cnp_on_loss && tells_of_gap(verdict))
+  if (limits_.congestion.np.cnp_on_loss && tells_of_gap(verdict, qp.reliable()))
     tell_congestion(qp, packet, CongestionSeen::Cause::lost);
   const bool answered_before = verdict.kind == Kind::acknowledge || verdict.kind == Kind::replay;
   if (answered_before) trace_.request_placed({qp.qpn, packet.headers().bth.psn, {}});

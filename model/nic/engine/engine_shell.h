@@ -226,6 +226,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict);
 
   // --- engine_early.cpp: requests that come before others that are missing.
+  bool may_keep(const PacketIn& packet) const;
   [[gnu::noinline]] void keep_early(Qp& qp, PacketIn&& packet, const roce::Verdict& verdict);
   bool placed_early(const Qp& qp) const;
   [[gnu::noinline]] void settle_early(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
@@ -267,9 +268,11 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const bool ecn_forced_;
   const bool echoes_marks_;
   const bool has_early_timeouts_;
+  const bool keeps_early_;
   const bool begins_again_;              // a message that lost a packet does
   EngineOutputs out_;
   EngineTrace trace_;
+  std::uint64_t early_waiting_ = 0;                             // bytes kept that cannot be placed yet
   IndexTable<Qp> qps_;
   std::vector<Qp*> slots_;                                      // by their places in the core
   std::uint64_t births_ = 0;

@@ -18,6 +18,10 @@ void TransportParams::describe(ParamVisitor& visit) {
               "packets, counted from the first missing one, among which those that come are kept until their turn; the "
               "payload of WRITEs and READ responses is placed at once; 0: a packet that comes before others is lost",
               {0, 65536});
+  visit.param("reorder_buffer", reorder_buffer,
+              "bytes of the receive buffer for the payload of such packets that cannot be placed yet, of all queue pairs "
+              "together; a packet beyond that is lost",
+              {0, 1e12});
   visit.param("nak_gap", nak_gap,
               "a packet that comes is no sign of a loss as long as it is not more packets than these ahead of the "
               "first missing one",

@@ -14,6 +14,7 @@ struct TransportParams {
 
   std::string recovery{kRecoveryWords[0]};
   std::uint32_t reorder_window = 0;
+  ByteCount reorder_buffer{131'072};
   std::uint32_t nak_gap = 0;
   std::uint32_t most_in_flight = 0;
   Duration rto_low{};
