@@ -41,7 +41,8 @@ struct AckFacts {
   bool marked = false;                     // an ECN echo: a packet that came since the last one had a mark
 };
 
-// For logs and traces: what a control believes.
+// For traces: what a control believes. Only somebody who follows the control asks for its state, at any time. So
+// state() must not change what allowance() answers later.
 struct ControlState {
   double rate = Allowance::kUnlimited;     // bits a second
   double target = Allowance::kUnlimited;   // bits a second that the rate rises to

@@ -20,6 +20,7 @@
 #include "model/nic/queues/doorbell.h"
 #include "model/nic/queues/event_writer.h"
 #include "model/nic/queues/wqe_fetch.h"
+#include "model/nic/seam/qp_engine.h"
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "sim/config/config.h"
@@ -60,6 +61,8 @@ void CounterAudit::recount_network(Counters& counters, const nic::NicBlocks& nic
         ++count;
         bytes += frame.size();
       });
+  nic.engine.trace().cnp_taken.subscribe(
+      [&count = counters["nic.engine.rp_cnp_handled"]](const nic::CnpTaken&) { ++count; });
   nic.loopback.sent.subscribe(
       [&count = counters["nic.loopback.frames"], &bytes = counters["nic.loopback.bytes"]](const Frame& frame) {
         ++count;

@@ -79,4 +79,11 @@ void CongestionGate::acknowledged(roce::Psn oldest, bool marked, Duration now) {
   control_->acknowledged(facts, now);
 }
 
+std::optional<ControlView> CongestionGate::new_view(Duration now) {
+  const ControlView view{control_->state(now), control_->allowance(now).window};
+  if (last_view_ && *last_view_ == view) return std::nullopt;
+  last_view_ = std::make_unique<ControlView>(view);
+  return view;
+}
+
 }  // namespace rnicsim::nic

@@ -13,6 +13,13 @@
 
 namespace rnicsim::nic {
 
+// What a control has in mind, and what the control allows.
+struct ControlView {
+  roce::ControlState state;
+  std::uint64_t window = roce::Allowance::kNoWindow;  // bytes
+  bool operator==(const ControlView&) const = default;
+};
+
 class CongestionGate {
  public:
   static constexpr Duration kNever = roce::CongestionControl::kNever;
@@ -50,6 +57,9 @@ class CongestionGate {
   void lost(Duration now) { control_->lost(now); }
   void timed_out(Duration now) { control_->timed_out(now); }
 
+  // For traces: the view at `now`; nullopt: the last call returned the same view. Nothing else of the gate changes.
+  std::optional<ControlView> new_view(Duration now);
+
  private:
   struct Sent {
     roce::Psn end;
@@ -71,6 +81,7 @@ class CongestionGate {
   Duration paid_at_{};
   Fifo<Sent> unanswered_;
   std::uint64_t in_flight_ = 0;
+  std::unique_ptr<ControlView> last_view_;  // nullptr: new_view() was not called yet
 };
 
 }  // namespace rnicsim::nic

@@ -34,6 +34,7 @@ bool EngineShell::echoes_marks() const {
 void EngineShell::control_sent(Qp& qp, roce::Headers& headers, std::uint32_t payload, bool is_request) {
   const auto bytes = line_bytes(qp, headers, payload, limits_.line_overhead);
   qp.congestion.sent(bytes, now());
+  tell_control(qp);
   if (!is_request || !qp.reliable()) return;
   auto& asks = headers.bth.ack_request;
   asks = qp.congestion.request_sent(qp.requests.last().end, bytes, asks, now());
@@ -44,11 +45,13 @@ void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, ro
   qp.congestion.acknowledged(oldest, marked, now());
   if (outcome.kind == Kind::sequence_error || outcome.kind == Kind::implied_sequence_error) qp.congestion.lost(now());
   if (outcome.rewound) control_rewound(qp);
+  tell_control(qp);
 }
 
 void EngineShell::control_timed_out(Qp& qp, bool rewound) {
   qp.congestion.timed_out(now());
   if (rewound) control_rewound(qp);
+  tell_control(qp);
 }
 
 void EngineShell::control_rewound(Qp& qp) {
@@ -58,6 +61,11 @@ void EngineShell::control_rewound(Qp& qp) {
   qp.congestion.notified(now());
 }
 
+void EngineShell::tell_control(Qp& qp) {
+  if (!trace_.control_changed) return;
+  if (const auto view = qp.congestion.new_view(now())) trace_.control_changed({qp.qpn, view->state, view->window});
+}
+
 // A connected queue pair hears its own peer alone: nobody else slows it down. A queue pair of datagrams hears
 // every sender.
 void EngineShell::take_notification(Qp& qp, const PacketIn& packet) {
@@ -65,7 +73,9 @@ void EngineShell::take_notification(Qp& qp, const PacketIn& packet) {
   const bool counts = qp.congestion && works && came_by_path(packet, qp.context);
   if (!counts) return void(++counters_.rp_cnp_ignored);
   ++counters_.rp_cnp_handled;
+  trace_.cnp_taken({qp.qpn});
   qp.congestion.notified(now());
+  tell_control(qp);
 }
 
 // The answer goes back by the queue pair's path; a datagram's, to where the datagram came from.

@@ -149,6 +149,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest, bool marked);
   [[gnu::noinline]] void control_timed_out(Qp& qp, bool rewound);
   void control_rewound(Qp& qp);
+  void tell_control(Qp& qp);
   [[gnu::noinline]] void take_notification(Qp& qp, const PacketIn& packet);
   [[gnu::noinline]] void tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause);
 

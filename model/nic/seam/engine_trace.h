@@ -8,6 +8,7 @@
 #include "model/nic/personality/values.h"
 #include "model/nic/seam/engine_counters.h"
 #include "model/nic/seam/refusal.h"
+#include "model/roce/congestion.h"
 #include "model/roce/types.h"
 
 namespace rnicsim::nic {
@@ -87,6 +88,20 @@ struct DoorbellIgnored {
   Refusal::Why why;
 };
 
+// A CNP that the congestion control of a queue pair heard.
+struct CnpTaken {
+  Qpn qpn;
+};
+
+// What the congestion control of a queue pair has in mind and allows is not what the last event said. The engine looks
+// when a packet was sent and behind each input of the control. So a change by the control's own timers is told with the
+// next of these.
+struct ControlChanged {
+  Qpn qpn;
+  roce::ControlState state;
+  std::uint64_t window;                    // bytes; roce::Allowance::kNoWindow: none
+};
+
 struct EngineTrace {
   trace::Point<QpStateChanged> state_changed;
   trace::Point<WqeTaken> wqe_taken;
@@ -97,6 +112,8 @@ struct EngineTrace {
   trace::Point<AnswerPlaced> answer_placed;
   trace::Point<SendCompleted> send_completed;
   trace::Point<DoorbellIgnored> doorbell_ignored;
+  trace::Point<CnpTaken> cnp_taken;
+  trace::Point<ControlChanged> control_changed;
 };
 
 }  // namespace rnicsim::nic

@@ -11,6 +11,7 @@
 #include "model/nic/engine/congestion_gate.h"
 #include "model/nic/nic_counters.h"
 #include "model/nic/packets/packet.h"
+#include "model/nic/seam/qp_engine.h"
 #include "model/roce/packet.h"
 #include "tests/unit/nic/nic_pair.h"
 
@@ -184,6 +185,68 @@ TEST_F(NicCongestion, SendingAgainSlowsDownWhereThatIsWanted) {
   EXPECT_EQ(heard().rp_cnp_handled, 0u);
 }
 
+// --- Traces of the reaction point.
+class FollowedControl : public NicCongestion {
+ protected:
+  void follow() {
+    auto& trace = a().nic.blocks().engine.trace();
+    trace.control_changed.subscribe([this](const ControlChanged& changed) { views_.push_back(changed); });
+    trace.cnp_taken.subscribe([this](const CnpTaken& taken) {
+      EXPECT_EQ(taken.qpn.value, kQpn);
+      views_at_cnps_.push_back(views_.size());
+    });
+  }
+  // Marks come for some time, and then none.
+  void run_marked(bool followed) {
+    int packets = 0;
+    others_.clear();
+    cnps_.clear();
+    start([&] { return ++packets < 40; });
+    if (followed) follow();
+    for (int i = 0; i < 4; ++i) write(1, 1 << 16);
+  }
+
+  std::vector<ControlChanged> views_;
+  std::vector<std::size_t> views_at_cnps_;  // so many views came before each CNP
+};
+
+TEST_F(FollowedControl, TheRateFallsBehindACnpAndRisesAgain) {
+  run_marked(true);
+  for (const auto end = now() + 700_us; now() < end;) write(1, 1 << 16);  // longer than rpg_time_reset
+  ASSERT_FALSE(views_at_cnps_.empty());
+  EXPECT_EQ(views_at_cnps_.size(), heard().rp_cnp_handled);
+  constexpr auto kUnlimited = roce::Allowance::kUnlimited;
+  ASSERT_EQ(views_at_cnps_.front(), 1u);
+  EXPECT_EQ(views_[0].state, (roce::ControlState{kUnlimited, kUnlimited, 0}));
+  const auto lowest = std::ranges::min_element(views_, {}, [](const auto& view) { return view.state.rate; });
+  EXPECT_LT(lowest->state.rate, 0.6e11);
+  EXPECT_GT(lowest->state.alpha, 0);
+  EXPECT_GT(views_.back().state.rate, lowest->state.rate);
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    EXPECT_EQ(views_[i].qpn.value, kQpn);
+    EXPECT_EQ(views_[i].window, roce::Allowance::kNoWindow);
+    EXPECT_TRUE(i == 0 || views_[i].state != views_[i - 1].state);
+  }
+}
+
+TEST_F(FollowedControl, IsNotChangedByThat) {
+  for (const auto* control : {"dcqcn", "dcqcn_paper", "dctcp", "timely", "swift"}) {
+    params_.congestion.control.name = control;
+    const auto times = [this](bool followed) {
+      run_marked(followed);
+      std::vector<Duration> times;
+      for (const auto& packet : others_) times.push_back(packet.at);
+      return times;
+    };
+    const auto alone = times(false);
+    views_.clear();
+    EXPECT_EQ(times(true), alone) << control;
+    EXPECT_FALSE(views_.empty()) << control;
+    const bool has_window = std::string(control) == "dctcp" || std::string(control) == "swift";
+    EXPECT_EQ(views_.back().window != roce::Allowance::kNoWindow, has_window) << control;
+  }
+}
+
 // A message of 64 packets: marks on the first of them slow down the others.
 TEST_F(NicCongestion, CnpsSlowTheirQueuePairDown) {
   const auto time_of_one = [this] {
@@ -322,6 +385,14 @@ TEST_F(Gate, SendsOneMorePacketWhereNoAcknowledgementWouldCome) {
   EXPECT_FALSE(may_send());
   gate.acknowledged(roce::Psn(9), false, 4_us);
   EXPECT_TRUE(may_send());
+}
+
+TEST_F(Gate, TellsAViewOnce) {
+  EXPECT_EQ(gate.new_view(1_us), (ControlView{{}, 5000}));
+  EXPECT_EQ(gate.new_view(2_us), std::nullopt);
+  window = 2500;
+  EXPECT_EQ(gate.new_view(2_us), (ControlView{{}, 2500}));
+  EXPECT_EQ(gate.new_view(2_us), std::nullopt);
 }
 
 TEST_F(Gate, AfterARewindTheWindowIsEmpty) {
