@@ -87,7 +87,7 @@ void TransmitPort::choose_anew() {
 }
 
 void TransmitPort::pause(std::uint8_t priority, Duration until) {
-  paused_ps_ += pause_so_far(priority);
+  paused_ps_of_[priority] += pause_so_far(priority);
   paused_since_[priority] = now();
   not_before_[priority] = until;
   choose_anew();
@@ -99,8 +99,8 @@ Counter TransmitPort::pause_so_far(std::size_t priority) const {
 }
 
 Counter TransmitPort::paused_ps() const {
-  Counter paused = paused_ps_;
-  for (std::size_t priority = 0; priority < kPriorities; ++priority) paused += pause_so_far(priority);
+  Counter paused = 0;
+  for (std::uint8_t priority = 0; priority < kPriorities; ++priority) paused += paused_ps(priority);
   return paused;
 }
 

@@ -91,6 +91,7 @@ class TransmitPort {
   Counter most_bytes() const { return most_bytes_; }
   Counter most_bytes(std::uint8_t priority) const { return most_bytes_of_[priority]; }
   Counter paused_ps() const;                      // of all priorities together
+  Counter paused_ps(std::uint8_t priority) const { return paused_ps_of_[priority] + pause_so_far(priority); }
 
   void clear();                                   // forgets everything but what it counted (device reset)
 
@@ -133,7 +134,7 @@ class TransmitPort {
   std::array<Fifo<Waiting>, kQueues> queues_;
   std::array<Duration, kQueues> not_before_{};    // by queue: when its pause ends
   std::array<Duration, kPriorities> paused_since_{};
-  Counter paused_ps_ = 0;                         // of pauses that ended, or were given anew
+  std::array<Counter, kPriorities> paused_ps_of_{};  // of pauses that ended, or were given anew
 };
 
 }  // namespace rnicsim

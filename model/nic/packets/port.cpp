@@ -1,10 +1,42 @@
 #include "model/nic/packets/port.h"
 
+#include <array>
+#include <optional>
+
 #include "model/base/pause_frame.h"
 #include "model/base/policy.h"
 #include "model/base/policy_params.h"
 
 namespace rnicsim::nic {
+namespace {
+
+constexpr std::array kRxPause{"rx_prio0_pause", "rx_prio1_pause", "rx_prio2_pause", "rx_prio3_pause",
+                              "rx_prio4_pause", "rx_prio5_pause", "rx_prio6_pause", "rx_prio7_pause"};
+constexpr std::array kTxPause{"tx_prio0_pause", "tx_prio1_pause", "tx_prio2_pause", "tx_prio3_pause",
+                              "tx_prio4_pause", "tx_prio5_pause", "tx_prio6_pause", "tx_prio7_pause"};
+constexpr std::array kRxPauseDuration{
+    "rx_prio0_pause_duration", "rx_prio1_pause_duration", "rx_prio2_pause_duration", "rx_prio3_pause_duration",
+    "rx_prio4_pause_duration", "rx_prio5_pause_duration", "rx_prio6_pause_duration", "rx_prio7_pause_duration"};
+constexpr Counter kPsPerUs = 1'000'000;
+
+}  // namespace
+
+void PortCounters::describe(CounterVisitor& visit) const {
+  visit.counter("tx_frames", tx_frames, "frames", "frames sent");
+  visit.counter("tx_bytes", tx_bytes, "bytes", "bytes of them, without FCS");
+  visit.busy("tx_busy", tx_busy_ps, 1, "time that the port was busy with them, preamble, gap and FCS too");
+  visit.waited("tx_wait", tx_wait_ps, "time that frames waited for others and pauses, of all together");
+  visit.counter("rx_frames", rx_frames, "frames", "frames received");
+  visit.counter("rx_bytes", rx_bytes, "bytes", "bytes of them, without FCS");
+  visit.counter("rx_pause", rx_pause, "frames", "those of them that asked for a pause, or ended one (IEEE 802.1Qbb)");
+  visit.counter("tx_paused", tx_paused_ps, "ps", "time that priorities were paused, of all together");
+  visit.most("tx_most_bytes", tx_most_bytes, "bytes", "the most that ever were on their way out, pipeline and port");
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    visit.counter(kRxPause[i], pauses[i].rx_pause, "frames", "received, that asked to pause the priority or to go on");
+    visit.counter(kTxPause[i], pauses[i].tx_pause, "frames", "sent, that asked to pause the priority or to go on");
+    visit.counter(kRxPauseDuration[i], pauses[i].rx_pause_duration, "us", "time that the priority was paused");
+  }
+}
 
 Port::Port(sc_core::sc_module_name name, const PortParams& params)
     : sc_module(name),
@@ -30,12 +62,14 @@ void Port::receive(Frame&& frame, Duration delay) {
 }
 
 void Port::send_control(Frame&& frame) {
+  count_pause(frame, &PriorityPauseCounters::tx_pause);
   const auto took = rate_.time_for(timing_.bytes_for(frame));
   leaving_.send(std::move(frame), now(), took, TransmitPort::kControl);
 }
 
 void Port::reset() {
   leaving_.clear();
+  for (std::uint8_t priority = 0; paused && priority < kPriorities; ++priority) paused({priority, now()});
   controls_.clear();
 }
 
@@ -58,19 +92,35 @@ void Port::leave_due() {
 void Port::control_due() {
   Frame frame;
   while (controls_.pop_due(frame)) {
-    const auto pause = priority_pause_of(frame);
+    const auto pause = count_pause(frame, &PriorityPauseCounters::rx_pause);
     if (!pause) continue;
     ++counters_.rx_pause;
     for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
       if ((pause->enabled & params_.pfc) >> priority & 1)
-        leaving_.pause(priority, now() + pause->time(priority, timing_.rate));
+        obey(priority, now() + pause->time(priority, timing_.rate));
   }
+}
+
+// Counts a control frame for each priority that the frame names. nullopt: the frame is no pause.
+std::optional<PriorityPause> Port::count_pause(const Frame& frame, Counter PriorityPauseCounters::*counter) {
+  const auto pause = priority_pause_of(frame);
+  if (!pause) return pause;
+  for (std::size_t priority = 0; priority < kPriorities; ++priority)
+    counters_.pauses[priority].*counter += pause->enabled >> priority & 1;
+  return pause;
+}
+
+void Port::obey(std::uint8_t priority, Duration until) {
+  leaving_.pause(priority, until);
+  if (paused) paused({priority, until});
 }
 
 PortCounters Port::counters() const {
   auto counters = counters_;
   counters.tx_paused_ps = leaving_.paused_ps();
   counters.tx_most_bytes = leaving_.most_bytes();
+  for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
+    counters.pauses[priority].rx_pause_duration = leaving_.paused_ps(priority) / kPsPerUs;
   return counters;
 }
 

@@ -3,12 +3,15 @@
 // to obey. Its queues are as long as what the transmit pipeline has credits for: none is ever full.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/base/delay_line.h"
 #include "model/base/frame.h"
 #include "model/base/line_timing.h"
 #include "model/base/params.h"
+#include "model/base/pause_frame.h"
 #include "model/base/priority_map.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
@@ -28,6 +31,12 @@ struct FrameScheduled {
   Duration begins;                         // its first bit left, or will, absolute
 };
 
+// The port sends nothing of a priority until `until`. The present time ends the pause.
+struct PriorityPaused {
+  std::uint8_t priority;
+  Duration until;
+};
+
 class Port : public sc_core::sc_module {
  public:
   Port(sc_core::sc_module_name name, const PortParams& params);
@@ -38,6 +47,7 @@ class Port : public sc_core::sc_module {
   trace::Point<FrameScheduled> scheduled;
   trace::Point<Frame> sent;                // its last bit left
   trace::Point<FrameReceived> received;
+  trace::Point<PriorityPaused> paused;     // of pauses that the port obeys
 
   [[gnu::flatten]] void send(Frame&& frame, Duration ready);  // in so long it may begin to leave
   void receive(Frame&& frame, Duration delay);
@@ -50,6 +60,8 @@ class Port : public sc_core::sc_module {
  private:
   [[gnu::flatten]] void leave_due();
   void control_due();
+  std::optional<PriorityPause> count_pause(const Frame& frame, Counter PriorityPauseCounters::*counter);
+  void obey(std::uint8_t priority, Duration until);
 
   const PortParams params_;
   const LineTiming timing_;

@@ -1,6 +1,7 @@
 // Parameters and counters of the port.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -40,6 +41,13 @@ struct PortParams {
   }
 };
 
+// Counters of one priority, under the names that ethtool -S shows for mlx5 with the priority in the name.
+struct PriorityPauseCounters {
+  Counter rx_pause = 0;           // frames
+  Counter tx_pause = 0;           // frames
+  Counter rx_pause_duration = 0;  // us
+};
+
 struct PortCounters {
   Counter tx_frames = 0;
   Counter tx_bytes = 0;
@@ -50,18 +58,9 @@ struct PortCounters {
   Counter rx_pause = 0;
   Counter tx_paused_ps = 0;
   Counter tx_most_bytes = 0;
+  std::array<PriorityPauseCounters, kPriorities> pauses{};
 
-  void describe(CounterVisitor& visit) const {
-    visit.counter("tx_frames", tx_frames, "frames", "frames sent");
-    visit.counter("tx_bytes", tx_bytes, "bytes", "bytes of them, without FCS");
-    visit.busy("tx_busy", tx_busy_ps, 1, "time that the port was busy with them, preamble, gap and FCS too");
-    visit.waited("tx_wait", tx_wait_ps, "time that frames waited for others and pauses, of all together");
-    visit.counter("rx_frames", rx_frames, "frames", "frames received");
-    visit.counter("rx_bytes", rx_bytes, "bytes", "bytes of them, without FCS");
-    visit.counter("rx_pause", rx_pause, "frames", "those of them that asked for a pause, or ended one (IEEE 802.1Qbb)");
-    visit.counter("tx_paused", tx_paused_ps, "ps", "time that priorities were paused, of all together");
-    visit.most("tx_most_bytes", tx_most_bytes, "bytes", "the most that ever were on their way out, pipeline and port");
-  }
+  void describe(CounterVisitor& visit) const;
 };
 
 }  // namespace rnicsim::nic

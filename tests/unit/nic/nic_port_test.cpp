@@ -130,6 +130,35 @@ TEST_F(PortTest, AResetForgetsPauses) {
   EXPECT_EQ(left_, (std::vector<Began>{{2, 1_us}}));
 }
 
+// By the names of mlx5: pauses of one priority, and the time for which they were obeyed.
+TEST_F(PortTest, CountsPausesByPriority) {
+  make(1 << kPriority);
+  std::vector<std::pair<std::uint8_t, Duration>> told;
+  port_->paused.subscribe([&](const PriorityPaused& paused) { told.push_back({paused.priority, paused.until}); });
+  at(0_ns, [&] { receive_pause(1000); });
+  at(2_us, [&] { receive_pause(0); });
+  at(3_us, [&] {
+    PriorityPause other{.enabled = 1 << 4 | 1 << 5};
+    other.quanta[4] = 1000;
+    port_->receive(to_frame(other, {}), kCable);
+    port_->send_control(to_frame(PriorityPause{.enabled = 1 << kPriority | 1 << 7}, {}));
+  });
+  run();
+  const auto counters = port_->counters();
+  const auto of = [&](std::size_t priority) {
+    const auto& pauses = counters.pauses[priority];
+    return std::array{pauses.rx_pause, pauses.tx_pause, pauses.rx_pause_duration};
+  };
+  EXPECT_EQ(of(kPriority), (std::array<Counter, 3>{2, 1, 2}));
+  EXPECT_EQ(of(4), (std::array<Counter, 3>{1, 0, 0}));  // the port does not obey
+  EXPECT_EQ(of(5), (std::array<Counter, 3>{1, 0, 0}));
+  EXPECT_EQ(of(7), (std::array<Counter, 3>{0, 1, 0}));
+  EXPECT_EQ(of(0), (std::array<Counter, 3>{}));
+  EXPECT_EQ(counters.tx_paused_ps, 2'000'000u);
+  EXPECT_EQ(told, (std::vector<std::pair<std::uint8_t, Duration>>{{kPriority, kCable + 1000 * 5120_ps},
+                                                                 {kPriority, 2_us + kCable}}));
+}
+
 // Other control frames are for this end of the cable alone, too.
 TEST_F(PortTest, NoControlFrameGoesFurther) {
   make(0xff);
