@@ -194,6 +194,10 @@ std::vector<fabric::SwitchPortCounters> System::switch_port_counters(std::size_t
   return counters;
 }
 
+std::vector<fabric::PortHistograms> System::switch_histograms(std::size_t index) const {
+  return switches_[index]->histograms();
+}
+
 void System::start() {
   const auto is_ready = [](const auto& host) { return host->kernel().ready(); };
   sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates: nothing is pending before

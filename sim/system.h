@@ -18,6 +18,7 @@ class FaultRules;
 class Link;
 class PauseDeadlock;
 class Switch;
+struct PortHistograms;
 struct SwitchCounters;
 struct SwitchPortCounters;
 }  // namespace fabric
@@ -70,6 +71,9 @@ class System : public sc_core::sc_module {
   fabric::SwitchCounters switch_counters(std::size_t index) const;
   // By port, in the order of the switch's cables in the topology.
   std::vector<fabric::SwitchPortCounters> switch_port_counters(std::size_t index) const;
+  // The same of histograms; empty: the switch makes none.
+  std::vector<fabric::PortHistograms> switch_histograms(std::size_t index) const;
+  fabric::Switch& switch_at(std::size_t index) { return *switches_[index]; }
   trace::Point<Frame>& pause_sent(std::size_t index);
   trace::Point<Frame>& marked(std::size_t index);
   // Switches that have paused one another for ever (model/fabric/pause_deadlock.h), as text; empty: there are none.

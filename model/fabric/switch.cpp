@@ -70,6 +70,18 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
   };
   watchdog_.storm_began = [this](PauseWatchdog::Queue queue) { begin_storm(queue); };
   watchdog_.storm_ended = [this](PauseWatchdog::Queue) { ++counters_.pfcwd_restored; };
+  if (params_.histograms) record_queues();
+}
+
+// The histograms follow the trace points, so that a switch without histograms has nothing more to do for a frame.
+void Switch::record_queues() {
+  records_.resize(ports_.size());
+  queue_changed.subscribe([this](const QueueChanged& queue) {
+    records_[queue.port].length(queue.priority, queue.bytes, now());
+  });
+  queue_paused.subscribe([this](const QueuePaused& queue) {
+    records_[queue.port].pause(queue.priority, queue.until, now());
+  });
 }
 
 void Switch::receive(std::size_t port, Frame&& frame, Duration delay) {
@@ -157,6 +169,7 @@ void Switch::send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, F
   const auto begins = (in > out ? now() : now() - in) + params_.latency;
   if (ecn_.is_active(priority) && !ecn_.at_dequeue()) mark(port, priority, frame);
   port.queues.send(std::move(frame), begins, out, priority, from);
+  tell_length(port, priority);
   counters_.most_waiting = std::max<Counter>(counters_.most_waiting, port.queues.frames());
 }
 
@@ -169,6 +182,7 @@ void Switch::leave_due(Port& port) {
       port.counted.control_ps += took;
       pause_sent(leaving.frame);
     } else {
+      tell_length(port, leaving.priority);
       port.counted.busy_ps[leaving.priority] += took;
       port.counted.wait_ps[leaving.priority] += static_cast<Counter>(leaving.waited().ps);
       if (ecn_.is_active(leaving.priority) && ecn_.at_dequeue()) mark(port, leaving.priority, leaving.frame);
@@ -230,6 +244,7 @@ void Switch::take_pause(Port& port, std::uint8_t priority, Duration until) {
   port.paused_since[priority] = now();
   port.paused_until[priority] = until;
   port.queues.pause(priority, until);
+  if (queue_paused) queue_paused({port.number, priority, until});
 }
 
 void Switch::begin_storm(PauseWatchdog::Queue queue) {
@@ -242,10 +257,12 @@ void Switch::begin_storm(PauseWatchdog::Queue queue) {
         lose(port.counted.tx_discards);
         ingress_.let_go(from, queue.priority, frame.size());
       }
+      tell_length(port, queue.priority);
       return;
     case PauseWatchdog::Action::forward:
       port.counted.paused_ps[queue.priority] += port.paused_so_far(queue.priority);
       port.paused_until[queue.priority] = now();
+      if (queue_paused) queue_paused({queue.port, queue.priority, now()});
       return port.queues.pause(queue.priority, now());
     case PauseWatchdog::Action::alert: return;
   }
@@ -291,6 +308,12 @@ SwitchCounters Switch::counters() const {
     counters.ecn_marked += counted.ecn_marked;
   }
   return counters;
+}
+
+std::vector<PortHistograms> Switch::histograms() const {
+  std::vector<PortHistograms> histograms;
+  for (const auto& record : records_) histograms.push_back(record.at(now()));
+  return histograms;
 }
 
 SwitchPortCounters Switch::port_counters(std::size_t number) const {

@@ -32,6 +32,7 @@
 #include "model/fabric/ingress_buffer.h"
 #include "model/fabric/path_choice.h"
 #include "model/fabric/pause_watchdog.h"
+#include "model/fabric/port_histograms.h"
 #include "model/fabric/shared_buffer.h"
 #include "model/fabric/stations.h"
 #include "model/fabric/stopped_buffer.h"
@@ -51,6 +52,20 @@ struct SwitchWiring {
   std::uint64_t seed = 1;              // with `number`: decides the choice among equal paths
 };
 
+// The queue of a port's priority has become longer or shorter: bytes of frames that wait or leave.
+struct QueueChanged {
+  std::uint32_t port;
+  std::uint8_t priority;
+  std::uint64_t bytes;
+};
+
+// A port sends nothing of a priority until `until`. The present time ends the pause.
+struct QueuePaused {
+  std::uint32_t port;
+  std::uint8_t priority;
+  Duration until;
+};
+
 class Switch : public sc_core::sc_module {
  public:
   Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchWiring wiring);
@@ -58,6 +73,8 @@ class Switch : public sc_core::sc_module {
   Output<Frame>& out(std::size_t port) { return ports_[port]->out; }
   trace::Point<Frame> pause_sent;  // a control frame's last bit left
   trace::Point<Frame> marked;      // a frame that now has CE
+  trace::Point<QueueChanged> queue_changed;
+  trace::Point<QueuePaused> queue_paused;
 
   // From the cable of that port: its last bit arrives in so long.
   void receive(std::size_t port, Frame&& frame, Duration delay);
@@ -65,6 +82,7 @@ class Switch : public sc_core::sc_module {
   SwitchCounters counters() const;
   SwitchPortCounters port_counters(std::size_t port) const;
   std::size_t ports() const { return ports_.size(); }
+  std::vector<PortHistograms> histograms() const;  // by port; empty without switch.histograms
   const PauseWatchdog& watchdog() const { return watchdog_; }
   // --- The search for deadlocks reads these. By port and priority.
   std::vector<StoppedBuffer> stopped_buffers() const;
@@ -121,6 +139,10 @@ class Switch : public sc_core::sc_module {
   void take_control(std::uint32_t from, const Frame& frame);
   void take_pause(Port& port, std::uint8_t priority, Duration until);
   void begin_storm(PauseWatchdog::Queue queue);
+  void record_queues();
+  void tell_length(const Port& port, std::uint8_t priority) const {
+    if (queue_changed) queue_changed({port.number, priority, port.queues.bytes(priority)});
+  }
 
   const SwitchParams params_;
   const SwitchWiring wiring_;
@@ -136,6 +158,7 @@ class Switch : public sc_core::sc_module {
   const bool jitter_begins_;                   // when it becomes useful
   bool jitter_;
   SwitchCounters counters_;
+  std::vector<PortRecord> records_;            // by port; empty without switch.histograms
 };
 
 }  // namespace rnicsim::fabric

@@ -90,6 +90,7 @@ struct SwitchParams {
   PolicyChoice<PathChoice> path{"ecmp"};
   std::string jitter{kJitterWords[0]};
   std::string dscp_priority;
+  bool histograms = false;
 
   // Bytes of the shared memory that a switch of so many ports reserves.
   std::uint64_t reserved_bytes(std::size_t ports) const {
@@ -111,6 +112,9 @@ struct SwitchParams {
                 "that are in step do not stay so. auto: from the switch's first lost frame on, and with ecn.priorities",
                 kJitterWords);
     describe_priorities(visit, dscp_priority);
+    visit.param("histograms", histograms,
+                "results have, by port and priority, for how much of the time the queue was how long, and how many "
+                "pauses took how long; docs/congestion.md");
     const bool has_static = buffer.size.bytes != 0 && !buffer.is_dynamic();
     visit.refuse(has_static && pfc.priorities != 0 && buffer.lossless.static_th.bytes + buffer.lossless.size.bytes == 0,
                  "buffer.lossless.static_th", "is 0: a priority without loss would have no buffer");

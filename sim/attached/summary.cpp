@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/fabric/port_histograms.h"
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "sim/config/config.h"
@@ -11,6 +12,7 @@
 #include "sim/config/profile_notes.h"
 #include "sim/counter_results.h"
 #include "sim/results_json.h"
+#include "sim/switch_histograms.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -84,6 +86,13 @@ std::string switches_text(const System& system, Duration end) {
   return text;
 }
 
+Json switch_json(const System& system, std::size_t box, Duration end) {
+  auto json = counters_json(results_of(system.switch_counters(box), end));
+  if (const auto histograms = system.switch_histograms(box); !histograms.empty())
+    json["histograms"] = histograms_json(system.config().topology.port_names(box), histograms);
+  return json;
+}
+
 }  // namespace
 
 int RunOutcome::worst_status() const {
@@ -123,8 +132,7 @@ Json results_json(const System& system, const RunOptions& options, const RunOutc
   for (std::size_t i = 0; i < system.adapters(); ++i)
     results["hosts"][system.adapter(i).label()] = counters_json(results_of(system.counters(i), outcome.end));
   for (std::size_t i = 0; i < system.switches(); ++i)
-    results["switches"][system.config().topology.switches[i]] =
-        counters_json(results_of(system.switch_counters(i), outcome.end));
+    results["switches"][system.config().topology.switches[i]] = switch_json(system, i, outcome.end);
   if (outcome.waterfall) results["waterfall"] = waterfall_json(*outcome.waterfall);
   results["parameters"] = parameters_json(system.config());
   results["faults"] = faults_json(system.config());

@@ -104,7 +104,7 @@ std::vector<ResourceUse> uses_of_port(const BenchResult& result, std::size_t box
 }
 
 void add_ports(const BenchResult& result, std::size_t box, std::vector<ResourceUse>& uses) {
-  const auto names = port_names(result.system.config().topology, box);
+  const auto names = result.system.config().topology.port_names(box);
   for (std::size_t port = 0; port < names.size(); ++port)
     for (auto& use : uses_of_port(result, box, port, names[port])) uses.push_back(std::move(use));
 }

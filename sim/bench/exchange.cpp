@@ -52,6 +52,7 @@ void put(ByteWriter& out, const Snapshot& snapshot, const Share& share) {
   put_all(out, snapshot.switches.size(), share.box, [&](auto i) {
     put_counters(out, snapshot.switches[i]);
     for (const auto& port : snapshot.ports[i]) out.put(port);
+    for (const auto& port : snapshot.histograms[i]) port.put(out);
   });
   put_all(out, snapshot.agents_busy.size(), share.agent, [&](auto i) { out.put(snapshot.agents_busy[i]); });
   for (const auto backlog : snapshot.backlogs) out.put(backlog);
@@ -66,6 +67,7 @@ void take(ByteReader& in, Snapshot& snapshot) {
   take_all(in, snapshot.switches.size(), [&](auto i) {
     take_counters(in, snapshot.switches[i]);
     for (auto& port : snapshot.ports[i]) port = in.take<fabric::SwitchPortCounters>();
+    for (auto& port : snapshot.histograms[i]) port = fabric::PortHistograms::take(in);
   });
   take_all(in, snapshot.agents_busy.size(), [&](auto i) { snapshot.agents_busy[i] = in.take<Duration>(); });
   for (auto& backlog : snapshot.backlogs) backlog += in.take<double>();

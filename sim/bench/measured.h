@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/base/units.h"
+#include "model/fabric/port_histograms.h"
 #include "model/fabric/switch.h"
 #include "sim/counter_list.h"
 
@@ -15,6 +16,8 @@ struct Snapshot {
   std::vector<CounterList> hosts;
   std::vector<CounterList> switches;
   std::vector<std::vector<fabric::SwitchPortCounters>> ports;  // by switch
+  // By switch; of one without switch.histograms there are none.
+  std::vector<std::vector<fabric::PortHistograms>> histograms;
   std::vector<double> backlogs;       // Backlog::area_until(at), by flow
   std::vector<Duration> agents_busy;  // time at work of each agent's CPU, ever
   std::uint64_t packets = 0;          // sent by all NICs

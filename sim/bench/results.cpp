@@ -20,6 +20,7 @@
 #include "sim/config/profile_notes.h"
 #include "sim/counter_results.h"
 #include "sim/results_json.h"
+#include "sim/switch_histograms.h"
 
 namespace rnicsim::sim::bench {
 namespace {
@@ -186,10 +187,13 @@ Json flow_json(const BenchResult& of, std::size_t number) {
   return json;
 }
 
-std::vector<CounterResult> switch_and_ports(const BenchResult& result, std::size_t box) {
+Json switch_json(const BenchResult& result, std::size_t box) {
   auto counters = switch_counters(result, box);
   for (auto& counter : port_results(result, box)) counters.push_back(std::move(counter));
-  return counters;
+  auto json = counters_json(counters);
+  if (const auto histograms = port_histograms(result, box); !histograms.empty())
+    json["histograms"] = histograms_json(result.system.config().topology.port_names(box), histograms);
+  return json;
 }
 
 Json agents_json(const BenchResult& result) {
@@ -322,7 +326,7 @@ Json results_json(const BenchResult& result) {
   for (std::size_t i = 0; i < result.system.adapters(); ++i)
     json["hosts"][result.system.adapter(i).label()] = counters_json(host_counters(result, i));
   for (std::size_t i = 0; i < result.system.switches(); ++i)
-    json["switches"][result.system.config().topology.switches[i]] = counters_json(switch_and_ports(result, i));
+    json["switches"][result.system.config().topology.switches[i]] = switch_json(result, i);
   json["faults"] = faults_json(result.system.config());
   const auto uses = resource_uses(result);
   json["utilization"] = Json::array();

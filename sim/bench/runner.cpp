@@ -594,6 +594,7 @@ Snapshot Runner::snapshot() const {
   for (std::size_t i = 0; i < system_.switches(); ++i) {
     taken.switches.emplace_back(system_.switch_counters(i));
     taken.ports.push_back(system_.switch_port_counters(i));
+    taken.histograms.push_back(system_.switch_histograms(i));
   }
   taken.agents_busy = agents_busy_;
   for (const auto& flow : flows_) {

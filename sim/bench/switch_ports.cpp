@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "sim/switch_routes.h"
@@ -57,6 +56,17 @@ class PortLister {
     }
   }
 
+  void add_lengths(const std::string& port, const fabric::PortHistograms& growth) {
+    for (std::size_t i = 0; i < kPriorities; ++i) {
+      const auto& lengths = growth.lengths[i];
+      if (!lengths.was_filled()) continue;
+      const auto stem = fmt::format("{}.p{}.tx_", port, i);
+      results_.push_back({stem + "mean_bytes", "bytes", lengths.mean(), Kind::queue});
+      results_.push_back({stem + "p50_bytes", "bytes", lengths.percentile(0.5), Kind::queue});
+      results_.push_back({stem + "p99_bytes", "bytes", lengths.percentile(0.99), Kind::queue});
+    }
+  }
+
   std::vector<CounterResult> take() { return std::move(results_); }
 
  private:
@@ -106,7 +116,7 @@ std::vector<SwitchPortCounters> growths_of(const BenchResult& result, std::size_
 
 void add_pauses_at(const BenchResult& result, std::size_t box, std::vector<Pause>& pauses) {
   const auto& topology = result.system.config().topology;
-  const auto names = port_names(topology, box);
+  const auto names = topology.port_names(box);
   const auto growths = growths_of(result, box);
   const auto interval = result.runner.interval();
   for (std::size_t port = 0; port < growths.size(); ++port)
@@ -143,29 +153,23 @@ void add_pauses_between_nics(const BenchResult& result, std::vector<Pause>& paus
 
 }  // namespace
 
-std::vector<std::string> port_names(const Topology& topology, std::size_t box) {
-  const auto node = static_cast<std::uint32_t>(topology.interfaces.size() + box);
-  std::vector<std::string> names;
-  std::map<std::string, int> seen;
-  const auto add = [&](std::uint32_t peer) {
-    const auto name = topology.node_name(peer);
-    const int number = ++seen[name];
-    names.push_back(number == 1 ? name : fmt::format("{}#{}", name, number));
-  };
-  // A switch's ports are in the order of its cables.
-  for (const auto& [from, to] : topology.cables) {
-    if (from == node) add(to);
-    if (to == node) add(from);
-  }
-  return names;
-}
-
 std::vector<CounterResult> port_results(const BenchResult& result, std::size_t box) {
-  const auto names = port_names(result.system.config().topology, box);
+  const auto names = result.system.config().topology.port_names(box);
   const auto growths = growths_of(result, box);
   PortLister lister(result.runner.interval());
   for (std::size_t port = 0; port < growths.size(); ++port) lister.add("port." + names[port], growths[port]);
+  const auto histograms = port_histograms(result, box);
+  for (std::size_t port = 0; port < histograms.size(); ++port)
+    lister.add_lengths("port." + names[port], histograms[port]);
   return lister.take();
+}
+
+std::vector<fabric::PortHistograms> port_histograms(const BenchResult& result, std::size_t box) {
+  const auto& before = result.runner.before().histograms[box];
+  const auto& after = result.runner.after().histograms[box];
+  std::vector<fabric::PortHistograms> growths;
+  for (std::size_t port = 0; port < after.size(); ++port) growths.push_back(after[port].since(before[port]));
+  return growths;
 }
 
 std::vector<Pause> pauses_of(const BenchResult& result) {

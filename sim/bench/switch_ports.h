@@ -14,12 +14,12 @@
 
 namespace rnicsim::sim::bench {
 
-// By port: what is at the other end of its cable; of cables side by side the second is "spine0#2".
-std::vector<std::string> port_names(const Topology& topology, std::size_t box);
-
 // A port's counters and what follows from them, "port.h0.tx_busy", "port.h0.tx_busy_share"; of a priority that was used
-// or paused also "port.h0.p3.tx_busy". Of all ports that did something.
+// or paused also "port.h0.p3.tx_busy". Of all ports that did something. With histograms also percentiles of queues.
 std::vector<CounterResult> port_results(const BenchResult& result, std::size_t box);
+
+// The same of histograms; empty: the switch makes none.
+std::vector<fabric::PortHistograms> port_histograms(const BenchResult& result, std::size_t box);
 
 // One of the two ends of a cable has the other one wait (IEEE 802.1Qbb).
 struct Pause {

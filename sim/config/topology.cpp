@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace rnicsim::sim {
 
@@ -37,6 +38,23 @@ std::optional<std::uint32_t> Topology::find_node(std::string_view name) const {
 
 std::string Topology::node_name(std::uint32_t node) const {
   return is_switch(node) ? switches[node - interfaces.size()] : label_of(interfaces[node]);
+}
+
+std::vector<std::string> Topology::port_names(std::size_t box) const {
+  const auto node = static_cast<std::uint32_t>(interfaces.size() + box);
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  const auto add = [&](std::uint32_t peer) {
+    const auto name = node_name(peer);
+    const int number = ++seen[name];
+    names.push_back(number == 1 ? name : fmt::format("{}#{}", name, number));
+  };
+  // A switch's ports are in the order of its cables.
+  for (const auto& [from, to] : cables) {
+    if (from == node) add(to);
+    if (to == node) add(from);
+  }
+  return names;
 }
 
 std::string label_of(const abi::NetworkInterface& interface) {

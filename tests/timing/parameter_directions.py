@@ -132,6 +132,7 @@ NO_DIRECTION = {
     "nic.congestion.*.*": "which is better depends on the network",
     "switch.ecn.*": "which is better depends on the senders' congestion control",
     "switch.jitter": "no cost: it puts senders out of step",
+    "switch.histograms": "no cost: what results tell",
     "nic.icrc": "the simulator's speed only",
     "nic.timing_only": "the simulator's speed only",
     "engine.*": "no cost of the model",

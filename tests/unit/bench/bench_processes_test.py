@@ -91,9 +91,10 @@ class Processes(unittest.TestCase):
         text = HEAD.format("leaf-spine:2,1,3")
         text += "".join(FLOW.format(f"h{i}", "h5", "write", "8 KiB") + MANY for i in range(4))
         sets = [option for key in ("switch.pfc.priorities=1", "nic.port.pfc=1", "switch.pfc.xoff=32KiB",
-                                   "switch.pfc.xon=16KiB") for option in ("--set", key)]
+                                   "switch.pfc.xon=16KiB", "switch.histograms=true") for option in ("--set", key)]
         result = self.check_same(text, *sets)
         self.assertGreater(sum(box["counters"]["tx_pause"] for box in result["switches"].values()), 0)
+        self.assertTrue(all(box["histograms"] for box in result["switches"].values()))
 
     def test_faults(self):
         text = HEAD.format("star:4") + FLOW.format("h0", "h3", "write", "4 KiB") + MANY + "timeout = 1\n"

@@ -242,6 +242,35 @@ TEST_F(SwitchTest, FlowletsThatChangeTheirWayAreCounted) {
   EXPECT_EQ(box_->counters().path_changes, changes);
 }
 
+// Two frames of 100 bytes for one port: the first leaves while the second waits.
+TEST_F(SwitchTest, TellsHowLongAQueueIs) {
+  SwitchParams params;
+  params.histograms = true;
+  make(0, {}, params);
+  std::vector<std::pair<Duration, std::uint64_t>> told;
+  box_->queue_changed.subscribe([&](const QueueChanged& queue) {
+    EXPECT_EQ(queue.port, 2u);
+    EXPECT_EQ(queue.priority, 0u);
+    told.push_back({now(), queue.bytes});
+  });
+  receive(1, frame_to(kHere));
+  receive(3, frame_to(kHere));
+  EXPECT_EQ(ports().size(), 2u);
+  const auto line = LineTiming{}.rate.time_for({100 + 24});
+  ASSERT_EQ(left_[1].at - left_[0].at, line);
+  using Told = std::vector<std::pair<Duration, std::uint64_t>>;
+  EXPECT_EQ(told, (Told{{{}, 100}, {{}, 200}, {left_[0].at, 100}, {left_[1].at, 0}}));
+  const auto histograms = box_->histograms();
+  ASSERT_EQ(histograms.size(), 4u);
+  const auto& lengths = histograms[2].lengths[0];
+  EXPECT_EQ(lengths.time(), now());
+  EXPECT_DOUBLE_EQ(lengths.mean() * static_cast<double>(now().ps),
+                   200.0 * static_cast<double>(left_[0].at.ps) + 100.0 * static_cast<double>(line.ps));
+  EXPECT_FALSE(histograms[1].lengths[0].was_filled());
+  make(0);
+  EXPECT_TRUE(box_->histograms().empty());
+}
+
 // A fabric that is cut over processes hands frames over whenever it likes before they arrive.
 class HandedOver : public SwitchTest, public ::testing::WithParamInterface<const char*> {};
 
