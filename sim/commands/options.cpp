@@ -96,10 +96,17 @@ void add_observers(CLI::App& command, ObserverOptions& observers) {
   command.add_flag("--waterfall", options.waterfall,
                    "say where each work request's time went, stage by stage; docs/waterfall.md");
   auto* perfetto = command.add_option("--perfetto", options.perfetto,
-                                      "write the first work requests' stages to this file, for ui.perfetto.dev");
+                                      "write the first work requests' stages, and congestion over time, to this file, "
+                                      "for ui.perfetto.dev");
   perfetto->type_name("FILE");
   command.add_option("--perfetto-wqes", options.perfetto_wqes, "how many of them")
       ->check(CLI::Range(1, 1'000'000))
+      ->needs(perfetto)
+      ->capture_default_str();
+  command
+      .add_option("--perfetto-samples", options.perfetto_samples,
+                  "at most so many values of congestion control, queues and pauses; 0: none")
+      ->check(CLI::Range(0, 100'000'000))
       ->needs(perfetto)
       ->capture_default_str();
 }

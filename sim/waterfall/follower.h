@@ -14,6 +14,7 @@ struct FollowOptions {
   bool waterfall = false;
   std::string perfetto;  // a file; empty: none
   std::uint64_t perfetto_wqes = 1000;
+  std::uint64_t perfetto_samples = 100'000;
 
   bool any() const { return waterfall || !perfetto.empty(); }
 };
@@ -23,7 +24,8 @@ class Follower {
   // To be made before any process of the simulation. ConfigError: the file cannot be made.
   Follower(System& system, const FollowOptions& options) : shows_(options.waterfall) {
     if (options.any()) waterfall_.emplace(system);
-    if (!options.perfetto.empty()) timeline_.emplace(system, *waterfall_, options.perfetto, options.perfetto_wqes);
+    if (!options.perfetto.empty())
+      timeline_.emplace(system, *waterfall_, options.perfetto, options.perfetto_wqes, options.perfetto_samples);
   }
 
   // To be printed; nullptr: nobody asked.

@@ -9,10 +9,12 @@
 #include <map>
 #include <tuple>
 
+#include "model/base/kernel.h"
 #include "sim/adapter.h"
 #include "sim/config/config_error.h"
 #include "sim/json.h"
 #include "sim/system.h"
+#include "sim/waterfall/congestion_tracks.h"
 #include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim {
@@ -142,28 +144,35 @@ void add_slice(std::string& out, const Slice& slice) {
 
 }  // namespace
 
-std::string timeline_json(const std::vector<std::string>& hosts, std::vector<Journey> journeys) {
+std::string timeline_json(const std::vector<std::string>& hosts, std::vector<Journey> journeys,
+                          const std::string& more) {
   std::ranges::sort(journeys, {}, &Journey::number);
   auto slices = slices_of(journeys);
   lay_out(slices);
   std::string out = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   add_names(out, hosts, slices);
   for (const auto& slice : slices) add_slice(out, slice);
+  out += more;
   out.resize(out.size() - 2);  // the comma behind the last
   return out + "\n]}\n";
 }
 
-Timeline::Timeline(System& system, Waterfall& waterfall, const std::filesystem::path& path, std::uint64_t most)
-    : path_(path), file_(path, std::ios::binary | std::ios::trunc) {
+Timeline::Timeline(System& system, Waterfall& waterfall, const std::filesystem::path& path, std::uint64_t wqes,
+                   std::uint64_t samples)
+    : path_(path),
+      file_(path, std::ios::binary | std::ios::trunc),
+      congestion_(samples != 0 ? std::make_unique<CongestionTracks>(system, samples) : nullptr) {
   if (!file_) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
   for (std::size_t i = 0; i < system.adapters(); ++i) hosts_.emplace_back(system.adapter(i).label());
-  waterfall.finished.subscribe([this, most](const Journey& journey) {
-    if (!journey.one_way && journey.number < most) journeys_.push_back(journey);
+  waterfall.finished.subscribe([this, wqes](const Journey& journey) {
+    if (!journey.one_way && journey.number < wqes) journeys_.push_back(journey);
   });
 }
 
+Timeline::~Timeline() = default;
+
 void Timeline::finish() {
-  file_ << timeline_json(hosts_, std::move(journeys_));
+  file_ << timeline_json(hosts_, std::move(journeys_), congestion_ ? congestion_->text(now()) : std::string());
   file_.close();
   if (!file_) throw ConfigError(fmt::format("{}: cannot be written", path_.string()));
 }

@@ -1,9 +1,11 @@
-// The first work requests of a run as a timeline, in the trace-event format that ui.perfetto.dev opens.
+// The first work requests of a run as a timeline, and congestion over the whole run, in the trace-event format that
+// ui.perfetto.dev opens.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,13 +13,17 @@
 
 namespace rnicsim::sim {
 
+class CongestionTracks;
 class System;
 class Waterfall;
 
 class Timeline {
  public:
-  // Of the first `most` that devices took. ConfigError: the file cannot be made.
-  Timeline(System& system, Waterfall& waterfall, const std::filesystem::path& path, std::uint64_t most);
+  // Of the first `wqes` that devices took, and with at most `samples` of congestion; 0: none. ConfigError: the file
+  // cannot be made.
+  Timeline(System& system, Waterfall& waterfall, const std::filesystem::path& path, std::uint64_t wqes,
+           std::uint64_t samples);
+  ~Timeline();
   // The run has ended. ConfigError: not everything could be written.
   void finish();
 
@@ -26,9 +32,11 @@ class Timeline {
   std::ofstream file_;
   std::vector<std::string> hosts_;
   std::vector<Journey> journeys_;
+  const std::unique_ptr<CongestionTracks> congestion_;  // nullptr: none
 };
 
-// The whole file.
-std::string timeline_json(const std::vector<std::string>& hosts, std::vector<Journey> journeys);
+// The whole file. `more`: further lines of it, with a comma at the end of each.
+std::string timeline_json(const std::vector<std::string>& hosts, std::vector<Journey> journeys,
+                          const std::string& more = {});
 
 }  // namespace rnicsim::sim
