@@ -31,6 +31,10 @@ void NicParams::describe(ParamVisitor& visit) {
               {0, 1e9});
   visit.group("transport", transport);
   visit.group("congestion", congestion);
+  // Kept packets that alone hold a pause would pause the missing packets for ever.
+  const auto& room = receive_buffer.pfc != 0 ? receive_buffer.xon : receive_buffer.size;
+  visit.refuse(transport.reorder_window != 0 && transport.reorder_buffer >= room, "transport.reorder_buffer",
+               "is not less than", receive_buffer.pfc != 0 ? "receive_buffer.xon" : "receive_buffer.size");
   visit.param("icrc", icrc,
               "lazy: bytes and ICRC of a packet are made when somebody looks; always: they are made, parsed and "
               "checked, and nothing is different but the simulator's speed",

@@ -3,6 +3,18 @@
 #include <algorithm>
 
 namespace rnicsim::roce {
+namespace {
+
+Status status_of(std::uint8_t nak) {
+  switch (nak) {
+    case Aeth::kInvalidRequest: return Status::remote_invalid_request_error;
+    case Aeth::kRemoteAccessError: return Status::remote_access_error;
+    case Aeth::kRemoteOperationError: return Status::remote_operation_error;
+    default: return Status::bad_response_error;
+  }
+}
+
+}  // namespace
 
 ResponseOutcome Completer::judge(const Headers& headers, std::uint32_t payload) {
   const auto psn = headers.bth.psn;
@@ -26,27 +38,38 @@ ResponseOutcome Completer::acknowledge(const Headers& headers) {
   if (kind != Aeth::kAck) return fail(Status::bad_response_error);
   // An ACK beyond an unanswered READ or atomic: its response was lost, or is late.
   if (before(window_.oldest_psn(), psn + 1)) {
-    if (!window_.reorders()) return response_lost();
+    if (!window_.reorders()) return answered_in_part(moved) ? ResponseOutcome{Kind::progress} : response_lost();
     window_.resends.acknowledge_before(psn + 1);
     return response_missing(psn);
   }
   return {moved ? Kind::progress : Kind::duplicate};
 }
 
+// Go-back-0: an acknowledgement within a message says that the message goes on, and answers for none of it.
+bool Completer::answered_in_part(bool moved) {
+  if (window_.attributes.recovery.mode != Recovery::go_back_0) return false;
+  const auto* message = window_.oldest_unanswered();
+  if (message == nullptr || message->is_rd_atomic()) return false;
+  return moved || window_.replenish();
+}
+
 ResponseOutcome Completer::negative(Psn psn, const Aeth& aeth) {
   const auto syndrome = aeth.syndrome;
-  if (syndrome == Aeth::kSelectiveNak && window_.selective()) return selective_nak(psn, Psn(aeth.msn));
+  if (syndrome == Aeth::kSelectiveNak) return selective_nak(psn, Psn(aeth.msn));
+  if (window_.reorders() && window_.oldest_psn() != psn && syndrome != Aeth::kSequenceError)
+    return refused_ahead(psn, syndrome);
   // What is before it was answered, so an answer was lost: that of a READ or an atomic.
   if (window_.oldest_psn() != psn) return response_lost();
-  switch (syndrome) {
-    // Of what was sent before the RNR NAK: that is to be sent again as it is.
-    case Aeth::kSelectiveNak:
-    case Aeth::kSequenceError: return window_.rnr_waiting ? ResponseOutcome{Kind::duplicate} : go_back();
-    case Aeth::kInvalidRequest: return fail(Status::remote_invalid_request_error);
-    case Aeth::kRemoteAccessError: return fail(Status::remote_access_error);
-    case Aeth::kRemoteOperationError: return fail(Status::remote_operation_error);
-    default: return fail(Status::bad_response_error);
-  }
+  // Of what was sent before the RNR NAK: that is to be sent again as it is.
+  if (syndrome == Aeth::kSequenceError) return window_.rnr_waiting ? ResponseOutcome{Kind::duplicate} : go_back();
+  return fail(status_of(syndrome));
+}
+
+// The refused request waits for responses to earlier ones, which the NAK has overtaken.
+ResponseOutcome Completer::refused_ahead(Psn psn, std::uint8_t syndrome) {
+  window_.resends.acknowledge_before(psn);
+  window_.refused = SendWindow::Refused{psn, status_of(syndrome)};
+  return {Kind::progress};
 }
 
 ResponseOutcome Completer::rnr(std::uint8_t timer) {
@@ -85,7 +108,7 @@ ResponseOutcome Completer::take_read(Message& message, const OpcodeInfo& row, st
   const auto left = message.response_bytes() - offset;
   const bool last = message.acknowledged + 1 == message.packets;
   if (payload != std::min(left, window_.attributes.mtu)) return fail(Status::bad_response_error);
-  // Requests of one message may overtake each other's responses where packets do, and where messages begin once more.
+  // With reordering, or after go-back-0, a response may begin or end anywhere in the message.
   const bool in_order = !window_.reorders() && window_.attributes.recovery.mode != Recovery::go_back_0;
   if (in_order && row.ends() != last) return fail(Status::bad_response_error);
   // A response begins where a request does; between them may come what is left of the answer to an earlier one.
@@ -139,9 +162,11 @@ ResponseOutcome Completer::response_missing(Psn psn) {
 
 ResponseOutcome Completer::selective_nak(Psn missing, Psn arrived) {
   if (window_.rnr_waiting) return {Kind::duplicate};
+  // Goes back once a gap, however many of these NAKs tell of the gap.
+  if (!window_.selective()) return response_lost();
   if (before(arrived, missing) || !before(arrived, window_.unsent_psn)) return {Kind::dropped};
   window_.resends.acknowledge_before(missing);
-  // A request of a READ or an atomic has arrived: its response has not, or it has, and is known to.
+  // The arrival of a READ's or an atomic's request says nothing about the response.
   const auto has_response = [&](Psn psn) {
     const auto* message = window_.message_at(psn);
     return message == nullptr || message->is_rd_atomic();
@@ -158,10 +183,8 @@ ResponseOutcome Completer::lose(Psn first, Psn end) {
     if (window_.retries_left == 0) return fail(Status::transport_retry_exceeded);
     --window_.retries_left;
   }
-  const auto lost = resends.end();
-  const bool known = resends.recovering();
-  resends.lose(first, end, window_.unsent_psn);
-  return {.kind = known && resends.end() == lost ? Kind::duplicate : Kind::sequence_error};
+  const bool is_new = resends.lose(first, end, window_.unsent_psn);
+  return {.kind = is_new ? Kind::sequence_error : Kind::duplicate};
 }
 
 ResponseOutcome Completer::response_lost() {

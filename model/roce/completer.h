@@ -54,6 +54,8 @@ class Completer {
   ResponseOutcome judge(const Headers& headers, std::uint32_t payload);
   ResponseOutcome acknowledge(const Headers& headers);
   [[gnu::noinline]] ResponseOutcome negative(Psn psn, const Aeth& aeth);
+  [[gnu::noinline]] bool answered_in_part(bool moved);
+  [[gnu::noinline]] ResponseOutcome refused_ahead(Psn psn, std::uint8_t syndrome);
   [[gnu::noinline]] ResponseOutcome selective_nak(Psn missing, Psn arrived);
   [[gnu::noinline]] ResponseOutcome rnr(std::uint8_t timer);
   ResponseOutcome data_response(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload);

@@ -75,8 +75,8 @@ class CoreActions {
   virtual void local_work(Slot slot, std::uint64_t message) = 0;
   virtual void drained(Slot slot) = 0;
   // In so long as the code says (IBTA vol 1: the ACK timeout, the RNR timer). Cores with timers of their own never ask.
-  // `in_flight`: PSNs that are sent and not answered.
-  virtual void arm(Slot slot, Timer timer, std::uint8_t code, std::uint32_t in_flight) = 0;
+  // `few`: no more packets are in flight than LossRecovery::few_in_flight.
+  virtual void arm(Slot slot, Timer timer, std::uint8_t code, bool few) = 0;
   virtual void cancel(Slot slot, Timer timer) = 0;
 
   // --- Answers.
@@ -123,6 +123,7 @@ class QpCore {
   virtual void settle_sends(Slot slot) = 0;  // behind posts
   // The message that the next request packet is of; nullopt: none can be sent.
   virtual std::optional<std::uint64_t> next_send(Slot slot) = 0;
+  virtual bool sends_again(Slot) const { return false; }  // the next request packet is one that was lost
   virtual SentRequest send(Slot slot, Headers& headers) = 0;
   virtual void left(Slot slot, bool is_request, Psn end) = 0;  // a packet is on the wire
   virtual void dropped_requests(Slot slot, std::uint32_t packets) = 0;  // void, never on the wire

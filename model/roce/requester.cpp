@@ -5,9 +5,6 @@
 namespace rnicsim::roce {
 namespace {
 
-// A long message asks for an acknowledgement so often, not only at its end.
-constexpr std::uint32_t kPacketsAnAcknowledgement = 256;
-
 // Of one that a response answers for.
 Operation operation_of(const Message& message) {
   if (message.is_read()) return Operation::read;
@@ -110,17 +107,20 @@ SentRequest Requester::send_next(Headers& headers) {
   return sent;
 }
 
-// Of a READ: the next of its response's packets that are missing, up to one that is not.
+// Of a READ: the next of its response's packets that are missing, up to one that is not. A responder answers no more
+// READs once again than it takes anew: the last of these is for all packets that are lost.
 SentRequest Requester::send_again(Headers& headers) {
   auto& resends = window_.resends;
   const auto psn = resends.next();
   auto& message = *window_.message_at(psn);
   const auto index = static_cast<std::uint32_t>(message.index_of(psn));
   std::uint32_t packets = 1;
-  if (message.is_read())
+  if (message.is_read()) {
+    const bool is_last = ++window_.reads_again >= window_.attributes.max_rd_atomic;
     while (index + packets < message.packets && before(psn + packets, resends.end()) &&
-           !resends.has_arrived(psn + packets))
+           (is_last || !resends.has_arrived(psn + packets)))
       ++packets;
+  }
   auto sent = message.is_rd_atomic() ? response_request(message, index, packets, headers)
                                      : data_packet(message, index, headers);
   address(message, sent, headers);
@@ -171,17 +171,22 @@ SentRequest Requester::data_packet(const Message& message, std::uint32_t index, 
   const bool send = request.operation == SendOperation::send;
   const auto transport = window_.attributes.transport;
   // Segments of one message are frames of their own.
-  const auto position = transport == Transport::raw ? Position::only : position_of(index, message.packets);
-  const auto& row = info(opcode_of(transport, send ? Operation::send : Operation::write, position, extra_in(request)));
+  const bool apart = transport == Transport::raw || (!send && carries_reth_in_each());
+  const bool last = index + 1 == message.packets;
+  const auto position = apart ? Position::only : position_of(index, message.packets);
+  const auto extra = last ? extra_in(request) : Extra::none;
+  const auto& row = info(opcode_of(transport, send ? Operation::send : Operation::write, position, extra));
   SentRequest packet{.operation = row.operation, .begins = index == 0, .offset = index * mtu, .end = {}};
   packet.payload = std::min(mtu, request.length - packet.offset);
   headers.bth.opcode = row.opcode;
   headers.bth.psn = message.first + index;
-  const bool asks = row.ends() || (index + 1) % kPacketsAnAcknowledgement == 0;
+  const bool asks = last || (index + 1) % window_.asks_every == 0;
   headers.bth.ack_request = is_reliable(transport) && asks;
-  headers.bth.solicited = row.ends() && request.solicited && (send || request.immediate);
+  headers.bth.solicited = last && request.solicited && (send || request.immediate);
   headers.bth.pad = static_cast<std::uint8_t>(-packet.payload & 3);
-  if (row.has(header::kReth)) headers.reth = Reth{request.remote_address, request.rkey, request.length};
+  if (row.has(header::kReth))
+    headers.reth = apart ? Reth{request.remote_address + packet.offset, request.rkey, packet.payload}
+                         : Reth{request.remote_address, request.rkey, request.length};
   if (row.has(header::kImmediate)) headers.immediate = request.immediate;
   if (row.has(header::kInvalidate)) headers.invalidate = request.invalidate;
   return packet;

@@ -52,6 +52,9 @@ class Requester {
  private:
   bool may_start(const Message& message) const;
   bool may_send_more(const Message& message) const;
+  bool carries_reth_in_each() const {
+    return window_.attributes.recovery.reth_in_each && is_reliable(window_.attributes.transport);
+  }
   void skip_sent();
   [[gnu::noinline]] bool sends_again() const;
   void address(const Message& message, SentRequest& sent, Headers& headers) const;

@@ -44,20 +44,26 @@ class Resends {
   bool pending() const { return before(next_, end_); }
   Psn next() const { return next_; }     // if pending()
   Psn end() const { return end_; }
-  // Since the first loss, packets have not all been answered that were sent before it was known.
+  // Some packets that were sent before the loss was known are still unanswered.
   bool recovering() const { return recovering_; }
-  // Packets from `first` to `end` that have not arrived are lost; those that were sent again since are not lost once
-  // more. `unsent`: one past the last packet that was ever sent.
-  void lose(Psn first, Psn end, Psn unsent) {
-    if (!recovering_) {
+  // Packets from `first` to `end` that have not arrived are to be sent again, but for those that this recovery has sent
+  // again. `unsent`: one past the last packet that was ever sent. True: that brings new packets to send.
+  bool lose(Psn first, Psn end, Psn unsent) {
+    const bool earlier = !recovering_ || before(first, begin_);
+    if (earlier) {
+      begin_ = first;
+      if (!recovering_) recovery_end_ = unsent;
+      if (!pending() || before(first, next_)) next_ = first;
+      if (before(end_, next_)) end_ = next_;
       recovering_ = true;
-      recovery_end_ = unsent;
-      if (!pending()) next_ = end_ = first;
     }
+    auto next = earlier ? next_ : end_;
     if (before(end_, end)) end_ = end;
     skip();
+    while (before(next, end_) && arrived_.contains(next)) next = next + 1;
+    return before(next, end_);
   }
-  // All packets that have not arrived are lost, once more if need be.
+  // Every packet that has not arrived is sent again, even one that was sent again before.
   void lose_all(Psn oldest, Psn unsent) {
     cease(oldest);
     is_missing(oldest);
@@ -67,10 +73,10 @@ class Resends {
     next_ = psn;
     skip();
   }
-  // All is sent again in another way.
+  // The caller rewinds: nothing is left to send again here.
   void cease(Psn oldest) {
     recovering_ = false;
-    next_ = end_ = oldest;
+    begin_ = next_ = end_ = oldest;
   }
 
  private:
@@ -80,6 +86,7 @@ class Resends {
 
   PsnSet arrived_;
   Psn acknowledged_;
+  Psn begin_;                            // of the recovery
   Psn next_, end_;                       // to send again, but for those that have arrived
   Psn recovery_end_;                     // one past the last packet that had been sent when the loss was known
   bool recovering_ = false;

@@ -1,6 +1,7 @@
 #include "model/roce/responder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rnicsim::roce {
 namespace {
@@ -44,7 +45,8 @@ bool Responder::check_psn(const Packet& packet, Verdict& verdict) {
   const auto ahead = distance(expected_, packet.headers.bth.psn);
   if (ahead == 0) return true;
   if (ahead < 0) {
-    const bool restarts = goes_back_0() && message_ && packet.headers.bth.psn == message_->first;
+    const bool restarts = goes_back_0() && message_ && packet.headers.bth.psn == message_->first &&
+                          begins_again(packet);
     if (!restarts) return duplicate(packet, verdict);
     restart_message();
     return true;
@@ -65,6 +67,12 @@ void Responder::restart_message() {
   message_->restarts = true;
 }
 
+bool Responder::begins_again(const Packet& packet) const {
+  const auto& row = packet.row;
+  return row.transport == attributes_.transport && row.begins() && !row.ends() &&
+         row.operation == message_->operation && packet.headers.xrc_srqn.value_or(0) == message_->srqn;
+}
+
 // The packet stays for its turn. The payload of a WRITE need not: it may lie in memory before that.
 bool Responder::keep_early(const Packet& packet, Verdict& verdict) {
   const auto psn = packet.headers.bth.psn;
@@ -82,7 +90,7 @@ bool Responder::keep_early(const Packet& packet, Verdict& verdict) {
     return false;
   }
   const auto place = begun ? begun->part(psn, packet.payload, packet.row.ends(), attributes_.mtu) : early_place(packet);
-  if (!place && packet.payload != 0 && !packet.offer.may_keep) return false;
+  if (!place && !packet.offer.may_keep) return lose_early(verdict);
   if (begun && !packet.row.ends()) early_.begin_write(*begun);
   early_.insert(psn, expected_);
   verdict.kind = Kind::keep;
@@ -99,7 +107,8 @@ bool Responder::keep_early(const Packet& packet, Verdict& verdict) {
 std::optional<EarlyWrite> Responder::begun_early(const Packet& packet) const {
   const auto& reth = packet.headers.reth;
   const bool begins = packet.row.operation == Operation::write && packet.row.begins() && !of_xrc();
-  if (!begins || reth->length == 0 || (attributes_.access & remote_access::kWrite) == 0) return std::nullopt;
+  const bool wanted = begins && attributes_.recovery.place_early;
+  if (!wanted || reth->length == 0 || (attributes_.access & remote_access::kWrite) == 0) return std::nullopt;
   return EarlyWrite{packet.headers.bth.psn, {reth->address, reth->rkey, reth->length},
                     packet.offer.access_granted.value_or(false) && !packet.offer.absent};
 }
@@ -107,12 +116,24 @@ std::optional<EarlyWrite> Responder::begun_early(const Packet& packet) const {
 std::optional<RemoteRange> Responder::early_place(const Packet& packet) const {
   const auto& row = packet.row;
   const auto psn = packet.headers.bth.psn;
-  if (row.operation != Operation::write || packet.payload == 0 || of_xrc()) return std::nullopt;
+  const bool has_place = row.operation == Operation::write && packet.payload != 0 && !of_xrc();
+  if (!has_place || !attributes_.recovery.place_early) return std::nullopt;
   if (message_ && message_->operation == Operation::write && !row.begins()) {
     const EarlyWrite current{expected_ - message_->received / attributes_.mtu, message_->target, true};
     if (const auto part = current.part(psn, packet.payload, row.ends(), attributes_.mtu)) return part;
   }
   return early_.place_of(psn, packet.payload, row.ends(), attributes_.mtu);
+}
+
+// The requester has to go back: nothing else tells that this packet, which came, is lost.
+bool Responder::lose_early(Verdict& verdict) {
+  verdict.early = false;
+  if (std::exchange(nak_sent_, true)) return false;
+  verdict.kind = Kind::reject;
+  verdict.syndrome = Aeth::kSequenceError;
+  verdict.psn = expected_;
+  verdict.msn = msn_;
+  return false;
 }
 
 void Responder::tell_of_gap(Psn came, Verdict& verdict) {
@@ -128,14 +149,14 @@ void Responder::tell_of_gap(Psn came, Verdict& verdict) {
 
 void Responder::pass_early(Verdict& verdict) {
   early_.move_to(expected_);
-  if (early_.contains(expected_)) verdict.next_kept = expected_;
+  verdict.next_kept = expected_;
 }
 
 bool Responder::check_opcode_sequence(const Packet& packet, Verdict& verdict) const {
   const auto& row = packet.row;
   if (row.response()) return false;
-  const bool in_message = message_ && !message_->restarts;
-  const bool fits = row.begins() ? !in_message : in_message && message_->operation == row.operation;
+  if (message_ && message_->restarts) return begins_again(packet) || invalid(packet, verdict);
+  const bool fits = row.begins() ? !message_ : message_ && message_->operation == row.operation;
   return fits || invalid(packet, verdict);
 }
 

@@ -52,9 +52,11 @@ class Responder {
   // Each gives a verdict, or passes the packet on: true.
   bool check_psn(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void restart_message();
+  bool begins_again(const Packet& packet) const;
   [[gnu::noinline]] bool keep_early(const Packet& packet, Verdict& verdict);
   std::optional<EarlyWrite> begun_early(const Packet& packet) const;
   std::optional<RemoteRange> early_place(const Packet& packet) const;
+  bool lose_early(Verdict& verdict);
   void tell_of_gap(Psn came, Verdict& verdict);
   [[gnu::noinline]] void pass_early(Verdict& verdict);
   bool check_opcode_sequence(const Packet& packet, Verdict& verdict) const;

@@ -78,6 +78,8 @@ void SendSide::left(Psn end) {
 
 void SendSide::unreadable(std::uint64_t message, Status status) {
   requester_.fail(message, status);
+  // Packets behind those bytes are void, and what was sent again may be among them.
+  if (window_.selective()) window_.resends.lose_all(window_.oldest_psn(), window_.unsent_psn);
   settle();
 }
 
@@ -85,7 +87,7 @@ void SendSide::response(const Headers& headers, std::uint32_t payload) {
   const auto outcome = completer_.receive(headers, payload);
   if (outcome.rewound) rewound();
   actions_.responded(slot_, outcome, window_.oldest_psn());
-  if (outcome.kind == ResponseOutcome::Kind::rnr) actions_.arm(slot_, Timer::rnr, outcome.rnr_timer, 0);
+  if (outcome.kind == ResponseOutcome::Kind::rnr) actions_.arm(slot_, Timer::rnr, outcome.rnr_timer, false);
   const bool alive = outcome.kind == ResponseOutcome::Kind::progress || outcome.rewound ||
                      (window_.selective() && outcome.kind != ResponseOutcome::Kind::dropped);
   settle(false, alive);
@@ -120,10 +122,12 @@ void SendSide::keep_ack_timer(bool restart) {
     if (std::exchange(ack_timer_, false)) actions_.cancel(slot_, Timer::ack);
     return;
   }
-  if (ack_timer_ && !restart) return;
-  ack_timer_ = true;
   const auto in_flight = distance(window_.oldest_psn(), window_.unsent_psn);
-  actions_.arm(slot_, Timer::ack, code, static_cast<std::uint32_t>(in_flight));
+  const bool few = static_cast<std::uint32_t>(in_flight) <= window_.attributes.recovery.few_in_flight;
+  if (ack_timer_ && !restart && few == few_in_flight_) return;
+  ack_timer_ = true;
+  few_in_flight_ = few;
+  actions_.arm(slot_, Timer::ack, code, few);
 }
 
 }  // namespace rnicsim::roce

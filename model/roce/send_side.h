@@ -35,6 +35,7 @@ class SendSide {
   void expired(Timer timer, bool early = false);
 
   const SendWindow& window() const { return window_; }
+  bool sends_again() const { return window_.resends.pending(); }
   bool drained() const { return requester_.drained(); }
   bool rnr_waiting() const { return window_.rnr_waiting; }
 
@@ -53,6 +54,7 @@ class SendSide {
   Completer completer_{window_};
   Life life_ = Life::idle;
   bool ack_timer_ = false;
+  bool few_in_flight_ = false;           // as the timer was started
   bool drain_told_ = false;
   Psn left_psn_;                         // one past the last request that is on the wire, since all was sent again
 };

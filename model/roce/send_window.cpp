@@ -10,6 +10,7 @@ void SendWindow::start(const SendAttributes& given, Psn initial) {
   next_psn = unsent_psn = initial;
   resends.start(initial);
   attributes = given;
+  asks_every = given.recovery.asks_every();
   replenish();
 }
 
@@ -17,6 +18,7 @@ void SendWindow::restart() {
   next_psn = unsent_psn;
   cursor = oldest = 0;
   resends.start(next_psn);
+  refused.reset();
   replenish();
 }
 
@@ -24,9 +26,11 @@ void SendWindow::update(const SendAttributes& given) {
   if (given.retry_count != attributes.retry_count) retries_left = given.retry_count;
   if (given.rnr_retry != attributes.rnr_retry) rnr_retries_left = given.rnr_retry;
   attributes = given;
+  asks_every = given.recovery.asks_every();
 }
 
 bool SendWindow::replenish() {
+  reads_again = 0;
   retries_left = attributes.retry_count;
   rnr_retries_left = attributes.rnr_retry;
   gap_known = false;
@@ -84,6 +88,7 @@ void SendWindow::pass_early() {
     if (!answered) break;
     advance(message, 1);
   }
+  if (refused && oldest_psn() == refused->psn) fail_oldest(refused->status);
   resends.move_to(oldest_psn());
 }
 

@@ -110,7 +110,14 @@ struct SendWindow {
   bool rnr_waiting = false;
   bool gap_known = false;                // a lost response was asked for again: what is in flight behind it is old
   bool draining = false;                 // what has not begun waits: it is not sent, and not judged
+  std::uint32_t asks_every = 1;          // packets of a message: one of them asks for an acknowledgement
   Resends resends;
+  struct Refused {
+    Psn psn;
+    Status status;
+  };
+  std::optional<Refused> refused;        // of a request, by a NAK that overtook responses to earlier ones
+  std::uint32_t reads_again = 0;         // READs asked for again, in part, since anything was answered
 
   void start(const SendAttributes& given, Psn initial);
   void update(const SendAttributes& given);  // counts of retries that are new begin at once

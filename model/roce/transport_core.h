@@ -42,6 +42,7 @@ class TransportCore final : public QpCore {
   void post(Slot slot, const SendRequest& request) override { of(slot).sends.post(request); }
   void settle_sends(Slot slot) override { of(slot).sends.settle(); }
   std::optional<std::uint64_t> next_send(Slot slot) override { return of(slot).sends.next(); }
+  bool sends_again(Slot slot) const override { return of(slot).sends.sends_again(); }
   SentRequest send(Slot slot, Headers& headers) override { return of(slot).sends.send(headers); }
   void left(Slot slot, bool is_request, Psn end) override {
     if (is_request) of(slot).sends.left(end);

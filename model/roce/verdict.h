@@ -77,7 +77,7 @@ struct Verdict {
     atomic,             // carry out `atomic` at `range`, answer with the original value and tell atomic_done()
     replay,             // a duplicate atomic: answer with `original`, carry out nothing
     busy,               // order forbids it now: to be judged again behind the queue pair's next event
-    keep,               // packets before it are missing: keep it until `next_kept` names it, and judge it again
+    keep,               // packets before it are missing: keep it until `next_kept` names it; then judge it again
   };
   Kind kind = Kind::drop;
   OwedId owed = 0;                       // place, reject, atomic: what is owed for it
@@ -109,7 +109,7 @@ struct Verdict {
   bool early = false;                    // packets before it are missing
   // keep. Its payload may be placed now, at `range`, if that is not empty.
   bool tells_of_gap = false;             // a NAK with `syndrome` is owed
-  // place, read, atomic: the packet of this PSN was kept and is the next. Those kept before that PSN are of no use.
+  // place, read, atomic: the packet of this PSN is the next. Drop those that were kept before that PSN.
   std::optional<Psn> next_kept;
   Psn psn;                               // of the answer
   std::uint32_t msn = 0;

@@ -117,7 +117,7 @@ class Lockstep final : private roce::CoreActions {
   void completed(roce::Slot slot, std::uint64_t message, roce::Status status, bool placed_last) override;
   void local_work(roce::Slot, std::uint64_t) override {}
   void drained(roce::Slot slot) override;
-  void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, std::uint32_t in_flight) override;
+  void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, bool few) override;
   void cancel(roce::Slot slot, roce::Timer timer) override;
   std::optional<bool> granted(roce::Slot, const roce::Verdict&) override { return std::nullopt; }
   void judged(roce::Slot, const roce::Verdict&) override {}

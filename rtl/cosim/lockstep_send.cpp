@@ -190,7 +190,7 @@ SendRecord Lockstep::timeout(SendSide& side, SendRecord core) {
 
 void Lockstep::ack_timed_out(roce::Slot, bool rewound) { told_.rewound = rewound; }
 
-void Lockstep::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, std::uint32_t) {
+void Lockstep::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, bool) {
   auto& side = *slots_[slot].sends;
   if (timer == roce::Timer::ack)
     side.ack_due = now_ + ticks(roce::ack_timeout(code));

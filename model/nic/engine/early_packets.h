@@ -53,7 +53,7 @@ class EarlyPackets {
     due_ = false;
   }
 
-  // --- Payload on its way to memory. `argument`: of what is owed for the packet, which has had its turn since.
+  // --- Payload on its way to memory. The packet was executed meanwhile; `argument` names what is owed for it.
   void had_turn(roce::Psn psn, std::uint64_t argument) { landing_.push_back({psn, argument}); }
   // It came there: what had_turn() said of it, if that was said.
   std::optional<std::uint64_t> came(roce::Psn psn, AccessResult result) {

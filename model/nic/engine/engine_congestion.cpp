@@ -31,12 +31,14 @@ bool EngineShell::echoes_marks() const {
   return echo == NotificationParams::kEchoWords[1];
 }
 
-void EngineShell::control_sent(Qp& qp, roce::Headers& headers, std::uint32_t payload, bool is_request) {
+// A packet that is sent again, alone, is in the window already, and asks for an acknowledgement.
+void EngineShell::control_sent(Qp& qp, roce::Headers& headers, std::uint32_t payload, bool is_request, bool again) {
   const auto bytes = line_bytes(qp, headers, payload, limits_.line_overhead);
   qp.congestion.sent(bytes, now());
   tell_control(qp);
   if (!is_request || !qp.reliable()) return;
   auto& asks = headers.bth.ack_request;
+  if (again) return void(asks = true);
   asks = qp.congestion.request_sent(qp.requests.last().end, bytes, asks, now());
 }
 

@@ -4,18 +4,19 @@
 #include "model/nic/engine/engine_shell.h"
 
 namespace rnicsim::nic {
+namespace {
+
+constexpr std::uint32_t kFrameOverhead = 128;  // bytes of the receive buffer for a packet's headers, at most
+
+}  // namespace
 
 // What cannot be placed yet takes room in the receive buffer until its turn. There has to be room left for the packets
-// that are missing: nothing else would end the wait.
-bool EngineShell::may_keep(const PacketIn& packet) const {
-  return early_waiting_ + packet.payload().size() <= limits_.transport.reorder_buffer.bytes;
-}
-
+// that are missing, because nothing else ends the wait: so what is kept has a bound of its own.
 void EngineShell::keep_early(Qp& qp, PacketIn&& packet, const roce::Verdict& verdict) {
   ++counters_.out_of_sequence;
   auto& entry = qp.early.add(std::move(packet));
   if (verdict.range.length == 0) {
-    entry.waiting = BufferHold(early_waiting_, entry.packet.payload().size());
+    entry.waiting = BufferHold(early_waiting_, entry.packet.payload().size() + kFrameOverhead);
     return;
   }
   entry.payload = EarlyPackets::Payload::on_its_way;
@@ -40,10 +41,9 @@ void EngineShell::settle_early(Qp& qp, const PacketIn& packet, const roce::Verdi
   const auto& entry = qp.early.first();
   const OwedAt at{verdict.owed, entry.psn()};
   complete_receive(qp, packet, verdict);
-  if (entry.payload == EarlyPackets::Payload::placed)
-    payload_placed(qp, at.argument(), entry.result);
-  else
-    qp.early.had_turn(entry.psn(), at.argument());
+  if (entry.payload == EarlyPackets::Payload::on_its_way) return qp.early.had_turn(entry.psn(), at.argument());
+  if (entry.result == AccessResult::ok) tell_placed(qp, at);
+  core_->placed(qp.slot, verdict.owed, memory_result(entry.result));
 }
 
 void EngineShell::early_payload_placed(Qp& qp, roce::Psn psn, AccessResult result) {

@@ -14,11 +14,11 @@ using Kind = roce::Verdict::Kind;
 
 constexpr std::uint32_t kMostPadding = 63;  // to the end of a cache line
 
-// The first packet that tells that earlier ones are missing: of a reliable queue pair, the one that is answered by a NAK.
-bool tells_of_gap(const roce::Verdict& verdict, bool reliable) {
+// Packets before this one are missing.
+bool tells_of_gap(const roce::Verdict& verdict) {
   if (verdict.kind == Kind::keep) return verdict.tells_of_gap;
   if (verdict.kind == Kind::reject) return verdict.syndrome == roce::Aeth::kSequenceError;
-  return verdict.kind == Kind::drop && !reliable && !verdict.duplicate && verdict.cause == roce::DropCause::out_of_sequence;
+  return verdict.kind == Kind::drop && !verdict.duplicate && verdict.cause == roce::DropCause::out_of_sequence;
 }
 
 // A SEND of one packet, no longer than the QP allows.
@@ -75,14 +75,15 @@ void EngineShell::pump_inbound(Qp& qp) {
 }
 
 roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
+  using roce::Operation::send;
   const auto& row = roce::info(packet.headers().bth.opcode);
   const auto& filling = qp.receive_ring.filling();
   roce::Offer offer{.queue = qp.named.found, .domain = qp.named.pd, .access_granted = qp.access_granted,
                     .absent = qp.absent};
-  if (keeps_early_) offer.may_keep = may_keep(packet);
+  if (keeps_early_) offer.may_keep = may_keep();
   if (row.operation == roce::Operation::send && !row.begins()) {
     offer.receive_bytes = filling ? filling->bytes : 0;
-  } else if (filling && (qp.transport == roce::Transport::uc || begins_again_)) {
+  } else if (filling && (qp.transport == roce::Transport::uc || (begins_again_ && row.operation == send))) {
     // The message that has this receive lost a packet. UC: another message takes it; go-back-0: the same one does.
     offer.receive = roce::Offer::Receive::available;
     offer.receive_bytes = filling->bytes;
@@ -164,7 +165,7 @@ std::optional<bool> EngineShell::granted(roce::Slot slot, const roce::Verdict& w
 
 void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   count_request(packet, verdict);
-  if (limits_.congestion.np.cnp_on_loss && tells_of_gap(verdict, qp.reliable()))
+  if (limits_.congestion.np.cnp_on_loss && tells_of_gap(verdict))
     tell_congestion(qp, packet, CongestionSeen::Cause::lost);
   const bool answered_before = verdict.kind == Kind::acknowledge || verdict.kind == Kind::replay;
   if (answered_before) trace_.request_placed({qp.qpn, packet.headers().bth.psn, {}});

@@ -169,7 +169,7 @@ TransmitWork EngineShell::send_request(Qp& qp) {
     gather = issue(qp, Purpose::request_gather, entry.sequence);
     ++request_reads_;
   }
-  if (qp.congestion) control_sent(qp, entry.packet->headers, sent.payload, true);
+  if (qp.congestion) control_sent(qp, entry.packet->headers, sent.payload, true, sent.again);
   if (trace_.request_began)
     trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
   const bool raw = qp.transport == roce::Transport::raw;

@@ -127,7 +127,7 @@ void EngineShell::take_wqe_at_hand(const Tag& tag) {
 
 void EngineShell::take_displacement(const Qpn& qpn) {
   auto* qp = find(qpn);
-  const bool idle = qp != nullptr && qp->responds() && qp->inbound.empty() && !qp->looks_for_receive && !qp->has_srq();
+  const bool idle = qp != nullptr && qp->responds() && !qp->has_request() && !qp->looks_for_receive && !qp->has_srq();
   if (idle) qp->receive_ring.put_back();
 }
 
@@ -291,18 +291,17 @@ void EngineShell::moved(roce::Slot slot, bool answers) {
 
 // Before the queue pair's own timeout; 0: none. IRN has one for few packets in flight and one for many; ConnectX waits
 // longer each time.
-Duration EngineShell::early_timeout(const Qp& qp, std::uint32_t in_flight) const {
+Duration EngineShell::early_timeout(const Qp& qp, bool few) const {
   const auto& transport = limits_.transport;
-  if (transport.rto_high != Duration{})
-    return in_flight < transport.rto_low_packets ? transport.rto_low : transport.rto_high;
+  if (transport.rto_high != Duration{}) return few ? transport.rto_low : transport.rto_high;
   return limits_.adaptive_timeout * (std::int64_t{1} << 2 * qp.early_timeouts);
 }
 
-void EngineShell::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, std::uint32_t in_flight) {
+void EngineShell::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, bool few) {
   auto& qp = of(slot);
   auto after = timer == roce::Timer::ack ? roce::ack_timeout(code) : roce::rnr_delay(code);
   if (timer == roce::Timer::ack && has_early_timeouts_) {
-    const auto early = early_timeout(qp, in_flight);
+    const auto early = early_timeout(qp, few);
     qp.early_timer = early != Duration{} && early < after && qp.early_timeouts < kMostEarly;
     if (qp.early_timer) after = early;
   }
@@ -412,7 +411,9 @@ bool EngineShell::may_answer(Qp& qp) {
 }
 
 Duration EngineShell::next_request_at(Qp& qp) {
-  const auto controlled = qp.congestion ? qp.congestion.not_before(now(), true) : Duration{};
+  // The window of a control has had room for what is sent again: the packet was sent before.
+  const bool windowed = !core_->sends_again(qp.slot);
+  const auto controlled = qp.congestion ? qp.congestion.not_before(now(), windowed) : Duration{};
   const auto rate = qp.context.rate_limit;
   return rate == 0 ? controlled : std::max(controlled, qp.pacer.not_before(rate, qp.context.max_burst));
 }

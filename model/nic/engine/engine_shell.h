@@ -114,7 +114,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   };
   void take_credit(const Credit& credit);
   void packet_left(std::uint8_t credit_class);
-  Duration early_timeout(const Qp& qp, std::uint32_t in_flight) const;
+  Duration early_timeout(const Qp& qp, bool few) const;
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
   Redeemed redeem(Tag tag);
   Qp* find(Qpn qpn) { return qps_.find(qpn.value); }
@@ -145,7 +145,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   // --- engine_congestion.cpp: the reaction point, and what the notification point is told.
   CongestionGate make_gate() const;
   bool echoes_marks() const;
-  [[gnu::noinline]] void control_sent(Qp& qp, roce::Headers& headers, std::uint32_t payload, bool is_request);
+  [[gnu::noinline]] void control_sent(Qp& qp, roce::Headers& headers, std::uint32_t payload, bool is_request,
+                                      bool again = false);
   [[gnu::noinline]] void control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest, bool marked);
   [[gnu::noinline]] void control_timed_out(Qp& qp, bool rewound);
   void control_rewound(Qp& qp);
@@ -172,7 +173,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void completed(roce::Slot slot, std::uint64_t message, roce::Status status, bool placed_last) override;
   void local_work(roce::Slot slot, std::uint64_t message) override;
   void drained(roce::Slot slot) override;
-  void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, std::uint32_t in_flight) override;
+  void arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, bool few) override;
   void cancel(roce::Slot slot, roce::Timer timer) override;
   std::optional<bool> granted(roce::Slot slot, const roce::Verdict& wanted) override;
   void judged(roce::Slot slot, const roce::Verdict& verdict) override;
@@ -227,7 +228,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict);
 
   // --- engine_early.cpp: requests that come before others that are missing.
-  bool may_keep(const PacketIn& packet) const;
+  bool may_keep() const { return early_waiting_ < limits_.transport.reorder_buffer.bytes; }
   [[gnu::noinline]] void keep_early(Qp& qp, PacketIn&& packet, const roce::Verdict& verdict);
   bool placed_early(const Qp& qp) const;
   [[gnu::noinline]] void settle_early(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict);
@@ -270,7 +271,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const bool echoes_marks_;
   const bool has_early_timeouts_;
   const bool keeps_early_;
-  const bool begins_again_;              // a message that lost a packet does
+  const bool begins_again_;              // go-back-0: a message that lost a packet starts over
   EngineOutputs out_;
   EngineTrace trace_;
   std::uint64_t early_waiting_ = 0;                             // bytes kept that cannot be placed yet

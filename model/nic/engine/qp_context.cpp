@@ -47,6 +47,10 @@ std::uint32_t most_payload(const QpContext& context, const QpLimits& limits) {
   return context.transport == roce::Transport::raw ? limits.max_frame : roce::mtu_bytes(context.path_mtu);
 }
 
+roce::LossRecovery recovery_of(const QpContext& context, const QpLimits& limits) {
+  return roce::is_reliable(context.transport) ? limits.transport.loss_recovery() : roce::LossRecovery{};
+}
+
 }  // namespace
 
 roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context, const QpLimits& limits) {
@@ -58,7 +62,7 @@ roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context, const Qp
           .retry_count = context.retry_count,
           .rnr_retry = context.rnr_retry,
           .timeout = context.timeout,
-          .recovery = limits.transport.loss_recovery()};
+          .recovery = recovery_of(context, limits)};
 }
 
 std::uint32_t max_message(const QpContext& context, const QpLimits& limits) {
@@ -84,7 +88,7 @@ roce::ResponderAttributes responder_attributes(const QpContext& context, const Q
           .qkey = context.qkey, .access = context.access_flags,
           .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
           .max_message = max_message(context, limits), .invalidate = limits.invalidate,
-          .atomic_write = limits.atomic_write, .recovery = limits.transport.loss_recovery()};
+          .atomic_write = limits.atomic_write, .recovery = recovery_of(context, limits)};
 }
 
 bool came_by_path(const PacketIn& packet, const QpContext& context) {

@@ -6,7 +6,10 @@ roce::LossRecovery TransportParams::loss_recovery() const {
   auto mode = roce::Recovery::go_back_n;
   if (recovery == kRecoveryWords[1]) mode = roce::Recovery::go_back_0;
   if (recovery == kRecoveryWords[2]) mode = roce::Recovery::selective;
-  return {.mode = mode, .reorder_window = reorder_window, .nak_gap = nak_gap, .most_in_flight = most_in_flight};
+  const bool tells_few = rto_high != Duration{} && rto_low_packets != 0;
+  return {.mode = mode, .reorder_window = reorder_window, .nak_gap = nak_gap, .most_in_flight = most_in_flight,
+          .few_in_flight = tells_few ? rto_low_packets - 1 : 0, .place_early = place_early,
+          .reth_in_each = reth == kRethWords[1]};
 }
 
 void TransportParams::describe(ParamVisitor& visit) {
@@ -19,9 +22,12 @@ void TransportParams::describe(ParamVisitor& visit) {
               "payload of WRITEs and READ responses is placed at once; 0: a packet that comes before others is lost",
               {0, 65536});
   visit.param("reorder_buffer", reorder_buffer,
-              "bytes of the receive buffer for the payload of such packets that cannot be placed yet, of all queue pairs "
+              "bytes of the receive buffer for such packets whose payload cannot be placed yet, of all queue pairs "
               "together; a packet beyond that is lost",
               {0, 1e12});
+  visit.param("place_early", place_early,
+              "payload of kept WRITEs is placed before their turn, if its place is known; two WRITEs to one address may then "
+              "end in the other order");
   visit.param("nak_gap", nak_gap,
               "a packet that comes is no sign of a loss as long as it is not more packets than these ahead of the "
               "first missing one",
@@ -29,6 +35,10 @@ void TransportParams::describe(ParamVisitor& visit) {
   visit.param("most_in_flight", most_in_flight,
               "packets of a queue pair that may be sent and not acknowledged (BDP-FC of IRN); 0: no limit",
               {0, 1 << 22});
+  visit.param("reth", reth,
+              "packets of a WRITE that name the address: the first one, or each, which is then a WRITE of its own and can "
+              "be placed wherever its turn is (ConnectX does so for adaptive routing)",
+              kRethWords);
   visit.param("rto_low", rto_low,
               "what is not answered is sent again after so long, if fewer packets than rto_low_packets are in flight, "
               "and no retry is counted",
@@ -40,6 +50,8 @@ void TransportParams::describe(ParamVisitor& visit) {
                "is 0: with recovery = \"selective\" the receiver has to keep packets that come before lost ones");
   visit.refuse(recovery == kRecoveryWords[1] && reorder_window != 0, "reorder_window",
                "is not 0: with recovery = \"go_back_0\" the receiver keeps nothing of an interrupted message");
+  visit.refuse(recovery == kRecoveryWords[1] && most_in_flight != 0, "most_in_flight",
+               "is not 0: with recovery = \"go_back_0\" only whole messages are acknowledged");
   visit.refuse(nak_gap > reorder_window, "nak_gap", "is more than", "reorder_window");
   visit.refuse(rto_low > rto_high, "rto_low", "is more than", "rto_high");
 }

@@ -11,12 +11,15 @@ namespace rnicsim::nic {
 
 struct TransportParams {
   static constexpr const char* kRecoveryWords[] = {"go_back_n", "go_back_0", "selective"};
+  static constexpr const char* kRethWords[] = {"first", "each"};
 
   std::string recovery{kRecoveryWords[0]};
   std::uint32_t reorder_window = 0;
-  ByteCount reorder_buffer{131'072};
+  ByteCount reorder_buffer{65'536};
+  bool place_early = true;
   std::uint32_t nak_gap = 0;
   std::uint32_t most_in_flight = 0;
+  std::string reth{kRethWords[0]};
   Duration rto_low{};
   Duration rto_high{};
   std::uint32_t rto_low_packets = 3;

@@ -33,7 +33,7 @@ struct NotificationParams {
                 "acknowledgements tell of marked requests (BECN); auto: if this NIC's own control wants to know of "
                 "marks",
                 kEchoWords);
-    visit.param("cnp_on_loss", cnp_on_loss, "a gap in the sequence of PSNs is answered by a CNP, like a mark: one with each NAK");
+    visit.param("cnp_on_loss", cnp_on_loss, "a packet behind a gap of PSNs is answered by a CNP, like a marked one");
   }
 };
 

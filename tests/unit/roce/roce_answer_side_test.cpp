@@ -64,7 +64,7 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
   void completed(Slot, std::uint64_t, Status, bool) override {}
   void local_work(Slot, std::uint64_t) override {}
   void drained(Slot) override {}
-  void arm(Slot, Timer, std::uint8_t, std::uint32_t) override {}
+  void arm(Slot, Timer, std::uint8_t, bool) override {}
   void cancel(Slot, Timer) override {}
   std::optional<bool> granted(Slot, const Verdict&) override { return known_; }
   void judged(Slot, const Verdict& verdict) override {

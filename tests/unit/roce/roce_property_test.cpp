@@ -40,6 +40,7 @@ struct Trouble {
   int reorder;    // farthest, in packets
   int not_ready;  // of 100 looks at the receive queue
   LossRecovery recovery{};
+  int not_kept = 0;  // of 100 packets that could be kept
 };
 
 class Random {
@@ -204,7 +205,7 @@ class Pair {
   static Psn psn_of(const Wire& wire) { return wire.headers.bth.psn; }
   // Gives the PSN of the packet that was kept before and is the next.
   std::optional<Psn> judge(const Wire& wire, bool was_kept) {
-    Offer offer{.receive_bytes = 1 << 20};
+    Offer offer{.may_keep = !random_.percent(trouble_.not_kept), .receive_bytes = 1 << 20};
     auto verdict = responder_.receive(wire.headers, wire.payload.size(), offer);
     while (verdict.kind == Verdict::Kind::wants_receive || verdict.kind == Verdict::Kind::wants_access) {
       if (verdict.kind == Verdict::Kind::wants_access) {
@@ -386,12 +387,12 @@ RC_GTEST_PROP(WorstChannel, NothingIsLostOrRepeated, ()) {
 
 Trouble worst(const LossRecovery& recovery) {
   return {.lose = *rc::gen::inRange(0, 15), .duplicate = *rc::gen::inRange(0, 30), .reorder = *rc::gen::inRange(0, 30),
-          .not_ready = *rc::gen::inRange(0, 40), .recovery = recovery};
+          .not_ready = *rc::gen::inRange(0, 40), .recovery = recovery, .not_kept = *rc::gen::inRange(0, 40)};
 }
 LossRecovery recovery_with_window(Recovery mode) {
   const auto window = *rc::gen::inRange<std::uint32_t>(1, 40);
   return {.mode = mode, .reorder_window = window, .nak_gap = *rc::gen::inRange<std::uint32_t>(0, window + 1),
-          .most_in_flight = *rc::gen::inRange<std::uint32_t>(0, 20)};
+          .most_in_flight = *rc::gen::inRange<std::uint32_t>(0, 20), .reth_in_each = *rc::gen::arbitrary<bool>()};
 }
 // With losses for every message and packets in any order no message would ever end.
 RC_GTEST_PROP(GoBack0, NothingIsLostOrRepeated, ()) {
