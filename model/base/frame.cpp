@@ -39,15 +39,21 @@ void mark(std::span<std::byte> header) {
 // A frame that came as bytes, or was changed on its way.
 class FrameOfBytes final : public FrameBody {
  public:
-  FrameOfBytes(Payload header, Payload payload, std::span<const std::byte> trailer, std::uint64_t id)
+  FrameOfBytes(Payload header, Payload payload, std::span<const std::byte> trailer, std::uint64_t id,
+               const Telemetry* telemetry)
       : FrameBody(kKind), front_(std::move(header)) {
     assert(trailer.size() <= kTrailerCapacity);
+    if (telemetry != nullptr)
+      carry(*telemetry);
+    else if (payload.empty() && trailer.empty())
+      cut_telemetry();
     const auto front = front_.bytes();
     payload_ = std::move(payload);
     id_ = id;
     header_bytes_ = front_.size();
     trailer_bytes_ = static_cast<std::uint8_t>(trailer.size());
     bytes_ = header_bytes_ + payload_.size() + trailer_bytes_;
+    if (telemetry_ != nullptr) bytes_ += Telemetry::kBytes;
     if (front.size() >= destination_mac_.size())
       std::ranges::transform(front.first(destination_mac_.size()), destination_mac_.begin(),
                              [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
@@ -59,20 +65,37 @@ class FrameOfBytes final : public FrameBody {
  private:
   static constexpr Kind kKind{};
   void write() override {}
+  boost::intrusive_ptr<FrameBody> alone() override { return is_shared() ? with(Payload(front_)) : this; }
   boost::intrusive_ptr<FrameBody> marked() override {
     auto header = Payload::copy_of(front_.bytes());
     mark(header.writable());
-    return new FrameOfBytes(std::move(header), Payload(payload_), {trailer_.data(), trailer_bytes_}, id_);
+    return with(std::move(header));
   }
   void release() override { delete this; }
 
-  const Payload front_;
+  FrameOfBytes* with(Payload&& header) const {
+    return new FrameOfBytes(std::move(header), Payload(payload_), {trailer_.data(), trailer_bytes_}, id_, telemetry_);
+  }
+  void carry(const Telemetry& telemetry) {
+    block_ = telemetry;
+    telemetry_ = &block_;
+  }
+  void cut_telemetry() {
+    const auto telemetry = telemetry_behind(front_.bytes());
+    if (!telemetry) return;
+    front_.shorten(front_.size() - static_cast<std::uint32_t>(Telemetry::kBytes));
+    carry(*telemetry);
+  }
+
+  Payload front_;
+  Telemetry block_;
 };
 
 }  // namespace
 
-Frame Frame::of(Payload header, Payload payload, std::span<const std::byte> trailer, std::uint64_t id) {
-  return Frame(new FrameOfBytes(std::move(header), std::move(payload), trailer, id));
+Frame Frame::of(Payload header, Payload payload, std::span<const std::byte> trailer, std::uint64_t id,
+                const Telemetry* telemetry) {
+  return Frame(new FrameOfBytes(std::move(header), std::move(payload), trailer, id, telemetry));
 }
 
 void Frame::append_to(std::vector<std::byte>& out) const {
@@ -80,6 +103,10 @@ void Frame::append_to(std::vector<std::byte>& out) const {
   put(header_span());
   put(payload().bytes());
   put(trailer_span());
+  if (telemetry() == nullptr) return;
+  std::array<std::byte, Telemetry::kBytes> block;
+  telemetry()->put(block);
+  put(block);
 }
 
 }  // namespace rnicsim

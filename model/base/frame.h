@@ -1,7 +1,7 @@
 // An Ethernet frame as it crosses a frame port: a handle to one body, which copies of the frame share and nobody
 // changes while others hold it. Its bytes are a header, a payload and what follows the payload (pad and ICRC). A body
-// may stand for what its sender meant instead, and write header and trailer when somebody looks at them. No FCS and no
-// preamble; links account for them.
+// may stand for what its sender meant instead, and write header and trailer when somebody looks at them. Behind these
+// there may be a block of telemetry, to which switches add. No FCS and no preamble; links account for them.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/base/payload.h"
+#include "model/base/telemetry.h"
 
 namespace rnicsim {
 
@@ -30,6 +31,7 @@ class FrameBody {
   ~FrameBody() = default;
 
   virtual void write() = 0;                // sets header_ and trailer_
+  virtual boost::intrusive_ptr<FrameBody> alone() = 0;  // this body, or a copy of it, if others hold this body, too
   // This frame with CE in its IP header: a copy, if others hold this body, too.
   virtual boost::intrusive_ptr<FrameBody> marked() = 0;
   bool is_shared() const { return owners_ > 1; }
@@ -44,6 +46,7 @@ class FrameBody {
   std::uint8_t traffic_class_ = 0;         // of its IP header: DSCP and ECN
   const std::byte* header_ = nullptr;      // until it is written
   std::array<std::byte, kTrailerCapacity> trailer_;
+  Telemetry* telemetry_ = nullptr;         // of the body itself; nullptr: the frame carries none
 
  private:
   friend class Frame;
@@ -66,7 +69,9 @@ class Frame {
   Frame() = default;                       // none: for a place that a frame is moved to
   explicit Frame(boost::intrusive_ptr<FrameBody> body) : body_(std::move(body)) {}
   // Of bytes: cut where its payload begins and ends, or all of it header. The trailer has at most kTrailerCapacity.
-  static Frame of(Payload header, Payload payload = {}, std::span<const std::byte> trailer = {}, std::uint64_t id = 0);
+  // Telemetry is given apart from that, or found at the end, where all is header.
+  static Frame of(Payload header, Payload payload = {}, std::span<const std::byte> trailer = {}, std::uint64_t id = 0,
+                  const Telemetry* telemetry = nullptr);
 
   std::uint32_t size() const { return body_->bytes_; }
   // Of those that its NIC sent, from 1; not on the wire: for who follows it.
@@ -82,6 +87,13 @@ class Frame {
   }
   // CE, in this handle's frame alone. Its ICRC stays right: it does not cover the traffic class.
   void mark() { body_ = body_->marked(); }
+  // nullptr: it carries none.
+  const Telemetry* telemetry() const { return body_->telemetry_; }
+  // A record of the port, in this handle's frame alone, which carries telemetry.
+  void add_hop(const PortState& port) {
+    body_ = body_->alone();
+    body_->telemetry_->add(port);
+  }
   std::uint32_t header_bytes() const { return body_->header_bytes_; }
   const Payload& payload() const { return body_->payload_; }
   // What its sender meant, if that is kept as a `Body`; else nullptr.

@@ -69,7 +69,9 @@ Fault FaultRules::fault_of(State& state, const Frame& frame, const std::optional
   Fault fault{state.position, rule.action, rule.delay, rule.behind, rule.limit, 0};
   if (rule.action == FaultAction::corrupt) {
     const std::uint32_t from = facts ? facts->checked_from : 0;
-    const auto bits = (frame.size() - from) * kBitsPerByte;
+    // Nothing protects telemetry but the FCS, with which the whole frame would be lost.
+    const std::uint32_t behind = frame.telemetry() != nullptr ? Telemetry::kBytes : 0;
+    const auto bits = (frame.size() - behind - from) * kBitsPerByte;
     fault.bit = from * kBitsPerByte + static_cast<std::uint32_t>(draw_below(state.generator, bits));
   }
   return fault;
@@ -89,7 +91,7 @@ void flip_bit(Frame& frame, std::uint32_t bit) {
   } else {
     flip(trailer, bit - header_bits - payload_bits);
   }
-  frame = Frame::of(std::move(header), std::move(payload), trailer, frame.id());
+  frame = Frame::of(std::move(header), std::move(payload), trailer, frame.id(), frame.telemetry());
 }
 
 }  // namespace rnicsim::fabric

@@ -20,6 +20,13 @@ std::vector<BitRate> rates_of(const SwitchWiring& wiring) {
   return rates;
 }
 
+// At `rate`, in `time`.
+std::uint64_t bytes_of(Counter busy_ps, BitRate rate) {
+  constexpr std::uint64_t kPsPerByte = 8 * 1'000'000'000'000ull;  // at 1 b/s
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>(Wide{busy_ps} * rate.bits_per_second / kPsPerByte);
+}
+
 // Locally administered: a switch's port has no address in the topology.
 FrameBody::Mac mac_of(std::uint32_t number, std::uint32_t port) {
   const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value & 0xff); };
@@ -193,6 +200,7 @@ void Switch::leave_due(Port& port) {
         memory_.give_back(port.queue_use[leaving.priority], leaving.frame.size());
         ingress_.look();
       }
+      if (leaving.frame.telemetry() != nullptr) add_hop(port, leaving.frame);
     }
     port.out(std::move(leaving.frame));
   }
@@ -204,6 +212,15 @@ void Switch::mark(Port& port, std::uint8_t priority, Frame& frame) {
   frame.mark();
   ++port.counted.ecn_marked;
   if (marked) marked(frame);
+}
+
+// This frame is among what the port has sent, and not in the queue.
+void Switch::add_hop(const Port& port, Frame& frame) const {
+  constexpr std::uint32_t kMostPorts = 1 << 16;
+  const auto& counted = port.counted;
+  const auto busy_ps = std::accumulate(counted.busy_ps.begin(), counted.busy_ps.end(), counted.control_ps);
+  frame.add_hop({.rate = port.timing.rate, .at = now(), .sent = bytes_of(busy_ps, port.timing.rate),
+                 .queue = port.queues.bytes(), .id = wiring_.number * kMostPorts + port.number});
 }
 
 bool Switch::lose_not_ect(Port& port, std::uint8_t priority, const Frame& frame) {

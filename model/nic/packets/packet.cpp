@@ -33,12 +33,14 @@ PacketRef Packet::make() {
   return packet;
 }
 
-PacketHandle Packet::parsed(const roce::ParsedFrame& frame, Payload&& payload, std::uint64_t id) {
+PacketHandle Packet::parsed(const roce::ParsedFrame& frame, Payload&& payload, std::uint64_t id,
+                            const Telemetry* telemetry) {
   const auto packet = make();
   packet->headers = frame.headers;
   packet->addresses = frame.addresses;
   packet->payload_ = std::move(payload);
   packet->id_ = id;
+  if (telemetry != nullptr) packet->carry(*telemetry);
   return packet;
 }
 
@@ -61,6 +63,7 @@ void Packet::release() {
   payload_ = {};
   if (!raw.headers.empty()) raw.headers = {};
   header_ = nullptr;
+  telemetry_ = nullptr;
   auto& idle = Pool::instance.idle;
   next_ = idle;
   idle = this;
@@ -74,25 +77,30 @@ void Packet::seal(std::uint64_t id, bool icrc_of_headers_only) {
   header_bytes_ = static_cast<std::uint32_t>(roce::frame_header_bytes(addresses, headers.bth.opcode));
   trailer_bytes_ = static_cast<std::uint8_t>(headers.bth.pad + roce::kIcrcBytes);
   bytes_ = header_bytes_ + payload_.size() + trailer_bytes_;
+  if (telemetry_ != nullptr) bytes_ += Telemetry::kBytes;
   destination_mac_ = addresses.destination_mac;
   traffic_class_ = addresses.traffic_class;
   icrc_of_headers_only_ = icrc_of_headers_only;
 }
 
-boost::intrusive_ptr<FrameBody> Packet::marked() {
-  PacketRef packet;
-  if (!is_shared()) {
-    packet = this;
-  } else {
-    packet = make();
-    packet->headers = headers;
-    packet->addresses = addresses;
-    packet->payload_ = payload_;
-  }
-  packet->addresses.traffic_class |= kCe;
+boost::intrusive_ptr<FrameBody> Packet::alone() {
+  if (!is_shared()) return this;
+  const auto packet = make();
+  packet->headers = headers;
+  packet->addresses = addresses;
+  packet->payload_ = payload_;
+  if (telemetry_ != nullptr) packet->carry(*telemetry_);
   packet->seal(id_, icrc_of_headers_only_);
-  packet->header_ = nullptr;
   return packet;
+}
+
+boost::intrusive_ptr<FrameBody> Packet::marked() {
+  const auto body = alone();
+  auto& packet = static_cast<Packet&>(*body);
+  packet.addresses.traffic_class |= kCe;
+  packet.traffic_class_ = packet.addresses.traffic_class;
+  packet.header_ = nullptr;
+  return body;
 }
 
 void Packet::write() {

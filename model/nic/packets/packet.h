@@ -44,17 +44,24 @@ class Packet final : public FrameBody {
   // From a pool, with no headers and no payload. Headers and addresses are for the caller to set.
   static PacketRef make();
   // What a frame of bytes was found to be.
-  static PacketHandle parsed(const roce::ParsedFrame& frame, Payload&& payload, std::uint64_t id);
+  static PacketHandle parsed(const roce::ParsedFrame& frame, Payload&& payload, std::uint64_t id,
+                             const Telemetry* telemetry);
   // A raw frame that was received.
   static PacketHandle received(Payload frame, const RawFacts& facts, std::uint64_t id);
   void put(Payload&& payload) { payload_ = std::move(payload); }
   void put_piece(std::uint32_t offset, const Payload& piece);  // of what was put
-  // It is complete, a frame, and never changes from here on. The pad follows from the payload.
+  // Before it is sealed.
+  void carry(const Telemetry& telemetry) {
+    block_ = telemetry;
+    telemetry_ = &block_;
+  }
+  // It is complete, a frame, and never changes from here on, but for its telemetry. The pad follows from the payload.
   void seal(std::uint64_t id, bool icrc_of_headers_only);
 
   const Payload& payload() const { return payload_; }
   std::uint64_t id() const { return id_; }
   bool icrc_of_headers_only() const { return icrc_of_headers_only_; }
+  const Telemetry* telemetry() const { return telemetry_; }  // nullptr: it carries none
 
   roce::Headers headers;
   roce::FrameAddresses addresses;
@@ -65,12 +72,14 @@ class Packet final : public FrameBody {
 
   Packet() : FrameBody(kKind) {}
   void write() override;
+  boost::intrusive_ptr<FrameBody> alone() override;
   boost::intrusive_ptr<FrameBody> marked() override;
   void release() override;
 
   Packet* next_ = nullptr;                 // while it waits to be used again
   bool icrc_of_headers_only_ = false;
   std::array<std::byte, roce::kMaxFrameHeader> wire_header_;
+  Telemetry block_;                        // if telemetry_ says so
 };
 
 }  // namespace rnicsim::nic

@@ -103,7 +103,8 @@ void PacketRx::parse(const Frame& frame, BufferHold&& hold) {
   if (!icrc_right(front.first(parsed.payload_offset), covered, trailer, parsed.headers.bth.pad))
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) { roce::global_route_header(front, grh); };
-  deliver({Packet::parsed(parsed, cut ? Payload(frame.payload()) : Payload::copy_of(payload), frame.id()),
+  deliver({Packet::parsed(parsed, cut ? Payload(frame.payload()) : Payload::copy_of(payload), frame.id(),
+                           frame.telemetry()),
            parsed.headers.bth.destination, way->gid_index, grh_of(parsed.headers, write), std::move(hold)},
           frame.size(), way->members);
 }

@@ -93,6 +93,31 @@ TEST_F(PacketRxTest, DatagramOverIpv4BringsItsIpHeaderBehindZeros) {
   }
 }
 
+// Telemetry stands behind the ICRC; the IP header does not count it.
+TEST_F(PacketRxTest, TelemetryBehindAPacketComesWithIt) {
+  Telemetry block;
+  block.add({.rate = {100'000'000'000}, .at = {7'000}, .sent = 1280, .queue = 80, .id = 3});
+  std::array<std::byte, Telemetry::kBytes> bytes;
+  block.put(bytes);
+  for (const bool v6 : {false, true}) {
+    const auto addresses = v6 ? between(ipv6(2), ipv6(1)) : between(ipv4(2), ipv4(1));
+    auto frame = sim::replay::test::frame_of(addresses, headers(roce::Opcode::send_only), kBytes);
+    frame.insert(frame.end(), bytes.begin(), bytes.end());
+    receive(frame, false);
+    ASSERT_EQ(packets_.size(), 1u);
+    EXPECT_EQ(bytes_of(packets_[0].payload()), kBytes);
+    ASSERT_NE(packets_[0].packet->telemetry(), nullptr);
+    EXPECT_EQ(*packets_[0].packet->telemetry(), block);
+    packets_.clear();
+    // A byte more, and it is an Ethernet trailer of somebody else's.
+    frame.push_back(std::byte{0});
+    receive(frame, false);
+    ASSERT_EQ(packets_.size(), 1u);
+    EXPECT_EQ(packets_[0].packet->telemetry(), nullptr);
+    packets_.clear();
+  }
+}
+
 TEST_F(PacketRxTest, OtherTransportsBringNone) {
   for (const auto opcode : {roce::Opcode::send_only, roce::Opcode::uc_send_only}) {
     receive(sim::replay::test::frame_of(between(ipv4(2), ipv4(1)), headers(opcode), kBytes), true);
