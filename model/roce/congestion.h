@@ -13,9 +13,11 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "model/base/telemetry.h"
 #include "model/base/units.h"
 
 namespace rnicsim {
@@ -39,6 +41,9 @@ struct AckFacts {
   std::uint64_t bytes = 0;                 // on the wire, of the packets that it acknowledges
   std::uint64_t in_flight = 0;             // bytes that are still unanswered
   bool marked = false;                     // an ECN echo: a packet that came since the last one had a mark
+  // Telemetry: the ports on the way, in its order, between two packets. Valid during the call only. Empty: none came,
+  // or there is none before to compare with.
+  std::span<const HopChange> hops{};
 };
 
 // For traces: what a control believes. Only somebody who follows the control asks for its state, at any time. So
@@ -71,6 +76,8 @@ class CongestionControl {
   virtual bool wants_acknowledgements() const { return false; }
   // True: acknowledged() wants to know of marks.
   virtual bool wants_marks() const { return false; }
+  // True: acknowledged() wants telemetry. Requests then carry it, which makes them longer on the line.
+  virtual bool wants_telemetry() const { return false; }
 
   // --- Inputs.
   virtual void sent(std::uint32_t /*bytes on the wire*/, Duration /*now*/) {}

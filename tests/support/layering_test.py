@@ -17,7 +17,7 @@ ALLOWED = {
     "model/abi": [],
     "model/roce": ["model/base/fifo.h", "model/base/pooled_list.h", "model/base/units.h"],
     "model/roce/congestion": ["model/roce", "model/base/policy.h", "model/base/policy_params.h", "model/base/params.h",
-                              "model/base/units.h"],
+                              "model/base/telemetry.h", "model/base/units.h"],
     "model/base": [],
     "model/cm": ["model/base/units.h"],
     # The NIC: its own files put it together. Its rooms, each above those that it names.

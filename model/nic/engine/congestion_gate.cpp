@@ -76,6 +76,7 @@ void CongestionGate::acknowledged(roce::Psn oldest, bool marked, Duration now) {
   in_flight_ -= facts.bytes;
   facts.in_flight = in_flight_;
   facts.marked = std::exchange(marked_, false);
+  facts.hops = std::exchange(hops_, {});
   control_->acknowledged(facts, now);
 }
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "model/base/fifo.h"
+#include "model/base/telemetry.h"
 #include "model/base/units.h"
 #include "model/roce/congestion.h"
 #include "model/roce/types.h"
@@ -30,10 +32,12 @@ class CongestionGate {
   CongestionGate(std::unique_ptr<roce::CongestionControl> control, std::uint32_t ack_every)
       : control_(std::move(control)),
         tracks_(control_ && control_->wants_acknowledgements()),
-        ack_every_(ack_every) {}
+        ack_every_(ack_every),
+        telemetry_(control_ && control_->wants_telemetry() ? std::make_unique<TelemetryReader>() : nullptr) {}
 
   explicit operator bool() const { return control_ != nullptr; }
   bool wants_marks() const { return control_ && control_->wants_marks(); }
+  bool wants_telemetry() const { return telemetry_ != nullptr; }
 
   // When the next packet may begin, or when to ask again; kNever: not before an input. `windowed`: the window counts
   // for it (requests, not READ responses).
@@ -45,6 +49,8 @@ class CongestionGate {
   // `asks`: the packet asks for an acknowledgement anyway. True: the packet is to ask for one.
   bool request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now);
   void request_left(roce::Psn end, Duration now);         // its last bit left the port
+  // What the receiver gave back, for acknowledged().
+  void take_telemetry(const Telemetry& block, Duration now) { hops_ = telemetry_->read(block, now); }
   // All before that; `marked`: with an ECN echo.
   void acknowledged(roce::Psn oldest, bool marked, Duration now);
   void rewound() {                                        // all are sent again
@@ -76,6 +82,8 @@ class CongestionGate {
   std::uint32_t unasked_ = 0;              // packets since the last that asked for an acknowledgement
   std::uint32_t asked_ = 0;                // packets that asked and are unanswered
   bool marked_ = false;                    // an ECN echo came that the control was not told of
+  std::unique_ptr<TelemetryReader> telemetry_;  // nullptr: the control wants none
+  std::span<const HopChange> hops_;        // of it, that the control was not told of
   // At `rate_`, the packets that were sent have had their time on the line at `paid_at_`.
   double rate_ = roce::Allowance::kUnlimited;
   Duration paid_at_{};

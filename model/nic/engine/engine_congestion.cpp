@@ -9,12 +9,13 @@
 namespace rnicsim::nic {
 namespace {
 
-// Bytes of the packet's frame on the line: headers, payload, ICRC, and the overhead of a frame.
-std::uint32_t line_bytes(const Qp& qp, const roce::Headers& headers, std::uint32_t payload, std::uint32_t overhead) {
+// Bytes of the packet's frame on the line: headers, payload, ICRC, telemetry, and the overhead of a frame.
+std::uint32_t line_bytes(const Qp& qp, const Packet& packet, std::uint32_t payload, std::uint32_t overhead) {
   const bool ipv4 = roce::is_ipv4_mapped(qp.context.path.remote_gid);
   const auto network = roce::kEthernetBytes + (ipv4 ? roce::kIpv4Bytes : roce::kIpv6Bytes) + roce::kUdpBytes;
-  const auto transport = roce::encoded_size(roce::info(headers.bth.opcode)) + roce::kIcrcBytes;
-  return static_cast<std::uint32_t>(network + transport + (payload + 3) / 4 * 4 + overhead);
+  const auto transport = roce::encoded_size(roce::info(packet.headers.bth.opcode)) + roce::kIcrcBytes;
+  const auto telemetry = packet.telemetry() != nullptr ? Telemetry::kBytes : 0;
+  return static_cast<std::uint32_t>(network + transport + (payload + 3) / 4 * 4 + telemetry + overhead);
 }
 
 }  // namespace
@@ -32,19 +33,26 @@ bool EngineShell::echoes_marks() const {
 }
 
 // A packet that is sent again, alone, is in the window already, and asks for an acknowledgement.
-void EngineShell::control_sent(Qp& qp, roce::Headers& headers, std::uint32_t payload, bool is_request, bool again) {
-  const auto bytes = line_bytes(qp, headers, payload, limits_.line_overhead);
+// Telemetry of a READ's request would tell of the wrong direction, and nothing that answers it could give it back.
+void EngineShell::control_sent(Qp& qp, Packet& packet, std::uint32_t payload, bool is_request, bool again) {
+  const bool acknowledged = is_request && qp.reliable();
+  const auto operation = roce::info(packet.headers.bth.opcode).operation;
+  if (acknowledged && qp.congestion.wants_telemetry() && operation != roce::Operation::read) packet.carry({});
+  const auto bytes = line_bytes(qp, packet, payload, limits_.line_overhead);
   qp.congestion.sent(bytes, now());
   tell_control(qp);
-  if (!is_request || !qp.reliable()) return;
-  auto& asks = headers.bth.ack_request;
+  if (!acknowledged) return;
+  auto& asks = packet.headers.bth.ack_request;
   if (again) return void(asks = true);
   asks = qp.congestion.request_sent(qp.requests.last().end, bytes, asks, now());
 }
 
-void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest, bool marked) {
+void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
+                                const Packet& packet) {
   using Kind = roce::ResponseOutcome::Kind;
-  qp.congestion.acknowledged(oldest, marked, now());
+  const auto* telemetry = packet.telemetry();
+  if (telemetry != nullptr && qp.congestion.wants_telemetry()) qp.congestion.take_telemetry(*telemetry, now());
+  qp.congestion.acknowledged(oldest, packet.headers.bth.becn, now());
   if (outcome.kind == Kind::sequence_error || outcome.kind == Kind::implied_sequence_error) qp.congestion.lost(now());
   if (outcome.rewound) control_rewound(qp);
   tell_control(qp);
@@ -78,6 +86,19 @@ void EngineShell::take_notification(Qp& qp, const PacketIn& packet) {
   trace_.cnp_taken({qp.qpn});
   qp.congestion.notified(now());
   tell_control(qp);
+}
+
+// What has come back already is for this side's own control.
+void EngineShell::keep_telemetry(Qp& qp, const Telemetry& telemetry) const {
+  if (telemetry.goes_back() || !qp.reliable()) return;
+  if (!qp.telemetry) qp.telemetry = std::make_unique<Telemetry>();
+  *qp.telemetry = telemetry;
+  qp.telemetry->give_back();
+}
+
+void EngineShell::give_back_telemetry(Qp& qp, Packet& answer) const {
+  answer.carry(*qp.telemetry);
+  qp.telemetry = nullptr;
 }
 
 // The answer goes back by the queue pair's path; a datagram's, to where the datagram came from.

@@ -169,7 +169,7 @@ TransmitWork EngineShell::send_request(Qp& qp) {
     gather = issue(qp, Purpose::request_gather, entry.sequence);
     ++request_reads_;
   }
-  if (qp.congestion) control_sent(qp, entry.packet->headers, sent.payload, true, sent.again);
+  if (qp.congestion) control_sent(qp, *entry.packet, sent.payload, true, sent.again);
   if (trace_.request_began)
     trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
   const bool raw = qp.transport == roce::Transport::raw;
@@ -215,7 +215,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
   if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
-  if (qp.congestion) control_heard(qp, outcome, oldest, packet->headers.bth.becn);
+  if (qp.congestion) control_heard(qp, outcome, oldest, *packet);
   if (outcome.rewound) drop_requests(qp);
   if (!outcome.placement) return;
   const auto& placement = *outcome.placement;

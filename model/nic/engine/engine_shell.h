@@ -145,14 +145,17 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   // --- engine_congestion.cpp: the reaction point, and what the notification point is told.
   CongestionGate make_gate() const;
   bool echoes_marks() const;
-  [[gnu::noinline]] void control_sent(Qp& qp, roce::Headers& headers, std::uint32_t payload, bool is_request,
+  [[gnu::noinline]] void control_sent(Qp& qp, Packet& packet, std::uint32_t payload, bool is_request,
                                       bool again = false);
-  [[gnu::noinline]] void control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest, bool marked);
+  [[gnu::noinline]] void control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
+                                       const Packet& packet);
   [[gnu::noinline]] void control_timed_out(Qp& qp, bool rewound);
   void control_rewound(Qp& qp);
   void tell_control(Qp& qp);
   [[gnu::noinline]] void take_notification(Qp& qp, const PacketIn& packet);
   [[gnu::noinline]] void tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause);
+  [[gnu::noinline]] void keep_telemetry(Qp& qp, const Telemetry& telemetry) const;
+  [[gnu::noinline]] void give_back_telemetry(Qp& qp, Packet& answer) const;
 
   [[gnu::flatten]] void dispatch();
   void serve(const TransmitUnits::Turn& turn, std::uint32_t unit);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "model/base/fifo.h"
@@ -98,6 +99,7 @@ struct Qp {
   PacketLane answers;
   bool answer_turn = false;
   bool mark_to_echo = false;             // a request had a mark (CE), and the next acknowledgement is to tell that
+  std::unique_ptr<Telemetry> telemetry;  // of the newest request, which the next acknowledgement is to give back
 
   bool held_back = false;                // by congestion control or its rate, until a timer expires
   CongestionGate congestion;

@@ -2,6 +2,7 @@
 // reaction point).
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -343,12 +344,121 @@ TEST_F(NicEcnEcho, ALongMessageIsAcknowledgedEveryFewPackets) {
   EXPECT_EQ(echoes(), std::pair(0, 4));
 }
 
+// --- Telemetry of ports that requests carry and acknowledgements give back (HPCC).
+class NicTelemetry : public NicCongestion {
+ protected:
+  struct Carried {
+    roce::Opcode opcode;
+    std::optional<Telemetry> block;
+    std::uint32_t bytes;
+  };
+
+  void SetUp() override {
+    NicCongestion::SetUp();
+    params_.congestion.control.name = "hpcc";
+  }
+  // Each frame passes a port that sends `used` of what it can.
+  void start_with_a_port(double used = 1) {
+    build(params_);
+    connect();
+    drop() = [this, used](Frame& frame) {
+      const auto* packet = frame.as<Packet>();
+      if (packet == nullptr) return false;
+      carried_.push_back({packet->headers.bth.opcode, std::nullopt, frame.size()});
+      if (frame.telemetry() == nullptr) return false;
+      carried_.back().block = *frame.telemetry();
+      const auto sent = static_cast<std::uint64_t>(static_cast<double>(now().ps) / 80 * used);
+      frame.add_hop({.rate = {100'000'000'000}, .at = now(), .sent = sent, .queue = 0, .id = 1});
+      last_ = *frame.telemetry();
+      return false;
+    };
+  }
+  void read(std::uint32_t bytes) {
+    a().post_send({.opcode = SendOpcode::read, .length = bytes, .remote = at_b()});
+    EXPECT_EQ(a().wait_status(kSendCqn, 1_s), CqeSyndrome::success);
+  }
+  Duration time_to_write(std::uint32_t bytes) {
+    const auto begin = now();
+    write(1, bytes);
+    return now() - begin;
+  }
+
+  std::vector<Carried> carried_;
+  std::optional<Telemetry> last_;          // as the frame went on
+};
+
+TEST_F(NicTelemetry, AnAcknowledgementGivesBackTheNewest) {
+  start_with_a_port();
+  for (int i = 0; i < 3; ++i) {
+    carried_.clear();
+    write(1, 8);
+    ASSERT_EQ(carried_.size(), 2u);
+    EXPECT_EQ(carried_[0].opcode, roce::Opcode::write_only);
+    EXPECT_EQ(carried_[0].block, Telemetry());
+    EXPECT_EQ(carried_[0].bytes, kTransportAt + 12 + 16 + 8 + 4 + 42);
+    EXPECT_EQ(carried_[1].opcode, roce::Opcode::acknowledge);
+    EXPECT_EQ(carried_[1].bytes, kTransportAt + 12 + 4 + 4 + 42);
+    ASSERT_TRUE(carried_[1].block);
+    EXPECT_TRUE(carried_[1].block->goes_back());
+    EXPECT_EQ(carried_[1].block->hops().size(), 1u);
+    EXPECT_EQ(carried_[1].block, last_);   // nobody adds to it
+  }
+}
+
+TEST_F(NicTelemetry, EachRequestOfAMessageCarriesItAndReadsDoNot) {
+  start_with_a_port();
+  write(1, 8 * 1024);
+  std::size_t acknowledgements = 0;
+  for (const auto& one : carried_) {
+    const bool is_request = one.opcode != roce::Opcode::acknowledge;
+    EXPECT_TRUE(!is_request || one.block);
+    acknowledgements += !is_request && one.block;  // another one may have nothing newer to give back
+  }
+  EXPECT_GT(acknowledgements, 0u);
+  carried_.clear();
+  read(8 * 1024);
+  EXPECT_GT(carried_.size(), 8u);
+  for (const auto& one : carried_) EXPECT_FALSE(one.block);
+}
+
+TEST_F(NicTelemetry, IsForThoseWhoWantIt) {
+  for (const auto* control : {"none", "dcqcn", "dctcp"}) {
+    params_.congestion.control.name = control;
+    carried_.clear();
+    start_with_a_port();
+    write(2);
+    EXPECT_FALSE(carried_.empty());
+    for (const auto& one : carried_) EXPECT_FALSE(one.block) << control;
+  }
+}
+
+TEST_F(NicTelemetry, ABusyPortSlowsItsSendersDown) {
+  params_.congestion.ack_every = 1;
+  const auto time_behind_ten = [this] {
+    write(10, 1 << 16);
+    return time_to_write(1 << 16);
+  };
+  start_with_a_port(0.5);
+  const auto free = time_behind_ten();
+  start_with_a_port(4);
+  EXPECT_GT(time_behind_ten(), 2 * free);
+}
+
 // --- The gate, with a control whose window a test sets.
 struct Windowed : roce::CongestionControl {
   explicit Windowed(std::uint64_t& window) : window(window) {}
   roce::Allowance allowance(Duration) override { return {.window = window}; }
   bool wants_acknowledgements() const override { return true; }
   std::uint64_t& window;
+};
+
+struct Listening : roce::CongestionControl {
+  explicit Listening(std::vector<std::size_t>& hops) : hops(hops) {}
+  roce::Allowance allowance(Duration) override { return {}; }
+  bool wants_acknowledgements() const override { return true; }
+  bool wants_telemetry() const override { return true; }
+  void acknowledged(const roce::AckFacts& facts, Duration) override { hops.push_back(facts.hops.size()); }
+  std::vector<std::size_t>& hops;
 };
 
 class Gate : public testing::Test {
@@ -393,6 +503,21 @@ TEST_F(Gate, TellsAViewOnce) {
   window = 2500;
   EXPECT_EQ(gate.new_view(2_us), (ControlView{{}, 2500}));
   EXPECT_EQ(gate.new_view(2_us), std::nullopt);
+}
+
+TEST_F(Gate, TellsOfTelemetryOnce) {
+  std::vector<std::size_t> hops;
+  CongestionGate listening(std::make_unique<Listening>(hops), 1);
+  EXPECT_TRUE(listening.wants_telemetry());
+  EXPECT_FALSE(gate.wants_telemetry());
+  for (std::uint32_t psn = 0; psn < 4; ++psn) {
+    listening.request_sent(roce::Psn(psn + 1), 1000, false, 1_us);
+    Telemetry block;
+    block.add({.rate = {100'000'000'000}, .at = Duration{1'000'000} * psn, .sent = 1000 * psn});
+    if (psn != 2) listening.take_telemetry(block, 1_us * (psn + 1));
+    listening.acknowledged(roce::Psn(psn + 1), false, 1_us * (psn + 1));
+  }
+  EXPECT_EQ(hops, (std::vector<std::size_t>{0, 1, 0, 1}));
 }
 
 TEST_F(Gate, AfterARewindTheWindowIsEmpty) {

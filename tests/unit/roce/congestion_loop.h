@@ -1,6 +1,6 @@
 // For tests of congestion controls: a control with parameters that a test sets by name, and a small closed loop. In
-// the loop some flows, each with a control of its own, share one port. The port has a queue without end and marks
-// packets. Receivers acknowledge each few packets.
+// the loop some flows, each with a control of its own, share one port. The port has a queue without end, marks
+// packets, and adds telemetry. Receivers acknowledge each few packets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -170,9 +170,11 @@ class Loop {
     std::uint64_t bytes = 0;
     bool marked = false;
     Duration sent{};                       // when its newest packet left
+    PortState port;                        // as that left there
   };
   struct Flow {
     std::unique_ptr<CongestionControl> control;
+    PortState port{};                      // as the last acknowledgement told
     bool active = true;
     double rate = Allowance::kUnlimited;
     Duration paid_at{};                    // at `rate`, what was sent has had its time then
@@ -234,6 +236,7 @@ class Loop {
     queue_.pop_front();
     if (!queue_.empty()) at(now_ + tick(), [this] { leave(); });
     const auto waiting = queue_.size() * params_.packet;
+    sent_ += params_.packet;
     ++left_;
     queue_sum_ += static_cast<double>(waiting);
     most_queue_ = std::max<std::uint64_t>(most_queue_, waiting);
@@ -244,6 +247,7 @@ class Loop {
     next.bytes += params_.packet;
     next.marked = next.marked || waiting > params_.mark_above;
     next.sent = packet.sent;
+    next.port = {.rate = params_.line, .at = now_, .sent = sent_, .queue = waiting};
     if (++flow.unacknowledged < params_.acknowledge_every && flow.on_the_way != 0) return;
     flow.unacknowledged = 0;
     at(now_ + params_.base_rtt - tick(), [this, number = packet.flow, answer = std::exchange(next, {})] {
@@ -255,6 +259,11 @@ class Loop {
     flow.in_flight -= answer.bytes;
     AckFacts facts{.rtt = now_ - answer.sent, .bytes = answer.bytes, .in_flight = flow.in_flight};
     if (flow.control->wants_marks()) facts.marked = answer.marked;
+    const auto before = std::exchange(flow.port, answer.port);
+    const HopChange hop{.rate = params_.line, .over = answer.port.at - before.at,
+                        .sent = answer.port.sent - before.sent, .queue = answer.port.queue,
+                        .queue_before = before.queue};
+    if (flow.control->wants_telemetry() && before.at != Duration{}) facts.hops = {&hop, 1};
     flow.control->acknowledged(facts, now_);
     send(number);
   }
@@ -266,6 +275,7 @@ class Loop {
   std::mt19937_64 random_{1};
   Duration now_{};
   std::deque<Packet> queue_;               // of the port; the first is leaving
+  std::uint64_t sent_ = 0;                 // bytes
   Duration since_{};
   std::uint64_t left_ = 0;                 // packets, since measure()
   double queue_sum_ = 0;
@@ -280,6 +290,7 @@ inline void walk(CongestionControl& control, std::uint64_t seed, double least) {
   const auto line = static_cast<double>(kLine.bits_per_second);
   Duration now{};
   std::uint32_t packet = 0;
+  HopChange hops[Telemetry::kHops];
   for (int step = 0; step < 3000; ++step) {
     now += Duration{static_cast<std::int64_t>(below(below(20) == 0 ? 10'000'000'000 : 20'000'000))};
     const auto what = below(20);
@@ -288,10 +299,17 @@ inline void walk(CongestionControl& control, std::uint64_t seed, double least) {
       packet = std::max(packet, bytes);
       control.sent(bytes, now);
     } else if (what < 17) {
+      if (control.wants_telemetry())
+        for (auto& hop : hops)
+          hop = {.rate = {below(9) == 0 ? 0 : 10'000'000'000 * (1 + below(40))},
+                 .over = {static_cast<std::int64_t>(below(9) == 0 ? 0 : below(30'000'000))},
+                 .sent = below(9) == 0 ? 0 : below(400'000), .queue = below(3) == 0 ? 0 : below(10'000'000),
+                 .queue_before = below(10'000'000)};
+      const auto told = control.wants_telemetry() ? below(Telemetry::kHops + 1) : 0;
       const auto rtt = below(4) == 0 ? 0 : below(below(9) == 0 ? 1'000'000'000 : 60'000'000);
       control.acknowledged({.rtt = Duration{static_cast<std::int64_t>(rtt)},
                             .bytes = below(5) == 0 ? 0 : below(300'000), .in_flight = below(4) * below(200'000),
-                            .marked = below(2) == 0}, now);
+                            .marked = below(2) == 0, .hops = {hops, told}}, now);
     } else if (what == 17) {
       control.lost(now);
     } else {

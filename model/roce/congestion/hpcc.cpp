@@ -1,0 +1,133 @@
+// HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, section 3, algorithm 1): a window from what
+// the ports on the way tell of themselves (telemetry). Of each port the bytes that it sent between two acknowledgements
+// and the bytes that wait there make an estimate of the bytes in flight, in parts of what it sends in base_rtt. The
+// busiest port counts. The window is brought to the share eta of that, with w_ai more so that flows become equal.
+//
+// Each acknowledgement computes the window from a reference window. The reference moves once a round trip: otherwise
+// acknowledgements of the same queue would make the window smaller again and again. The window is paced: its bytes in
+// base_rtt. A window below one packet is that pace alone.
+// w_ai has to outweigh that a large flow meets a shorter queue than a small one, because its own packets are not in it.
+// With 8 flows of 4 KB packets at 100 Gb/s the difference is more than 1 % of the window in a round trip, and the
+// default 80 bytes are less: one flow takes half of the rate. The paper's rule for w_ai makes them equal.
+//
+// Acknowledgements without telemetry change nothing. The paper has a fabric without loss. What a loss does is this
+// model's: it leaves loss_factor of the window.
+#include <algorithm>
+#include <span>
+
+#include "model/roce/congestion/control_tools.h"
+
+namespace rnicsim::roce {
+namespace {
+
+using namespace rnicsim::literals;
+
+// The paper's values, section 5; min_rate is that of the authors' simulator.
+struct HpccParams {
+  double eta = 0.95;
+  std::uint32_t max_stage = 5;
+  ByteCount w_ai{80};
+  Duration base_rtt = 13_us;
+  double loss_factor = 0.5;
+  BitRate min_rate{100'000'000};
+
+  void describe(ParamVisitor& visit) {
+    visit.param("eta", eta, "share of a port's rate that is aimed at", {0.01, 1});
+    visit.param("max_stage", max_stage,
+                "round trips in which the window rises by w_ai alone, before it jumps to what is free; 0: always",
+                {0, 1000});
+    visit.param("w_ai", w_ai,
+                "bytes by which the window rises in a round trip; the paper's rule is line's rate x base_rtt x "
+                "(1 - eta) / number of flows, which is 80 bytes for 100 flows at 100 Gb/s",
+                {0, 1e9});
+    visit.param("base_rtt", base_rtt,
+                "T: round trip of the empty fabric, for all alike: not less than that of the longest way and what an "
+                "acknowledgement waits for packets",
+                {1e3, 1e12});
+    visit.param("loss_factor", loss_factor, "a loss leaves so much of the window; 1: no reaction", {0, 1});
+    visit.param("min_rate", min_rate, "no lower rate than that", {1, 1e12});
+  }
+};
+
+class Hpcc final : public CongestionControl {
+ public:
+  Hpcc(const PolicyParams* params, BitRate line)
+      : params_(params_as<HpccParams>(*params)),
+        bounds_(params_.min_rate, line),
+        least_(bytes_in(params_.base_rtt, bounds_.least())),
+        most_(bytes_in(params_.base_rtt, bounds_.line())),
+        window_(most_),
+        reference_(most_) {}
+
+  Allowance allowance(Duration) override { return {.rate = rate(), .window = whole_window(window_, packet_)}; }
+  ControlState state(Duration) override { return {.rate = rate()}; }
+  bool wants_acknowledgements() const override { return true; }
+  bool wants_telemetry() const override { return true; }
+
+  void sent(std::uint32_t bytes, Duration) override { packet_ = std::max(packet_, bytes); }
+  void acknowledged(const AckFacts& ack, Duration) override {
+    const bool over = round_.over(ack.bytes);
+    if (measure(ack.hops)) adjust(over);
+    if (over) round_.begin(ack.in_flight);
+  }
+  void lost(Duration now) override { cut(now); }
+  void timed_out(Duration now) override { cut(now); }
+
+ private:
+  double rate() const { return bounds_.within(rate_of(window_, params_.base_rtt)); }
+
+  // Moves the estimate. False: no port tells enough for that.
+  bool measure(std::span<const HopChange> hops) {
+    double busiest = -1;
+    Duration since{};
+    for (const auto& hop : hops) {
+      if (hop.over <= Duration{} || hop.rate.bits_per_second == 0) continue;
+      const auto passed = rate_of(static_cast<double>(hop.sent), hop.over);
+      const auto waiting = rate_of(static_cast<double>(std::min(hop.queue, hop.queue_before)), params_.base_rtt);
+      const auto used = (passed + waiting) / static_cast<double>(hop.rate.bits_per_second);
+      if (used <= busiest) continue;
+      busiest = used;
+      since = hop.over;
+    }
+    if (busiest < 0) return false;
+    const auto share = static_cast<double>(std::min(since, params_.base_rtt).ps) /
+                       static_cast<double>(params_.base_rtt.ps);
+    used_ += share * (busiest - used_);
+    return true;
+  }
+  // `moves`: the reference does.
+  void adjust(bool moves) {
+    const auto excess = used_ / params_.eta;
+    const bool jumps = excess >= 1 || stage_ >= params_.max_stage;
+    // Nothing in flight anywhere: all is free.
+    const auto wanted = !jumps ? reference_ : excess > 0 ? reference_ / excess : most_;
+    window_ = std::clamp(wanted + static_cast<double>(params_.w_ai.bytes), least_, most_);
+    if (!moves) return;
+    reference_ = window_;
+    stage_ = jumps ? 0 : stage_ + 1;
+  }
+  // Once a round trip: one gap makes several signs of loss.
+  void cut(Duration now) {
+    if (!cuts_.passed(now, params_.base_rtt)) return;
+    cuts_.reacted(now);
+    stage_ = 0;
+    window_ = reference_ = std::clamp(window_ * params_.loss_factor, least_, most_);
+  }
+
+  const HpccParams& params_;
+  const RateBounds bounds_;
+  const double least_;                     // bytes of the smallest window
+  const double most_;                      // and of the largest
+  double window_;                          // bytes; fewer than a packet's: a pace
+  double reference_;
+  double used_ = 1;                        // in flight at the busiest port, in parts of its rate x base_rtt
+  std::uint32_t stage_ = 0;                // round trips in a row without a jump
+  std::uint32_t packet_ = 0;               // bytes of the largest that was sent
+  RoundTrip round_;                        // since the reference moved
+  TimeApart cuts_;
+};
+
+const PolicyEntry<CongestionControl> kHpcc{"hpcc", make_control<Hpcc>, make_policy_params<HpccParams>};
+
+}  // namespace
+}  // namespace rnicsim::roce

@@ -1,0 +1,224 @@
+// HPCC: the window at computed points of telemetry, the reference that moves once a round trip, telemetry that says too
+// little, losses, and the closed loop.
+#include "tests/unit/roce/congestion_loop.h"
+
+namespace rnicsim::roce::hpcc_test {
+namespace {
+
+using namespace congestion_loop;
+
+constexpr double kBegins = 162'500;        // bytes: 13 us at 100 Gb/s
+
+class Hpcc : public ControlTest {
+ protected:
+  Hpcc() : ControlTest("hpcc") {}
+
+  // Telemetry of one port, 13 us after the last: it sent so much of what it can, and so much waits. The first has
+  // nothing to be compared with.
+  void answer(double used, std::uint64_t queue = 0, std::uint64_t in_flight = 0, Duration after = 13_us) {
+    const HopChange hop{.rate = kLine, .over = after, .sent = bytes(used, after), .queue = queue,
+                        .queue_before = std::exchange(queue_, queue)};
+    tell({&hop, std::exchange(began_, true) ? 1u : 0u}, in_flight);
+  }
+  void tell(std::span<const HopChange> hops, std::uint64_t in_flight = 0) {
+    acknowledge({.rtt = 13_us, .bytes = kPacket, .in_flight = in_flight, .hops = hops});
+  }
+  // Of a port of 100 Gb/s.
+  static std::uint64_t bytes(double used, Duration over) {
+    return static_cast<std::uint64_t>(std::llround(used * static_cast<double>(over.ps) * 0.0125));
+  }
+
+ private:
+  bool began_ = false;
+  std::uint64_t queue_ = 0;
+};
+
+TEST_F(Hpcc, BeginsWithTheWindowOfTheLine) {
+  EXPECT_DOUBLE_EQ(rate(), 100);
+  EXPECT_DOUBLE_EQ(window(), kBegins);
+  EXPECT_TRUE(control().wants_acknowledgements() && control().wants_telemetry());
+  EXPECT_FALSE(control().wants_marks());
+}
+
+TEST_F(Hpcc, ABusyPortBringsTheWindowToEta) {
+  send();
+  answer(1);                               // the first has nothing to compare with
+  EXPECT_DOUBLE_EQ(window(), kBegins);
+  answer(1);
+  EXPECT_NEAR(window(), kBegins * 0.95 + 80, 1);
+  EXPECT_NEAR(rate(), 95 + 80 * 8 / 13e3, 1e-3);
+  const auto before = window();
+  answer(0.96);                            // just above eta
+  EXPECT_NEAR(window(), before * 0.95 / 0.96 + 80, 2);
+}
+
+// The smaller of two queues counts: 81,250 bytes are half of what the port sends in 13 us.
+TEST_F(Hpcc, AQueueCountsWhenItStays) {
+  send();
+  answer(1);
+  answer(1, 81'250);
+  const auto before = window();
+  EXPECT_NEAR(before, kBegins * 0.95 + 80, 1);
+  answer(1, 162'500);
+  EXPECT_NEAR(window(), before * 0.95 / 1.5 + 80, 1);
+  const auto once = window();
+  answer(1, 0);
+  EXPECT_NEAR(window(), once * 0.95 + 80, 1);
+}
+
+// Five round trips of w_ai, then a jump.
+TEST_F(Hpcc, AFreePortRaisesTheWindowStepByStepAndThenAtOnce) {
+  send();
+  answer(1);
+  answer(1, 162'500);
+  answer(1, 162'500);
+  auto wanted = (kBegins * 0.95 + 80) * 0.95 / 2 + 80;
+  EXPECT_NEAR(window(), wanted, 1);
+  for (int i = 1; i <= 5; ++i) {
+    answer(0.94);
+    wanted += 80;
+    EXPECT_NEAR(window(), wanted, 1) << i;
+  }
+  answer(0.5);
+  wanted = wanted * 0.95 / 0.5 + 80;
+  EXPECT_NEAR(window(), wanted, 2);
+  answer(0.5);
+  EXPECT_NEAR(window(), wanted + 80, 2);
+}
+
+TEST_F(Hpcc, WithoutStagesEachRoundTripJumps) {
+  set("max_stage", 0);
+  set("w_ai", 0);
+  send();
+  answer(1);
+  answer(1, 162'500);
+  answer(1, 162'500);
+  const auto before = kBegins * 0.95 * 0.95 / 2;
+  EXPECT_NEAR(window(), before, 1);
+  answer(0.94);
+  EXPECT_NEAR(window(), before * 0.95 / 0.94, 2);
+  answer(0);                               // nobody sends: all is free
+  EXPECT_DOUBLE_EQ(window(), kBegins);
+}
+
+// Acknowledgements of packets that left before the reference moved compute from the same reference.
+TEST_F(Hpcc, TheReferenceMovesOnceARoundTrip) {
+  send();
+  answer(1, 0, 3 * kPacket);
+  for (int i = 0; i < 3; ++i) {
+    answer(1, 0, 3 * kPacket);
+    EXPECT_NEAR(window(), kBegins * 0.95 + 80, 1) << i;
+  }
+  answer(1, 0, 3 * kPacket);               // the fourth packet: now it moves, by the same step
+  EXPECT_NEAR(window(), kBegins * 0.95 + 80, 1);
+  answer(1, 0, 3 * kPacket);
+  EXPECT_NEAR(window(), (kBegins * 0.95 + 80) * 0.95 + 80, 1);
+}
+
+// Half of base_rtt has passed: half of the estimate is new.
+TEST_F(Hpcc, TheEstimateIsAnAverageOverBaseRtt) {
+  send();
+  answer(1);
+  answer(0.6, 0, 0, 6'500_ns);             // 0.5 x 1 + 0.5 x 0.6
+  const auto before = window();
+  EXPECT_NEAR(before, kBegins, 1);
+  answer(1.2, 0, 0, 130_us);               // ten times base_rtt: all of it is
+  EXPECT_NEAR(window(), kBegins * 0.95 / 1.2 + 80, 1);
+}
+
+TEST_F(Hpcc, TheBusiestPortCounts) {
+  send();
+  tell({});
+  HopChange hops[] = {{.rate = 400_Gbps, .over = 13_us, .sent = 162'500},
+                      {.rate = 100_Gbps, .over = 13_us, .sent = 162'500 * 12 / 10}};
+  tell(hops);
+  const auto before = window();
+  EXPECT_NEAR(before, kBegins * 0.95 / 1.2 + 80, 1);
+  hops[0].sent = 4 * 162'500;
+  hops[1].sent = 1000;
+  tell(hops);
+  EXPECT_NEAR(window(), before * 0.95 + 80, 1);
+}
+
+TEST_F(Hpcc, RecordsThatSayTooLittleChangeNothing) {
+  send();
+  tell({});                                // no telemetry
+  HopChange hops[] = {{.rate = 100_Gbps, .over = 0_us, .sent = 195'000}};
+  tell(hops);                              // no time has passed
+  hops[0] = {.rate = {}, .over = 13_us, .sent = 195'000};
+  tell(hops);                              // a port without a rate
+  EXPECT_DOUBLE_EQ(window(), kBegins);
+  hops[0].rate = 100_Gbps;
+  tell(hops);
+  EXPECT_NEAR(window(), kBegins * 0.95 / 1.2 + 80, 1);
+}
+
+TEST_F(Hpcc, ALossHalvesOnceInBaseRtt) {
+  send();
+  lose(1_us);
+  EXPECT_DOUBLE_EQ(window(), kBegins / 2);
+  EXPECT_DOUBLE_EQ(rate(), 50);
+  time_out(13_us - 1_ps);
+  EXPECT_DOUBLE_EQ(rate(), 50);
+  time_out(1_ps);
+  EXPECT_DOUBLE_EQ(rate(), 25);
+  for (int i = 0; i < 30; ++i) lose(1_ms);
+  EXPECT_DOUBLE_EQ(rate(), 0.1);
+  EXPECT_DOUBLE_EQ(window(), kPacket);
+}
+
+// From the halved window, by steps.
+TEST_F(Hpcc, TheWayUpBeginsAnewBehindALoss) {
+  send();
+  answer(1);
+  answer(1);
+  for (int i = 0; i < 5; ++i) answer(0.9);
+  const auto before = window();
+  lose(1_us);
+  EXPECT_NEAR(window(), before / 2, 1);
+  answer(0.9);
+  EXPECT_NEAR(window(), before / 2 + 80, 1);
+}
+
+TEST_F(Hpcc, WhateverComesTheBoundsHold) {
+  for (std::uint64_t seed = 1; seed <= kWalks; ++seed) walk(*make(), seed, 1e8);
+}
+
+// The paper's rule for w_ai, for as many flows as there are: then the sum of all is still below the port's rate.
+TEST_F(Hpcc, FlowsAreEqualAndTheQueueIsNearlyEmpty) {
+  for (const std::size_t flows : {2, 4, 8})
+    for (const std::uint32_t every : {1u, 4u}) {
+      set("w_ai", kBegins * 0.05 / static_cast<double>(flows));
+      set("base_rtt", every == 1 ? 13e6 : 14e6);   // and what an acknowledgement waits for three packets
+      Loop loop({.acknowledge_every = every}, flows, [&] { return make(); });
+      loop.run_until(20_ms);
+      loop.measure();
+      loop.run_until(40_ms);
+      EXPECT_GT(loop.total_rate(), 93) << flows << " flows, " << every;
+      EXPECT_LT(loop.total_rate(), 99) << flows << " flows, " << every;
+      EXPECT_LT(loop.unfairness(), 0.1) << flows << " flows, " << every;
+      EXPECT_LT(loop.mean_queue(), 3 * kPacket) << flows << " flows, " << every;
+      EXPECT_LT(loop.most_queue(), kBegins / 4) << flows << " flows, " << every;
+      for (std::size_t i = 1; i < flows; ++i) loop.stop(i);
+      loop.run_until(41_ms);
+      loop.measure();
+      loop.run_until(45_ms);
+      EXPECT_NEAR(loop.rate(0), 96, 3) << flows << " flows, " << every;
+    }
+}
+
+// The default w_ai is for 100 flows: the port is used, and the queue is short. Shares are not judged: with few flows
+// of large packets so small a step does not outweigh that a large flow meets a shorter queue: not its own packets.
+TEST_F(Hpcc, TheDefaultsUseThePort) {
+  for (const std::size_t flows : {1, 8, 32}) {
+    Loop loop({}, flows, [&] { return make(); });
+    loop.run_until(20_ms);
+    loop.measure();
+    loop.run_until(30_ms);
+    EXPECT_GT(loop.total_rate(), 90) << flows;
+    EXPECT_LT(loop.mean_queue(), 4 * kPacket) << flows;
+  }
+}
+
+}  // namespace
+}  // namespace rnicsim::roce::hpcc_test
