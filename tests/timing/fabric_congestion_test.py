@@ -17,6 +17,7 @@ from fabric_bench import bench, flow, goodputs, incast, of_hosts, refused
 
 HEADERS = 58     # of a WRITE's middle packet over IPv4, with ICRC
 LINE = 24        # FCS, preamble and gap
+TELEMETRY = 42
 # Zhu et al., SIGCOMM 2015: 40 Gb/s, thresholds of the switch, CNPs at most each 50 us of a queue pair.
 PAPER = {"nic.port.rate": "40 Gb/s", "nic.congestion.control": "dcqcn_paper", "nic.congestion.ecn": "forced",
          "nic.congestion.np.moderation": "qp", "nic.congestion.np.min_time_between_cnps": "50 us",
@@ -121,6 +122,70 @@ class Controls(unittest.TestCase):
     # Without a fixed point: the line is used, and the queue has a bound.
     def test_timely_bounds_the_queue(self):
         self.check("timely", 85, 0.3, (50, 300))
+
+    HPCC = {"nic.congestion.control": "hpcc", "nic.congestion.hpcc.base_rtt": "13 us"}
+
+    @staticmethod
+    def step(senders):
+        """w_ai by the paper's rule, for twice as many senders: with just as many, the line has nothing left."""
+        return {"nic.congestion.hpcc.w_ai": f"{round(100e9 / 8 * 13e-6 * 0.05 / senders / 2)} B"}
+
+    def check_hpcc(self, senders, **more):
+        results = bench(incast(senders), {**PFC, **self.HPCC, **self.step(senders), "switch.jitter": "on", **more},
+                        f"star:{senders + 1}", "10 ms", "10 ms")
+        rates, port = goodputs(results), results["switches"]["s0"]["derived"]
+        line = 100e9 * 4096 / (4096 + HEADERS + LINE + TELEMETRY)
+        self.assertGreater(sum(rates), 0.93 * 0.95 * line, rates)
+        self.assertLess(sum(rates), line, rates)
+        for rate in rates:
+            self.assertLess(abs(rate * senders / sum(rates) - 1), 0.1, rates)
+        waiting = port["port.h0.tx_queue"] * (4096 + HEADERS + TELEMETRY) / 1000
+        self.assertLess(waiting, 30, rates)            # dctcp has 285
+        return sum(rates) / 1e9, waiting
+
+    def test_hpcc_keeps_the_queue_nearly_empty(self):
+        for every in (4, 1):
+            told = [self.check_hpcc(senders, **{"nic.congestion.ack_every": every}) for senders in (2, 4, 8)]
+            print(f"| `hpcc`, ack_every {every} | {', '.join(f'{rate:.1f}' for rate, _ in told)} | "
+                  f"{', '.join(f'{waiting:.0f}' for _, waiting in told)} |")
+
+    # Two tiers, and several ways: telemetry of up to three switches.
+    def test_hpcc_with_two_tiers(self):
+        flows = [flow(f"h{i}", "h0") for i in (4, 5, 6, 7)]
+        sets = {**PFC, **self.HPCC, **self.step(4), "switch.jitter": "on"}
+        results = bench(flows, sets, "leaf-spine:2,4,4", "10 ms", "10 ms")
+        rates = goodputs(results)
+        line = 100e9 * 4096 / (4096 + HEADERS + LINE + TELEMETRY)
+        # Of each switch's ports together.
+        waiting = [box["derived"]["tx_queue"] * (4096 + HEADERS + TELEMETRY) / 1000
+                   for box in results["switches"].values()]
+        print(f"hpcc, leaf-spine: {sum(rates) / 1e9:.1f} Gb/s, at most {max(waiting):.0f} KB waiting")
+        self.assertGreater(sum(rates), 0.93 * 0.95 * line, rates)
+        for rate in rates:
+            self.assertLess(abs(rate * 4 / sum(rates) - 1), 0.1, rates)
+        self.assertLess(max(waiting), 30)
+
+    # A port in the middle of the way is the busiest one.
+    def test_hpcc_hears_of_the_busiest_port(self):
+        flows = [flow(f"h{i}", f"h{i - 4}") for i in (4, 5, 6, 7)]
+        sets = {**PFC, **self.HPCC, **self.step(4), "switch.jitter": "on"}
+        results = bench(flows, sets, "leaf-spine:2,1,4", "10 ms", "10 ms")
+        rates, port = goodputs(results), results["switches"]["leaf1"]["derived"]
+        self.assertGreater(sum(rates), 0.93 * 0.95 * 100e9 * 4096 / (4096 + HEADERS + LINE + TELEMETRY), rates)
+        self.assertLess(port["port.spine0.tx_queue"] * (4096 + HEADERS + TELEMETRY), 30e3)
+
+    # READ responses carry nothing: the control hears nothing, and nothing holds them back.
+    def test_hpcc_leaves_reads_alone(self):
+        reads = [flow("h0", "h1", op="read")]
+        told = [goodputs(bench(reads, sets, "star:2", "1 ms", "2 ms"))[0] for sets in ({}, self.HPCC)]
+        self.assertEqual(told[0], told[1])
+
+    def test_hpcc_with_several_processes(self):
+        sets = {**PFC, **self.HPCC, **self.step(3)}
+        one, other = (bench([flow(f"h{i}", "h0") for i in (1, 2, 3)], sets, "leaf-spine:2,2,2", "200 us", "500 us",
+                            ("--processes", processes)) for processes in ("1", "2"))
+        for part in ("flows", "hosts", "switches"):
+            self.assertEqual(one[part], other[part])
 
     def test_marks_are_told_to_those_alone_who_want_to_know(self):
         sets = {"nic.congestion.ecn": "forced", "switch.ecn.priorities": 1, "switch.ecn.kmin": "100 KB",
@@ -263,6 +328,27 @@ class Runs(unittest.TestCase):
         self.assertGreaterEqual(marked, results["switches"]["s0"]["counters"]["ecn_marked"] * 0.9)
         self.assertGreater(marked, 0)
 
+    @unittest.skipUnless(shutil.which("tshark"), "tshark is not installed")
+    def test_tshark_sees_telemetry_as_a_trailer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            capture = os.path.join(folder, "capture.pcapng")
+            bench(incast(2), Controls.HPCC, "star:3", "0 us", "100 us", ("--pcap", capture))
+            command = ["tshark", "-n", "-o", "eth.fcs:Never", "-r", capture, "-Y", "infiniband", "-T", "fields"]
+            for field in ("infiniband.bth.opcode", "eth.trailer", "_ws.malformed"):
+                command += ["-e", field]
+            shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600,
+                                   env=dict(os.environ, HOME=folder)).stdout.splitlines()
+        rows = [line.split("\t") for line in shown]
+        self.assertEqual({row[2] for row in rows}, {""})
+        carried = {"10": set(), "17": set()}                 # RC WRITE Only or Last, and acknowledgements
+        for opcode, trailer, _ in rows:
+            carried.setdefault(opcode, set()).add(trailer.replace(":", ""))
+        requests = {trailer for opcode, trailers in carried.items() if int(opcode) < 17 for trailer in trailers}
+        self.assertEqual(requests, {"00" * 42})               # as they left their senders
+        self.assertGreater(len(carried["17"]), 1)
+        for trailer in carried["17"]:
+            self.assertEqual((len(trailer), trailer[0]), (84, "9"))   # one record, and the block goes back
+
     def test_what_cannot_be(self):
         for text, path in (("switch.ecn.kmin=5 MB", "switch.ecn.kmin"),
                            ("switch.ecn.pmax=1.5", "switch.ecn.pmax"),
@@ -273,6 +359,7 @@ class Runs(unittest.TestCase):
                            ("nic.congestion.dcqcn.rpg_ai_rate=5", "nic.congestion.dcqcn.rpg_ai_rate"),
                            ("nic.congestion.swift.fs_min_cwnd=200", "nic.congestion.swift.fs_min_cwnd"),
                            ("nic.congestion.timely.t_low=1 ms", "nic.congestion.timely.t_low"),
+                           ("nic.congestion.hpcc.eta=2", "nic.congestion.hpcc.eta"),
                            ("nic.congestion.ack_every=0", "nic.congestion.ack_every"),
                            ("nic.congestion.np.moderation=host", "nic.congestion.np.moderation"),
                            ("nic.congestion.np.cnp_dscp=64", "nic.congestion.np.cnp_dscp"),
