@@ -33,8 +33,8 @@ void EngineParams::check(const nic::TransportParams& transport) const {
   const bool plain = transport.loss_recovery() == roce::LossRecovery{} && transport.rto_high == Duration{};
   if (is_model() || plain) return;
   throw ConfigError(fmt::format(
-      "nic.transport: the engine in SystemVerilog (engine.kind = {}) goes back N, and keeps no packet that comes before "
-      "others: leave recovery, reorder_window, nak_gap, most_in_flight and rto_high as they are by default",
+      "nic.transport: the engine in SystemVerilog (engine.kind = {}) goes back N, and keeps no packet that comes "
+      "before others: leave recovery, reorder_window, nak_gap, most_in_flight and rto_high as they are by default",
       kind));
 }
 

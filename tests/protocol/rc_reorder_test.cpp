@@ -30,11 +30,15 @@ class Reorder : public RcWire {
   static void fill(Endpoint& end) {
     for (std::size_t i = 0; i < end.buffer.size(); ++i) end.buffer[i] = pattern(i);
   }
+  static void prepare(Endpoint& end, bool is_source) {
+    if (is_source) return fill(end);
+    std::ranges::fill(end.buffer, kUntouched);
+  }
   // One message of eight packets, the first half of h0's buffer to the first half of h1's, or the other way round.
   void transfer(ibv_wr_opcode operation) {
     run_connected(
         [&](Endpoint& end) {
-          operation == IBV_WR_RDMA_READ ? std::ranges::fill(end.buffer, kUntouched) : fill(end);
+          prepare(end, operation != IBV_WR_RDMA_READ);
           meet(0);
           ASSERT_EQ(end.post(end.request(operation, 0, kPackets * kMtu, 0)), 0);
           EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
@@ -42,7 +46,7 @@ class Reorder : public RcWire {
           meet(0);
         },
         [&](Endpoint& end) {
-          operation == IBV_WR_RDMA_READ ? fill(end) : std::ranges::fill(end.buffer, kUntouched);
+          prepare(end, operation == IBV_WR_RDMA_READ);
           const bool takes = operation == IBV_WR_SEND || operation == IBV_WR_RDMA_WRITE_WITH_IMM;
           if (takes) {
             ASSERT_EQ(end.receive(0, kPackets * kMtu), 0);
@@ -86,7 +90,9 @@ TEST_P(SelectiveLoss, IsSentAgainAlone) {
   EXPECT_EQ(std::ranges::count(numbers, 3u), 2);
   // Each packet behind the gap says what is missing, and that it has come itself.
   const auto told = naks();
-  ASSERT_FALSE(told.empty());
+  ASSERT_EQ(told.size(), 4u);
+  EXPECT_EQ(host(0).nic().counters().engine.packet_seq_err, 1u);
+  EXPECT_EQ(host(0).nic().counters().engine.selective_retransmits, 1u);
   EXPECT_EQ(told[0].headers.aeth->syndrome, roce::Aeth::kSelectiveNak);
   for (const auto& nak : told) EXPECT_EQ(nak.psn(), 3u);
   for (std::size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i].headers.aeth->msn, 4 + i);
@@ -265,6 +271,48 @@ TEST_P(BadCable, EveryMessageArrivesOnceAndInOrder) {
       },
       options_, options_);
 }
+
+// Every packet has its address: those behind a first packet that is missing are placed, too.
+class RethInEach : public Reorder {
+ protected:
+  RethInEach()
+      : Reorder({"drop,host=h0,count=1,psn=0"}, {kSelective[0], kSelective[1], "nic.transport.reth=each",
+                                                 "nic.transport.reorder_buffer=0"}) {}
+};
+TEST_F(RethInEach, NothingWaitsForAPlace) {
+  transfer(IBV_WR_RDMA_WRITE_WITH_IMM);
+  EXPECT_EQ(requests().size(), kPackets + 1u);
+  for (const auto& packet : requests()) EXPECT_TRUE(packet.headers.reth);
+}
+
+// A congestion window that is full of what was lost does not hold back what is sent again.
+class WindowAndLoss : public Reorder {
+ protected:
+  WindowAndLoss()
+      : Reorder({"drop,host=h0,nth=20"}, {kSelective[0], kSelective[1], "nic.congestion.control=swift",
+                                          "nic.congestion.swift.base_target=100ns",
+                                          "nic.congestion.swift.min_cwnd=4"}) {
+    options_.timeout = 14;               // 67 ms
+    options_.buffer_bytes = 1 << 18;
+  }
+};
+TEST_F(WindowAndLoss, TheLostPacketPassesTheWindow) {
+  run_connected(
+      [&](Endpoint& end) {
+        meet(0);
+        ASSERT_EQ(end.post(end.request(IBV_WR_RDMA_WRITE, 0, 60 * kMtu, 0)), 0);
+        EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
+        meet(0);
+      },
+      [&](Endpoint&) {
+        meet(1);
+        meet(1);
+      },
+      options_, options_);
+  EXPECT_EQ(host(0).nic().counters().engine.local_ack_timeout_err, 0u);
+  EXPECT_EQ(host(0).nic().counters().engine.selective_retransmits, 1u);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     With, BadCable,
     ::testing::Values(Mode{"go_back_n", {}}, Mode{"keeping", {"nic.transport.reorder_window=16"}},

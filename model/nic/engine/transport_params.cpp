@@ -26,8 +26,8 @@ void TransportParams::describe(ParamVisitor& visit) {
               "together; a packet beyond that is lost",
               {0, 1e12});
   visit.param("place_early", place_early,
-              "payload of kept WRITEs is placed before their turn, if its place is known; two WRITEs to one address may then "
-              "end in the other order");
+              "payload of kept WRITEs is placed before their turn, if its place is known; two WRITEs to one address "
+              "may then end in the other order");
   visit.param("nak_gap", nak_gap,
               "a packet that comes is no sign of a loss as long as it is not more packets than these ahead of the "
               "first missing one",
@@ -36,8 +36,8 @@ void TransportParams::describe(ParamVisitor& visit) {
               "packets of a queue pair that may be sent and not acknowledged (BDP-FC of IRN); 0: no limit",
               {0, 1 << 22});
   visit.param("reth", reth,
-              "packets of a WRITE that name the address: the first one, or each, which is then a WRITE of its own and can "
-              "be placed wherever its turn is (ConnectX does so for adaptive routing)",
+              "packets of a WRITE that name the address: the first one, or each, which is then a WRITE of its own and "
+              "can be placed whenever it comes (ConnectX does so for adaptive routing)",
               kRethWords);
   visit.param("rto_low", rto_low,
               "what is not answered is sent again after so long, if fewer packets than rto_low_packets are in flight, "

@@ -22,7 +22,8 @@ void EngineCounters::describe(CounterVisitor& visit) const {
                 "CNPs for a queue pair without congestion control, or not from its peer");
   visit.counter("roce_slow_restart_cnps", roce_slow_restart_cnps, "packets",
                 "CNPs that a queue pair told itself (congestion.cnp_on_retransmit)");
-  visit.counter("roce_adp_retrans", roce_adp_retrans, "timeouts", "before those, by nic.adaptive_timeout or nic.transport.rto_*");
+  visit.counter("roce_adp_retrans", roce_adp_retrans, "timeouts",
+                "before those, by nic.adaptive_timeout or nic.transport.rto_*");
   visit.counter("rx_write_requests", rx_write_requests, "messages", "RDMA WRITEs that the responder accepted");
   visit.counter("rx_read_requests", rx_read_requests, "messages", "RDMA READs that the responder accepted");
   visit.counter("rx_atomic_requests", rx_atomic_requests, "messages", "atomics that the responder accepted");

@@ -7,8 +7,9 @@
 // acknowledgements of the same queue would make the window smaller again and again. The window is paced: its bytes in
 // base_rtt. A window below one packet is that pace alone.
 // w_ai has to outweigh that a large flow meets a shorter queue than a small one, because its own packets are not in it.
-// With 8 flows of 4 KB packets at 100 Gb/s the difference is more than 1 % of the window in a round trip, and the
-// default 80 bytes are less: one flow takes half of the rate. The paper's rule for w_ai makes them equal.
+// With 8 flows of 4 KB packets at 100 Gb/s the difference is more than 1 % of the window in a round trip, and the 80
+// bytes of the paper's evaluation are less: one flow takes half of the rate. The default follows the paper's rule for
+// 16 flows, with which 2 to 16 flows become equal.
 //
 // Acknowledgements without telemetry change nothing. The paper has a fabric without loss. What a loss does is this
 // model's: it leaves loss_factor of the window.
@@ -22,11 +23,11 @@ namespace {
 
 using namespace rnicsim::literals;
 
-// The paper's values, section 5; min_rate is that of the authors' simulator.
+// The paper's values, section 5, but for w_ai; min_rate is that of the authors' simulator.
 struct HpccParams {
   double eta = 0.95;
   std::uint32_t max_stage = 5;
-  ByteCount w_ai{80};
+  ByteCount w_ai{500};
   Duration base_rtt = 13_us;
   double loss_factor = 0.5;
   BitRate min_rate{100'000'000};
@@ -38,7 +39,7 @@ struct HpccParams {
                 {0, 1000});
     visit.param("w_ai", w_ai,
                 "bytes by which the window rises in a round trip; the paper's rule is line's rate x base_rtt x "
-                "(1 - eta) / number of flows, which is 80 bytes for 100 flows at 100 Gb/s",
+                "(1 - eta) / number of flows, which is 500 bytes for 16 flows at 100 Gb/s",
                 {0, 1e9});
     visit.param("base_rtt", base_rtt,
                 "T: round trip of the empty fabric, for all alike: not less than that of the longest way and what an "

@@ -195,7 +195,7 @@ class Pair {
 
   void serve(const Wire& wire) {
     for (auto next = judge(wire, false); next;) {
-      kept_.erase(kept_.begin(), std::ranges::find_if(kept_, [&](const Wire& kept) { return !before(psn_of(kept), *next); }));
+      std::erase_if(kept_, [&](const Wire& kept) { return before(psn_of(kept), *next); });
       if (kept_.empty() || psn_of(kept_.front()) != *next) return;
       const auto kept = kept_.front();
       kept_.erase(kept_.begin());
