@@ -187,7 +187,7 @@ TEST_P(Window, OfThePacketsThatOvertakeIsEnough) {
     EXPECT_THAT(naks(), IsEmpty());
     EXPECT_EQ(requests().size(), kPackets);
   } else {
-    EXPECT_EQ(naks().size(), 1u);
+    EXPECT_FALSE(naks().empty());
     EXPECT_GT(requests().size(), kPackets);
   }
 }
@@ -237,7 +237,11 @@ TEST_P(BadCable, EveryMessageArrivesOnceAndInOrder) {
           wr.imm_data = i;
           ASSERT_EQ(end.post(wr), 0);
         }
-        expect_completions(end.cq, IBV_WC_SUCCESS, 0, kMessages);
+        for (std::uint32_t i = 0; i < kMessages; ++i) {
+          const auto wc = end.completion();
+          EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+          EXPECT_EQ(wc.wr_id, i);
+        }
         for (std::uint32_t i = 0; i < kMessages; ++i)
           if (is(i, IBV_WR_RDMA_READ))
             for (std::uint32_t at = 0; at < bytes_of(i); ++at)
@@ -277,7 +281,7 @@ class RethInEach : public Reorder {
  protected:
   RethInEach()
       : Reorder({"drop,host=h0,count=1,psn=0"}, {kSelective[0], kSelective[1], "nic.transport.reth=each",
-                                                 "nic.transport.reorder_buffer=0"}) {}
+                                                 "nic.transport.reorder_buffer=0 B"}) {}
 };
 TEST_F(RethInEach, NothingWaitsForAPlace) {
   transfer(IBV_WR_RDMA_WRITE_WITH_IMM);
