@@ -1,7 +1,6 @@
 // How the queue pairs of a device recover from lost packets, and how many packets they take that come before others.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 namespace rnicsim::roce {
@@ -28,7 +27,8 @@ struct LossRecovery {
   std::uint32_t asks_every() const {
     constexpr std::uint32_t kOfAMessage = 256, kOfTheLimit = 4, kSelective = 16;
     const auto most = mode == Recovery::selective ? kSelective : kOfAMessage;
-    return most_in_flight == 0 ? most : std::clamp(most_in_flight / kOfTheLimit, 1u, most);
+    if (most_in_flight == 0 || most_in_flight / kOfTheLimit > most) return most;
+    return most_in_flight < kOfTheLimit ? 1 : most_in_flight / kOfTheLimit;
   }
   bool operator==(const LossRecovery&) const = default;
   bool keeps(std::int32_t ahead) const { return ahead > 0 && static_cast<std::uint32_t>(ahead) <= reorder_window; }

@@ -171,7 +171,7 @@ SentRequest Requester::data_packet(const Message& message, std::uint32_t index, 
   const bool send = request.operation == SendOperation::send;
   const auto transport = window_.attributes.transport;
   // Segments of one message are frames of their own.
-  const bool apart = transport == Transport::raw || (!send && carries_reth_in_each());
+  const bool apart = transport == Transport::raw || (!send && carries_reth_in_each(request));
   const bool last = index + 1 == message.packets;
   const auto position = apart ? Position::only : position_of(index, message.packets);
   const auto extra = last ? extra_in(request) : Extra::none;

@@ -52,8 +52,9 @@ class Requester {
  private:
   bool may_start(const Message& message) const;
   bool may_send_more(const Message& message) const;
-  bool carries_reth_in_each() const {
-    return window_.attributes.recovery.reth_in_each && is_reliable(window_.attributes.transport);
+  // Not with an immediate: the receiver's completion has the length of the message, which it would not know.
+  bool carries_reth_in_each(const SendRequest& request) const {
+    return window_.attributes.recovery.reth_in_each && !request.immediate;
   }
   void skip_sent();
   [[gnu::noinline]] bool sends_again() const;

@@ -41,7 +41,7 @@ class Resends {
   }
 
   // --- What is to be sent again.
-  bool pending() const { return before(next_, end_); }
+  bool pending() const { return next_ != end_; }  // next_ is never behind end_
   Psn next() const { return next_; }     // if pending()
   Psn end() const { return end_; }
   // Some packets that were sent before the loss was known are still unanswered.

@@ -284,7 +284,7 @@ class RethInEach : public Reorder {
                                                  "nic.transport.reorder_buffer=0 B"}) {}
 };
 TEST_F(RethInEach, NothingWaitsForAPlace) {
-  transfer(IBV_WR_RDMA_WRITE_WITH_IMM);
+  transfer(IBV_WR_RDMA_WRITE);
   EXPECT_EQ(requests().size(), kPackets + 1u);
   for (const auto& packet : requests()) EXPECT_TRUE(packet.headers.reth);
 }

@@ -278,6 +278,42 @@ class Loss(unittest.TestCase):
         self.assertEqual(of_hosts(results, "nic.congestion.np_ecn_marked_roce_packets"), 0)
 
 
+class SelectiveRecovery(unittest.TestCase):
+    """Two senders to one receiver without PFC, tail drop at 2 MB (IRN, SIGCOMM 2018)."""
+    LOSSY = {"switch.port_buffer": "2 MB"}
+    SELECTIVE = {**LOSSY, "nic.transport.recovery": "selective", "nic.transport.reorder_window": 2048,
+                 "nic.transport.rto_low": "100 us", "nic.transport.rto_high": "500 us"}
+
+    def incast(self, sets):
+        results = bench(incast(2), sets, "star:3", "5 ms", "20 ms")
+        return sum(goodputs(results)), results
+
+    def test_what_is_lost_alone_is_sent_again(self):
+        back, _ = self.incast(self.LOSSY)
+        alone, results = self.incast(self.SELECTIVE)
+        self.assertGreater(alone, 1.5 * back)
+        self.assertGreater(of_hosts(results, "nic.engine.selective_retransmits"), 1000)
+        self.assertGreater(min(goodputs(results)) / alone, 0.4, goodputs(results))
+
+    # BDP-FC: a queue of no more than both limits.
+    def test_a_limit_of_packets_in_flight_loses_nothing(self):
+        for most in (50, 110, 200):
+            rate, results = self.incast({**self.SELECTIVE, "nic.transport.most_in_flight": most})
+            counters = results["switches"]["s0"]["counters"]
+            self.assertEqual(counters["tx_discards"], 0)
+            self.assertGreater(rate, 0.99 * 98.04e9, most)
+            self.assertLess(counters["most_bytes"], 2 * most * 4178)
+            self.assertGreater(counters["most_bytes"], 1.4 * most * 4178)
+
+    # SIGCOMM 2016 (Guo et al.): with go-back-0 messages begin again and again.
+    def test_going_back_to_a_message_s_beginning_costs_more(self):
+        def rate(mode):
+            faults = ("--fault", "drop=2e-3,host=h0")
+            results = bench([flow("h0", "h1")], {"nic.transport.recovery": mode}, "star:2", "1 ms", "10 ms", faults)
+            return results["flows"][0]["rate_per_s"]
+        self.assertLess(rate("go_back_0"), 0.93 * rate("go_back_n"))
+
+
 class Runs(unittest.TestCase):
     def test_the_same_twice(self):
         once, again = (bench(incast(3), DCQCN, "star:4") for _ in range(2))

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Which of several ways frames take: how even the loads of a leaf's uplinks are, and how long frames wait there.
-
-Only links are compared, because go-back-N sends again what overtook.
+"""Which of several ways frames take: how even the loads of a leaf's uplinks are, how long frames wait there, and what
+reliable connections make of frames that overtake each other.
 
 usage: fabric_paths_test.py RNICSIM
 """
@@ -10,7 +9,7 @@ import sys
 import unittest
 
 import fabric_bench
-from fabric_bench import bench, flow, refused
+from fabric_bench import bench, flow, goodputs, of_hosts, refused
 
 SPINES = 4
 TOPOLOGY = f"leaf-spine:2,{SPINES},8"
@@ -74,6 +73,36 @@ class Loads(unittest.TestCase):
         self.assertGreater(leaf0(drawn)["path_changes"], 100)
         self.assertLess(unevenness(drawn), 1.15, loads(drawn))
         self.assertLess(unevenness(drawn), unevenness(kept), (loads(drawn), loads(kept)))
+
+
+class Overtaking(unittest.TestCase):
+    """Four pairs of hosts with one queue pair each, over four ways: the line's rate needs all of them."""
+    LINE = 4 * 97.5e9                      # goodput of four hosts; packets with the address in each are longer
+    KEEPS = {"nic.transport.reorder_window": 1024, "nic.transport.nak_gap": 1024, "nic.transport.reth": "each"}
+
+    def goodput(self, path, sets):
+        flows = [flow(f"h{i}", f"h{i + 4}", size="256 KiB", window=8) for i in range(4)]
+        results = bench(flows, {"switch.path": path, **sets}, f"leaf-spine:2,{SPINES},4", "500 us", "1 ms")
+        return sum(goodputs(results)), results
+
+    def test_going_back_loses_what_spraying_wins(self):
+        for path in ("spray", "adaptive"):
+            rate, results = self.goodput(path, {})
+            self.assertLess(rate, 0.7 * self.LINE, path)
+            self.assertGreater(of_hosts(results, "nic.engine.packet_seq_err"), 100)
+
+    def test_a_nic_that_places_out_of_order_uses_all_ways(self):
+        for path in ("spray", "adaptive"):
+            rate, results = self.goodput(path, self.KEEPS)
+            self.assertGreater(rate, 0.95 * self.LINE, path)
+            self.assertGreater(of_hosts(results, "nic.engine.out_of_sequence"), 100)
+            self.assertEqual(of_hosts(results, "nic.engine.packet_seq_err"), 0)
+
+    # Without the address in each packet, what is behind a late first packet waits in the receive buffer.
+    def test_placing_needs_an_address(self):
+        sets = {**self.KEEPS, "nic.transport.reth": "first"}
+        rate, _ = self.goodput("spray", sets)
+        self.assertLess(rate, 0.9 * self.goodput("spray", self.KEEPS)[0])
 
 
 class Waits(unittest.TestCase):

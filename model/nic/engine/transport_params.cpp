@@ -37,7 +37,7 @@ void TransportParams::describe(ParamVisitor& visit) {
               {0, 1 << 22});
   visit.param("reth", reth,
               "packets of a WRITE that name the address: the first one, or each, which is then a WRITE of its own and "
-              "can be placed whenever it comes (ConnectX does so for adaptive routing)",
+              "can be placed whenever it comes (ConnectX does so for adaptive routing); not with an immediate",
               kRethWords);
   visit.param("rto_low", rto_low,
               "what is not answered is sent again after so long, if fewer packets than rto_low_packets are in flight, "

@@ -305,15 +305,23 @@ TEST_F(Requesting, ARefusalWaitsForResponsesThatItOvertook) {
 TEST_F(Requesting, EachPacketOfAWriteMayHaveItsAddress) {
   start({.reth_in_each = true});
   window_.post({.id = 0, .operation = SendOperation::write, .length = 2 * kMtu + 10, .remote_address = 0x1000,
-                .rkey = {5}, .immediate = 7, .signaled = true});
+                .rkey = {5}, .signaled = true});
   for (std::uint32_t i = 0; i < 3; ++i) {
     const auto packet = requester_.next_packet();
     ASSERT_TRUE(packet);
-    EXPECT_EQ(packet->headers.bth.opcode, i == 2 ? Opcode::write_only_imm : Opcode::write_only);
+    EXPECT_EQ(packet->headers.bth.opcode, Opcode::write_only);
     EXPECT_EQ(packet->headers.reth->address, 0x1000u + i * kMtu);
     EXPECT_EQ(packet->headers.reth->length, i == 2 ? 10 : kMtu);
     EXPECT_EQ(packet->headers.bth.ack_request, i == 2);
   }
+}
+
+// The completion at the receiver has the length of the whole message, which only a message of many packets tells.
+TEST_F(Requesting, AWriteWithImmediateStaysOneMessage) {
+  start({.reth_in_each = true});
+  window_.post({.id = 0, .operation = SendOperation::write, .length = 2 * kMtu, .rkey = {5}, .immediate = 7});
+  EXPECT_EQ(requester_.next_packet()->headers.bth.opcode, Opcode::write_first);
+  EXPECT_EQ(requester_.next_packet()->headers.bth.opcode, Opcode::write_last_imm);
 }
 
 }  // namespace
