@@ -1,9 +1,10 @@
 #include "model/fabric/red_thresholds.h"
 
-#include <charconv>
 #include <cstdint>
 #include <ranges>
 #include <vector>
+
+#include "model/base/parse_number.h"
 
 namespace rnicsim::fabric {
 namespace {
@@ -12,14 +13,6 @@ std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
   for (const auto part : std::views::split(text, by)) parts.emplace_back(part.begin(), part.end());
   return parts;
-}
-
-template <class Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -33,9 +26,9 @@ std::optional<std::array<RedThresholds, kPriorities>> parse_red_thresholds(std::
     if (entry.empty()) continue;
     const auto parts = split(entry, ':');
     if (parts.size() != 4) return std::nullopt;
-    const auto priority = number<std::size_t>(parts[0]);
+    const auto priority = parse_number<std::size_t>(parts[0]);
     const auto kmin = parse_byte_count(parts[1]), kmax = parse_byte_count(parts[2]);
-    const auto pmax = number<double>(parts[3]);
+    const auto pmax = parse_number<double>(parts[3]);
     if (!priority || *priority >= kPriorities || !kmin || !kmax || *kmin > *kmax) return std::nullopt;
     if (!pmax || !(*pmax >= 0 && *pmax <= 1)) return std::nullopt;
     if ((named >> *priority & 1) != 0) return std::nullopt;

@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
+
+#include "model/base/parse_number.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -16,14 +17,6 @@ template <class... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
 };
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // TOML's integers, in which the resolved configuration is written, end at 2^63.
 constexpr double kMostWritable = 0x1p63 - 1024;
