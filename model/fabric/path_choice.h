@@ -24,9 +24,9 @@ class SwitchView {
  public:
   virtual Duration time() const = 0;
   virtual std::uint8_t priority_of(const Frame& frame) const = 0;
-  // Of the frames of a priority that wait at a port or leave there.
+  // Bytes of one priority in the queue of a port; a frame counts until its last bit has left.
   virtual std::uint64_t waiting_bytes(std::uint16_t port, std::uint8_t priority) const = 0;
-  // Of all priorities together.
+  // Bytes of all priorities in the queues of a port.
   virtual std::uint64_t waiting_bytes(std::uint16_t port) const = 0;
 
  protected:

@@ -60,7 +60,7 @@ ResponseOutcome Completer::negative(Psn psn, const Aeth& aeth) {
     return refused_ahead(psn, syndrome);
   // What is before it was answered, so an answer was lost: that of a READ or an atomic.
   if (window_.oldest_psn() != psn) return response_lost();
-  // Of what was sent before the RNR NAK: that is to be sent again as it is.
+  // While the RNR timer runs, a sequence error is about packets that will be sent again anyway.
   if (syndrome == Aeth::kSequenceError) return window_.rnr_waiting ? ResponseOutcome{Kind::duplicate} : go_back();
   return fail(status_of(syndrome));
 }

@@ -107,8 +107,8 @@ SentRequest Requester::send_next(Headers& headers) {
   return sent;
 }
 
-// Of a READ: the next of its response's packets that are missing, up to one that is not. A responder answers no more
-// READs once again than it takes anew: the last of these is for all packets that are lost.
+// A READ asks again for a run of missing response packets. A responder accepts no more repeated READs than new ones, so
+// the last READ that it accepts asks for all lost packets.
 SentRequest Requester::send_again(Headers& headers) {
   auto& resends = window_.resends;
   const auto psn = resends.next();

@@ -1,5 +1,5 @@
-// What a sender knows of packets beyond the oldest unanswered one, where packets may overtake each other or where the
-// missing ones alone are sent again (IRN, SIGCOMM 2018): which have arrived, and which to send again.
+// The sender's record of packets beyond the oldest unanswered one: which packets have arrived, and which to send again.
+// Used where packets may overtake each other, or where only missing packets are sent again (IRN, SIGCOMM 2018).
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,8 @@ struct Topology {
   std::optional<std::uint32_t> find(std::string_view label) const;
   std::optional<std::uint32_t> find_node(std::string_view name) const;
   std::string node_name(std::uint32_t node) const;
-  // Of a switch, by port: what is at the other end of its cable; of cables side by side the second is "spine0#2".
+  // The names of a switch's ports: each port has the name of the node at the other end of the cable. With several
+  // cables to one node, the second port is "spine0#2".
   std::vector<std::string> port_names(std::size_t box) const;
   bool is_switch(std::uint32_t node) const { return node >= interfaces.size(); }
   std::size_t nodes() const { return interfaces.size() + switches.size(); }

@@ -71,7 +71,7 @@ void CounterTracks::thin() {
     track.thin(share);
     samples_ += track.samples().size();
   }
-  // Of very many tracks none has its share.
+  // With very many tracks each track keeps more than its share: without this line every new sample would thin them all.
   limit_ = std::max(limit_, 2 * samples_);
 }
 

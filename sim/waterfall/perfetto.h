@@ -19,8 +19,8 @@ class Waterfall;
 
 class Timeline {
  public:
-  // Of the first `wqes` that devices took, and with at most `samples` of congestion; 0: none. ConfigError: the file
-  // cannot be made.
+  // The timeline shows the first `wqes` work requests that devices took, and at most `samples` samples of congestion;
+  // 0: no congestion. ConfigError: the file cannot be made.
   Timeline(System& system, Waterfall& waterfall, const std::filesystem::path& path, std::uint64_t wqes,
            std::uint64_t samples);
   ~Timeline();

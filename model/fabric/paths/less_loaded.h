@@ -24,7 +24,8 @@ class LessLoaded {
   LessLoaded(std::uint32_t choices, Load load, const SmallGenerator& generator)
       : choices_(choices), load_(load), generator_(generator) {}
 
-  // Of ways that are loaded alike the one that was drawn first. `also`: a way that is looked at before the drawn ones.
+  // Compares the drawn ways. If several have the least load, the first drawn one is chosen. `also`: a way that is
+  // compared before the drawn ones.
   std::uint32_t choose(const Frame& frame, const Ways& ways, const SwitchView& view,
                        std::optional<std::uint32_t> also = std::nullopt) {
     const auto count = static_cast<std::uint32_t>(ways.ports.size());

@@ -15,7 +15,7 @@
 
 namespace rnicsim::nic {
 
-// What a control has in mind, and what the control allows.
+// The state of a control, and the window that the control allows.
 struct ControlView {
   roce::ControlState state;
   std::uint64_t window = roce::Allowance::kNoWindow;  // bytes
@@ -49,7 +49,7 @@ class CongestionGate {
   // `asks`: the packet asks for an acknowledgement anyway. True: the packet is to ask for one.
   bool request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now);
   void request_left(roce::Psn end, Duration now);         // its last bit left the port
-  // What the receiver gave back, for acknowledged().
+  // The telemetry of an acknowledgement. Call this function before acknowledged(), which gives the hops to the control.
   void take_telemetry(const Telemetry& block, Duration now) { hops_ = telemetry_->read(block, now); }
   // All before that; `marked`: with an ECN echo.
   void acknowledged(roce::Psn oldest, bool marked, Duration now);

@@ -38,7 +38,7 @@ class EarlyPackets {
     if (behind != entries_.end() && behind != added) entries_.splice(behind, entries_, added);
     return *added;
   }
-  // It is this one's turn, if it is here; those before it come no more.
+  // The packet of that PSN is judged next, if it is here. Drops the packets before it.
   void make_due(roce::Psn psn) {
     while (!entries_.empty() && before(entries_.front().psn(), psn)) entries_.pop_front();
     due_ = !entries_.empty() && entries_.front().psn() == psn;
@@ -55,7 +55,8 @@ class EarlyPackets {
 
   // --- Payload on its way to memory. The packet was executed meanwhile; `argument` names what is owed for it.
   void had_turn(roce::Psn psn, std::uint64_t argument) { landing_.push_back({psn, argument}); }
-  // It came there: what had_turn() said of it, if that was said.
+  // The payload of that packet is in memory, or could not be written. Returns the argument of had_turn(); nullopt: the
+  // packet is still kept.
   std::optional<std::uint64_t> came(roce::Psn psn, AccessResult result) {
     for (auto at = landing_.begin(); at != landing_.end(); ++at)
       if (at->psn == psn) {

@@ -10,8 +10,8 @@ constexpr std::uint32_t kFrameOverhead = 128;  // bytes of the receive buffer fo
 
 }  // namespace
 
-// What cannot be placed yet takes room in the receive buffer until its turn. There has to be room left for the packets
-// that are missing, because nothing else ends the wait: so what is kept has a bound of its own.
+// A packet whose payload cannot be placed yet takes room in the receive buffer until its turn. The missing packets need
+// room, too, because nothing else ends the wait. So kept packets have a bound of their own.
 void EngineShell::keep_early(Qp& qp, PacketIn&& packet, const roce::Verdict& verdict) {
   ++counters_.out_of_sequence;
   auto& entry = qp.early.add(std::move(packet));
