@@ -57,7 +57,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   return meant ? fmt::format("; did you mean {}?", *meant) : "";
 }
 
-std::optional<std::uint64_t> parse_number(std::string_view text) {
+std::optional<std::uint64_t> decimal_or_hexadecimal(std::string_view text) {
   const int base = text.starts_with("0x") ? 16 : 10;
   if (base == 16) text.remove_prefix(2);
   std::uint64_t value = 0;
@@ -112,11 +112,11 @@ class Reader {
     std::vector<NumberRange> result;
     for (const auto part : split(setting->text, '+')) {
       const auto dash = part.find('-');
-      const auto first = parse_number(trimmed(part.substr(0, dash)));
+      const auto first = decimal_or_hexadecimal(trimmed(part.substr(0, dash)));
       auto last = first;
       if (dash != part.npos) {
         const auto end = trimmed(part.substr(dash + 1));
-        last = end.empty() ? open : parse_number(end);
+        last = end.empty() ? open : decimal_or_hexadecimal(end);
       }
       if (!first || !last)
         refuse(*setting, fmt::format("'{}' is neither a whole number nor a range such as 3-5", shown(part)));
