@@ -397,7 +397,12 @@ struct PortCounters {
   Be64 req_remote_access_errors;
   Be64 req_transport_retries_exceeded;
   Be64 req_rnr_retries_exceeded;
+  Be64 roce_slow_restart_cnps;
+  Be64 np_cnp_sent;
+  Be64 np_ecn_marked_roce_packets;
+  Be64 rp_cnp_handled;
+  Be64 rp_cnp_ignored;
 };
-static_assert(sizeof(PortCounters) == 256);
+static_assert(sizeof(PortCounters) == 296);
 
 }  // namespace rnicsim::abi

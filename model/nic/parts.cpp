@@ -301,6 +301,7 @@ PortStatistics NicParts::port_counters() const {
   const auto& sent = tx.counters();
   const auto& got = rx.counters();
   const auto& qps = engine_->counters();
+  const auto& notified = notification.counters();
   return {.transmitted_packets = sent.roce_packets,
           .transmitted_bytes = sent.roce_bytes,
           .transmitted_to_groups = sent.group_packets,
@@ -330,7 +331,12 @@ PortStatistics NicParts::port_counters() const {
           .req_remote_invalid_request = qps.req_remote_invalid_request,
           .req_remote_access_errors = qps.req_remote_access_errors,
           .req_transport_retries_exceeded = qps.req_transport_retries_exceeded,
-          .req_rnr_retries_exceeded = qps.req_rnr_retries_exceeded};
+          .req_rnr_retries_exceeded = qps.req_rnr_retries_exceeded,
+          .roce_slow_restart_cnps = qps.roce_slow_restart_cnps,
+          .np_cnp_sent = notified.np_cnp_sent,
+          .np_ecn_marked_roce_packets = notified.np_ecn_marked_roce_packets,
+          .rp_cnp_handled = qps.rp_cnp_handled,
+          .rp_cnp_ignored = qps.rp_cnp_ignored};
 }
 
 void NicParts::forget_objects() {

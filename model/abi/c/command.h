@@ -568,8 +568,13 @@ struct rnicsim_port_counters {
   rnicsim_be64 req_remote_access_errors;
   rnicsim_be64 req_transport_retries_exceeded;
   rnicsim_be64 req_rnr_retries_exceeded;
+  rnicsim_be64 roce_slow_restart_cnps;
+  rnicsim_be64 np_cnp_sent;
+  rnicsim_be64 np_ecn_marked_roce_packets;
+  rnicsim_be64 rp_cnp_handled;
+  rnicsim_be64 rp_cnp_ignored;
 };
-RNICSIM_HOLDS(sizeof(struct rnicsim_port_counters) == 256);
+RNICSIM_HOLDS(sizeof(struct rnicsim_port_counters) == 296);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, result) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, transmitted_packets) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, transmitted_bytes) == 24);
@@ -601,5 +606,10 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_remote_invalid_request)
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_remote_access_errors) == 232);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_transport_retries_exceeded) == 240);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, req_rnr_retries_exceeded) == 248);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, roce_slow_restart_cnps) == 256);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, np_cnp_sent) == 264);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, np_ecn_marked_roce_packets) == 272);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, rp_cnp_handled) == 280);
+RNICSIM_HOLDS(offsetof(struct rnicsim_port_counters, rp_cnp_ignored) == 288);
 
 #endif  /* RNICSIM_ABI_COMMAND_H */

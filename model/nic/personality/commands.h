@@ -173,6 +173,11 @@ struct PortStatistics {
   std::uint64_t req_remote_access_errors = 0;
   std::uint64_t req_transport_retries_exceeded = 0;
   std::uint64_t req_rnr_retries_exceeded = 0;
+  std::uint64_t roce_slow_restart_cnps = 0;
+  std::uint64_t np_cnp_sent = 0;
+  std::uint64_t np_ecn_marked_roce_packets = 0;
+  std::uint64_t rp_cnp_handled = 0;
+  std::uint64_t rp_cnp_ignored = 0;
 };
 struct CqResized {
   std::uint32_t producer = 0;            // position of the first entry in the new ring

@@ -1041,6 +1041,11 @@ class PortCounters(Layout):
         ("req_remote_access_errors", u64),
         ("req_transport_retries_exceeded", u64),
         ("req_rnr_retries_exceeded", u64),
+        ("roce_slow_restart_cnps", u64),
+        ("np_cnp_sent", u64),
+        ("np_ecn_marked_roce_packets", u64),
+        ("rp_cnp_handled", u64),
+        ("rp_cnp_ignored", u64),
     ]
 
 

@@ -75,6 +75,24 @@ class PortCounters(apps.TestCase):
         self.assertEqual(rows["after"][:5], [writes] * 5, result)
         self.assertGreaterEqual(rows["after"][5] - rows["before"][5], writes)
 
+    # Two senders, and a switch that marks: the receiver notifies, the senders hear of each mark.
+    def test_marks_and_notifications(self):
+        def cat(*names):
+            return f"cd {PORT}/hw_counters; cat " + " ".join(names)
+        receiver, sender = ("np_cnp_sent", "np_ecn_marked_roce_packets"), ("rp_cnp_handled", "rp_cnp_ignored")
+        transfer = "ib_write_bw -n 500 -s 65536 -F -p"
+        result = self.assert_succeeded(apps.run_on(
+            [("h0", f"sh -c '{transfer} 1111 & {transfer} 2222; wait; {cat(*receiver)}'"),
+             ("h1", f"sh -c '{transfer} 1111 10.0.0.1; {cat(*sender)}'"),
+             ("h2", f"sh -c '{transfer} 2222 10.0.0.1; {cat(*sender)}'")],
+            "--topology", "star:3", "--set", "switch.ecn.priorities=1", "--set", "switch.ecn.kmin=20KB",
+            "--set", "switch.ecn.kmax=40KB", "--set", "nic.congestion.ecn=forced", "--set", "nic.congestion.control=dcqcn"))
+        sent, marked = map(int, result.lines("h0")[-2:])
+        handled, ignored = (sum(int(result.lines(host)[at]) for host in ("h1", "h2")) for at in (-2, -1))
+        self.assertGreater(sent, 0, result)
+        self.assertGreaterEqual(marked, sent, result)
+        self.assertEqual((handled, ignored), (sent, 0), result)
+
 
 if __name__ == "__main__":
     apps.main()

@@ -262,6 +262,11 @@ abi::PortCounters mailbox_of(const PortStatistics& given) {
   counters.req_remote_access_errors = given.req_remote_access_errors;
   counters.req_transport_retries_exceeded = given.req_transport_retries_exceeded;
   counters.req_rnr_retries_exceeded = given.req_rnr_retries_exceeded;
+  counters.roce_slow_restart_cnps = given.roce_slow_restart_cnps;
+  counters.np_cnp_sent = given.np_cnp_sent;
+  counters.np_ecn_marked_roce_packets = given.np_ecn_marked_roce_packets;
+  counters.rp_cnp_handled = given.rp_cnp_handled;
+  counters.rp_cnp_ignored = given.rp_cnp_ignored;
   return counters;
 }
 
