@@ -22,12 +22,12 @@ def settings(sets):
     return [text for key, value in sets.items() for text in ("--set", f"{key}={value}")]
 
 
-def bench(flows, sets, topology, warmup="5 ms", duration="5 ms", options=()):
+def bench(flows, sets, topology, warmup="5 ms", duration="5 ms", options=(), wrapper=()):
     with tempfile.TemporaryDirectory() as folder:
         path, results = pathlib.Path(folder) / "w.toml", pathlib.Path(folder) / "r.json"
         path.write_text(f'schema = 1\ntopology = "{topology}"\n[measure]\nwarmup = "{warmup}"\n'
                         f'duration = "{duration}"\n' + "".join(flows))
-        command = [RNICSIM, "bench", path, "--json", results, *options, *settings(sets)]
+        command = [*wrapper, RNICSIM, "bench", path, "--json", results, *options, *settings(sets)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=1000, check=False)
         if done.returncode != 0:
             raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}")
