@@ -20,9 +20,9 @@ MOST = 1.3       # of instructions a packet
 SENDERS = 4
 # Each operation is a packet. The windows hold 1 MB in all, so a run without pauses loses nothing.
 FLOWS = incast(SENDERS, size="4 KiB", window=64)
-ALL = {"switch.pfc.priorities": 1, "nic.port.pfc": 1, "switch.buffer.size": "12 MB", "switch.buffer.lossless.dynamic_th": 0, "switch.ecn.priorities": 1,
-       "switch.ecn.kmin": "100 KB", "switch.ecn.kmax": "400 KB", "nic.congestion.control": "dcqcn",
-       "nic.congestion.ecn": "forced"}
+ALL = {"switch.pfc.priorities": 1, "nic.port.pfc": 1, "switch.buffer.size": "12 MB",
+       "switch.buffer.lossless.dynamic_th": 0, "switch.ecn.priorities": 1, "switch.ecn.kmin": "100 KB",
+       "switch.ecn.kmax": "400 KB", "nic.congestion.control": "dcqcn", "nic.congestion.ecn": "forced"}
 
 
 def counted(settings, duration):

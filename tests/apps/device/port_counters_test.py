@@ -86,7 +86,8 @@ class PortCounters(apps.TestCase):
              ("h1", f"sh -c '{transfer} 1111 10.0.0.1; {cat(*sender)}'"),
              ("h2", f"sh -c '{transfer} 2222 10.0.0.1; {cat(*sender)}'")],
             "--topology", "star:3", "--set", "switch.ecn.priorities=1", "--set", "switch.ecn.kmin=20KB",
-            "--set", "switch.ecn.kmax=40KB", "--set", "nic.congestion.ecn=forced", "--set", "nic.congestion.control=dcqcn"))
+            "--set", "switch.ecn.kmax=40KB", "--set", "nic.congestion.ecn=forced",
+            "--set", "nic.congestion.control=dcqcn"))
         sent, marked = map(int, result.lines("h0")[-2:])
         handled, ignored = (sum(int(result.lines(host)[at]) for host in ("h1", "h2")) for at in (-2, -1))
         self.assertGreater(sent, 0, result)
