@@ -1,5 +1,5 @@
 // The operating system's services: what a process of a simulated host asks of that host's kernel, and the shared
-// memory and socket over which a real process asks it. Chapter 6 of docs/device.md is checked against this file.
+// memory and socket over which a real process asks it. docs/host-services.md is checked against this file.
 //
 // A process connects to the simulator's socket (SOCK_SEQPACKET, abstract name in kSocketVariable), sends Hello and
 // receives Welcome with two descriptors: its control region and its DMA memory. From then on each of its threads owns

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""The tables of docs/device.md, made from the contract's headers (model/abi).
+"""The tables of docs/device.md and docs/host-services.md, made from the contract's headers (model/abi).
 
     device_manual.py [--write] [--compiler g++] [--root FOLDER] [--self-test]
 
-Without --write: fails if the manual isn't what the headers say. In the manual a table stands between
+Without --write: fails if a manual isn't what its headers say. In a manual a table stands between
 
     <!-- table: Qpc -->          a struct, an enum, a namespace of constants, or names of constants
     <!-- end -->
 
 Names and meanings are read from the headers' text; offsets, sizes and values are printed by a program compiled from
-the headers, so a name misread does not compile. A public name of the headers that no table shows is an error, and so is
-a struct whose fields leave bytes unexplained.
+the headers, so a name misread does not compile. A public name of a manual's headers that no table shows is an error,
+and so is a struct whose fields leave bytes unexplained.
 """
 
 import argparse
@@ -23,7 +23,9 @@ import subprocess
 import sys
 import tempfile
 
-HEADERS = ["device.h", "queue.h", "context.h", "command.h", "attach.h"]  # in the order of the chapters
+# Headers in the order of the chapters.
+MANUALS = {"docs/device.md": ["device.h", "queue.h", "context.h", "command.h"], "docs/host-services.md": ["attach.h"]}
+HEADERS = [header for headers in MANUALS.values() for header in headers]
 OWN_TYPES = re.compile(r"^(Be16|Be32|Be64|std::\w+|char)$")
 
 
@@ -255,7 +257,7 @@ def value_table(entities, values):
     return out
 
 
-def render(text, entities, values):
+def render(manual, text, entities, values):
     """The manual with its tables filled in."""
     by_name = {e.name: e for e in entities}
     shown = set()
@@ -269,23 +271,23 @@ def render(text, entities, values):
         names = match[1].split()
         for name in names:
             if name not in by_name:
-                raise SystemExit(f"docs/device.md: `{line}`: the headers have no {name}")
+                raise SystemExit(f"{manual}: `{line}`: the headers have no {name}")
         chosen = [by_name[name] for name in names]
         shown.update(names)
         if len(chosen) > 1 and any(e.kind != "constant" for e in chosen):
-            raise SystemExit(f"docs/device.md: `{line}`: only constants share a table")
+            raise SystemExit(f"{manual}: `{line}`: only constants share a table")
         out += struct_table(chosen[0], values) if chosen[0].kind == "struct" else value_table(chosen, values)
         for skipped in lines:
             if skipped == "<!-- end -->":
                 out.append(skipped)
                 break
             if skipped.startswith("<!-- table:"):
-                raise SystemExit(f"docs/device.md: `{line}` has no end")
+                raise SystemExit(f"{manual}: `{line}` has no end")
         else:
-            raise SystemExit(f"docs/device.md: `{line}` has no end")
+            raise SystemExit(f"{manual}: `{line}` has no end")
     missing = [f"{e.header}: {e.name}" for e in entities if e.name not in shown]
     if missing:
-        raise SystemExit("docs/device.md has no table for\n  " + "\n  ".join(missing))
+        raise SystemExit(f"{manual} has no table for\n  " + "\n  ".join(missing))
     return "\n".join(out) + "\n"
 
 
@@ -308,20 +310,22 @@ def check_syndromes(root, text):
 
 def run(root, compiler, write):
     entities = [e for header in HEADERS for e in parse(root / "model/abi" / header)]
-    manual = root / "docs/device.md"
-    text = manual.read_text()
-    check_syndromes(root, text)
-    wanted = render(text, entities, measure(entities, root, compiler))
-    if wanted == text:
-        return 0
-    if write:
-        manual.write_text(wanted)
-        print(f"{manual} written")
-        return 0
-    sys.stdout.writelines(difflib.unified_diff(text.splitlines(True), wanted.splitlines(True), "docs/device.md",
-                                                 "model/abi"))
-    print("docs/device.md is not what model/abi says; bring it up to date with: tests/support/device_manual.py --write")
-    return 1
+    values = measure(entities, root, compiler)
+    check_syndromes(root, (root / "docs/device.md").read_text())
+    failures = 0
+    for manual, headers in MANUALS.items():
+        text = (root / manual).read_text()
+        wanted = render(manual, text, [e for e in entities if e.header in headers], values)
+        if wanted == text:
+            continue
+        if write:
+            (root / manual).write_text(wanted)
+            print(f"{manual} written")
+            continue
+        failures += 1
+        sys.stdout.writelines(difflib.unified_diff(text.splitlines(True), wanted.splitlines(True), manual, "model/abi"))
+        print(f"{manual} is not what model/abi says; bring it up to date with: tests/support/device_manual.py --write")
+    return 1 if failures else 0
 
 
 def self_test(root, compiler):
@@ -344,7 +348,8 @@ def self_test(root, compiler):
                 (copy / syndromes).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(root / syndromes, copy / syndromes)
             (copy / "docs").mkdir()
-            shutil.copy(root / "docs/device.md", copy / "docs")
+            for manual in MANUALS:
+                shutil.copy(root / manual, copy / manual)
             file = copy / "model/abi" / header
             text = file.read_text()
             if before not in text:
