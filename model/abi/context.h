@@ -183,10 +183,11 @@ enum class MptKind : std::uint8_t {
   window2 = 2,                         // type 2B: bound to a QP, too, which alone uses it
   null = 3,                            // reads zeros, discards writes
   device_memory = 4,                   // on the device: `bus_address` counts from its memory's first byte
+  fast_register = 5,                   // free until a fast_register gives it pages: `length` is the most bytes of them
 };
 
 // Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size
-// whose bus addresses stand in the MTT, from `first_page` on: the first page begins at `start`. Key = index << 8 | tag.
+// whose bus addresses stand in the MTT, from `first_page` on. Key = index << 8 | tag.
 struct Mpt {
   Be32 key;
   Be32 pd;
@@ -194,8 +195,9 @@ struct Mpt {
   Be32 access_flags;
   Be64 start;                          // first address a work request may name (IOVA)
   Be64 length;
-  Be64 bus_address;                    // where `start` lies, without pages; window: that address in its region
-  Be32 valid;                          // 1; 0: free, or a window that is not bound
+  Be64 bus_address;                    // where `start` lies: on the bus; with pages, in the first page; window: in its
+                                       // region
+  Be32 valid;                          // 1; 0: free, a window that is not bound, a region without pages yet
   std::uint8_t log_page = 0;           // log2 of the page size, 12..30; 0: no pages
   MptKind kind = MptKind::region;
   std::uint8_t reserved0[2] = {};

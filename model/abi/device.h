@@ -84,6 +84,7 @@ inline constexpr std::uint64_t kPacing = 1ull << 13;     // Qpc::rate_limit
 inline constexpr std::uint64_t kSourceQpn = 1ull << 14;  // Qpc::source_qpn
 inline constexpr std::uint64_t kWritePadding = 1ull << 15;  // Qpc::kPadWrites
 inline constexpr std::uint64_t kRelaxedOrdering = 1ull << 16;
+inline constexpr std::uint64_t kFastRegister = 1ull << 17;  // MptKind::fast_register and its work request
 }  // namespace feature
 
 // --- A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.

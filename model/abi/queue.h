@@ -11,7 +11,7 @@
 namespace rnicsim::abi {
 
 // --- Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, then the segments its opcode needs
-// (datagram, remote address, bind, data or inline), and takes whole blocks. The producer counts blocks.
+// (datagram, remote address, bind, register, data or inline), and takes whole blocks. The producer counts blocks.
 inline constexpr std::uint32_t kSendBlock = 64;
 inline constexpr std::uint32_t kMaxWqeBlocks = 16;
 
@@ -28,6 +28,7 @@ enum class SendOpcode : std::uint8_t {
   compare_swap = 0x11,
   fetch_add = 0x12,
   bind_window = 0x18,
+  fast_register = 0x19,    // a region of MptKind::fast_register gets pages and a key
   local_inv = 0x1b,
 };
 
@@ -91,6 +92,19 @@ struct BindSegment {
   Be64 length;                  // 0: type 1, closes it
 };
 static_assert(sizeof(BindSegment) == 32);
+
+// Of fast_register. The pages' bus addresses stand in the region's range of the MTT already.
+struct RegisterSegment {
+  Be32 key;                     // from now on: the region's index, any tag
+  Be32 access_flags;            // access::kLocalWrite, kRemote*, kRelaxedOrdering
+  Be64 start;                   // first address a work request may name (IOVA)
+  Be64 length;
+  Be32 first_byte;              // of the first page: `start` lies there
+  std::uint8_t log_page = 0;    // log2 of the page size, 12..30
+  std::uint8_t reserved0[3] = {};
+  Be32 reserved1[4];
+};
+static_assert(sizeof(RegisterSegment) == 48);
 
 struct AtomicSegment {
   Be64 swap_add;

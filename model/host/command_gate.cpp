@@ -21,6 +21,13 @@ Gid group_of(std::span<const std::byte> input) {
   return std::to_array(provider::decode<abi::MulticastGroup>(input).gid);
 }
 
+// The kernel chooses a region's pages. `start` is the first byte of the first page.
+void put_pages(abi::Mpt& context, const RegionPlace& place) {
+  context.log_page = place.log_page;
+  context.first_page = place.first_page;
+  if (place.log_page != 0) context.bus_address = 0u;
+}
+
 // Of the two ends of XRC, each takes the attributes of the other, and has no use for them.
 std::uint32_t ignored_attributes(abi::Transport transport) {
   using namespace abi::qp_attr;
@@ -163,8 +170,7 @@ int CommandGate::admit_create_region(Pasid process, abi::CreateMpt& mailbox) {
   } else if (const int error = place_region(process, mailbox.context, place)) {
     return error;
   }
-  mailbox.context.log_page = place.log_page;
-  mailbox.context.first_page = place.first_page;
+  put_pages(mailbox.context, place);
   objects_.add_mr(mailbox.header.object, {.owner = process, .place = place, .next = {}});
   return 0;
 }
@@ -212,8 +218,7 @@ int CommandGate::admit_modify_mpt(Pasid process, std::span<std::byte> input) {
     if (const int error = place_region(process, mailbox.context, next)) return error;
   mailbox.context.pasid = process;
   mailbox.context.key = mailbox.header.object << 8 | (mailbox.context.key & 0xff);
-  mailbox.context.log_page = next.log_page;
-  mailbox.context.first_page = next.first_page;
+  put_pages(mailbox.context, next);
   replace(input, mailbox);
   objects_.begin_move(*mr, next);
   return 0;

@@ -17,7 +17,7 @@ DeviceFeatures CapabilityParams::features() const {
   return {.invalidate = invalidate, .uc = uc, .ud = ud, .srq = srq, .multicast = max_multicast_groups != 0,
           .windows = windows, .raw = raw, .atomic_write = atomic_write, .pacing = raw && max_rate_limit != 0,
           .source_qpn = ud && source_qpn, .device_memory = device_memory != 0, .write_padding = write_padding && raw,
-          .relaxed_ordering = relaxed_ordering, .xrc = xrc && srq, .on_demand = on_demand};
+          .relaxed_ordering = relaxed_ordering, .xrc = xrc && srq, .on_demand = on_demand, .fast_register = fast_register};
 }
 
 MulticastLimits CapabilityParams::multicast_limits() const {
@@ -59,6 +59,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_mr_size", max_mr_size, "bytes of a memory region", {4096, 0x1p62});
   visit.param("invalidate", invalidate, "SEND with invalidate and local invalidate");
   visit.param("windows", windows, "memory windows of types 1 and 2B");
+  visit.param("fast_register", fast_register, "regions that a work request gives pages and a key");
   visit.param("atomic_write", atomic_write, "ATOMIC WRITE of the transport RC (IBTA 1.5)");
   visit.param("uc", uc, "queue pairs of the transport UC");
   visit.param("ud", ud, "queue pairs of the transport UD");

@@ -46,6 +46,7 @@ struct CapabilityParams {
   std::uint64_t max_mr_size = 1ull << 40;
   bool invalidate = true;
   bool windows = true;
+  bool fast_register = true;
   bool atomic_write = true;
   bool uc = true;
   bool ud = true;

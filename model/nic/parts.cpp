@@ -16,7 +16,8 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
           .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
           .max_inline_receive = std::min(caps.max_inline_receive, personality.layout.inline_receive),
-          .invalidate = caps.invalidate, .windows = caps.windows, .atomic_write = caps.atomic_write,
+          .invalidate = caps.invalidate, .windows = caps.windows, .fast_register = caps.fast_register,
+          .atomic_write = caps.atomic_write,
           .uc = caps.uc, .ud = caps.ud, .source_qpn = caps.source_qpn, .raw = caps.raw, .max_frame = caps.max_frame,
           .max_tso = caps.max_tso, .max_tso_header = CapabilityParams::kMostTsoHeader,
           .max_rate_limit = caps.max_rate_limit, .srq = caps.srq,
@@ -154,6 +155,7 @@ void NicParts::wire_host() {
   command_unit.flush = [this](std::uint32_t pages, std::function<void()> done) {
     translation.flush(pages, std::move(done));
   };
+  windows.flush = command_unit.flush;
   command_unit.violations = [this] {
     return PortViolations{.pkey = rx.counters().bad_pkey, .qkey = engine_->counters().bad_qkey};
   };
@@ -183,6 +185,7 @@ void NicParts::wire_engine() {
   out.atomic.bind([this](Atomic&& atomic) { atomic_unit.execute(atomic); });
   out.invalidate.bind([this](Invalidate invalidate) { windows.invalidate(invalidate); });
   out.bind_window.bind([this](BindWindow bind) { windows.bind(bind); });
+  out.fast_register.bind([this](FastRegister request) { windows.fast_register(request); });
   windows.done.bind([this](KeyDone&& done) { engine_->key_changed(done); });
   out.srq_take.bind([this](SrqTake take) { shared_receives.take(take); });
   out.srq_give_back.bind([this](SrqGiveBack back) { shared_receives.give_back(back); });

@@ -21,7 +21,7 @@ enum class SendOperation : std::uint8_t {
   compare_swap,
   atomic_write,
   local_invalidate,
-  bind_window
+  change_key                             // a bind of a window, or a fast registration
 };
 
 struct SendRequest {
@@ -60,7 +60,7 @@ struct Message {
 
   // No packet comes of it.
   bool is_local() const {
-    return request.operation == SendOperation::local_invalidate || request.operation == SendOperation::bind_window;
+    return request.operation == SendOperation::local_invalidate || request.operation == SendOperation::change_key;
   }
   // Bytes that a packet of it brings at most.
   std::uint32_t part(std::uint32_t mtu) const { return request.segment != 0 ? request.segment : mtu; }

@@ -47,6 +47,7 @@ void limit_to_rtl(nic::CapabilityParams& capabilities) {
   capabilities.max_rd_atomic = std::min(capabilities.max_rd_atomic, kMaxRdAtomic);
   capabilities.invalidate = capabilities.windows = capabilities.uc = capabilities.ud = capabilities.srq = false;
   capabilities.max_multicast_groups = 0;
+  capabilities.fast_register = false;
   capabilities.raw = capabilities.xrc = capabilities.atomic_write = false;
   capabilities.on_demand = false;
 }

@@ -96,6 +96,7 @@ const char* name_of(abi::SendOpcode opcode) {
     case tso: return "TSO";
     case atomic_write: return "ATOMIC_WRITE";
     case bind_window: return "BIND_WINDOW";
+    case fast_register: return "FAST_REGISTER";
     case local_inv: return "LOCAL_INV";
   }
   return nullptr;

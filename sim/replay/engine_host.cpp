@@ -106,6 +106,9 @@ void EngineHost::bind_requests() {
   out.bind_window.bind([this](nic::BindWindow request) {
     later([this, tag = request.tag] { engine_.key_changed({tag, nic::AccessResult::ok}); });
   });
+  out.fast_register.bind([this](nic::FastRegister request) {
+    later([this, tag = request.tag] { engine_.key_changed({tag, nic::AccessResult::ok}); });
+  });
   out.srq_take.bind([this](nic::SrqTake take) {
     later([this, take] { engine_.srq_taken({.tag = take.tag, .qpn = take.qpn, .srqn = take.srqn}); });
   });

@@ -43,6 +43,7 @@ const char* to_string(nic::SendOpcode opcode) {
     case fetch_add: return "FETCH_ADD";
     case atomic_write: return "ATOMIC_WRITE";
     case bind_window: return "BIND_WINDOW";
+    case fast_register: return "FAST_REGISTER";
     case local_inv: return "LOCAL_INV";
   }
   return "?";

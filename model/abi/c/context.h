@@ -285,11 +285,12 @@ enum rnicsim_mpt_kind {
   RNICSIM_MPT_KIND_WINDOW2 = 2,  /* type 2B: bound to a QP, too, which alone uses it */
   RNICSIM_MPT_KIND_NULL = 3,  /* reads zeros, discards writes */
   RNICSIM_MPT_KIND_DEVICE_MEMORY = 4,  /* on the device: `bus_address` counts from its memory's first byte */
+  /* free until a fast_register gives it pages: `length` is the most bytes of them */
+  RNICSIM_MPT_KIND_FAST_REGISTER = 5,
 };
 
 /* Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one
- * size whose bus addresses stand in the MTT, from `first_page` on: the first page begins at `start`. Key = index <<
- * 8 | tag. */
+ * size whose bus addresses stand in the MTT, from `first_page` on. Key = index << 8 | tag. */
 struct rnicsim_mpt {
   rnicsim_be32 key;
   rnicsim_be32 pd;
@@ -297,8 +298,8 @@ struct rnicsim_mpt {
   rnicsim_be32 access_flags;
   rnicsim_be64 start;  /* first address a work request may name (IOVA) */
   rnicsim_be64 length;
-  rnicsim_be64 bus_address;  /* where `start` lies, without pages; window: that address in its region */
-  rnicsim_be32 valid;  /* 1; 0: free, or a window that is not bound */
+  rnicsim_be64 bus_address;  /* where `start` lies: on the bus; with pages, in the first page; window: in its region */
+  rnicsim_be32 valid;  /* 1; 0: free, a window that is not bound, a region without pages yet */
   uint8_t log_page;  /* log2 of the page size, 12..30; 0: no pages */
   uint8_t kind;  /* enum rnicsim_mpt_kind */
   uint8_t reserved0[2];

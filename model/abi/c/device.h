@@ -79,6 +79,7 @@ enum rnicsim_device_status {
 #define RNICSIM_FEATURE_SOURCE_QPN 0x4000ull  /* Qpc::source_qpn */
 #define RNICSIM_FEATURE_WRITE_PADDING 0x8000ull  /* Qpc::kPadWrites */
 #define RNICSIM_FEATURE_RELAXED_ORDERING 0x10000ull
+#define RNICSIM_FEATURE_FAST_REGISTER 0x20000ull  /* MptKind::fast_register and its work request */
 
 /* A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page. */
 #define RNICSIM_UAR_SEND_DOORBELL 0x000u  /* SendDoorbell, 8 bytes */

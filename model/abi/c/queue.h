@@ -9,7 +9,7 @@
 #include "context.h"
 
 /* Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, then the segments its opcode needs
- * (datagram, remote address, bind, data or inline), and takes whole blocks. The producer counts blocks. */
+ * (datagram, remote address, bind, register, data or inline), and takes whole blocks. The producer counts blocks. */
 #define RNICSIM_SEND_BLOCK 64u
 #define RNICSIM_MAX_WQE_BLOCKS 16u
 
@@ -26,6 +26,7 @@ enum rnicsim_send_opcode {
   RNICSIM_SEND_OPCODE_COMPARE_SWAP = 17,
   RNICSIM_SEND_OPCODE_FETCH_ADD = 18,
   RNICSIM_SEND_OPCODE_BIND_WINDOW = 24,
+  RNICSIM_SEND_OPCODE_FAST_REGISTER = 25,  /* a region of MptKind::fast_register gets pages and a key */
   RNICSIM_SEND_OPCODE_LOCAL_INV = 27,
 };
 
@@ -115,6 +116,27 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, region) == 8);
 RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, access_flags) == 12);
 RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, address) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, length) == 24);
+
+/* Of fast_register. The pages' bus addresses stand in the region's range of the MTT already. */
+struct rnicsim_register_segment {
+  rnicsim_be32 key;  /* from now on: the region's index, any tag */
+  rnicsim_be32 access_flags;  /* access::kLocalWrite, kRemote*, kRelaxedOrdering */
+  rnicsim_be64 start;  /* first address a work request may name (IOVA) */
+  rnicsim_be64 length;
+  rnicsim_be32 first_byte;  /* of the first page: `start` lies there */
+  uint8_t log_page;  /* log2 of the page size, 12..30 */
+  uint8_t reserved0[3];
+  rnicsim_be32 reserved1[4];
+};
+RNICSIM_HOLDS(sizeof(struct rnicsim_register_segment) == 48);
+RNICSIM_HOLDS(offsetof(struct rnicsim_register_segment, key) == 0);
+RNICSIM_HOLDS(offsetof(struct rnicsim_register_segment, access_flags) == 4);
+RNICSIM_HOLDS(offsetof(struct rnicsim_register_segment, start) == 8);
+RNICSIM_HOLDS(offsetof(struct rnicsim_register_segment, length) == 16);
+RNICSIM_HOLDS(offsetof(struct rnicsim_register_segment, first_byte) == 24);
+RNICSIM_HOLDS(offsetof(struct rnicsim_register_segment, log_page) == 28);
+RNICSIM_HOLDS(offsetof(struct rnicsim_register_segment, reserved0) == 29);
+RNICSIM_HOLDS(offsetof(struct rnicsim_register_segment, reserved1) == 32);
 
 struct rnicsim_atomic_segment {
   rnicsim_be64 swap_add;

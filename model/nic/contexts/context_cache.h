@@ -126,6 +126,13 @@ class ContextTable {
     icm_.write(table, index, object);
     residency_.adopt(0, index);
   }
+  // What is resident becomes another: what is under way through the old one finds it gone.
+  void renew(std::uint32_t index, const Object& object) {
+    auto& slot = *slots_.find(index);
+    slot.object = object;
+    slot.serial = ++created_;
+    slot.changed = true;
+  }
   // What the device seldom changes is written back only when it has.
   void changed(std::uint32_t index) {
     if (auto* slot = slots_.find(index)) slot->changed = true;
@@ -145,7 +152,7 @@ class ContextTable {
     residency_.forget(index);
     icm_.write(table, index, Object{});
   }
-  // Of its creation: an index is used again. 0: it does not exist.
+  // Of its creation or renewal: an index is used again. 0: it does not exist.
   std::uint64_t serial(std::uint32_t index) const {
     const auto* slot = slots_.find(index);
     return slot != nullptr ? slot->serial : 0;

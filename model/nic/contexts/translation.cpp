@@ -25,8 +25,9 @@ struct PagePart {
 };
 PagePart first_page(const MemoryRegion& memory, std::uint64_t offset, std::uint32_t length) {
   const auto size = 1ull << memory.log_page;
-  const auto in_page = offset & (size - 1);
-  return {memory.first_page + static_cast<std::uint32_t>(offset >> memory.log_page), in_page,
+  const auto in_pages = memory.bus_address + offset;
+  const auto in_page = in_pages & (size - 1);
+  return {memory.first_page + static_cast<std::uint32_t>(in_pages >> memory.log_page), in_page,
           static_cast<std::uint32_t>(std::min<std::uint64_t>(length, size - in_page))};
 }
 

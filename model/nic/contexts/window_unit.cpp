@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "model/nic/contexts/fast_registration.h"
+
 namespace rnicsim::nic {
 namespace {
 
@@ -39,6 +41,10 @@ AccessResult check_region(const MemoryRegion* region, const BindWindow& request)
 
 void WindowUnit::bind(const BindWindow& request) {
   enqueue([this, request] { begin_bind(request); });
+}
+
+void WindowUnit::fast_register(const FastRegister& request) {
+  enqueue([this, request] { begin_register(request); });
 }
 
 void WindowUnit::invalidate(const Invalidate& request) {
@@ -125,16 +131,44 @@ void WindowUnit::set(const BindWindow& request, std::uint32_t on_demand) {
   });
 }
 
-// Only a window of type 2 can be invalidated, by the queue pair it is bound to.
+void WindowUnit::begin_register(const FastRegister& request) {
+  const auto index = request.registration.key >> 8;
+  find(index, [this, request, index](MemoryRegion* region) {
+    const auto& wanted = request.registration;
+    const auto result = check_registration(region, contexts_.page_ranges[index], request.pd, wanted);
+    if (result == AccessResult::ok) {
+      take_pages(*region, wanted);
+      contexts_.regions.changed(index);
+      ++counters_.registered;
+    }
+    answer(request.tag, result);
+  });
+}
+
+// A window of type 2 can be invalidated by the queue pair it is bound to, a region of kind fast_register by each queue
+// pair of its protection domain.
 void WindowUnit::begin_invalidate(const Invalidate& request) {
   const auto index = request.key >> 8;
   find(index, [this, request, index](MemoryRegion* window) {
     if (window == nullptr || !window->valid || window->key != request.key)
       return answer(request.tag, AccessResult::bad_key);
+    if (window->kind == RegionKind::fast_register) return free_region(request, *window);
     if (window->kind != RegionKind::window2 || window->qpn != request.qpn.value)
       return answer(request.tag, AccessResult::denied);
     unbind(index, *window, [this, request] { answer(request.tag, AccessResult::ok); });
   });
+}
+
+// What is under way through the region's pages is refused, and the tables forget the pages: the driver may then write
+// other addresses into the MTT.
+void WindowUnit::free_region(const Invalidate& request, const MemoryRegion& region) {
+  if (region.pd != request.pd) return answer(request.tag, AccessResult::bad_pd);
+  const auto index = request.key >> 8;
+  const auto pages = contexts_.page_ranges[index];
+  contexts_.regions.renew(index, without_pages(region));
+  contexts_.pages.flush(pages.first, pages.count);
+  ++counters_.freed;
+  flush(pages.count, [this, tag = request.tag] { answer(tag, AccessResult::ok); });
 }
 
 void WindowUnit::unbind(std::uint32_t index, MemoryRegion& window, Then then) {

@@ -1,5 +1,6 @@
-// Memory windows: binds them to regions for queue pairs, and takes them out of use again. What it is asked for it does
-// in order, one at a time: an entry that it needs may have to be filled, and no other request comes in between.
+// What queue pairs do to keys: memory windows are bound to regions, regions of kind fast_register get pages
+// (fast_registration.h), and both are taken out of use again. The requests are done in order, one at a time: an entry
+// that a request needs may have to be filled, and no other request comes in between.
 #pragma once
 
 #include <functional>
@@ -22,9 +23,11 @@ class WindowUnit {
 
   explicit WindowUnit(ContextCache& contexts) : contexts_(contexts) {}
 
-  Output<KeyDone> done;                      // a bind, or an invalidation
+  Output<KeyDone> done;                      // a bind, a registration, or an invalidation
+  std::function<void(std::uint32_t pages, Then done)> flush;  // of the tables, for a key
 
   void bind(const BindWindow& request);
+  void fast_register(const FastRegister& request);
   void invalidate(const Invalidate& request);
   // A window that is about to go is closed, whatever it is bound to.
   void close(std::uint32_t index, Then then);
@@ -44,7 +47,9 @@ class WindowUnit {
   void answer(Tag tag, AccessResult result);
   void find(std::uint32_t index, Found found);
   void begin_bind(const BindWindow& request);
+  void begin_register(const FastRegister& request);
   void begin_invalidate(const Invalidate& request);
+  void free_region(const Invalidate& request, const MemoryRegion& region);
   void enter_region(const BindWindow& request, const MemoryRegion& window);
   void leave_region(const MemoryRegion& window, Then then);
   void set(const BindWindow& request, std::uint32_t on_demand);

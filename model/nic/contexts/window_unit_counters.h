@@ -8,12 +8,16 @@ namespace rnicsim::nic {
 struct WindowCounters {
   Counter bound = 0;
   Counter closed = 0;
+  Counter registered = 0;
+  Counter freed = 0;
   Counter refused = 0;
 
   void describe(CounterVisitor& visit) const {
     visit.counter("bound", bound, "windows", "memory windows bound to a region");
     visit.counter("closed", closed, "windows", "memory windows that were bound and are not any more");
-    visit.counter("refused", refused, "requests", "binds and invalidations refused");
+    visit.counter("registered", registered, "regions", "regions that a fast registration gave pages");
+    visit.counter("freed", freed, "regions", "regions of fast registration whose key was invalidated");
+    visit.counter("refused", refused, "requests", "binds, registrations and invalidations refused");
   }
 };
 

@@ -40,7 +40,7 @@ void EngineShell::carry_out(roce::Slot slot, roce::OwedId owed, roce::Psn psn, c
 
 void EngineShell::invalidate(roce::Slot slot, roce::OwedId owed, roce::Rkey key) {
   auto& qp = of(slot);
-  out_.invalidate({issue(qp, Purpose::remote_invalidate, owed), qp.qpn, key.value});
+  out_.invalidate({issue(qp, Purpose::remote_invalidate, owed), qp.qpn, qp.context.pd, key.value});
 }
 
 void EngineShell::receive_completed(roce::Slot slot, roce::OwedId owed) {

@@ -239,8 +239,12 @@ void EngineShell::local_work(roce::Slot slot, std::uint64_t message) {
   auto& qp = of(slot);
   const auto tag = issue(qp, Purpose::local_work, message);
   const auto& wqe = *qp.wqe_of(message);
-  if (wqe.binding) return out_.bind_window({tag, qp.qpn, qp.context.pd, *wqe.binding});
-  out_.invalidate({tag, qp.qpn, wqe.invalidated});
+  const auto pd = qp.context.pd;
+  if (const auto* binding = std::get_if<WindowBinding>(&wqe.key_work))
+    return out_.bind_window({tag, qp.qpn, pd, *binding});
+  if (const auto* registration = std::get_if<Registration>(&wqe.key_work))
+    return out_.fast_register({tag, qp.qpn, pd, *registration});
+  out_.invalidate({tag, qp.qpn, pd, wqe.invalidated});
 }
 
 void EngineShell::drained(roce::Slot slot) {

@@ -154,6 +154,7 @@ void JitteredEngine::bind_outputs() {
   relay(from.presence_check, out_.presence_check);
   relay(from.invalidate, out_.invalidate, Stream::key_out, qp);
   relay(from.bind_window, out_.bind_window, Stream::key_out, qp);
+  relay(from.fast_register, out_.fast_register, Stream::key_out, qp);
   relay(from.scatter, out_.scatter, Stream::scatter_out, qp);
   relay(from.atomic, out_.atomic, Stream::atomic_out, qp);
   relay(from.srq_take, out_.srq_take, Stream::srq_out, qp);

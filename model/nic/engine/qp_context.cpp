@@ -80,7 +80,7 @@ SendRules send_rules(const QpContext& context, const QpLimits& limits) {
           .max_message = one_packet ? most_payload(context, limits) : max_message(context, limits),
           .max_tso = limits.max_tso, .max_headers = limits.max_tso_header,
           .qkey = context.qkey, .invalidate = limits.invalidate, .windows = limits.windows,
-          .atomic_write = limits.atomic_write};
+          .fast_register = limits.fast_register, .atomic_write = limits.atomic_write};
 }
 
 roce::ResponderAttributes responder_attributes(const QpContext& context, const QpLimits& limits) {

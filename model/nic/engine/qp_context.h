@@ -24,6 +24,7 @@ struct QpLimits {
   std::uint32_t max_inline_receive = 32;
   bool invalidate = true;                // SEND with invalidate, and local invalidate
   bool windows = true;
+  bool fast_register = true;
   bool atomic_write = true;
   bool uc = true;
   bool ud = true;

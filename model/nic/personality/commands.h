@@ -85,6 +85,7 @@ struct DeviceFeatures {
   bool relaxed_ordering = false;
   bool xrc = false;
   bool on_demand = false;
+  bool fast_register = false;
 };
 struct DeviceCapabilities {
   DeviceFeatures features;

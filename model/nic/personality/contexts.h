@@ -70,7 +70,10 @@ struct SharedReceiveQueue {
   bool dead = false;
 };
 
-enum class RegionKind : std::uint8_t { region, window1, window2, null, device_memory };
+enum class RegionKind : std::uint8_t { region, window1, window2, null, device_memory, fast_register };
+
+// Page sizes of regions, as powers of two.
+inline constexpr std::uint8_t kLeastLogPage = 12, kMostLogPage = 30;
 
 // A memory region, or a window on one.
 struct MemoryRegion {
@@ -82,7 +85,8 @@ struct MemoryRegion {
   std::uint32_t access = 0;
   std::uint64_t start = 0;
   std::uint64_t length = 0;
-  std::uint64_t bus_address = 0;         // device memory: counted from its first byte
+  // Where `start` lies: on the bus; with pages, in the first page; in the device's memory; of a window, in its region.
+  std::uint64_t bus_address = 0;
   std::uint8_t log_page = 0;
   std::uint32_t first_page = 0;
   std::uint32_t region = 0;              // window: the index of that which it is bound to
@@ -93,7 +97,7 @@ struct MemoryRegion {
   // Of a window: on such a region.
   bool on_demand() const { return (access & access::kOnDemand) != 0; }
   std::uint32_t pages() const {
-    return log_page == 0 || length == 0 ? 0 : static_cast<std::uint32_t>((length - 1) >> log_page) + 1;
+    return log_page == 0 || length == 0 ? 0 : static_cast<std::uint32_t>((bus_address + length - 1) >> log_page) + 1;
   }
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <variant>
 
 #include "model/base/payload.h"
 #include "model/nic/personality/contexts.h"
@@ -46,6 +47,16 @@ struct WindowBinding {
   std::uint64_t length;
 };
 
+// What a fast_register asks for.
+struct Registration {
+  std::uint32_t key;                     // from now on
+  std::uint32_t access;
+  std::uint64_t start;
+  std::uint64_t length;
+  std::uint32_t first_byte;              // of the first page: `start` lies there
+  std::uint8_t log_page;
+};
+
 struct SendWqe {
   SendOpcode opcode = SendOpcode::nop;
   std::uint16_t index = 0;               // of its first block
@@ -55,7 +66,7 @@ struct SendWqe {
   Regions regions;
   std::optional<Payload> inline_data;
   std::optional<Path> path;              // UD; else the QP's
-  std::optional<WindowBinding> binding;  // of bind_window
+  std::variant<std::monostate, WindowBinding, Registration> key_work;  // of bind_window, of fast_register
   std::uint64_t message = 0;             // its request's id
   std::uint32_t length = 0;              // the request's
   std::uint32_t segment = 0;             // the request's
@@ -71,7 +82,7 @@ struct SendWqe {
     regions.clear();
     inline_data.reset();
     path.reset();
-    binding.reset();
+    if (key_work.index() != 0) key_work.emplace<std::monostate>();
     blocks = 1;
     presence = destination = Presence::unknown;
     checksums = false;
@@ -89,6 +100,7 @@ struct SendRules {
   std::uint32_t qkey = 0;                // UD: where a WQE asks for the QP's own
   bool invalidate = true;                // the device has send_with_inv and local_inv,
   bool windows = true;                   // bind_window,
+  bool fast_register = true;
   bool atomic_write = true;              // and atomic_write
 };
 

@@ -24,6 +24,7 @@ enum class SendOpcode : std::uint8_t {
   compare_swap = 0x11,
   fetch_add = 0x12,
   bind_window = 0x18,
+  fast_register = 0x19,
   local_inv = 0x1b,
 };
 

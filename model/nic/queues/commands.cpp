@@ -24,7 +24,7 @@ std::uint16_t saturated(std::uint64_t count) {
 MemoryRegion entry_of(const MemoryRegion& given, const CapabilityParams& params) {
   if (given.is_window()) return {.kind = given.kind, .key = given.key, .pd = given.pd};
   auto entry = given;
-  entry.valid = true;
+  entry.valid = entry.kind != RegionKind::fast_register;
   if (!params.relaxed_ordering) entry.access &= ~access::kRelaxedOrdering;
   entry.region = entry.qpn = entry.windows = 0;
   return entry;
@@ -327,12 +327,14 @@ void CommandUnit::create_mpt() {
   if (entry.kind == RegionKind::device_memory && params_.device_memory == 0)
     return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
   if (entry.on_demand() && !params_.on_demand) return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
+  if (entry.kind == RegionKind::fast_register && !params_.fast_register)
+    return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
   if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
   complete_flushed(put_entry(index, entry));
 }
 
 CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion& entry) const {
-  if (entry.kind > RegionKind::device_memory) return CommandSyndrome::bad_kind;
+  if (entry.kind > RegionKind::fast_register) return CommandSyndrome::bad_kind;
   if (entry.key >> 8 != index) return CommandSyndrome::bad_key;
   const auto room = [&](std::uint64_t base) { return entry.length == 0 || base <= ~0ull - (entry.length - 1); };
   const bool fits = entry.length <= params_.max_mr_size || entry.on_demand();
@@ -345,6 +347,8 @@ CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion
   }
   if (entry.on_demand() && entry.kind != RegionKind::region) return CommandSyndrome::bad_kind;
   if (entry.on_demand() && entry.log_page != 0) return CommandSyndrome::bad_pages;
+  if (entry.kind == RegionKind::fast_register && (entry.log_page == 0 || entry.length == 0))
+    return CommandSyndrome::bad_pages;
   return pages_mapped(entry) ? CommandSyndrome::none : CommandSyndrome::bad_pages;
 }
 
@@ -373,8 +377,9 @@ void CommandUnit::complete_flushed(std::uint32_t pages) {
 // Page sizes are those of CPUs; every page must have its entry.
 bool CommandUnit::pages_mapped(const MemoryRegion& region) const {
   if (region.log_page == 0) return true;
-  if (region.log_page < 12 || region.log_page > 30) return false;
-  const std::uint64_t pages = region.length == 0 ? 0 : ((region.length - 1) >> region.log_page) + 1;
+  if (region.log_page < kLeastLogPage || region.log_page > kMostLogPage) return false;
+  if (region.bus_address >> region.log_page != 0) return false;
+  const std::uint64_t pages = region.length == 0 ? 0 : ((region.bus_address + region.length - 1) >> region.log_page) + 1;
   if (std::uint64_t{region.first_page} + pages > params_.max_mtt) return false;
   return contexts_.map().covers(IcmTable::mtt, region.first_page, static_cast<std::uint32_t>(pages));
 }

@@ -157,9 +157,10 @@ struct Atomic {                          // on 8 aligned bytes of host memory, i
   roce::AtomicEth operation;
 };
 
-struct Invalidate {                      // takes a window's key out of use
+struct Invalidate {                      // takes the key of a window, or of a region of kind fast_register, out of use
   Tag tag;
   Qpn qpn;
+  std::uint32_t pd;
   std::uint32_t key;
 };
 
@@ -168,6 +169,13 @@ struct BindWindow {
   Qpn qpn;
   std::uint32_t pd;
   WindowBinding binding;
+};
+
+struct FastRegister {
+  Tag tag;
+  Qpn qpn;
+  std::uint32_t pd;
+  Registration registration;
 };
 
 struct SrqTake {                         // a message wants an entry of a shared receive queue
@@ -265,6 +273,7 @@ struct EngineOutputs {
   Output<Atomic> atomic;
   Output<Invalidate> invalidate;
   Output<BindWindow> bind_window;
+  Output<FastRegister> fast_register;
   Output<SrqTake> srq_take;
   Output<SrqGiveBack> srq_give_back;
   Output<TransmitWork> transmit;
@@ -304,7 +313,7 @@ class QpEngine {
   virtual void scattered(DmaDone&& done) = 0;
   virtual void checked(KeyDone done) = 0;
   virtual void atomic_done(AtomicDone done) = 0;
-  virtual void key_changed(KeyDone done) = 0;  // of an invalidate or a bind_window
+  virtual void key_changed(KeyDone done) = 0;  // of an invalidate, a bind_window or a fast_register
   virtual void srq_taken(SrqTaken taken) = 0;
   virtual void packet(PacketIn&& packet) = 0;
   virtual void command(QpCommand command) = 0;

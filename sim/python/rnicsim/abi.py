@@ -109,6 +109,7 @@ class feature:
     kSourceQpn = 0x4000  # Qpc::source_qpn
     kWritePadding = 0x8000  # Qpc::kPadWrites
     kRelaxedOrdering = 0x10000
+    kFastRegister = 0x20000  # MptKind::fast_register and its work request
 
 
 # A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.
@@ -303,10 +304,11 @@ class MptKind(enum.IntEnum):
     window2 = 2  # type 2B: bound to a QP, too, which alone uses it
     null = 3  # reads zeros, discards writes
     device_memory = 4  # on the device: `bus_address` counts from its memory's first byte
+    fast_register = 5  # free until a fast_register gives it pages: `length` is the most bytes of them
 
 
 # Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size
-# whose bus addresses stand in the MTT, from `first_page` on: the first page begins at `start`. Key = index << 8 | tag.
+# whose bus addresses stand in the MTT, from `first_page` on. Key = index << 8 | tag.
 class Mpt(Layout):
     _fields_ = [
         ("key", u32),
@@ -315,8 +317,8 @@ class Mpt(Layout):
         ("access_flags", u32),
         ("start", u64),  # first address a work request may name (IOVA)
         ("length", u64),
-        ("bus_address", u64),  # where `start` lies, without pages; window: that address in its region
-        ("valid", u32),  # 1; 0: free, or a window that is not bound
+        ("bus_address", u64),  # where `start` lies: on the bus; with pages, in the first page; window: in its region
+        ("valid", u32),  # 1; 0: free, a window that is not bound, a region without pages yet
         ("log_page", u8),  # log2 of the page size, 12..30; 0: no pages
         ("kind", u8),  # MptKind
         ("reserved0", u8 * 2),
@@ -347,7 +349,7 @@ class IcmTable(enum.IntEnum):
 
 kIcmEntryBytes = (256, 64, 64, 64, 8, 64)
 # Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, then the segments its opcode needs (datagram,
-# remote address, bind, data or inline), and takes whole blocks. The producer counts blocks.
+# remote address, bind, register, data or inline), and takes whole blocks. The producer counts blocks.
 kSendBlock = 64
 kMaxWqeBlocks = 16
 
@@ -365,6 +367,7 @@ class SendOpcode(enum.IntEnum):
     compare_swap = 17
     fetch_add = 18
     bind_window = 24
+    fast_register = 25  # a region of MptKind::fast_register gets pages and a key
     local_inv = 27
 
 
@@ -433,6 +436,20 @@ class BindSegment(Layout):
         ("access_flags", u32),  # access::kRemote*, kZeroBased
         ("address", u64),
         ("length", u64),  # 0: type 1, closes it
+    ]
+
+
+# Of fast_register. The pages' bus addresses stand in the region's range of the MTT already.
+class RegisterSegment(Layout):
+    _fields_ = [
+        ("key", u32),  # from now on: the region's index, any tag
+        ("access_flags", u32),  # access::kLocalWrite, kRemote*, kRelaxedOrdering
+        ("start", u64),  # first address a work request may name (IOVA)
+        ("length", u64),
+        ("first_byte", u32),  # of the first page: `start` lies there
+        ("log_page", u8),  # log2 of the page size, 12..30
+        ("reserved0", u8 * 3),
+        ("reserved1", u32 * 4),
     ]
 
 

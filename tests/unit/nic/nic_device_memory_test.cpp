@@ -251,7 +251,7 @@ TEST_F(OnDevice, RegionsLieInside) {
   paged.context.log_page = 12;
   EXPECT_EQ(a().command(paged), CommandStatus::bad_parameter);
   auto unknown = region(a(), 0, 4096);
-  unknown.context.kind = abi::MptKind(5);
+  unknown.context.kind = abi::MptKind(6);
   EXPECT_EQ(a().command(unknown), CommandStatus::bad_parameter);
   EXPECT_EQ(a().command(region(a(), 64, size - 64)), CommandStatus::ok);
   // It does not become another kind.

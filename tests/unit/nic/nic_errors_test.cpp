@@ -221,10 +221,11 @@ TEST_F(Errors, OpcodesThatTheDeviceLacks) {
   NicParams params;
   auto& has = params.capabilities;
   has.invalidate = has.windows = has.srq = has.uc = has.ud = has.raw = has.relaxed_ordering = false;
-  has.atomic_write = has.on_demand = false;
+  has.atomic_write = has.on_demand = has.fast_register = false;
   params.device_memory.size = {};
   has.max_multicast_groups = 0;
-  for (const auto opcode : {SendOpcode::send_with_inv, SendOpcode::local_inv, SendOpcode::bind_window}) {
+  for (const auto opcode :
+       {SendOpcode::send_with_inv, SendOpcode::local_inv, SendOpcode::bind_window, SendOpcode::fast_register}) {
     build(params);
     connect();
     expect_error({.opcode = opcode, .length = opcode == SendOpcode::send_with_inv ? 8u : 0u, .immediate = kKey},

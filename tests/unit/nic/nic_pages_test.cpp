@@ -2,7 +2,7 @@
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/contexts/translation.h"
 #include "model/nic/nic.h"
-#include "tests/unit/nic/nic_pair.h"
+#include "tests/unit/nic/paged_pair.h"
 
 namespace rnicsim::nic::test {
 namespace {
@@ -10,56 +10,6 @@ namespace {
 using abi::CommandStatus;
 using abi::CqeSyndrome;
 using abi::SendOpcode;
-
-constexpr std::uint32_t kPagedKey = 9 << 8 | 0x21;
-constexpr std::uint32_t kPage = 4096, kPages = 8, kFirst = 5;
-constexpr std::uint64_t kIova = 0x123456789;  // odd: pages count from here, wherever that is
-
-NicParams with_caches(std::uint32_t l0, std::uint32_t l1) {
-  NicParams params;
-  for (auto* cache : {&params.contexts.mpt, &params.contexts.mtt}) {
-    cache->l0_entries = l0;
-    cache->l1_entries = l1;
-  }
-  return params;
-}
-
-class Pages : public Pair {
- protected:
-  void lend(Node& node) {
-    abi::MapIcm map;
-    map.header.opcode = std::uint16_t(abi::CommandOpcode::map_icm);
-    map.table = std::uint32_t(abi::IcmTable::mtt);
-    map.count = 64;
-    map.memory = tables_[&node] = node.host.allocate(64 * sizeof(abi::Mtt));
-    EXPECT_EQ(node.command(map), CommandStatus::ok);
-  }
-  // Page i of the region lies at memory + place(i) * kPage.
-  template <class Place>
-  void write_entries(Node& node, std::uint64_t memory, Place&& place) {
-    for (std::uint32_t i = 0; i < kPages; ++i)
-      node.host.put(tables_[&node] + (kFirst + i) * sizeof(abi::Mtt), abi::Mtt{memory + place(i) * kPage});
-  }
-  CommandStatus make(Node& node, std::uint32_t key, std::uint64_t bytes = kPages * kPage, std::uint8_t log_page = 12,
-                     std::uint32_t first_page = kFirst) {
-    auto mpt = node.region(key, 0xbad, bytes, 0xf);
-    mpt.context.start = kIova;
-    mpt.context.log_page = log_page;
-    mpt.context.first_page = first_page;
-    return node.command(mpt);
-  }
-  CommandStatus destroy(Node& node, std::uint32_t key) {
-    abi::CommandHeader header;
-    header.opcode = std::uint16_t(abi::CommandOpcode::destroy_mpt);
-    header.object = key >> 8;
-    return node.command(header);
-  }
-
-  std::map<Node*, std::uint64_t> tables_;
-};
-
-std::uint32_t backwards(std::uint32_t page) { return kPages - 1 - page; }
-std::uint32_t forwards(std::uint32_t page) { return page; }
 
 TEST_F(Pages, MayLieBackwards) {
   for (const std::uint32_t l1 : {0u, 1u, 4096u}) {

@@ -89,7 +89,7 @@ TEST_F(Windows, AreMadeUnbound) {
   // A region begins without windows, whatever its driver says.
   EXPECT_EQ(make(kOtherWindow, MptKind::region, [](abi::Mpt& mpt) { mpt.windows = 3; }), CommandStatus::ok);
   EXPECT_EQ(destroy(kOtherWindow), CommandStatus::ok);
-  EXPECT_EQ(make(kOtherWindow, MptKind(5)), CommandStatus::bad_parameter);
+  EXPECT_EQ(make(kOtherWindow, MptKind(6)), CommandStatus::bad_parameter);
   EXPECT_EQ(syndrome(), std::uint32_t(CommandSyndrome::bad_kind));
 }
 

@@ -48,6 +48,7 @@ struct SendArguments {
   bool blueflame = true;
   std::uint16_t index_error = 0;
   std::optional<abi::BindSegment> bind = {};
+  std::optional<abi::RegisterSegment> registration = {};
 };
 
 // A host, its NIC, and one QP brought up by hand.
@@ -234,6 +235,10 @@ class Node {
     if (arguments.bind) {
       std::memcpy(wqe.data() + at, &*arguments.bind, sizeof *arguments.bind);
       at += sizeof *arguments.bind;
+    }
+    if (arguments.registration) {
+      std::memcpy(wqe.data() + at, &*arguments.registration, sizeof *arguments.registration);
+      at += sizeof *arguments.registration;
     }
     if (arguments.length != 0) {
       abi::DataSegment data;

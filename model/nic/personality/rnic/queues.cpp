@@ -42,19 +42,20 @@ struct OpcodeRow {
   }
   bool takes_data() const {
     using enum roce::SendOperation;
-    return operation != nop && operation != local_invalidate && operation != bind_window;
+    return operation != nop && operation != local_invalidate && operation != change_key;
   }
   // IBTA vol 1, table 38, and ibv_post_send(3). UC has no packet that invalidates.
   bool is_of(const SendRules& rules) const {
     using enum roce::SendOperation;
     if (opcode == abi::SendOpcode::tso) return rules.transport == roce::Transport::raw;
     if (extra == roce::Extra::immediate && rules.transport == roce::Transport::raw) return false;
-    if (operation == bind_window && !rules.windows) return false;
+    if (opcode == abi::SendOpcode::fast_register && !rules.fast_register) return false;
+    if (opcode == abi::SendOpcode::bind_window && !rules.windows) return false;
     if (operation == atomic_write) return rules.atomic_write && rules.transport == roce::Transport::rc;
     if (extra == roce::Extra::invalidate && !rules.invalidate) return false;
     if (operation == nop || roce::is_reliable(rules.transport)) return true;
     if (operation == send) return extra != roce::Extra::invalidate;
-    const bool writes_or_keys = operation == write || operation == local_invalidate || operation == bind_window;
+    const bool writes_or_keys = operation == write || operation == local_invalidate || operation == change_key;
     return rules.transport == roce::Transport::uc && writes_or_keys;
   }
   bool takes_inline() const {
@@ -76,7 +77,8 @@ constexpr OpcodeRow kOpcodes[] = {
     {abi::SendOpcode::compare_swap, roce::SendOperation::compare_swap},
     {abi::SendOpcode::fetch_add, roce::SendOperation::fetch_add},
     {abi::SendOpcode::atomic_write, roce::SendOperation::atomic_write},
-    {abi::SendOpcode::bind_window, roce::SendOperation::bind_window},
+    {abi::SendOpcode::bind_window, roce::SendOperation::change_key},
+    {abi::SendOpcode::fast_register, roce::SendOperation::change_key},
     {abi::SendOpcode::local_inv, roce::SendOperation::local_invalidate, roce::Extra::invalidate},
 };
 
@@ -170,7 +172,15 @@ std::optional<roce::Status> judge_length(const SendRules& rules, const roce::Sen
 std::optional<roce::Status> parse_binding(std::span<const std::byte> rest, SendWqe& wqe) {
   if (rest.size() < sizeof(abi::BindSegment)) return roce::Status::local_qp_operation_error;
   const auto bind = load<abi::BindSegment>(rest);
-  wqe.binding = {bind.window, bind.rkey, bind.region, bind.access_flags, bind.address, bind.length};
+  wqe.key_work = WindowBinding{bind.window, bind.rkey, bind.region, bind.access_flags, bind.address, bind.length};
+  return std::nullopt;
+}
+
+std::optional<roce::Status> parse_registration(std::span<const std::byte> rest, SendWqe& wqe) {
+  if (rest.size() < sizeof(abi::RegisterSegment)) return roce::Status::local_qp_operation_error;
+  const auto given = load<abi::RegisterSegment>(rest);
+  wqe.key_work = Registration{given.key, given.access_flags, given.start, given.length, given.first_byte,
+                              given.log_page};
   return std::nullopt;
 }
 
@@ -178,7 +188,8 @@ std::optional<roce::Status> parse_body(std::span<const std::byte> bytes, const O
                                        SendWqe& wqe, roce::SendRequest& request) {
   auto rest = bytes.subspan(sizeof(abi::ControlSegment));
   request.operation = row.operation;
-  if (row.operation == roce::SendOperation::bind_window) return parse_binding(rest, wqe);
+  if (row.opcode == abi::SendOpcode::bind_window) return parse_binding(rest, wqe);
+  if (row.opcode == abi::SendOpcode::fast_register) return parse_registration(rest, wqe);
   if (!row.takes_data()) return std::nullopt;
   const bool datagram = rules.transport == roce::Transport::ud;
   if (datagram && !take_datagram(rest, rules, wqe, request)) return roce::Status::local_qp_operation_error;

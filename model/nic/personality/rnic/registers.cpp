@@ -130,7 +130,7 @@ std::uint64_t feature_bits(const DeviceFeatures& features) {
          (features.device_memory ? kDeviceMemory : 0) | (features.write_padding ? kWritePadding : 0) |
          (features.relaxed_ordering ? kRelaxedOrdering : 0) |
          (features.xrc ? kXrc : 0) |
-         (features.on_demand ? kOnDemand : 0);
+         (features.on_demand ? kOnDemand : 0) | (features.fast_register ? kFastRegister : 0);
 }
 
 bool RnicPersonality::read_registers(const DeviceRegisters& registers, std::uint32_t offset,
