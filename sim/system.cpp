@@ -16,6 +16,7 @@
 #include "model/host/gids.h"
 #include "model/host/host_kernel.h"
 #include "model/nic/nic.h"
+#include "model/nic/personality/values.h"
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "sim/config/config.h"
@@ -23,6 +24,7 @@
 #include "sim/engine_choice.h"
 #include "sim/frame_facts.h"
 #include "sim/host.h"
+#include "sim/outages.h"
 #include "sim/processes/boundary.h"
 #include "sim/switch_routes.h"
 
@@ -35,10 +37,12 @@ System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t
       boundary_(boundary),
       engines_(std::make_unique<Engines>(config.engine_shown(), waves)),
       deadlock_(std::make_unique<fabric::PauseDeadlock>([this](auto end) { return port_name(end.box, end.port); })),
+      outages_(std::make_unique<Outages>("outages")),
       faults_(config.topology.interfaces.size()) {
   make_hosts(seed);
   make_switches(seed);
   connect_cables(seed);
+  schedule_outages();
 }
 
 System::~System() = default;
@@ -159,6 +163,31 @@ void System::deliver(const CableEnd& at, auto receive) {
     return out.bind(std::move(receive));
   }
   out.bind([this, at](Frame&& frame, Duration delay) { boundary_->send(at.cable, at.end, frame, delay); });
+}
+
+// The adapter's, and that of the other end unless a switch is there.
+std::vector<std::uint32_t> System::ends_of_cable(std::uint32_t adapter) const {
+  const auto& topology = config_->topology;
+  for (const auto& [from, to] : topology.cables)
+    if ((from == adapter || to == adapter) && !topology.is_switch(from) && !topology.is_switch(to)) return {from, to};
+  return {adapter};
+}
+
+void System::schedule_outages() {
+  for (const auto& fault : config_->faults) {
+    if (!fault.outage) continue;
+    const auto& outage = *fault.outage;
+    if (outage.kind == Outage::Kind::fatal) {
+      auto& nic = adapters_[outage.interface]->nic();
+      outages_->at(outage.at, [&nic] { nic.fail(nic::HealthSyndrome::injected); });
+      continue;
+    }
+    for (const auto end : ends_of_cable(outage.interface)) {
+      auto& nic = adapters_[end]->nic();
+      outages_->at(outage.at, [&nic] { nic.set_link(false); });
+      if (outage.lasts) outages_->at(outage.at + *outage.lasts, [&nic] { nic.set_link(true); });
+    }
+  }
 }
 
 fabric::FaultRules System::fault_rules(std::uint64_t seed, std::uint32_t adapter) const {

@@ -35,6 +35,7 @@ class Adapter;
 class Boundary;
 class Engines;
 class Host;
+class Outages;
 struct AdapterCounters;
 struct Config;
 
@@ -98,6 +99,8 @@ class System : public sc_core::sc_module {
   void deliver(const CableEnd& at, auto receive);
   void make_switches(std::uint64_t seed);
   void connect_cables(std::uint64_t seed);
+  void schedule_outages();
+  std::vector<std::uint32_t> ends_of_cable(std::uint32_t adapter) const;
   std::string port_name(std::uint32_t box, std::uint32_t port) const;
   fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t adapter) const;
 
@@ -109,6 +112,7 @@ class System : public sc_core::sc_module {
   std::vector<std::unique_ptr<fabric::Switch>> switches_;
   const std::unique_ptr<fabric::PauseDeadlock> deadlock_;
   std::vector<std::unique_ptr<fabric::Link>> links_;
+  const std::unique_ptr<Outages> outages_;
   std::vector<fabric::FaultInjector*> faults_;  // of the frames that each adapter sends; nullptr: none
 };
 

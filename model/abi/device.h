@@ -55,8 +55,9 @@ inline constexpr std::uint32_t kUarInfo = 0x018;         // 32 RO number of UAR 
 inline constexpr std::uint32_t kBlueFlameSize = 0x01c;   // 32 RO bytes a BlueFlame buffer
 inline constexpr std::uint32_t kCommandLogEntries = 0x020; // 32 RO log2 of the command queue's entries
 inline constexpr std::uint32_t kStatus = 0x024;          // 32 RO DeviceStatus
-inline constexpr std::uint32_t kHealthSyndrome = 0x028;  // 32 RO why the device is in kFatal
+inline constexpr std::uint32_t kHealthSyndrome = 0x028;  // 32 RO why the device is in kFatal: HealthSyndrome
 inline constexpr std::uint32_t kCoreClockKhz = 0x02c;    // 32 RO frequency of kClock
+inline constexpr std::uint32_t kHealthCounter = 0x030;   // 32 RO heartbeat: one more each millisecond, unless kFatal
 inline constexpr std::uint32_t kCommandQueueBase = 0x080;  // 64 RW bus address of the command queue, 4 KiB aligned
 inline constexpr std::uint32_t kCommandDoorbell = 0x088;   // 32 WO one bit an entry to execute
 inline constexpr std::uint32_t kClock = 0x0a0;             // 64 RO free-running clock, kCoreClockKhz
@@ -65,6 +66,7 @@ inline constexpr std::uint32_t kClock = 0x0a0;             // 64 RO free-running
 inline constexpr std::uint32_t kMagicValue = 0x524e4943;
 
 enum class DeviceStatus : std::uint32_t { initializing = 0, ready = 1, fatal = 2 };
+enum class HealthSyndrome : std::uint32_t { none = 0, injected = 1 };
 
 namespace feature {
 inline constexpr std::uint64_t kBlueFlame = 1ull << 0;

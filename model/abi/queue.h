@@ -244,7 +244,6 @@ enum class EventType : std::uint8_t {
   send_queue_drained = 0x02,
   last_wqe_reached = 0x03,
   srq_limit = 0x04,         // number = srqn
-  path_migrated = 0x05,
   cq_error = 0x10,          // number = cqn
   qp_fatal = 0x11,
   qp_request_error = 0x12,
@@ -252,7 +251,7 @@ enum class EventType : std::uint8_t {
   srq_error = 0x14,         // number = srqn
   port_active = 0x20,       // number = port
   port_error = 0x21,
-  device_fatal = 0x22,
+  device_fatal = 0x22,      // number = 0
 };
 
 struct Eqe {

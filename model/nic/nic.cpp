@@ -20,7 +20,11 @@ tlm::tlm_target_socket<>& Nic::bar() { return parts_->pcie.bar; }
 tlm::tlm_target_socket<>& Nic::config() { return parts_->pcie.config; }
 tlm::tlm_initiator_socket<>& Nic::dma() { return parts_->pcie.dma; }
 Output<Frame>& Nic::frame_out() { return parts_->port.frame_out; }
-void Nic::receive(Frame&& frame, Duration delay) { parts_->port.receive(std::move(frame), delay); }
+void Nic::receive(Frame&& frame, Duration delay) {
+  if (parts_->pcie.status() != DeviceStatus::fatal) parts_->port.receive(std::move(frame), delay);
+}
+void Nic::set_link(bool up) { parts_->set_link(up); }
+void Nic::fail(HealthSyndrome why) { parts_->fail(why); }
 NicCounters Nic::counters() const { return parts_->counters(); }
 Duration Nic::quiet_until(Duration next) const { return parts_->dma_unit.quiet_until(next); }
 void Nic::describe_state(std::string& out) const { std::as_const(*parts_).engine().describe_state(out); }

@@ -20,6 +20,7 @@ class NicParts;
 class Personality;
 struct NicCounters;
 struct NicParams;
+enum class HealthSyndrome : std::uint32_t;
 const Personality& rnic_personality();
 
 class Nic : public sc_core::sc_module {
@@ -39,6 +40,11 @@ class Nic : public sc_core::sc_module {
   Output<Frame>& frame_out();
   // Its last bit arrives in so long, and not before that of the frame before it.
   void receive(Frame&& frame, Duration delay = {});
+
+  // The cable's signal comes or goes: events port_active and port_error (docs/device.md).
+  void set_link(bool up);
+  // The device fails: event device_fatal. It does nothing until its function is reset.
+  void fail(HealthSyndrome why);
 
   NicCounters counters() const;
   // No write reaches host memory before this time, if nothing happens here before `next`.

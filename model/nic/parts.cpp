@@ -156,6 +156,7 @@ void NicParts::wire_host() {
     translation.flush(pages, std::move(done));
   };
   windows.flush = command_unit.flush;
+  command_unit.link_up = [this] { return port.link_up(); };
   command_unit.violations = [this] {
     return PortViolations{.pkey = rx.counters().bad_pkey, .qkey = engine_->counters().bad_qkey};
   };
@@ -342,7 +343,33 @@ PortStatistics NicParts::port_counters() const {
           .rp_cnp_ignored = qps.rp_cnp_ignored};
 }
 
+void NicParts::set_link(bool up) {
+  if (!port.set_link(up) || pcie.status() == DeviceStatus::fatal) return;
+  events.write(EventWriter::kAsynchronousEqn, up ? EventType::port_active : EventType::port_error, kPortNumber);
+}
+
+// The event is the last that the device says.
+void NicParts::fail(HealthSyndrome why) {
+  if (pcie.status() == DeviceStatus::fatal) return;
+  pcie.fail(why);
+  stop_work();
+  command_unit.reset();
+  events.write(EventWriter::kAsynchronousEqn, EventType::device_fatal, 0);
+}
+
 void NicParts::forget_objects() {
+  stop_work();
+  events.reset();
+  contexts.clear();
+  qp_contexts.reset();
+  gids_.clear();
+  groups_.clear();
+  flows_.clear();
+  scaling_.clear();
+}
+
+// Of all but event queues.
+void NicParts::stop_work() {
   engine_->reset();
   wqe_fetch.reset();
   units.reset();
@@ -362,13 +389,6 @@ void NicParts::forget_objects() {
   loopback.reset();
   completion.reset();
   shared_receives.reset();
-  events.reset();
-  contexts.clear();
-  qp_contexts.reset();
-  gids_.clear();
-  groups_.clear();
-  flows_.clear();
-  scaling_.clear();
   grant_credits();
 }
 

@@ -53,6 +53,8 @@ class NicParts {
   NicBlocks blocks();
   const QpEngine& engine() const { return *engine_; }
   void seed(std::uint64_t seed);
+  void set_link(bool up);
+  void fail(HealthSyndrome why);
 
  private:
   const NicParams params_;
@@ -106,6 +108,7 @@ class NicParts {
   void recover_receive(const Cqe& cqe);
   void fail_users_of(CqOverrun&& overrun);
   void forget_objects();
+  void stop_work();
   void function_reset();
 };
 

@@ -31,7 +31,10 @@ constexpr ActionName kActions[] = {{FaultAction::drop, "drop", "dropped"},
                                    {FaultAction::delay, "delay", "delayed"},
                                    {FaultAction::reorder, "reorder", "reordered"}};
 // In the order in which fault_text() writes them.
-constexpr const char* kKeys[] = {"host", "opcode", "cm", "qp", "psn", "nth", "count", "by", "limit"};
+constexpr const char* kKeys[] = {"host", "opcode", "cm", "qp", "psn", "nth", "count", "by", "limit", "at", "for"};
+constexpr std::pair<const char*, Outage::Kind> kOutages[] = {{"link_down", Outage::Kind::link_down},
+                                                             {"fatal", Outage::Kind::fatal}};
+constexpr std::uint32_t kNoHost = ~0u;
 
 constexpr std::uint64_t kMost24Bits = 0xffffff;
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
@@ -136,7 +139,7 @@ class Reader {
       if (std::ranges::find(known, key) == known.end())
         refuse(setting.where, fmt::format("it has no '{}'{}", shown(key), did_you_mean(key, known)));
       const bool other_action = (key == "by" && (action == FaultAction::drop || action == FaultAction::corrupt)) ||
-                                (key == "limit" && action != FaultAction::reorder);
+                                (key == "limit" && action != FaultAction::reorder) || key == "at" || key == "for";
       if (other_action) refuse(setting, fmt::format("{} takes none", find("action")->text));
       if (setting.type == Setting::Type::other) refuse(setting, "not a value that a rule can have");
     }
@@ -150,6 +153,7 @@ class Reader {
 FaultAction read_action(const Reader& reader, const Record& record) {
   std::vector<std::string> names;
   for (const auto& action : kActions) names.emplace_back(action.name);
+  for (const auto& [name, kind] : kOutages) names.emplace_back(name);
   const Setting* setting = reader.find("action");
   if (!setting) reader.refuse(record.where, fmt::format("it needs an action: {}", fmt::join(names, ", ")));
   const auto found = std::ranges::find(kActions, setting->text, &ActionName::name);
@@ -211,6 +215,29 @@ std::bitset<16> read_management(const Reader& reader, const Setting& setting) {
   return messages;
 }
 
+std::optional<Outage::Kind> outage_kind(const Reader& reader) {
+  const Setting* action = reader.find("action");
+  for (const auto& [name, kind] : kOutages)
+    if (action && action->text == name) return kind;
+  return std::nullopt;
+}
+
+Outage read_outage(const Reader& reader, const Record& record, const Topology& topology, Outage::Kind kind) {
+  constexpr Range kTimes{0, 3600e12};
+  for (const auto& [key, setting] : record.fields)
+    if (key != "action" && key != "host" && key != "at" && (key != "for" || kind != Outage::Kind::link_down))
+      reader.refuse(setting, fmt::format("{} takes none", reader.find("action")->text));
+  Outage outage{.kind = kind, .interface = 0, .at = {}, .lasts = {}};
+  const Setting* host = reader.find("host");
+  if (!host || !reader.read("at", outage.at, kTimes))
+    reader.refuse(record.where, fmt::format("{} needs 'host' and 'at', such as host=h0,at=10ms",
+                                            reader.find("action")->text));
+  outage.interface = read_host(reader, *host, topology);
+  Duration lasts;
+  if (reader.read("for", lasts, {1, kTimes.most})) outage.lasts = lasts;
+  return outage;
+}
+
 // What `by` and `limit` mean depends on the action.
 void read_extent(const Reader& reader, const Record& record, fabric::FaultRule& rule) {
   constexpr double kMostDelay = 3600e12, kMostBehind = 1'000'000;
@@ -254,6 +281,11 @@ FaultSetting to_fault(const Record& record, const Topology& topology, std::size_
   FaultSetting result{{}, record};
   const Reader reader(result.record, number);
   auto& rule = result.rule;
+  if (const auto kind = outage_kind(reader)) {
+    result.outage = read_outage(reader, record, topology, *kind);
+    rule.host = kNoHost;
+    return result;
+  }
   rule.action = read_action(reader, record);
   reader.check_keys(rule.action);
   if (const Setting* setting = reader.find("probability"); setting && parse_duration(setting->text))

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,9 +13,19 @@
 
 namespace rnicsim::sim {
 
+// Something that befalls a NIC at a time, and no frame.
+struct Outage {
+  enum class Kind : std::uint8_t { link_down, fatal };
+  Kind kind;
+  std::uint32_t interface;      // of the topology
+  Duration at;
+  std::optional<Duration> lasts;  // link_down; nullopt: for ever
+};
+
 struct FaultSetting {
-  fabric::FaultRule rule;
-  Record record;  // as it was written
+  fabric::FaultRule rule;       // of an outage: one that strikes no frame
+  Record record;                // as it was written
+  std::optional<Outage> outage{};
 };
 
 // "drop=1e-3,host=h0" as the table that says the same. ConfigError: not of this form.

@@ -148,7 +148,6 @@ const char* name_of(abi::EventType type) {
     case send_queue_drained: return "send_queue_drained";
     case last_wqe_reached: return "last_wqe_reached";
     case srq_limit: return "srq_limit";
-    case path_migrated: return "path_migrated";
     case cq_error: return "cq_error";
     case qp_fatal: return "qp_fatal";
     case qp_request_error: return "qp_request_error";
@@ -179,8 +178,8 @@ static_assert(std::size(kRefusedWhats) == std::size_t(nic::Refusal::What::memory
 constexpr const char* kRefusedWhys[] = {"no_object",   "wrong_page", "malformed",      "past_ring",     "wrong_state",
                                         "no_send_queue", "no_register", "memory_off", "bus_master_off", "bad_alignment",
                                         "unreadable",  "not_owned",  "bad_key",        "bad_range",     "other_pd",
-                                        "no_right"};
-static_assert(std::size(kRefusedWhys) == std::size_t(nic::Refusal::Why::no_right) + 1);
+                                        "no_right", "device_fatal"};
+static_assert(std::size(kRefusedWhys) == std::size_t(nic::Refusal::Why::device_fatal) + 1);
 constexpr const char* kAbortReasons[] = {"no_process", "not_pinned", "not_mapped", "read_only"};
 static_assert(std::size(kDropCauses) == std::size_t(nic::DropCause::bad_pkey) + 1);
 static_assert(std::size(kDoorbellKinds) == std::size_t(nic::DoorbellRefused::Kind::unknown) + 1);

@@ -160,7 +160,7 @@ bool is_qp_command(std::uint64_t opcode) {
 bool is_qp_event(std::uint64_t type) {
   using enum abi::EventType;
   const auto is = [type](abi::EventType other) { return type == std::uint64_t(other); };
-  return is(communication_established) || is(send_queue_drained) || is(last_wqe_reached) || is(path_migrated) ||
+  return is(communication_established) || is(send_queue_drained) || is(last_wqe_reached) ||
          is(qp_fatal) || is(qp_request_error) || is(qp_access_error);
 }
 

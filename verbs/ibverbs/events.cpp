@@ -19,7 +19,6 @@ std::optional<ibv_event_type> verbs_event(abi::EventType type) {
     case last_wqe_reached: return IBV_EVENT_QP_LAST_WQE_REACHED;
     case srq_limit: return IBV_EVENT_SRQ_LIMIT_REACHED;
     case srq_error: return IBV_EVENT_SRQ_ERR;
-    case path_migrated: return IBV_EVENT_PATH_MIG;
     case cq_error: return IBV_EVENT_CQ_ERR;
     case qp_fatal: return IBV_EVENT_QP_FATAL;
     case qp_request_error: return IBV_EVENT_QP_REQ_ERR;

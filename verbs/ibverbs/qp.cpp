@@ -118,7 +118,6 @@ bool names_qp(const abi::EventRecord& record, std::uint32_t number) {
     case communication_established:
     case send_queue_drained:
     case last_wqe_reached:
-    case path_migrated:
     case qp_fatal:
     case qp_request_error:
     case qp_access_error: return record.number == number;

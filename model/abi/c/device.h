@@ -48,8 +48,9 @@
 #define RNICSIM_REG_BLUE_FLAME_SIZE 0x01cu  /* 32 RO bytes a BlueFlame buffer */
 #define RNICSIM_REG_COMMAND_LOG_ENTRIES 0x020u  /* 32 RO log2 of the command queue's entries */
 #define RNICSIM_REG_STATUS 0x024u  /* 32 RO DeviceStatus */
-#define RNICSIM_REG_HEALTH_SYNDROME 0x028u  /* 32 RO why the device is in kFatal */
+#define RNICSIM_REG_HEALTH_SYNDROME 0x028u  /* 32 RO why the device is in kFatal: HealthSyndrome */
 #define RNICSIM_REG_CORE_CLOCK_KHZ 0x02cu  /* 32 RO frequency of kClock */
+#define RNICSIM_REG_HEALTH_COUNTER 0x030u  /* 32 RO heartbeat: one more each millisecond, unless kFatal */
 #define RNICSIM_REG_COMMAND_QUEUE_BASE 0x080u  /* 64 RW bus address of the command queue, 4 KiB aligned */
 #define RNICSIM_REG_COMMAND_DOORBELL 0x088u  /* 32 WO one bit an entry to execute */
 #define RNICSIM_REG_CLOCK 0x0a0u  /* 64 RO free-running clock, kCoreClockKhz */
@@ -60,6 +61,11 @@ enum rnicsim_device_status {
   RNICSIM_DEVICE_STATUS_INITIALIZING = 0,
   RNICSIM_DEVICE_STATUS_READY = 1,
   RNICSIM_DEVICE_STATUS_FATAL = 2,
+};
+
+enum rnicsim_health_syndrome {
+  RNICSIM_HEALTH_SYNDROME_NONE = 0,
+  RNICSIM_HEALTH_SYNDROME_INJECTED = 1,
 };
 
 #define RNICSIM_FEATURE_BLUE_FLAME 0x1ull

@@ -31,6 +31,8 @@ void PortCounters::describe(CounterVisitor& visit) const {
   visit.counter("rx_pause", rx_pause, "frames", "those of them that asked for a pause, or ended one (IEEE 802.1Qbb)");
   visit.counter("tx_paused", tx_paused_ps, "ps", "time that priorities were paused, of all together");
   visit.most("tx_most_bytes", tx_most_bytes, "bytes", "the most that ever were on their way out, pipeline and port");
+  visit.counter("link_down_events_phy", link_down_events_phy, "events", "times that the link went down");
+  visit.counter("link_down_discards", link_down_discards, "frames", "lost because the link was down, both ways");
   for (std::size_t i = 0; i < kPriorities; ++i) {
     visit.counter(kRxPause[i], pauses[i].rx_pause, "frames", "received, that asked to pause the priority or to go on");
     visit.counter(kTxPause[i], pauses[i].tx_pause, "frames", "sent, that asked to pause the priority or to go on");
@@ -54,6 +56,7 @@ void Port::send(Frame&& frame, Duration ready) {
 }
 
 void Port::receive(Frame&& frame, Duration delay) {
+  if (!link_up_) return void(++counters_.link_down_discards);
   ++counters_.rx_frames;
   counters_.rx_bytes += frame.size();
   if (received) received({frame.size(), delay});
@@ -73,15 +76,30 @@ void Port::reset() {
   controls_.clear();
 }
 
+bool Port::set_link(bool up) {
+  if (up == link_up_) return false;
+  link_up_ = up;
+  if (up) return true;
+  ++counters_.link_down_events_phy;
+  controls_.clear();
+  for (std::uint8_t priority = 0; priority < kPriorities; ++priority) obey(priority, now());
+  return true;
+}
+
 void Port::leave_due() {
   TransmitPort::Departure leaving;
   while (leaving_.pop_due(leaving)) {
     auto& frame = leaving.frame;
+    const auto id = frame.id();
+    if (!link_up_) {
+      ++counters_.link_down_discards;
+      if (leaving.priority != TransmitPort::kControl) left(id);
+      continue;
+    }
     ++counters_.tx_frames;
     counters_.tx_bytes += frame.size();
     counters_.tx_busy_ps += static_cast<Counter>(leaving.took.ps);
     counters_.tx_wait_ps += static_cast<Counter>(leaving.waited().ps);
-    const auto id = frame.id();
     if (scheduled) scheduled({id, leaving.began});
     sent(frame);
     frame_out(std::move(frame));

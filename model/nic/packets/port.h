@@ -54,6 +54,9 @@ class Port : public sc_core::sc_module {
   // To the other end of the cable, ahead of all that waits here.
   void send_control(Frame&& frame);
   void reset();
+  // While the link is down, what would leave or comes is lost. False: nothing has changed.
+  bool set_link(bool up);
+  bool link_up() const { return link_up_; }
 
   PortCounters counters() const;
 
@@ -69,6 +72,7 @@ class Port : public sc_core::sc_module {
   const PriorityMap priorities_;
   TransmitPort leaving_;
   DelayLine<Frame> controls_{[this] { control_due(); }};  // from the other end of the cable
+  bool link_up_ = true;
   PortCounters counters_;
 };
 

@@ -58,6 +58,8 @@ struct PortCounters {
   Counter rx_pause = 0;
   Counter tx_paused_ps = 0;
   Counter tx_most_bytes = 0;
+  Counter link_down_events_phy = 0;
+  Counter link_down_discards = 0;
   std::array<PriorityPauseCounters, kPriorities> pauses{};
 
   void describe(CounterVisitor& visit) const;

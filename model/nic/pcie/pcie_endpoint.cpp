@@ -190,6 +190,7 @@ bool PcieEndpoint::answer(bool ok, Refusal::What what, std::uint64_t offset) {
   if (ok) return true;
   ++counters_.mmio_refused;
   auto why = std::exchange(misaligned_, false) ? Refusal::Why::bad_alignment : Refusal::Why::no_register;
+  if (status_ == DeviceStatus::fatal) why = Refusal::Why::device_fatal;
   if (!config_space_.memory_enabled()) why = Refusal::Why::memory_off;
   refusal({.what = what, .why = why, .address = offset});
   return false;
@@ -197,6 +198,8 @@ bool PcieEndpoint::answer(bool ok, Refusal::What what, std::uint64_t offset) {
 
 bool PcieEndpoint::store(std::uint64_t offset, std::span<const std::byte> data) {
   const auto& map = function_;
+  const bool is_vector = within(offset, data.size(), map.msix_table, std::uint64_t{map.msix_vectors} * kMsixEntryBytes);
+  if (status_ == DeviceStatus::fatal && !is_vector) return false;
   if (within(offset, data.size(), map.uar, std::uint64_t{map.uar_pages} * map.uar_page_bytes)) {
     const auto in_uar = static_cast<std::uint32_t>(offset - map.uar);
     uar_written({in_uar / map.uar_page_bytes, in_uar % map.uar_page_bytes, data});
@@ -207,7 +210,7 @@ bool PcieEndpoint::store(std::uint64_t offset, std::span<const std::byte> data) 
     memory_written(std::uint64_t{data.size()});
     return true;
   }
-  if (within(offset, data.size(), map.msix_table, std::uint64_t{map.msix_vectors} * kMsixEntryBytes)) {
+  if (is_vector) {
     msix_.write_table(static_cast<std::uint32_t>(offset - map.msix_table), data);
     announce_unmasked();
     return true;
@@ -239,8 +242,18 @@ bool PcieEndpoint::load(std::uint64_t offset, std::span<std::byte> out) const {
 }
 
 DeviceRegisters PcieEndpoint::registers() const {
-  return {.features = features_, .status = status_, .syndrome = syndrome_, .core_clock_khz = params_.core_clock_khz,
-          .clock = clock(), .command_queue = command_queue_};
+  return {.features = features_, .status = status_, .syndrome = syndrome_, .health_counter = health_counter(),
+          .core_clock_khz = params_.core_clock_khz, .clock = clock(), .command_queue = command_queue_};
+}
+
+std::uint32_t PcieEndpoint::health_counter() const {
+  return status_ == DeviceStatus::fatal ? last_health_ : static_cast<std::uint32_t>(now().ps / kPsPerMs);
+}
+
+void PcieEndpoint::fail(HealthSyndrome why) {
+  last_health_ = health_counter();
+  status_ = DeviceStatus::fatal;
+  syndrome_ = why;
 }
 
 void PcieEndpoint::announce_unmasked() {
@@ -254,7 +267,7 @@ void PcieEndpoint::reset() {
   msix_.reset();
   command_queue_ = 0;
   status_ = DeviceStatus::initializing;
-  syndrome_ = 0;
+  syndrome_ = HealthSyndrome::none;
   function_reset();
 }
 

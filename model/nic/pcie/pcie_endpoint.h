@@ -80,7 +80,9 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   // The message that interrupts by `vector`; nullopt while masked (then pending) or not enabled.
   std::optional<MsixMessage> interrupt(std::uint32_t vector);
 
-  void set_status(DeviceStatus status, std::uint32_t syndrome = 0) { status_ = status; syndrome_ = syndrome; }
+  void set_status(DeviceStatus status) { status_ = status; }
+  // Doorbells and commands are refused from now on, until a reset.
+  void fail(HealthSyndrome why);
   DeviceStatus status() const { return status_; }
   std::uint64_t command_queue() const { return command_queue_; }
   std::uint64_t clock() const;
@@ -95,6 +97,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   bool load(std::uint64_t offset, std::span<std::byte> out) const;
   bool write_register(std::uint32_t offset, std::span<const std::byte> data);
   DeviceRegisters registers() const;
+  std::uint32_t health_counter() const;
   void announce_unmasked();
   bool take_message(const PageMessageExtension& message);
   bool send_message(Pasid pasid);
@@ -112,7 +115,8 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   std::uint64_t command_queue_ = 0;
   bool misaligned_ = false;               // the command queue's address that was refused last
   DeviceStatus status_ = DeviceStatus::initializing;
-  std::uint32_t syndrome_ = 0;
+  HealthSyndrome syndrome_ = HealthSyndrome::none;
+  std::uint32_t last_health_ = 0;         // of the health counter, when the device failed
   HostMemory* host_ = nullptr;
   BarMemory* own_memory_ = nullptr;
   // One for all transfers: they take no time, so there is never a second, and to make one is dear.

@@ -64,7 +64,8 @@ struct Layout {
 struct DeviceRegisters {
   DeviceFeatures features;
   DeviceStatus status = DeviceStatus::initializing;
-  std::uint32_t syndrome = 0;            // why it is fatal
+  HealthSyndrome syndrome = HealthSyndrome::none;
+  std::uint32_t health_counter = 0;
   std::uint32_t core_clock_khz = 0;
   std::uint64_t clock = 0;
   std::uint64_t command_queue = 0;

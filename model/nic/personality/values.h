@@ -49,7 +49,14 @@ enum class EventType : std::uint8_t {
   qp_request_error = 0x12,
   qp_access_error = 0x13,
   srq_error = 0x14,
+  port_active = 0x20,
+  port_error = 0x21,
+  device_fatal = 0x22,
 };
+
+inline constexpr std::uint32_t kPortNumber = 1;
+
+enum class HealthSyndrome : std::uint32_t { none = 0, injected = 1 };
 
 enum class CommandOpcode : std::uint16_t {
   query_device = 0x0100,

@@ -98,6 +98,7 @@ class CommandUnit {
   Output<> on_demand;                     // a region is about to be
   Output<> teardown;
   std::function<void(std::uint32_t pages, std::function<void()> done)> flush;  // of the tables, for a key
+  std::function<bool()> link_up;
   std::function<PortViolations()> violations;
   std::function<PortStatistics()> port_counters;
   trace::Point<CommandExecuted> executed;

@@ -8,11 +8,11 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint32_t kPortNumber = 1;
 constexpr std::uint32_t kLocalCaAckDelay = 15;
 constexpr std::uint32_t kAtomicOnDevice = 1;  // IBV_ATOMIC_HCA
-constexpr std::uint8_t kPortActive = 4;
-constexpr std::uint8_t kLinkUp = 5;
+// PortInfo (IBTA vol 1, 14.2.5.6): PortState and PortPhysicalState.
+constexpr std::uint8_t kPortDown = 1, kPortActive = 4;
+constexpr std::uint8_t kPolling = 2, kLinkUp = 5;
 constexpr std::uint8_t kMaxLogQueue = 22;
 
 // A counter of 16 bits stays at its end.
@@ -196,9 +196,10 @@ bool CommandUnit::in_use(IcmTable table, std::uint32_t first, std::uint32_t coun
 void CommandUnit::query_port() {
   if (object() != kPortNumber) return refuse(CommandSyndrome::number_out_of_range);
   PortAttributes port;
-  port.state = kPortActive;
+  const bool up = !link_up || link_up();
+  port.state = up ? kPortActive : kPortDown;
   port.max_mtu = port.active_mtu = static_cast<std::uint8_t>(params_.max_mtu);
-  port.physical_state = kLinkUp;
+  port.physical_state = up ? kLinkUp : kPolling;
   port.active_speed = static_cast<std::uint8_t>(params_.active_speed);
   port.active_width = static_cast<std::uint8_t>(params_.active_width);
   port.gid_table_length = static_cast<std::uint16_t>(gids_.size());

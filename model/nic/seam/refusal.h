@@ -36,6 +36,7 @@ struct Refusal {
     bad_range,
     other_pd,
     no_right,          // the region or window does not grant it
+    device_fatal,      // the device has failed, and does nothing until it is reset
   };
   What what;
   Why why;

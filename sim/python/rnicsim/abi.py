@@ -75,8 +75,9 @@ class reg:
     kBlueFlameSize = 0x01c  # 32 RO bytes a BlueFlame buffer
     kCommandLogEntries = 0x020  # 32 RO log2 of the command queue's entries
     kStatus = 0x024  # 32 RO DeviceStatus
-    kHealthSyndrome = 0x028  # 32 RO why the device is in kFatal
+    kHealthSyndrome = 0x028  # 32 RO why the device is in kFatal: HealthSyndrome
     kCoreClockKhz = 0x02c  # 32 RO frequency of kClock
+    kHealthCounter = 0x030  # 32 RO heartbeat: one more each millisecond, unless kFatal
     kCommandQueueBase = 0x080  # 64 RW bus address of the command queue, 4 KiB aligned
     kCommandDoorbell = 0x088  # 32 WO one bit an entry to execute
     kClock = 0x0a0  # 64 RO free-running clock, kCoreClockKhz
@@ -89,6 +90,11 @@ class DeviceStatus(enum.IntEnum):
     initializing = 0
     ready = 1
     fatal = 2
+
+
+class HealthSyndrome(enum.IntEnum):
+    none = 0
+    injected = 1
 
 
 class feature:
@@ -601,7 +607,6 @@ class EventType(enum.IntEnum):
     send_queue_drained = 2
     last_wqe_reached = 3
     srq_limit = 4  # number = srqn
-    path_migrated = 5
     cq_error = 16  # number = cqn
     qp_fatal = 17
     qp_request_error = 18
@@ -609,7 +614,7 @@ class EventType(enum.IntEnum):
     srq_error = 20  # number = srqn
     port_active = 32  # number = port
     port_error = 33
-    device_fatal = 34
+    device_fatal = 34  # number = 0
 
 
 class Eqe(Layout):
@@ -1078,6 +1083,7 @@ REGISTERS = {
     reg.kStatus: ("kStatus", 32, "RO"),
     reg.kHealthSyndrome: ("kHealthSyndrome", 32, "RO"),
     reg.kCoreClockKhz: ("kCoreClockKhz", 32, "RO"),
+    reg.kHealthCounter: ("kHealthCounter", 32, "RO"),
     reg.kCommandQueueBase: ("kCommandQueueBase", 64, "RW"),
     reg.kCommandDoorbell: ("kCommandDoorbell", 32, "WO"),
     reg.kClock: ("kClock", 64, "RO"),

@@ -132,6 +132,31 @@ TEST_F(ConfigFaults, OpenRanges) {
   EXPECT_THAT(of_option("drop,psn=0xfffff0-0x10").rule.psn, ElementsAre(NumberRange{0xfffff0, 0x10}));
 }
 
+TEST_F(ConfigFaults, Outages) {
+  const auto down = of_option("link_down,host=h1,at=10ms,for=2us");
+  ASSERT_TRUE(down.outage);
+  EXPECT_EQ(down.outage->kind, Outage::Kind::link_down);
+  EXPECT_EQ(down.outage->interface, 1u);
+  EXPECT_EQ(down.outage->at, 10_ms);
+  EXPECT_EQ(down.outage->lasts, 2_us);
+  EXPECT_EQ(fault_text(down), "link_down,host=h1,at=10ms,for=2us");
+  // Frames have nothing to do with it.
+  EXPECT_NE(down.rule.host, 0u);
+  EXPECT_NE(down.rule.host, 1u);
+  EXPECT_FALSE(of_option("link_down,host=h0,at=0us").outage->lasts);
+  EXPECT_EQ(of_file("[[fault]]\naction = \"fatal\"\nhost = \"h0\"\nat = \"1 s\"\n").at(0).outage->kind,
+            Outage::Kind::fatal);
+  EXPECT_FALSE(of_option("drop").outage);
+  for (const char* text : {"link_down", "link_down,host=h0", "fatal,at=1ms"})
+    EXPECT_THAT(option_error(text), HasSubstr("needs 'host' and 'at'")) << text;
+  EXPECT_THAT(option_error("fatal,host=h0,at=1ms,for=1ms"), HasSubstr("for: fatal takes none"));
+  EXPECT_THAT(option_error("link_down=0.5,host=h0,at=1ms"), HasSubstr("probability: link_down takes none"));
+  EXPECT_THAT(option_error("link_down,host=h0,at=1"), HasSubstr("'1' is not a time with its unit"));
+  EXPECT_THAT(option_error("link_down,host=h9,at=1ms"), HasSubstr("no host is called 'h9'"));
+  EXPECT_THAT(option_error("drop,at=1ms"), HasSubstr("at: drop takes none"));
+  EXPECT_THAT(option_error("link_dwn,host=h0,at=1ms"), HasSubstr("mean link_down?"));
+}
+
 TEST_F(ConfigFaults, RulesAddUp) {
   file("lower.toml", "base = \"back-to-back\"\n[[fault]]\naction = \"drop\"\n");
   const auto path = file("upper.toml", "base = \"lower\"\n[[fault]]\naction = \"corrupt\"\n");

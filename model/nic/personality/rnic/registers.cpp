@@ -79,6 +79,7 @@ constexpr Register kReadable[] = {
     {abi::reg::kCommandLogEntries, 4},
     {abi::reg::kStatus, 4},
     {abi::reg::kHealthSyndrome, 4},
+    {abi::reg::kHealthCounter, 4},
     {abi::reg::kCoreClockKhz, 4},
     {abi::reg::kCommandQueueBase, 8},
     {abi::reg::kClock, 8},
@@ -104,7 +105,8 @@ std::array<std::byte, kPageBytes> page_of(const DeviceRegisters& registers) {
   put32(reg::kBlueFlameSize, uar::kBlueFlameBytes);
   put32(reg::kCommandLogEntries, abi::kCommandLogEntries);
   put32(reg::kStatus, static_cast<std::uint32_t>(registers.status));
-  put32(reg::kHealthSyndrome, registers.syndrome);
+  put32(reg::kHealthSyndrome, static_cast<std::uint32_t>(registers.syndrome));
+  put32(reg::kHealthCounter, registers.health_counter);
   put32(reg::kCoreClockKhz, registers.core_clock_khz);
   put64(reg::kCommandQueueBase, registers.command_queue);
   put64(reg::kClock, registers.clock);
