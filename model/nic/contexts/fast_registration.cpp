@@ -3,9 +3,9 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint32_t kRemoteChanges = access::kRemoteWrite | access::kRemoteAtomic;
+constexpr std::uint32_t kPeersWrite = access::kRemoteWrite | access::kRemoteAtomic;
 constexpr std::uint32_t kGrantable =
-    kRemoteChanges | access::kLocalWrite | access::kRemoteRead | access::kRelaxedOrdering;
+    kPeersWrite | access::kLocalWrite | access::kRemoteRead | access::kRelaxedOrdering;
 
 bool is_in_pages(const PageRange& pages, const Registration& wanted) {
   if (wanted.log_page < kLeastLogPage || wanted.log_page > kMostLogPage || wanted.length == 0) return false;
@@ -21,7 +21,7 @@ AccessResult check_registration(const MemoryRegion* region, const PageRange& pag
   if (region == nullptr || region->kind != RegionKind::fast_register) return AccessResult::bad_key;
   if (region->pd != pd) return AccessResult::bad_pd;
   const bool is_grantable = (wanted.access & ~kGrantable) == 0;
-  const bool needs_write = (wanted.access & kRemoteChanges) != 0;
+  const bool needs_write = (wanted.access & kPeersWrite) != 0;
   const bool writable = (wanted.access & access::kLocalWrite) != 0;
   if (region->valid || !is_grantable || (needs_write && !writable)) return AccessResult::denied;
   return is_in_pages(pages, wanted) ? AccessResult::ok : AccessResult::bad_range;
