@@ -161,28 +161,26 @@ class Increase {
   }
   void timer_due() {
     due_ += params_.rpg_time_reset;
-    ++time_stage_;
-    raise();
+    raise(++time_stage_);
   }
   void sent(std::uint32_t bytes) {
     if (!limited_ || params_.rpg_byte_reset.bytes == 0) return;
     for (bytes_ += bytes; limited_ && bytes_ >= params_.rpg_byte_reset.bytes; bytes_ -= params_.rpg_byte_reset.bytes) {
-      ++byte_stage_;
-      raise();
+      raise(++byte_stage_);
     }
   }
 
  private:
-  // The first F increases behind a cut are fast recovery. Then the target rises: additively, until both counts are
-  // beyond F (the paper), or have been so once (NVIDIA).
-  void raise() {
+  // The first F increases behind a cut are fast recovery. Then the target rises. The paper: additively, until both counts
+  // are beyond F. NVIDIA: additively at the first increase of each count behind fast recovery, and by hyper increase as
+  // soon as both counts are beyond that one. `stage`: of the count that has just risen.
+  void raise(std::uint32_t stage) {
     const auto threshold = params_.rpg_threshold;
-    const auto most = std::max(time_stage_, byte_stage_);
     const bool timer_alone = params_.rpg_byte_reset.bytes == 0 && hyper_by_timer_;
     const auto least = timer_alone ? time_stage_ : std::min(time_stage_, byte_stage_);
     if (hyper_grows_ ? least > threshold : least > threshold + 1)
       target_ += bits(params_.rpg_hai_rate) * (hyper_grows_ ? least - threshold : 1);
-    else if (most > threshold)
+    else if (hyper_grows_ ? std::max(time_stage_, byte_stage_) > threshold : stage == threshold + 1)
       target_ += bits(params_.rpg_ai_rate);
     target_ = std::min(target_, line_);
     rate_ = (rate_ + target_) / 2;
@@ -217,6 +215,7 @@ class Nvidia final : public CongestionControl {
   Duration next_change() const override {
     return increase_.limited() ? std::min(cut_at_, increase_.due()) : kNever;
   }
+  bool at_rest() const override { return !increase_.limited(); }
   ControlState state(Duration now) override {
     advance(now);
     return {increase_.rate(), increase_.target(), increase_.limited() ? alpha_.at(now) : 0};
@@ -291,6 +290,8 @@ class Paper final : public CongestionControl {
     return {.rate = increase_.rate()};
   }
   Duration next_change() const override { return increase_.limited() ? increase_.due() : kNever; }
+  // Alpha outlives the limit.
+  bool at_rest() const override { return !is_notified_; }
   ControlState state(Duration now) override {
     advance(now);
     return {increase_.rate(), increase_.target(), alpha_now(now)};
