@@ -71,6 +71,10 @@ class CongestionControl {
   virtual Duration next_change() const { return kNever; }
   virtual ControlState state(Duration /*now*/) { return {}; }
 
+  // True: the control holds nothing back and remembers nothing, as a control that was just made. Until the next CNP it
+  // need not be told of anything, and may be destroyed. So a queue pair without congestion costs nothing.
+  virtual bool at_rest() const { return false; }
+
   // True: acknowledged() wants to be called, with round-trip times. The queue pair then asks for more
   // acknowledgements than it needs.
   virtual bool wants_acknowledgements() const { return false; }

@@ -36,6 +36,7 @@ class CongestionGate {
         telemetry_(control_ && control_->wants_telemetry() ? std::make_unique<TelemetryReader>() : nullptr) {}
 
   explicit operator bool() const { return control_ != nullptr; }
+  bool at_rest() const { return control_ && control_->at_rest(); }
   bool wants_marks() const { return control_ && control_->wants_marks(); }
   bool wants_telemetry() const { return telemetry_ != nullptr; }
 

@@ -42,7 +42,7 @@ void EngineShell::create(const QpCommand& command) {
                       std::make_unique<Qp>(command.qpn, transport, ++births_, *slot, limits_));
   if (*slot >= slots_.size()) slots_.resize(*slot + 1);
   slots_[*slot] = &qp;
-  qp.congestion = make_gate();
+  if (!control_rests_) qp.congestion = make_gate();
   qp.context = command.context;
   // A datagram is as long as the port allows.
   if (transport == roce::Transport::ud) qp.context.path_mtu = limits_.max_mtu;
@@ -90,7 +90,7 @@ Qp& EngineShell::rebirth(Qp& qp) {
   const auto number = qp.qpn.value;
   auto& reborn = qps_.put(number, std::move(next));
   slots_[reborn.slot] = &reborn;
-  reborn.congestion = make_gate();
+  if (!control_rests_) reborn.congestion = make_gate();
   return reborn;
 }
 

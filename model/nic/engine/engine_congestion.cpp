@@ -26,6 +26,11 @@ CongestionGate EngineShell::make_gate() const {
                         limits_.congestion.ack_every);
 }
 
+bool EngineShell::wake_control(Qp& qp) {
+  if (!qp.congestion && control_rests_) qp.congestion = make_gate();
+  return static_cast<bool>(qp.congestion);
+}
+
 bool EngineShell::echoes_marks() const {
   const auto& echo = limits_.congestion.np.ecn_echo;
   if (echo == NotificationParams::kEchoWords[0]) return make_gate().wants_marks();
@@ -41,6 +46,7 @@ void EngineShell::control_sent(Qp& qp, Packet& packet, std::uint32_t payload, bo
   const auto bytes = line_bytes(qp, packet, payload, limits_.line_overhead);
   qp.congestion.sent(bytes, now());
   tell_control(qp);
+  if (control_rests_ && qp.congestion.at_rest()) return void(qp.congestion = {});
   if (!acknowledged) return;
   auto& asks = packet.headers.bth.ack_request;
   if (again) return void(asks = true);
@@ -50,6 +56,7 @@ void EngineShell::control_sent(Qp& qp, Packet& packet, std::uint32_t payload, bo
 void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
                                 const Packet& packet) {
   using Kind = roce::ResponseOutcome::Kind;
+  wake_control(qp);
   const auto* telemetry = packet.telemetry();
   if (telemetry != nullptr && qp.congestion.wants_telemetry()) qp.congestion.take_telemetry(*telemetry, now());
   qp.congestion.acknowledged(oldest, packet.headers.bth.becn, now());
@@ -59,6 +66,7 @@ void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, ro
 }
 
 void EngineShell::control_timed_out(Qp& qp, bool rewound) {
+  wake_control(qp);
   qp.congestion.timed_out(now());
   if (rewound) control_rewound(qp);
   tell_control(qp);
@@ -80,7 +88,7 @@ void EngineShell::tell_control(Qp& qp) {
 // every sender.
 void EngineShell::take_notification(Qp& qp, const PacketIn& packet) {
   const bool works = qp.transport != roce::Transport::raw && (qp.sends() || qp.responds());
-  const bool counts = qp.congestion && works && came_by_path(packet, qp.context);
+  const bool counts = works && came_by_path(packet, qp.context) && wake_control(qp);
   if (!counts) return void(++counters_.rp_cnp_ignored);
   ++counters_.rp_cnp_handled;
   trace_.cnp_taken({qp.qpn});

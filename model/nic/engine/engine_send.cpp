@@ -215,7 +215,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
   if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
-  if (qp.congestion) control_heard(qp, outcome, oldest, *packet);
+  if (control_hears(qp, outcome.rewound)) control_heard(qp, outcome, oldest, *packet);
   if (outcome.rewound) drop_requests(qp);
   if (!outcome.placement) return;
   const auto& placement = *outcome.placement;
@@ -231,7 +231,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
 
 void EngineShell::ack_timed_out(roce::Slot slot, bool rewound) {
   if (!of(slot).early_timer) ++counters_.local_ack_timeout_err;
-  if (of(slot).congestion) control_timed_out(of(slot), rewound);
+  if (control_hears(of(slot), rewound)) control_timed_out(of(slot), rewound);
   if (rewound) drop_requests(of(slot));
 }
 

@@ -32,6 +32,7 @@ EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> c
       core_(std::move(core)),
       ecn_forced_(limits.congestion.ecn_forced()),
       echoes_marks_(echoes_marks()),
+      control_rests_(make_gate().at_rest()),
       has_early_timeouts_(limits.adaptive_timeout != Duration{} || limits.transport.rto_high != Duration{}),
       keeps_early_(limits.transport.reorder_window != 0),
       begins_again_(limits.transport.loss_recovery().mode == roce::Recovery::go_back_0),

@@ -144,6 +144,12 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
 
   // --- engine_congestion.cpp: the reaction point, and what the notification point is told.
   CongestionGate make_gate() const;
+  // False: the NIC has no congestion control.
+  bool wake_control(Qp& qp);
+  // With `rewound` a control at rest hears of it as well, if that is like a CNP.
+  bool control_hears(const Qp& qp, bool rewound) const {
+    return qp.congestion || (rewound && control_rests_ && limits_.congestion.cnp_on_retransmit);
+  }
   bool echoes_marks() const;
   [[gnu::noinline]] void control_sent(Qp& qp, Packet& packet, std::uint32_t payload, bool is_request,
                                       bool again = false);
@@ -272,6 +278,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const std::unique_ptr<roce::QpCore> core_;
   const bool ecn_forced_;
   const bool echoes_marks_;
+  const bool control_rests_;             // a queue pair has no control until it is notified
   const bool has_early_timeouts_;
   const bool keeps_early_;
   const bool begins_again_;              // go-back-0: a message that lost a packet starts over
