@@ -1,5 +1,5 @@
 // PCI identity, BAR0 map and registers. Chapter 1 of docs/device.md is checked against this file.
-// PCI configuration space is little-endian, as PCI says; everything in BAR0 is big-endian.
+// PCI configuration space and the MSI-X table are little-endian, as PCI says; all else in BAR0 is big-endian.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace rnicsim::abi {
 
 // The contract's version: a driver refuses another major version.
-inline constexpr std::uint16_t kAbiMajor = 1;
+inline constexpr std::uint16_t kAbiMajor = 2;
 inline constexpr std::uint16_t kAbiMinor = 0;
 
 // --- PCI identity (not assigned by the PCI-SIG: the device never sits on a real bus).
@@ -25,6 +25,10 @@ inline constexpr std::uint16_t kPcieCapability = 0x40;
 inline constexpr std::uint16_t kDeviceControl = 0x48;     // bit 15: initiate function-level reset
 inline constexpr std::uint16_t kMsixCapability = 0x80;
 inline constexpr std::uint16_t kMsixControl = 0x82;       // bit 15 enable, bit 14 mask all
+inline constexpr std::uint16_t kPowerCapability = 0x90;
+inline constexpr std::uint16_t kPowerControl = 0x94;      // bits 1:0: 0 is D0, 3 is D3hot
+inline constexpr std::uint16_t kErrorReporting = 0x100;   // the extended capabilities begin
+inline constexpr std::uint16_t kSerialNumber = 0x150;     // the EUI-64 of the port's MAC
 inline constexpr std::uint16_t kSize = 0x1000;
 inline constexpr std::uint16_t kCommandMemory = 1u << 1;
 inline constexpr std::uint16_t kCommandBusMaster = 1u << 2;
@@ -36,8 +40,8 @@ inline constexpr std::uint16_t kMsixMaskAll = 1u << 14;
 // --- BAR0.
 inline constexpr std::uint32_t kBarSize = 8u << 20;
 inline constexpr std::uint32_t kRegisterPage = 0x000000;
-inline constexpr std::uint32_t kMsixTable = 0x010000;  // 16 bytes a vector, PCI layout
-inline constexpr std::uint32_t kMsixPba = 0x018000;
+inline constexpr std::uint32_t kMsixTable = 0x010000;  // 16 bytes a vector, little-endian, PCI layout
+inline constexpr std::uint32_t kMsixPba = 0x018000;    // one bit a vector, little-endian
 inline constexpr std::uint32_t kUarBase = 0x100000;    // UAR pages, 4 KiB each
 inline constexpr std::uint32_t kUarPageSize = 4096;
 inline constexpr std::uint32_t kUarPages = 1024;       // page 0 belongs to the kernel's agent

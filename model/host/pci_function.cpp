@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <boost/endian/conversion.hpp>
 #include <stdexcept>
 
-#include "model/abi/big_endian.h"
 #include "model/abi/device.h"
 
 namespace rnicsim::host {
@@ -59,7 +59,7 @@ void PciFunction::route_vector(std::uint32_t vector) {
   const std::uint32_t words[] = {std::uint32_t(address), std::uint32_t(address >> 32), vector, 0 /* not masked */};
   for (std::uint32_t i = 0; i < 4; ++i) {
     std::array<std::byte, 4> data;
-    abi::store_be(data.data(), words[i]);
+    boost::endian::store_little_u32(reinterpret_cast<unsigned char*>(data.data()), words[i]);
     root_complex_.mmio_write(abi::kMsixTable + 16 * vector + 4 * i, Payload::copy_of(data));
   }
 }

@@ -44,6 +44,15 @@ CapabilityParams capabilities_of(const NicParams& params, const Personality& per
   return caps;
 }
 
+// The serial number is the EUI-64 of the port's MAC.
+FunctionFacts facts_of(const NicParams& params) {
+  const auto mac = params.capabilities.mac;
+  return {.link_generation = params.dma.link.generation,
+          .link_lanes = params.dma.link.lanes,
+          .max_payload = params.dma.link.max_payload.bytes,
+          .serial_number = mac >> 24 << 40 | std::uint64_t{0xfffe} << 24 | (mac & 0xffffff)};
+}
+
 std::unique_ptr<QpEngine> engine_of(const NicParams& params, const EngineFactory& make_engine,
                                     const Personality& personality) {
   auto engine = make_engine(limits_of(params, personality));
@@ -68,7 +77,7 @@ NicParts::NicParts(const NicParams& params, const EngineFactory& make_engine, co
       flows_(params.capabilities.flow_limits()),
       scaling_(params.capabilities.max_rss),
       receive_buffer(params.receive_buffer, params.port.priorities(), params.port.rate),
-      pcie("pcie", params.pcie, capabilities_.features(), personality),
+      pcie("pcie", params.pcie, capabilities_.features(), personality, facts_of(params)),
       dma_unit("dma", params.dma),
       device_memory(params.device_memory, personality.layout.pci.most_device_memory),
       payload_memory(dma_unit, device_memory),

@@ -1,6 +1,7 @@
 #include "tests/support/fake_device.h"
 
 #include <algorithm>
+#include <boost/endian/conversion.hpp>
 #include <cstring>
 
 namespace rnicsim::testing {
@@ -151,10 +152,9 @@ void FakeDevice::execute(std::uint32_t slot) {
 }
 
 void FakeDevice::interrupt(std::uint32_t vector) {
-  const std::byte* entry = msix_table_.data() + 16 * vector;
-  const std::uint64_t address =
-      abi::load_be<std::uint32_t>(entry) | std::uint64_t{abi::load_be<std::uint32_t>(entry + 4)} << 32;
-  std::uint32_t data = abi::load_be<std::uint32_t>(entry + 8);
+  const auto* entry = reinterpret_cast<const unsigned char*>(msix_table_.data() + 16 * vector);
+  const std::uint64_t address = boost::endian::load_little_u64(entry);
+  std::uint32_t data = boost::endian::load_little_u32(entry + 8);
   transfer(tlm::TLM_WRITE_COMMAND, kKernelPasid, address, bytes_of(data));
 }
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RNICSIM_ABI_MAJOR 1u  /* The contract's version: a driver refuses another major version. */
+#define RNICSIM_ABI_MAJOR 2u  /* The contract's version: a driver refuses another major version. */
 #define RNICSIM_ABI_MINOR 0u
 /* PCI identity (not assigned by the PCI-SIG: the device never sits on a real bus). */
 #define RNICSIM_PCI_VENDOR_ID 0xd00du
@@ -21,6 +21,10 @@
 #define RNICSIM_CONFIG_DEVICE_CONTROL 0x48u  /* bit 15: initiate function-level reset */
 #define RNICSIM_CONFIG_MSIX_CAPABILITY 0x80u
 #define RNICSIM_CONFIG_MSIX_CONTROL 0x82u  /* bit 15 enable, bit 14 mask all */
+#define RNICSIM_CONFIG_POWER_CAPABILITY 0x90u
+#define RNICSIM_CONFIG_POWER_CONTROL 0x94u  /* bits 1:0: 0 is D0, 3 is D3hot */
+#define RNICSIM_CONFIG_ERROR_REPORTING 0x100u  /* the extended capabilities begin */
+#define RNICSIM_CONFIG_SERIAL_NUMBER 0x150u  /* the EUI-64 of the port's MAC */
 #define RNICSIM_CONFIG_SIZE 0x1000u
 #define RNICSIM_CONFIG_COMMAND_MEMORY 0x2u
 #define RNICSIM_CONFIG_COMMAND_BUS_MASTER 0x4u
@@ -30,8 +34,8 @@
 
 #define RNICSIM_BAR_SIZE 0x800000u  /* BAR0. */
 #define RNICSIM_REGISTER_PAGE 0x000000u
-#define RNICSIM_MSIX_TABLE 0x010000u  /* 16 bytes a vector, PCI layout */
-#define RNICSIM_MSIX_PBA 0x018000u
+#define RNICSIM_MSIX_TABLE 0x010000u  /* 16 bytes a vector, little-endian, PCI layout */
+#define RNICSIM_MSIX_PBA 0x018000u  /* one bit a vector, little-endian */
 #define RNICSIM_UAR_BASE 0x100000u  /* UAR pages, 4 KiB each */
 #define RNICSIM_UAR_PAGE_SIZE 4096u
 #define RNICSIM_UAR_PAGES 1024u  /* page 0 belongs to the kernel's agent */

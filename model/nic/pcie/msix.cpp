@@ -9,8 +9,8 @@ namespace rnicsim::nic {
 void MsixTable::reset() {
   std::ranges::fill(table_, 0);
   pending_ = 0;
-  const auto mask_byte = order_ == ByteOrder::big ? 15 : 12;
-  for (std::size_t vector = 0; vector < count(); ++vector) table_[vector * kEntryBytes + mask_byte] = 1;
+  constexpr std::size_t kMaskByte = 12;
+  for (std::size_t vector = 0; vector < count(); ++vector) table_[vector * kEntryBytes + kMaskByte] = 1;
 }
 
 bool MsixTable::read_table(std::uint32_t offset, std::span<std::byte> out) const {
@@ -27,10 +27,7 @@ bool MsixTable::write_table(std::uint32_t offset, std::span<const std::byte> in)
 
 bool MsixTable::read_pending(std::uint32_t offset, std::span<std::byte> out) const {
   if (offset + out.size() > sizeof(pending_)) return false;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto at = 8 * (offset + i);
-    out[i] = std::byte(pending_ >> (order_ == ByteOrder::big ? 56 - at : at));
-  }
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::byte(pending_ >> 8 * (offset + i));
   return true;
 }
 
@@ -57,8 +54,7 @@ std::vector<std::uint32_t> MsixTable::take_unmasked(bool function_masked) {
 bool MsixTable::masked(std::uint32_t vector) const { return (word(vector, 3) & 1) != 0; }
 
 std::uint32_t MsixTable::word(std::uint32_t vector, std::size_t index) const {
-  const auto* at = table_.data() + vector * kEntryBytes + 4 * index;
-  return order_ == ByteOrder::big ? boost::endian::load_big_u32(at) : boost::endian::load_little_u32(at);
+  return boost::endian::load_little_u32(table_.data() + vector * kEntryBytes + 4 * index);
 }
 
 }  // namespace rnicsim::nic

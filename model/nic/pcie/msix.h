@@ -1,4 +1,4 @@
-// The MSI-X table and pending bits: PCI's layout, 16 bytes a vector, of words in the device's order.
+// The MSI-X table and pending bits, as PCI lays them out: 16 bytes a vector, and a bit each; little-endian.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,6 @@
 #include <optional>
 #include <span>
 #include <vector>
-
-#include "model/nic/personality/personality.h"
 
 namespace rnicsim::nic {
 
@@ -18,7 +16,7 @@ struct MsixMessage {
 
 class MsixTable {
  public:
-  MsixTable(std::uint32_t vectors, ByteOrder order) : order_(order), table_(vectors * kEntryBytes) { reset(); }
+  explicit MsixTable(std::uint32_t vectors) : table_(vectors * kEntryBytes) { reset(); }
   void reset();
 
   bool read_table(std::uint32_t offset, std::span<std::byte> out) const;   // false: outside
@@ -37,7 +35,6 @@ class MsixTable {
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(table_.size() / kEntryBytes); }
 
-  const ByteOrder order_;
   std::vector<std::uint8_t> table_;
   std::uint64_t pending_ = 0;
 };

@@ -1,4 +1,5 @@
-// PCI configuration space of the function: identity, BAR0, the PCI Express and MSI-X capabilities. Little-endian.
+// PCI configuration space of the function, little-endian: identity, BAR0 and what a PCI Express endpoint has (PCIe Base
+// Specification 4.0, 7.5 to 7.8): power management, PCI Express, MSI-X, advanced error reporting, device serial number.
 #pragma once
 
 #include <array>
@@ -10,21 +11,34 @@
 
 namespace rnicsim::nic {
 
+// What configuration space tells of this device and its link.
+struct FunctionFacts {
+  std::uint32_t link_generation = 3;
+  std::uint32_t link_lanes = 16;
+  std::uint64_t max_payload = 256;      // bytes of a TLP's payload: 128 to 4096, a power of two
+  std::uint64_t serial_number = 0;      // an EUI-64
+};
+
 class PciConfig {
  public:
   static constexpr std::uint16_t kSize = 0x1000;
 
-  explicit PciConfig(const PciFunction& function) : function_(function) { reset(); }
+  explicit PciConfig(const PciFunction& function, const FunctionFacts& facts = {});
 
+  // Function-level: what PCIe calls sticky, and what belongs to the link, stays (6.6.2).
   void reset();
   bool read(std::uint16_t offset, std::span<std::byte> out) const;         // false: outside
   bool write(std::uint16_t offset, std::span<const std::byte> in);
   bool take_function_reset();                                              // asked for since the last call
 
-  bool memory_enabled() const { return (get16(kCommand) & kCommandMemory) != 0; }
-  bool bus_master() const { return (get16(kCommand) & kCommandBusMaster) != 0; }
-  bool msix_enabled() const { return (get16(msix_control()) & kMsixEnable) != 0; }
+  bool memory_enabled() const { return powered() && (get16(kCommand) & kCommandMemory) != 0; }
+  bool bus_master() const { return powered() && (get16(kCommand) & kCommandBusMaster) != 0; }
+  bool msix_enabled() const { return powered() && (get16(msix_control()) & kMsixEnable) != 0; }
   bool msix_masked() const { return (get16(msix_control()) & kMsixMaskAll) != 0; }
+
+  // --- Errors, as its registers report them. No error message (ERR_COR, ERR_NONFATAL, ERR_FATAL) goes to the host.
+  void unsupported_request(bool posted);  // that came to BAR0
+  void aborted_request();                 // the host's answer to one of the device
 
  private:
   static constexpr std::uint16_t kCommand = 0x04;
@@ -32,18 +46,45 @@ class PciConfig {
   static constexpr std::uint16_t kCommandBusMaster = 1u << 2;
   static constexpr std::uint16_t kMsixEnable = 1u << 15;
   static constexpr std::uint16_t kMsixMaskAll = 1u << 14;
+  static constexpr std::uint16_t kPowerState = 3;
+
+  // Of a register's bits: those that a write changes, those that a 1 clears, those that a function-level reset leaves.
+  template <class T>
+  struct Bits {
+    T writable = 0;
+    T cleared = 0;
+    T kept = 0;
+  };
+  template <class T>
+  void put(unsigned offset, T value, const Bits<T>& bits = {});
+  template <class T>
+  void set(unsigned offset, T bits);
+
+  void put_header();
+  void put_power_management();
+  void put_pci_express();
+  void put_msix();
+  void put_error_reporting();
+  void put_serial_number();
 
   std::uint16_t msix_control() const { return static_cast<std::uint16_t>(function_.msix_capability + 2); }
   std::uint16_t device_control() const { return static_cast<std::uint16_t>(function_.pcie_capability + 8); }
+  std::uint16_t power_control() const { return static_cast<std::uint16_t>(function_.power_capability + 4); }
+  bool powered() const { return (get16(power_control()) & kPowerState) == 0; }
   std::uint16_t get16(std::uint16_t offset) const {
     return static_cast<std::uint16_t>(value_[offset] | value_[offset + 1] << 8);
   }
-  template <class T>
-  void put(std::uint16_t offset, T value, T writable = 0);
+  std::uint32_t get32(std::uint16_t offset) const {
+    return get16(offset) | std::uint32_t{get16(static_cast<std::uint16_t>(offset + 2))} << 16;
+  }
 
   const PciFunction function_;
-  std::array<std::uint8_t, kSize> value_;
-  std::array<std::uint8_t, kSize> writable_;
+  const FunctionFacts facts_;
+  std::array<std::uint8_t, kSize> value_{};
+  std::array<std::uint8_t, kSize> initial_{};
+  std::array<std::uint8_t, kSize> writable_{};
+  std::array<std::uint8_t, kSize> cleared_{};
+  std::array<std::uint8_t, kSize> kept_{};
   bool function_reset_ = false;
 };
 

@@ -23,14 +23,15 @@ std::span<std::byte> data_of(tlm::tlm_generic_payload& request) {
 }  // namespace
 
 PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params,
-                           const DeviceFeatures& features, const Personality& personality)
+                           const DeviceFeatures& features, const Personality& personality,
+                           const FunctionFacts& facts)
     : sc_module(name),
       params_(params),
       personality_(personality),
       function_(personality.layout.pci),
       features_(features),
-      config_space_(function_),
-      msix_(function_.msix_vectors, function_.msix_order) {
+      config_space_(function_, facts),
+      msix_(function_.msix_vectors) {
   bar.register_b_transport(this, &PcieEndpoint::access_bar);
   config.register_b_transport(this, &PcieEndpoint::access_config);
   request_.set_extension(new PasidExtension);  // whose owner it is
@@ -63,8 +64,10 @@ bool PcieEndpoint::may_ask(Counter& requests, Refusal::What what, std::uint64_t 
 }
 
 bool PcieEndpoint::answered(bool ok) {
-  if (!ok) ++counters_.dma_aborts;
-  return ok;
+  if (ok) return true;
+  ++counters_.dma_aborts;
+  config_space_.aborted_request();
+  return false;
 }
 
 bool PcieEndpoint::ask(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::byte* data,
@@ -192,6 +195,7 @@ bool PcieEndpoint::answer(bool ok, Refusal::What what, std::uint64_t offset) {
   auto why = std::exchange(misaligned_, false) ? Refusal::Why::bad_alignment : Refusal::Why::no_register;
   if (status_ == DeviceStatus::fatal) why = Refusal::Why::device_fatal;
   if (!config_space_.memory_enabled()) why = Refusal::Why::memory_off;
+  config_space_.unsupported_request(what == Refusal::What::mmio_write);
   refusal({.what = what, .why = why, .address = offset});
   return false;
 }

@@ -40,9 +40,9 @@ struct UarWrite {
 
 class PcieEndpoint : public sc_core::sc_module, public HostMemory, public DeviceBar {
  public:
-  // `features`: what its register says.
+  // `features`: what its register says; `facts`: what configuration space does.
   PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, const DeviceFeatures& features,
-               const Personality& personality);
+               const Personality& personality, const FunctionFacts& facts = {});
 
   tlm_utils::simple_target_socket<PcieEndpoint> bar{"bar"};
   tlm_utils::simple_target_socket<PcieEndpoint> config{"config"};

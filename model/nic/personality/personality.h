@@ -17,8 +17,6 @@
 
 namespace rnicsim::nic {
 
-enum class ByteOrder : std::uint8_t { big, little };
-
 // The PCI function and its BAR0. Offsets of capabilities are those in configuration space.
 struct PciFunction {
   std::uint16_t vendor = 0;
@@ -27,12 +25,13 @@ struct PciFunction {
   std::uint8_t revision = 0;
   std::uint16_t pcie_capability = 0;
   std::uint16_t msix_capability = 0;
+  std::uint16_t power_capability = 0;
+  std::uint16_t serial_capability = 0;   // from 0x148 on: error reporting lies before it
   std::uint32_t bar_bytes = 0;
   std::uint32_t registers = 0;           // offset of the register page, of 4 KiB
   std::uint32_t msix_table = 0;
   std::uint32_t msix_pending = 0;
   std::uint32_t msix_vectors = 0;        // at most 64
-  ByteOrder msix_order = ByteOrder::little;
   std::uint32_t uar = 0;                 // offset of the UAR pages
   std::uint32_t uar_page_bytes = 0;
   std::uint32_t uar_pages = 0;

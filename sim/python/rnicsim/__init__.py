@@ -305,5 +305,7 @@ def bar_name(offset):
 
 def _config_name(offset):
     names = {getattr(abi.config, name): name for name in ("kCommand", "kBar0", "kCapabilityPointer", "kPcieCapability",
-                                                          "kDeviceControl", "kMsixCapability", "kMsixControl")}
+                                                          "kDeviceControl", "kMsixCapability", "kMsixControl",
+                                                          "kPowerCapability", "kPowerControl", "kErrorReporting",
+                                                          "kSerialNumber")}
     return names.get(offset, "no register" if offset >= abi.config.kSize else "no name")

@@ -28,7 +28,7 @@ class Layout(ctypes.BigEndianStructure):
         shown = ((name, bytes(value).hex() if isinstance(value, ctypes.Array) else value) for name, value in fields)
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown)})"
 
-kAbiMajor = 1  # The contract's version: a driver refuses another major version.
+kAbiMajor = 2  # The contract's version: a driver refuses another major version.
 kAbiMinor = 0
 kPciVendorId = 0xd00d  # PCI identity (not assigned by the PCI-SIG: the device never sits on a real bus).
 kPciDeviceId = 0x0001
@@ -45,6 +45,10 @@ class config:
     kDeviceControl = 0x48  # bit 15: initiate function-level reset
     kMsixCapability = 0x80
     kMsixControl = 0x82  # bit 15 enable, bit 14 mask all
+    kPowerCapability = 0x90
+    kPowerControl = 0x94  # bits 1:0: 0 is D0, 3 is D3hot
+    kErrorReporting = 0x100  # the extended capabilities begin
+    kSerialNumber = 0x150  # the EUI-64 of the port's MAC
     kSize = 0x1000
     kCommandMemory = 0x2
     kCommandBusMaster = 0x4
@@ -55,8 +59,8 @@ class config:
 
 kBarSize = 0x800000  # BAR0.
 kRegisterPage = 0x000000
-kMsixTable = 0x010000  # 16 bytes a vector, PCI layout
-kMsixPba = 0x018000
+kMsixTable = 0x010000  # 16 bytes a vector, little-endian, PCI layout
+kMsixPba = 0x018000  # one bit a vector, little-endian
 kUarBase = 0x100000  # UAR pages, 4 KiB each
 kUarPageSize = 4096
 kUarPages = 1024  # page 0 belongs to the kernel's agent

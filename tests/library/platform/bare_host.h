@@ -40,7 +40,8 @@ class BareHost : public sc_core::sc_module {
     config_write(abi::config::kCommand, abi::config::kCommandMemory | abi::config::kCommandBusMaster);
     require(bar_read(abi::reg::kMagic) == abi::kMagicValue, "this is no such device");
     const std::uint32_t entry[] = {abi::kMsiWindow, 0, kVector, 0 /* not masked */};
-    for (unsigned word = 0; word < 4; ++word) bar_write(abi::kMsixTable + 16 * kVector + 4 * word, entry[word]);
+    for (unsigned word = 0; word < 4; ++word)  // little-endian, as PCI says
+      bar_write(abi::kMsixTable + 16 * kVector + 4 * word, __builtin_bswap32(entry[word]));
     config_write(abi::config::kMsixControl, abi::config::kMsixEnable);
     bar_write(abi::reg::kCommandQueueBase, std::uint64_t{kCommands});
     for (std::uint32_t table = 0; table < 4; ++table) {

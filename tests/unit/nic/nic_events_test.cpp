@@ -1,6 +1,8 @@
 // Interrupts, arming, function-level reset, and contexts that come back from ICM.
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <span>
 #include <tuple>
 
 #include "model/nic/contexts/context_cache.h"
@@ -109,7 +111,8 @@ TEST_F(Events, SolicitedOnly) {
 TEST_F(Events, MaskedVectorIsRememberedAndSentWhenUnmasked) {
   connect();
   const auto control = abi::kMsixTable + 2 * 16 + 12;
-  a().write_be(control, std::uint32_t{1});
+  constexpr auto kMasked = std::uint32_t{1} << 24;  // little-endian
+  a().write_be(control, kMasked);
   a().arm(kSendCqn, false);
   a().host.interrupts.clear();
   a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
@@ -178,10 +181,10 @@ TEST_F(Events, OfAQueueThatIsNotThereAreLost) {
 }
 
 TEST(MsixTable, AMessageIsWhatTheTableSays) {
-  MsixTable table(abi::kMsixVectors, ByteOrder::big);
+  MsixTable table(abi::kMsixVectors);
   std::array<std::byte, 16> entry{};
   const std::uint32_t words[] = {0x12345678, 0x9abcdef0, 0x11223344, 0};
-  for (std::size_t i = 0; i < 4; ++i) abi::store_be(entry.data() + 4 * i, words[i]);
+  std::memcpy(entry.data(), words, sizeof words);  // little-endian
   ASSERT_TRUE(table.write_table(3 * 16, entry));
   std::array<std::byte, 16> read{};
   ASSERT_TRUE(table.read_table(3 * 16, read));
@@ -191,6 +194,10 @@ TEST(MsixTable, AMessageIsWhatTheTableSays) {
   EXPECT_EQ(message->address, 0x9abcdef012345678u);
   EXPECT_EQ(message->data, 0x11223344u);
   EXPECT_FALSE(table.raise(4, false));  // masked from the beginning
+  EXPECT_FALSE(table.raise(60, false));
+  std::uint64_t pending = 0;
+  ASSERT_TRUE(table.read_pending(0, std::as_writable_bytes(std::span(&pending, 1))));
+  EXPECT_EQ(pending, 1ull << 60 | 1ull << 4);  // little-endian
   EXPECT_FALSE(table.read_table(abi::kMsixVectors * 16 - 8, read));
   EXPECT_FALSE(table.write_table(abi::kMsixVectors * 16 - 8, entry));
 }

@@ -55,6 +55,11 @@ class Host : public sc_core::sc_module {
   bool config_write(std::uint64_t offset, std::uint32_t value, std::size_t bytes) {
     return access(config, true, offset, std::as_bytes(std::span(&value, 1)).first(bytes));
   }
+  std::uint32_t config_read(std::uint64_t offset, std::size_t bytes) {
+    std::uint32_t value = 0;
+    access(config, false, offset, std::as_bytes(std::span(&value, 1)).first(bytes));
+    return value;
+  }
   // What the host says of pages.
   void tell(PageMessageExtension message) {
     tlm::tlm_generic_payload request;
