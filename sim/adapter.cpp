@@ -40,6 +40,14 @@ Adapter::Adapter(sc_core::sc_module_name name, const Config& config, std::size_t
   root_complex_->reach(nic_->blocks().pcie);
 }
 
+Adapter::Adapter(sc_core::sc_module_name name, const Config& config, std::size_t index,
+                 const nic::EngineFactory& make_engine)
+    : sc_module(name),
+      interface_(config.topology.interfaces[index]),
+      label_(label_of(interface_)),
+      nic_(std::make_unique<nic::Nic>("nic", with_address(config.nic_of(index), host::mac_of(interface_)),
+                                      make_engine)) {}
+
 Adapter::~Adapter() = default;
 
 host::HostKernel& Adapter::kernel() { return agent_->kernel(); }
@@ -47,6 +55,7 @@ host::HostKernel& Adapter::kernel() { return agent_->kernel(); }
 host::Iommu& Adapter::iommu() { return root_complex_->iommu(); }
 
 AdapterCounters Adapter::counters() const {
+  if (in_guest()) return {.nic = nic_->counters(), .root_complex = {}, .iommu = {}, .kernel = {}, .link = {}};
   return {nic_->counters(), root_complex_->counters(), root_complex_->iommu_counters(), agent_->counters(), {}};
 }
 

@@ -1,4 +1,5 @@
-// A NIC in its host: its root port, and the kernel's agent for it. A cable ends at each.
+// A NIC in its host: its root port, and the kernel's agent for it. A cable ends at each. The NIC of a guest, a virtual
+// machine, has neither: its sockets to the host are bound by who serves the guest (sim/guest).
 #pragma once
 
 #include <cstddef>
@@ -31,15 +32,20 @@ class Adapter : public sc_core::sc_module {
   // `index`: of the interface, in the topology.
   Adapter(sc_core::sc_module_name name, const Config& config, std::size_t index, host::Iommu& iommu,
           host::HostKernel& kernel, const nic::EngineFactory& make_engine);
+  // Of a guest.
+  Adapter(sc_core::sc_module_name name, const Config& config, std::size_t index, const nic::EngineFactory& make_engine);
   ~Adapter() override;
 
   const abi::NetworkInterface& interface() const { return interface_; }
   std::uint32_t device() const { return interface_.device; }  // of its host
   const std::string& label() const { return label_; }         // "h0"; of a host's second one "h0:1"
+  bool in_guest() const { return agent_ == nullptr; }
+  // --- None of these in a guest.
   host::HostKernel& kernel();
   host::KernelAgent& agent() { return *agent_; }
   host::RootComplex& root_complex() { return *root_complex_; }
   host::Iommu& iommu();
+
   nic::Nic& nic() { return *nic_; }
   const nic::Nic& nic() const { return *nic_; }
   // Those of its cable are with the system, which has the cables.

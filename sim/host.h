@@ -1,4 +1,5 @@
-// A host of the simulated system: memory behind an IOMMU, a kernel, and its adapters.
+// A host of the simulated system: memory behind an IOMMU, a kernel, and its adapters. One that is a guest, a virtual
+// machine, has its memory and its kernel elsewhere.
 #pragma once
 
 #include <memory>
@@ -16,12 +17,15 @@ namespace rnicsim::sim {
 class Host {
  public:
   Host(const Config& config, const abi::NetworkInterface& first, const host::Neighbours& fabric);
+  // A guest.
+  explicit Host(const abi::NetworkInterface& first);
   ~Host();
   // In the order of their numbers.
   Adapter& add(sc_core::sc_module_name name, const Config& config, std::size_t index,
                const nic::EngineFactory& make_engine);
 
   const char* name() const { return first_.name; }
+  bool is_guest() const { return kernel_ == nullptr; }
   host::HostKernel& kernel() { return *kernel_; }
   const std::vector<std::unique_ptr<Adapter>>& adapters() const { return adapters_; }
 

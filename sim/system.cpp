@@ -31,7 +31,7 @@
 namespace rnicsim::sim {
 
 System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed,
-               const std::filesystem::path& waves, Boundary* boundary)
+               const std::filesystem::path& waves, Boundary* boundary, const std::set<std::uint32_t>& guests)
     : sc_module(name),
       config_(std::make_unique<const Config>(config)),
       boundary_(boundary),
@@ -39,7 +39,7 @@ System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t
       deadlock_(std::make_unique<fabric::PauseDeadlock>([this](auto end) { return port_name(end.box, end.port); })),
       outages_(std::make_unique<Outages>("outages")),
       faults_(config.topology.interfaces.size()) {
-  make_hosts(seed);
+  make_hosts(seed, guests);
   make_switches(seed);
   connect_cables(seed);
   schedule_outages();
@@ -47,12 +47,14 @@ System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t
 
 System::~System() = default;
 
-void System::make_hosts(std::uint64_t seed) {
+void System::make_hosts(std::uint64_t seed, const std::set<std::uint32_t>& guests) {
   const auto& interfaces = config_->topology.interfaces;
   const host::Neighbours fabric(interfaces);
   for (std::size_t i = 0; i < interfaces.size(); ++i) {
     const auto& interface = interfaces[i];
-    if (interface.device == 0) hosts_.push_back(std::make_unique<Host>(*config_, interface, fabric));
+    if (interface.device == 0)
+      hosts_.push_back(guests.contains(interface.host) ? std::make_unique<Host>(interface)
+                                                       : std::make_unique<Host>(*config_, interface, fabric));
     adapters_.push_back(&hosts_[interface.host]->add(fmt::format("host{}", i).c_str(), *config_, i,
                                                      engines_->factory(label_of(interface), config_->engine_of(i))));
     adapters_.back()->nic().seed(seed);
@@ -228,11 +230,11 @@ std::vector<fabric::PortHistograms> System::switch_histograms(std::size_t index)
 }
 
 void System::start() {
-  const auto is_ready = [](const auto& host) { return host->kernel().ready(); };
+  const auto is_ready = [](const auto& host) { return host->is_guest() || host->kernel().ready(); };
   sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates: nothing is pending before
   while (!std::ranges::all_of(hosts_, is_ready)) {
     for (const auto& host : hosts_)
-      if (!host->kernel().failure().empty())
+      if (!host->is_guest() && !host->kernel().failure().empty())
         throw std::runtime_error(fmt::format("{}: {}", host->name(), host->kernel().failure()));
     if (sc_core::sc_get_status() == sc_core::SC_STOPPED) return;
     if (!sc_core::sc_pending_activity()) throw std::runtime_error("a host's device does not become ready");

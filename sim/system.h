@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <systemc>
 #include <vector>
@@ -44,8 +45,10 @@ class System : public sc_core::sc_module {
   // `seed` is that of the cables' faults, of random replacement in the NICs' caches, and of the choice among several
   // ways; `waves` as for Engines.
   // `boundary` (it outlives the system): another process simulates what is not on this side of it.
+  // `guests`: the hosts that are virtual machines, by number.
   System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1,
-         const std::filesystem::path& waves = {}, Boundary* boundary = nullptr);
+         const std::filesystem::path& waves = {}, Boundary* boundary = nullptr,
+         const std::set<std::uint32_t>& guests = {});
   ~System() override;
 
   const Config& config() const { return *config_; }
@@ -87,7 +90,7 @@ class System : public sc_core::sc_module {
   void start();
 
  private:
-  void make_hosts(std::uint64_t seed);
+  void make_hosts(std::uint64_t seed, const std::set<std::uint32_t>& guests);
   // A cable's end, as topology's cables have them.
   struct CableEnd {
     std::uint32_t cable;

@@ -123,6 +123,7 @@ void CounterAudit::recount_doorbells(Counters& counters, const nic::NicBlocks& n
 }
 
 void CounterAudit::recount_host(Counters& counters, Adapter& host) {
+  if (host.in_guest()) return;
   host.agent().command_answered.subscribe(
       [&count = counters["kernel.commands"], &refused = counters["kernel.commands_refused"]](
           const host::CommandAnswered& command) { ++(command.error == 0 ? count : refused); });

@@ -51,6 +51,7 @@ Recorder::Recorder(System& system, EventSink& sink, Addresses addresses)
     Adapter& host = system.adapter(i);
     watch_nic(i, host.nic().blocks());
     if (auto* cable = system.faults(i)) watch_cable(i, *cable);
+    if (host.in_guest()) continue;
     watch_host(i, host);
     watch_root(i, host.root_complex(), host.device());
   }

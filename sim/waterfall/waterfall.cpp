@@ -62,13 +62,17 @@ Waterfall::Waterfall(System& system)
 Waterfall::~Waterfall() = default;
 
 void Waterfall::watch_software(std::uint32_t index, Adapter& host) {
-  host.agent().software.subscribe(
-      [this, index](const host::SoftwareMilestone& told) { assembler_->software(index, told.milestone); });
-  host.root_complex().carried.subscribe(
-      [this, index](const host::MmioCarried& carried) { stored_[index] = carried.stored; });
+  // A guest's store is here when it is made.
+  if (!host.in_guest()) {
+    host.agent().software.subscribe(
+        [this, index](const host::SoftwareMilestone& told) { assembler_->software(index, told.milestone); });
+    host.root_complex().carried.subscribe(
+        [this, index](const host::MmioCarried& carried) { stored_[index] = carried.stored; });
+  }
   const auto& nic = host.nic().blocks();
-  nic.doorbell.rung.subscribe(
-      [this, index](const nic::DoorbellRung& rung) { assembler_->doorbell(index, now(), rung, stored_[index]); });
+  nic.doorbell.rung.subscribe([this, index, in_guest = host.in_guest()](const nic::DoorbellRung& rung) {
+    assembler_->doorbell(index, now(), rung, in_guest ? now() : stored_[index]);
+  });
   nic.units.doorbell_taken.subscribe(
       [this, index](const nic::DoorbellTaken& taken) { assembler_->doorbell_taken(index, now(), taken); });
 }
