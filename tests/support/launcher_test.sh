@@ -139,7 +139,7 @@ lacks calls sudo
 lacks calls tshark
 has out '[rnicsim-run][run][--][two words][]'
 lacks out 'progress'
-commands='run serve shell env top describe diff'
+commands='run serve shell env device top describe diff'
 for command in $commands --version; do
   try 42 "$tree/rnicsim" "$command"
   has out "[rnicsim-run][$command]"

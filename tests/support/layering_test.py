@@ -88,6 +88,7 @@ ALLOWED = {
     "sim/observers": ["sim/*", "sim/recording", "sim/waterfall"],
     # Who gives it work, beside one another.
     "sim/attached": ["model", "sim/config", "sim/*", "sim/waterfall"],
+    "sim/guest": ["model", "sim/config", "sim/*"],
     "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
@@ -109,7 +110,7 @@ ALLOWED = {
                 "sim/counter_results.h", "sim/descriptor.h", "sim/json.h", "sim/local_socket.h",
                 "sim/results_json.h", "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
-                     "sim/calibrate", "sim/check", "sim/recording", "sim/replay", "sim/report", "sim/sweep", "sim/top"],
+                     "sim/calibrate", "sim/check", "sim/guest", "sim/recording", "sim/replay", "sim/report", "sim/sweep", "sim/top"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }

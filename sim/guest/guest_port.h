@@ -1,0 +1,73 @@
+// The host's side of a NIC in a guest: what the guest's machine asks of the function, and what the function asks of the
+// guest. Every protocol that a virtual machine speaks comes down to this. Nothing here takes simulated time.
+#pragma once
+
+#include <tlm_utils/simple_initiator_socket.h>
+#include <tlm_utils/simple_target_socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "model/base/pcie.h"
+#include "model/base/stats.h"
+#include "sim/guest/guest_memory.h"
+
+namespace rnicsim::sim {
+
+class Adapter;
+
+struct GuestCounters {
+  Counter config_accesses = 0;
+  Counter bar_accesses = 0;
+  Counter interrupts = 0;
+  Counter dma_refused = 0;
+};
+
+class GuestPort : public sc_core::sc_module, private HostMemory {
+ public:
+  // To be made before the simulation starts; `adapter` is one in a guest.
+  GuestPort(sc_core::sc_module_name name, Adapter& adapter);
+
+  const std::string& label() const;
+
+  // --- Asked by the guest, between two runs of the simulation. False: the device refused; a read then gives ones.
+  bool read_config(std::uint32_t offset, std::span<std::byte> bytes);
+  bool write_config(std::uint32_t offset, std::span<const std::byte> bytes);
+  bool read_bar(std::uint64_t offset, std::span<std::byte> bytes);
+  bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes);
+  void reset();  // function-level
+  std::uint64_t bar_address();      // where the guest put BAR0
+  std::uint64_t function_resets();  // of whatever cause
+  GuestMemory& memory() { return memory_; }
+
+  // --- Asked of the guest. An interrupt is the message that its vector's entry in the MSI-X table says.
+  std::function<void(std::uint64_t address, std::uint32_t data)> interrupt;
+  // A line about the guest for people; of one client no more than a few.
+  void complain(const std::string& what);
+  // A client has come, or has gone: memory is mapped no more, and the function is as after power-up.
+  void clear();
+
+  const GuestCounters& counters() const { return counters_; }
+
+ private:
+  bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
+  bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
+  bool judge(GuestMemory::Answer answer, const char* what, std::uint64_t address, std::size_t bytes);
+  bool in_guest(Pasid pasid, const char* what, std::uint64_t address, std::size_t bytes);
+  void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
+  bool access(tlm_utils::simple_initiator_socket<GuestPort>& socket, tlm::tlm_command command, std::uint64_t address,
+              std::span<std::byte> bytes);
+
+  Adapter& adapter_;
+  tlm_utils::simple_initiator_socket<GuestPort> bar_{"bar"};
+  tlm_utils::simple_initiator_socket<GuestPort> config_{"config"};
+  tlm_utils::simple_target_socket<GuestPort> upstream_{"upstream"};
+  GuestMemory memory_;
+  GuestCounters counters_;
+  unsigned complaints_ = 0;
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,55 @@
+#include "sim/guest/pace.h"
+
+#include <algorithm>
+
+#include "model/base/kernel.h"
+
+namespace rnicsim::sim {
+namespace {
+
+// As --time=real has it.
+constexpr Duration kNear{5'000'000};
+// Pieces of that length between two looks at the guests.
+constexpr int kMostPieces = 20;
+
+Duration next_due() {
+  auto next = Agenda::next_in_kernel();
+  if (const auto* agenda = Agenda::current()) next = std::min(next, agenda->next_alarm());
+  return next;
+}
+
+}  // namespace
+
+std::optional<std::chrono::nanoseconds> Pace::advance(Duration limit) {
+  for (int i = 0; i < kMostPieces; ++i) {
+    const auto next = next_due();
+    if (next == Agenda::kNever) return std::nullopt;
+    if (now() >= limit) return std::nullopt;
+    if (next - now() <= kNear) {
+      run_until(std::min(now() + kNear, limit));
+      anchor();
+      continue;
+    }
+    const auto here = present();
+    if (next > here) return std::chrono::nanoseconds((next - here).ps / 1000 + 1);
+    run_until(std::min(next, limit));
+  }
+  return std::chrono::nanoseconds(0);
+}
+
+void Pace::catch_up(Duration limit) {
+  const auto here = std::min(present(), limit);
+  if (here > now()) run_until(here);
+}
+
+void Pace::anchor() {
+  simulated_ = now();
+  wall_ = Clock::now();
+}
+
+Duration Pace::present() const {
+  const std::chrono::nanoseconds passed = Clock::now() - wall_;
+  return simulated_ + Duration{passed.count() * 1000};
+}
+
+}  // namespace rnicsim::sim

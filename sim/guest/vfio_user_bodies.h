@@ -1,0 +1,48 @@
+// How the bodies of vfio-user's messages are taken apart and put together.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace rnicsim::sim::vfio_user {
+
+// A command that is answered with an errno.
+class RequestError : public std::runtime_error {
+ public:
+  RequestError(int error, const std::string& why) : std::runtime_error(why), error(error) {}
+  const int error;
+};
+
+// The beginning of a body.
+template <class Body>
+Body body_of(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof(Body))
+    throw RequestError(EINVAL, fmt::format("a body of {} bytes, where {} are needed", bytes.size(), sizeof(Body)));
+  Body body;
+  std::memcpy(static_cast<void*>(&body), bytes.data(), sizeof body);
+  return body;
+}
+
+// A whole body, whose first word says how much of an answer there is room for.
+template <class Body>
+Body query_of(std::span<const std::byte> bytes) {
+  const auto body = body_of<Body>(bytes);
+  if (body.argsz < sizeof(Body))
+    throw RequestError(EINVAL, fmt::format("argsz is {}, less than {}", body.argsz, sizeof(Body)));
+  return body;
+}
+
+template <class Body>
+std::vector<std::byte> bytes_of(const Body& body) {
+  const auto bytes = std::as_bytes(std::span(&body, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace rnicsim::sim::vfio_user
