@@ -26,11 +26,6 @@ namespace {
 // Limits and signals are looked at so often at least: the Watch's alarm ends a wait.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::milliseconds(100);
 
-void say(const std::string& text) {
-  progress_line::erase();
-  fmt::print(stderr, "rnicsim: {}\n", text);
-}
-
 const char* name_of(GuestProtocol protocol) {
   return protocol == GuestProtocol::qemu ? "x-pci-proxy" : "vfio-user";
 }
@@ -119,8 +114,8 @@ void DeviceServer::take_clients(Guest& guest) {
   auto socket = guest.listener.accept();
   if (!socket) return;
   if (guest.client) {
-    say(fmt::format("{}: another client came to {}, where one is connected: it is turned away", guest.port.label(),
-                    guest.socket.path));
+    guest.port.say(fmt::format("{}: another client came to {}, where one is connected: it is turned away",
+                               guest.port.label(), guest.socket.path));
     return;
   }
   had_clients_ = true;
@@ -140,7 +135,7 @@ void DeviceServer::serve_client(Guest& guest) try {
 void DeviceServer::lose_client(Guest& guest, const std::string& why) {
   guest.client.reset();
   guest.port.clear();
-  say(fmt::format("{}: {}; the device is reset", guest.port.label(), why));
+  guest.port.say(fmt::format("{}: {}; the device is reset", guest.port.label(), why));
 }
 
 void DeviceServer::tell_outside() {

@@ -18,13 +18,19 @@ namespace {
 
 constexpr unsigned kMostComplaints = 20;
 
+void print_line(const std::string& line) {
+  progress_line::erase();
+  fmt::print(stderr, "rnicsim: {}\n", line);
+}
+
 bool is_message(std::uint64_t address, std::size_t bytes) {
   return bytes == 4 && address >= abi::kMsiWindow && address < abi::kMsiWindow + abi::kMsiWindowSize;
 }
 
 }  // namespace
 
-GuestPort::GuestPort(sc_core::sc_module_name name, Adapter& adapter) : sc_module(name), adapter_(adapter) {
+GuestPort::GuestPort(sc_core::sc_module_name name, Adapter& adapter)
+    : sc_module(name), say(print_line), adapter_(adapter) {
   upstream_.register_b_transport(this, &GuestPort::serve_device);
   bar_.bind(adapter.nic().bar());
   config_.bind(adapter.nic().config());
@@ -139,9 +145,8 @@ void GuestPort::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time
 void GuestPort::complain(const std::string& what) {
   if (complaints_ == kMostComplaints) return;
   ++complaints_;
-  progress_line::erase();
-  fmt::print(stderr, "rnicsim: {}: {}{}\n", label(), what,
-             complaints_ == kMostComplaints ? " (and no more is said of this guest)" : "");
+  say(fmt::format("{}: {}{}", label(), what,
+                  complaints_ == kMostComplaints ? " (and no more is said of this guest)" : ""));
 }
 
 }  // namespace rnicsim::sim

@@ -47,6 +47,7 @@ class GuestPort : public sc_core::sc_module, private HostMemory {
   std::function<void(std::uint64_t address, std::uint32_t data)> interrupt;
   // A line about the guest for people; of one client no more than a few.
   void complain(const std::string& what);
+  std::function<void(const std::string& line)> say;  // on standard error
   // A client has come, or has gone: memory is mapped no more, and the function is as after power-up.
   void clear();
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "sim/guest/guest_port.h"
 #include "sim/guest/vfio_user_bodies.h"
@@ -18,7 +17,6 @@ constexpr std::uint64_t kMostData = 1 << 20;       // the protocol's default
 constexpr std::size_t kMostBody = kMostData + 4096;
 constexpr std::size_t kMostDeferred = 1024;
 constexpr int kMostAtOnce = 64;
-constexpr auto kPatience = std::chrono::seconds(5);
 
 Header header_of(std::span<const std::byte, GuestMessage::kHeaderBytes> bytes) {
   Header header;
@@ -42,10 +40,11 @@ bool is_reply(const GuestMessage& message) {
 
 }  // namespace
 
-VfioUser::VfioUser(GuestPort& port, Descriptor socket)
+VfioUser::VfioUser(GuestPort& port, Descriptor socket, std::chrono::milliseconds patience)
     : port_(port),
       connection_(std::move(socket), body_bytes),
       vectors_(port),
+      patience_(patience),
       most_data_(kMostData),
       resets_seen_(port.function_resets()) {
   port_.interrupt = [this](std::uint64_t address, std::uint32_t) { vectors_.interrupt(address); };
@@ -241,7 +240,7 @@ bool VfioUser::ask(Command command, Bytes body, std::vector<std::byte>& answer) 
 }
 
 bool VfioUser::await_reply(std::uint16_t id, Command command, std::vector<std::byte>& answer) {
-  for (const auto deadline = std::chrono::steady_clock::now() + kPatience;;) {
+  for (const auto deadline = std::chrono::steady_clock::now() + patience_;;) {
     while (auto message = connection_.receive()) {
       if (!is_reply(*message)) {
         if (deferred_.size() == kMostDeferred) throw ConnectionLost("it sends commands and answers none");
@@ -253,7 +252,7 @@ bool VfioUser::await_reply(std::uint16_t id, Command command, std::vector<std::b
       answer = std::move(message->body);
       return (header.flags & Header::kError) == 0;
     }
-    if (!connection_.await(deadline)) throw ConnectionLost("it did not answer a DMA request within 5 s");
+    if (!connection_.await(deadline)) throw ConnectionLost(fmt::format("it did not answer a DMA request within {} ms", patience_.count()));
     connection_.flush();
   }
 }

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <span>
@@ -21,7 +22,8 @@ class GuestPort;
 
 class VfioUser : public GuestClient {
  public:
-  VfioUser(GuestPort& port, Descriptor socket);
+  // `patience`: how long the client may take to answer a request of ours.
+  VfioUser(GuestPort& port, Descriptor socket, std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~VfioUser() override;
 
   void watch(std::vector<pollfd>& watched) const override;
@@ -58,6 +60,7 @@ class VfioUser : public GuestClient {
   GuestPort& port_;
   GuestConnection connection_;
   VectorTable vectors_;
+  const std::chrono::milliseconds patience_;
   bool agreed_ = false;                 // on a version
   std::uint64_t most_data_;             // of a message
   std::uint16_t next_id_ = 0;

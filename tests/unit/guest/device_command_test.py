@@ -519,7 +519,7 @@ class DeviceCommand(unittest.TestCase):
         driver = self.driver(machine, 1)
         machine.write32(abi.reg.kCommandDoorbell, 1)
         self.assertIsNotNone(driver)
-        self.wait_for("it did not answer a DMA request within 5 s")
+        self.wait_for("it did not answer a DMA request within 5000 ms")
         self.alive(other)
         self.gone(machine.client)
         self.end()
