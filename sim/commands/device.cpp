@@ -62,7 +62,8 @@ std::vector<GuestSocket> guests_of(const DeviceCommand& command, const Topology&
   };
   add("--qemu", command.qemu, GuestProtocol::qemu);
   add("--vfio-user", command.vfio_user, GuestProtocol::vfio_user);
-  if (guests.empty()) throw ConfigError("which machine is to have a device? --qemu HOST=SOCKET or --vfio-user HOST=SOCKET");
+  if (guests.empty())
+    throw ConfigError("which machine is to have a device? --qemu HOST=SOCKET or --vfio-user HOST=SOCKET");
   for (auto& [host, path] : sockets_of("--qtest", command.qtest, topology)) {
     const auto guest = std::ranges::find(guests, host, &GuestSocket::host);
     if (guest == guests.end() || guest->protocol != GuestProtocol::qemu)
@@ -101,7 +102,8 @@ Command add_device(CLI::App& app) {
     line.add_option(name, words, meaning)->allow_extra_args(false)->type_name("HOST=SOCKET[,HOST=SOCKET]...");
   };
   add_sockets("--qemu", command->qemu,
-              "listen at this path for the machine in the place of a host: x-pci-proxy-dev of QEMU 7.2; may be repeated");
+              "listen at this path for the machine in the place of a host: x-pci-proxy-dev of QEMU 7.2; may be "
+              "repeated");
   add_sockets("--qtest", command->qtest,
               "where that QEMU listens (-qtest unix:SOCKET,server=on,wait=off): it takes its interrupts there");
   add_sockets("--vfio-user", command->vfio_user,

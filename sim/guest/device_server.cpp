@@ -85,7 +85,8 @@ bool DeviceServer::ended() {
     end_for(at_simulated_limit(*watch_.limits().simulated));
   else if (!system_.engines().mismatch().empty() || sc_core::sc_get_status() == sc_core::SC_STOPPED)
     ending_ = true;
-  else if (once_ && had_clients_ && std::ranges::none_of(guests_, [](const auto& guest) { return guest->client != nullptr; }))
+  else if (once_ && had_clients_ &&
+           std::ranges::none_of(guests_, [](const auto& guest) { return guest->client != nullptr; }))
     ending_ = true;
   return ending_;
 }
@@ -151,7 +152,8 @@ std::string DeviceServer::state() const {
   std::string text;
   for (const auto& guest : guests_) {
     const auto& counters = guest->port.counters();
-    text += fmt::format("  {}: {}, {} BAR accesses, {} of configuration space, {} interrupts, {} DMA requests refused\n",
+    text += fmt::format("  {}: {}, {} BAR accesses, {} of configuration space, {} interrupts, {} DMA requests "
+                        "refused\n",
                         guest->port.label(), guest->client ? "connected" : "nobody is connected", counters.bar_accesses,
                         counters.config_accesses, counters.interrupts, counters.dma_refused);
     system_.host(guest->socket.host).adapters().front()->nic().describe_state(text);

@@ -1,5 +1,5 @@
-// rnicsim device: NICs of a simulated system, each in a virtual machine of this machine. It lives until it is told to end
-// (SIGINT, SIGTERM, a limit), whatever machines come and go.
+// rnicsim device: NICs of a simulated system, each in a virtual machine of this machine. It lives until it is told to
+// end (SIGINT, SIGTERM, a limit), whatever machines come and go.
 #pragma once
 
 #include <chrono>

@@ -16,7 +16,8 @@ class GuestClient {
 
   // What poll() is to look for.
   virtual void watch(std::vector<pollfd>& watched) const = 0;
-  // Does what the machine asks, as far as it has come, and no more than a few things. ConnectionLost (guest_connection.h).
+  // Does what the machine asks, as far as it has come, and no more than a few things. ConnectionLost
+  // (guest_connection.h).
   virtual void serve() = 0;
 };
 

@@ -79,7 +79,8 @@ void GuestConnection::keep_descriptors(const msghdr& message) {
     }
   }
   if ((message.msg_flags & MSG_CTRUNC) != 0 || incoming_.descriptors.size() > kMostDescriptors)
-    throw ConnectionLost(fmt::format("it sent more than {} descriptors with a message, or this process has too many open",
+    throw ConnectionLost(fmt::format("it sent more than {} descriptors with a message, or this process has too many "
+                                     "open",
                                      kMostDescriptors));
 }
 

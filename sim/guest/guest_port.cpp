@@ -121,7 +121,8 @@ bool GuestPort::write(Pasid pasid, std::uint64_t address, std::span<const std::b
 bool GuestPort::in_guest(Pasid pasid, const char* what, std::uint64_t address, std::size_t bytes) {
   if (pasid == kKernelPasid) return true;
   ++counters_.dma_refused;
-  complain(fmt::format("DMA {} of {} bytes at {:#x} in PASID {}: a guest has PASID 0 only", what, bytes, address, pasid));
+  complain(fmt::format("DMA {} of {} bytes at {:#x} in PASID {}: a guest has PASID 0 only", what, bytes, address,
+                       pasid));
   return false;
 }
 

@@ -1,7 +1,7 @@
-// How fast simulated time goes beside that of a guest. What is due soon (the path of a message) happens at once: time runs
-// free while the device has work. What is far, a retransmission timer and its like, waits for the wall clock, as the
-// guest's program does that is to post a receive meanwhile. With nothing to come simulated time stands, and is told when
-// somebody asks again.
+// How fast simulated time goes beside that of a guest. What is due soon (the path of a message) happens at once: time
+// runs free while the device has work. What is far, a retransmission timer and its like, waits for the wall clock, as
+// the guest's program does that is to post a receive meanwhile. With nothing to come simulated time stands, and catches
+// up with the wall clock when somebody asks again.
 #pragma once
 
 #include <chrono>

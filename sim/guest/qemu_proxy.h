@@ -1,5 +1,5 @@
-// The protocol of QEMU 7.2's x-pci-proxy-dev: the machine sends each access to the function and waits for its answer, and
-// shares its memory as a list of files. Little-endian, as the machines that run it.
+// The protocol of QEMU 7.2's x-pci-proxy-dev: the machine sends each access to the function and waits for its answer,
+// and shares its memory as a list of files. Little-endian, as the machines that run it.
 #pragma once
 
 #include <poll.h>

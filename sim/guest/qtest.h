@@ -1,5 +1,5 @@
-// Interrupts for QEMU 7.2: its x-pci-proxy-dev passes INTx alone, and that with KVM only. The message of an MSI-X vector
-// is written to the machine's memory by the socket for QEMU's own tests (-qtest), which is where the interrupt
+// Interrupts for QEMU 7.2: its x-pci-proxy-dev passes INTx alone, and that with KVM only. The message of an MSI-X
+// vector is written to the machine's memory by the socket for QEMU's own tests (-qtest), which is where the interrupt
 // controller takes it from.
 #pragma once
 

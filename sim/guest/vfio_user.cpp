@@ -252,7 +252,8 @@ bool VfioUser::await_reply(std::uint16_t id, Command command, std::vector<std::b
       answer = std::move(message->body);
       return (header.flags & Header::kError) == 0;
     }
-    if (!connection_.await(deadline)) throw ConnectionLost(fmt::format("it did not answer a DMA request within {} ms", patience_.count()));
+    if (!connection_.await(deadline))
+      throw ConnectionLost(fmt::format("it did not answer a DMA request within {} ms", patience_.count()));
     connection_.flush();
   }
 }

@@ -42,7 +42,8 @@ std::vector<std::byte> VfioUser::irq_info(Bytes body) const {
   const auto asked = query_of<IrqInfo>(body);
   if (asked.index >= kIrqs) throw RequestError(EINVAL, fmt::format("there is no interrupt of type {}", asked.index));
   const bool there = asked.index == kMsix;
-  return bytes_of(IrqInfo{sizeof(IrqInfo), there ? IrqInfo::kEventfd : 0, asked.index, there ? VectorTable::kVectors : 0});
+  return bytes_of(
+      IrqInfo{sizeof(IrqInfo), there ? IrqInfo::kEventfd : 0, asked.index, there ? VectorTable::kVectors : 0});
 }
 
 std::vector<std::byte> VfioUser::set_irqs(GuestMessage& message) {

@@ -57,7 +57,8 @@ class DeviceCommand(unittest.TestCase):
         self.addCleanup(self.program.stdout.close)
         for host in [*qemu, *vfio]:
             line = self.program.stdout.readline()
-            told = re.fullmatch(rf"rnicsim: {host} \(MAC ([0-9a-f:]+), [0-9.]+\): (x-pci-proxy|vfio-user) at .*\n", line)
+            told = re.fullmatch(rf"rnicsim: {host} \(MAC ([0-9a-f:]+), [0-9.]+\): (x-pci-proxy|vfio-user) at .*\n",
+                                line)
             self.assertTrue(told, line)
             self.macs[host] = bytes.fromhex(told[1].replace(":", ""))
 
@@ -333,7 +334,8 @@ class DeviceCommand(unittest.TestCase):
             take_away()
             self.fails_to_answer(machine, driver)
         for host in ("h0", "h1"):
-            self.wait_for(f"rnicsim: {host}: DMA read of 64 bytes at 0x10000000: no memory of the guest is mapped there")
+            self.wait_for(f"rnicsim: {host}: DMA read of 64 bytes at 0x10000000: "
+                          "no memory of the guest is mapped there")
         # Master abort in Status.
         self.assertEqual(vfio.config_read(6, 2) & 0x2000, 0x2000)
         vfio.share(MEMORY_AT, MEMORY_BYTES)
@@ -358,7 +360,8 @@ class DeviceCommand(unittest.TestCase):
             driver = self.driver(machine, 1)
             os.ftruncate(machine.file, 0)
             self.fails_to_answer(machine, driver)
-            self.wait_for(f"{host}: DMA read of 64 bytes at 0x10000000: the guest took the memory away: its file shrank")
+            self.wait_for(f"{host}: DMA read of 64 bytes at 0x10000000: "
+                          "the guest took the memory away: its file shrank")
         self.end()
 
     def test_a_pasid_of_a_machine_that_has_none(self):
@@ -528,7 +531,7 @@ class DeviceCommand(unittest.TestCase):
         self.start(vfio=["h0", "h1"])
         other, machine = self.machine("h1"), self.machine("h0")
         machine.client.setblocking(False)
-        question = struct.pack("<HHIII", 1, machine.REGION_READ, 32, 0, 0) + struct.pack("<QII", 0, machine.CONFIG, 4096)
+        question = struct.pack("<HHIIIQII", 1, machine.REGION_READ, 32, 0, 0, 0, machine.CONFIG, 4096)
         for _ in range(1_000_000):
             if not select.select([], [machine.client], [], 2)[1]:
                 break
