@@ -24,7 +24,7 @@ std::optional<std::chrono::nanoseconds> Pace::advance(Duration limit) {
   for (int i = 0; i < kMostPieces; ++i) {
     const auto next = next_due();
     if (next == Agenda::kNever) return std::nullopt;
-    if (now() >= limit) return std::nullopt;
+    if (now() >= limit || sc_core::sc_get_status() == sc_core::SC_STOPPED) return std::chrono::nanoseconds(0);
     if (next - now() <= kNear) {
       run_until(std::min(now() + kNear, limit));
       anchor();

@@ -72,11 +72,21 @@ PciConfig::PciConfig(const PciFunction& function, const FunctionFacts& facts) : 
   put_error_reporting();
   put_serial_number();
   value_ = initial_;
+  find_switches();
 }
 
 void PciConfig::reset() {
   for (std::size_t i = 0; i < kSize; ++i)
     value_[i] = static_cast<std::uint8_t>((value_[i] & kept_[i]) | (initial_[i] & ~kept_[i]));
+  find_switches();
+}
+
+void PciConfig::find_switches() {
+  const bool powered = (get16(power_control()) & kPowerState) == 0;
+  memory_enabled_ = powered && (get16(kCommand) & kCommandMemory) != 0;
+  bus_master_ = powered && (get16(kCommand) & kCommandBusMaster) != 0;
+  msix_enabled_ = powered && (get16(msix_control()) & kMsixEnable) != 0;
+  msix_masked_ = (get16(msix_control()) & kMsixMaskAll) != 0;
 }
 
 template <class T>
@@ -185,6 +195,7 @@ bool PciConfig::write(std::uint16_t offset, std::span<const std::byte> in) {
     value_[at] = static_cast<std::uint8_t>(((value_[at] & ~writable_[at]) | (bits & writable_[at])) &
                                            ~(bits & cleared_[at]));
   }
+  find_switches();
   return true;
 }
 

@@ -31,10 +31,10 @@ class PciConfig {
   bool write(std::uint16_t offset, std::span<const std::byte> in);
   bool take_function_reset();                                              // asked for since the last call
 
-  bool memory_enabled() const { return powered() && (get16(kCommand) & kCommandMemory) != 0; }
-  bool bus_master() const { return powered() && (get16(kCommand) & kCommandBusMaster) != 0; }
-  bool msix_enabled() const { return powered() && (get16(msix_control()) & kMsixEnable) != 0; }
-  bool msix_masked() const { return (get16(msix_control()) & kMsixMaskAll) != 0; }
+  bool memory_enabled() const { return memory_enabled_; }
+  bool bus_master() const { return bus_master_; }
+  bool msix_enabled() const { return msix_enabled_; }
+  bool msix_masked() const { return msix_masked_; }
 
   // --- Errors, as its registers report them. No error message (ERR_COR, ERR_NONFATAL, ERR_FATAL) goes to the host.
   void unsupported_request(bool posted);  // that came to BAR0
@@ -70,7 +70,7 @@ class PciConfig {
   std::uint16_t msix_control() const { return static_cast<std::uint16_t>(function_.msix_capability + 2); }
   std::uint16_t device_control() const { return static_cast<std::uint16_t>(function_.pcie_capability + 8); }
   std::uint16_t power_control() const { return static_cast<std::uint16_t>(function_.power_capability + 4); }
-  bool powered() const { return (get16(power_control()) & kPowerState) == 0; }
+  void find_switches();
   std::uint16_t get16(std::uint16_t offset) const {
     return static_cast<std::uint16_t>(value_[offset] | value_[offset + 1] << 8);
   }
@@ -85,6 +85,11 @@ class PciConfig {
   std::array<std::uint8_t, kSize> writable_{};
   std::array<std::uint8_t, kSize> cleared_{};
   std::array<std::uint8_t, kSize> kept_{};
+  // What every access asks for, as the registers have it.
+  bool memory_enabled_ = false;
+  bool bus_master_ = false;
+  bool msix_enabled_ = false;
+  bool msix_masked_ = false;
   bool function_reset_ = false;
 };
 

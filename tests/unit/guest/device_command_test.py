@@ -630,6 +630,21 @@ class DeviceCommand(unittest.TestCase):
         self.assertLess(passed, wall + 0.1)
         self.end()
 
+    def test_far_timers_wait_for_the_wall_clock(self):
+        """A peer that is gone: as many timeouts of 67 ms as the queue pair retries, in the machine's time."""
+        self.start(vfio=["h0", "h1"])
+        one, other = self.machine("h0"), self.machine("h1")
+        a, source, _, target = self.connected(one, other)
+        other.function_reset()
+        began = time.monotonic()
+        a.cq.arm(one)
+        a.send.post(abi.SendOpcode.write, target.remote(), source.segment(64))
+        a.send.ring(one)
+        self.assertTrue(one.wait_interrupt(Driver.EQ_VECTOR, ms=1))
+        self.assertEqual(a.cq.poll().syndrome, abi.CqeSyndrome.transport_retry_exceeded)
+        self.assertGreater(time.monotonic() - began, 7 * 0.067)
+        self.end()
+
     def test_wrong_command_lines(self):
         for words, why in (([], "which machine is to have a device?"),
                            (["--qemu", "h0"], "--qemu: 'h0' is not HOST=SOCKET"),

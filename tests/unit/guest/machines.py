@@ -145,6 +145,7 @@ class QemuMachine(Machine):
         self.qtest_listener.listen()
         self.qtest, self.qtest_text = None, b""
         self.interrupts = []
+        self._base = None  # of BAR0, once somebody asks for it
         self.client = connect(path)
         self.ask(self.RESET)
         self.share([(MEMORY_AT, MEMORY_BYTES, 0)])
@@ -163,6 +164,8 @@ class QemuMachine(Machine):
                   files or [self.file] * len(ranges))
 
     def tell(self, command, body=b"", descriptors=()):
+        if command == self.RESET:
+            self._base = None
         send(self.client, struct.pack("<iIQ", command, 0, len(body)) + body, descriptors)
 
     def ask(self, command, body=b""):
@@ -175,11 +178,14 @@ class QemuMachine(Machine):
         return self.ask(self.CONFIG_READ, struct.pack("<IIi", offset, 0, size)) & ((1 << 8 * size) - 1)
 
     def config_write(self, offset, value, size=4):
+        self._base = None
         self.ask(self.CONFIG_WRITE, struct.pack("<IIi", offset, value, size))
 
     def _bar(self):
-        low, high = self.config_read(abi.config.kBar0), self.config_read(abi.config.kBar0 + 4)
-        return high << 32 | low & ~0xf
+        if self._base is None:
+            low, high = self.config_read(abi.config.kBar0), self.config_read(abi.config.kBar0 + 4)
+            self._base = high << 32 | low & ~0xf
+        return self._base
 
     def read(self, offset, size):
         value = self.ask(self.BAR_READ, struct.pack("<QQIB3x", self._bar() + offset, 0, size, 1))
