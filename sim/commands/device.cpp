@@ -63,7 +63,7 @@ std::vector<GuestSocket> guests_of(const DeviceCommand& command, const Topology&
   add("--qemu", command.qemu, GuestProtocol::qemu);
   add("--vfio-user", command.vfio_user, GuestProtocol::vfio_user);
   if (guests.empty())
-    throw ConfigError("which machine is to have a device? --qemu HOST=SOCKET or --vfio-user HOST=SOCKET");
+    throw ConfigError("no virtual machine has a socket: give --qemu HOST=SOCKET or --vfio-user HOST=SOCKET");
   for (auto& [host, path] : sockets_of("--qtest", command.qtest, topology)) {
     const auto guest = std::ranges::find(guests, host, &GuestSocket::host);
     if (guest == guests.end() || guest->protocol != GuestProtocol::qemu)
@@ -75,7 +75,7 @@ std::vector<GuestSocket> guests_of(const DeviceCommand& command, const Topology&
 
 int serve_devices(DeviceCommand& command) {
   auto& options = command.options;
-  options.time = TimeMode::real;  // the machines'
+  options.time = TimeMode::real;  // of the virtual machines
   options.engine.add_to(options.sets);
   const Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
   const auto guests = guests_of(command, config.topology);
@@ -102,13 +102,13 @@ Command add_device(CLI::App& app) {
     line.add_option(name, words, meaning)->allow_extra_args(false)->type_name("HOST=SOCKET[,HOST=SOCKET]...");
   };
   add_sockets("--qemu", command->qemu,
-              "listen at this path for the machine in the place of a host: x-pci-proxy-dev of QEMU 7.2; may be "
-              "repeated");
+              "listen at this path for the virtual machine that takes the place of the host, with x-pci-proxy-dev of "
+              "QEMU 7.2; may be repeated");
   add_sockets("--qtest", command->qtest,
-              "where that QEMU listens (-qtest unix:SOCKET,server=on,wait=off): it takes its interrupts there");
+              "the path at which that QEMU listens for interrupts: -qtest unix:SOCKET,server=on,wait=off");
   add_sockets("--vfio-user", command->vfio_user,
-              "the same for a machine that speaks vfio-user: QEMU from 10.1 on, and others");
-  line.add_flag("--once", command->once, "end when the machines that came have gone");
+              "the same as --qemu for the vfio-user protocol: QEMU from 10.1 on, and others");
+  line.add_flag("--once", command->once, "end when all virtual machines that connected have disconnected");
   add_configuration(line, command->options);
   add_observers(line, command->observers);
   add_engine(line, command->options.engine);

@@ -23,7 +23,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// Limits and signals are looked at so often at least: the Watch's alarm ends a wait.
+// The longest wait between two checks of limits and signals.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::milliseconds(100);
 
 const char* name_of(GuestProtocol protocol) {
@@ -36,7 +36,7 @@ struct DeviceServer::Guest {
   Guest(const GuestSocket& socket, Adapter& adapter)
       : socket(socket), port(fmt::format("guest{}", socket.host).c_str(), adapter), listener(socket.path) {}
 
-  // Its machine had better have that address: by it switches know where the host is.
+  // Switches find a host by this MAC address: the virtual machine has to use it behind a switch.
   std::string description(const Adapter& adapter) const {
     return fmt::format("{} (MAC {}, {}): {} at {}", port.label(), mac_text(adapter.interface()),
                        ipv4_text(adapter.interface()), name_of(socket.protocol), socket.path);
@@ -91,7 +91,7 @@ bool DeviceServer::ended() {
   return ending_;
 }
 
-// A signal is how it ends in good order.
+// A signal is the regular end.
 void DeviceServer::end_for(const Watch::End& end) {
   ending_ = true;
   if (end.status != kLimitStatus) return;
@@ -147,7 +147,7 @@ void DeviceServer::tell_outside() {
   snapshots_.serve();
 }
 
-// Who is connected, and each guest's queue pairs.
+// Counters of each guest's port, and its queue pairs.
 std::string DeviceServer::state() const {
   std::string text;
   for (const auto& guest : guests_) {

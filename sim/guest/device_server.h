@@ -1,5 +1,5 @@
-// rnicsim device: NICs of a simulated system, each in a virtual machine of this machine. It lives until it is told to
-// end (SIGINT, SIGTERM, a limit), whatever machines come and go.
+// The server of `rnicsim device`: gives NICs of a simulated system to virtual machines. Virtual machines may connect
+// and disconnect; the server ends at SIGINT, at SIGTERM or at a limit.
 #pragma once
 
 #include <chrono>
@@ -25,17 +25,17 @@ enum class GuestProtocol { qemu, vfio_user };
 struct GuestSocket {
   std::uint32_t host = 0;      // of the topology
   GuestProtocol protocol{};
-  std::string path;            // where we listen
-  std::string qtest_path;      // of QEMU's x-pci-proxy-dev: where that listens for interrupts; empty: nowhere
+  std::string path;            // the socket at which the server listens
+  std::string qtest_path;      // the socket at which QEMU 7.2 listens (-qtest); empty: none, interrupts are lost
 };
 
 class DeviceServer {
  public:
-  // To be made before the simulation starts: the hosts are guests of the system. ConfigError: a socket.
+  // Construct before the simulation starts. The hosts are guests of the system. ConfigError: a socket is not usable.
   DeviceServer(System& system, const std::vector<GuestSocket>& sockets, const Limits& limits, bool once);
   ~DeviceServer();
 
-  // The exit status. `warnings()` are for the summary.
+  // Returns the exit status; then `warnings()` belong into the summary.
   int serve();
   const std::vector<std::string>& warnings() const { return warnings_; }
 

@@ -1,4 +1,4 @@
-// A virtual machine that is connected, and the protocol that it speaks.
+// A connected virtual machine, and the protocol of its connection.
 #pragma once
 
 #include <poll.h>
@@ -14,10 +14,9 @@ class GuestClient {
   GuestClient& operator=(const GuestClient&) = delete;
   virtual ~GuestClient() = default;
 
-  // What poll() is to look for.
+  // Adds the descriptors for poll().
   virtual void watch(std::vector<pollfd>& watched) const = 0;
-  // Does what the machine asks, as far as it has come, and no more than a few things. ConnectionLost
-  // (guest_connection.h).
+  // Executes the requests that have arrived, up to a limit, and does not wait. ConnectionLost (guest_connection.h).
   virtual void serve() = 0;
 };
 

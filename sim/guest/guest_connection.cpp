@@ -12,7 +12,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// A client that takes no answers is asked for no more.
+// Above this limit no further request of the client is read.
 constexpr std::size_t kMostOutgoing = 4 << 20;
 
 [[noreturn]] void lost(int error) {
@@ -46,8 +46,8 @@ std::optional<GuestMessage> GuestConnection::receive() {
   return std::exchange(incoming_, {});
 }
 
-// As much as there is; false: nothing. Descriptors come with the first byte of their message, and a read never goes
-// past the end of one.
+// Reads the bytes that have arrived; false: none. Descriptors arrive with the first byte of their message. A read ends
+// at the end of a message at the latest.
 bool GuestConnection::fill(std::span<std::byte> bytes) {
   iovec part{bytes.data(), bytes.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];

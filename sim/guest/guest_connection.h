@@ -1,5 +1,5 @@
-// A client's connection: a UNIX stream of messages, each a header of 16 bytes and a body whose length the header says,
-// with file descriptors beside them. Nobody waits here, but await().
+// The connection of a client: a UNIX stream of messages. A message is a header of 16 bytes and a body; the header tells
+// the length of the body. File descriptors travel with a message. No function waits, except await().
 #pragma once
 
 #include <sys/socket.h>
@@ -18,7 +18,7 @@
 
 namespace rnicsim::sim {
 
-// The connection is of no use any more: why.
+// The connection has to be closed; the text tells why.
 class ConnectionLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -34,20 +34,21 @@ class GuestConnection {
  public:
   static constexpr std::size_t kMostDescriptors = 8;
 
-  // `body_bytes(header)`: how long the body is; ConnectionLost for a header that makes no sense.
+  // `body_bytes(header)` returns the length of the body. ConnectionLost: the header is not one of the protocol.
   using BodyBytes = std::size_t (*)(std::span<const std::byte, GuestMessage::kHeaderBytes> header);
   GuestConnection(Descriptor socket, BodyBytes body_bytes) : socket_(std::move(socket)), body_bytes_(body_bytes) {}
 
   int descriptor() const { return socket_.get(); }
-  // What poll() is to look for.
+  // The events for poll().
   short events() const;
 
-  // The next message, once all of it is here. ConnectionLost: the client has gone, or sent nonsense.
+  // The next message, when all its bytes have arrived. ConnectionLost: the client closed the connection, or broke the
+  // protocol.
   std::optional<GuestMessage> receive();
-  // Goes out now, or when the client takes it: flush(). Descriptors are not sent.
+  // Sends now what the socket takes; flush() sends the rest. Sends no descriptors.
   void send(std::span<const std::byte> message);
   void flush();
-  // Until something has come or can go; false: not by `deadline`.
+  // Waits until the socket can be read or written; false: not until `deadline`.
   bool await(std::chrono::steady_clock::time_point deadline) const;
 
  private:

@@ -19,7 +19,7 @@ std::string range_text(std::uint64_t address, std::uint64_t bytes) {
   return fmt::format("{} bytes at bus address {:#x}", bytes, address);
 }
 
-// Only a regular file says how long it is; for others there is mmap(), and shared_copy.h.
+// fstat() tells the length of a regular file only. For other files mmap() decides, and shared_copy.h guards the access.
 void refuse_short_file(int file, std::uint64_t bytes, std::uint64_t offset) {
   struct stat facts {};
   if (::fstat(file, &facts) != 0) throw MapError(errno, fmt::format("its descriptor: {}", std::strerror(errno)));
@@ -99,7 +99,7 @@ bool GuestMemory::holds(std::uint64_t address, std::uint64_t bytes) const {
   return self.each_piece(address, bytes, [](const Range&, auto, auto, auto) { return Answer::done; }) == Answer::done;
 }
 
-// `visit(range, offset in it, offset in the access, bytes)` for each.
+// Calls `visit(range, offset in the range, offset in the access, bytes)` for each part of the access.
 template <class Visit>
 GuestMemory::Answer GuestMemory::each_piece(std::uint64_t address, std::uint64_t bytes, Visit&& visit) {
   for (std::uint64_t done = 0; done < bytes;) {

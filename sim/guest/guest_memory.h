@@ -1,5 +1,6 @@
-// A guest's memory, as far as the device may reach it: ranges of bus addresses, each a piece of a file that the guest
-// shares by its descriptor, or one that the protocol's messages reach. No access takes simulated time.
+// The memory of a guest, as far as the device may access it: ranges of bus addresses. The guest shares a range as a
+// part of a file, by a descriptor; the device accesses a range without a descriptor by messages of the protocol. No
+// access takes simulated time.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace rnicsim::sim {
 
-// A range that cannot be mapped: an errno, and why.
+// A range that cannot be mapped: an errno and the reason.
 class MapError : public std::runtime_error {
  public:
   MapError(int error, const std::string& why) : std::runtime_error(why), error(error) {}
@@ -27,7 +28,7 @@ class GuestMemory {
     bool read = false;
     bool write = false;
   };
-  // Memory without a descriptor. False: the guest refuses, or does not answer.
+  // Access to memory without a descriptor. False: the guest refused, or did not answer.
   struct Messages {
     std::function<bool(std::uint64_t address, std::span<std::byte> bytes)> read;
     std::function<bool(std::uint64_t address, std::span<const std::byte> bytes)> write;
@@ -39,14 +40,15 @@ class GuestMemory {
   GuestMemory& operator=(const GuestMemory&) = delete;
   ~GuestMemory() { clear(); }
 
-  // MapError: some of the range is mapped already, or the file does not hold it.
+  // MapError: a part of the range is mapped already, or the file is shorter than the range.
   void map(std::uint64_t address, std::uint64_t bytes, Rights rights, const Descriptor& file, std::uint64_t offset);
   void map(std::uint64_t address, std::uint64_t bytes, Rights rights, const Messages& messages);
-  bool unmap(std::uint64_t address, std::uint64_t bytes);  // false: no range is exactly that
+  bool unmap(std::uint64_t address, std::uint64_t bytes);  // false: there is no such range
   void clear();
   std::size_t ranges() const { return ranges_.size(); }
 
-  // All of it or nothing, unless the guest takes memory away meanwhile. It may lie in several ranges, side by side.
+  // An access may cross adjacent ranges. A refused access changes no byte, except when a file shrinks during the
+  // access.
   Answer read(std::uint64_t address, std::span<std::byte> bytes);
   Answer write(std::uint64_t address, std::span<const std::byte> bytes);
   bool holds(std::uint64_t address, std::uint64_t bytes) const;

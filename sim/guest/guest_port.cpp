@@ -60,7 +60,7 @@ bool GuestPort::read_bar(std::uint64_t offset, std::span<std::byte> bytes) {
 
 bool GuestPort::write_bar(std::uint64_t offset, std::span<const std::byte> bytes) {
   ++counters_.bar_accesses;
-  // Nothing writes to it: a target is given the data of a write by the same pointer as that of a read.
+  // The device does not change these bytes: TLM-2.0 has one pointer for the data of reads and writes.
   const std::span data(const_cast<std::byte*>(bytes.data()), bytes.size());
   return access(bar_, tlm::TLM_WRITE_COMMAND, offset, data);
 }
@@ -111,13 +111,13 @@ bool GuestPort::write(Pasid pasid, std::uint64_t address, std::span<const std::b
   if (!is_message(address, bytes.size()))
     return judge(memory_.write(address, bytes), "write", address, bytes.size());
   ++counters_.interrupts;
-  std::uint32_t data = 0;  // little-endian, as this machine is
+  std::uint32_t data = 0;  // little-endian
   std::memcpy(&data, bytes.data(), sizeof data);
   if (interrupt) interrupt(address, data);
   return true;
 }
 
-// A guest's IOMMU is not shown to the device, and PASIDs are nothing without it.
+// PASIDs other than 0 need an IOMMU, and the guest has none that the device could ask.
 bool GuestPort::in_guest(Pasid pasid, const char* what, std::uint64_t address, std::size_t bytes) {
   if (pasid == kKernelPasid) return true;
   ++counters_.dma_refused;
@@ -133,7 +133,7 @@ bool GuestPort::judge(GuestMemory::Answer answer, const char* what, std::uint64_
   return false;
 }
 
-// What the device asks beside reads and writes: where an atomic's word lies. Bus addresses of a guest are physical.
+// Translation requests, for the lock of an atomic. A bus address of a guest is its physical address.
 void GuestPort::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
   auto* translation = request.get_extension<TranslationExtension>();
   if (translation == nullptr) return request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);

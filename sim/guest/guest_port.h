@@ -1,5 +1,6 @@
-// The host's side of a NIC in a guest: what the guest's machine asks of the function, and what the function asks of the
-// guest. Every protocol that a virtual machine speaks comes down to this. Nothing here takes simulated time.
+// The seam between a NIC and a virtual machine: requests of the virtual machine to the PCI function, and requests of
+// the function to the guest's memory and interrupts. Each protocol is a file that calls this seam. No request takes
+// simulated time.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -28,27 +29,27 @@ struct GuestCounters {
 
 class GuestPort : public sc_core::sc_module, private HostMemory {
  public:
-  // To be made before the simulation starts; `adapter` is one in a guest.
+  // Construct before the simulation starts. `adapter` is in a guest (Adapter::in_guest()).
   GuestPort(sc_core::sc_module_name name, Adapter& adapter);
 
   const std::string& label() const;
 
-  // --- Asked by the guest, between two runs of the simulation. False: the device refused; a read then gives ones.
+  // --- Requests of the guest, between two runs of the simulation. False: the device refused; a read returns ones.
   bool read_config(std::uint32_t offset, std::span<std::byte> bytes);
   bool write_config(std::uint32_t offset, std::span<const std::byte> bytes);
   bool read_bar(std::uint64_t offset, std::span<std::byte> bytes);
   bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes);
   void reset();  // function-level
-  std::uint64_t bar_address();      // where the guest put BAR0
-  std::uint64_t function_resets();  // of whatever cause
+  std::uint64_t bar_address();      // of BAR0, as the guest set it
+  std::uint64_t function_resets();  // of any cause
   GuestMemory& memory() { return memory_; }
 
-  // --- Asked of the guest. An interrupt is the message that its vector's entry in the MSI-X table says.
+  // --- Requests to the guest. An interrupt has address and data of the vector's entry in the MSI-X table.
   std::function<void(std::uint64_t address, std::uint32_t data)> interrupt;
-  // A line about the guest for people; of one client no more than a few.
+  // Prints a line about the guest by `say`, for one client a limited number.
   void complain(const std::string& what);
   std::function<void(const std::string& line)> say;  // on standard error
-  // A client has come, or has gone: memory is mapped no more, and the function is as after power-up.
+  // When a client connects or disconnects: unmaps all memory and resets the function.
   void clear();
 
   const GuestCounters& counters() const { return counters_; }

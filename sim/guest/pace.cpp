@@ -7,9 +7,9 @@
 namespace rnicsim::sim {
 namespace {
 
-// As --time=real has it.
+// An event is due soon when it is due within this time, as with --time=real.
 constexpr Duration kNear{5'000'000};
-// Pieces of that length between two looks at the guests.
+// So many times kNear are simulated before the guests' sockets are polled again.
 constexpr int kMostPieces = 20;
 
 Duration next_due() {

@@ -1,7 +1,7 @@
-// How fast simulated time goes beside that of a guest. What is due soon (the path of a message) happens at once: time
-// runs free while the device has work. What is far, a retransmission timer and its like, waits for the wall clock, as
-// the guest's program does that is to post a receive meanwhile. With nothing to come simulated time stands, and catches
-// up with the wall clock when somebody asks again.
+// The pace of simulated time beside a guest. While the device has work, simulated time runs as fast as the simulator
+// can: an event that is due soon (the path of a message) is executed at once. An event that is due later (a
+// retransmission timer, an RNR timer) waits for the wall clock, because the guest's program needs wall time to react.
+// Without any event simulated time stands; it catches up with the wall clock at the guest's next request.
 #pragma once
 
 #include <chrono>
@@ -15,17 +15,17 @@ class Pace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Lets happen what is due, up to `limit` in simulated time, and no more than some pieces of it. How long nothing else
-  // is due, of the wall clock; 0: there is more to do; nullopt: nothing is to come.
+  // Executes due events, up to `limit` in simulated time, for a limited time. Returns the wall time until the next
+  // event; 0: events are due; nullopt: there is no event.
   std::optional<std::chrono::nanoseconds> advance(Duration limit);
-  // Simulated time is the guest's present. Before it asks something of the device.
+  // Advances simulated time to the present of the wall clock. Call before a request of the guest.
   void catch_up(Duration limit);
 
  private:
   void anchor();
   Duration present() const;
 
-  Duration simulated_;   // was it when the wall clock said
+  Duration simulated_;   // at wall_
   Clock::time_point wall_ = Clock::now();
 };
 

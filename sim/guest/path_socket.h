@@ -1,4 +1,4 @@
-// UNIX stream sockets that have a name in the file system.
+// UNIX stream sockets with a path in the file system.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace rnicsim::sim {
 
-// Not open: errno says why.
+// The descriptor is not open on an error; errno has the reason.
 Descriptor connect_to_path(const std::string& path);
 
-// Listens at a path, for this user alone, and removes it in the end. ConfigError: somebody listens there, or it cannot
-// be made.
+// Listens at a path, for connections of this user only. The destructor removes the path. ConfigError: another process
+// listens at the path, or the socket cannot be made.
 class PathListener {
  public:
   explicit PathListener(const std::string& path);
@@ -21,7 +21,7 @@ class PathListener {
 
   int descriptor() const { return socket_.get(); }
   const std::string& path() const { return path_; }
-  Descriptor accept() const;  // not open: nobody waits
+  Descriptor accept() const;  // not open: no client waits
 
  private:
   const std::string path_;

@@ -52,7 +52,7 @@ struct BarAccess {
   std::uint8_t padding[3];
 };
 
-// What QEMU takes for an error.
+// QEMU takes this answer for an error.
 constexpr std::uint64_t kError = ~0ull;
 constexpr int kMostAtOnce = 64;
 
@@ -116,7 +116,7 @@ void QemuProxy::execute(const GuestMessage& message) {
     case Command::config_read: return access_config(message, false);
     case Command::bar_write: return access_bar(message, true);
     case Command::bar_read: return access_bar(message, false);
-    case Command::set_irqfd: return;  // for INTx, which the function does not have
+    case Command::set_irqfd: return;  // for INTx: the function has none
     case Command::reset:
       port_.reset();
       return answer(0);
@@ -125,7 +125,7 @@ void QemuProxy::execute(const GuestMessage& message) {
   throw ConnectionLost(fmt::format("it sent command {}, which x-pci-proxy does not have", int(command)));
 }
 
-// The whole of the machine's memory, each time.
+// A message has the complete list of the guest's memory.
 void QemuProxy::share_memory(const GuestMessage& message) {
   const auto memory = body_of<SyncMemory>(message);
   port_.memory().clear();
@@ -151,7 +151,7 @@ void QemuProxy::access_config(const GuestMessage& message, bool write) {
   answer(write ? 0 : value);
 }
 
-// By its address in the machine, which the BAR says. What the device refuses is answered with ones, as on a bus.
+// QEMU sends an address of the guest, not an offset in the BAR. A refused read returns ones, as on a bus.
 void QemuProxy::access_bar(const GuestMessage& message, bool write) {
   const auto access = body_of<BarAccess>(message);
   if (!is_width(access.bytes, 8)) return answer(kError);

@@ -1,5 +1,5 @@
-// The protocol of QEMU 7.2's x-pci-proxy-dev: the machine sends each access to the function and waits for its answer,
-// and shares its memory as a list of files. Little-endian, as the machines that run it.
+// The protocol of x-pci-proxy-dev in QEMU 7.2: QEMU sends each access to the function, waits for the answer, and shares
+// the guest's memory as a list of files. Messages are little-endian.
 #pragma once
 
 #include <poll.h>
@@ -18,7 +18,7 @@ class GuestPort;
 
 class QemuProxy : public GuestClient {
  public:
-  // `qtest_path`: for interrupts.
+  // `qtest_path`: the socket for interrupts (qtest.h).
   QemuProxy(GuestPort& port, Descriptor socket, const std::string& qtest_path);
   ~QemuProxy() override;
 

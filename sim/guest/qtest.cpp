@@ -12,7 +12,7 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kMostOutgoing = 1 << 20;  // of a machine that answers none
+constexpr std::size_t kMostOutgoing = 1 << 20;  // QEMU reads no commands
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void Qtest::watch(std::vector<pollfd>& watched) const {
   if (socket_) watched.push_back({socket_.get(), short(POLLIN | (outgoing_.empty() ? 0 : POLLOUT)), 0});
 }
 
-// Each command is answered by a line; none of them is of use but the one that complains.
+// QEMU answers each command with a line; only a line that is not OK is reported.
 void Qtest::serve() {
   if (!socket_) return;
   char text[512];

@@ -1,6 +1,5 @@
-// Interrupts for QEMU 7.2: its x-pci-proxy-dev passes INTx alone, and that with KVM only. The message of an MSI-X
-// vector is written to the machine's memory by the socket for QEMU's own tests (-qtest), which is where the interrupt
-// controller takes it from.
+// Interrupts for QEMU 7.2. Its x-pci-proxy-dev can pass INTx only, and only with KVM. The socket of QEMU's own tests
+// (-qtest) can write to guest addresses: a write to the address of an MSI-X message raises the interrupt.
 #pragma once
 
 #include <poll.h>
@@ -17,7 +16,7 @@ class GuestPort;
 
 class Qtest {
  public:
-  // `path`: where QEMU listens; empty: nowhere, and interrupts are lost.
+  // `path`: the socket at which QEMU listens; empty: none, interrupts are lost.
   Qtest(GuestPort& port, std::string path) : port_(port), path_(std::move(path)) {}
 
   void interrupt(std::uint64_t address, std::uint32_t data);

@@ -14,14 +14,14 @@ thread_local sigjmp_buf* way_out = nullptr;
 
 void on_bus_error(int) {
   if (way_out != nullptr) siglongjmp(*way_out, 1);
-  ::signal(SIGBUS, SIG_DFL);  // not one of our copies: it comes again when this returns
+  ::signal(SIGBUS, SIG_DFL);  // outside of these functions: the access repeats, and the signal ends the process
 }
 
 void catch_bus_errors() {
   static const bool caught = [] {
     struct sigaction action {};
     action.sa_handler = on_bus_error;
-    action.sa_flags = SA_NODEFER;  // the way out restores no mask
+    action.sa_flags = SA_NODEFER;  // siglongjmp() does not restore the signal mask
     return ::sigaction(SIGBUS, &action, nullptr) == 0;
   }();
   static_cast<void>(caught);
@@ -52,7 +52,7 @@ void store_word(std::byte* to, const std::byte* from) {
   std::atomic_ref(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
 }
 
-// In one store, where it is an aligned word.
+// An aligned word is stored by one instruction.
 void store_last(std::byte* to, const std::byte* from, std::size_t bytes) {
   const auto place = reinterpret_cast<std::uintptr_t>(to);
   if (bytes == 8 && place % 8 == 0) return store_word<std::uint64_t>(to, from);

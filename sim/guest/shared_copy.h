@@ -1,5 +1,5 @@
-// Copies from and to memory that another process shares, and may take away while we copy: a file that shrinks raises
-// SIGBUS, which ends nothing here. False: not all of it was there.
+// Copies from and to memory that is shared with another process. When the other process shrinks the file behind the
+// memory, an access raises SIGBUS; these functions catch the signal and return false.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 namespace rnicsim::sim {
 
 bool copy_from_shared(std::span<std::byte> to, const std::byte* from);
-// The last word becomes visible behind all others, as the last bytes of a TLP do: a driver that polls it finds the
-// rest.
+// The last word is stored after all others: a driver that polls the last byte of an entry then finds the complete
+// entry.
 bool copy_to_shared(std::byte* to, std::span<const std::byte> from);
 
 }  // namespace rnicsim::sim

@@ -48,7 +48,7 @@ bool VectorTable::any() const {
   return std::ranges::any_of(eventfds_, [](const Descriptor& eventfd) { return bool(eventfd); });
 }
 
-// The bit of MSI-X control is the machine's word that it listens, as is an eventfd.
+// An eventfd enables MSI-X, as with VFIO of the kernel.
 void VectorTable::enable() {
   std::uint16_t control = 0;
   const auto bytes = std::as_writable_bytes(std::span(&control, 1));
@@ -60,7 +60,7 @@ void VectorTable::enable() {
   port_.write_config(abi::config::kMsixControl, bytes);
 }
 
-// Also while the machine has memory space switched off.
+// Memory space is enabled for these writes, if it is not.
 void VectorTable::write_entries(std::uint32_t first, std::uint32_t count) {
   std::uint16_t command = 0;
   const auto bytes = std::as_writable_bytes(std::span(&command, 1));
@@ -83,7 +83,7 @@ void VectorTable::interrupt(std::uint64_t address) {
   if (vector < kVectors) trigger(static_cast<std::uint32_t>(vector));
 }
 
-// Nobody waits for a machine that takes no interrupts: an eventfd that is full says already that there are some.
+// Never blocks: when the eventfd is full, the virtual machine has an interrupt to take already.
 void VectorTable::trigger(std::uint32_t vector) {
   if (!eventfds_[vector]) return;
   pollfd ready{eventfds_[vector].get(), POLLOUT, 0};

@@ -1,5 +1,6 @@
-// MSI-X of a guest whose machine owns the table, as VFIO's do: it gives an eventfd a vector, and the device's own table
-// is our affair. What the machine writes to the table's place in BAR0 is kept, and means nothing.
+// MSI-X for a virtual machine that owns the MSI-X table, as with VFIO: the virtual machine gives an eventfd for each
+// vector, and this class writes the device's own table. Writes of the virtual machine to the table in BAR0 are stored
+// and have no effect.
 #pragma once
 
 #include <array>
@@ -21,17 +22,17 @@ class VectorTable {
 
   explicit VectorTable(GuestPort& port) : port_(port) { forget_writes(); }
 
-  // --- Vectors are below kVectors. One without an eventfd is masked: its interrupts pend.
+  // --- Vectors are below kVectors. A vector without an eventfd is masked: its interrupt pends.
   void assign(std::uint32_t vector, Descriptor eventfd);
   void release(std::uint32_t vector);
   void release_all();
   void trigger(std::uint32_t vector);
-  // The device was reset: its table is as we want it again.
+  // Writes the device's table again, after a reset of the device.
   void restore();
-  // The device interrupts.
+  // The device sent a message to this address.
   void interrupt(std::uint64_t address);
 
-  // --- What the machine takes for the table.
+  // --- The table as the virtual machine sees it.
   static bool covers(std::uint64_t bar_offset, std::size_t bytes) {
     return bar_offset >= abi::kMsixTable && bytes <= kBytes && bar_offset - abi::kMsixTable <= kBytes - bytes;
   }

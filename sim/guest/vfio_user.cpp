@@ -81,7 +81,7 @@ void VfioUser::execute(GuestMessage& message) {
   try {
     reply(header, answer_to(message), 0);
   } catch (const RequestError& error) {
-    // Every machine asks whether there is migration.
+    // Clients ask for migration as a matter of course.
     if (error.error != EOPNOTSUPP)
       port_.complain(fmt::format("vfio-user command {}: {}", int(header.command), error.what()));
     reply(header, {}, static_cast<std::uint32_t>(error.error));
@@ -102,7 +102,7 @@ std::vector<std::byte> VfioUser::answer_to(GuestMessage& message) {
     case Command::get_region_io_fds: {
       const auto asked = query_of<RegionIoFds>(body);
       if (asked.index >= kRegions) throw RequestError(EINVAL, fmt::format("there is no region {}", asked.index));
-      return bytes_of(RegionIoFds{sizeof(RegionIoFds), 0, asked.index, 0});  // every access comes by a message
+      return bytes_of(RegionIoFds{sizeof(RegionIoFds), 0, asked.index, 0});  // all accesses are messages
     }
     case Command::get_irq_info: return irq_info(body);
     case Command::set_irqs: return set_irqs(message);
@@ -131,7 +131,7 @@ void VfioUser::reply(const Header& request, Bytes body, std::uint32_t error) {
   connection_.send(message);
 }
 
-// Of the capabilities that the client proposes, those that we know.
+// The reply has those of the proposed capabilities that the server knows.
 std::vector<std::byte> VfioUser::agree_on_version(Bytes body) {
   if (agreed_) throw RequestError(EINVAL, "the version is agreed on already");
   if (body.size() < sizeof(Version)) throw ConnectionLost("its VERSION has no version");

@@ -1,5 +1,5 @@
-// The vfio-user protocol, served: QEMU from 10.1 on, and whatever else speaks it. From the published specification,
-// version 0.
+// The server of the vfio-user protocol, version 0, after the published specification. Clients are QEMU from 10.1 on and
+// others.
 #pragma once
 
 #include <poll.h>
@@ -22,7 +22,7 @@ class GuestPort;
 
 class VfioUser : public GuestClient {
  public:
-  // `patience`: how long the client may take to answer a request of ours.
+  // `patience`: the longest time for the client's answer to a request of the server.
   VfioUser(GuestPort& port, Descriptor socket, std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~VfioUser() override;
 
@@ -33,7 +33,7 @@ class VfioUser : public GuestClient {
   using Bytes = std::span<const std::byte>;
 
   void execute(GuestMessage& message);
-  // What goes behind the reply's header; RequestError.
+  // The body of the reply; RequestError.
   std::vector<std::byte> answer_to(GuestMessage& message);
   void reply(const vfio_user::Header& request, Bytes body, std::uint32_t error);
 
@@ -49,11 +49,11 @@ class VfioUser : public GuestClient {
   void write(std::uint32_t region, std::uint64_t offset, Bytes data);
   void find_reset();
 
-  // --- Memory that has no descriptor is reached by messages of ours, which the client answers: the one time that we
-  // wait for it. They come from within the simulation, and throw nothing.
+  // --- Memory without a descriptor is accessed by requests to the client. The simulation waits for the answer. These
+  // functions are called by the simulation and throw nothing.
   bool read_memory(std::uint64_t address, std::span<std::byte> bytes);
   bool write_memory(std::uint64_t address, Bytes bytes);
-  // The body of the client's reply; false: it refused, or did not answer in time.
+  // Returns the body of the reply in `answer`; false: the client refused, or did not answer in time.
   bool ask(vfio_user::Command command, Bytes body, std::vector<std::byte>& answer);
   bool await_reply(std::uint16_t id, vfio_user::Command command, std::vector<std::byte>& answer);
 
@@ -64,8 +64,8 @@ class VfioUser : public GuestClient {
   bool agreed_ = false;                 // on a version
   std::uint64_t most_data_;             // of a message
   std::uint16_t next_id_ = 0;
-  std::deque<GuestMessage> deferred_;   // commands that came while we waited
-  std::string broken_;                  // why the connection is to be closed
+  std::deque<GuestMessage> deferred_;   // commands that arrived during a wait
+  std::string broken_;                  // the reason to close the connection
   std::uint64_t resets_seen_;
 };
 

@@ -1,4 +1,4 @@
-// How the bodies of vfio-user's messages are taken apart and put together.
+// Reads and makes the bodies of vfio-user messages.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,14 +13,14 @@
 
 namespace rnicsim::sim::vfio_user {
 
-// A command that is answered with an errno.
+// The reply to the command is an errno.
 class RequestError : public std::runtime_error {
  public:
   RequestError(int error, const std::string& why) : std::runtime_error(why), error(error) {}
   const int error;
 };
 
-// The beginning of a body.
+// Reads the beginning of a body.
 template <class Body>
 Body body_of(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Body))
@@ -30,7 +30,7 @@ Body body_of(std::span<const std::byte> bytes) {
   return body;
 }
 
-// A whole body, whose first word says how much of an answer there is room for.
+// The same for a body whose first word, argsz, is the room for the reply.
 template <class Body>
 Body query_of(std::span<const std::byte> bytes) {
   const auto body = body_of<Body>(bytes);

@@ -1,4 +1,4 @@
-// What a client of vfio-user asks of the function: its regions and its interrupts.
+// Regions and interrupts of the function, as vfio-user has them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ std::vector<std::byte> VfioUser::set_irqs(GuestMessage& message) {
   return {};
 }
 
-// What the device refuses reads ones, as on a bus.
+// A read that the device refuses returns ones, as on a bus.
 std::vector<std::byte> VfioUser::read_region(Bytes body) {
   const auto access = body_of<RegionAccess>(body);
   refuse_outside(access.region, access.offset, access.count);
@@ -135,7 +135,7 @@ void VfioUser::write(std::uint32_t region, std::uint64_t offset, Bytes data) {
   }
 }
 
-// Eventfds stay what they are, as with VFIO of the kernel.
+// Eventfds stay assigned over a reset, as with VFIO of the kernel.
 void VfioUser::find_reset() {
   if (port_.function_resets() == resets_seen_) return;
   resets_seen_ = port_.function_resets();

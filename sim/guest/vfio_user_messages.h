@@ -1,4 +1,4 @@
-// The vfio-user protocol, version 0: the layout of its messages. In the byte order of the machine.
+// Layouts of the messages of vfio-user, version 0, in the byte order of the host.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ enum class Command : std::uint16_t {
   set_irqs = 8,
   region_read = 9,
   region_write = 10,
-  dma_read = 11,           // these two from the server
+  dma_read = 11,           // sent by the server, as dma_write
   dma_write = 12,
   reset = 13,
   region_write_multi = 15,
-  feature = 16,            // from here on: migration, which there is not
+  feature = 16,            // from here on migration: not supported
   migration_read = 17,
   migration_write = 18,
 };
@@ -35,15 +35,15 @@ struct Header {
   static constexpr std::uint32_t kNoReply = 0x10;
   static constexpr std::uint32_t kError = 0x20;
 
-  std::uint16_t id = 0;        // the sender's
+  std::uint16_t id = 0;        // chosen by the sender
   Command command{};
-  std::uint32_t bytes = 0;     // with this header
+  std::uint32_t bytes = 0;     // of the message, with this header
   std::uint32_t flags = 0;
   std::uint32_t error = 0;     // an errno, with kError
 };
 static_assert(sizeof(Header) == 16);
 
-// Then, perhaps, JSON and a NUL.
+// May be followed by JSON and a NUL.
 struct Version {
   std::uint16_t major = 0;
   std::uint16_t minor = 0;
@@ -122,7 +122,7 @@ struct IrqInfo {
 };
 static_assert(sizeof(IrqInfo) == 16);
 
-// Then a byte each, with kBool.
+// With kBool a byte for each interrupt follows.
 struct IrqSet {
   static constexpr std::uint32_t kNone = 1;
   static constexpr std::uint32_t kBool = 2;
@@ -141,7 +141,7 @@ struct IrqSet {
 };
 static_assert(sizeof(IrqSet) == 20);
 
-// Then the data.
+// The data follows.
 struct RegionAccess {
   std::uint64_t offset = 0;
   std::uint32_t region = 0;
@@ -149,7 +149,7 @@ struct RegionAccess {
 };
 static_assert(sizeof(RegionAccess) == 16);
 
-// After their number, of 64 bits.
+// Follows a count of 64 bits.
 struct RegionWriteOfMany {
   std::uint64_t offset = 0;
   std::uint32_t region = 0;

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""`rnicsim device`: virtual machines that break the rules. The device stays up, and serves the others.
+
+usage: device_misuse_test.py RNICSIM [TESTS]
+"""
+
+import os
+import select
+import socket
+import struct
+import sys
+
+from machines import MEMORY_AT, MEMORY_BYTES, QemuMachine, VfioMachine, abi, connect, send
+from served_device import ACCESS, LENGTH, ServedDevice, main
+
+
+class Misuse(ServedDevice):
+    def fails_to_answer(self, machine, driver):
+        """A command whose queue the device does not reach: nothing comes, and the machine goes on."""
+        machine.write32(abi.reg.kCommandDoorbell, 1)
+        self.assertEqual(machine.read32(abi.reg.kMagic), abi.kMagicValue)
+
+    def test_memory_that_is_not_mapped(self):
+        self.start(qemu=["h0"], vfio=["h1"])
+        qemu, vfio = self.machine("h0", QemuMachine), self.machine("h1")
+        for machine, take_away in ((qemu, lambda: qemu.share([])),
+                                   (vfio, lambda: vfio.unshare(MEMORY_AT, MEMORY_BYTES))):
+            driver = self.driver(machine, 1)
+            take_away()
+            self.fails_to_answer(machine, driver)
+        for host in ("h0", "h1"):
+            self.wait_for(f"rnicsim: {host}: DMA read of 64 bytes at 0x10000000: "
+                          "no memory of the guest is mapped there")
+        # Master abort in Status.
+        self.assertEqual(vfio.config_read(6, 2) & 0x2000, 0x2000)
+        vfio.share(MEMORY_AT, MEMORY_BYTES)
+        self.driver(vfio, 2)
+        self.end()
+
+    def test_memory_that_may_not_be_written(self):
+        self.start(vfio=["h0"])
+        machine = self.machine("h0")
+        driver = self.driver(machine, 1)
+        machine.unshare(MEMORY_AT, MEMORY_BYTES)
+        machine.share(MEMORY_AT, MEMORY_BYTES, flags=1)
+        driver.commands._entries.entry(0).owner = 1
+        self.fails_to_answer(machine, driver)
+        self.wait_for("the guest did not map it for that")
+        self.end()
+
+    def test_a_file_that_shrinks(self):
+        self.start(qemu=["h0"], vfio=["h1"])
+        for host, kind in (("h0", QemuMachine), ("h1", VfioMachine)):
+            machine = self.machine(host, kind)
+            driver = self.driver(machine, 1)
+            os.ftruncate(machine.file, 0)
+            self.fails_to_answer(machine, driver)
+            self.wait_for(f"{host}: DMA read of 64 bytes at 0x10000000: "
+                          "the guest took the memory away: its file shrank")
+        self.end()
+
+    def test_a_pasid_of_a_machine_that_has_none(self):
+        self.start(vfio=["h0", "h1"])
+        a, source, b, target = self.connected(self.machine("h0"), self.machine("h1"))
+        foreign = abi.Mpt(key=0x455, pd=1, pasid=5, access_flags=ACCESS, start=source.address, length=4096,
+                          bus_address=source.address)
+        a.driver.commands.execute(abi.CommandOpcode.create_mpt, 4, abi.CreateMpt(context=foreign))
+        segment = abi.DataSegment(byte_count=64, lkey=foreign.key, address=source.address)
+        a.send.post(abi.SendOpcode.write, target.remote(), segment)
+        a.send.ring(a.driver.device)
+        self.wait_for(f"DMA read of 64 bytes at {source.address:#x} in PASID 5: a guest has PASID 0 only")
+        self.assertIsNotNone(b)
+        self.end()
+
+    def test_traffic_over_memory_that_goes(self):
+        """Unmapped between doorbell and completion: an error, and no crash."""
+        self.start(vfio=["h0", "h1"])
+        one, other = self.machine("h0"), self.machine("h1")
+        a, source, b, target = self.connected(one, other)
+        for _ in range(8):
+            a.send.post(abi.SendOpcode.write, target.remote(), source.segment(LENGTH))
+        a.send.ring(one)
+        other.unshare(MEMORY_AT, MEMORY_BYTES)
+        one.unshare(MEMORY_AT, MEMORY_BYTES)
+        self.alive(one)
+        self.alive(other)
+        one.share(MEMORY_AT, MEMORY_BYTES)
+        other.share(MEMORY_AT, MEMORY_BYTES)
+        for machine in (one, other):
+            machine.function_reset()
+            while any(machine.wait_interrupt(vector) for vector in range(8)):
+                pass
+        self.exchange(one, other)
+        self.end()
+
+    def test_garbage_by_vfio_user(self):
+        self.start(vfio=["h0", "h1"])
+        other = self.machine("h1")
+
+        def version(text=b"", major=0):
+            return struct.pack("<HHIII", 1, 1, 20 + len(text), 0, 0) + struct.pack("<HH", major, 0) + text
+
+        header = struct.Struct("<HHIII")
+        for said, why in (
+                (b"GET / HTTP/1.0\r\n\r\n", "which vfio-user does not have"),
+                (header.pack(1, 1, 15, 0, 0), "a message of 15 bytes"),
+                (header.pack(1, 1, 2**32 - 1, 0, 0), "a message of 4294967295 bytes"),
+                (header.pack(1, 4, 32, 0, 0) + struct.pack("<IIII", 16, 0, 0, 0), "is command 4, and not VERSION"),
+                (header.pack(1, 1, 18, 0, 0) + b"\0\0", "its VERSION has no version"),
+                (version(major=1), "it speaks version 1.0 of vfio-user"),
+                (version(b"{nonsense\0"), "its VERSION is no JSON that makes sense"),
+                (version(b'{"capabilities":{"max_data_xfer_size":"x"}}\0'), "its VERSION is no JSON that makes sense"),
+                (version(b'{"capabilities":{"max_data_xfer_size":0}}\0'), "its max_data_xfer_size is 0"),
+                (version(b"[" * 100 + b"\0"), "its VERSION is no JSON that makes sense"),
+                (version() + header.pack(1, 9, 16, 1, 0), "it sent a reply that nobody waits for"),
+                (version() + header.pack(1, 9, 16, 2, 0), "it sent a message of type 2"),
+                (version()[:9], "the client has gone in the middle of a message")):
+            client = connect(self.path("h0"))
+            send(client, said)
+            if "middle" in why:
+                client.shutdown(socket.SHUT_WR)
+            self.gone(client)
+            client.close()
+            self.wait_for(f"rnicsim: h0: {why}" if why.startswith("the client") else why)
+            self.alive(other)
+        # Too many descriptors.
+        client = connect(self.path("h0"))
+        send(client, version(), 12 * [client.fileno()])
+        self.gone(client)
+        client.close()
+        self.wait_for("more than 8 descriptors")
+        # Version data may be missing.
+        machine = self.machine("h0", start=False)
+        self.assertEqual(machine.agree(data=b""), ((0, 0), {"capabilities": {}}))
+        self.end()
+
+    def test_garbage_by_qemu(self):
+        self.start(qemu=["h0"], vfio=["h1"])
+        other = self.machine("h1")
+        header = struct.Struct("<iIQ")
+        for said, why in ((header.pack(2, 0, 2**63), "which x-pci-proxy does not have"),
+                          (header.pack(99, 0, 0), "command 99, which x-pci-proxy does not have"),
+                          (header.pack(-1, 0, 0), "command -1, which x-pci-proxy does not have"),
+                          (header.pack(1, 0, 8) + bytes(8), "command 1, which x-pci-proxy does not have"),
+                          (header.pack(3, 0, 4) + bytes(4), "its command 3 has 4 bytes of 12"),
+                          (header.pack(0, 0, 4) + bytes(4), "its command 0 has 4 bytes of 192")):
+            client = connect(self.path("h0"))
+            send(client, said)
+            self.gone(client)
+            client.close()
+            self.wait_for(why)
+            self.alive(other)
+        machine = self.machine("h0", QemuMachine)
+        everything = 2**64 - 1
+        for command, body in ((machine.CONFIG_READ, struct.pack("<IIi", 0, 0, 3)),
+                              (machine.CONFIG_READ, struct.pack("<IIi", 4094, 0, 4)),
+                              (machine.CONFIG_READ, struct.pack("<IIi", 0, 0, -1)),
+                              (machine.CONFIG_WRITE, struct.pack("<IIi", 2**32 - 1, 0, 4)),
+                              (machine.BAR_READ, struct.pack("<QQIB3x", 0, 0, 5, 1))):
+            self.assertEqual(machine.ask(command, body), everything, (command, body))
+        # Ranges that are none: the others are mapped.
+        machine.share([(MEMORY_AT, MEMORY_BYTES, 0), (MEMORY_AT, 4096, 0), (0, 2 * MEMORY_BYTES, 0)])
+        self.wait_for("4096 bytes of its memory at 0x10000000 cannot be shared")
+        self.wait_for("its descriptor's file holds 16777216 bytes, and the range ends at 33554432")
+        self.driver(machine, 1)
+        self.end()
+
+    def test_machines_that_die(self):
+        self.start(vfio=["h0", "h1"])
+        other = self.machine("h1")
+        # In the middle of everything, and of a DMA that waits for it.
+        for shares in (True, False):
+            machine = self.machine("h0", shares=shares)
+            driver = self.driver(machine, 1)
+            send(machine.client, struct.pack("<HHIII", 1, machine.REGION_WRITE, 36, machine.NO_REPLY, 0) +
+                 struct.pack("<QII", abi.reg.kCommandDoorbell, machine.BAR0, 4) + b"\0\0\0\1" + b"\1\0")
+            machine.client.close()
+            self.wait_for("rnicsim: h0: the client has gone")
+            self.path("errors").write_text("")
+            self.alive(other)
+            self.assertIsNotNone(driver)
+        self.driver(self.machine("h0"), 1)
+        self.end()
+
+    def test_a_machine_that_does_not_answer(self):
+        """It is asked for its memory, and the other one waits 5 s at the most."""
+        self.start(vfio=["h0", "h1"])
+        other = self.machine("h1")
+        machine = self.machine("h0", shares=False)
+        driver = self.driver(machine, 1)
+        machine.write32(abi.reg.kCommandDoorbell, 1)
+        self.assertIsNotNone(driver)
+        self.wait_for("it did not answer a DMA request within 5000 ms")
+        self.alive(other)
+        self.gone(machine.client)
+        self.end()
+
+    def test_a_machine_that_takes_no_answers(self):
+        self.start(vfio=["h0", "h1"])
+        other, machine = self.machine("h1"), self.machine("h0")
+        machine.client.setblocking(False)
+        question = struct.pack("<HHIIIQII", 1, machine.REGION_READ, 32, 0, 0, 0, machine.CONFIG, 4096)
+        for _ in range(1_000_000):
+            if not select.select([], [machine.client], [], 2)[1]:
+                break
+            try:
+                machine.client.send(question)
+            except BlockingIOError:
+                pass
+        else:
+            self.fail("it is asked for ever")
+        self.alive(other)
+        self.end()
+
+
+if __name__ == "__main__":
+    main(sys.argv)
