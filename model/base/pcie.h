@@ -31,6 +31,9 @@ class HostMemory {
   // False: a read that was aborted gets no completion at all, because its process has ended. The requester waits for
   // its completion timeout.
   virtual bool answers(Pasid) const { return true; }
+  // What an observer of the model sees there at the present time: no access of the device, and nothing is counted.
+  // False: none of it can be seen.
+  virtual bool look(Pasid, std::uint64_t, std::span<std::byte>) { return false; }
 
  protected:
   ~HostMemory() = default;

@@ -70,8 +70,8 @@ bool PcieEndpoint::answered(bool ok) {
   return false;
 }
 
-bool PcieEndpoint::ask(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::byte* data,
-                       std::size_t bytes) {
+void PcieEndpoint::set_request(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::byte* data,
+                               std::size_t bytes) {
   request_.get_extension<PasidExtension>()->pasid = pasid;
   request_.set_command(command);
   request_.set_address(address);
@@ -79,9 +79,21 @@ bool PcieEndpoint::ask(tlm::tlm_command command, Pasid pasid, std::uint64_t addr
   request_.set_data_length(static_cast<unsigned>(bytes));
   request_.set_streaming_width(static_cast<unsigned>(bytes));
   request_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+}
+
+bool PcieEndpoint::ask(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::byte* data,
+                       std::size_t bytes) {
+  set_request(command, pasid, address, data, bytes);
   auto delay = sc_core::SC_ZERO_TIME;
   dma->b_transport(request_, delay);
   return request_.is_response_ok();
+}
+
+// A platform's memory is seen by the debug transport, which may be called from anywhere and takes no time.
+bool PcieEndpoint::look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
+  if (host_ != nullptr) return host_->look(pasid, address, bytes);
+  set_request(tlm::TLM_READ_COMMAND, pasid, address, bytes.data(), bytes.size());
+  return dma->transport_dbg(request_) == bytes.size();
 }
 
 std::optional<std::uint64_t> PcieEndpoint::translate(Pasid pasid, std::uint64_t address) {
@@ -147,9 +159,14 @@ bool PcieEndpoint::take_message(const PageMessageExtension& message) {
 }
 
 std::optional<MsixMessage> PcieEndpoint::interrupt(std::uint32_t vector) {
-  if (!config_space_.msix_enabled()) return std::nullopt;
+  using Outcome = InterruptRaised::Outcome;
+  if (!config_space_.msix_enabled()) {
+    raised({vector, Outcome::lost});
+    return std::nullopt;
+  }
   auto message = msix_.raise(vector, config_space_.msix_masked());
   if (message) ++counters_.interrupts;
+  raised({vector, message ? Outcome::sent : Outcome::pending});
   return message;
 }
 
@@ -162,8 +179,10 @@ void PcieEndpoint::access_config(tlm::tlm_generic_payload& request, sc_core::sc_
   const auto data = data_of(request);
   const auto offset = static_cast<std::uint16_t>(request.get_address());
   const bool fits = request.get_address() < PciConfig::kSize;
+  if (accessed) accessed({HostAccess::Space::config, request.is_write(), request.get_address(), data});
   const bool ok = fits && (request.is_read() ? config_space_.read(offset, data) : config_space_.write(offset, data));
   request.set_response_status(ok ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  if (request.is_read()) read_answered({HostAccess::Space::config, request.get_address(), data, ok});
   if (config_space_.take_function_reset()) reset();
   if (request.is_write()) announce_unmasked();
 }
@@ -179,12 +198,16 @@ void PcieEndpoint::access_bar(tlm::tlm_generic_payload& request, sc_core::sc_tim
 
 bool PcieEndpoint::read_bar(std::uint64_t offset, std::span<std::byte> bytes) {
   ++counters_.mmio_reads;
-  return answer(config_space_.memory_enabled() && !bytes.empty() && load(offset, bytes), Refusal::What::mmio_read,
-                offset);
+  if (accessed) accessed({HostAccess::Space::bar, false, offset, bytes});
+  const bool ok = answer(config_space_.memory_enabled() && !bytes.empty() && load(offset, bytes),
+                         Refusal::What::mmio_read, offset);
+  if (read_answered) read_answered({HostAccess::Space::bar, offset, bytes, ok});
+  return ok;
 }
 
 bool PcieEndpoint::write_bar(std::uint64_t offset, std::span<const std::byte> bytes) {
   ++counters_.mmio_writes;
+  if (accessed) accessed({HostAccess::Space::bar, true, offset, bytes});
   return answer(config_space_.memory_enabled() && !bytes.empty() && store(offset, bytes), Refusal::What::mmio_write,
                 offset);
 }
@@ -272,6 +295,7 @@ void PcieEndpoint::reset() {
   command_queue_ = 0;
   status_ = DeviceStatus::initializing;
   syndrome_ = HealthSyndrome::none;
+  was_reset({});
   function_reset();
 }
 

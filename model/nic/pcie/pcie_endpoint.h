@@ -38,6 +38,29 @@ struct UarWrite {
   std::span<const std::byte> data;
 };
 
+// What the CPU asks of the device.
+struct HostAccess {
+  enum class Space : std::uint8_t { config, bar };
+  Space space;
+  bool write;
+  std::uint64_t offset;
+  std::span<const std::byte> bytes;      // of a read: what it will bring is not there yet
+};
+struct HostAnswer {                      // to a read
+  HostAccess::Space space;
+  std::uint64_t offset;
+  std::span<const std::byte> bytes;
+  bool accepted;
+};
+
+struct InterruptRaised {
+  enum class Outcome : std::uint8_t { sent, pending, lost };  // pending: masked; lost: MSI-X is disabled
+  std::uint32_t vector;
+  Outcome outcome;
+};
+
+struct FunctionReset {};
+
 class PcieEndpoint : public sc_core::sc_module, public HostMemory, public DeviceBar {
  public:
   // `features`: what its register says; `facts`: what configuration space does.
@@ -58,6 +81,10 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes) override;
 
   trace::Point<Refusal> refusal;
+  trace::Point<HostAccess> accessed;     // before it has an effect
+  trace::Point<HostAnswer> read_answered;
+  trace::Point<InterruptRaised> raised;
+  trace::Point<FunctionReset> was_reset;
 
   Output<UarWrite> uar_written;
   Output<std::uint64_t> memory_written;    // of the device's own, so many bytes
@@ -69,6 +96,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
   bool answers(Pasid pasid) const override { return host_ == nullptr || host_->answers(pasid); }
+  bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   // The physical address, by ATS; nullopt: the host doesn't say, or bus mastering is off.
   std::optional<std::uint64_t> translate(Pasid pasid, std::uint64_t address);
   // --- Pages on demand. Where a page lies, by ATS: it is not present either where the host has no such service.
@@ -93,6 +121,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   void access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
   void access_config(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
   bool answer(bool ok, Refusal::What what, std::uint64_t offset);
+  void set_request(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::byte* data, std::size_t bytes);
   bool store(std::uint64_t offset, std::span<const std::byte> data);
   bool load(std::uint64_t offset, std::span<std::byte> out) const;
   bool write_register(std::uint32_t offset, std::span<const std::byte> data);

@@ -45,8 +45,10 @@ void CommandUnit::entry_read(std::uint64_t epoch, AccessResult result, const Pay
     return next();
   }
   const auto length = entry.input_bytes;
-  if (length < personality_.layout.command_header || length > personality_.layout.mailbox)
+  if (length < personality_.layout.command_header || length > personality_.layout.mailbox) {
+    taken({current_->index, entry, {}});
     return complete(CommandStatus::bad_input_length);
+  }
   dma_.read(kKernelPasid, entry.input, length,
             dma_.closure([this, epoch](AccessResult read, const Payload& data) { input_read(epoch, read, data); }));
 }

@@ -57,6 +57,13 @@ enum class CommandSyndrome : std::uint32_t {
   bad_flow = 0x42,
 };
 
+// A command whose execution begins: the entry and its input as they were read.
+struct CommandTaken {
+  std::uint32_t index;
+  CommandEntry entry;
+  std::span<const std::byte> input;       // empty: it is of no such length, or could not be read
+};
+
 struct CommandExecuted {
   CommandOpcode opcode;
   std::uint32_t object;
@@ -101,6 +108,7 @@ class CommandUnit {
   std::function<bool()> link_up;
   std::function<PortViolations()> violations;
   std::function<PortStatistics()> port_counters;
+  trace::Point<CommandTaken> taken;
   trace::Point<CommandExecuted> executed;
   trace::Point<Refusal> refusal;
 

@@ -83,7 +83,9 @@ const CommandUnit::Handler& CommandUnit::handler_of(CommandOpcode opcode) {
 
 void CommandUnit::input_read(std::uint64_t epoch, AccessResult result, const Payload& data) {
   if (epoch != epoch_) return;
-  if (result != AccessResult::ok) return complete(CommandStatus::bad_mailbox);
+  const bool ok = result == AccessResult::ok;
+  taken({current_->index, current_->entry, ok ? data.bytes() : std::span<const std::byte>()});
+  if (!ok) return complete(CommandStatus::bad_mailbox);
   auto& command = current_->command;
   command = personality_.decode_command(data.bytes(), current_->entry.output_bytes);
   if (command.refused != CommandStatus::ok) return complete(command.refused);
