@@ -67,6 +67,7 @@ int Iommu::pin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool wri
   if (const int error = process->second.space->admit(address, bytes, writable)) return error;
   forget(process->second, address, bytes);
   process->second.pins += std::pair(interval(address, bytes), PinCount{1, writable ? 1u : 0u});
+  mapping({pasid, address, bytes, true});
   return 0;
 }
 
@@ -79,6 +80,7 @@ int Iommu::unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool w
   process->second.known[0] = process->second.known[1] = {};
   forget(process->second, address, bytes);
   process->second.pins -= std::pair(interval(address, bytes), PinCount{1, writable ? 1u : 0u});
+  mapping({pasid, address, bytes, false});
   return 0;
 }
 
@@ -245,6 +247,12 @@ bool Iommu::write(Requester from, std::uint64_t address, std::span<const std::by
   ++counters.writes;
   counters.write_bytes += bytes.size();
   return true;
+}
+
+bool Iommu::look(Requester from, std::uint64_t address, std::span<std::byte> bytes) {
+  const auto process = processes_.find(domain_of(from));
+  if (process == processes_.end() || bytes.empty() || wraps(address, bytes.size())) return false;
+  return pinned(process->second, address, bytes.size(), false) && process->second.space->read(address, bytes);
 }
 
 AddressSpace* Iommu::find(const Requester& from, std::uint64_t address, std::uint64_t bytes, bool write) {

@@ -44,6 +44,14 @@ struct IommuFault {
 };
 const char* to_string(IommuFault::Reason reason);
 
+// A range was pinned, or unpinned, once.
+struct IommuMapping {
+  Pasid domain;                          // the process's PASID, or a function's own_domain()
+  std::uint64_t address;
+  std::uint64_t length;
+  bool pinned;
+};
+
 class Iommu {
  public:
   explicit Iommu(std::string host) : host_(std::move(host)) {}
@@ -79,6 +87,9 @@ class Iommu {
   bool read(Requester from, std::uint64_t address, std::span<std::byte> bytes);
   bool write(Requester from, std::uint64_t address, std::span<const std::byte> bytes);
 
+  // As read(), for an observer: nothing is counted, and no fault recorded.
+  bool look(Requester from, std::uint64_t address, std::span<std::byte> bytes);
+
   // False: the process has ended, its objects are still being destroyed, and its memory is gone. Linux keeps the pages
   // pinned for so long: writes are accepted and lost, reads get no completion.
   bool answers(Requester from) const;
@@ -90,6 +101,7 @@ class Iommu {
 
   const IommuCounters& counters(std::uint32_t function = 0) const { return counters_.at(function); }
   trace::Point<IommuFault> fault;
+  trace::Point<IommuMapping> mapping;
 
  private:
   static constexpr unsigned kPasidBits = 20;
