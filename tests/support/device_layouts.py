@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The device's layouts for other languages, made from the contract's headers as the tables of docs/device.md are:
-plain C in model/abi/c (installed as <prefix>/include/rnicsim/abi), Python in sim/python/rnicsim/abi.py.
+plain C in model/abi/c (installed as <prefix>/include/rnicsim/abi), Python in sim/python/rnicsim/abi.py. And the names
+and reserved bytes that a check of a driver tells of, in model/nic/personality/rnic/names.inc.
 
     device_layouts.py [--write] [--compiler g++] [--c-compiler gcc] [--root FOLDER] [--self-test]
 
@@ -24,6 +25,8 @@ import device_manual
 
 HEADERS = [header for header in device_manual.HEADERS if header != "attach.h"]  # no process's affair
 C_FOLDER, PYTHON_FILE = "model/abi/c", "sim/python/rnicsim/abi.py"
+NAMES_FILE = "model/nic/personality/rnic/names.inc"
+NAMED_ENUMS = ("CommandOpcode", "CommandStatus", "IcmTable", "SendOpcode")
 COLUMNS = 120
 BIG_ENDIAN = {"Be16": 2, "Be32": 4, "Be64": 8}
 # Of the C++ headers, nothing of which is a layout.
@@ -282,6 +285,52 @@ def python_module(contract):
     return re.sub(r"\n{4,}", "\n\n\n", "\n".join(out)).rstrip() + "\n"
 
 
+# --- Names, for the model's own check of a driver
+
+def reserved_bytes(contract, entity, base=0):
+    """(offset, bytes) of the reserved fields of a layout, those of layouts within it, too."""
+    structs = {e.name: e for rows in contract.headers.values() for e in rows if e.kind == "struct"}
+    for row in entity.rows:
+        at = base + contract.offset(entity.name, row.name)
+        one, count = contract.element(entity.name, row)
+        if row.name.startswith("reserved"):
+            yield at, one * count
+        elif row.type in structs:
+            for i in range(count):
+                yield from reserved_bytes(contract, structs[row.type], at + i * one)
+
+
+def names(contract):
+    entities = [entity for header in HEADERS for entity in contract.headers[header]]
+    namespaces = {entity.name: entity for entity in entities if entity.kind == "namespace"}
+    out = [f"// {GENERATED.format('*.h')}", "constexpr RegisterTerm kRegisters[] = {"]
+    for row in namespaces["reg"].rows:
+        bits, access, _ = row.meaning.split(" ", 2)
+        readable, writable = ("true" if letter in access else "false" for letter in "RW")
+        out.append(f'    {{{contract.value("reg", row)}, {bits}, {readable}, {writable}, "{row.name}"}},')
+    out += ["};", "", "constexpr NamedNumber kConfigNames[] = {"]
+    for row in namespaces["config"].rows:
+        if row.name == "kSize":  # the offsets stand before it, bits behind it
+            break
+        out.append(f'    {{{contract.value("config", row)}, "{row.name}"}},')
+    out += ["};", "", "constexpr NamedNumber kDoorbellNames[] = {"]
+    for row in namespaces["uar"].rows:
+        if row.name != "kBlueFlameBytes":
+            out.append(f'    {{{contract.value("uar", row)}, "{row.name}"}},')
+    out.append("};")
+    for entity in entities:
+        if entity.kind != "enum" or entity.name not in NAMED_ENUMS:
+            continue
+        out += ["", f"constexpr NamedNumber k{entity.name}Names[] = {{"]
+        out += [f'    {{{contract.values[f"{entity.name}::{row.name}"]}, "{row.name}"}},' for row in entity.rows]
+        out.append("};")
+    out += ["", "constexpr ReservedField kReservedFields[] = {"]
+    for entity in entities:
+        if entity.kind == "struct":
+            out += [f'    {{"{entity.name}", {at}, {size}}},' for at, size in reserved_bytes(contract, entity)]
+    return "\n".join([*out, "};", ""])
+
+
 # --- Checks
 
 def made(root, contract):
@@ -289,6 +338,7 @@ def made(root, contract):
     files[f"{C_FOLDER}/big_endian.h"] = (C_BIG_ENDIAN + "".join(C_CONVERSIONS.format(8 * n, n) for n in (2, 4, 8)) +
                                          "#endif  /* RNICSIM_ABI_BIG_ENDIAN_H */\n")
     files[PYTHON_FILE] = python_module(contract)
+    files[NAMES_FILE] = names(contract)
     return files
 
 
@@ -361,14 +411,16 @@ def self_test(root, compilers):
         ("model/abi/device.h", "kCommandDoorbell = 0x088", "kCommandDoorbell = 0x08c", "0x08c"),
         ("model/abi/c/context.h", "rnicsim_be32 pd;", "rnicsim_be32 domain;", "domain"),
         ("sim/python/rnicsim/abi.py", '("pd", u32)', '("pd", u16)', "u16"),
+        (NAMES_FILE, '32, false, true, "kCommandDoorbell"', '64, false, true, "kCommandDoorbell"', "kCommandDoorbell"),
     ]
     failures = 0
     for name, before, after, told in changes:
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder)
             shutil.copytree(root / "model/abi", copy / "model/abi")
-            (copy / PYTHON_FILE).parent.mkdir(parents=True)
-            shutil.copy(root / PYTHON_FILE, copy / PYTHON_FILE)
+            for made_file in (PYTHON_FILE, NAMES_FILE):
+                (copy / made_file).parent.mkdir(parents=True)
+                shutil.copy(root / made_file, copy / made_file)
             file = copy / name
             text = file.read_text()
             file.write_text(text.replace(before, after, 1))
