@@ -4,7 +4,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # One shared library of the rooms that a NIC needs, so that who links it sees none of what those are built with.
-set(RNICSIM_LIBRARY_ROOMS base port_disciplines roce congestion_controls nic nic_policies device parameters)
+set(RNICSIM_LIBRARY_ROOMS base port_disciplines roce congestion_controls nic nic_policies device
+    driver_check parameters)
 add_library(rnicsim_nic SHARED)
 get_target_property(joined nic RNICSIM_WITH)
 foreach(room IN LISTS RNICSIM_LIBRARY_ROOMS)
@@ -26,7 +27,7 @@ target_link_options(rnicsim_nic PRIVATE ${RNICSIM_SANITIZER_FLAGS})
 
 install(TARGETS rnicsim_nic EXPORT rnicsimTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
-foreach(room abi base roce nic device)
+foreach(room abi base roce nic device driver_check)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/model/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/model
     COMPONENT library FILES_MATCHING PATTERN *.h PATTERN c EXCLUDE)
 endforeach()

@@ -41,6 +41,8 @@ ALLOWED = {
     "model/fabric": ["model/base"],
     # The NIC as a module of somebody else's platform.
     "model/device": ["model/nic", "model/base", "model/abi"],
+    # Watches a driver: a device's layouts only as its personality tells them.
+    "model/driver_check": ["model/nic", "model/base", "model/roce"],
     # A transport core; of the NIC, who puts an engine around it and what a device can do.
     "rtl/cosim": ["model/nic/engine/engine_factory.h", "model/nic/engine/qp_context.h", "model/nic/seam/qp_engine.h",
                   "model/nic/capability_params.h", "model/roce", "model/base"],
@@ -85,7 +87,7 @@ ALLOWED = {
     # Who looks at a system.
     "sim/waterfall": ["model", "sim/config", "sim/*"],
     "sim/recording": ["model", "sim/config", "sim/processes", "sim/*"],
-    "sim/observers": ["sim/*", "sim/recording", "sim/waterfall"],
+    "sim/observers": ["sim/*", "sim/recording", "sim/waterfall", "model/driver_check"],
     # Who gives it work, beside one another.
     "sim/attached": ["model", "sim/config", "sim/*", "sim/waterfall"],
     "sim/guest": ["model", "sim/config", "sim/*"],
@@ -277,6 +279,9 @@ def self_test():
         ("sim/top/view.cpp", '#include "sim/system.h"', False),
         ("tests/unit/nic/dma_test.cpp", '#include "sim/system.h"', True),
         ("model/device/device.h", '#include "model/nic/nic.h"', True),
+        ("model/driver_check/driver_check.h", '#include "model/nic/nic.h"', True),
+        ("model/driver_check/driver_check.h", '#include "model/abi/device.h"', False),
+        ("model/driver_check/driver_check.h", '#include "model/device/device.h"', False),
         ("model/device/device.h", '#include "model/host/iommu.h"', False),
         ("model/nic/nic.cpp", '#include "model/device/device.h"', False),
         ("tests/library/platform/platform.cpp", '#include "bare_host.h"', True),

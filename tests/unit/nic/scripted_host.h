@@ -26,6 +26,7 @@ class Host : public sc_core::sc_module {
  public:
   explicit Host(sc_core::sc_module_name name) : sc_module(name), memory(kMemoryBytes) {
     upstream.register_b_transport(this, &Host::serve);
+    upstream.register_transport_dbg(this, &Host::look);
   }
   tlm_utils::simple_initiator_socket<Host> bar{"bar"};
   tlm_utils::simple_initiator_socket<Host> config{"config"};
@@ -76,6 +77,15 @@ class Host : public sc_core::sc_module {
   }
 
  private:
+  // What an observer sees: memory, and nothing happens.
+  unsigned look(tlm::tlm_generic_payload& request) {
+    const auto address = request.get_address();
+    const auto length = request.get_data_length();
+    const auto end = std::min(kMemoryBase + kMemoryBytes, refuse_from);
+    if (!request.is_read() || address < kMemoryBase || address > end || length > end - address) return 0;
+    std::memcpy(request.get_data_ptr(), at(address), length);
+    return length;
+  }
   template <class Socket>
   bool access(Socket& socket, bool write, std::uint64_t offset, std::span<const std::byte> data) {
     tlm::tlm_generic_payload request;

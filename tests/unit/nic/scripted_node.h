@@ -316,6 +316,14 @@ class Node {
       *host.at(buffer + i) = static_cast<std::byte>((i * 131 + seed) ^ (i >> 8));
   }
 
+  // Where it keeps what it shares with the device.
+  std::uint64_t command_queue() const { return queue_; }
+  std::uint64_t mailbox() const { return mailbox_; }
+  std::uint64_t record() const { return record_; }
+  std::uint64_t cq_ring(std::uint32_t cqn) const { return cqs_[cqn].ring; }
+  std::uint64_t cq_record(std::uint32_t cqn) const { return cqs_[cqn].record; }
+  std::uint16_t send_producer() const { return producer_; }
+
   std::uint64_t send_ring = 0;
   std::uint64_t receive_ring = 0;
   bool consumes = true;                  // tells the device what it polled

@@ -1,0 +1,70 @@
+// What the checks share: the device's words, the log of accesses, the driver's objects, and where findings go.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "model/base/kernel.h"
+#include "model/driver_check/access_log.h"
+#include "model/driver_check/check_params.h"
+#include "model/driver_check/memory_maps.h"
+#include "model/driver_check/objects.h"
+#include "model/driver_check/reports.h"
+#include "model/nic/pcie/pcie_endpoint.h"
+#include "model/nic/personality/driver_terms.h"
+#include "model/nic/personality/personality.h"
+
+namespace rnicsim::driver_check {
+
+using About = Subject::About;
+
+struct CheckContext {
+  const CheckParams params;
+  const nic::Personality& personality;
+  const nic::DriverTerms& terms;
+  nic::PcieEndpoint& pcie;
+  AccessLog log{personality, terms};
+  Reports reports{log};
+  Objects objects;
+  MemoryMaps maps;
+  std::uint64_t looks_in_vain = 0;
+
+  // Of host memory, at the present time and without a trace. False: it cannot be seen.
+  bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
+    const bool seen = pcie.look(pasid, address, bytes);
+    looks_in_vain += !seen;
+    return seen;
+  }
+  // " 3 us ago", of an event at that time.
+  static std::string ago(Duration at) { return in_words(now() - at) + " ago"; }
+};
+
+// Distance from `a` to `b` of counters that count modulo 2^24: negative where b is behind a.
+inline std::int32_t ahead(std::uint32_t b, std::uint32_t a) {
+  const auto distance = (b - a) & nic::kCounterMask;
+  return distance > nic::kCounterMask / 2 ? static_cast<std::int32_t>(distance) - (1 << 24)
+                                          : static_cast<std::int32_t>(distance);
+}
+
+// The same bytes with each word of `size` bytes turned round: what a driver meant that wrote them in another order.
+template <std::size_t kMost = 16>
+std::array<std::byte, kMost> turned(std::span<const std::byte> bytes, std::size_t size) {
+  std::array<std::byte, kMost> out{};
+  const auto count = std::min(bytes.size(), kMost);
+  std::ranges::copy(bytes.first(count), out.begin());
+  for (std::size_t at = 0; at + size <= count; at += size) std::reverse(out.begin() + at, out.begin() + at + size);
+  return out;
+}
+
+// What a number of the driver's looks like that came out of a body that was read before its owner bit.
+inline bool is_poison(std::uint32_t number, unsigned bytes) {
+  for (unsigned i = 0; i < bytes; ++i)
+    if ((number >> 8 * i & 0xff) != CheckParams::kPoison) return false;
+  return true;
+}
+
+}  // namespace rnicsim::driver_check

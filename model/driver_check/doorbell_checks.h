@@ -1,0 +1,37 @@
+// Doorbells: of which object, on which page, how far, and whether the WQEs that they announce are in memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "model/driver_check/context.h"
+#include "model/nic/queues/doorbell.h"
+#include "model/nic/seam/engine_trace.h"
+
+namespace rnicsim::driver_check {
+
+class DoorbellChecks {
+ public:
+  explicit DoorbellChecks(CheckContext& context) : context_(context) {}
+
+  void rung(const nic::DoorbellRung& rung);
+  void armed(const nic::CqArmed& arm);
+  void consumed(const nic::EqConsumed& eq);
+  void refused(const nic::Refusal& refusal);
+  void ignored(const nic::DoorbellIgnored& ignored);
+
+ private:
+  void no_object(ObjectKind kind, const nic::Refusal& refusal);
+  // The doorbell that was written last, if the driver wrote it little-endian.
+  nic::DoorbellWrite swapped_doorbell() const;
+  std::optional<std::uint32_t> swapped_position() const;
+  std::uint32_t last_in_page() const;
+  void judge_announced(std::uint32_t qpn, QueuePair& qp, std::uint16_t producer);
+  // Blocks of the WQE; 0: the next one is not found behind it.
+  std::uint16_t judge_wqe(std::uint32_t qpn, const QueuePair& qp, std::uint16_t position);
+
+  CheckContext& context_;
+};
+
+}  // namespace rnicsim::driver_check

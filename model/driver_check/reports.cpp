@@ -1,0 +1,18 @@
+#include "model/driver_check/reports.h"
+
+#include "model/base/kernel.h"
+
+namespace rnicsim::driver_check {
+
+void Reports::add(FindingKind kind, const Subject& subject, std::string text) {
+  if (findings_.size() >= kMost) {
+    left_out_ += !has(kind, subject);
+    return;
+  }
+  if (!told_.emplace(kind, subject).second) return;
+  findings_.push_back({kind, now(), std::move(text), log_.lines()});
+  // A copy: who is told may look at the findings, and more may follow.
+  if (found) found(Finding(findings_.back()));
+}
+
+}  // namespace rnicsim::driver_check

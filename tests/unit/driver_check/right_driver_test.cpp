@@ -1,0 +1,99 @@
+// A driver that does all as the manual says is told nothing, and a check changes nothing of what it watches.
+#include <fstream>
+#include <iterator>
+#include <tuple>
+
+#include "model/nic/pcie/dma.h"
+#include "model/nic/queues/completion.h"
+#include "tests/unit/driver_check/checked_pair.h"
+
+namespace rnicsim::driver_check {
+namespace {
+
+using nic::test::kReceiveCqn;
+using nic::test::kSendCqn;
+
+class RightDriver : public CheckedPair {
+ protected:
+  // Sends and writes, over many laps of each ring; every completion consumed.
+  void work(int count) {
+    for (int i = 0; i < count; ++i) {
+      b().post_receive(b().buffer, 4096);
+      a().post_send({.opcode = abi::SendOpcode::send, .length = 100, .blueflame = i % 2 == 0});
+      write(2000, i % 3 == 0);
+      if (i % 5 == 0) a().arm(kSendCqn, false);
+      run(4);
+      while (a().poll(kSendCqn)) {
+      }
+      while (b().poll(kReceiveCqn)) {
+      }
+    }
+    run(50);
+  }
+  using Step = std::tuple<std::int64_t, bool, std::uint64_t, std::uint32_t>;
+  std::vector<Step> trace(const CheckParams& params, bool checked) {
+    build(params, checked);
+    std::vector<Step> steps;
+    a().nic.blocks().dma_unit.issued.subscribe([&steps](const nic::DmaIssued& dma) {
+      steps.emplace_back((now() + dma.done).ps, dma.write, dma.address, dma.bytes);
+    });
+    a().nic.blocks().completion.written.subscribe(
+        [&steps](const nic::CqeWritten& cqe) { steps.emplace_back(now().ps, true, cqe.index, cqe.cqn.value); });
+    bring_up();
+    work(100);
+    steps.emplace_back(now().ps, false, a().nic.counters().pcie.dma_reads, 0);
+    return steps;
+  }
+};
+
+TEST_F(RightDriver, HearsNothing) {
+  bring_up();
+  work(500);
+  check().finish();
+  expect_nothing();
+  EXPECT_GT(check().accesses(), 1000u);
+}
+
+TEST_F(RightDriver, HearsNothingInTheModes) {
+  build({.poison = true, .owner_delay = 1_us});
+  bring_up();
+  work(300);
+  check().finish();
+  expect_nothing();
+}
+
+TEST_F(RightDriver, TakesTheSameTimeWithAndWithout) {
+  const auto without = trace({}, false);
+  EXPECT_GT(without.size(), 500u);
+  EXPECT_EQ(trace({}, true), without);
+}
+
+// Every kind is a row of its page, and its section a heading of the manual.
+TEST(FindingKinds, AreInTheManual) {
+  const auto text_of = [](const char* page) {
+    std::ifstream file(std::string(RNICSIM_SOURCE_DIR "/docs/") + page);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const auto page = text_of("driver-check.md"), manual = text_of("device.md");
+  ASSERT_FALSE(page.empty() || manual.empty());
+  for (const auto& term : finding_kinds()) {
+    EXPECT_EQ(&term, &term_of(term.kind));
+    EXPECT_NE(page.find(std::string("\n| ") + term.name + " | "), std::string::npos) << term.name;
+    EXPECT_NE(manual.find(std::string("# ") + term.section + "\n"), std::string::npos) << term.section;
+  }
+}
+
+TEST_F(RightDriver, ResetsAndBeginsAnew) {
+  bring_up();
+  work(20);
+  a().host.config_write(abi::config::kDeviceControl, abi::config::kFunctionLevelReset, 2);
+  run(100'000);
+  a().restart();
+  a().bring_up();
+  a().create_qp();
+  run(10);
+  expect_nothing();
+}
+
+}  // namespace
+}  // namespace rnicsim::driver_check
