@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "sim/driver_checks.h"
 #include "sim/engine_choice.h"
 #include "sim/recording/capture.h"
 #include "sim/recording/counter_audit.h"
@@ -27,6 +28,7 @@ Observers::Observers(System& system, const ObserverOptions& options, const Trace
   if (!options.record.empty()) recording_ = std::make_unique<Recording>(system, header, options.record);
   if (options.audit || recording_) audit_ = std::make_unique<CounterAudit>(system);
   if (EventLog::shows(options.log)) log_ = std::make_unique<EventLog>(system, options.log);
+  if (options.check) checks_ = std::make_unique<DriverChecks>(system, options.check_params);
   spdlog::set_level(spdlog_level(message_level(options.log)));
 }
 
@@ -40,7 +42,8 @@ bool Observers::finish() {
   if (recording_) recording_->finish();
   system_.engines().check();
   for (const auto& line : disagreements) fmt::print(stderr, "rnicsim: counters' audit: {}\n", line);
-  return disagreements.empty();
+  const bool sound = !checks_ || checks_->finish();
+  return disagreements.empty() && sound;
 }
 
 }  // namespace rnicsim::sim

@@ -1,10 +1,11 @@
-// What a command may look at a system with: --log, --pcap, --record, --audit, --waterfall, --perfetto.
+// What a command may look at a system with: --log, --pcap, --record, --audit, --check, --waterfall, --perfetto.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "model/driver_check/check_params.h"
 #include "sim/recording/log_choice.h"
 #include "sim/recording/trace_header.h"
 #include "sim/waterfall/follower.h"
@@ -13,6 +14,7 @@ namespace rnicsim::sim {
 
 class Capture;
 class CounterAudit;
+class DriverChecks;
 class EventLog;
 class Recording;
 class System;
@@ -21,6 +23,8 @@ struct ObserverOptions {
   std::string pcap;  // files; empty: none
   std::string record;
   bool audit = false;  // a recorded run is audited, too
+  bool check = false;  // the drivers
+  driver_check::CheckParams check_params;
   std::vector<LogChoice> log;
   FollowOptions follow;
 };
@@ -33,7 +37,8 @@ class Observers {
 
   // To be printed; nullptr: nobody asked.
   const Waterfall* waterfall() const { return follower_.shown(); }
-  // The run has ended, in each process. False: a counter disagrees with the trace points, and it was said which.
+  // The run has ended, in each process. False: a counter disagrees with the trace points, or a driver made a mistake,
+  // and it was said which.
   // ConfigError: a file could not be written; EngineMismatch.
   bool finish();
 
@@ -44,6 +49,7 @@ class Observers {
   std::unique_ptr<Recording> recording_;
   std::unique_ptr<CounterAudit> audit_;
   std::unique_ptr<EventLog> log_;
+  std::unique_ptr<DriverChecks> checks_;
   Follower follower_;
 };
 

@@ -44,8 +44,9 @@ sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
   const auto& observers = options.observers;
   if (!observers.pcap.empty() || !observers.record.empty() || observers.audit || !observers.follow.perfetto.empty() ||
       !options.engine.fst.empty() || options.seed || options.limits.simulated || options.limits.wall ||
-      !observers.log.empty())
-    throw ConfigError("--vary does not go with --pcap, --record, --audit, --log, --perfetto, --fst, --seed and limits");
+      !observers.log.empty() || observers.check)
+    throw ConfigError(
+        "--vary does not go with --pcap, --record, --audit, --check, --log, --perfetto, --fst, --seed and limits");
   sweep::SweepPlan plan;
   plan.name = std::filesystem::path(options.workload).stem().string();
   plan.workload = options.workload;
@@ -114,9 +115,9 @@ Command add_bench(CLI::App& app, const Program& words) {
                   "so many processes, under mpirun, simulate the hosts together; docs/processes.md")
       ->check(CLI::Range(1, 1024));
   command.footer(
-      "The exit status is 0; 1 when an operation failed, nothing moved or a counter disagrees with the trace, 2 for "
-      "what cannot be run, 3 when the RTL's referee objects, 124 at a limit, 128 + signal when the run was ended by "
-      "one.");
+      "The exit status is 0; 1 when an operation failed, nothing moved, a counter disagrees with the trace or --check "
+      "has a finding, 2 for what cannot be run, 3 when the RTL's referee objects, 124 at a limit, 128 + signal when "
+      "the run was ended by one.");
   const auto vary = std::make_shared<Vary>();
   add_vary(command, *vary);
   return {&command, [options, vary, &words] { return bench_or_sweep(*options, *vary, words); }};

@@ -92,6 +92,21 @@ void add_observers(CLI::App& command, ObserverOptions& observers) {
                   "record the run in this file, for `rnicsim diff`; audits the counters, too")
       ->type_name("FILE");
   command.add_flag("--audit", observers.audit, "recount what the NIC's counters count, and fail when they disagree");
+  auto* check = command.add_flag("--check", observers.check,
+                                 "say which mistakes the drivers make, at their first wrong accesses, and fail when "
+                                 "they make any; docs/driver-check.md");
+  command
+      .add_flag("--check-poison", observers.check_params.poison,
+                "a CQE's place holds a pattern until the CQE is there: shows what reads it before its owner bit")
+      ->needs(check);
+  const auto delay = [&observers](const std::string& text) {
+    observers.check_params.owner_delay = time_of("--check-owner-delay", text);
+  };
+  command
+      .add_option_function<std::string>("--check-owner-delay", delay,
+                                        "the owner bit of a CQE or EQE lands so much later than the rest of it")
+      ->needs(check)
+      ->type_name("TIME");
   FollowOptions& options = observers.follow;
   command.add_flag("--waterfall", options.waterfall,
                    "say where each work request's time went, stage by stage; docs/waterfall.md");

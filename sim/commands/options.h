@@ -50,7 +50,8 @@ void add_faults(CLI::App& command, std::vector<std::string>& faults);
 void add_limits(CLI::App& command, Limits& limits);
 // --engine, --fst
 void add_engine(CLI::App& command, EngineOptions& options);
-// --log, --pcap, --record, --audit, --waterfall, --perfetto, --perfetto-wqes, --perfetto-samples
+// --log, --pcap, --record, --audit, --check, --check-poison, --check-owner-delay, --waterfall, --perfetto,
+// --perfetto-wqes, --perfetto-samples
 void add_observers(CLI::App& command, ObserverOptions& options);
 // Empty: as a workload's seed may be. CLI11 by itself takes -1 for 2^64-1, all above for it, too, and nothing for 0.
 std::string wrong_seed(const std::string& text);

@@ -1,0 +1,65 @@
+#include "sim/driver_checks.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+
+#include "model/driver_check/driver_check.h"
+#include "model/host/iommu.h"
+#include "model/host/root_complex.h"
+#include "model/nic/nic.h"
+#include "sim/adapter.h"
+#include "sim/system.h"
+
+namespace rnicsim::sim {
+
+struct DriverChecks::Watched {
+  Watched(Adapter& adapter, const driver_check::CheckParams& params)
+      : label(adapter.label()), check(adapter.nic(), params) {
+    check.tell([this](const driver_check::Finding& finding) {
+      std::string text = fmt::format("rnicsim: check: {}: {}\n", label, finding.line());
+      for (const auto& access : finding.accesses) text += fmt::format("  {}\n", access);
+      fmt::print(stderr, "{}", text);
+    });
+    // Of a host with several devices each has a domain of its own, and processes have one.
+    const auto own = adapter.root_complex().own_domain();
+    adapter.iommu().mapping.subscribe([this, own](const host::IommuMapping& mapping) {
+      const Pasid pasid = mapping.domain == own ? kKernelPasid : mapping.domain;
+      if (mapping.domain == kKernelPasid && own != kKernelPasid) return;
+      mapping.pinned ? check.mapped(pasid, mapping.address, mapping.length)
+                     : check.unmapped(pasid, mapping.address, mapping.length);
+    });
+  }
+
+  const std::string label;
+  driver_check::DriverCheck check;
+};
+
+DriverChecks::DriverChecks(System& system, const driver_check::CheckParams& params) {
+  for (std::size_t i = 0; i < system.adapters(); ++i)
+    watched_.push_back(std::make_unique<Watched>(system.adapter(i), params));
+}
+
+DriverChecks::~DriverChecks() = default;
+
+bool DriverChecks::finish() {
+  std::size_t findings = 0;
+  for (const auto& watched : watched_) {
+    auto& check = watched->check;
+    check.finish();
+    findings += check.findings().size();
+    std::string text = fmt::format("rnicsim: check: {}: {} accesses, {} findings\n", watched->label, check.accesses(),
+                                   check.findings().size());
+    const auto burndown = check.burndown();
+    for (std::size_t at = 0; at < burndown.size();) {
+      const auto end = burndown.find('\n', at);
+      text += fmt::format("  {}\n", burndown.substr(at, end - at));
+      at = end + 1;
+    }
+    fmt::print(stderr, "{}", text);
+  }
+  return findings == 0;
+}
+
+}  // namespace rnicsim::sim
