@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "sim/config/data_files.h"
@@ -31,16 +32,31 @@ std::vector<std::unique_ptr<Station>>& stations() {
   return *all;
 }
 
+// None: no check; else what the package has made of the user's choices.
+std::optional<driver_check::CheckParams> check_params(const py::object& check) {
+  if (check.is_none()) return std::nullopt;
+  const auto given = check.cast<py::dict>();
+  driver_check::CheckParams params;
+  params.reset_window = {given["reset_window_ps"].cast<std::int64_t>()};
+  params.poison = given["poison"].cast<bool>();
+  params.owner_delay = {given["owner_delay_ps"].cast<std::int64_t>()};
+  return params;
+}
+
 std::vector<Station*> make(std::uint32_t count, const std::string& profile, const std::vector<std::string>& sets,
-                           std::int64_t latency_ps) {
+                           std::int64_t latency_ps, const py::object& check) {
   if (!stations().empty())
     throw SimulationError(
         "there is a simulation in this process already, and SystemC knows one only: start another process");
   const auto params = load_nic_profile(profile.empty() ? "" : find_data(DataKind::nic, profile), sets);
+  const auto judge = check_params(check);
   std::vector<Station*> made;
   for (std::uint32_t i = 0; i < count; ++i)
     made.push_back(
-        stations().emplace_back(std::make_unique<Station>(fmt::format("device{}", i).c_str(), i, params)).get());
+        stations()
+            .emplace_back(std::make_unique<Station>(fmt::format("device{}", i).c_str(), i, params,
+                                                    judge ? &*judge : nullptr))
+            .get());
   if (count == 2) {
     made[0]->connect(*made[1], Duration{latency_ps});
     made[1]->connect(*made[0], Duration{latency_ps});
@@ -135,6 +151,21 @@ void define_station(py::module_& module) {
              for (const auto& entry : self.counters()) counters[py::str(entry.path)] = entry.value;
              return counters;
            })
+      .def("findings",
+           [](Station& self) {
+             py::list findings;
+             if (self.check() == nullptr) return findings;
+             for (const auto& finding : self.check()->findings())
+               findings.append(py::make_tuple(finding.name(), finding.at.ps, finding.text, finding.section(),
+                                              finding.accesses));
+             return findings;
+           })
+      .def("finish_check",
+           [](Station& self) {
+             if (self.check() != nullptr) self.check()->finish();
+           })
+      .def("burndown",
+           [](Station& self) { return self.check() != nullptr ? self.check()->burndown() : std::string(); })
       .def("record", &Station::record)
       .def("log", &Station::log)
       .def("take_trace", [](Station& self) {

@@ -40,7 +40,8 @@ struct Station::Counters {
   }
 };
 
-Station::Station(sc_core::sc_module_name name, std::uint32_t number, const nic::NicParams& params)
+Station::Station(sc_core::sc_module_name name, std::uint32_t number, const nic::NicParams& params,
+                 const driver_check::CheckParams* check)
     : sc_module(name),
       number_(number),
       iommu_(fmt::format("device {}", number)),
@@ -50,6 +51,7 @@ Station::Station(sc_core::sc_module_name name, std::uint32_t number, const nic::
   root_.config.bind(nic_.config());
   nic_.dma().bind(root_.upstream);
   nic_.blocks().pcie.reach(root_);
+  if (check != nullptr) check_ = std::make_unique<driver_check::DriverCheck>(nic_, *check);
   root_.interrupt.bind([this](std::uint32_t vector) { interrupted(vector); });
   nic_.frame_out().bind([this](Frame&& frame) {
     auto& kept = frames_.emplace_back(now(), std::vector<std::byte>()).second;
@@ -96,12 +98,14 @@ void Station::map(const std::shared_ptr<Buffer>& buffer, std::uint64_t iova, Pas
   if (iova + bytes < iova || !space(pasid).map(iova, buffer, writable))
     throw std::invalid_argument(fmt::format("PASID {}: some of {:#x} to {:#x} is mapped", pasid, iova, iova + bytes));
   iommu_.pin(pasid, iova, bytes, writable);
+  if (check_) check_->mapped(pasid, iova, bytes);
 }
 
 void Station::unmap(std::uint64_t iova, Pasid pasid) {
   const auto mapping = space(pasid).unmap(iova);
   if (!mapping) throw std::invalid_argument(fmt::format("PASID {}: nothing is mapped from {:#x} on", pasid, iova));
   iommu_.unpin(pasid, iova, mapping->buffer->bytes.size(), mapping->writable);
+  if (check_) check_->unmapped(pasid, iova, mapping->buffer->bytes.size());
 }
 
 std::optional<std::vector<std::byte>> Station::load(std::uint64_t iova, Pasid pasid, std::size_t bytes) {

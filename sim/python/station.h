@@ -15,6 +15,7 @@
 
 #include "model/base/event_queue.h"
 #include "model/base/kernel.h"
+#include "model/driver_check/driver_check.h"
 #include "model/host/iommu.h"
 #include "model/host/root_complex.h"
 #include "model/nic/nic.h"
@@ -28,7 +29,9 @@ enum class Space : std::uint8_t { config, bar };
 
 class Station : public sc_core::sc_module {
  public:
-  Station(sc_core::sc_module_name name, std::uint32_t number, const nic::NicParams& params);
+  // `check`: of the driver; nullptr: nobody wants one.
+  Station(sc_core::sc_module_name name, std::uint32_t number, const nic::NicParams& params,
+          const driver_check::CheckParams* check);
 
   // What leaves one arrives at the other, `latency` after its last bit left. Without a peer it is only kept.
   void connect(Station& peer, Duration latency);
@@ -54,6 +57,8 @@ class Station : public sc_core::sc_module {
   // What it sent since the last call: absolute time of the last bit, bytes.
   std::vector<std::pair<Duration, std::vector<std::byte>>> take_frames() { return std::exchange(frames_, {}); }
 
+  // nullptr: nobody asked for it.
+  driver_check::DriverCheck* check() { return check_.get(); }
   std::vector<CounterEntry> counters() const;
   void record();
   // From now on what happens is also told on stderr, a line an event, as by --log. ConfigError: no such choice.
@@ -71,6 +76,7 @@ class Station : public sc_core::sc_module {
   host::Iommu iommu_;
   host::RootComplex root_;
   nic::Nic nic_;
+  std::unique_ptr<driver_check::DriverCheck> check_;
   std::map<Pasid, IovaSpace> spaces_;
   std::uint64_t buffers_ = 0;
   std::deque<std::pair<Duration, std::uint32_t>> interrupts_;  // not taken

@@ -31,9 +31,12 @@ import operator
 from rnicsim import _core, abi
 from rnicsim._core import ConfigError, SimulationError
 
-__all__ = ["ConfigError", "Device", "Fault", "Frame", "Interrupt", "Memory", "RegisterError", "SimulationError", "abi",
-           "device", "now", "pair", "run"]
+__all__ = ["Check", "ConfigError", "Device", "Fault", "Finding", "Frame", "Interrupt", "Memory", "RegisterError",
+           "SimulationError", "abi", "device", "now", "pair", "run"]
 
+# A mistake of the driver: what it is (docs/driver-check.md), when in picoseconds, a line of text, the section of
+# docs/device.md, and the last accesses before it as lines.
+Finding = collections.namedtuple("Finding", "kind time text section accesses")
 Interrupt = collections.namedtuple("Interrupt", "time vector")  # time in picoseconds
 Frame = collections.namedtuple("Frame", "time data")            # when its last bit left, and its bytes without FCS
 
@@ -63,19 +66,36 @@ def now():
     return _core.now()
 
 
-def device(nic="", sets=()):
+class Check:
+    """How a driver is checked: `reset_window_ms` behind a function-level reset in which it must not touch BAR0; and the
+    modes that make hidden mistakes show, `poison` (a CQE's place holds a pattern until the CQE is there) and
+    `owner_delay_ns` (the owner bit of an entry lands so much later than the rest)."""
+
+    def __init__(self, reset_window_ms=100, poison=False, owner_delay_ns=0):
+        self._given = {"reset_window_ps": _picoseconds(ms=reset_window_ms), "poison": bool(poison),
+                       "owner_delay_ps": _picoseconds(ns=owner_delay_ns)}
+
+
+def _check(check):
+    if isinstance(check, Check):
+        return check._given
+    return Check()._given if check else None
+
+
+def device(nic="", sets=(), check=False):
     """One device without a cable: what it sends is in frames(), what it receives is what inject() is given.
 
     `nic`: a shipped profile ("cx5-100g") or a TOML file; "": the defaults. `sets`: "nic.port.rate=10Gb/s" and the like.
+    `check`: True or a Check: the driver's mistakes are in Device.findings().
     ConfigError says what is wrong with them, SimulationError that there is a simulation already.
     """
-    return Device(_core.make(1, str(nic), _sets(sets), 0)[0])
+    return Device(_core.make(1, str(nic), _sets(sets), 0, _check(check))[0])
 
 
-def pair(nic="", sets=(), latency_ns=90):
+def pair(nic="", sets=(), latency_ns=90, check=False):
     """Two devices on a cable; as device()."""
     latency = _picoseconds(ns=latency_ns)
-    return tuple(Device(station) for station in _core.make(2, str(nic), _sets(sets), latency))
+    return tuple(Device(station) for station in _core.make(2, str(nic), _sets(sets), latency, _check(check)))
 
 
 def _sets(sets):
@@ -269,6 +289,18 @@ class Device:
     def counters(self):
         """By name, as `rnicsim describe counters` tells them: {"nic.tx.packets": 3, ...}, and those of the IOMMU."""
         return self._station.counters()
+
+    def findings(self):
+        """The driver's mistakes so far, as Finding; made with `check`."""
+        return [Finding(*finding) for finding in self._station.findings()]
+
+    def finish_check(self):
+        """The driver is done: what still waits, such as an interrupt of a masked vector, is a finding, too."""
+        self._station.finish_check()
+
+    def burndown(self):
+        """Registers, doorbells and commands that the driver touched, never touched, and asked for in vain, as lines."""
+        return self._station.burndown()
 
     def record(self):
         """From now on its trace points are kept for trace()."""
