@@ -18,7 +18,8 @@
 // On dma any answer but TLM_OK_RESPONSE is a completer abort. The time of the way to memory is the parameters'
 // (pcie.read_latency, write_latency), so an annotated delay is not added, and the target had better not wait; one that
 // does may, and the whole model waits with it. A TLM_IGNORE_COMMAND with a TranslationExtension asks for a physical
-// address (ATS), and may be refused: atomics then are atomic within a PASID. Posted writes are in order.
+// address (ATS), and may be refused: atomics then are atomic within a PASID. Posted writes are in order. A check of the
+// driver (model/driver_check/driver_check.h) looks at memory by transport_dbg, where the target has it.
 //
 // The model keeps step with the kernel under sc_start(). It goes ahead of it only under rnicsim::run_until() and
 // run_on() (model/base/kernel.h), which are for simulations that have no modules but ours.

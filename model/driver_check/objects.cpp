@@ -121,11 +121,17 @@ void Objects::destroy_all(Duration at) {
 }
 
 void Objects::add(Pasid pasid, const MemoryRange& range) {
-  if (range.bytes != 0) ranges_.emplace(std::pair(pasid, range.address), range);
+  if (range.bytes == 0) return;
+  remove(range.kind, range.number);
+  const auto place = ranges_.emplace(std::pair(pasid, range.address), range);
+  if (range.kind != MemoryKind::icm) places_[{range.kind, range.number}] = place;
 }
 
 void Objects::remove(MemoryKind kind, std::uint32_t number) {
-  std::erase_if(ranges_, [&](const auto& one) { return one.second.kind == kind && one.second.number == number; });
+  const auto place = places_.find({kind, number});
+  if (place == places_.end()) return;
+  ranges_.erase(place->second);
+  places_.erase(place);
 }
 
 }  // namespace rnicsim::driver_check

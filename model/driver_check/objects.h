@@ -116,7 +116,9 @@ class Objects {
  private:
   static constexpr std::size_t kMostGone = 65536;
   std::map<std::pair<ObjectKind, std::uint32_t>, Duration> gone_;
-  std::multimap<std::pair<Pasid, std::uint64_t>, MemoryRange> ranges_;
+  using Ranges = std::multimap<std::pair<Pasid, std::uint64_t>, MemoryRange>;
+  Ranges ranges_;
+  std::map<std::pair<MemoryKind, std::uint32_t>, Ranges::iterator> places_;  // of all but ICM, which comes in pieces
   std::uint64_t lives_ = 0;
 };
 
