@@ -22,6 +22,7 @@ class BareHost : public sc_core::sc_module {
 
   BareHost(sc_core::sc_module_name name, std::uint8_t number) : sc_module(name), number_(number) {
     memory.register_b_transport(this, &BareHost::serve);
+    memory.register_transport_dbg(this, &BareHost::look);
   }
 
   // To be bound to the sockets of the same kind of its NIC.
@@ -189,6 +190,15 @@ class BareHost : public sc_core::sc_module {
     } else {
       request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);  // no translations (ATS)
     }
+  }
+
+  // For a check of the driver: memory as it is, and nothing happens.
+  unsigned look(tlm::tlm_generic_payload& request) {
+    const std::uint64_t address = request.get_address();
+    const unsigned size = request.get_data_length();
+    if (!request.is_read() || address >= bytes.size() || size > bytes.size() - address) return 0;
+    std::memcpy(request.get_data_ptr(), &bytes[address], size);
+    return size;
   }
 
   // --- The CPU's requests.

@@ -1,8 +1,10 @@
 // A virtual platform that is not rnicsim's: two bare hosts, a NIC in each, a cable. One writes its buffer to the other.
+// Its driver is checked, and has to be right.
 #include <iostream>
 
 #include "bare_host.h"
 #include "model/device/cable.h"
+#include "model/driver_check/driver_check.h"
 #include "sim/config/nic_profile.h"
 
 namespace bare {
@@ -13,9 +15,11 @@ struct Machine : sc_core::sc_module {
     host.config.bind(nic.config);
     host.bar.bind(nic.bar);
     nic.dma.bind(host.memory);
+    check.tell([](const rnicsim::driver_check::Finding& finding) { std::cerr << finding.line() << '\n'; });
   }
   rnicsim::device::Device nic;
   BareHost host;
+  rnicsim::driver_check::DriverCheck check{nic.nic()};
 };
 
 struct Platform : sc_core::sc_module {
@@ -37,6 +41,10 @@ struct Platform : sc_core::sc_module {
     const auto* sent = &a.host.bytes[BareHost::kBuffer];
     done = cqe.opcode_owner == 0 && cqe.syndrome == abi::CqeSyndrome::success && a.host.interrupts == 1 &&
            std::equal(sent, sent + BareHost::kBufferBytes, &b.host.bytes[BareHost::kBuffer]);
+    for (auto* machine : {&a, &b}) {
+      machine->check.finish();
+      done = done && machine->check.findings().empty() && machine->check.accesses() != 0;
+    }
     std::cout << BareHost::kBufferBytes << " bytes written, completed and interrupted after " << took << "; "
               << a.nic.counters().tx.packets << " packets\n";
   }

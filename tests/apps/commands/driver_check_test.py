@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""run --check and bench --check: our own driver makes no mistake, and what a program makes of it is told.
+
+usage: driver_check_test.py path/to/rnicsim     (needs perftest)
+"""
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+import apps  # noqa: E402
+
+# Destroys a completion queue that a queue pair uses: the device refuses.
+PROGRAM = r"""
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+
+int main(void) {
+  struct ibv_context *context = ibv_open_device(ibv_get_device_list(NULL)[0]);
+  struct ibv_pd *pd = ibv_alloc_pd(context);
+  struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+  struct ibv_qp_init_attr attributes = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+                                        .cap = {.max_send_wr = 4, .max_send_sge = 1}};
+  struct ibv_qp *qp = ibv_create_qp(pd, &attributes);
+  int busy = ibv_destroy_cq(cq) == EBUSY;
+  return !(busy && ibv_destroy_qp(qp) == 0 && ibv_destroy_cq(cq) == 0);
+}
+"""
+
+
+class DriverCheck(unittest.TestCase):
+    def judged(self, result):
+        """Accesses and findings of each device."""
+        return {label: (int(accesses), int(findings)) for label, accesses, findings in
+                re.findall(r"^rnicsim: check: (\S+): (\d+) accesses, (\d+) findings$", result.err, re.MULTILINE)}
+
+    def assert_right(self, result):
+        self.assertEqual(result.status, 0, result)
+        judged = self.judged(result)
+        self.assertEqual(set(judged), {"h0", "h1"}, result)
+        for accesses, findings in judged.values():
+            self.assertGreater(accesses, 50, result)
+            self.assertEqual(findings, 0, result)
+        return judged
+
+    def test_programs(self):
+        for program in ("ib_write_bw -n 300", "ib_send_lat -n 100 -e", "ib_read_bw -n 100", "ib_send_bw -c UD -n 100",
+                        "ib_send_bw -n 100 --use-srq"):
+            with self.subTest(program):
+                self.assert_right(apps.run(program, "--check"))
+
+    def test_programs_in_the_modes(self):
+        self.assert_right(apps.run("ib_send_bw -n 300", "--check", "--check-poison", "--check-owner-delay", "500ns"))
+
+    def test_same_times(self):
+        table = apps.run("ib_write_lat -n 100").lines("h1")
+        self.assertEqual(apps.run("ib_write_lat -n 100", "--check").lines("h1"), table)
+
+    def test_bench(self):
+        result = apps.call("bench", "write-4k", "--check", "--set", "measure.duration=1ms")
+        self.assert_right(result)
+        self.assertIn("registers touched: kMagic ", result.err)
+        self.assertIn("commands never touched: ", result.err)
+
+    def test_mistake(self):
+        program = str(apps.built("busy", PROGRAM, "-libverbs"))
+        plain = apps.run_on([("h0", program)])
+        checked = apps.run_on([("h0", program)], "--check")
+        self.assertEqual(plain.status, 0, plain)
+        self.assertEqual(checked.status, 1, checked)
+        found = re.search(r"^rnicsim: check: h0: \S+ \w+: in_use: destroy_cq \d+: another object needs it still "
+                          r"\(docs/device.md, Syndromes\)$", checked.err, re.MULTILINE)
+        self.assertTrue(found, checked)
+        self.assertEqual(self.judged(checked)["h0"][1], 1, checked)
+
+    def test_modes_want_the_check(self):
+        result = apps.run("ib_write_bw", "--check-poison")
+        self.assertEqual(result.status, 2)
+        self.assertIn("--check-poison requires --check", result.err)
+
+
+if __name__ == "__main__":
+    apps.main()
