@@ -6,7 +6,7 @@ namespace rnicsim::driver_check {
 namespace {
 
 constexpr std::uint16_t kCommandRegister = 0x04;  // of configuration space, PCI's
-constexpr std::uint64_t kQueueAlignment = 4096;
+constexpr std::uint64_t kBaseAlignment = 4096;
 constexpr unsigned kBusAddressBits = 52;
 
 const char* word_of(bool write) { return write ? "write" : "read"; }
@@ -42,9 +42,9 @@ void AccessChecks::judge_queue_base(const nic::HostAccess& access) {
   const auto value = queue_of(access.bytes);
   const auto other_order = turned(access.bytes, 8);
   const auto swapped = queue_of(std::span(other_order).first(8));
-  if (value == 0 || swapped == value || swapped % kQueueAlignment != 0 || swapped >> kBusAddressBits != 0) return;
+  if (value == 0 || swapped == value || swapped % kBaseAlignment != 0 || swapped >> kBusAddressBits != 0) return;
   std::array<std::byte, 4> byte;
-  const bool nonsense = value >> kBusAddressBits != 0 || value % kQueueAlignment != 0;
+  const bool nonsense = value >> kBusAddressBits != 0 || value % kBaseAlignment != 0;
   if (!nonsense && (context_.look(kKernelPasid, value, byte) || !context_.look(kKernelPasid, swapped, byte))) return;
   context_.reports.add(FindingKind::wrong_endianness, {About::place, access.offset},
                        fmt::format("{} is given {:#x}, where no command queue can be; in big-endian order it is {:#x}",
@@ -102,7 +102,7 @@ void AccessChecks::refused(const nic::Refusal& refusal) {
   if (refusal.why == Why::bad_alignment) {
     if (reports.has(FindingKind::wrong_endianness, {About::place, refusal.address})) return;
     return reports.add(FindingKind::bad_alignment, {About::place, refusal.address},
-                       fmt::format("{} is given an address that is not aligned to {} bytes", place(), kQueueAlignment));
+                       fmt::format("{} is given an address that is not aligned to {} bytes", place(), kBaseAlignment));
   }
   refused_place(refusal.address, write);
 }

@@ -9,6 +9,8 @@
 namespace rnicsim::driver_check {
 namespace {
 
+constexpr std::uint64_t kQueueAlignment = 4096;
+
 const char* name_of_command(const nic::DriverTerms& terms, nic::CommandOpcode opcode) {
   const auto found = std::ranges::find(terms.commands(), opcode, &nic::CommandTerm::opcode);
   return found != terms.commands().end() ? found->name : "a command";
@@ -53,7 +55,7 @@ void CommandChecks::register_written(std::uint32_t in_page, std::span<const std:
   const auto& personality = context_.personality;
   const auto written = personality.write_registers({.command_queue = queue_}, in_page, bytes);
   if (!written) return;
-  if (written->command_queue) {
+  if (written->command_queue && *written->command_queue % kQueueAlignment == 0) {
     queue_ = *written->command_queue;
     context_.objects.remove(MemoryKind::command_queue, 0);
     const auto entries = 1u << personality.layout.log_commands;

@@ -112,6 +112,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   // Doorbells and commands are refused from now on, until a reset.
   void fail(HealthSyndrome why);
   DeviceStatus status() const { return status_; }
+  bool memory_enabled() const { return config_space_.memory_enabled(); }
   std::uint64_t command_queue() const { return command_queue_; }
   std::uint64_t clock() const;
   std::uint32_t core_clock_khz() const { return params_.core_clock_khz; }

@@ -29,8 +29,12 @@ TEST_F(AccessMistakes, MemorySpaceOff) {
   expect_nothing();
 }
 
+TEST_F(AccessMistakes, DoorbellWhileMemorySpaceIsOff) {
+  a().write_be(abi::reg::kCommandDoorbell, 1u);
+  expect_finding(FindingKind::memory_space_off, {"write of BAR0 + 0x088 (kCommandDoorbell)"});
+}
+
 TEST_F(AccessMistakes, ResetWithoutRestore) {
-  build({.reset_window = {}});
   enable();
   reset();
   run(3);

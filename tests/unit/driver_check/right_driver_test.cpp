@@ -1,6 +1,7 @@
 // A driver that does all as the manual says is told nothing, and a check changes nothing of what it watches.
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <tuple>
 
 #include "model/nic/pcie/dma.h"
@@ -66,6 +67,34 @@ TEST_F(RightDriver, TakesTheSameTimeWithAndWithout) {
   const auto without = trace({}, false);
   EXPECT_GT(without.size(), 500u);
   EXPECT_EQ(trace({}, true), without);
+}
+
+// A driver gone wild: rings, records and mailboxes of noise, and stores everywhere. The check stays up, and so does what
+// it says: one line each.
+TEST_F(RightDriver, NoiseIsTold) {
+  bring_up();
+  std::mt19937 random(7);
+  const auto upto = [&random](std::uint64_t most) {
+    return std::uniform_int_distribution<std::uint64_t>(0, most)(random);
+  };
+  const std::uint64_t places[] = {
+      0, 0x80, 0x88, abi::kMsixTable, page(), page() + 0x10, abi::kUarBase + 0x20, page() + 0x800};
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<std::byte> data(std::array{1, 2, 4, 8, 64}[upto(4)]);
+    for (auto& byte : data) byte = static_cast<std::byte>(upto(3) == 0 ? upto(255) : upto(17));
+    const auto offset = upto(3) == 0 ? upto(abi::kBarSize) : places[upto(std::size(places) - 1)] + upto(1) * upto(64);
+    a().host.mmio(offset, data);
+    if (upto(9) == 0) *a().host.at(nic::test::kMemoryBase + upto(0x140000)) = static_cast<std::byte>(upto(255));
+    if (upto(99) == 0) a().host.config_write(upto(1) == 0 ? 4 : upto(0xff0), static_cast<std::uint32_t>(random()), 2);
+    if (upto(999) == 0) a().host.config_write(abi::config::kCommand, 6, 2);
+    if (upto(99) == 0) run(2);
+  }
+  run(1000);
+  check().finish();
+  EXPECT_GT(check().findings().size(), 20u);
+  EXPECT_LE(check().findings().size(), 1000u);
+  for (const auto& finding : check().findings()) EXPECT_EQ(finding.line().find('\n'), std::string::npos);
+  EXPECT_FALSE(check().burndown().empty());
 }
 
 // Every kind is a row of its page, and its section a heading of the manual.

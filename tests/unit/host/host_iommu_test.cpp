@@ -84,6 +84,26 @@ TEST_F(IommuTest, AFaultSaysWhatHappened) {
   EXPECT_EQ(faults_[2].reason, IommuFault::Reason::not_mapped);
 }
 
+// An observer sees what a device would, and leaves no trace; and it hears of what is pinned.
+TEST_F(IommuTest, LooksLeaveNoTrace) {
+  std::vector<IommuMapping> mappings;
+  iommu_.mapping.subscribe([&](const IommuMapping& mapping) { mappings.push_back(mapping); });
+  ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100), 0);
+  std::array<std::byte, 16> data{};
+  EXPECT_TRUE(iommu_.look(kMine, 0x1000, data));
+  EXPECT_FALSE(iommu_.look(kMine, 0x2000, data));
+  EXPECT_FALSE(iommu_.look(99, 0x1000, data));
+  EXPECT_FALSE(iommu_.look(kMine, ~0ull, data));
+  ASSERT_EQ(iommu_.unpin(kMine, 0x1000, 0x100), 0);
+  EXPECT_FALSE(iommu_.look(kMine, 0x1000, data));
+  EXPECT_EQ(iommu_.counters().reads, 0u);
+  EXPECT_EQ(iommu_.counters().faults, 0u);
+  EXPECT_TRUE(faults_.empty());
+  ASSERT_EQ(mappings.size(), 2u);
+  EXPECT_TRUE(mappings[0].pinned && mappings[0].address == 0x1000 && mappings[0].length == 0x100);
+  EXPECT_FALSE(mappings[1].pinned);
+}
+
 TEST_F(IommuTest, WhatWasPinnedForReadingIsNotWritten) {
   std::array<std::byte, 16> data{};
   mine_.read_only = true;
