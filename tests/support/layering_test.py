@@ -77,6 +77,8 @@ ALLOWED = {
                          "verbs/clock/timed_look", "verbs/clock/timed_loop"],
     # A library of its own: it must not lean on the process it happens to be in.
     "verbs/provider": ["model/abi"],
+    # For Linux guests: the provider of Debian's libibverbs, on the same rings.
+    "verbs/linux/provider": ["model/abi", "verbs/provider", "verbs/linux/rnic_abi.h"],
     # Reaches the verbs library as any program does; two headers of small tools are shared.
     "verbs/rdmacm": ["model/abi", "verbs/port", "verbs/ibverbs/boundary.h", "verbs/ibverbs/queue_lock.h"],
     # What a run is made of: parameters, topologies, fault rules. Below all of sim.
@@ -129,9 +131,9 @@ FORBIDDEN_LIBRARIES = [
 # The one source that may include such a library all the same.
 WRAPS_A_LIBRARY = {"sim/json.cpp"}
 
-# What is read outside the tree, in folders of other names: a project of its own, and headers that are installed. Such
-# files find their headers beside them.
-FOREIGN = ["tests/library/platform", "model/abi/c"]
+# What is read outside the tree, in folders of other names: a project of its own, headers that are installed, and a
+# kernel's module. Such files find their headers beside them.
+FOREIGN = ["tests/library/platform", "model/abi/c", "verbs/linux/kernel"]
 
 TOP_FOLDERS = ("model", "rtl", "verbs", "sim", "tests")
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc"}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory regions. A region of a program is pages of one size in the
+ * translation table, or one range of bus addresses where it happens to be one.
+ */
+#include <linux/log2.h>
+#include <rdma/ib_umem.h>
+#include <rdma/iter.h>
+
+#include "rnic.h"
+
+#define LEAST_LOG_PAGE 12
+#define MOST_LOG_PAGE 30
+#define KNOWN_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
+		      IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_RELAXED_ORDERING)
+
+/* The values of the device's rights are those of enum ib_access_flags. */
+static u32 device_access(struct rnic_device *dev, int access)
+{
+	u32 known = RNICSIM_ACCESS_LOCAL_WRITE | RNICSIM_ACCESS_REMOTE_WRITE | RNICSIM_ACCESS_REMOTE_READ |
+		    RNICSIM_ACCESS_REMOTE_ATOMIC | RNICSIM_ACCESS_WINDOW_BIND;
+
+	BUILD_BUG_ON(RNICSIM_ACCESS_REMOTE_ATOMIC != IB_ACCESS_REMOTE_ATOMIC);
+	BUILD_BUG_ON(RNICSIM_ACCESS_RELAXED_ORDERING != IB_ACCESS_RELAXED_ORDERING);
+	if (dev->caps.features & RNICSIM_FEATURE_RELAXED_ORDERING)
+		known |= RNICSIM_ACCESS_RELAXED_ORDERING;
+	return access & known;
+}
+
+static struct rnic_mr *new_mr(struct rnic_device *dev)
+{
+	struct rnic_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	int index;
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	index = ida_alloc_range(&dev->mrs, RNIC_FIRST_MR, dev->caps.max_mr - 1, GFP_KERNEL);
+	if (index < 0) {
+		kfree(mr);
+		return ERR_PTR(index == -ENOSPC ? -ENOMEM : index);
+	}
+	mr->index = index;
+	return mr;
+}
+
+/* Whatever of it there is; the device knows it no more. */
+static void free_mr(struct rnic_device *dev, struct rnic_mr *mr)
+{
+	if (mr->pages)
+		rnic_give_back_mtt(dev, mr->first_page, mr->pages);
+	ib_umem_release(mr->umem);
+	ida_free(&dev->mrs, mr->index);
+	kfree(mr);
+}
+
+static int create_on_device(struct rnic_device *dev, struct rnic_mr *mr, struct ib_pd *pd, int access,
+			    struct rnicsim_create_mpt *create)
+{
+	/* Another tag than the index had before: an old key names nothing. */
+	u32 key = mr->index << 8 | (u8)atomic_inc_return(&dev->mr_tag);
+	int error = rnic_lend(dev, RNICSIM_ICM_TABLE_MPT, mr->index, 1);
+
+	if (error)
+		return error;
+	rnic_fill_header(&create->header, RNIC_COMMAND(CREATE_MPT), mr->index);
+	create->context.kind = RNICSIM_MPT_KIND_REGION;
+	create->context.key = cpu_to_be32(key);
+	create->context.pd = cpu_to_be32(to_rnic_pd(pd)->number);
+	create->context.access_flags = cpu_to_be32(device_access(dev, access));
+	create->context.valid = cpu_to_be32(1);
+	error = rnic_execute(dev, create, sizeof(*create), NULL, 0);
+	if (!error)
+		mr->ib.lkey = mr->ib.rkey = key;
+	return error;
+}
+
+/* All bus addresses: the DMA mask keeps them below what a region may be long. */
+struct ib_mr *rnic_get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct rnic_device *dev = to_rnic(pd->device);
+	struct rnic_mr *mr = new_mr(dev);
+	struct rnicsim_create_mpt create = {};
+	int error;
+
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	create.context.length = cpu_to_be64(dev->caps.max_mr_size);
+	error = create_on_device(dev, mr, pd, access, &create);
+	if (error) {
+		free_mr(dev, mr);
+		return ERR_PTR(error);
+	}
+	return &mr->ib;
+}
+
+/*
+ * Pages larger than the kernel's only where `address` begins one of them:
+ * what lies before it in such a page may be another program's.
+ */
+static unsigned long page_sizes(u64 address)
+{
+	u64 page = address >> LEAST_LOG_PAGE;
+	unsigned int most = MOST_LOG_PAGE;
+
+	if (page)
+		most = min_t(unsigned int, most, LEAST_LOG_PAGE + __ffs64(page));
+	return GENMASK(most, LEAST_LOG_PAGE);
+}
+
+static int write_pages(struct rnic_device *dev, struct rnic_mr *mr, unsigned long size)
+{
+	size_t count = ib_umem_num_dma_blocks(mr->umem, size);
+	struct ib_block_iter block;
+	u32 index;
+	int error;
+
+	if (count > dev->caps.max_mtt)
+		return -ENOMEM;
+	error = rnic_take_mtt(dev, count, &mr->first_page);
+	if (error)
+		return error;
+	mr->pages = count;
+	index = mr->first_page;
+	rdma_umem_for_each_dma_block(mr->umem, &block, size)
+		rnic_write_mtt(dev, index++, rdma_block_iter_dma_address(&block));
+	dma_wmb(); /* the entries before the region that names them */
+	return 0;
+}
+
+/*
+ * Where the region lies. The device counts pages from `start`, which a page
+ * of the program begins: the bytes before `address` in its first page can be
+ * reached by the region's key, too. A region in one piece has exact bounds.
+ */
+static int place(struct rnic_device *dev, struct rnic_mr *mr, u64 length, u64 address, struct rnicsim_mpt *mpt)
+{
+	struct sg_table *table = &mr->umem->sgt_append.sgt;
+	unsigned long size;
+	u64 before;
+	int error;
+
+	if (table->nents == 1) {
+		mpt->start = cpu_to_be64(address);
+		mpt->length = cpu_to_be64(length);
+		mpt->bus_address = cpu_to_be64(sg_dma_address(table->sgl) + ib_umem_offset(mr->umem));
+		return 0;
+	}
+	size = ib_umem_find_best_pgsz(mr->umem, page_sizes(address), address);
+	if (!size)
+		return -EINVAL;
+	error = write_pages(dev, mr, size);
+	if (error)
+		return error;
+	before = address & (size - 1);
+	mpt->start = cpu_to_be64(address - before);
+	mpt->length = cpu_to_be64(length + before);
+	mpt->log_page = ilog2(size);
+	mpt->first_page = cpu_to_be32(mr->first_page);
+	return 0;
+}
+
+struct ib_mr *rnic_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 address, int access,
+			       struct ib_udata *udata)
+{
+	struct rnic_device *dev = to_rnic(pd->device);
+	struct rnicsim_create_mpt create = {};
+	struct rnic_mr *mr;
+	int error;
+
+	if (access & ~(KNOWN_ACCESS | IB_ACCESS_OPTIONAL))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (length > dev->caps.max_mr_size)
+		return ERR_PTR(-EINVAL);
+	mr = new_mr(dev);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->umem = ib_umem_get(pd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		error = PTR_ERR(mr->umem);
+		mr->umem = NULL;
+		goto failed;
+	}
+	error = place(dev, mr, length, address, &create.context);
+	if (!error)
+		error = create_on_device(dev, mr, pd, access, &create);
+	if (error)
+		goto failed;
+	return &mr->ib;
+
+failed:
+	free_mr(dev, mr);
+	return ERR_PTR(error);
+}
+
+int rnic_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
+{
+	struct rnic_device *dev = to_rnic(ib->device);
+	struct rnic_mr *mr = to_rnic_mr(ib);
+	int error = rnic_destroy(dev, RNIC_COMMAND(DESTROY_MPT), mr->index);
+
+	if (error)
+		return error;
+	free_mr(dev, mr);
+	return 0;
+}
