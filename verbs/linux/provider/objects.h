@@ -1,0 +1,197 @@
+// The objects of a context. Each begins with the struct that libibverbs and programs see.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "verbs/linux/provider/mapping.h"
+#include "verbs/linux/provider/private_interface.h"
+#include "verbs/provider/completion_ring.h"
+#include "verbs/provider/receive_ring.h"
+#include "verbs/provider/send_ring.h"
+#include "verbs/provider/shared_receive_ring.h"
+#include "verbs/provider/uar.h"
+#include "verbs/provider/wqe_builder.h"
+
+namespace rnicsim::linux_provider {
+
+// Of a queue; none where the program says that one thread alone uses it.
+class QueueLock {
+ public:
+  explicit QueueLock(bool needed = true) : needed_(needed) { pthread_spin_init(&lock_, PTHREAD_PROCESS_PRIVATE); }
+  ~QueueLock() { pthread_spin_destroy(&lock_); }
+  QueueLock(const QueueLock&) = delete;
+  QueueLock& operator=(const QueueLock&) = delete;
+
+  void lock() {
+    if (needed_) pthread_spin_lock(&lock_);
+  }
+  bool try_lock() { return !needed_ || pthread_spin_trylock(&lock_) == 0; }
+  void unlock() {
+    if (needed_) pthread_spin_unlock(&lock_);
+  }
+
+ private:
+  pthread_spinlock_t lock_;
+  bool needed_;
+};
+using QueueGuard = std::lock_guard<QueueLock>;
+
+struct Context {
+  Context(int command_file, const rnic_alloc_ucontext_resp& answer);
+
+  int command_file;
+  std::uint64_t features;
+  Mapping page;
+  provider::Uar uar;
+
+  bool has_feature(std::uint64_t feature) const { return (features & feature) != 0; }
+  static Context& of(ibv_context* context);
+};
+
+struct Ah : ibv_ah {
+  abi::AddressVector path;
+
+  static Ah& of(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
+};
+
+struct Qp;
+
+struct Cq : verbs_cq {
+  explicit Cq(bool one_thread) : verbs_cq{}, lock(!one_thread) {}
+
+  std::uint32_t number = 0;
+  Mapping memory;
+  Mapping record;
+  provider::CompletionRing ring;
+  QueueLock lock;  // of the ring and of `users`
+  std::unordered_map<std::uint32_t, Qp*> users;  // queue pairs by number
+  Qp* last_user = nullptr;
+  abi::Cqe current;  // of the extended poll
+
+  Context& owner() { return Context::of(cq.context); }
+  static Cq& of(ibv_cq* cq) { return *static_cast<Cq*>(reinterpret_cast<verbs_cq*>(cq)); }
+  static Cq& of(ibv_cq_ex* cq) { return *static_cast<Cq*>(reinterpret_cast<verbs_cq*>(cq)); }
+};
+
+struct Srq : verbs_srq {
+  Srq() : verbs_srq{} {}
+
+  Mapping memory;
+  provider::SharedReceiveRing ring;
+  std::uint32_t max_wr = 0;
+  std::uint32_t max_sge = 0;
+  QueueLock lock;  // taken behind that of a CQ
+
+  static Srq& of(ibv_srq* srq) { return *static_cast<Srq*>(reinterpret_cast<verbs_srq*>(srq)); }
+};
+
+inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // of one data segment: the top bit says inline
+
+// A batch of the ibv_wr_* interface, between wr_start and wr_complete.
+struct Batch {
+  provider::SendRing::Mark start;
+  int error = 0;  // the first; nothing of the batch is executed then
+  bool building = false;
+  bool takes_inline = false;
+  bool has_data = false;     // its one setter was called
+  bool has_address = false;  // UD: wr_set_ud_addr was called
+  std::uint64_t wr_id = 0;
+};
+
+struct Qp : verbs_qp {
+  Qp() : verbs_qp{} {}
+
+  ibv_qp_cap capabilities{};
+  bool signal_all = false;
+  std::uint64_t operations = 0;  // IBV_QP_EX_WITH_*: what its transport has and the device can do
+  std::atomic<bool> failed{false};         // an error CQE or an event told that the device moved it to ERR
+  std::atomic<bool> posted_unseen{false};  // receives, since the device was last made to look for them
+  Mapping send_memory;
+  Mapping receive_memory;
+  std::optional<provider::SendRing> send;  // absent when its max_*_wr is 0
+  std::optional<provider::ReceiveRing> receive;
+  provider::WqeBuilder builder;  // under send_lock
+  Batch batch;
+  QueueLock send_lock;
+  QueueLock receive_lock;
+
+  Context& owner() { return Context::of(qp.context); }
+  Srq* shared() { return qp.srq != nullptr ? &Srq::of(qp.srq) : nullptr; }
+  bool does(std::uint64_t operation) const { return (operations & operation) != 0; }
+  static Qp& of(ibv_qp* qp) { return *static_cast<Qp*>(reinterpret_cast<verbs_qp*>(qp)); }
+  static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(reinterpret_cast<verbs_qp*>(qp)); }
+};
+
+// The edge of the C interface: no exception passes it. `body` returns 0 or a positive errno.
+template <class Body>
+int guarded(Body&& body) {
+  try {
+    const int error = std::forward<Body>(body)();
+    if (error != 0) errno = error;
+    return error;
+  } catch (const std::bad_alloc&) {
+    return errno = ENOMEM;
+  }
+}
+
+// --- cq.cpp
+ibv_cq* create_cq(ibv_context*, int entries, ibv_comp_channel*, int vector);
+ibv_cq_ex* create_cq_ex(ibv_context*, ibv_cq_init_attr_ex*);
+int resize_cq(ibv_cq*, int entries);
+int modify_cq(ibv_cq*, ibv_modify_cq_attr*);
+int destroy_cq(ibv_cq*);
+int request_notification(ibv_cq*, int solicited_only);
+void attach_user(Cq&, Qp&);
+void forget_completions(Cq&, Qp&);
+void detach_user(Cq&, Qp&);
+
+// --- poll.cpp
+int poll_cq(ibv_cq*, int capacity, ibv_wc*);
+void fill_extended_poll(Cq&, std::uint64_t fields);
+
+// --- qp.cpp
+ibv_qp* create_qp(ibv_pd*, ibv_qp_init_attr*);
+ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex*);
+int modify_qp(ibv_qp*, ibv_qp_attr*, int mask);
+int query_qp(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*);
+int destroy_qp(ibv_qp*);
+void take_event(ibv_context*, ibv_async_event*);
+
+// --- post_send.cpp
+int post_send(ibv_qp*, ibv_send_wr*, ibv_send_wr** bad);
+bool may_post_send(ibv_qp_state);
+std::uint32_t control_flags(const Qp&, unsigned flags);
+abi::DatagramSegment datagram_of(ibv_ah&, std::uint32_t remote_qpn, std::uint32_t qkey);
+bool may_be_inline(abi::SendOpcode);
+// Under send_lock, which it gives back.
+void finish_sending(Qp&);
+
+// --- wr_api.cpp
+void fill_work_request_api(Qp&);
+
+// --- post_receive.cpp
+int post_receive(ibv_qp*, ibv_recv_wr*, ibv_recv_wr** bad);
+int post_srq_receive(ibv_srq*, ibv_recv_wr*, ibv_recv_wr** bad);
+void flush_unseen_receives(Qp&);
+
+// --- srq.cpp
+ibv_srq* create_srq(ibv_pd*, ibv_srq_init_attr*);
+int modify_srq(ibv_srq*, ibv_srq_attr*, int mask);
+int query_srq(ibv_srq*, ibv_srq_attr*);
+int destroy_srq(ibv_srq*);
+std::uint64_t retire_shared(Srq&, std::uint16_t index);
+
+// --- ah.cpp
+ibv_ah* create_ah(ibv_pd*, ibv_ah_attr*);
+int destroy_ah(ibv_ah*);
+
+}  // namespace rnicsim::linux_provider

@@ -1,0 +1,66 @@
+// Posting to a receive queue, of a QP or shared.
+#include <span>
+
+#include "verbs/linux/provider/objects.h"
+#include "verbs/linux/provider/work_request_list.h"
+
+namespace rnicsim::linux_provider {
+
+namespace {
+
+bool may_post_receive(ibv_qp_state state) { return state != IBV_QPS_RESET && state != IBV_QPS_UNKNOWN; }
+
+// Into the ring, which has room.
+template <class Ring>
+int put_receive(Ring& ring, std::uint32_t max_sge, const ibv_recv_wr& wr) {
+  if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > max_sge) return EINVAL;
+  const std::span segments(wr.sg_list, std::size_t(wr.num_sge));
+  for (const ibv_sge& sge : segments)
+    if (sge.length > kMaxSegmentBytes) return EINVAL;
+  ring.open(wr.wr_id);
+  for (const ibv_sge& sge : segments) ring.segment(sge.addr, sge.length, sge.lkey);
+  ring.close();
+  return 0;
+}
+
+int post_one(Qp& qp, const ibv_recv_wr& wr) {
+  if (qp.receive->full()) return ENOMEM;
+  return put_receive(*qp.receive, qp.capabilities.max_recv_sge, wr);
+}
+
+int post_one(Srq& srq, const ibv_recv_wr& wr) {
+  if (srq.ring.outstanding() >= srq.max_wr) return ENOMEM;
+  return put_receive(srq.ring, srq.max_sge, wr);
+}
+
+}  // namespace
+
+// A receive queue has no doorbell: the device looks at its record when a message comes. None comes to a QP in ERR,
+// whose receives are to be flushed: a doorbell that announces nothing makes it look.
+void flush_unseen_receives(Qp& qp) {
+  if (!qp.posted_unseen || !qp.send_lock.try_lock()) return;
+  if (qp.posted_unseen.exchange(false)) qp.owner().uar.ring_send(qp.qp.qp_num, qp.send ? qp.send->rung() : 0);
+  qp.send_lock.unlock();
+}
+
+int post_receive(ibv_qp* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  Qp& qp = Qp::of(handle);
+  if (handle->srq != nullptr || !may_post_receive(handle->state)) return refuse(list, bad, EINVAL);
+  if (!qp.receive) return refuse(list, bad, ENOMEM);
+  QueueGuard guard(qp.receive_lock);
+  const int error = post_list(list, bad, [&](const ibv_recv_wr& wr) { return post_one(qp, wr); });
+  qp.receive->ring();
+  qp.posted_unseen = true;
+  if (qp.failed || handle->state == IBV_QPS_ERR) flush_unseen_receives(qp);
+  return error;
+}
+
+int post_srq_receive(ibv_srq* handle, ibv_recv_wr* list, ibv_recv_wr** bad) {
+  Srq& srq = Srq::of(handle);
+  QueueGuard guard(srq.lock);
+  const int error = post_list(list, bad, [&](const ibv_recv_wr& wr) { return post_one(srq, wr); });
+  srq.ring.ring();
+  return error;
+}
+
+}  // namespace rnicsim::linux_provider

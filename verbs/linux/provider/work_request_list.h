@@ -1,0 +1,19 @@
+// A list of work requests is posted up to the first that cannot be.
+#pragma once
+
+namespace rnicsim::linux_provider {
+
+template <class WorkRequest>
+int refuse(WorkRequest* list, WorkRequest** bad, int error) {
+  if (bad != nullptr) *bad = list;
+  return error;
+}
+
+template <class WorkRequest, class Post>
+int post_list(WorkRequest* list, WorkRequest** bad, Post&& post_one) {
+  for (WorkRequest* wr = list; wr != nullptr; wr = wr->next)
+    if (const int error = post_one(*wr)) return refuse(wr, bad, error);
+  return 0;
+}
+
+}  // namespace rnicsim::linux_provider
