@@ -1,6 +1,6 @@
-"""What an access of a virtual machine to `rnicsim device` costs, in us of this machine: a register, and a command from its
-doorbell to its interrupt. Beside it what the socket alone takes: an echo of as many bytes by another process. The
-machine is one of pretence in Python, which has its share of all rows.
+"""What an access of a virtual machine to `rnicsim device` costs, in us of this machine: a register, and a command from
+its doorbell to its interrupt. Beside it what the socket alone takes: an echo of as many bytes by another process. A
+Python program plays the machine, and has its share of all rows.
 
     guest_access.py RNICSIM
 

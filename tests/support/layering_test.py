@@ -114,7 +114,8 @@ ALLOWED = {
                 "sim/counter_results.h", "sim/descriptor.h", "sim/json.h", "sim/local_socket.h",
                 "sim/results_json.h", "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
-                     "sim/calibrate", "sim/check", "sim/guest", "sim/recording", "sim/replay", "sim/report", "sim/sweep", "sim/top"],
+                     "sim/calibrate", "sim/check", "sim/guest", "sim/recording", "sim/replay", "sim/report",
+                     "sim/sweep", "sim/top"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }

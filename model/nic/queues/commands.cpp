@@ -382,7 +382,8 @@ bool CommandUnit::pages_mapped(const MemoryRegion& region) const {
   if (region.log_page == 0) return true;
   if (region.log_page < kLeastLogPage || region.log_page > kMostLogPage) return false;
   if (region.bus_address >> region.log_page != 0) return false;
-  const std::uint64_t pages = region.length == 0 ? 0 : ((region.bus_address + region.length - 1) >> region.log_page) + 1;
+  const auto last = region.bus_address + region.length - 1;
+  const std::uint64_t pages = region.length == 0 ? 0 : (last >> region.log_page) + 1;
   if (std::uint64_t{region.first_page} + pages > params_.max_mtt) return false;
   return contexts_.map().covers(IcmTable::mtt, region.first_page, static_cast<std::uint32_t>(pages));
 }

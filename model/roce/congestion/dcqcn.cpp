@@ -171,9 +171,9 @@ class Increase {
   }
 
  private:
-  // The first F increases behind a cut are fast recovery. Then the target rises. The paper: additively, until both counts
-  // are beyond F. NVIDIA: additively at the first increase of each count behind fast recovery, and by hyper increase as
-  // soon as both counts are beyond that one. `stage`: of the count that has just risen.
+  // The first F increases behind a cut are fast recovery. Then the target rises. The paper: additively, until both
+  // counts are beyond F. NVIDIA: additively at the first increase of each count behind fast recovery, and by hyper
+  // increase as soon as both counts are beyond that one. `stage`: of the count that has just risen.
   void raise(std::uint32_t stage) {
     const auto threshold = params_.rpg_threshold;
     const bool timer_alone = params_.rpg_byte_reset.bytes == 0 && hyper_by_timer_;

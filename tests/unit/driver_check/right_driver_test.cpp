@@ -69,8 +69,8 @@ TEST_F(RightDriver, TakesTheSameTimeWithAndWithout) {
   EXPECT_EQ(trace({}, true), without);
 }
 
-// A driver gone wild: rings, records and mailboxes of noise, and stores everywhere. The check stays up, and so does what
-// it says: one line each.
+// A driver gone wild: rings, records and mailboxes of noise, and stores everywhere. The check stays up, and each
+// finding is one line.
 TEST_F(RightDriver, NoiseIsTold) {
   bring_up();
   std::mt19937 random(7);

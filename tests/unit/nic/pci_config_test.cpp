@@ -42,7 +42,10 @@ class ConfigSpace : public ::testing::Test {
   }
 
   PciConfig config_{rnic_personality().layout.pci,
-                    {.link_generation = 4, .link_lanes = 8, .max_payload = 512, .serial_number = 0x0200'00ff'fe00'0001}};
+                    {.link_generation = 4,
+                     .link_lanes = 8,
+                     .max_payload = 512,
+                     .serial_number = 0x0200'00ff'fe00'0001}};
 };
 
 TEST_F(ConfigSpace, BothListsOfCapabilitiesAreWhole) {

@@ -72,7 +72,8 @@ class Node {
     host.config_write(abi::config::kCommand, abi::config::kCommandMemory | abi::config::kCommandBusMaster, 2);
     for (std::uint32_t vector = 0; vector < 4; ++vector) {
       const std::uint32_t words[] = {static_cast<std::uint32_t>(abi::kMsiWindow + 16 * vector), 0, vector, 0};
-      for (std::uint32_t i = 0; i < 4; ++i) write_be(abi::kMsixTable + 16 * vector + 4 * i, __builtin_bswap32(words[i]));
+      for (std::uint32_t i = 0; i < 4; ++i)
+        write_be(abi::kMsixTable + 16 * vector + 4 * i, __builtin_bswap32(words[i]));
     }
     host.config_write(abi::config::kMsixControl, abi::config::kMsixEnable, 2);
     queue_ = host.allocate(4096);

@@ -173,13 +173,14 @@ class RnicTerms final : public DriverTerms {
       return reserved_in(layout, segment);
     };
     auto found = next("ControlSegment", sizeof(abi::ControlSegment));
-    const bool has_data = opcode != abi::SendOpcode::nop && opcode != abi::SendOpcode::local_inv &&
-                          opcode != abi::SendOpcode::bind_window;
+    using enum abi::SendOpcode;
+    const bool has_data = opcode != nop && opcode != local_inv && opcode != bind_window && opcode != fast_register;
     if (!found && has_data && transport == roce::Transport::ud)
       found = next("DatagramSegment", sizeof(abi::DatagramSegment));
     if (!found && has_data && transport == roce::Transport::xrc_send)
       found = next("XrcSegment", sizeof(abi::XrcSegment));
-    if (!found && opcode == abi::SendOpcode::tso) found = next("TsoSegment", sizeof(abi::TsoSegment));
+    if (!found && opcode == tso) found = next("TsoSegment", sizeof(abi::TsoSegment));
+    if (!found && opcode == fast_register) found = next("RegisterSegment", sizeof(abi::RegisterSegment));
     if (!found && takes_remote_address(opcode)) found = next("RemoteAddressSegment", sizeof(abi::RemoteAddressSegment));
     return found;
   }
