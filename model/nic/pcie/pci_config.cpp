@@ -50,10 +50,10 @@ constexpr std::uint16_t kSlotClock = 1u << 12;
 constexpr std::uint32_t kCompletionTimeouts = 0xf | 1u << 4;  // ranges A to D, and to switch it off
 constexpr std::uint16_t kDeviceControl2Writable = 0x1f;
 
-// Advanced error reporting, which PCIe wants to begin extended configuration space.
+// Advanced error reporting, the first of the extended capabilities.
 constexpr unsigned kErrors = 0x100;
 constexpr std::uint32_t kErrorsHeader = 0x0001 | 2u << 16;
-constexpr std::uint32_t kUncorrectable = 0x007ff030;      // the errors that version 2.0 has
+constexpr std::uint32_t kUncorrectable = 0x007ff030;      // the errors of PCIe 2.0
 constexpr std::uint32_t kFatalByDefault = 0x00462030;
 constexpr std::uint32_t kUnsupportedRequest = 1u << 20;
 constexpr std::uint32_t kCorrectable = 0x0000f1c1;
@@ -135,7 +135,7 @@ void PciConfig::put_pci_express() {
   put<std::uint16_t>(at + 0x12, static_cast<std::uint16_t>(kSlotClock | link));
   put<std::uint32_t>(at + 0x24, kCompletionTimeouts);
   put<std::uint16_t>(at + 0x28, 0, {.writable = kDeviceControl2Writable});
-  put<std::uint32_t>(at + 0x2c, (1u << (facts_.link_generation + 1)) - 2);  // the speeds up to that
+  put<std::uint32_t>(at + 0x2c, (1u << (facts_.link_generation + 1)) - 2);  // all speeds up to the link's
   put<std::uint16_t>(at + 0x30, static_cast<std::uint16_t>(facts_.link_generation), {.writable = 0xf, .kept = 0xf});
 }
 
@@ -189,7 +189,7 @@ bool PciConfig::write(std::uint16_t offset, std::span<const std::byte> in) {
     const auto at = offset + i;
     auto bits = std::to_integer<std::uint8_t>(in[i]);
     if (at == reset_byte && (bits & kFunctionLevelReset >> 8) != 0) function_reset_ = true;
-    // D1 and D2: there are none, and the function stays where it is.
+    // The function has no D1 and D2: such a write leaves the power state.
     if (at == power_control() && (bits & kPowerState) != 0 && (bits & kPowerState) != kPowerD3)
       bits = static_cast<std::uint8_t>((bits & ~kPowerState) | (value_[at] & kPowerState));
     value_[at] = static_cast<std::uint8_t>(((value_[at] & ~writable_[at]) | (bits & writable_[at])) &
@@ -201,8 +201,8 @@ bool PciConfig::write(std::uint16_t offset, std::span<const std::byte> in) {
 
 bool PciConfig::take_function_reset() { return std::exchange(function_reset_, false); }
 
-// A request that wants an answer gets one that says so: the error is then its requester's affair, advisory here
-// (PCIe 4.0, 6.2.3.2.4.1).
+// The completion of a non-posted request tells the error to its requester: the error is then advisory here (PCIe 4.0,
+// 6.2.3.2.4.1).
 void PciConfig::unsupported_request(bool posted) {
   const bool fatal = (get32(kErrors + 0x0c) & kUnsupportedRequest) != 0;
   const bool advisory = !posted && !fatal;

@@ -1,5 +1,6 @@
-// PCI configuration space of the function, little-endian: identity, BAR0 and what a PCI Express endpoint has (PCIe Base
-// Specification 4.0, 7.5 to 7.8): power management, PCI Express, MSI-X, advanced error reporting, device serial number.
+// PCI configuration space of the function, little-endian: identity, BAR0, and the capabilities of an endpoint: PCI
+// Express, MSI-X, power management, advanced error reporting, device serial number (PCIe Base Specification 4.0, 7.5 to
+// 7.8).
 #pragma once
 
 #include <array>
@@ -11,11 +12,11 @@
 
 namespace rnicsim::nic {
 
-// What configuration space tells of this device and its link.
+// Values of the device and its link that configuration space shows.
 struct FunctionFacts {
   std::uint32_t link_generation = 3;
   std::uint32_t link_lanes = 16;
-  std::uint64_t max_payload = 256;      // bytes of a TLP's payload: 128 to 4096, a power of two
+  std::uint64_t max_payload = 256;      // bytes of a TLP: 128 to 4096, a power of two
   std::uint64_t serial_number = 0;      // an EUI-64
 };
 
@@ -25,7 +26,7 @@ class PciConfig {
 
   explicit PciConfig(const PciFunction& function, const FunctionFacts& facts = {});
 
-  // Function-level: what PCIe calls sticky, and what belongs to the link, stays (6.6.2).
+  // A function-level reset: sticky registers and those of the link keep their values (6.6.2).
   void reset();
   bool read(std::uint16_t offset, std::span<std::byte> out) const;         // false: outside
   bool write(std::uint16_t offset, std::span<const std::byte> in);
@@ -36,9 +37,9 @@ class PciConfig {
   bool msix_enabled() const { return msix_enabled_; }
   bool msix_masked() const { return msix_masked_; }
 
-  // --- Errors, as its registers report them. No error message (ERR_COR, ERR_NONFATAL, ERR_FATAL) goes to the host.
-  void unsupported_request(bool posted);  // that came to BAR0
-  void aborted_request();                 // the host's answer to one of the device
+  // --- Errors set bits of status registers. The device sends no error message (ERR_COR, ERR_NONFATAL, ERR_FATAL).
+  void unsupported_request(bool posted);  // the device refused a request to BAR0
+  void aborted_request();                 // the host aborted a DMA request
 
  private:
   static constexpr std::uint16_t kCommand = 0x04;
@@ -48,7 +49,7 @@ class PciConfig {
   static constexpr std::uint16_t kMsixMaskAll = 1u << 14;
   static constexpr std::uint16_t kPowerState = 3;
 
-  // Of a register's bits: those that a write changes, those that a 1 clears, those that a function-level reset leaves.
+  // Bits of a register: a write changes `writable`, a written 1 clears `cleared`, a function-level reset keeps `kept`.
   template <class T>
   struct Bits {
     T writable = 0;
@@ -85,7 +86,7 @@ class PciConfig {
   std::array<std::uint8_t, kSize> writable_{};
   std::array<std::uint8_t, kSize> cleared_{};
   std::array<std::uint8_t, kSize> kept_{};
-  // What every access asks for, as the registers have it.
+  // Bits of the registers above that each access needs.
   bool memory_enabled_ = false;
   bool bus_master_ = false;
   bool msix_enabled_ = false;

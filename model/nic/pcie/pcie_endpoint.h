@@ -63,7 +63,7 @@ struct FunctionReset {};
 
 class PcieEndpoint : public sc_core::sc_module, public HostMemory, public DeviceBar {
  public:
-  // `features`: what its register says; `facts`: what configuration space does.
+  // `features`: value of the feature register; `facts`: values of configuration space.
   PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, const DeviceFeatures& features,
                const Personality& personality, const FunctionFacts& facts = {});
 

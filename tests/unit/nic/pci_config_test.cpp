@@ -75,7 +75,7 @@ TEST_F(ConfigSpace, AnEndpointsRegistersAfterPowerUp) {
   EXPECT_EQ(read(0x3d, 1), 0u);                           // no INTx
 }
 
-// What Linux does to each register that it restores.
+// A driver that writes ones to each register changes the writable bits only.
 TEST_F(ConfigSpace, AllOnesChangeWhatMayBeWrittenAlone) {
   const auto written = [this](unsigned offset, std::size_t bytes) {
     write(offset, ~0u, bytes);
