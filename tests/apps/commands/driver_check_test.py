@@ -11,21 +11,26 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
 
-# Destroys a completion queue that a queue pair uses: the device refuses.
+# More receives are flushed than their completion queue holds.
 PROGRAM = r"""
-#include <errno.h>
 #include <infiniband/verbs.h>
-#include <stdio.h>
+#include <unistd.h>
 
 int main(void) {
   struct ibv_context *context = ibv_open_device(ibv_get_device_list(NULL)[0]);
   struct ibv_pd *pd = ibv_alloc_pd(context);
   struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
-  struct ibv_qp_init_attr attributes = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-                                        .cap = {.max_send_wr = 4, .max_send_sge = 1}};
-  struct ibv_qp *qp = ibv_create_qp(pd, &attributes);
-  int busy = ibv_destroy_cq(cq) == EBUSY;
-  return !(busy && ibv_destroy_qp(qp) == 0 && ibv_destroy_cq(cq) == 0);
+  struct ibv_qp_init_attr made = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+                                  .cap = {.max_send_wr = 4, .max_send_sge = 1, .max_recv_wr = 64, .max_recv_sge = 1}};
+  struct ibv_qp *qp = ibv_create_qp(pd, &made);
+  struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+  int good = ibv_modify_qp(qp, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0;
+  struct ibv_recv_wr receive = {.num_sge = 0}, *bad;
+  for (int i = 0; i < 64; ++i) good &= ibv_post_recv(qp, &receive, &bad) == 0;
+  attributes.qp_state = IBV_QPS_ERR;
+  good &= ibv_modify_qp(qp, &attributes, IBV_QP_STATE) == 0;
+  usleep(1000);
+  return !good;
 }
 """
 
@@ -65,13 +70,14 @@ class DriverCheck(unittest.TestCase):
         self.assertIn("commands never touched: ", result.err)
 
     def test_mistake(self):
-        program = str(apps.built("busy", PROGRAM, "-libverbs"))
+        program = str(apps.built("overrun", PROGRAM, "-libverbs"))
         plain = apps.run_on([("h0", program)])
         checked = apps.run_on([("h0", program)], "--check")
         self.assertEqual(plain.status, 0, plain)
         self.assertEqual(checked.status, 1, checked)
-        found = re.search(r"^rnicsim: check: h0: \S+ \w+: in_use: destroy_cq \d+: another object needs it still "
-                          r"\(docs/device.md, Syndromes\)$", checked.err, re.MULTILINE)
+        found = re.search(r"^rnicsim: check: h0: \S+ \w+: record_not_updated: completion queue \d+ overruns with "
+                          r"consumer 0 in its record: .* \(docs/device.md, Completion queue\)\n"
+                          r"(  .*(write|read) of \d+ bytes .*\n){10}", checked.err, re.MULTILINE)
         self.assertTrue(found, checked)
         self.assertEqual(self.judged(checked)["h0"][1], 1, checked)
 
