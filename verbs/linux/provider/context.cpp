@@ -100,6 +100,7 @@ constexpr verbs_context_ops kOperations{
     .alloc_pd = alloc_pd,
     .async_event = take_event,
     .attach_mcast = ibv_cmd_attach_mcast,
+    .cq_event = take_completion_event,
     .create_ah = create_ah,
     .create_cq = create_cq,
     .create_cq_ex = create_cq_ex,

@@ -1,4 +1,5 @@
 // Completion queues: their life, their notification. Polling is in poll.cpp.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -91,12 +92,28 @@ int destroy_cq(ibv_cq* handle) {
   return error;
 }
 
-// The device compares its producer with the consumer told: CQEs that lie in the CQ raise an event at once.
+// The device compares its producer with this index: CQEs that lie in the CQ raise an event at once. One event is enough
+// for them: only later CQEs count while the program has not taken the event of an earlier request, and behind an event
+// that told of all these CQEs, until the program takes one of them.
 int request_notification(ibv_cq* handle, int solicited_only) {
   Cq& cq = Cq::of(handle);
   QueueGuard guard(cq.lock);
-  cq.owner().uar.arm_cq(cq.number, solicited_only != 0, cq.ring.consumer());
+  const auto wanted = solicited_only != 0 ? Cq::Notification::solicited : Cq::Notification::any;
+  const auto asked_for = std::exchange(cq.asked_for, std::max(cq.asked_for, wanted));
+  const std::uint32_t consumer = cq.ring.consumer(), seen = cq.ring.seen();
+  const bool all_are_newer = cq.ring.is_behind(consumer, std::exchange(cq.seen_when_asked, seen));
+  const bool told = all_are_newer && cq.told_at == consumer;
+  const std::uint32_t from = told || asked_for >= wanted ? seen : consumer;
+  cq.owner().uar.arm_cq(cq.number, solicited_only != 0, from);
   return 0;
+}
+
+// Before the program gets it.
+void take_completion_event(ibv_cq* handle) {
+  Cq& cq = Cq::of(handle);
+  QueueGuard guard(cq.lock);
+  cq.asked_for = Cq::Notification::none;
+  cq.told_at = cq.ring.consumer();
 }
 
 void attach_user(Cq& cq, Qp& qp) {

@@ -76,6 +76,14 @@ struct Cq : verbs_cq {
   std::unordered_map<std::uint32_t, Qp*> users;  // queue pairs by number
   Qp* last_user = nullptr;
   abi::Cqe current;  // of the extended poll
+  // What the program asked to be notified of since it last took an event of this CQ.
+  enum class Notification : std::uint8_t { none, solicited, any };
+  Notification asked_for = Notification::none;
+  // The consumer index when the program took the last event; and one past the CQEs that lay in the CQ when the program
+  // last asked to be notified.
+  static constexpr std::uint32_t kNeverTold = ~0u;
+  std::uint32_t told_at = kNeverTold;
+  std::uint32_t seen_when_asked = 0;
 
   Context& owner() { return Context::of(cq.context); }
   static Cq& of(ibv_cq* cq) { return *static_cast<Cq*>(reinterpret_cast<verbs_cq*>(cq)); }
@@ -150,6 +158,7 @@ int resize_cq(ibv_cq*, int entries);
 int modify_cq(ibv_cq*, ibv_modify_cq_attr*);
 int destroy_cq(ibv_cq*);
 int request_notification(ibv_cq*, int solicited_only);
+void take_completion_event(ibv_cq*);
 void attach_user(Cq&, Qp&);
 void forget_completions(Cq&, Qp&);
 void detach_user(Cq&, Qp&);

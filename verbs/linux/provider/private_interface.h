@@ -83,7 +83,8 @@ struct verbs_context_ops {
   void (*async_event)(ibv_context*, ibv_async_event*);
   UnusedOperation attach_counters_point_flow;
   int (*attach_mcast)(ibv_qp*, const ibv_gid*, std::uint16_t lid);
-  UnusedOperation bind_mw, close_xrcd, cq_event;
+  UnusedOperation bind_mw, close_xrcd;
+  void (*cq_event)(ibv_cq*);
   ibv_ah* (*create_ah)(ibv_pd*, ibv_ah_attr*);
   UnusedOperation create_counters;
   ibv_cq* (*create_cq)(ibv_context*, int entries, ibv_comp_channel*, int vector);
