@@ -120,16 +120,19 @@ TEST_F(FastRegistration, WhatIsUnderWayFindsNoOtherPages) {
       a().fill(1);
       a().post_send({.opcode = SendOpcode::write, .length = kPages * kPage, .remote = Remote{kIova, kPagedKey}});
       run(0.2 * delay);
-      ASSERT_EQ(invalidate(kPagedKey), CqeSyndrome::success);
+      // The refused WRITE may end the queue pair before the invalidation has completed.
+      const auto invalidated = invalidate(kPagedKey);
+      EXPECT_TRUE(invalidated == CqeSyndrome::success || invalidated == CqeSyndrome::flushed_error) << int(invalidated);
       EXPECT_EQ(query().valid, 0u);
       write_entries(b(), second_, forwards);
-      whole.key = kPagedKey + 1;
-      ASSERT_EQ(give(whole), CqeSyndrome::success);
       const auto status = a().wait_status(kSendCqn, 10_ms);
       EXPECT_TRUE(status == CqeSyndrome::success || status == CqeSyndrome::remote_access_error) << int(status);
       EXPECT_TRUE(std::all_of(b().host.at(second_), b().host.at(second_) + kPages * kPage,
                               [](std::byte byte) { return byte == std::byte{0}; }));
+      // A refused WRITE has taken both queue pairs to their error state.
       restart();
+      whole.key = kPagedKey + 1;
+      ASSERT_EQ(give(whole), CqeSyndrome::success);
       EXPECT_EQ(write(kPagedKey + 1, kPages * kPage), CqeSyndrome::success);
       EXPECT_EQ(std::memcmp(a().host.at(a().buffer), b().host.at(second_), kPages * kPage), 0);
     }
@@ -161,7 +164,7 @@ TEST_F(FastRegistration, AnInvalidationNamesTheWholeKey) {
 TEST_F(FastRegistration, WhatIsWrongChangesNothing) {
   using Change = std::function<void(abi::RegisterSegment&)>;
   const std::pair<const char*, Change> changes[] = {
-      {"an index without a region", [](auto& segment) { segment.key = (kPagedKey >> 8 | 1) << 8; }},
+      {"an index without a region", [](auto& segment) { segment.key = kPagedKey + 0x100; }},
       {"a region that is no such", [](auto& segment) { segment.key = kKey; }},
       {"a peer's write without a local one", [](auto& segment) { segment.access_flags = abi::access::kRemoteWrite; }},
       {"windows", [](auto& segment) { segment.access_flags = kRights | abi::access::kWindowBind; }},
