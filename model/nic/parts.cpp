@@ -45,7 +45,7 @@ CapabilityParams capabilities_of(const NicParams& params, const Personality& per
 }
 
 // The serial number is the EUI-64 of the port's MAC.
-FunctionFacts facts_of(const NicParams& params) {
+FunctionFacts function_facts(const NicParams& params) {
   const auto mac = params.capabilities.mac;
   return {.link_generation = params.dma.link.generation,
           .link_lanes = params.dma.link.lanes,
@@ -77,7 +77,7 @@ NicParts::NicParts(const NicParams& params, const EngineFactory& make_engine, co
       flows_(params.capabilities.flow_limits()),
       scaling_(params.capabilities.max_rss),
       receive_buffer(params.receive_buffer, params.port.priorities(), params.port.rate),
-      pcie("pcie", params.pcie, capabilities_.features(), personality, facts_of(params)),
+      pcie("pcie", params.pcie, capabilities_.features(), personality, function_facts(params)),
       dma_unit("dma", params.dma),
       device_memory(params.device_memory, personality.layout.pci.most_device_memory),
       payload_memory(dma_unit, device_memory),

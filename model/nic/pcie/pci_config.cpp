@@ -34,7 +34,7 @@ constexpr std::uint32_t kExtendedTags = 1u << 5;
 constexpr std::uint32_t kRoleBasedErrors = 1u << 15;
 constexpr std::uint32_t kResetsFunction = 1u << 28;
 constexpr std::uint16_t kFunctionLevelReset = 1u << 15;
-constexpr std::uint16_t kRelaxedOrdering = 1u << 4;
+constexpr std::uint16_t kOrdersRelaxed = 1u << 4;
 constexpr std::uint16_t kNoSnoop = 1u << 11;
 constexpr std::uint16_t kReads512 = 2u << 12;
 constexpr std::uint16_t kPayloadSize = 7u << 5;
@@ -127,7 +127,7 @@ void PciConfig::put_pci_express() {
   put<std::uint8_t>(at + 1, static_cast<std::uint8_t>(function_.msix_capability));
   put<std::uint16_t>(at + 2, kPcieEndpointV2);
   put<std::uint32_t>(at + 4, kResetsFunction | kRoleBasedErrors | kExtendedTags | payload);
-  put<std::uint16_t>(device_control(), kReads512 | kNoSnoop | kRelaxedOrdering,
+  put<std::uint16_t>(device_control(), kReads512 | kNoSnoop | kOrdersRelaxed,
                      {.writable = kDeviceControlWritable, .kept = kPayloadSize});
   put<std::uint16_t>(at + 0x0a, 0, {.cleared = kDeviceErrors});
   put<std::uint32_t>(at + 0x0c, kAspmOptional | link);
