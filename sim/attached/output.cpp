@@ -1,13 +1,10 @@
 #include "sim/attached/output.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
-
-#include "sim/progress_line.h"
 
 namespace rnicsim::sim {
 
@@ -19,24 +16,8 @@ void OutputRelay::add(Descriptor from, std::string label, std::FILE* to) {
   event.events = EPOLLIN;
   event.data.u64 = sources_.size();
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, from.get(), &event);
-  sources_.push_back({std::move(from), std::move(label), to, {}});
+  sources_.push_back({std::move(from), LabelledLines(std::move(label), to)});
   events_.resize(sources_.size());
-}
-
-void OutputRelay::print_line(const Source& source, std::string_view line) {
-  fmt::print(source.to, "{}| {}\n", source.label, line);
-}
-
-void OutputRelay::print(Source& source, std::string_view text) {
-  source.partial += text;
-  std::size_t start = 0;
-  progress_line::erase();
-  for (std::size_t end; (end = source.partial.find('\n', start)) != std::string::npos; start = end + 1)
-    print_line(source, std::string_view(source.partial).substr(start, end - start));
-  source.partial.erase(0, start);
-  if (source.partial.size() <= kMostLine) return;
-  print_line(source, source.partial);
-  source.partial.clear();
 }
 
 bool OutputRelay::drain() {
@@ -63,7 +44,7 @@ bool OutputRelay::drain(Source& source) {
     take(source, std::size_t(there));
     if (goes_on && !goes_on()) break;
   }
-  if (any) std::fflush(source.to);
+  if (any) std::fflush(source.lines.file());
   return any;
 }
 
@@ -72,15 +53,14 @@ void OutputRelay::take(Source& source, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t got = ::read(source.from.get(), buffer.data(), std::min(buffer.size(), bytes));
     if (got <= 0) return;
-    print(source, {buffer.data(), std::size_t(got)});
+    source.lines.print({buffer.data(), std::size_t(got)});
     bytes -= std::size_t(got);
     relayed_ += std::uint64_t(got);
   }
 }
 
 void OutputRelay::end(Source& source) {
-  if (!source.partial.empty()) print(source, "\n");
-  std::fflush(source.to);
+  source.lines.end();
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, source.from.get(), nullptr);
   source.from.reset();
 }

@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/descriptor.h"
+#include "sim/labelled_lines.h"
 
 namespace rnicsim::sim {
 
@@ -19,8 +19,7 @@ class OutputRelay {
   OutputRelay();
   // Takes the read end of a program's standard output or error.
   void add(Descriptor from, std::string label, std::FILE* to);
-  // Relays what is there now. Whole lines; what is left at the end of a stream is a line too, and so is what has come
-  // of one that is longer than kMostLine. True: there was something.
+  // Relays what is there now. True: there was something.
   bool drain();
   // Asked while a program prints as fast as we relay it, which may have no end: whether to go on with what has come
   // meanwhile.
@@ -28,17 +27,11 @@ class OutputRelay {
   // Bytes, of all programs.
   std::uint64_t relayed() const { return relayed_; }
 
-  static constexpr std::size_t kMostLine = 1u << 20;  // bytes
-
  private:
   struct Source {
     Descriptor from;
-    std::string label;
-    std::FILE* to;
-    std::string partial;
+    LabelledLines lines;
   };
-  static void print(Source& source, std::string_view text);
-  static void print_line(const Source& source, std::string_view line);
   bool drain(Source& source);
   void take(Source& source, std::size_t bytes);
   void end(Source& source);

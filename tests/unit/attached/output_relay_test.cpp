@@ -75,12 +75,12 @@ TEST_F(OutputRelayTest, AllProgramsAtOnce) {
 TEST_F(OutputRelayTest, ALineWithoutAnEndIsShownInParts) {
   const Descriptor program = add("h0");
   const std::string some(1u << 15, 'x');
-  for (std::size_t said = 0; said < 3 * OutputRelay::kMostLine; said += some.size()) {
+  for (std::size_t said = 0; said < 3 * LabelledLines::kMostLine; said += some.size()) {
     say(program, some);
     relay_.drain();
   }
-  EXPECT_GT(shown().size(), 2 * OutputRelay::kMostLine);
-  EXPECT_LT(shown().find('\n'), OutputRelay::kMostLine + (1u << 17));
+  EXPECT_GT(shown().size(), 2 * LabelledLines::kMostLine);
+  EXPECT_LT(shown().find('\n'), LabelledLines::kMostLine + (1u << 17));
 }
 
 // A program that prints whenever a line of it was taken.
