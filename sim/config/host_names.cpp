@@ -22,8 +22,8 @@ std::uint32_t find_host(const std::string& name, const Topology& topology) {
 
 }  // namespace
 
-std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology& topology) {
-  if (text.find('[') == text.npos) return {find_host(text, topology)};
+std::vector<std::string> expand_names(const std::string& text) {
+  if (text.find('[') == text.npos) return {text};
   static const std::regex range(R"(([^\[\]]*)\[(\d{1,4})-(\d{1,4})\]([^\[\]]*))");
   std::smatch parts;
   if (text.size() > sizeof(abi::NetworkInterface::name) || !std::regex_match(text, parts, range))
@@ -31,9 +31,15 @@ std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology&
   const int first = std::stoi(parts[2]);
   const int last = std::stoi(parts[3]);
   if (last < first) throw ConfigError(fmt::format("'{}': the range ends before it begins", text));
-  std::vector<std::uint32_t> hosts;
+  std::vector<std::string> names;
   for (int number = first; number <= last; ++number)
-    hosts.push_back(find_host(fmt::format("{}{}{}", parts[1].str(), number, parts[4].str()), topology));
+    names.push_back(fmt::format("{}{}{}", parts[1].str(), number, parts[4].str()));
+  return names;
+}
+
+std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology& topology) {
+  std::vector<std::uint32_t> hosts;
+  for (const auto& name : expand_names(text)) hosts.push_back(find_host(name, topology));
   return hosts;
 }
 
