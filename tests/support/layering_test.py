@@ -93,6 +93,8 @@ ALLOWED = {
     # Who gives it work, beside one another.
     "sim/attached": ["model", "sim/config", "sim/*", "sim/waterfall"],
     "sim/guest": ["model", "sim/config", "sim/*"],
+    # In a virtual machine.
+    "sim/guest/agent": ["sim/descriptor.h"],
     "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
