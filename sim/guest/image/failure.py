@@ -1,0 +1,21 @@
+"""What keeps an image from being made, in one line."""
+import subprocess
+
+
+class Failure(Exception):
+    """Its text is for the user."""
+
+
+def output_of(command, what, **options):
+    """The standard output of a tool; Failure, with the tool's last words, when it fails."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                              check=False, **options)
+    except FileNotFoundError:
+        raise Failure(f"{command[0]} is needed for {what}, and is not installed") from None
+    if done.returncode != 0:
+        words = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit status {done.returncode}"]
+        # Where a tool has called another one, the last line tells least.
+        telling = [line for mark in ("No space left", "E: ") for line in words if mark in line]
+        raise Failure(f"{what}: {command[0]} says: {[*telling, words[-1]][0].removeprefix('E: ')}")
+    return done.stdout
