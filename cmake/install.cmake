@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 
 # What is installed, and no test: to be built first.
 add_custom_target(installed)
-foreach(target rnicsim os_services ibverbs rdmacm rspreload rnicsim_nic python_core manual rtl_checked)
+foreach(target rnicsim guest_agent os_services ibverbs rdmacm rspreload rnicsim_nic python_core manual rtl_checked)
   if(TARGET ${target})
     add_dependencies(installed ${target})
   endif()
@@ -15,6 +15,9 @@ set(share ${CMAKE_INSTALL_DATAROOTDIR}/rnicsim)
 install(TARGETS rnicsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # A folder of their own: nobody but a program of a simulated host may find them in the place of the system's.
 install(TARGETS os_services ibverbs rdmacm rspreload LIBRARY DESTINATION lib/rnicsim)
+if(TARGET guest_agent)
+  install(TARGETS guest_agent RUNTIME DESTINATION lib/rnicsim)
+endif()
 if(TARGET rtl_checked)
   install(TARGETS rtl_checked LIBRARY DESTINATION lib/rnicsim)
 endif()
@@ -22,6 +25,8 @@ install(DIRECTORY sim/nics sim/hosts sim/sweeps sim/topologies sim/workloads DES
         FILES_MATCHING PATTERN "*.toml")
 install(DIRECTORY sim/report DESTINATION ${share}
   FILES_MATCHING PATTERN "*.html" PATTERN "*.js" PATTERN "*.css" PATTERN "LICENSE*")
+
+install(DIRECTORY sim/guest/image DESTINATION ${share}/guest USE_SOURCE_PERMISSIONS PATTERN "__pycache__" EXCLUDE)
 
 install(FILES README.md LICENSE cmake/package/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

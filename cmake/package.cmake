@@ -22,9 +22,10 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 # The programs that people run first; without them it simulates one's own. Python is for the device in Python, and the
-# -dev packages for what is built with librnicsim.
+# -dev packages for what is built with librnicsim. From QEMU on: for `rnicsim vm`.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "perftest, ibverbs-utils, rdmacm-utils, qperf, python3")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gdb, valgrind, wireshark, bash-completion, libsystemc-dev, libboost-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gdb, valgrind, wireshark, bash-completion, libsystemc-dev, libboost-dev, \
+qemu-system-x86, binutils, cpio, kmod, zstd")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "full-system simulator of an RDMA NIC")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Stock, unmodified RDMA programs run in simulated time on simulated hosts, with
 no kernel module, no virtual machine and no root. Below them is a model of the

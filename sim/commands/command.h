@@ -31,6 +31,7 @@ Command add_shell(CLI::App& app);
 Command add_top(CLI::App& app);
 Command add_env(CLI::App& app);
 Command add_device(CLI::App& app);
+Command add_vm(CLI::App& app);
 // `words`: the whole command line, for the results to say what made them.
 Command add_bench(CLI::App& app, const Program& words);
 Command add_sweep(CLI::App& app, const Program& words);

@@ -24,6 +24,8 @@ cmake    configures
 perftest programs
 [package]
 packer   packs
+[guest]
+qemu     machines
 [test]
 tshark   looks at packets
 END
@@ -140,6 +142,8 @@ lacks calls tshark
 has out '[rnicsim-run][run][--][two words][]'
 lacks out 'progress'
 commands='run serve shell env device top describe diff'
+commands='run serve shell env vm top describe diff'
+export FAKE_INSTALLED='cmake qemu'
 for command in $commands --version; do
   try 42 "$tree/rnicsim" "$command"
   has out "[rnicsim-run][$command]"
@@ -151,6 +155,14 @@ if [ $# = 2 ]; then
   listed=$(sed -n '/^Subcommands:/,$s/^  \([a-z]\+\) .*/\1/p' "$folder/out" | tr '\n' ' ')
   [ "$listed" = "$commands " ] || fail "'$listed' instead of '$commands '"
 fi
+
+export FAKE_INSTALLED=cmake
+
+# The packages of guests, also where nothing is to be built.
+try 42 "$tree/rnicsim" vm --on g0 date
+has calls 'install -y --no-install-recommends qemu'
+lacks calls ninja
+has out '[rnicsim-run][vm]'
 
 # Completion by the small program; of a command's name, all that the whole program will have.
 try 42 "$tree/rnicsim" complete run --ni

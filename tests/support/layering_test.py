@@ -94,7 +94,10 @@ ALLOWED = {
     "sim/attached": ["model", "sim/config", "sim/*", "sim/waterfall"],
     "sim/guest": ["model", "sim/config", "sim/*"],
     # In a virtual machine.
+    # Virtual machines: in a guest, and around it.
     "sim/guest/agent": ["sim/descriptor.h"],
+    "sim/guest/vm": ["model/base/units.h", "sim/config", "sim/guest/agent/frames.h", "sim/descriptor.h",
+                     "sim/labelled_lines.h", "sim/progress_line.h", "sim/watch.h"],
     "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
@@ -117,6 +120,7 @@ ALLOWED = {
                 "sim/results_json.h", "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
                      "sim/calibrate", "sim/check", "sim/guest", "sim/recording", "sim/replay", "sim/report",
+                     "sim/calibrate", "sim/check", "sim/guest/vm", "sim/recording", "sim/replay", "sim/report",
                      "sim/sweep", "sim/top"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],

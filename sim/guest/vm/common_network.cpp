@@ -1,0 +1,64 @@
+#include "sim/guest/vm/common_network.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace rnicsim::sim {
+namespace {
+
+std::string stream_end(const std::string& name, const Descriptor& end) {
+  return fmt::format("stream,id={},server=off,addr.type=fd,addr.str={}", name, end.get());
+}
+
+void add_port(std::vector<std::string>& words, std::size_t guest) {
+  words.insert(words.end(), {"-device", fmt::format("vmxnet3,netdev=port,mac=52:54:00:00:00:{:02x}", guest + 1)});
+}
+
+}  // namespace
+
+CommonNetwork::Wire CommonNetwork::make_wire(int type) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+CommonNetwork::CommonNetwork(std::size_t guests) {
+  for (std::size_t guest = 1; guest < guests; ++guest) wires_.push_back(make_wire(SOCK_STREAM));
+  if (wires_.empty()) lone_end_ = make_wire(SOCK_DGRAM).at_guest;
+}
+
+DeviceArguments CommonNetwork::arguments(std::size_t guest) {
+  DeviceArguments result;
+  if (guest > 0) {
+    Wire& wire = wires_[guest - 1];
+    result.words = {"-netdev", stream_end("port", wire.at_guest)};
+    result.inherited.push_back(std::move(wire.at_guest));
+  } else if (lone_end_) {
+    result.words = {"-netdev", fmt::format("dgram,id=port,local.type=fd,local.str={}", lone_end_.get())};
+    result.inherited.push_back(std::move(lone_end_));
+  } else {
+    for (std::size_t i = 0; i < wires_.size(); ++i) {
+      const auto name = fmt::format("wire{}", i + 1);
+      result.words.insert(result.words.end(),
+                          {"-netdev", stream_end(name, wires_[i].at_hub), "-netdev",
+                           fmt::format("hubport,id=hub{},hubid=0,netdev={}", i + 1, name)});
+      result.inherited.push_back(std::move(wires_[i].at_hub));
+    }
+    result.words.insert(result.words.end(), {"-netdev", "hubport,id=port,hubid=0"});
+  }
+  add_port(result.words, guest);
+  return result;
+}
+
+// QEMU carries the frames by itself.
+void CommonNetwork::work(std::vector<pollfd>& watched, std::chrono::milliseconds longest) {
+  if (::poll(watched.data(), watched.size(), int(longest.count())) >= 0) return;
+  if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
+  for (auto& one : watched) one.revents = 0;
+}
+
+}  // namespace rnicsim::sim

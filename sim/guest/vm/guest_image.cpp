@@ -1,0 +1,53 @@
+#include "sim/guest/vm/guest_image.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "sim/config/config_error.h"
+#include "sim/config/own_files.h"
+#include "sim/guest/vm/child.h"
+
+namespace rnicsim::sim {
+namespace {
+
+Descriptor memory_file(const char* name) {
+  Descriptor file(::memfd_create(name, MFD_CLOEXEC));
+  if (!file) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  return file;
+}
+
+std::string path_of(const Descriptor& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
+
+}  // namespace
+
+GuestImage make_guest_image(const ImageOptions& options) {
+  GuestImage image{memory_file("kernel"), memory_file("initramfs")};
+  ChildProgram maker;
+  maker.command = {"python3", (share_folder() / "guest/image/make_image").string(), "--agent",
+                   (library_folder() / "rnicsim_guest_agent").string(), "--kernel-to", path_of(image.kernel),
+                   "--initramfs-to", path_of(image.initramfs)};
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) maker.command.push_back(fmt::format("{}={}", option, value));
+  };
+  add("--cache", options.cache);
+  add("--kernel", options.kernel);
+  for (const auto& section : options.with) add("--with", section);
+  for (const auto& file : options.add) add("--add", file);
+  if (options.renew) maker.command.emplace_back("--renew");
+  maker.last_signal = SIGTERM;  // it removes what it has begun
+  maker.inherited = {image.kernel.get(), image.initramfs.get()};
+  try {
+    const int status = Child(maker).wait();
+    if (status != 0) throw ImageFailed{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+  } catch (const std::system_error& error) {
+    throw ConfigError(fmt::format("python3, which makes the guests' image, cannot be started: {}",
+                                  error.code().message()));
+  }
+  return image;
+}
+
+}  // namespace rnicsim::sim
