@@ -41,7 +41,10 @@ int run_vm(VmCommand& command) {
   if (options.commands.empty() && !command.image_only)
     throw ConfigError("what are the guests to do? --on GUEST COMMAND, such as --on g0 'uname -r'");
   try {
-    if (command.image_only) return make_guest_image(options.image), 0;
+    if (command.image_only) {
+      make_guest_image(options.image);
+      return 0;
+    }
     CommonNetwork network(options.guests);
     return run_guests(options, network);
   } catch (const ImageFailed& failed) {

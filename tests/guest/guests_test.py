@@ -185,6 +185,7 @@ class Image(GuestTest):
     def test_killed_while_the_image_is_made(self):
         with apps.folder() as folder:
             process = apps.start("vm", "--image", folder / "image", "--image-only")
+            self.addCleanup(process.kill)
             wait_until((folder / "image" / "base.new").exists)
             process.kill()
             apps.finish(process)
@@ -254,6 +255,7 @@ class Ends(GuestTest):
 
     def test_killed_while_it_boots(self):
         process = apps.start("vm", *on(("g0", "true")))
+        self.addCleanup(process.kill)
         wait_until(lambda: len(machines()) == 2)
         process.kill()
         apps.finish(process)

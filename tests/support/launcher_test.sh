@@ -141,8 +141,7 @@ lacks calls sudo
 lacks calls tshark
 has out '[rnicsim-run][run][--][two words][]'
 lacks out 'progress'
-commands='run serve shell env device top describe diff'
-commands='run serve shell env vm top describe diff'
+commands='run serve shell env device vm top describe diff'
 export FAKE_INSTALLED='cmake qemu'
 for command in $commands --version; do
   try 42 "$tree/rnicsim" "$command"

@@ -93,7 +93,6 @@ ALLOWED = {
     # Who gives it work, beside one another.
     "sim/attached": ["model", "sim/config", "sim/*", "sim/waterfall"],
     "sim/guest": ["model", "sim/config", "sim/*"],
-    # In a virtual machine.
     # Virtual machines: in a guest, and around it.
     "sim/guest/agent": ["sim/descriptor.h"],
     "sim/guest/vm": ["model/base/units.h", "sim/config", "sim/guest/agent/frames.h", "sim/descriptor.h",
@@ -119,8 +118,8 @@ ALLOWED = {
                 "sim/counter_results.h", "sim/descriptor.h", "sim/json.h", "sim/local_socket.h",
                 "sim/results_json.h", "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
-                     "sim/calibrate", "sim/check", "sim/guest", "sim/recording", "sim/replay", "sim/report",
-                     "sim/calibrate", "sim/check", "sim/guest/vm", "sim/recording", "sim/replay", "sim/report",
+                     "sim/calibrate", "sim/check", "sim/guest", "sim/guest/vm", "sim/recording", "sim/replay",
+                     "sim/report",
                      "sim/sweep", "sim/top"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],

@@ -199,7 +199,8 @@ class GuestRun {
     const auto is_off = [](const auto& machine) { return machine->lost().has_value(); };
     while (!std::ranges::all_of(machines_, is_off)) {
       step();
-      if (const auto end_wish = watch_.end()) return end(end_wish->why, end_wish->status);
+      if (const auto end_wish = watch_.end()) end(end_wish->why, end_wish->status);
+      if (status_) return;
       if (Clock::now() < until) continue;
       for (const auto& machine : machines_)
         if (!is_off(machine))
