@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 
 #include "model/driver_check/driver_check.h"
@@ -16,24 +17,26 @@ namespace rnicsim::sim {
 
 struct DriverChecks::Watched {
   Watched(Adapter& adapter, const driver_check::CheckParams& params)
-      : label(adapter.label()), check(adapter.nic(), params) {
-    check.tell([this](const driver_check::Finding& finding) {
+      : label(adapter.label()), check(std::make_shared<driver_check::DriverCheck>(adapter.nic(), params)) {
+    check->tell([this](const driver_check::Finding& finding) {
       std::string text = fmt::format("rnicsim: check: {}: {}\n", label, finding.line());
       for (const auto& access : finding.accesses) text += fmt::format("  {}\n", access);
       fmt::print(stderr, "{}", text);
     });
-    // Of a host with several devices each has a domain of its own, and processes have one.
+    // Of a host with several devices each has a domain of its own, and processes have one. Hosts that are taken down
+    // unpin memory, too: the check may be gone by then.
     const auto own = adapter.root_complex().own_domain();
-    adapter.iommu().mapping.subscribe([this, own](const host::IommuMapping& mapping) {
+    adapter.iommu().mapping.subscribe([watching = std::weak_ptr(check), own](const host::IommuMapping& mapping) {
+      const auto told = watching.lock();
       const Pasid pasid = mapping.domain == own ? kKernelPasid : mapping.domain;
-      if (mapping.domain == kKernelPasid && own != kKernelPasid) return;
-      mapping.pinned ? check.mapped(pasid, mapping.address, mapping.length)
-                     : check.unmapped(pasid, mapping.address, mapping.length);
+      if (!told || (mapping.domain == kKernelPasid && own != kKernelPasid)) return;
+      mapping.pinned ? told->mapped(pasid, mapping.address, mapping.length)
+                     : told->unmapped(pasid, mapping.address, mapping.length);
     });
   }
 
   const std::string label;
-  driver_check::DriverCheck check;
+  const std::shared_ptr<driver_check::DriverCheck> check;
 };
 
 DriverChecks::DriverChecks(System& system, const driver_check::CheckParams& params) {
@@ -46,7 +49,7 @@ DriverChecks::~DriverChecks() = default;
 bool DriverChecks::finish() {
   std::size_t findings = 0;
   for (const auto& watched : watched_) {
-    auto& check = watched->check;
+    auto& check = *watched->check;
     check.finish();
     findings += check.findings().size();
     std::string text = fmt::format("rnicsim: check: {}: {} accesses, {} findings\n", watched->label, check.accesses(),
