@@ -2,46 +2,69 @@
 /*
  * Memory of rings and doorbell records: one range of bus addresses each,
  * which the device cannot have of a program's own memory. The provider maps
- * it; it is freed when neither object nor mapping needs it.
+ * its pages, which live as long as a mapping does: when the device is taken
+ * away under a program, the program's rings stay as they were.
  */
 #include <linux/dma-mapping.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "rnic.h"
 
+static int map_for_device(struct rnic_buf *buf)
+{
+	struct device *dma = &buf->dev->pdev->dev;
+
+	buf->dma = dma_map_single(dma, buf->memory, buf->bytes, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dma, buf->dma))
+		return -ENOMEM;
+	if (!dma_need_sync(dma, buf->dma))
+		return 0;
+	/* Bounced, it would be a copy: neither side would see what the other writes. */
+	dev_err_ratelimited(dma, "rings cannot lie in bounced memory (swiotlb)\n");
+	dma_unmap_single(dma, buf->dma, buf->bytes, DMA_BIDIRECTIONAL);
+	return -EOPNOTSUPP;
+}
+
+static void free_memory(struct rnic_buf *buf)
+{
+	dma_unmap_single(&buf->dev->pdev->dev, buf->dma, buf->bytes, DMA_BIDIRECTIONAL);
+	free_pages_exact(buf->memory, buf->bytes);
+	kfree(buf);
+}
+
 struct rnic_buf *rnic_alloc_buf(struct rnic_device *dev, struct rnic_ucontext *context, size_t bytes)
 {
 	struct rnic_buf *buf = kzalloc(sizeof(*buf), GFP_KERNEL);
+	int error = -ENOMEM;
 
 	if (!buf)
 		return ERR_PTR(-ENOMEM);
 	buf->dev = dev;
 	buf->bytes = PAGE_ALIGN(bytes);
-	buf->memory = dma_alloc_attrs(&dev->pdev->dev, buf->bytes, &buf->dma, GFP_KERNEL | __GFP_NOWARN,
-				      DMA_ATTR_FORCE_CONTIGUOUS);
-	if (!buf->memory) {
-		kfree(buf);
-		return ERR_PTR(-ENOMEM);
+	buf->memory = alloc_pages_exact(buf->bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
+	if (!buf->memory)
+		goto free_buf;
+	error = map_for_device(buf);
+	if (error)
+		goto free_pages;
+	if (!context)
+		return buf;
+	error = rdma_user_mmap_entry_insert(&context->ib, &buf->entry, buf->bytes);
+	if (error) {
+		free_memory(buf);
+		return ERR_PTR(error);
 	}
-	if (context) {
-		int error = rdma_user_mmap_entry_insert(&context->ib, &buf->entry, buf->bytes);
-
-		if (error) {
-			rnic_free_buf(buf);
-			return ERR_PTR(error);
-		}
-		buf->mapped = true;
-	}
+	buf->mapped = true;
 	return buf;
-}
 
-static void free_memory(struct rnic_buf *buf)
-{
-	dma_free_attrs(&buf->dev->pdev->dev, buf->bytes, buf->memory, buf->dma, DMA_ATTR_FORCE_CONTIGUOUS);
+free_pages:
+	free_pages_exact(buf->memory, buf->bytes);
+free_buf:
 	kfree(buf);
+	return ERR_PTR(error);
 }
 
-/* The device uses it no more; a program that has mapped it may keep it for a while. */
+/* The device uses it no more; a program that has mapped it may keep its pages for a while. */
 void rnic_free_buf(struct rnic_buf *buf)
 {
 	if (IS_ERR_OR_NULL(buf))
@@ -63,7 +86,7 @@ struct rnic_mapping rnic_mapping_of(const struct rnic_buf *buf)
 	return mapping;
 }
 
-/* Nobody has it mapped any more, and no object uses it. */
+/* Of an entry that nobody looks up any more. */
 void rnic_mmap_free(struct rdma_user_mmap_entry *entry)
 {
 	struct rnic_ucontext *context = to_rnic_ucontext(entry->ucontext);

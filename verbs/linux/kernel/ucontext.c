@@ -54,12 +54,17 @@ static int map_uar(struct rnic_ucontext *context, struct vm_area_struct *vma)
 				 pgprot_noncached(vma->vm_page_prot), &context->entry);
 }
 
-static int map_buf(struct rnic_ucontext *context, struct vm_area_struct *vma, struct rnic_buf *buf)
+static int map_buf(struct vm_area_struct *vma, struct rnic_buf *buf)
 {
-	unsigned long pfn = is_vmalloc_addr(buf->memory) ? vmalloc_to_pfn(buf->memory) :
-							   PHYS_PFN(virt_to_phys(buf->memory));
+	unsigned long at;
+	int error = 0;
 
-	return rdma_user_mmap_io(&context->ib, vma, pfn, buf->bytes, vma->vm_page_prot, &buf->entry);
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	vma->vm_flags |= VM_DONTEXPAND;
+	for (at = 0; at < buf->bytes && !error; at += PAGE_SIZE)
+		error = vm_insert_page(vma, vma->vm_start + at, virt_to_page(buf->memory + at));
+	return error;
 }
 
 int rnic_mmap(struct ib_ucontext *ib, struct vm_area_struct *vma)
@@ -75,12 +80,12 @@ int rnic_mmap(struct ib_ucontext *ib, struct vm_area_struct *vma)
 	else if (entry == &context->entry)
 		error = map_uar(context, vma);
 	else
-		error = map_buf(context, vma, container_of(entry, struct rnic_buf, entry));
+		error = map_buf(vma, container_of(entry, struct rnic_buf, entry));
 	rdma_user_mmap_entry_put(entry);
 	return error;
 }
 
-/* The core takes the mappings away: nothing else of a program reaches the device. */
+/* The core takes the UAR page away: nothing else of a program reaches the device. */
 void rnic_disassociate_ucontext(struct ib_ucontext *ib)
 {
 }
