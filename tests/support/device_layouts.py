@@ -30,9 +30,12 @@ NAMED_ENUMS = ("CommandOpcode", "CommandStatus", "IcmTable", "SendOpcode")
 COLUMNS = 120
 BIG_ENDIAN = {"Be16": 2, "Be32": 4, "Be64": 8}
 # Of the C++ headers, nothing of which is a layout.
+# A driver in the Linux kernel, whose licence is GPL-2.0, includes the C.
+C_LICENCE = "/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */"
 GENERATED = "Made from model/abi/{} by tests/support/device_layouts.py --write."
 
-C_BIG_ENDIAN = """/* Big-endian integers, as the device has them in its registers and in memory. */
+C_BIG_ENDIAN = """/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
+/* Big-endian integers, as the device has them in its registers and in memory. */
 #ifndef RNICSIM_ABI_BIG_ENDIAN_H
 #define RNICSIM_ABI_BIG_ENDIAN_H
 
@@ -163,7 +166,7 @@ def c_struct(contract, entity):
 
 def c_header(contract, header):
     guard = f"RNICSIM_ABI_{header.split('.')[0].upper()}_H"
-    out = [*c_comment(GENERATED.format(header) + " What it means is docs/device.md."), f"#ifndef {guard}",
+    out = [C_LICENCE, *c_comment(GENERATED.format(header) + " What it means is docs/device.md."), f"#ifndef {guard}",
            f"#define {guard}", "", "#include <stddef.h>", "#include <stdint.h>", ""]
     includes = [f'#include "{include}"' for include in contract.includes[header]]
     out += [*includes, ""] if includes else []

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
 /* Big-endian integers, as the device has them in its registers and in memory. */
 #ifndef RNICSIM_ABI_BIG_ENDIAN_H
 #define RNICSIM_ABI_BIG_ENDIAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
 /* Made from model/abi/device.h by tests/support/device_layouts.py --write. What it means is docs/device.md. */
 #ifndef RNICSIM_ABI_DEVICE_H
 #define RNICSIM_ABI_DEVICE_H
