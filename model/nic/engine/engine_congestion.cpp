@@ -27,7 +27,10 @@ CongestionGate EngineShell::make_gate() const {
 }
 
 bool EngineShell::wake_control(Qp& qp) {
-  if (!qp.congestion && control_rests_) qp.congestion = make_gate();
+  if (!qp.congestion && control_rests_) {
+    qp.congestion = make_gate();
+    tell_control(qp);
+  }
   return static_cast<bool>(qp.congestion);
 }
 
