@@ -92,13 +92,13 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.at("rnicsim run --host-profile "), names("hosts"))
         self.assertEqual(self.at("rnicsim run --topology "), names("topologies"))
         self.assertEqual(self.at("rnicsim bench "), names("workloads"))
-        self.assertEqual(self.at("rnicsim bench write-4k --nic cx5"), ["cx5-100g"])
+        self.assertEqual(self.at("rnicsim bench write-4k --nic cx6"), ["cx6-200g"])
 
     def test_words_that_bash_cuts(self):
         self.assertEqual(self.at("rnicsim run --nic="), names("nics"))
-        self.assertEqual(self.at("rnicsim run --nic=cx5"), ["cx5-100g"])
+        self.assertEqual(self.at("rnicsim run --nic=cx6"), ["cx6-200g"])
         self.assertEqual(self.at("rnicsim run --set nic.pcie.read_lat"), ["nic.pcie.read_latency="])
-        self.assertEqual(self.at("rnicsim run --set nic.pcie.read_latency=1us --nic cx5"), ["cx5-100g"])
+        self.assertEqual(self.at("rnicsim run --set nic.pcie.read_latency=1us --nic cx6"), ["cx6-200g"])
         self.assertEqual(self.at("rnicsim run --topology star:4 --engine l"), ["lockstep"])
 
     def test_the_rest_is_left_to_the_shell(self):
