@@ -80,7 +80,7 @@ class PortCounters(apps.TestCase):
         def cat(*names):
             return f"cd {PORT}/hw_counters; cat " + " ".join(names)
         receiver, sender = ("np_cnp_sent", "np_ecn_marked_roce_packets"), ("rp_cnp_handled", "rp_cnp_ignored")
-        transfer = "ib_write_bw -n 500 -s 65536 -F -p"
+        transfer = "ib_write_bw -n 5000 -s 65536 -F -p"
         result = self.assert_succeeded(apps.run_on(
             [("h0", f"sh -c '{transfer} 1111 & {transfer} 2222; wait; {cat(*receiver)}'"),
              ("h1", f"sh -c '{transfer} 1111 10.0.0.1; {cat(*sender)}'"),
