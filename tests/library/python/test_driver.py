@@ -211,8 +211,8 @@ def test_what_the_bar_and_memory_refuse_is_traced(ends):
     (a, source), (b, target) = ends
     device = a.driver.device
     with pytest.raises(rnicsim.RegisterError):
-        device.read32(0x30)
-    assert refusals(device) == [("mmio_read", "no_register", 0, 0, 0x30)]
+        device.read32(0x34)
+    assert refusals(device) == [("mmio_read", "no_register", 0, 0, 0x34)]
     base = device.read64(abi.reg.kCommandQueueBase)
     with pytest.raises(rnicsim.RegisterError):
         device.write64(abi.reg.kCommandQueueBase, base + 0x10)
