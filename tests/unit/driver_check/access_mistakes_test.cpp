@@ -147,7 +147,7 @@ TEST_F(AccessMistakes, MsixDisabled) {
 TEST_F(AccessMistakes, VectorMaskedForEver) {
   bring_up();
   a().write_be(abi::kUarBase + abi::uar::kEqDoorbell, std::uint64_t{1} << 32);
-  a().write_be(abi::kMsixTable + 16 * 2 + 12, 1u);
+  a().write_be(abi::kMsixTable + 16 * 2 + 12, __builtin_bswap32(1));
   a().arm(nic::test::kSendCqn, false);
   write();
   run(20);
@@ -160,7 +160,7 @@ TEST_F(AccessMistakes, VectorMaskedForEver) {
 TEST_F(AccessMistakes, VectorUnmaskedInTime) {
   bring_up();
   a().write_be(abi::kUarBase + abi::uar::kEqDoorbell, std::uint64_t{1} << 32);
-  a().write_be(abi::kMsixTable + 16 * 2 + 12, 1u);
+  a().write_be(abi::kMsixTable + 16 * 2 + 12, __builtin_bswap32(1));
   a().arm(nic::test::kSendCqn, false);
   write();
   run(20);
