@@ -10,8 +10,6 @@
 static const char *event_name(u8 type)
 {
 	switch (type) {
-	case RNICSIM_EVENT_TYPE_PATH_MIGRATED:
-		return "path_migrated";
 	case RNICSIM_EVENT_TYPE_PORT_ACTIVE:
 		return "port_active";
 	case RNICSIM_EVENT_TYPE_PORT_ERROR:
@@ -32,8 +30,6 @@ static void handle_event(struct rnic_device *dev, u8 type, u32 number)
 		return rnic_qp_event(dev, number, IB_EVENT_SQ_DRAINED);
 	case RNICSIM_EVENT_TYPE_LAST_WQE_REACHED:
 		return rnic_qp_event(dev, number, IB_EVENT_QP_LAST_WQE_REACHED);
-	case RNICSIM_EVENT_TYPE_PATH_MIGRATED:
-		return rnic_qp_event(dev, number, IB_EVENT_PATH_MIG);
 	case RNICSIM_EVENT_TYPE_QP_FATAL:
 		return rnic_qp_event(dev, number, IB_EVENT_QP_FATAL);
 	case RNICSIM_EVENT_TYPE_QP_REQUEST_ERROR:
