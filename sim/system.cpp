@@ -186,8 +186,14 @@ void System::schedule_outages() {
     }
     for (const auto end : ends_of_cable(outage.interface)) {
       auto& nic = adapters_[end]->nic();
-      outages_->at(outage.at, [&nic] { nic.set_link(false); });
-      if (outage.lasts) outages_->at(outage.at + *outage.lasts, [&nic] { nic.set_link(true); });
+      outages_->at(outage.at, [this, &nic, end] {
+        outages_->begin(end);
+        nic.set_link(false);
+      });
+      if (!outage.lasts) continue;
+      outages_->at(outage.at + *outage.lasts, [this, &nic, end] {
+        if (outages_->end(end)) nic.set_link(true);
+      });
     }
   }
 }
