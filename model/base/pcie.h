@@ -31,8 +31,8 @@ class HostMemory {
   // False: a read that was aborted gets no completion at all, because its process has ended. The requester waits for
   // its completion timeout.
   virtual bool answers(Pasid) const { return true; }
-  // What an observer of the model sees there at the present time: no access of the device, and nothing is counted.
-  // False: none of it can be seen.
+  // Reads memory for an observer of the model, at the present time. The device makes no access, and no counter changes.
+  // False: the observer cannot see that memory.
   virtual bool look(Pasid, std::uint64_t, std::span<std::byte>) { return false; }
 
  protected:

@@ -33,7 +33,7 @@ struct CheckContext {
   MemoryMaps maps;
   std::uint64_t looks_in_vain = 0;
 
-  // Of host memory, at the present time and without a trace. False: it cannot be seen.
+  // Reads host memory at the present time. No counter changes. False: the check cannot see that memory.
   bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
     const bool seen = pcie.look(pasid, address, bytes);
     looks_in_vain += !seen;

@@ -115,7 +115,7 @@ void DriverCheck::Watcher::accessed(const nic::HostAccess& access) {
   context.log.add(now(), access);
   burndown.accessed(access);
   interrupts_.look_around();
-  // What is refused for that reaches no register.
+  // With memory space off the access is refused, and reaches no register.
   if (access.space == nic::HostAccess::Space::bar && !blocks_.pcie.memory_enabled()) return;
   interrupts_.accessed(access);
   accesses_.accessed(access);

@@ -15,7 +15,7 @@ constexpr std::uint32_t kVectorBytes = 16;
 }  // namespace
 
 void MemoryChecks::aborted(Pasid pasid, std::uint64_t address, std::size_t bytes, bool write) {
-  // Its process has ended, and the kernel takes its objects down.
+  // The process of that PASID has ended, and the kernel destroys the process's objects.
   if (!context_.pcie.answers(pasid)) return;
   std::string what;
   context_.objects.each_at(pasid, address, bytes,

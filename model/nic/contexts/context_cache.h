@@ -126,7 +126,7 @@ class ContextTable {
     icm_.write(table, index, object);
     residency_.adopt(0, index);
   }
-  // What is resident becomes another: what is under way through the old one finds it gone.
+  // Replaces a resident object. Accesses that began with the old object see another serial number and end.
   void renew(std::uint32_t index, const Object& object) {
     auto& slot = *slots_.find(index);
     slot.object = object;
@@ -152,7 +152,7 @@ class ContextTable {
     residency_.forget(index);
     icm_.write(table, index, Object{});
   }
-  // Of its creation or renewal: an index is used again. 0: it does not exist.
+  // Number of the object's creation or renewal, since an index is used again. 0: there is no object.
   std::uint64_t serial(std::uint32_t index) const {
     const auto* slot = slots_.find(index);
     return slot != nullptr ? slot->serial : 0;
