@@ -45,18 +45,13 @@ Sockets sockets_of(const char* option, const std::vector<std::string>& words, co
   return found;
 }
 
-void refuse_second_device(std::uint32_t host, const Topology& topology) {
-  if (std::ranges::count(topology.interfaces, host, &abi::NetworkInterface::host) > 1)
-    throw ConfigError(fmt::format("{} has several NICs, and a guest is given one", topology.interfaces[host].name));
-}
-
 std::vector<GuestSocket> guests_of(const DeviceCommand& command, const Topology& topology) {
   std::vector<GuestSocket> guests;
   const auto add = [&](const char* option, const std::vector<std::string>& words, GuestProtocol protocol) {
     for (auto& [host, path] : sockets_of(option, words, topology)) {
       if (std::ranges::find(guests, host, &GuestSocket::host) != guests.end())
         throw ConfigError(fmt::format("{}: {} has a socket already", option, topology.interfaces[host].name));
-      refuse_second_device(host, topology);
+      refuse_second_nic(host, topology);
       guests.push_back({host, protocol, path, {}});
     }
   };

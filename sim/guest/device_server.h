@@ -2,23 +2,17 @@
 // and disconnect; the server ends at SIGINT, at SIGTERM or at a limit.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <memory>
-#include <optional>
+#include <poll.h>
+
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "sim/guest/guest_client.h"
-#include "sim/guest/guest_port.h"
-#include "sim/guest/pace.h"
+#include "sim/guest/guest_loop.h"
 #include "sim/guest/path_socket.h"
-#include "sim/snapshot_server.h"
 #include "sim/watch.h"
 
 namespace rnicsim::sim {
-
-class System;
 
 enum class GuestProtocol { qemu, vfio_user };
 
@@ -33,31 +27,29 @@ class DeviceServer {
  public:
   // Construct before the simulation starts. The hosts are guests of the system. ConfigError: a socket is not usable.
   DeviceServer(System& system, const std::vector<GuestSocket>& sockets, const Limits& limits, bool once);
-  ~DeviceServer();
 
   // Returns the exit status; then `warnings()` belong into the summary.
   int serve();
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  struct Guest;
+  // A socket, and the guest that connects to it.
+  struct Place {
+    const GuestSocket socket;
+    const PathListener listener;
+    ServedGuest& guest;
+  };
 
   bool ended();
-  void take_clients(Guest& guest);
-  void serve_client(Guest& guest);
-  void lose_client(Guest& guest, const std::string& why);
-  void wait(std::optional<std::chrono::nanoseconds> longest);
+  void take_client(Place& place);
   void end_for(const Watch::End& end);
-  void tell_outside();
-  std::string state() const;
+  Duration limit() const;
 
-  System& system_;
   const bool once_;
   Watch watch_;
-  SnapshotServer snapshots_;
-  Pace pace_;
-  std::vector<std::unique_ptr<Guest>> guests_;
-  std::vector<pollfd> watched_;
+  GuestLoop loop_;
+  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<pollfd> listening_;
   std::vector<std::string> warnings_;
   int status_ = 0;
   bool ending_ = false;
