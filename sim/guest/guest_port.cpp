@@ -117,6 +117,10 @@ bool GuestPort::write(Pasid pasid, std::uint64_t address, std::span<const std::b
   return true;
 }
 
+bool GuestPort::look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
+  return pasid == kKernelPasid && memory_.look(address, bytes);
+}
+
 // PASIDs other than 0 need an IOMMU, and the guest has none that the device could ask.
 bool GuestPort::in_guest(Pasid pasid, const char* what, std::uint64_t address, std::size_t bytes) {
   if (pasid == kKernelPasid) return true;
