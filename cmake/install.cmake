@@ -4,7 +4,8 @@ include(GNUInstallDirs)
 
 # What is installed, and no test: to be built first.
 add_custom_target(installed)
-foreach(target rnicsim guest_agent os_services ibverbs rdmacm rspreload rnicsim_nic python_core manual rtl_checked)
+foreach(target rnicsim guest_agent rnic_rdmav34 os_services ibverbs rdmacm rspreload rnicsim_nic python_core manual
+    rtl_checked)
   if(TARGET ${target})
     add_dependencies(installed ${target})
   endif()
@@ -18,6 +19,9 @@ install(TARGETS os_services ibverbs rdmacm rspreload LIBRARY DESTINATION lib/rni
 if(TARGET guest_agent)
   install(TARGETS guest_agent RUNTIME DESTINATION lib/rnicsim)
 endif()
+if(TARGET rnic_rdmav34)
+  install(TARGETS rnic_rdmav34 LIBRARY DESTINATION lib/rnicsim/guest)
+endif()
 if(TARGET rtl_checked)
   install(TARGETS rtl_checked LIBRARY DESTINATION lib/rnicsim)
 endif()
@@ -27,6 +31,10 @@ install(DIRECTORY sim/report DESTINATION ${share}
   FILES_MATCHING PATTERN "*.html" PATTERN "*.js" PATTERN "*.css" PATTERN "LICENSE*")
 
 install(DIRECTORY sim/guest/image DESTINATION ${share}/guest USE_SOURCE_PERMISSIONS PATTERN "__pycache__" EXCLUDE)
+# The Linux driver, which `vm` builds for the kernel of its guests.
+install(DIRECTORY verbs/linux/kernel DESTINATION ${share}/linux)
+install(FILES verbs/linux/rnic_abi.h verbs/linux/README.md DESTINATION ${share}/linux)
+install(DIRECTORY model/abi/c/ DESTINATION ${share}/linux/abi FILES_MATCHING PATTERN "*.h")
 
 install(FILES README.md LICENSE cmake/package/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -2,27 +2,37 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "model/base/kernel.h"
+#include "sim/attached/summary.h"
 #include "sim/commands/command.h"
-#include "sim/commands/options.h"
+#include "sim/commands/simulation.h"
 #include "sim/config/config_error.h"
-#include "sim/guest/vm/common_network.h"
+#include "sim/config/loader.h"
 #include "sim/guest/vm/guest_run.h"
+#include "sim/guest/vm/simulated_devices.h"
 
 namespace rnicsim::sim {
 namespace {
 
 struct VmCommand {
   GuestOptions options;
+  RunOptions simulation;
+  ObserverOptions observers;
+  std::optional<std::size_t> guests;  // nullopt: as the topology has hosts
   std::vector<std::pair<std::string, std::string>> on;  // guests, command
   bool image_only = false;
 };
 
 constexpr std::size_t kMostGuests = 64;
+constexpr char kPair[] = "back-to-back";
 
 ByteCount memory_of(const std::string& text) {
   constexpr ByteCount kLeast{128u << 20}, kMost{64ull << 30};
@@ -34,19 +44,54 @@ ByteCount memory_of(const std::string& text) {
   return *size;
 }
 
+// Without --topology: a cable between two guests, a switch between more.
+void complete_topology(VmCommand& command) {
+  auto& topology = command.simulation.topology;
+  if (topology.empty()) topology = command.guests.value_or(2) > 2 ? fmt::format("star:{}", *command.guests) : kPair;
+}
+
+// The first hosts of the topology are the guests.
+std::set<std::uint32_t> guests_of(VmCommand& command, const Topology& topology) {
+  const std::size_t hosts = topology.interfaces.back().host + 1;
+  auto& guests = command.options.guests;
+  guests = command.guests.value_or(std::min(hosts, kMostGuests));
+  if (guests > hosts)
+    throw ConfigError(fmt::format("--guests {}: the topology has {} hosts", guests, hosts));
+  std::set<std::uint32_t> found;
+  for (std::uint32_t host = 0; host < guests; ++host) {
+    refuse_second_nic(host, topology);
+    found.insert(host);
+  }
+  return found;
+}
+
+int run_guests_on_system(VmCommand& command) {
+  auto& options = command.simulation;
+  options.time = TimeMode::real;  // of the virtual machines
+  complete_topology(command);
+  options.engine.add_to(options.sets);
+  const Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
+  const auto guests = guests_of(command, config.topology);
+  command.options.commands = guest_commands(command.on, command.options.guests);
+  if (command.options.commands.empty())
+    throw ConfigError("no guest has a command: give --on GUEST COMMAND, such as --on g0 'uname -r'");
+  System system("system", config, options.seed, options.engine.fst, nullptr, guests);
+  Observers observers(system, command.observers, trace_header(system, options));
+  SimulatedDevices devices(system, guests.size());
+  const int status = run_guests(command.options, devices);
+  RunOutcome outcome{now(), {}, {}, {}};
+  if (observers.waterfall() != nullptr) outcome.waterfall = observers.waterfall()->summary();
+  for (auto& storm : system.pause_storms()) outcome.warnings.push_back(std::move(storm));
+  fmt::print("{}", summary_text(system, outcome));
+  return observers.finish() ? status : std::max(status, 1);
+}
+
 int run_vm(VmCommand& command) {
   refuse_simulated_host("vm");
-  GuestOptions& options = command.options;
-  options.commands = guest_commands(command.on, options.guests);
-  if (options.commands.empty() && !command.image_only)
-    throw ConfigError("what are the guests to do? --on GUEST COMMAND, such as --on g0 'uname -r'");
   try {
-    if (command.image_only) {
-      make_guest_image(options.image);
-      return 0;
-    }
-    CommonNetwork network(options.guests);
-    return run_guests(options, network);
+    if (!command.image_only) return run_guests_on_system(command);
+    make_guest_image(command.options.image);
+    return 0;
   } catch (const ImageFailed& failed) {
     return failed.status;
   }
@@ -68,6 +113,11 @@ void add_image_options(CLI::App& line, VmCommand& command) {
       ->type_name("FOLDER");
   line.add_flag("--renew-image", image.renew, "make the image anew, of the packages that Debian has now");
   line.add_flag("--image-only", command.image_only, "make the image, where it is not there, and end");
+  line.add_option("--driver", image.driver,
+                  "the driver of the NICs: rnic (default), verbs/linux of this project with its provider for "
+                  "libibverbs; or none, for one of yours (--add)")
+      ->check(CLI::IsMember({"rnic", "none"}))
+      ->type_name("rnic|none");
 }
 
 }  // namespace
@@ -80,12 +130,18 @@ Command add_vm(CLI::App& app) {
                   "let the shell of a guest execute COMMAND; of several: 'g[0-1]'; may be repeated")
       ->allow_extra_args(false)
       ->type_name("GUEST COMMAND");
-  line.add_option("--guests", options.guests, "how many machines: g0, g1 ...")
-      ->check(CLI::Range(std::size_t{1}, kMostGuests))
-      ->capture_default_str();
+  line.add_option("--guests", command->guests,
+                  "how many machines: g0, g1 ..., in the place of the topology's first hosts (default: all hosts of "
+                  "--topology; 2 without)")
+      ->check(CLI::Range(std::size_t{1}, kMostGuests));
   const auto set_memory = [&options](const std::string& text) { options.memory = memory_of(text); };
   line.add_option_function<std::string>("--memory", set_memory, "of each guest (default: 256MiB)")->type_name("SIZE");
   add_image_options(line, *command);
+  command->simulation.topology.clear();
+  add_configuration(line, command->simulation);
+  add_observers(line, command->observers);
+  add_engine(line, command->simulation.engine);
+  add_seed(line, command->simulation.seed, "of everything random")->capture_default_str();
   line.add_option("--kernel-words", options.kernel_words, "more parameters of the kernel, such as 'dyndbg=...'")
       ->type_name("WORDS");
   line.add_option("--consoles", options.consoles, "write the guests' consoles to this folder: g0.console ...")
@@ -103,8 +159,9 @@ Command add_vm(CLI::App& app) {
       ->type_name("TIME");
   line.footer(
       "The exit status is the worst of the commands' (128 + signal for one that was killed); 1 when a guest does not "
-      "boot or is lost, or its kernel told of a fault, 2 for what cannot be run, 124 at the limit, 128 + signal when "
-      "the run was ended by one.");
+      "boot or is lost, its kernel told of a fault, a counter disagrees with the trace, or --check has a finding; 2 "
+      "for what cannot be run, 3 when the RTL's referee objects, 124 at the limit, 128 + signal when the run was ended "
+      "by one.");
   return {&line, [command] { return run_vm(*command); }};
 }
 

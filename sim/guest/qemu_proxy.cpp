@@ -86,8 +86,8 @@ bool is_width(std::uint32_t bytes, std::uint32_t most) {
 
 }  // namespace
 
-QemuProxy::QemuProxy(GuestPort& port, Descriptor socket, const std::string& qtest_path)
-    : port_(port), connection_(std::move(socket), body_bytes), qtest_(port, qtest_path) {
+QemuProxy::QemuProxy(GuestPort& port, Descriptor socket, Qtest qtest)
+    : port_(port), connection_(std::move(socket), body_bytes), qtest_(std::move(qtest)) {
   port_.interrupt = [this](std::uint64_t address, std::uint32_t data) { qtest_.interrupt(address, data); };
 }
 

@@ -5,7 +5,7 @@
 #include <poll.h>
 
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/guest/guest_connection.h"
@@ -18,14 +18,17 @@ class GuestPort;
 
 class QemuProxy : public GuestClient {
  public:
-  // `qtest_path`: the socket for interrupts (qtest.h).
-  QemuProxy(GuestPort& port, Descriptor socket, const std::string& qtest_path);
+  // `qtest`: the socket for interrupts, or its path (qtest.h).
+  template <class Socket>
+  QemuProxy(GuestPort& port, Descriptor socket, Socket&& qtest)
+      : QemuProxy(port, std::move(socket), Qtest(port, std::forward<Socket>(qtest))) {}
   ~QemuProxy() override;
 
   void watch(std::vector<pollfd>& watched) const override;
   void serve() override;
 
  private:
+  QemuProxy(GuestPort& port, Descriptor socket, Qtest qtest);
   void execute(const GuestMessage& message);
   void share_memory(const GuestMessage& message);
   void access_config(const GuestMessage& message, bool write);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/descriptor.h"
@@ -18,6 +19,8 @@ class Qtest {
  public:
   // `path`: the socket at which QEMU listens; empty: none, interrupts are lost.
   Qtest(GuestPort& port, std::string path) : port_(port), path_(std::move(path)) {}
+  // A socket that QEMU has already.
+  Qtest(GuestPort& port, Descriptor socket) : port_(port), socket_(std::move(socket)) {}
 
   void interrupt(std::uint64_t address, std::uint32_t data);
   void watch(std::vector<pollfd>& watched) const;

@@ -95,8 +95,7 @@ ALLOWED = {
     "sim/guest": ["model", "sim/config", "sim/*"],
     # Virtual machines: in a guest, and around it.
     "sim/guest/agent": ["sim/descriptor.h"],
-    "sim/guest/vm": ["model/base/units.h", "sim/config", "sim/guest/agent/frames.h", "sim/descriptor.h",
-                     "sim/labelled_lines.h", "sim/progress_line.h", "sim/watch.h"],
+    "sim/guest/vm": ["model", "sim", "sim/config", "sim/guest", "sim/guest/agent/frames.h"],
     "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",

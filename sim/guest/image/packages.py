@@ -29,19 +29,26 @@ class Packages:
                 return words[1]
         raise Failure("package linux-image-amd64 depends on no kernel")
 
+    def header_packages(self, kernel):
+        """The names of the packages with the headers and build scripts of a kernel package."""
+        headers = kernel.replace("linux-image-", "linux-headers-")
+        words = [line.split() for line in self._asked(["apt-cache", "depends", headers]).splitlines()]
+        needed = [line[1] for line in words if line[:1] == ["Depends:"]]
+        return [headers, *(name for name in needed if name.startswith(("linux-headers-", "linux-kbuild-")))]
+
     def fetch(self, names, alone):
-        """Files of these packages with all that they depend on, and of the package `alone`: {name: path of the .deb}.
-        Downloads what is not there."""
+        """Files of the packages `names` with all that they depend on, and of the packages `alone`: {name: path of the
+        .deb}. Downloads what is not there."""
         install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"]
         nowhere = self._options(self.folder / "nowhere")
         files = self._found(self._asked([*install, "--print-uris", *nowhere, *names]))
-        kernel = self._found(self._asked(["apt-get", "download", "--print-uris", "-qq", *nowhere, alone]))
+        others = self._found(self._asked(["apt-get", "download", "--print-uris", "-qq", *nowhere, *alone]))
         here = self._options(self.folder)
         if not all(file.exists() for file in files.values()):
             self._asked([*install, "--download-only", *here, *names])
-        if not all(file.exists() for file in kernel.values()):
-            self._asked(["apt-get", "download", "-qq", *here, alone], cwd=self.folder)
-        files.update(kernel)
+        if not all(file.exists() for file in others.values()):
+            self._asked(["apt-get", "download", "-qq", *here, *alone], cwd=self.folder)
+        files.update(others)
         for name, file in files.items():
             if not file.exists():
                 raise Failure(f"package {name} was not downloaded to {file}")
@@ -49,10 +56,10 @@ class Packages:
         return files
 
     def _remove_older(self, files):
-        """Other versions of these packages, and other kernels."""
+        """Other versions of these packages, and of other kernels."""
         for file in set(self.folder.glob("*.deb")) - set(files.values()):
             name = file.name.partition("_")[0]
-            if name in files or name.startswith("linux-image-"):
+            if name in files or name.startswith(("linux-image-", "linux-headers-")):
                 file.unlink()
 
     def _options(self, archives):

@@ -120,6 +120,16 @@ def list_modules(root, release):
         folder.unlink()
 
 
+def place_headers(unpacked, release):
+    """Debian's headers of a kernel, unpacked into a folder, are made independent of their place; `unpacked`/build is
+    the folder for kbuild."""
+    sources = unpacked / "usr/src"
+    folder = sources / f"linux-headers-{release}"
+    makefile = folder / "Makefile"
+    makefile.write_text(makefile.read_text().replace("include /usr/src/", "include $(CURDIR)/../"))
+    (unpacked / "build").symlink_to(folder.relative_to(unpacked))
+
+
 # --- The archive
 
 def archive(root, target, compress):

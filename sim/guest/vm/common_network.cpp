@@ -5,16 +5,13 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace rnicsim::sim {
 namespace {
 
 std::string stream_end(const std::string& name, const Descriptor& end) {
   return fmt::format("stream,id={},server=off,addr.type=fd,addr.str={}", name, end.get());
-}
-
-void add_port(std::vector<std::string>& words, std::size_t guest) {
-  words.insert(words.end(), {"-device", fmt::format("vmxnet3,netdev=port,mac=52:54:00:00:00:{:02x}", guest + 1)});
 }
 
 }  // namespace
@@ -26,8 +23,8 @@ CommonNetwork::Wire CommonNetwork::make_wire(int type) {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-CommonNetwork::CommonNetwork(std::size_t guests) {
-  for (std::size_t guest = 1; guest < guests; ++guest) wires_.push_back(make_wire(SOCK_STREAM));
+CommonNetwork::CommonNetwork(std::vector<std::string> macs) : macs_(std::move(macs)) {
+  for (std::size_t guest = 1; guest < macs_.size(); ++guest) wires_.push_back(make_wire(SOCK_STREAM));
   if (wires_.empty()) lone_end_ = make_wire(SOCK_DGRAM).at_guest;
 }
 
@@ -50,7 +47,7 @@ DeviceArguments CommonNetwork::arguments(std::size_t guest) {
     }
     result.words.insert(result.words.end(), {"-netdev", "hubport,id=port,hubid=0"});
   }
-  add_port(result.words, guest);
+  result.words.insert(result.words.end(), {"-device", fmt::format("vmxnet3,netdev=port,mac={}", macs_[guest])});
   return result;
 }
 

@@ -8,7 +8,8 @@ namespace rnicsim::sim {
 
 class CommonNetwork final : public GuestDevices {
  public:
-  explicit CommonNetwork(std::size_t guests);
+  // A MAC address for each guest's port.
+  explicit CommonNetwork(std::vector<std::string> macs);
 
   DeviceArguments arguments(std::size_t guest) override;
   void work(std::vector<pollfd>& watched, std::chrono::milliseconds longest) override;
@@ -19,6 +20,7 @@ class CommonNetwork final : public GuestDevices {
   };
   static Wire make_wire(int type);
 
+  const std::vector<std::string> macs_;
   std::vector<Wire> wires_;  // of the guests from the second on
   Descriptor lone_end_;      // of a guest without others: what it sends is lost
 };

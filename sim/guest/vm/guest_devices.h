@@ -26,6 +26,12 @@ class GuestDevices {
   // The devices work until one of `watched` is ready, or for `longest`; as poll(2) leaves `watched`. Called over and
   // over while the guests live, from before their first instruction on.
   virtual void work(std::vector<pollfd>& watched, std::chrono::milliseconds longest) = 0;
+  // The guests shut down now: from now on the end of a connection is no news.
+  virtual void expect_end() {}
+  // The devices work no longer: the run has to end.
+  virtual bool have_stopped() const { return false; }
+  // Lines about the devices, for a run that was ended at a limit.
+  virtual std::string state() const { return {}; }
 };
 
 }  // namespace rnicsim::sim

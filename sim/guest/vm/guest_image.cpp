@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "sim/config/config_error.h"
@@ -22,6 +23,12 @@ Descriptor memory_file(const char* name) {
 
 std::string path_of(const Descriptor& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
 
+// The sources of the Linux driver. An installation has them beside the image's maker.
+std::filesystem::path driver_folder() {
+  const auto installed = share_folder() / "linux";
+  return std::filesystem::exists(installed) ? installed : share_folder() / "../verbs/linux";
+}
+
 }  // namespace
 
 GuestImage make_guest_image(const ImageOptions& options) {
@@ -37,6 +44,10 @@ GuestImage make_guest_image(const ImageOptions& options) {
   add("--kernel", options.kernel);
   for (const auto& section : options.with) add("--with", section);
   for (const auto& file : options.add) add("--add", file);
+  if (options.driver == "rnic") {
+    add("--driver", driver_folder().string());
+    add("--provider", (library_folder() / "guest/librnic-rdmav34.so").string());
+  }
   if (options.renew) maker.command.emplace_back("--renew");
   maker.last_signal = SIGTERM;  // it removes what it has begun
   maker.inherited = {image.kernel.get(), image.initramfs.get()};

@@ -13,6 +13,7 @@ struct ImageOptions {
   std::string kernel;             // release; empty: Debian's present one
   std::vector<std::string> with;  // sections of sim/guest/image/contents
   std::vector<std::string> add;   // "PATH[=WHERE]"
+  std::string driver = "rnic";    // or "none"
   bool renew = false;
 };
 

@@ -171,8 +171,10 @@ class GuestRun {
       for (const auto& command : commands_)
         if (command.started && !command.status)
           say(fmt::format("g{}: '{}' is still running", command.guest, shown(command.line)));
+      fmt::print(stderr, "{}", devices_.state());
       return end(end_wish->why, end_wish->status);
     }
+    if (devices_.have_stopped()) return end("the simulation has stopped", 1);
     for (const auto& machine : machines_) {
       if (!machine->lost()) continue;
       show_console(*machine);
@@ -194,6 +196,7 @@ class GuestRun {
   }
 
   void power_off() {
+    devices_.expect_end();
     for (const auto& machine : machines_) machine->send(FrameKind::power_off, 0, {});
     const auto until = Clock::now() + kPatience;
     const auto is_off = [](const auto& machine) { return machine->lost().has_value(); };

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/config/config_error.h"
+#include "sim/guest/vm/socket_ends.h"
 #include "sim/progress_line.h"
 
 namespace rnicsim::sim {
@@ -22,18 +23,7 @@ constexpr int kMostReads = 16;
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
-struct Ends {
-  Descriptor here, there;
-};
-
-Ends make_socket_pair() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("socketpair");
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-Ends make_pipe_ends() {
+SocketEnds make_pipe_ends() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -85,7 +75,7 @@ Machine::Machine(const MachineParams& params, const GuestImage& image, const Dev
     : name_(fmt::format("g{}", params.number)),
       console_(params.console_file),
       message_lines_(name_ + "'s QEMU", stderr) {
-  Ends agent = make_socket_pair(), console = make_socket_pair(), messages = make_pipe_ends();
+  SocketEnds agent = make_socket_ends(), console = make_socket_ends(), messages = make_pipe_ends();
   ChildProgram program;
   program.command = qemu_words(params, image, console.there.get(), agent.there.get());
   program.command.insert(program.command.end(), devices.words.begin(), devices.words.end());

@@ -1,0 +1,16 @@
+// A connected pair of sockets: one end for this process, and one for a process that it starts.
+#pragma once
+
+#include "sim/descriptor.h"
+
+namespace rnicsim::sim {
+
+struct SocketEnds {
+  Descriptor here;  // does not block
+  Descriptor there;
+};
+
+// UNIX stream sockets, closed by exec(). std::system_error.
+SocketEnds make_socket_ends();
+
+}  // namespace rnicsim::sim
