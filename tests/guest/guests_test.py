@@ -5,6 +5,7 @@ usage: guests_test.py path/to/rnicsim [TESTS]
 """
 import os
 import pathlib
+import re
 import shutil
 import signal
 import stat
@@ -85,15 +86,22 @@ class Pair(GuestTest):
     """What CI runs: one boot of a pair."""
 
     def test_pair(self):
-        result = vm(*on(("g[0-1]", "uname -r"), ("g[0-1]", RXE),
-                        ("g0", "ibv_rc_pingpong -g 1 -n 100"), ("g1", "ibv_rc_pingpong -g 1 -n 100 g0"),
-                        ("g0", "ibv_rc_pingpong -g 1 -n 10 -s 65536 -c"),
-                        ("g1", "ibv_rc_pingpong -g 1 -n 10 -s 65536 -c 10.0.0.1")))
+        both = [("g[0-1]", "uname -r")]
+        for device in ("rnic0", "rxe0"):
+            pingpong = f"ibv_rc_pingpong -d {device} -g 1"
+            both += [("g0", f"{pingpong} -n 100"), ("g1", f"{pingpong} -n 100 g0"),
+                     ("g0", f"{pingpong} -n 10 -s 65536 -c"), ("g1", f"{pingpong} -n 10 -s 65536 -c 10.0.0.1")]
+            if device == "rnic0":
+                both.append(("g[0-1]", RXE))
+        result = vm("--check", "--audit", *on(*both))
         self.assert_ended(result, 0)
         for guest in ("g0", "g1"):
             self.assertRegex(result.text(guest), r"(?m)^\d+\.\d+\.\d+-\d+-amd64$")
-            self.assertRegex(result.text(guest), r"(?m)^100 iters in ")
-            self.assertRegex(result.text(guest), r"(?m)^10 iters in ")
+            self.assertEqual(len(re.findall(r"(?m)^100 iters in ", result.text(guest))), 2, result)
+            self.assertEqual(len(re.findall(r"(?m)^10 iters in ", result.text(guest))), 2, result)
+        # 4 KiB are 4 packets each way, and 64 KiB are 16; Soft-RoCE's are none of the NIC's.
+        self.assertRegex(result.out, r"nic\.rx\.payload_bytes +1064960 +1064960 ")
+        self.assertEqual(result.err.count(" 0 findings"), 2, result)
 
 
 class Commands(GuestTest):
@@ -122,8 +130,9 @@ class Commands(GuestTest):
         self.assertEqual(result.lines("g0"), ["x" * 100] * 30000 + ["no end"])
         self.assertIn("g0| \x01", result.err)
 
-    def test_rdma_cm_and_perftest(self):
-        result = vm(*on(("g[0-1]", RXE), ("g0", "rping -s -C 10 -v"), ("g1", "rping -c -a g0 -C 10 -v"),
+    def test_rdma_cm_and_perftest_on_soft_roce(self):
+        result = vm("--driver", "none",
+                    *on(("g[0-1]", RXE), ("g0", "rping -s -C 10 -v"), ("g1", "rping -c -a g0 -C 10 -v"),
                         ("g0", "ib_write_bw -n 100 -s 4096"), ("g1", "ib_write_bw -n 100 -s 4096 g0")))
         self.assert_ended(result, 0)
         self.assertTrue(apps.perftest_rows(result.lines("g1")), result)
@@ -206,7 +215,7 @@ class Image(GuestTest):
 
 class Ends(GuestTest):
     def test_command_lines_that_are_refused(self):
-        for arguments, words in ((on(("g2", "true")), "no guest is called 'g2'"), ([], "what are the guests to do?"),
+        for arguments, words in ((on(("g2", "true")), "no guest is called 'g2'"), ([], "no guest has a command"),
                                  (["--memory", "1MiB", *on(("g0", "true"))], "--memory"),
                                  (["--guests", "0", *on(("g0", "true"))], "--guests")):
             result = vm(*arguments)

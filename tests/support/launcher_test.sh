@@ -325,7 +325,7 @@ has calls 'cmake --fresh --preset release'
 
 # Tests: packages of their own, labels, ctest's words and status.
 try 8 "$tree/rnicsim" test
-has calls 'install -y --no-install-recommends packer tshark extra'
+has calls 'install -y --no-install-recommends packer qemu tshark extra'
 has calls '-LE ^full$'
 has calls '--output-junit tests.xml'
 has out '100% tests passed'
