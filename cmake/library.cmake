@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 # One shared library of the rooms that a NIC needs, so that who links it sees none of what those are built with.
 set(RNICSIM_LIBRARY_ROOMS base port_disciplines roce congestion_controls nic nic_policies device
-    driver_check parameters)
+    driver_check parameters json_value transactor)
 add_library(rnicsim_nic SHARED)
 get_target_property(joined nic RNICSIM_WITH)
 foreach(room IN LISTS RNICSIM_LIBRARY_ROOMS)
@@ -31,6 +31,10 @@ foreach(room abi base roce nic device driver_check)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/model/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/model
     COMPONENT library FILES_MATCHING PATTERN *.h PATTERN c EXCLUDE)
 endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/guest/transactor
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/sim/guest COMPONENT library FILES_MATCHING PATTERN *.h)
+install(FILES ${PROJECT_SOURCE_DIR}/sim/descriptor.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/sim
+  COMPONENT library)
 install(FILES ${PROJECT_SOURCE_DIR}/sim/config/nic_profile.h ${PROJECT_SOURCE_DIR}/sim/config/config_error.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/sim/config COMPONENT library)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/model/abi/c/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/abi

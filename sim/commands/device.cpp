@@ -16,6 +16,7 @@
 #include "sim/config/loader.h"
 #include "sim/config/param_list.h"
 #include "sim/guest/device_server.h"
+#include "sim/guest/nic_function.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -45,14 +46,14 @@ Sockets sockets_of(const char* option, const std::vector<std::string>& words, co
   return found;
 }
 
-std::vector<GuestSocket> guests_of(const DeviceCommand& command, const Topology& topology) {
-  std::vector<GuestSocket> guests;
+std::vector<ServedHost> guests_of(const DeviceCommand& command, const Topology& topology) {
+  std::vector<ServedHost> guests;
   const auto add = [&](const char* option, const std::vector<std::string>& words, GuestProtocol protocol) {
     for (auto& [host, path] : sockets_of(option, words, topology)) {
-      if (std::ranges::find(guests, host, &GuestSocket::host) != guests.end())
+      if (std::ranges::find(guests, host, &ServedHost::host) != guests.end())
         throw ConfigError(fmt::format("{}: {} has a socket already", option, topology.interfaces[host].name));
       refuse_second_nic(host, topology);
-      guests.push_back({host, protocol, path, {}});
+      guests.push_back({host, {protocol, path, {}}});
     }
   };
   add("--qemu", command.qemu, GuestProtocol::qemu);
@@ -60,10 +61,10 @@ std::vector<GuestSocket> guests_of(const DeviceCommand& command, const Topology&
   if (guests.empty())
     throw ConfigError("no virtual machine has a socket: give --qemu HOST=SOCKET or --vfio-user HOST=SOCKET");
   for (auto& [host, path] : sockets_of("--qtest", command.qtest, topology)) {
-    const auto guest = std::ranges::find(guests, host, &GuestSocket::host);
-    if (guest == guests.end() || guest->protocol != GuestProtocol::qemu)
+    const auto guest = std::ranges::find(guests, host, &ServedHost::host);
+    if (guest == guests.end() || guest->socket.protocol != GuestProtocol::qemu)
       throw ConfigError(fmt::format("--qtest: {} has no --qemu socket", topology.interfaces[host].name));
-    guest->qtest_path = path;
+    guest->socket.qtest_path = path;
   }
   return guests;
 }

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,6 +18,7 @@
 #include "sim/commands/simulation.h"
 #include "sim/config/config_error.h"
 #include "sim/config/loader.h"
+#include "sim/guest/nic_function.h"
 #include "sim/guest/vm/guest_run.h"
 #include "sim/guest/vm/simulated_devices.h"
 
@@ -26,6 +29,7 @@ struct VmCommand {
   GuestOptions options;
   RunOptions simulation;
   ObserverOptions observers;
+  std::vector<std::string> devices;    // "g0=SOCKET,qtest=SOCKET"
   std::optional<std::size_t> guests;  // nullopt: as the topology has hosts
   std::vector<std::pair<std::string, std::string>> on;  // guests, command
   bool image_only = false;
@@ -51,7 +55,7 @@ void complete_topology(VmCommand& command) {
 }
 
 // The first hosts of the topology are the guests.
-std::set<std::uint32_t> guests_of(VmCommand& command, const Topology& topology) {
+std::set<std::uint32_t> first_hosts(VmCommand& command, const Topology& topology) {
   const std::size_t hosts = topology.interfaces.back().host + 1;
   auto& guests = command.options.guests;
   guests = command.guests.value_or(std::min(hosts, kMostGuests));
@@ -65,19 +69,39 @@ std::set<std::uint32_t> guests_of(VmCommand& command, const Topology& topology) 
   return found;
 }
 
+// "g0=SOCKET,qtest=SOCKET"
+std::map<std::size_t, UserDevice> user_devices_of(const VmCommand& command) {
+  constexpr char kQtest[] = ",qtest=";
+  std::map<std::size_t, UserDevice> devices;
+  for (const auto& word : command.devices) {
+    const auto equals = word.find('='), comma = word.find(kQtest);
+    if (equals == word.npos || comma == word.npos || comma < equals)
+      throw ConfigError(fmt::format("--device: '{}' is not GUEST=SOCKET,qtest=SOCKET", shown(word)));
+    const auto name = word.substr(0, equals);
+    std::size_t guest = 0;
+    while (guest < command.options.guests && name != fmt::format("g{}", guest)) ++guest;
+    if (guest == command.options.guests)
+      throw ConfigError(fmt::format("--device: no guest is called '{}'", shown(name)));
+    const UserDevice device{word.substr(equals + 1, comma - equals - 1), word.substr(comma + std::size(kQtest) - 1)};
+    if (!devices.emplace(guest, device).second)
+      throw ConfigError(fmt::format("--device: {} has a device already", name));
+  }
+  return devices;
+}
+
 int run_guests_on_system(VmCommand& command) {
   auto& options = command.simulation;
   options.time = TimeMode::real;  // of the virtual machines
   complete_topology(command);
   options.engine.add_to(options.sets);
   const Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
-  const auto guests = guests_of(command, config.topology);
+  const auto guests = first_hosts(command, config.topology);
   command.options.commands = guest_commands(command.on, command.options.guests);
   if (command.options.commands.empty())
     throw ConfigError("no guest has a command: give --on GUEST COMMAND, such as --on g0 'uname -r'");
   System system("system", config, options.seed, options.engine.fst, nullptr, guests);
   Observers observers(system, command.observers, trace_header(system, options));
-  SimulatedDevices devices(system, guests.size());
+  SimulatedDevices devices(system, guests.size(), user_devices_of(command));
   const int status = run_guests(command.options, devices);
   RunOutcome outcome{now(), {}, {}, {}};
   if (observers.waterfall() != nullptr) outcome.waterfall = observers.waterfall()->summary();
@@ -134,6 +158,11 @@ Command add_vm(CLI::App& app) {
                   "how many machines: g0, g1 ..., in the place of the topology's first hosts (default: all hosts of "
                   "--topology; 2 without)")
       ->check(CLI::Range(std::size_t{1}, kMostGuests));
+  line.add_option("--device", command->devices,
+                  "a device of yours in the place of the guest's NIC: QEMU's x-pci-proxy-dev connects to the first "
+                  "socket, and QEMU listens for interrupts at the second one; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("GUEST=SOCKET,qtest=SOCKET");
   const auto set_memory = [&options](const std::string& text) { options.memory = memory_of(text); };
   line.add_option_function<std::string>("--memory", set_memory, "of each guest (default: 256MiB)")->type_name("SIZE");
   add_image_options(line, *command);

@@ -1,18 +1,14 @@
 #include "sim/guest/device_server.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <utility>
 
 #include "model/base/kernel.h"
 #include "sim/adapter.h"
 #include "sim/config/host_record.h"
-#include "sim/guest/qemu_proxy.h"
-#include "sim/guest/vfio_user.h"
+#include "sim/guest/nic_function.h"
 #include "sim/progress_line.h"
 #include "sim/system.h"
 
@@ -20,54 +16,54 @@ namespace rnicsim::sim {
 namespace {
 
 // The longest wait between two checks of limits and signals.
-constexpr std::chrono::nanoseconds kLongestWait = std::chrono::milliseconds(100);
-
-// Switches find a host by this MAC address: the virtual machine has to use the address behind a switch.
-std::string description(const GuestSocket& socket, const Adapter& adapter) {
-  return fmt::format("{} (MAC {}, {}): {} at {}", adapter.label(), mac_text(adapter.interface()),
-                     ipv4_text(adapter.interface()),
-                     socket.protocol == GuestProtocol::qemu ? "x-pci-proxy" : "vfio-user", socket.path);
-}
+constexpr std::chrono::milliseconds kLongestWait{100};
 
 }  // namespace
 
-DeviceServer::DeviceServer(System& system, const std::vector<GuestSocket>& sockets, const Limits& limits, bool once)
-    : once_(once), watch_(limits), loop_(system) {
-  ::signal(SIGPIPE, SIG_IGN);
-  for (const auto& socket : sockets)
-    places_.push_back(std::unique_ptr<Place>(new Place{socket, PathListener(socket.path), loop_.add(socket.host)}));
+DeviceServer::DeviceServer(System& system, const std::vector<ServedHost>& served, const Limits& limits, bool once)
+    : system_(system), served_(served), once_(once), watch_(limits), snapshots_(system, [](Snapshot&) {}) {
+  for (const auto& [host, socket] : served_) {
+    auto& adapter = guest_adapter(system, host);
+    join(adapter, server_.add(nic_function(adapter), socket));
+    hosts_.insert(host);
+  }
 }
 
 Duration DeviceServer::limit() const { return watch_.limits().simulated.value_or(Agenda::kNever); }
 
 int DeviceServer::serve() {
-  loop_.start();
-  for (const auto& place : places_) fmt::print("rnicsim: {}\n", description(place->socket, place->guest.adapter()));
-  std::fflush(stdout);
+  start_beside_guests(system_);
+  greet();
   while (!ended()) {
-    listening_.clear();
-    for (const auto& place : places_) listening_.push_back({place->listener.descriptor(), POLLIN, 0});
-    loop_.turn(listening_, kLongestWait, limit());
-    for (auto& place : places_) take_client(*place);
+    server_.turn(kLongestWait, limit());
+    snapshots_.serve();
   }
-  for (auto& place : places_) place->guest.disconnect();
+  server_.disconnect();
   progress_line::erase();
   return status_;
+}
+
+// Switches find a host by this MAC address: the virtual machine has to use the address behind a switch.
+void DeviceServer::greet() const {
+  for (const auto& [host, socket] : served_) {
+    const auto& adapter = guest_adapter(system_, host);
+    fmt::print("rnicsim: {} (MAC {}, {}): {} at {}\n", adapter.label(), mac_text(adapter.interface()),
+               ipv4_text(adapter.interface()),
+               socket.protocol == GuestProtocol::qemu ? "x-pci-proxy" : "vfio-user", socket.path);
+  }
+  std::fflush(stdout);
 }
 
 bool DeviceServer::ended() {
   if (watch_.report_wanted()) {
     progress_line::erase();
-    fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), loop_.state());
+    fmt::print(stderr, "rnicsim: simulated time {}\n{}", to_string(now()), state());
   }
   if (const auto end = watch_.end())
     end_for(*end);
   else if (watch_.limits().simulated && now() >= limit())
     end_for(at_simulated_limit(limit()));
-  else if (loop_.has_stopped())
-    ending_ = true;
-  else if (once_ && had_clients_ &&
-           std::ranges::none_of(places_, [](const auto& place) { return place->guest.is_connected(); }))
+  else if (has_stopped(system_) || (once_ && server_.had_clients() && !server_.has_clients()))
     ending_ = true;
   return ending_;
 }
@@ -76,24 +72,10 @@ bool DeviceServer::ended() {
 void DeviceServer::end_for(const Watch::End& end) {
   ending_ = true;
   if (end.status != kLimitStatus) return;
-  warnings_.push_back(end.why + '\n' + loop_.state());
+  warnings_.push_back(end.why + '\n' + state());
   status_ = end.status;
 }
 
-void DeviceServer::take_client(Place& place) {
-  auto socket = place.listener.accept();
-  if (!socket) return;
-  if (place.guest.is_connected()) {
-    auto& port = place.guest.port();
-    port.say(fmt::format("{}: another client came to {}, where one is connected: it is turned away", port.label(),
-                         place.socket.path));
-    return;
-  }
-  had_clients_ = true;
-  if (place.socket.protocol == GuestProtocol::qemu)
-    place.guest.connect<QemuProxy>(std::move(socket), place.socket.qtest_path);
-  else
-    place.guest.connect<VfioUser>(std::move(socket));
-}
+std::string DeviceServer::state() const { return server_.state() + nic_states(system_, hosts_); }
 
 }  // namespace rnicsim::sim

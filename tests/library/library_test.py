@@ -13,7 +13,11 @@ import sys
 import tempfile
 import unittest
 
-PLATFORM = pathlib.Path(__file__).resolve().parent / "platform"
+HERE = pathlib.Path(__file__).resolve().parent
+PLATFORM = HERE / "platform"
+sys.path.insert(0, str(HERE.parent / "unit" / "guest"))
+import machines  # noqa: E402
+
 BUILD = PYTHON = None
 
 
@@ -94,6 +98,45 @@ class Installed(unittest.TestCase):
         result = self.run_platform(program, libraries=libraries)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("65536 bytes written", result.stdout)
+
+    def test_device_of_somebody_elses_for_virtual_machines(self):
+        source = self.project.parent / "guest_device"
+        shutil.copytree(HERE / "guest_device", source)
+        run("cmake", "-S", source, "-B", source / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            env=self.environment)
+        run("cmake", "--build", source / "build", env=self.environment)
+        program = source / "build" / "guest_device"
+        for protocol, machine in (("qemu", machines.QemuMachine), ("vfio-user", machines.VfioMachine)):
+            sockets = [source / f"{protocol}.{name}" for name in ("sock", "qtest")][:2 if protocol == "qemu" else 1]
+            with subprocess.Popen([program, protocol, *sockets], env=self.environment, text=True,
+                                  stdout=subprocess.PIPE) as server:
+                self.addCleanup(server.kill)
+                self.assertEqual(server.stdout.readline(), f"serving at {sockets[0]}\n")
+                guest = machine(*sockets) if protocol == "qemu" else machine(*sockets, vectors=1)
+                self.drive(guest, protocol)
+                guest.close()
+                server.terminate()
+                self.assertIn("1 interrupts, 0 DMA requests refused", server.stdout.read())
+                self.assertEqual(server.wait(), 0)
+
+    def drive(self, guest, protocol):
+        self.assertEqual(guest.config_read(0), 0x00011234)
+        self.assertEqual(guest.capabilities(), {0x10: 0x40, 0x11: 0x80})
+        guest.config_write(0x10, 0xc0000000)
+        guest.config_write(0x14, 1)
+        guest.config_write(0x04, 0x6, 2)
+        self.assertEqual(guest.read(0, 4), b"rcni")
+        if protocol == "qemu":  # a client of vfio-user has given an eventfd
+            guest.write(0x800, machines.abi.kMsiWindow.to_bytes(8, "little"))
+            guest.write(0x808, bytes(8))
+            guest.config_write(0x82, 0x8000, 2)
+        number = guest.allocate(8)
+        number.data[:8] = (41).to_bytes(8, "little")
+        guest.write(8, (machines.MEMORY_AT + number.offset).to_bytes(8, "little"))
+        self.assertTrue(guest.wait_interrupt(0, 1))
+        self.assertEqual(int.from_bytes(number.data[:8], "little"), 42)
+        guest.config_write(0x48, 0x8000, 2)  # function-level reset
+        self.assertEqual(guest.config_read(0x10), 0xc)
 
     def test_layouts_in_c(self):
         program = "#include <rnicsim/abi/command.h>\nint main(void) { return sizeof(struct rnicsim_qpc) != 256; }\n"

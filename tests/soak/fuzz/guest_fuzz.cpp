@@ -12,11 +12,12 @@
 #include "sim/adapter.h"
 #include "sim/config/config.h"
 #include "sim/config/loader.h"
-#include "sim/guest/guest_connection.h"
-#include "sim/guest/guest_port.h"
-#include "sim/guest/qemu_proxy.h"
-#include "sim/guest/vfio_user.h"
-#include "sim/guest/vfio_user_messages.h"
+#include "sim/guest/nic_function.h"
+#include "sim/guest/transactor/guest_connection.h"
+#include "sim/guest/transactor/guest_port.h"
+#include "sim/guest/transactor/qemu_proxy.h"
+#include "sim/guest/transactor/vfio_user.h"
+#include "sim/guest/transactor/vfio_user_messages.h"
 #include "sim/host.h"
 #include "sim/system.h"
 #include "tests/soak/fuzz/fuzz.h"
@@ -36,7 +37,9 @@ constexpr int kMostSteps = 200;
 // One host of the two; its machine speaks one of the protocols.
 class Machine {
  public:
-  Machine(const char* name, Adapter& adapter, bool speaks_qemu) : port_(name, adapter), speaks_qemu_(speaks_qemu) {
+  Machine(const char* name, Adapter& adapter, bool speaks_qemu)
+      : port_(name, nic_function(adapter)), speaks_qemu_(speaks_qemu) {
+    join(adapter, port_);
     port_.say = [](const std::string&) {};
   }
 

@@ -1,5 +1,5 @@
 // A guest's memory: what is mapped where, who may do what, and a file that its owner makes shorter.
-#include "sim/guest/guest_memory.h"
+#include "sim/guest/transactor/guest_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "sim/guest/shared_copy.h"
+#include "sim/guest/transactor/shared_copy.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/guest/guest_connection.h"
-#include "sim/guest/guest_client.h"
-#include "sim/guest/vector_table.h"
-#include "sim/guest/vfio_user_messages.h"
+#include "sim/guest/transactor/guest_connection.h"
+#include "sim/guest/transactor/guest_client.h"
+#include "sim/guest/transactor/vector_table.h"
+#include "sim/guest/transactor/vfio_user_messages.h"
 
 namespace rnicsim::sim {
 

@@ -1,4 +1,4 @@
-#include "sim/guest/guest_memory.h"
+#include "sim/guest/transactor/guest_memory.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "sim/guest/shared_copy.h"
+#include "sim/guest/transactor/shared_copy.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -3,12 +3,11 @@
 // and have no effect.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include "model/abi/device.h"
 #include "sim/descriptor.h"
 
 namespace rnicsim::sim {
@@ -17,12 +16,11 @@ class GuestPort;
 
 class VectorTable {
  public:
-  static constexpr std::uint32_t kVectors = abi::kMsixVectors;
-  static constexpr std::uint32_t kBytes = 16 * kVectors;
+  explicit VectorTable(GuestPort& port);
 
-  explicit VectorTable(GuestPort& port) : port_(port) { forget_writes(); }
+  std::uint32_t vectors() const { return static_cast<std::uint32_t>(eventfds_.size()); }
 
-  // --- Vectors are below kVectors. A vector without an eventfd is masked: its interrupt pends.
+  // --- Vectors are below vectors(). A vector without an eventfd is masked: its interrupt pends.
   void assign(std::uint32_t vector, Descriptor eventfd);
   void release(std::uint32_t vector);
   void release_all();
@@ -33,9 +31,7 @@ class VectorTable {
   void interrupt(std::uint64_t address);
 
   // --- The table as the virtual machine sees it.
-  static bool covers(std::uint64_t bar_offset, std::size_t bytes) {
-    return bar_offset >= abi::kMsixTable && bytes <= kBytes && bar_offset - abi::kMsixTable <= kBytes - bytes;
-  }
+  bool covers(std::uint64_t bar_offset, std::size_t bytes) const;
   void read(std::uint64_t bar_offset, std::span<std::byte> bytes) const;
   void write(std::uint64_t bar_offset, std::span<const std::byte> bytes);
 
@@ -46,8 +42,9 @@ class VectorTable {
   void forget_writes();
 
   GuestPort& port_;
-  std::array<Descriptor, kVectors> eventfds_;
-  std::array<std::byte, kBytes> written_{};
+  const std::uint64_t table_;  // offset in BAR0
+  std::vector<Descriptor> eventfds_;
+  std::vector<std::byte> written_;
 };
 
 }  // namespace rnicsim::sim

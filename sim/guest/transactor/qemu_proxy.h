@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/guest/guest_connection.h"
-#include "sim/guest/guest_client.h"
-#include "sim/guest/qtest.h"
+#include "sim/guest/transactor/guest_connection.h"
+#include "sim/guest/transactor/guest_client.h"
+#include "sim/guest/transactor/qtest.h"
 
 namespace rnicsim::sim {
 

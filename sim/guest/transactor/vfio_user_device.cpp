@@ -3,23 +3,22 @@
 
 #include <algorithm>
 
-#include "model/abi/device.h"
-#include "sim/guest/guest_port.h"
-#include "sim/guest/vfio_user.h"
-#include "sim/guest/vfio_user_bodies.h"
+#include "sim/guest/transactor/guest_port.h"
+#include "sim/guest/transactor/vfio_user.h"
+#include "sim/guest/transactor/vfio_user_bodies.h"
 
 namespace rnicsim::sim {
 namespace {
 
 using namespace vfio_user;
 
-std::uint64_t bytes_of_region(std::uint32_t region) {
+std::uint64_t bytes_of_region(const GuestPort& port, std::uint32_t region) {
   if (region >= kRegions) throw RequestError(EINVAL, fmt::format("there is no region {}", region));
-  return region == kBar0 ? abi::kBarSize : region == kConfig ? abi::config::kSize : 0;
+  return region == kBar0 ? port.bar_bytes() : region == kConfig ? port.config_bytes() : 0;
 }
 
-void refuse_outside(std::uint32_t region, std::uint64_t offset, std::uint64_t count) {
-  const auto size = bytes_of_region(region);
+void refuse_outside(const GuestPort& port, std::uint32_t region, std::uint64_t offset, std::uint64_t count) {
+  const auto size = bytes_of_region(port, region);
   if (offset > size || count > size - offset)
     throw RequestError(EINVAL, fmt::format("{} bytes at {:#x} are not inside region {}, of {} bytes", count, offset,
                                            region, size));
@@ -29,7 +28,7 @@ void refuse_outside(std::uint32_t region, std::uint64_t offset, std::uint64_t co
 
 std::vector<std::byte> VfioUser::region_info(Bytes body) const {
   const auto asked = query_of<RegionInfo>(body);
-  const auto size = bytes_of_region(asked.index);
+  const auto size = bytes_of_region(port_, asked.index);
   RegionInfo info;
   info.argsz = sizeof info;
   info.flags = size != 0 ? RegionInfo::kRead | RegionInfo::kWrite : 0;
@@ -43,7 +42,7 @@ std::vector<std::byte> VfioUser::irq_info(Bytes body) const {
   if (asked.index >= kIrqs) throw RequestError(EINVAL, fmt::format("there is no interrupt of type {}", asked.index));
   const bool there = asked.index == kMsix;
   return bytes_of(
-      IrqInfo{sizeof(IrqInfo), there ? IrqInfo::kEventfd : 0, asked.index, there ? VectorTable::kVectors : 0});
+      IrqInfo{sizeof(IrqInfo), there ? IrqInfo::kEventfd : 0, asked.index, there ? vectors_.vectors() : 0});
 }
 
 std::vector<std::byte> VfioUser::set_irqs(GuestMessage& message) {
@@ -54,7 +53,7 @@ std::vector<std::byte> VfioUser::set_irqs(GuestMessage& message) {
   if (set.index >= kIrqs) throw RequestError(EINVAL, fmt::format("there is no interrupt of type {}", set.index));
   if (data != IrqSet::kNone && data != IrqSet::kBool && data != IrqSet::kEventfd)
     throw RequestError(EINVAL, fmt::format("flags {:#x}: which data?", set.flags));
-  const auto vectors = set.index == kMsix ? VectorTable::kVectors : 0;
+  const auto vectors = set.index == kMsix ? vectors_.vectors() : 0;
   if (set.start > vectors || set.count > vectors - set.start)
     throw RequestError(EINVAL, fmt::format("interrupts {} to {} of type {}, which has {}", set.start,
                                            std::uint64_t{set.start} + set.count, set.index, vectors));
@@ -85,7 +84,7 @@ std::vector<std::byte> VfioUser::set_irqs(GuestMessage& message) {
 // A read that the device refuses returns ones, as on a bus.
 std::vector<std::byte> VfioUser::read_region(Bytes body) {
   const auto access = body_of<RegionAccess>(body);
-  refuse_outside(access.region, access.offset, access.count);
+  refuse_outside(port_, access.region, access.offset, access.count);
   if (access.count > most_data_) throw RequestError(EINVAL, fmt::format("{} bytes at once", access.count));
   auto answer = bytes_of(access);
   answer.resize(sizeof access + access.count);
@@ -93,7 +92,7 @@ std::vector<std::byte> VfioUser::read_region(Bytes body) {
   if (access.count == 0) return answer;
   if (access.region == kConfig)
     port_.read_config(static_cast<std::uint32_t>(access.offset), data);
-  else if (VectorTable::covers(access.offset, data.size()))
+  else if (vectors_.covers(access.offset, data.size()))
     vectors_.read(access.offset, data);
   else
     port_.read_bar(access.offset, data);
@@ -123,12 +122,12 @@ std::vector<std::byte> VfioUser::write_regions(Bytes body) {
 }
 
 void VfioUser::write(std::uint32_t region, std::uint64_t offset, Bytes data) {
-  refuse_outside(region, offset, data.size());
+  refuse_outside(port_, region, offset, data.size());
   if (data.empty()) return;
   if (region == kConfig) {
     port_.write_config(static_cast<std::uint32_t>(offset), data);
     find_reset();
-  } else if (VectorTable::covers(offset, data.size())) {
+  } else if (vectors_.covers(offset, data.size())) {
     vectors_.write(offset, data);
   } else {
     port_.write_bar(offset, data);

@@ -1,4 +1,4 @@
-#include "sim/guest/qtest.h"
+#include "sim/guest/transactor/qtest.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "sim/guest/guest_port.h"
-#include "sim/guest/path_socket.h"
+#include "sim/guest/transactor/guest_port.h"
+#include "sim/guest/transactor/path_socket.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/guest/guest_connection.h"
+#include "sim/guest/transactor/guest_connection.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,11 +1,11 @@
-#include "sim/guest/vfio_user.h"
+#include "sim/guest/transactor/vfio_user.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "sim/guest/guest_port.h"
-#include "sim/guest/vfio_user_bodies.h"
+#include "sim/guest/transactor/guest_port.h"
+#include "sim/guest/transactor/vfio_user_bodies.h"
 #include "sim/json.h"
 
 namespace rnicsim::sim {

@@ -1,4 +1,4 @@
-#include "sim/guest/shared_copy.h"
+#include "sim/guest/transactor/shared_copy.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "sim/guest/pace.h"
+#include "sim/guest/transactor/pace.h"
 
 #include <algorithm>
 

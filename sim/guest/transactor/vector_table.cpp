@@ -1,4 +1,4 @@
-#include "sim/guest/vector_table.h"
+#include "sim/guest/transactor/vector_table.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sim/guest/guest_port.h"
+#include "sim/guest/transactor/guest_port.h"
+#include "sim/guest/transactor/pci_registers.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -15,9 +16,18 @@ namespace {
 constexpr std::uint32_t kEntryBytes = 16;
 constexpr std::uint32_t kMasked = 1;
 
-std::uint64_t address_of(std::uint32_t vector) { return abi::kMsiWindow + kEntryBytes * std::uint64_t{vector}; }
+std::uint64_t address_of(std::uint32_t vector) { return pci::kMessageWindow + kEntryBytes * std::uint64_t{vector}; }
 
 }  // namespace
+
+VectorTable::VectorTable(GuestPort& port)
+    : port_(port), table_(port.msix().table), eventfds_(port.msix().vectors), written_(kEntryBytes * vectors()) {
+  forget_writes();
+}
+
+bool VectorTable::covers(std::uint64_t bar_offset, std::size_t bytes) const {
+  return bar_offset >= table_ && bytes <= written_.size() && bar_offset - table_ <= written_.size() - bytes;
+}
 
 void VectorTable::assign(std::uint32_t vector, Descriptor eventfd) {
   eventfds_[vector] = std::move(eventfd);
@@ -33,14 +43,14 @@ void VectorTable::release(std::uint32_t vector) {
 
 void VectorTable::release_all() {
   for (auto& eventfd : eventfds_) eventfd.reset();
-  write_entries(0, kVectors);
+  write_entries(0, vectors());
   enable();
 }
 
 void VectorTable::restore() {
   forget_writes();
   if (!any()) return;
-  write_entries(0, kVectors);
+  write_entries(0, vectors());
   enable();
 }
 
@@ -50,37 +60,39 @@ bool VectorTable::any() const {
 
 // An eventfd enables MSI-X, as with VFIO of the kernel.
 void VectorTable::enable() {
+  if (vectors() == 0) return;
+  const auto at = port_.msix().control;
   std::uint16_t control = 0;
   const auto bytes = std::as_writable_bytes(std::span(&control, 1));
-  port_.read_config(abi::config::kMsixControl, bytes);
-  const auto wanted = static_cast<std::uint16_t>(any() ? control | abi::config::kMsixEnable
-                                                       : control & ~abi::config::kMsixEnable);
+  port_.read_config(at, bytes);
+  const auto wanted = static_cast<std::uint16_t>(any() ? control | pci::kMsixEnable
+                                                       : control & ~pci::kMsixEnable);
   if (wanted == control) return;
   control = wanted;
-  port_.write_config(abi::config::kMsixControl, bytes);
+  port_.write_config(at, bytes);
 }
 
 // Memory space is enabled for these writes, if it is not.
 void VectorTable::write_entries(std::uint32_t first, std::uint32_t count) {
   std::uint16_t command = 0;
   const auto bytes = std::as_writable_bytes(std::span(&command, 1));
-  port_.read_config(abi::config::kCommand, bytes);
+  port_.read_config(pci::kCommand, bytes);
   const auto before = command;
-  command |= abi::config::kCommandMemory;
-  if (command != before) port_.write_config(abi::config::kCommand, bytes);
+  command |= pci::kCommandMemory;
+  if (command != before) port_.write_config(pci::kCommand, bytes);
   for (std::uint32_t vector = first; vector < first + count; ++vector) {
     const std::uint32_t words[] = {std::uint32_t(address_of(vector)), std::uint32_t(address_of(vector) >> 32), vector,
                                    eventfds_[vector] ? 0 : kMasked};
-    port_.write_bar(abi::kMsixTable + kEntryBytes * vector, std::as_bytes(std::span(words)));
+    port_.write_bar(table_ + kEntryBytes * vector, std::as_bytes(std::span(words)));
   }
   if (command == before) return;
   command = before;
-  port_.write_config(abi::config::kCommand, bytes);
+  port_.write_config(pci::kCommand, bytes);
 }
 
 void VectorTable::interrupt(std::uint64_t address) {
-  const auto vector = (address - abi::kMsiWindow) / kEntryBytes;
-  if (vector < kVectors) trigger(static_cast<std::uint32_t>(vector));
+  const auto vector = (address - pci::kMessageWindow) / kEntryBytes;
+  if (vector < vectors()) trigger(static_cast<std::uint32_t>(vector));
 }
 
 // Never blocks: when the eventfd is full, the virtual machine has an interrupt to take already.
@@ -94,17 +106,17 @@ void VectorTable::trigger(std::uint32_t vector) {
 }
 
 void VectorTable::forget_writes() {
-  written_ = {};
-  for (std::uint32_t vector = 0; vector < kVectors; ++vector)
+  std::ranges::fill(written_, std::byte{0});
+  for (std::uint32_t vector = 0; vector < vectors(); ++vector)
     written_[kEntryBytes * vector + 12] = std::byte{kMasked};
 }
 
 void VectorTable::read(std::uint64_t bar_offset, std::span<std::byte> bytes) const {
-  std::ranges::copy(std::span(written_).subspan(bar_offset - abi::kMsixTable, bytes.size()), bytes.begin());
+  std::ranges::copy(std::span(written_).subspan(bar_offset - table_, bytes.size()), bytes.begin());
 }
 
 void VectorTable::write(std::uint64_t bar_offset, std::span<const std::byte> bytes) {
-  std::ranges::copy(bytes, written_.begin() + static_cast<std::ptrdiff_t>(bar_offset - abi::kMsixTable));
+  std::ranges::copy(bytes, written_.begin() + static_cast<std::ptrdiff_t>(bar_offset - table_));
 }
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-#include "sim/guest/guest_port.h"
+#include "sim/guest/transactor/guest_port.h"
 
 #include <fmt/format.h>
 
@@ -7,38 +7,28 @@
 #include <cstdio>
 #include <cstring>
 
-#include "model/abi/device.h"
-#include "model/nic/nic.h"
-#include "model/nic/pcie/pcie_endpoint.h"
-#include "sim/adapter.h"
-#include "sim/progress_line.h"
+#include "sim/guest/transactor/pci_registers.h"
 
 namespace rnicsim::sim {
 namespace {
 
 constexpr unsigned kMostComplaints = 20;
 
-void print_line(const std::string& line) {
-  progress_line::erase();
-  fmt::print(stderr, "rnicsim: {}\n", line);
-}
+void print_line(const std::string& line) { fmt::print(stderr, "rnicsim: {}\n", line); }
 
 bool is_message(std::uint64_t address, std::size_t bytes) {
-  return bytes == 4 && address >= abi::kMsiWindow && address < abi::kMsiWindow + abi::kMsiWindowSize;
+  return bytes == 4 && address >= pci::kMessageWindow && address < pci::kMessageWindow + pci::kMessageWindowBytes;
 }
 
 }  // namespace
 
-GuestPort::GuestPort(sc_core::sc_module_name name, Adapter& adapter)
-    : sc_module(name), say(print_line), adapter_(adapter) {
+GuestPort::GuestPort(sc_core::sc_module_name name, const GuestFunction& function)
+    : sc_module(name), say(print_line), function_(function) {
   upstream_.register_b_transport(this, &GuestPort::serve_device);
-  bar_.bind(adapter.nic().bar());
-  config_.bind(adapter.nic().config());
-  adapter.nic().dma().bind(upstream_);
-  adapter.nic().blocks().pcie.reach(static_cast<HostMemory&>(*this));
+  bar_.bind(function.bar);
+  config_.bind(function.config);
+  function.dma.bind(upstream_);
 }
-
-const std::string& GuestPort::label() const { return adapter_.label(); }
 
 bool GuestPort::read_config(std::uint32_t offset, std::span<std::byte> bytes) {
   ++counters_.config_accesses;
@@ -47,9 +37,14 @@ bool GuestPort::read_config(std::uint32_t offset, std::span<std::byte> bytes) {
 
 bool GuestPort::write_config(std::uint32_t offset, std::span<const std::byte> bytes) {
   ++counters_.config_accesses;
-  std::array<std::byte, abi::config::kSize> copy;
+  std::array<std::byte, pci::kMostConfigBytes> copy;
   if (bytes.size() > copy.size()) return false;
   std::ranges::copy(bytes, copy.begin());
+  const auto control = device_control();
+  const auto high = control ? std::int64_t{*control} + 1 - offset : -1;
+  const bool resets = high >= 0 && high < std::int64_t(bytes.size()) &&
+                      (bytes[std::size_t(high)] & std::byte(pci::kFunctionLevelReset >> 8)) != std::byte{0};
+  if (resets) ++function_resets_;
   return access(config_, tlm::TLM_WRITE_COMMAND, offset, std::span(copy).first(bytes.size()));
 }
 
@@ -65,10 +60,13 @@ bool GuestPort::write_bar(std::uint64_t offset, std::span<const std::byte> bytes
   return access(bar_, tlm::TLM_WRITE_COMMAND, offset, data);
 }
 
+// A function without function-level reset is left as it is.
 void GuestPort::reset() {
-  std::array<std::byte, 2> control{std::byte(abi::config::kFunctionLevelReset & 0xff),
-                                   std::byte(abi::config::kFunctionLevelReset >> 8)};
-  access(config_, tlm::TLM_WRITE_COMMAND, abi::config::kDeviceControl, control);
+  const auto control = device_control();
+  if (!control) return;
+  ++function_resets_;
+  std::array<std::byte, 2> bytes{std::byte(pci::kFunctionLevelReset & 0xff), std::byte(pci::kFunctionLevelReset >> 8)};
+  access(config_, tlm::TLM_WRITE_COMMAND, *control, bytes);
 }
 
 void GuestPort::clear() {
@@ -78,13 +76,44 @@ void GuestPort::clear() {
 }
 
 std::uint64_t GuestPort::bar_address() {
-  constexpr std::uint64_t kFlags = 0xf;
-  std::uint64_t bar = 0;
-  access(config_, tlm::TLM_READ_COMMAND, abi::config::kBar0, std::as_writable_bytes(std::span(&bar, 1)));
-  return bar & ~kFlags;
+  const std::uint64_t low = config_word(pci::kBar0);
+  const bool wide = (low & pci::kBarTypeMask) == pci::kBarType64;
+  return (low & ~pci::kBarFlags) | (wide ? std::uint64_t{config_word(pci::kBar0 + 4)} << 32 : 0);
 }
 
-std::uint64_t GuestPort::function_resets() { return adapter_.nic().blocks().pcie.counters().function_resets; }
+std::uint32_t GuestPort::config_word(std::uint32_t offset) {
+  std::uint32_t word = 0;  // little-endian
+  access(config_, tlm::TLM_READ_COMMAND, offset, std::as_writable_bytes(std::span(&word, 1)));
+  return word;
+}
+
+// The offset of a capability. A list that does not end is left after so many steps as there is room for.
+std::optional<std::uint32_t> GuestPort::capability(std::uint8_t id) {
+  std::uint32_t at = config_word(pci::kCapabilityPointer) & pci::kCapabilityMask;
+  for (int steps = 0; at != 0 && steps < pci::kMostCapabilities; ++steps) {
+    const auto word = config_word(at);
+    if ((word & 0xff) == id) return at;
+    at = (word >> 8) & pci::kCapabilityMask;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> GuestPort::device_control() {
+  const auto express = capability(pci::kExpressCapability);
+  if (!express) return std::nullopt;
+  return *express + pci::kDeviceControlOffset;
+}
+
+const GuestPort::Msix& GuestPort::msix() {
+  if (msix_) return *msix_;
+  msix_.emplace();
+  if (const auto at = capability(pci::kMsixCapability)) {
+    msix_->control = *at + pci::kMsixControlOffset;
+    msix_->vectors = (config_word(*at) >> 16 & pci::kMsixTableSize) + 1;
+    msix_->table = config_word(*at + pci::kMsixTableOffset) & ~pci::kMsixBarMask;
+  }
+  return *msix_;
+}
 
 bool GuestPort::access(tlm_utils::simple_initiator_socket<GuestPort>& socket, tlm::tlm_command command,
                        std::uint64_t address, std::span<std::byte> bytes) {
@@ -137,13 +166,25 @@ bool GuestPort::judge(GuestMemory::Answer answer, const char* what, std::uint64_
   return false;
 }
 
-// Translation requests, for the lock of an atomic. A bus address of a guest is its physical address.
 void GuestPort::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
-  auto* translation = request.get_extension<TranslationExtension>();
-  if (translation == nullptr) return request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+  if (auto* translation = request.get_extension<TranslationExtension>()) return translate(request, *translation);
+  if (request.get_byte_enable_ptr() != nullptr)
+    return request.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+  const auto* extension = request.get_extension<PasidExtension>();
+  const Pasid pasid = extension != nullptr ? extension->pasid : kKernelPasid;
+  const std::span bytes(reinterpret_cast<std::byte*>(request.get_data_ptr()), request.get_data_length());
+  if (request.get_command() == tlm::TLM_IGNORE_COMMAND)
+    return request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
+  const bool done = request.is_read() ? read(pasid, request.get_address(), bytes)
+                                      : write(pasid, request.get_address(), bytes);
+  request.set_response_status(done ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+}
+
+// For the lock of an atomic. A bus address of a guest is its physical address.
+void GuestPort::translate(tlm::tlm_generic_payload& request, TranslationExtension& translation) {
   const auto* pasid = request.get_extension<PasidExtension>();
   const bool known = (pasid == nullptr || pasid->pasid == kKernelPasid) && memory_.holds(request.get_address(), 8);
-  if (known) translation->physical = request.get_address();
+  if (known) translation.physical = request.get_address();
   request.set_response_status(known ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }
 

@@ -1,4 +1,4 @@
-#include "sim/guest/qemu_proxy.h"
+#include "sim/guest/transactor/qemu_proxy.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "model/abi/device.h"
-#include "sim/guest/guest_port.h"
+#include "sim/guest/transactor/guest_port.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -141,7 +140,7 @@ void QemuProxy::share_memory(const GuestMessage& message) {
 void QemuProxy::access_config(const GuestMessage& message, bool write) {
   const auto access = body_of<ConfigAccess>(message);
   const auto bytes = static_cast<std::uint32_t>(access.bytes);
-  if (!is_width(bytes, 4) || access.offset > abi::config::kSize - bytes) return answer(kError);
+  if (!is_width(bytes, 4) || access.offset > port_.config_bytes() - bytes) return answer(kError);
   std::uint32_t value = write ? access.value : 0;
   const auto data = std::as_writable_bytes(std::span(&value, 1)).first(bytes);
   if (write)

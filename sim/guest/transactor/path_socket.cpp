@@ -1,4 +1,4 @@
-#include "sim/guest/path_socket.h"
+#include "sim/guest/transactor/path_socket.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
