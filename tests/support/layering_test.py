@@ -139,7 +139,7 @@ WRAPS_A_LIBRARY = {"sim/json.cpp"}
 
 # What is read outside the tree, in folders of other names: a project of its own, headers that are installed, and a
 # kernel's module. Such files find their headers beside them.
-FOREIGN = ["tests/library/platform", "model/abi/c", "verbs/linux/kernel"]
+FOREIGN = ["tests/library/platform", "tests/library/guest_device", "model/abi/c", "verbs/linux/kernel"]
 
 TOP_FOLDERS = ("model", "rtl", "verbs", "sim", "tests")
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc"}
