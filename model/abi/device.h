@@ -70,7 +70,13 @@ inline constexpr std::uint32_t kClock = 0x0a0;             // 64 RO free-running
 inline constexpr std::uint32_t kMagicValue = 0x524e4943;
 
 enum class DeviceStatus : std::uint32_t { initializing = 0, ready = 1, fatal = 2 };
-enum class HealthSyndrome : std::uint32_t { none = 0, injected = 1 };
+enum class HealthSyndrome : std::uint32_t {
+  none = 0,
+  injected = 1,              // by a fault rule of the simulation
+  icm_access = 2,            // host memory refused a read or a write of a context
+  event_queue_access = 3,    // host memory refused an event queue entry
+  command_queue_access = 4,  // host memory refused the completion of a command
+};
 
 namespace feature {
 inline constexpr std::uint64_t kBlueFlame = 1ull << 0;

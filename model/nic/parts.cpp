@@ -81,7 +81,7 @@ NicParts::NicParts(const NicParams& params, const EngineFactory& make_engine, co
       dma_unit("dma", params.dma),
       device_memory(params.device_memory, personality.layout.pci.most_device_memory),
       payload_memory(dma_unit, device_memory),
-      contexts(personality, dma_unit, params.contexts),
+      contexts(personality, dma_unit, pcie, params.contexts),
       qp_contexts(contexts),
       translation_cache("atc", params.atc, dma_unit),
       translation("translation", params.translation, contexts, translation_cache),
@@ -133,6 +133,7 @@ void NicParts::wire_host() {
   pcie.memory_written.bind([this](std::uint64_t bytes) { dma_unit.carry_mmio(bytes); });
   pcie.command_doorbell.bind([this](std::uint32_t entries) { command_unit.doorbell(entries); });
   pcie.function_reset.bind([this] { function_reset(); });
+  pcie.failed.bind([this](HealthSyndrome why) { fail(why); });
   pcie.unmasked.bind([this](std::uint32_t vector) { events.interrupt(vector); });
   doorbell.send.bind([this](SendDoorbell&& ring) { units.ring(std::move(ring)); });
   units.doorbell.bind([this](SendDoorbell&& ring) { engine_->doorbell(std::move(ring)); });

@@ -15,6 +15,7 @@
 #include "model/nic/contexts/icm_map.h"
 #include "model/nic/contexts/residency.h"
 #include "model/nic/pcie/dma.h"
+#include "model/nic/pcie/pcie_endpoint.h"
 #include "model/nic/personality/personality.h"
 
 namespace rnicsim::nic {
@@ -22,8 +23,8 @@ namespace rnicsim::nic {
 // Contexts as they stand in ICM.
 class IcmAccess {
  public:
-  IcmAccess(const Personality& personality, IcmMap& map, Dma& dma, ContextCounters& counters)
-      : personality_(personality), map_(map), dma_(dma), counters_(counters) {}
+  IcmAccess(const Personality& personality, IcmMap& map, Dma& dma, PcieEndpoint& pcie, ContextCounters& counters)
+      : personality_(personality), map_(map), dma_(dma), pcie_(pcie), counters_(counters) {}
 
   bool mapped(IcmTable table, std::uint32_t index) const { return map_.address(table, index).has_value(); }
 
@@ -34,7 +35,9 @@ class IcmAccess {
     ++counters_.write_backs;
     Payload bytes(bytes_of(table));
     personality_.encode(context, bytes.writable());
-    dma_.write(kKernelPasid, *address, std::move(bytes));
+    dma_.write(kKernelPasid, *address, std::move(bytes), dma_.closure([this](AccessResult written, const Payload&) {
+      if (written != AccessResult::ok) pcie_.internal_error(HealthSyndrome::icm_access);
+    }));
   }
   // A fill of `lines` reads as much, of which the context is the first part.
   template <class Context>
@@ -49,7 +52,10 @@ class IcmAccess {
       dma_.read({kKernelPasid, *address, 0}, (lines - context_lines) * kLine, {}, {.discard = true});
     dma_.read(kKernelPasid, *address, bytes_of(table),
               dma_.closure([this, done = std::move(done)](AccessResult result, Payload bytes) {
-                if (result != AccessResult::ok) return done(std::nullopt);
+                if (result != AccessResult::ok) {
+                  done(std::nullopt);
+                  return pcie_.internal_error(HealthSyndrome::icm_access);
+                }
                 Context context;
                 personality_.decode(bytes.bytes(), context);
                 done(context);
@@ -62,6 +68,7 @@ class IcmAccess {
   const Personality& personality_;
   IcmMap& map_;
   Dma& dma_;
+  PcieEndpoint& pcie_;
   ContextCounters& counters_;
 };
 
@@ -243,9 +250,9 @@ struct PageRange {
 
 class ContextCache {
  public:
-  ContextCache(const Personality& personality, Dma& dma, const ContextParams& params)
+  ContextCache(const Personality& personality, Dma& dma, PcieEndpoint& pcie, const ContextParams& params)
       : map_(personality.layout.contexts),
-        icm_(personality, map_, dma, counters_),
+        icm_(personality, map_, dma, pcie, counters_),
         qpc(params.qpc, kQpcClients),
         cqs(icm_, params.cqc),
         eqs(icm_, kEqc),

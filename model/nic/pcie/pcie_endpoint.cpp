@@ -283,6 +283,10 @@ void PcieEndpoint::fail(HealthSyndrome why) {
   syndrome_ = why;
 }
 
+void PcieEndpoint::internal_error(HealthSyndrome why) {
+  if (config_space_.bus_master()) failed(HealthSyndrome{why});
+}
+
 void PcieEndpoint::announce_unmasked() {
   if (!config_space_.msix_enabled()) return;
   for (const auto vector : msix_.take_unmasked(config_space_.msix_masked())) unmasked(std::uint32_t{vector});

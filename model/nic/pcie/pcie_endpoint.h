@@ -111,6 +111,9 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   void set_status(DeviceStatus status) { status_ = status; }
   // Doorbells and commands are refused from now on, until a reset.
   void fail(HealthSyndrome why);
+  // A block cannot go on. Nothing happens while bus mastering is off: the driver has stopped the device.
+  void internal_error(HealthSyndrome why);
+  Output<HealthSyndrome> failed;
   DeviceStatus status() const { return status_; }
   bool memory_enabled() const { return config_space_.memory_enabled(); }
   std::uint64_t command_queue() const { return command_queue_; }

@@ -63,7 +63,11 @@ void CommandUnit::complete(CommandStatus status, std::uint32_t syndrome) {
                           CommandStatus final_status) {
     if (epoch != epoch_) return;
     dma_.write(kKernelPasid, address + std::uint64_t{index} * personality_.layout.command_entry,
-               Payload::copy_of(personality_.command_done(final_status)));
+               Payload::copy_of(personality_.command_done(final_status)),
+               dma_.closure([this, epoch](AccessResult written, const Payload&) {
+                 if (epoch == epoch_ && written != AccessResult::ok)
+                   pcie_.internal_error(HealthSyndrome::command_queue_access);
+               }));
     events_.interrupt(0);
     next();
   };

@@ -30,7 +30,10 @@ void EventWriter::put(std::uint32_t eqn, EventQueueContext& queue, const Event& 
   const auto at = queue.producer & ((1u << queue.log_entries) - 1);
   Payload entry(personality_.layout.eqe);
   personality_.encode(event.type, event.number, (queue.producer >> queue.log_entries & 1) != 0, entry.writable());
-  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * personality_.layout.eqe, std::move(entry));
+  dma_.write(queue.pasid, queue.ring + std::uint64_t{at} * personality_.layout.eqe, std::move(entry),
+             dma_.closure([this](AccessResult written, const Payload&) {
+               if (written != AccessResult::ok) pcie_.internal_error(HealthSyndrome::event_queue_access);
+             }));
   queue.producer = (queue.producer + 1) & kCounterMask;
   ++counters_.events;
   written({eqn, event.type, event.number});

@@ -106,6 +106,48 @@ TEST_F(Health, ADeviceThatFailsSaysSoAndStops) {
   EXPECT_FALSE(a().poll_eq(0));
 }
 
+TEST_F(Health, AnEventThatMemoryRefusesIsAnInternalError) {
+  a().host.read_only = a().event_ring(1);
+  a().arm(kSendCqn, false);
+  connect();
+  a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+  expect_event(abi::EventType::device_fatal, 0);
+  EXPECT_EQ(reg(abi::reg::kStatus), std::uint32_t(abi::DeviceStatus::fatal));
+  EXPECT_EQ(reg(abi::reg::kHealthSyndrome), std::uint32_t(abi::HealthSyndrome::event_queue_access));
+}
+
+TEST_F(Health, AContextThatMemoryRefusesIsAnInternalError) {
+  a().host.read_only = a().icm[std::size_t(abi::IcmTable::mpt)];
+  a().host.put(a().mailbox(), a().region(0x305, a().buffer, 64, 1));
+  abi::CommandEntry entry;
+  entry.owner = 1;
+  entry.input_bytes = sizeof(abi::CreateMpt);
+  entry.input = a().mailbox();
+  entry.output = a().output_mailbox();
+  entry.output_bytes = 4096;
+  a().host.put(a().command_queue(), entry);
+  a().write_be(abi::reg::kCommandDoorbell, 1u);
+  expect_event(abi::EventType::device_fatal, 0);
+  EXPECT_EQ(reg(abi::reg::kHealthSyndrome), std::uint32_t(abi::HealthSyndrome::icm_access));
+}
+
+TEST_F(Health, ACommandsCompletionThatMemoryRefusesIsAnInternalError) {
+  abi::CommandEntry entry;
+  entry.owner = 1;
+  a().host.put(a().command_queue(), entry);
+  a().host.read_only = a().command_queue();
+  a().write_be(abi::reg::kCommandDoorbell, 1u);
+  expect_event(abi::EventType::device_fatal, 0);
+  EXPECT_EQ(reg(abi::reg::kHealthSyndrome), std::uint32_t(abi::HealthSyndrome::command_queue_access));
+}
+
+TEST_F(Health, WithoutBusMasteringARefusedWriteIsNoError) {
+  a().host.config_write(abi::config::kCommand, abi::config::kCommandMemory, 2);
+  a().nic.set_link(false);
+  run(5);
+  EXPECT_EQ(reg(abi::reg::kStatus), std::uint32_t(abi::DeviceStatus::ready));
+}
+
 TEST_F(Health, AResetBringsADeadDeviceBack) {
   connect();
   a().nic.fail(HealthSyndrome::injected);

@@ -34,6 +34,8 @@ class Host : public sc_core::sc_module {
   std::vector<std::byte> memory;
   std::vector<std::uint64_t> interrupts;
   std::uint64_t refuse_from = ~0ull;     // addresses from here on are unmapped
+  static constexpr std::uint64_t kReadOnlyBytes = 256;
+  std::uint64_t read_only = kMemoryBase + kMemoryBytes;  // writes to so many bytes from here on are refused
   std::function<void(PageMessageExtension&)> page_message;  // what the device asks of pages; empty: it is refused
   std::vector<std::pair<std::uint64_t, Duration>> landed;  // address and time of every write
   std::uint64_t heap = kMemoryBase;
@@ -114,6 +116,8 @@ class Host : public sc_core::sc_module {
       request.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
       return;
     }
+    if (request.is_write() && address + length > read_only && address < read_only + kReadOnlyBytes)
+      return request.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     auto* bytes = reinterpret_cast<std::byte*>(request.get_data_ptr());
     if (request.is_write()) landed.emplace_back(address, now());
     request.is_read() ? std::memcpy(bytes, at(address), length) : std::memcpy(at(address), bytes, length);

@@ -65,6 +65,7 @@ class Node {
 
   Host host;
   Nic nic;
+  std::array<std::uint64_t, 4> icm{};    // the memory of each table's contexts
   std::uint64_t buffer = 0;              // 1 MiB, registered with every right
   static constexpr std::uint32_t kBufferBytes = 1 << 20;
 
@@ -85,7 +86,7 @@ class Node {
       map.header.opcode = std::uint16_t(abi::CommandOpcode::map_icm);
       map.table = table;
       map.count = 64;
-      map.memory = host.allocate(64 * abi::kIcmEntryBytes[table]);
+      map.memory = icm[table] = host.allocate(64 * abi::kIcmEntryBytes[table]);
       expect_ok(map);
     }
     abi::CommandHeader initialize;
@@ -320,6 +321,8 @@ class Node {
   // Where it keeps what it shares with the device.
   std::uint64_t command_queue() const { return queue_; }
   std::uint64_t mailbox() const { return mailbox_; }
+  std::uint64_t output_mailbox() const { return output_; }
+  std::uint64_t event_ring(std::uint32_t eqn) const { return eqs_[eqn].ring; }
   std::uint64_t record() const { return record_; }
   std::uint64_t cq_ring(std::uint32_t cqn) const { return cqs_[cqn].ring; }
   std::uint64_t cq_record(std::uint32_t cqn) const { return cqs_[cqn].record; }
