@@ -40,6 +40,7 @@ Command add_check(CLI::App& app);
 Command add_describe(CLI::App& app);
 Command add_diff(CLI::App& app);
 Command add_replay(CLI::App& app);
+Command add_trace(CLI::App& app);
 Command add_report(CLI::App& app, const Program& words);
 // Not among those that --help lists.
 Command add_complete(CLI::App& app, const Program& words);

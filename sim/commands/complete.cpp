@@ -36,7 +36,8 @@ Words values_of(const CLI::Option& option) {
 }
 
 Words commands_of(const CLI::App& program) {
-  Words names{"--help", "--version"};
+  Words names{"--help"};
+  if (program.get_parent() == nullptr) names.emplace_back("--version");
   for (const CLI::App* command : program.get_subcommands([](const CLI::App* any) { return !any->get_group().empty(); }))
     names.push_back(command->get_name());
   return names;
@@ -60,13 +61,21 @@ Words positional_values(const CLI::App& line) {
   return values;
 }
 
-// For the last of the words, which may be empty; the first is a command or the beginning of one.
+const CLI::App* command_named(const CLI::App& program, const std::string& name) {
+  const auto named = program.get_subcommands([&](const CLI::App* any) { return any->get_name() == name; });
+  return named.empty() ? nullptr : named.front();
+}
+
+// For the last of the words, which may be empty; the first is a command or the beginning of one. A command may have
+// tools, which are commands of its own.
 Words candidates(const CLI::App& program, const Words& words) {
   const std::string& last = words.back();
   if (words.size() == 1) return commands_of(program);
-  const auto named = program.get_subcommands([&](const CLI::App* any) { return any->get_name() == words.front(); });
-  if (named.empty()) return {};
-  const CLI::App* line = named.front();
+  const CLI::App* line = command_named(program, words.front());
+  if (line == nullptr) return {};
+  if (line->get_require_subcommand_min() > 0 && words.size() == 2) return commands_of(*line);
+  if (line->get_require_subcommand_min() > 0) line = command_named(*line, words[1]);
+  if (line == nullptr) return {};
   if (const auto equals = last.find('='); last.starts_with("--") && equals != last.npos) {
     const CLI::Option* option = option_named(*line, last.substr(0, equals));
     Words values = option ? values_of(*option) : Words{};

@@ -76,6 +76,14 @@ std::string options_of(const CLI::App& line, const char* title, bool positional)
   return text.empty() ? text : fmt::format(".SH {}\n{}", title, text);
 }
 
+// A tool of a command: no page of its own.
+std::string tool_section(const CLI::App& tool) {
+  std::string text = fmt::format(".SH TOOL {}\n{}\n", escaped(tool.get_name()), escaped(tool.get_description()));
+  for (const CLI::Option* option : tool.get_options())
+    if (!option->get_group().empty()) text += option_entry(*option);
+  return text;
+}
+
 std::string commands_section(const CLI::App& program) {
   std::string text = ".SH COMMANDS\n";
   for (const CLI::App* command : shown_commands(program))
@@ -135,7 +143,10 @@ std::string manual_page(const CLI::App& line) {
   std::string text = fmt::format(".TH {} 1 \"\" \"rnicsim {}\" rnicsim\n", title, escaped(kVersion));
   text += fmt::format(".SH NAME\n{} \\- {}\n", escaped(name), escaped(line.get_description()));
   text += ".SH SYNOPSIS\n" + synopsis(line);
-  if (!line.get_parent()) text += commands_section(line);
+  if (!line.get_parent())
+    text += commands_section(line);
+  else
+    for (const CLI::App* tool : shown_commands(line)) text += tool_section(*tool);
   text += options_of(line, "ARGUMENTS", true) + options_of(line, "OPTIONS", false);
   if (const auto footer = line.get_footer(); !footer.empty()) text += ".SH NOTES\n" + escaped(footer) + '\n';
   if (!line.get_parent()) text += kEnvironment;

@@ -108,6 +108,8 @@ ALLOWED = {
     "sim/calibrate": ["sim/bench", "sim/config", "sim/report", "sim/child_pool.h", "sim/json.h", "sim/json_output.h",
                       "sim/progress_line.h"],
     # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
+    "sim/trace": ["model/abi/queue.h", "model/roce", "sim/config/config_error.h", "sim/histogram.h", "sim/json.h",
+                  "sim/recording"],
     "sim/check": ["sim/config", "sim/recording", "sim/bench/table_reader.h", "sim/adapter_counters.h",
                   "sim/counter_results.h", "sim/json.h", "sim/json_output.h", "sim/progress_line.h",
                   "sim/results_json.h", "sim/run_options.h", "sim/staged_file.h", "model/base",
@@ -120,7 +122,7 @@ ALLOWED = {
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
                      "sim/calibrate", "sim/check", "sim/guest", "sim/guest/vm", "sim/recording", "sim/replay",
                      "sim/report",
-                     "sim/sweep", "sim/top"],
+                     "sim/sweep", "sim/top", "sim/trace"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }

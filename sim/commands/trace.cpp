@@ -1,0 +1,169 @@
+// rnicsim trace: tools for recorded traces.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/commands/command.h"
+#include "sim/commands/options.h"
+#include "sim/config/config_error.h"
+#include "sim/trace/export.h"
+#include "sim/trace/follow.h"
+#include "sim/trace/show.h"
+#include "sim/trace/stat.h"
+#include "sim/trace/write.h"
+
+namespace rnicsim::sim {
+namespace {
+
+struct TraceCommand {
+  std::string file, output;
+  std::vector<std::string> files;
+  FilterOptions filter;
+  ShowOptions show;
+  FollowedWqe wqe;
+  TraceFormat format = TraceFormat::jsonl;
+  std::function<int(TraceCommand&)> execute;
+};
+
+std::uint32_t number_of(const char* option, const std::string& text) {
+  std::uint64_t value = 0;
+  if (!CLI::detail::lexical_cast(text, value) || value >= 1u << 24)
+    throw CLI::ValidationError(fmt::format("{}: '{}' is not a number of 24 bits", option, text));
+  return static_cast<std::uint32_t>(value);
+}
+
+void add_numbers(CLI::App& line, const char* name, std::vector<std::uint32_t>& numbers, const char* meaning) {
+  const auto set = [=, &numbers](const std::vector<std::string>& texts) {
+    for (const auto& text : texts) numbers.push_back(number_of(name, text));
+  };
+  line.add_option_function<std::vector<std::string>>(name, set, meaning)->delimiter(',')->type_name("N[,N]...");
+}
+
+void add_filter(CLI::App& line, FilterOptions& filter) {
+  line.add_option("--host", filter.hosts, "events of these hosts")->delimiter(',')->type_name("NAME[,NAME]...");
+  line.add_option("--kind", filter.kinds, "events of these kinds (traces/README.md); packet*: all that begin so")
+      ->delimiter(',')
+      ->type_name("KIND[,KIND]...");
+  add_numbers(line, "--qp", filter.qps, "events of these queue pairs; 0x41 is hexadecimal");
+  add_numbers(line, "--psn", filter.psns, "packets with these PSNs");
+  const auto add_time = [&line](const char* name, std::optional<Duration>& time, const char* meaning) {
+    const auto set = [=, &time](const std::string& text) { time = time_of(name, text); };
+    line.add_option_function<std::string>(name, set, meaning)->type_name("TIME");
+  };
+  add_time("--from", filter.from, "events from this time on");
+  add_time("--to", filter.to, "events up to this time");
+}
+
+CLI::App& add_tool(CLI::App& trace, TraceCommand& command, const char* name, const char* meaning,
+                   int (*execute)(TraceCommand&)) {
+  CLI::App& line = *trace.add_subcommand(name, meaning);
+  line.callback([&command, execute] { command.execute = execute; });
+  return line;
+}
+
+CLI::App& add_reader(CLI::App& trace, TraceCommand& command, const char* name, const char* meaning,
+                     int (*execute)(TraceCommand&)) {
+  CLI::App& line = add_tool(trace, command, name, meaning, execute);
+  line.add_option("FILE", command.file, "a file that --record wrote")->required();
+  return line;
+}
+
+int show(TraceCommand& command) {
+  TraceSource trace(command.file, command.filter);
+  show_trace(trace, command.show);
+  return 0;
+}
+
+int stat(TraceCommand& command) {
+  TraceSource trace(command.file, command.filter);
+  fmt::print("{}", trace_statistics(trace));
+  return 0;
+}
+
+int follow(TraceCommand& command) {
+  TraceSource trace(command.file);
+  fmt::print("{}", follow_wqe(trace, command.wqe));
+  return 0;
+}
+
+int cut(TraceCommand& command) {
+  TraceSource trace(command.file, command.filter);
+  cut_trace(trace, command.output);
+  return 0;
+}
+
+int merge(TraceCommand& command) {
+  std::vector<std::unique_ptr<TraceSource>> traces;
+  for (const auto& file : command.files) traces.push_back(std::make_unique<TraceSource>(file));
+  merge_traces(traces, command.output);
+  return 0;
+}
+
+int write_out(TraceCommand& command) {
+  TraceSource trace(command.file, command.filter);
+  if (command.output.empty()) return export_trace(trace, command.format, stdout) ? 0 : 2;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(command.output.c_str(), "w"), std::fclose);
+  if (!out || !export_trace(trace, command.format, out.get()))
+    throw ConfigError(fmt::format("{}: {}", shown(command.output), std::strerror(errno)));
+  return 0;
+}
+
+int run_tool(TraceCommand& command) try {
+  return command.execute(command);
+} catch (const TraceError& error) {
+  fmt::print(stderr, "rnicsim: {}\n", error.what());
+  return 2;
+}
+
+void add_wqe(CLI::App& line, FollowedWqe& wqe) {
+  line.add_option("--host", wqe.host, "the host that posted the WQE")->required()->type_name("NAME");
+  line.add_option_function<std::string>(
+          "--qp", [&wqe](const std::string& text) { wqe.qp = number_of("--qp", text); }, "its queue pair")
+      ->required()
+      ->type_name("N");
+  line.add_option("--wqe", wqe.number, "which of the WQEs of that send queue, from 0")->required()->type_name("N");
+}
+
+}  // namespace
+
+Command add_trace(CLI::App& app) {
+  CLI::App& line = *app.add_subcommand("trace", "look into recorded traces: docs/trace.md");
+  const auto command = std::make_shared<TraceCommand>();
+  line.require_subcommand(1);
+
+  CLI::App& shows = add_reader(line, *command, "show", "print events", show);
+  add_filter(shows, command->filter);
+  shows.add_option("--columns", command->show.columns, "a table: time, host, kind, and names of fields")
+      ->delimiter(',')
+      ->type_name("NAME[,NAME]...");
+  shows.add_option("--lines", command->show.most, "end after so many events")->type_name("N");
+
+  add_filter(add_reader(line, *command, "stat", "count events; rates, latencies and retransmissions of queue pairs",
+                        stat),
+             command->filter);
+  add_wqe(add_reader(line, *command, "follow", "print all events of one WQE", follow), command->wqe);
+
+  CLI::App& cuts = add_reader(line, *command, "cut", "write the events of a filter as a trace", cut);
+  add_filter(cuts, command->filter);
+  CLI::App& merges = add_tool(line, *command, "merge", "write traces of different hosts as one", merge);
+  merges.add_option("FILES", command->files, "files that --record wrote")->required()->expected(2, 1000);
+  for (auto* writes : {&cuts, &merges})
+    writes->add_option("--output,-o", command->output, "the trace to write")->required()->type_name("FILE");
+
+  CLI::App& exports = add_reader(line, *command, "export", "write events for other programs", write_out);
+  add_filter(exports, command->filter);
+  const std::map<std::string, TraceFormat> formats{{"jsonl", TraceFormat::jsonl}, {"csv", TraceFormat::csv}};
+  add_choice(exports, "--format", command->format, formats, "JSON lines (default), or comma-separated values");
+  exports.add_option("--output,-o", command->output, "the file to write (default: standard output)")->type_name("FILE");
+
+  line.footer("The exit status is 0; 2 when a file cannot be read or written, or the command line is wrong.");
+  return {&line, [command] { return run_tool(*command); }};
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,59 @@
+#include "sim/trace/event_filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "sim/config/config_error.h"
+
+namespace rnicsim::sim {
+namespace {
+
+bool fits(std::string_view pattern, std::string_view name) {
+  if (!pattern.ends_with('*')) return pattern == name;
+  pattern.remove_suffix(1);
+  return name.starts_with(pattern);
+}
+
+}  // namespace
+
+EventFilter::EventFilter(const FilterOptions& options, const TraceHeader& header)
+    : qps_(options.qps.begin(), options.qps.end()),
+      psns_(options.psns.begin(), options.psns.end()),
+      from_(options.from),
+      to_(options.to) {
+  for (const auto& name : options.hosts) {
+    const auto found = std::ranges::find(header.hosts, name);
+    if (found == header.hosts.end()) throw ConfigError(fmt::format("--host: the trace has no host '{}'", shown(name)));
+    hosts_.insert(static_cast<std::uint32_t>(found - header.hosts.begin()));
+  }
+  for (const auto& pattern : options.kinds) {
+    const auto before = kinds_;
+    for (std::size_t kind = 1; kind < kEventKinds; ++kind)
+      if (fits(pattern, info(EventKind(kind)).name)) kinds_.set(kind);
+    if (kinds_ == before) throw ConfigError(fmt::format("--kind: there is no kind of event '{}'", shown(pattern)));
+  }
+  if (options.kinds.empty()) kinds_.set();
+}
+
+bool EventFilter::takes(const TraceEvent& event) const {
+  if (!kinds_[std::size_t(event.kind)] || (from_ && event.at < *from_) || (to_ && event.at > *to_)) return false;
+  if (!hosts_.empty() && !hosts_.contains(event.host)) return false;
+  if (!qps_.empty()) {
+    const auto qp = qp_of(event);
+    if (!qp || !qps_.contains(*qp)) return false;
+  }
+  if (psns_.empty()) return true;
+  const auto psn = field_of(event, "psn");
+  return psn && psns_.contains(static_cast<std::uint32_t>(*psn));
+}
+
+std::optional<std::uint64_t> field_of(const TraceEvent& event, std::string_view name) {
+  const auto& fields = info(event.kind).fields;
+  const auto found = std::ranges::find(fields, name, &FieldInfo::name);
+  if (found == fields.end()) return std::nullopt;
+  return event.fields[std::size_t(found - fields.begin())];
+}
+
+}  // namespace rnicsim::sim

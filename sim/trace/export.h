@@ -1,0 +1,18 @@
+// rnicsim trace export: events for other programs.
+#pragma once
+
+#include <cstdio>
+
+#include "sim/trace/trace_source.h"
+
+namespace rnicsim::sim {
+
+enum class TraceFormat { jsonl, csv };
+
+// JSON lines: an object an event; members time_ps, host, kind and the kind's fields, without those that are 0 and that
+// `show` leaves out. Values with a name are texts, all others are numbers. CSV: the same as columns, a column for each
+// field of any kind.
+// False: `out` took not everything.
+bool export_trace(TraceSource& trace, TraceFormat format, std::FILE* out);
+
+}  // namespace rnicsim::sim

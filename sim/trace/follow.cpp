@@ -1,0 +1,151 @@
+#include "sim/trace/follow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "model/roce/opcode.h"
+#include "sim/config/config_error.h"
+#include "sim/trace/queue_pair_events.h"
+
+namespace rnicsim::sim {
+namespace {
+
+std::uint32_t number_of(const TraceEvent& event, const char* name) {
+  return static_cast<std::uint32_t>(field_of(event, name).value_or(0));
+}
+
+// Packets carry no number of their WQE. The first packets of messages leave in the order of the WQEs: the message's
+// PSNs begin with the first packet of that many messages, and end before the next message's.
+class Follower {
+ public:
+  Follower(const TraceHeader& header, const FollowedWqe& followed, std::uint32_t host)
+      : header_(header), followed_(followed), host_(host) {}
+
+  // False: the WQE has completed.
+  bool add(const TraceEvent& event) {
+    if (event.host == host_ && qp_of(event) == followed_.qp) return add_own(event);
+    if (peer_ && event.host == *peer_ && qp_of(event) == peer_qp_) return add_peers(event);
+    if (!peer_ && event.kind == EventKind::packet_received && in_message(event) && is_request(event) &&
+        qp_of(event) == peer_qp_) {
+      peer_ = event.host;
+      return add_peers(event);
+    }
+    return true;
+  }
+
+  bool found() const { return index_.has_value(); }
+  const std::string& text() const { return text_; }
+
+ private:
+  bool add_own(const TraceEvent& event) {
+    switch (event.kind) {
+      case EventKind::doorbell: doorbell_ = event; break;
+      case EventKind::wqe_fetch: fetch_ = event; break;
+      case EventKind::wqe: add_wqe(event); break;
+      case EventKind::packet_sent: add_sent(event); break;
+      case EventKind::packet_received:
+        if (in_message(event) && is_response(event)) print(event);
+        break;
+      case EventKind::cqe: return add_cqe(event);
+      case EventKind::qp_state:
+        if (index_) print(event);
+        break;
+      default: break;
+    }
+    return true;
+  }
+
+  void add_wqe(const TraceEvent& event) {
+    if (!is_send_queue(event)) return;
+    const bool is_it = wqes_++ == followed_.number;
+    if (is_it) {
+      index_ = number_of(event, "index");
+      if (doorbell_) print(*doorbell_);
+      if (fetch_) print(*fetch_);
+      print(event);
+      if (sends_packets(event)) message_ = messages_;
+    }
+    if (sends_packets(event)) ++messages_;
+  }
+
+  void add_sent(const TraceEvent& event) {
+    if (!is_request(event)) return;
+    const auto psn = number_of(event, "psn");
+    if (psns_.add(psn) && opcode_row(event)->begins()) {
+      if (message_ && begun_ == *message_) {
+        first_ = psn;
+        peer_qp_ = number_of(event, "destination_qp");
+      } else if (first_ && !next_) {
+        next_ = psn;
+      }
+      ++begun_;
+    }
+    if (in_message(event)) print(event);
+  }
+
+  bool add_cqe(const TraceEvent& event) {
+    if (!index_ || !is_requesters(event)) return true;
+    constexpr std::uint32_t kIndexMask = 0xffff, kHalf = 0x8000;
+    if (((number_of(event, "wqe_counter") - *index_) & kIndexMask) >= kHalf) return true;
+    print(event);
+    return false;
+  }
+
+  bool add_peers(const TraceEvent& event) {
+    if (event.kind == EventKind::packet_received && in_message(event) && is_request(event)) {
+      ended_at_peer_ |= opcode_row(event)->ends();
+      print(event);
+    } else if (event.kind == EventKind::packet_sent && in_message(event) && is_response(event)) {
+      print(event);
+    } else if (event.kind == EventKind::cqe && ended_at_peer_ && !is_requesters(event)) {
+      ended_at_peer_ = false;
+      print(event);
+    }
+    return true;
+  }
+
+  bool in_message(const TraceEvent& event) const {
+    if (!first_) return false;
+    const auto psn = number_of(event, "psn");
+    return psn_distance(psn, *first_) >= 0 && (!next_ || psn_distance(psn, *next_) < 0);
+  }
+
+  void print(const TraceEvent& event) {
+    if (!start_) start_ = event.at;
+    text_ += fmt::format("{:>14}  {}\n", "+" + to_string(event.at - *start_), to_text(event, header_.hosts));
+  }
+
+  const TraceHeader& header_;
+  const FollowedWqe& followed_;
+  const std::uint32_t host_;
+  std::uint64_t wqes_ = 0, messages_ = 0, begun_ = 0;
+  std::optional<TraceEvent> doorbell_, fetch_;  // the last ones
+  std::optional<std::uint32_t> index_;          // of the followed WQE, in its ring
+  std::optional<std::uint64_t> message_;        // which of the QP's messages
+  std::optional<std::uint32_t> first_, next_;   // PSNs: of the message, and of the message behind
+  std::optional<std::uint32_t> peer_, peer_qp_;
+  bool ended_at_peer_ = false;
+  NewPsns psns_;
+  std::optional<Duration> start_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string follow_wqe(TraceSource& trace, const FollowedWqe& followed) {
+  const auto& hosts = trace.header().hosts;
+  const auto host = std::ranges::find(hosts, followed.host);
+  if (host == hosts.end())
+    throw ConfigError(fmt::format("--host: the trace has no host '{}'", shown(followed.host)));
+  Follower follower(trace.header(), followed, static_cast<std::uint32_t>(host - hosts.begin()));
+  while (const auto event = trace.next())
+    if (!follower.add(*event)) return follower.text();
+  if (!follower.found())
+    throw ConfigError(fmt::format("--wqe: QP {:#x} of {} takes no WQE number {}", followed.qp, followed.host,
+                                  followed.number));
+  return follower.text() + "the trace ends before the WQE completes\n";
+}
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,20 @@
+// rnicsim trace follow: all events of one WQE, through doorbell, fetch, packets, acknowledgement and CQE.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/trace/trace_source.h"
+
+namespace rnicsim::sim {
+
+struct FollowedWqe {
+  std::string host;
+  std::uint32_t qp = 0;
+  std::uint64_t number = 0;  // of the WQEs that the engine took from this QP's send queue, from 0
+};
+
+// Lines of events, with the time since the first one. ConfigError: the trace has no such WQE.
+std::string follow_wqe(TraceSource& trace, const FollowedWqe& followed);
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,66 @@
+#include "sim/trace/queue_pair_events.h"
+
+#include "model/abi/queue.h"
+#include "model/roce/headers.h"
+#include "model/roce/opcode.h"
+#include "sim/trace/event_filter.h"
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr std::uint32_t kPsnMask = (1u << 24) - 1;
+
+std::uint64_t field(const TraceEvent& event, const char* name) { return field_of(event, name).value_or(0); }
+
+}  // namespace
+
+const roce::OpcodeInfo* opcode_row(const TraceEvent& packet) {
+  return roce::find_opcode(static_cast<std::uint8_t>(field(packet, "opcode")));
+}
+
+bool is_request(const TraceEvent& packet) {
+  const auto* row = opcode_row(packet);
+  return row != nullptr && !row->response() && row->operation != roce::Operation::notify;
+}
+
+bool is_response(const TraceEvent& packet) {
+  const auto* row = opcode_row(packet);
+  return row != nullptr && row->response();
+}
+
+bool is_nak(const TraceEvent& packet) {
+  const auto* row = opcode_row(packet);
+  if (row == nullptr || row->operation != roce::Operation::acknowledge) return false;
+  return (field(packet, "aeth_syndrome") & roce::Aeth::kClassMask) != roce::Aeth::kAck;
+}
+
+bool is_cnp(const TraceEvent& packet) {
+  const auto* row = opcode_row(packet);
+  return row != nullptr && row->operation == roce::Operation::notify;
+}
+
+bool is_send_queue(const TraceEvent& wqe) { return field(wqe, "queue") == 0; }
+
+bool sends_packets(const TraceEvent& wqe) {
+  using enum abi::SendOpcode;
+  const auto opcode = abi::SendOpcode(field(wqe, "opcode"));
+  return opcode != nop && opcode != bind_window && opcode != local_inv && opcode != fast_register;
+}
+
+bool is_requesters(const TraceEvent& cqe) {
+  const auto opcode = abi::CqeOpcode(field(cqe, "opcode"));
+  return opcode == abi::CqeOpcode::requester || opcode == abi::CqeOpcode::requester_error;
+}
+
+std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(((a - b) & kPsnMask) << 8) >> 8;
+}
+
+bool NewPsns::add(std::uint64_t psn) {
+  const auto value = static_cast<std::uint32_t>(psn);
+  if (highest_ && psn_distance(value, *highest_) <= 0) return false;
+  highest_ = value;
+  return true;
+}
+
+}  // namespace rnicsim::sim

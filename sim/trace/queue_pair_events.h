@@ -1,0 +1,42 @@
+// What events of a trace say of a queue pair.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/recording/format.h"
+
+namespace rnicsim::roce {
+struct OpcodeInfo;
+}
+
+namespace rnicsim::sim {
+
+// The row of a packet's opcode; nullptr: not an opcode of RoCE.
+const roce::OpcodeInfo* opcode_row(const TraceEvent& packet);
+// --- Of packet_sent and packet_received.
+bool is_request(const TraceEvent& packet);
+bool is_response(const TraceEvent& packet);
+bool is_nak(const TraceEvent& packet);
+bool is_cnp(const TraceEvent& packet);
+
+// Of wqe: the WQE of a send queue, and whether the WQE sends packets.
+bool is_send_queue(const TraceEvent& wqe);
+bool sends_packets(const TraceEvent& wqe);
+// Of cqe: the completion of a send queue's WQE.
+bool is_requesters(const TraceEvent& cqe);
+
+// a - b of PSNs, which have 24 bits: -2^23 .. 2^23 - 1.
+std::int32_t psn_distance(std::uint32_t a, std::uint32_t b);
+
+// Tells new PSNs of a queue pair from those that are sent again.
+class NewPsns {
+ public:
+  // True: no request with this PSN or a later one was sent before.
+  bool add(std::uint64_t psn);
+
+ private:
+  std::optional<std::uint32_t> highest_;
+};
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,21 @@
+// rnicsim trace show: events as lines, or chosen fields as columns.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/trace/trace_source.h"
+
+namespace rnicsim::sim {
+
+struct ShowOptions {
+  std::vector<std::string> columns;  // time, host, kind, or names of fields; empty: whole lines
+  std::optional<std::uint64_t> most;  // lines
+};
+
+// ConfigError: no kind has a field of a column's name.
+void show_trace(TraceSource& trace, const ShowOptions& options);
+
+}  // namespace rnicsim::sim

@@ -1,0 +1,141 @@
+#include "sim/trace/stat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/abi/queue.h"
+#include "sim/histogram.h"
+#include "sim/trace/queue_pair_events.h"
+
+namespace rnicsim::sim {
+namespace {
+
+struct PendingWqe {
+  std::uint64_t index;
+  Duration taken;
+};
+
+// What a trace tells of one queue pair. Latency: from the engine's taking of a signaled WQE to its CQE.
+struct QpStatistics {
+  std::uint64_t wqes = 0, bytes = 0, completions = 0, errors = 0, receives = 0;
+  std::uint64_t packets = 0, sent_again = 0, received = 0, naks = 0, cnps = 0;
+  std::optional<Duration> first;
+  Duration last;
+  Histogram latency;
+  std::deque<PendingWqe> pending;
+  NewPsns psns;
+};
+
+class Statistics {
+ public:
+  explicit Statistics(const TraceHeader& header) : header_(header), counts_(header.hosts.size()) {}
+
+  void add(const TraceEvent& event) {
+    ++counts_[event.host][std::size_t(event.kind)];
+    const auto qp = qp_of(event);
+    if (!qp) return;
+    auto& of = qps_[{event.host, *qp}];
+    switch (event.kind) {
+      case EventKind::wqe: return add_wqe(of, event);
+      case EventKind::cqe: return add_cqe(of, event);
+      case EventKind::packet_sent: return add_sent(of, event);
+      case EventKind::packet_received: return add_received(of, event);
+      default: return;
+    }
+  }
+
+  std::string text(Duration end) const {
+    auto text = fmt::format("rnicsim {}, seed {}, {} time; ends at {}\n", header_.program, header_.seed, header_.time,
+                            to_string(end));
+    for (const auto& command : header_.commands) text += fmt::format("  {}\n", command);
+    text += counts_text();
+    for (const auto& [where, of] : qps_)
+      if (of.wqes + of.packets + of.received + of.completions != 0) text += qp_text(where.first, where.second, of);
+    return text;
+  }
+
+ private:
+  static void add_wqe(QpStatistics& of, const TraceEvent& event) {
+    if (!is_send_queue(event)) return;
+    ++of.wqes;
+    if (!of.first) of.first = event.at;
+    of.bytes += *field_of(event, "bytes");
+    if (*field_of(event, "signaled") != 0) of.pending.push_back({*field_of(event, "index"), event.at});
+  }
+
+  static void add_cqe(QpStatistics& of, const TraceEvent& event) {
+    of.last = event.at;
+    if (*field_of(event, "syndrome") != std::uint64_t(abi::CqeSyndrome::success)) ++of.errors;
+    if (!is_requesters(event)) return void(++of.receives);
+    ++of.completions;
+    const auto counter = *field_of(event, "wqe_counter");
+    const auto found = std::ranges::find(of.pending, counter, &PendingWqe::index);
+    if (found == of.pending.end()) return;
+    of.latency.add(event.at - found->taken);
+    of.pending.erase(of.pending.begin(), found + 1);
+  }
+
+  static void add_sent(QpStatistics& of, const TraceEvent& event) {
+    ++of.packets;
+    if (is_request(event) && !of.psns.add(*field_of(event, "psn"))) ++of.sent_again;
+  }
+
+  static void add_received(QpStatistics& of, const TraceEvent& event) {
+    ++of.received;
+    if (is_nak(event)) ++of.naks;
+    if (is_cnp(event)) ++of.cnps;
+  }
+
+  std::string counts_text() const {
+    auto text = fmt::format("{:<20}", "events");
+    for (const auto& host : header_.hosts) text += fmt::format(" {:>12}", host);
+    text += '\n';
+    for (std::size_t kind = 1; kind < kEventKinds; ++kind) {
+      const auto any = std::ranges::any_of(counts_, [kind](const auto& host) { return host[kind] != 0; });
+      if (!any) continue;
+      text += fmt::format("  {:<18}", info(EventKind(kind)).name);
+      for (const auto& host : counts_) text += fmt::format(" {:>12}", host[kind]);
+      text += '\n';
+    }
+    return text;
+  }
+
+  std::string qp_text(std::uint32_t host, std::uint32_t qp, const QpStatistics& of) const {
+    auto text = fmt::format("QP {:#x} of {}\n", qp, header_.hosts[host]);
+    text += fmt::format("  requests     {} WQEs, {} bytes, {} completions, {} receives, {} errors\n", of.wqes, of.bytes,
+                        of.completions, of.receives, of.errors);
+    text += fmt::format("  packets      {} sent, {} of them again; {} received, {} NAKs, {} CNPs\n", of.packets,
+                        of.sent_again, of.received, of.naks, of.cnps);
+    if (of.first && of.last > *of.first) {
+      const double seconds = double((of.last - *of.first).ps) / 1e12;
+      text += fmt::format("  rate         {:.6g} Gb/s, {:.6g} messages/s, from {} to {}\n",
+                          double(of.bytes) * 8 / seconds / 1e9, double(of.completions) / seconds, to_string(*of.first),
+                          to_string(of.last));
+    }
+    if (of.latency.count() == 0) return text;
+    const auto spread = of.latency.spread();
+    return text + fmt::format("  WQE to CQE   mean {}, median {}, 99 % {}, least {}, most {} ({} WQEs)\n",
+                              to_string(spread.mean), to_string(spread.p50), to_string(spread.p99),
+                              to_string(spread.least), to_string(spread.most), spread.count);
+  }
+
+  const TraceHeader& header_;
+  std::vector<std::array<std::uint64_t, kEventKinds>> counts_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, QpStatistics> qps_;
+};
+
+}  // namespace
+
+std::string trace_statistics(TraceSource& trace) {
+  Statistics statistics(trace.header());
+  while (const auto event = trace.next()) statistics.add(*event);
+  return statistics.text(trace.end());
+}
+
+}  // namespace rnicsim::sim

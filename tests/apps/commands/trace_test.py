@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""rnicsim trace, on golden traces and on a recorded run.
+
+usage: trace_test.py path/to/rnicsim
+"""
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+import apps  # noqa: E402
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[3] / "traces" / "golden"
+
+
+class Trace(apps.TestCase):
+    def setUp(self):
+        folder = apps.folder()
+        self.path = folder.__enter__()
+        self.addCleanup(folder.__exit__, None, None, None)
+
+    def trace(self, *arguments):
+        result = apps.call("trace", *arguments)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        return result.out
+
+    def refused(self, *arguments):
+        result = apps.call("trace", *arguments)
+        self.assertEqual(result.status, 2, result)
+        self.assertEqual(len(result.err.splitlines()), 1, result)
+        return result.err
+
+    def test_show_filters(self):
+        file = GOLDEN / "rc_read.trace"
+        whole = self.trace("show", file).splitlines()
+        packets = self.trace("show", file, "--kind", "packet*", "--host", "h0").splitlines()
+        self.assertEqual(packets, [line for line in whole if "  h0  packet_" in line])
+        self.assertEqual(len(packets), 4)
+        self.assertEqual(self.trace("show", file, "--psn", "1193047").count("READ_RESPONSE_MIDDLE"), 2)
+        times = [float(line.split()[0]) for line in whole]
+        middle = times[len(times) // 2]
+        late = self.trace("show", file, "--from", f"{middle}us").splitlines()
+        early = self.trace("show", file, "--to", f"{middle}us").splitlines()
+        self.assertEqual(late, [line for line, at in zip(whole, times) if at >= middle])
+        self.assertEqual(early, [line for line, at in zip(whole, times) if at <= middle])
+        self.assertEqual(self.trace("show", file, "--lines", "3").splitlines(), whole[:3])
+        self.assertEqual(self.trace("show", file, "--qp", "0x41"), "")
+
+    def test_show_columns(self):
+        table = self.trace("show", GOLDEN / "rc_read.trace", "--kind", "wqe,cqe", "--columns", "kind,qp,index,bytes")
+        self.assertEqual([line.split() for line in table.splitlines()],
+                         [["kind", "qp", "index", "bytes"], ["wqe", "0x40", "0", "3000"], ["cqe", "0x40", "0", "-"]])
+
+    def test_stat(self):
+        text = self.trace("stat", GOLDEN / "sequence_error.trace")
+        one = text.split("QP 0x40 of h0\n")[1]
+        self.assertIn("1 WQEs, 4096 bytes, 1 completions, 0 receives, 0 errors", one)
+        self.assertIn("7 sent, 3 of them again; 2 received, 1 NAKs, 0 CNPs", one)
+        self.assertRegex(one, r"WQE to CQE   mean 4.5451\d* us, median 4.5451\d* us, .* \(1 WQEs\)")
+
+    def test_stat_agrees_with_the_workloads_own_numbers(self):
+        file, results = self.path / "a.trace", self.path / "a.json"
+        self.assertEqual(apps.call("bench", "write-4k", "--record", file, "--json", results).status, 0)
+        text = self.trace("stat", file, "--host", "h0")
+        queue_pairs = [tuple(map(int, found)) for found in
+                       re.findall(r"(\d+) WQEs, (\d+) bytes, (\d+) completions", text)]
+        for wqes, size, completions in queue_pairs:
+            self.assertEqual(size, 4096 * wqes)
+            self.assertLessEqual(completions, wqes)
+        # The trace has the warm-up, too.
+        flow = json.loads(results.read_text())["flows"][0]
+        self.assertGreater(sum(completions for _, _, completions in queue_pairs), flow["operations"])
+
+    def test_follow_a_lost_packet(self):
+        text = self.trace("follow", GOLDEN / "sequence_error.trace", "--host", "h0", "--qp", "0x40", "--wqe", "0")
+        kinds = [line.split()[5] for line in text.splitlines()]
+        self.assertEqual(kinds[:2], ["doorbell", "wqe"])
+        self.assertEqual(kinds[-1], "cqe")
+        self.assertEqual(kinds.count("packet_sent"), 7 + 2)
+        lost = [line for line in text.splitlines() if "psn 1193047 " in line and "WRITE_MIDDLE" in line]
+        self.assertEqual([line.split()[4:6] for line in lost],
+                         [["h0", "packet_sent"], ["h0", "packet_sent"], ["h1", "packet_received"]])
+
+    def test_follow_the_second_of_two(self):
+        text = self.trace("follow", GOLDEN / "rc_write.trace", "--host", "h0", "--qp", "64", "--wqe", "1")
+        self.assertIn("bytes 8193", text)
+        self.assertEqual(set(re.findall(r"psn (\d+)", text)), {"1193047", "1193048", "1193049"})
+
+    def test_cut_and_merge_make_the_whole_again(self):
+        file = GOLDEN / "rc_send.trace"
+        parts = []
+        for host in ("h0", "h1"):
+            part = self.path / host
+            self.trace("cut", file, "--host", host, "-o", part)
+            self.assertEqual(self.trace("show", part), self.trace("show", file, "--host", host))
+            parts.append(part)
+        self.refused("merge", *parts, "-o", self.path / "both")  # each header names both hosts
+        self.assertFalse((self.path / "both").exists())
+
+    def test_export(self):
+        file = GOLDEN / "rc_send.trace"
+        events = [json.loads(line) for line in self.trace("export", file).splitlines()]
+        self.assertEqual(len(events), len(self.trace("show", file).splitlines()))
+        self.assertEqual([event["opcode"] for event in events if event["kind"] == "wqe" and event["queue"] == "send"],
+                         ["SEND"] * 3)
+        self.trace("export", file, "--format", "csv", "--kind", "cqe", "-o", self.path / "out.csv")
+        rows = list(csv.DictReader(io.StringIO((self.path / "out.csv").read_text())))
+        self.assertEqual(len(rows), sum(event["kind"] == "cqe" for event in events))
+        self.assertEqual({row["syndrome"] for row in rows}, {"success"})
+
+    def test_what_is_refused(self):
+        file = GOLDEN / "rc_send.trace"
+        for arguments, words in (([], "subcommand"), (["show", "no/such"], "No such file"),
+                                 (["show", file, "--host", "h7"], "no host 'h7'"),
+                                 (["show", file, "--kind", "packets"], "no kind of event 'packets'"),
+                                 (["show", file, "--columns", "color"], "no event has a field 'color'"),
+                                 (["show", file, "--qp", "many"], "--qp: 'many'"),
+                                 (["follow", file, "--host", "h0", "--qp", "0x40", "--wqe", "99"], "takes no WQE"),
+                                 (["cut", file, "-o", self.path / "no" / "such"], "No such file")):
+            self.assertIn(words, self.refused(*arguments))
+
+    def test_each_truncation_is_told(self):
+        data = (GOLDEN / "loopback.trace").read_bytes()
+        file = self.path / "cut"
+        for size in range(0, len(data), 41):
+            file.write_bytes(data[:size])
+            self.assertIn(str(file), self.refused("stat", file))
+
+
+if __name__ == "__main__":
+    apps.main()
