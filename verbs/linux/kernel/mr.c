@@ -93,20 +93,6 @@ struct ib_mr *rnic_get_dma_mr(struct ib_pd *pd, int access)
 	return &mr->ib;
 }
 
-/*
- * Pages larger than the kernel's only where `address` begins one of them:
- * what lies before it in such a page may be another program's.
- */
-static unsigned long page_sizes(u64 address)
-{
-	u64 page = address >> LEAST_LOG_PAGE;
-	unsigned int most = MOST_LOG_PAGE;
-
-	if (page)
-		most = min_t(unsigned int, most, LEAST_LOG_PAGE + __ffs64(page));
-	return GENMASK(most, LEAST_LOG_PAGE);
-}
-
 static int write_pages(struct rnic_device *dev, struct rnic_mr *mr, unsigned long size)
 {
 	size_t count = ib_umem_num_dma_blocks(mr->umem, size);
@@ -128,32 +114,26 @@ static int write_pages(struct rnic_device *dev, struct rnic_mr *mr, unsigned lon
 }
 
 /*
- * Where the region lies. The device counts pages from `start`, which a page
- * of the program begins: the bytes before `address` in its first page can be
- * reached by the region's key, too. A region in one piece has exact bounds.
+ * The region's place on the bus. The first page may begin before `start`, by `bus_address` bytes, which are not the
+ * region's: its bounds are exact, and the largest pages will do whose borders its pieces have.
  */
-static int place(struct rnic_device *dev, struct rnic_mr *mr, u64 length, u64 address, struct rnicsim_mpt *mpt)
+static int place(struct rnic_device *dev, struct rnic_mr *mr, struct rnicsim_mpt *mpt)
 {
 	struct sg_table *table = &mr->umem->sgt_append.sgt;
 	unsigned long size;
-	u64 before;
 	int error;
 
 	if (table->nents == 1) {
-		mpt->start = cpu_to_be64(address);
-		mpt->length = cpu_to_be64(length);
 		mpt->bus_address = cpu_to_be64(sg_dma_address(table->sgl) + ib_umem_offset(mr->umem));
 		return 0;
 	}
-	size = ib_umem_find_best_pgsz(mr->umem, page_sizes(address), address);
+	size = ib_umem_find_best_pgoff(mr->umem, GENMASK(MOST_LOG_PAGE, LEAST_LOG_PAGE), U64_MAX);
 	if (!size)
 		return -EINVAL;
 	error = write_pages(dev, mr, size);
 	if (error)
 		return error;
-	before = address & (size - 1);
-	mpt->start = cpu_to_be64(address - before);
-	mpt->length = cpu_to_be64(length + before);
+	mpt->bus_address = cpu_to_be64(ib_umem_dma_offset(mr->umem, size));
 	mpt->log_page = ilog2(size);
 	mpt->first_page = cpu_to_be32(mr->first_page);
 	return 0;
@@ -180,7 +160,9 @@ struct ib_mr *rnic_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr
 		mr->umem = NULL;
 		goto failed;
 	}
-	error = place(dev, mr, length, address, &create.context);
+	create.context.start = cpu_to_be64(address);
+	create.context.length = cpu_to_be64(length);
+	error = place(dev, mr, &create.context);
 	if (!error)
 		error = create_on_device(dev, mr, pd, access, &create);
 	if (error)
