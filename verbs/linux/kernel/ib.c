@@ -26,6 +26,10 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 				 IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN;
 	if (caps->features & RNICSIM_FEATURE_MULTICAST)
 		attr->kernel_cap_flags = IBK_BLOCK_MULTICAST_LOOPBACK;
+	if (caps->features & RNICSIM_FEATURE_FAST_REGISTER && caps->features & RNICSIM_FEATURE_INVALIDATE) {
+		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
+		attr->max_fast_reg_page_list_len = rnic_most_fast_pages(dev);
+	}
 	attr->max_qp = caps->max_qp - RNIC_FIRST_QPN;
 	attr->max_qp_wr = dev->max_qp_wr;
 	attr->max_send_sge = caps->max_send_sge;
@@ -161,10 +165,6 @@ void rnic_port_event(struct rnic_device *dev, enum ib_event_type type)
 		ib_dispatch_event(&event);
 }
 
-/*
- * No alloc_mr and no map_mr_sg: the device has no WQE that registers memory,
- * so that ULPs that need one refuse it.
- */
 static const struct ib_device_ops ops = {
 	.owner = THIS_MODULE,
 	.driver_id = RDMA_DRIVER_UNKNOWN,
@@ -172,6 +172,7 @@ static const struct ib_device_ops ops = {
 
 	.add_gid = add_gid,
 	.alloc_hw_port_stats = rnic_alloc_port_stats,
+	.alloc_mr = rnic_alloc_mr,
 	.alloc_pd = rnic_alloc_pd,
 	.alloc_ucontext = rnic_alloc_ucontext,
 	.attach_mcast = rnic_attach_mcast,
@@ -195,6 +196,7 @@ static const struct ib_device_ops ops = {
 	.get_hw_stats = rnic_get_port_stats,
 	.get_link_layer = get_link_layer,
 	.get_port_immutable = get_port_immutable,
+	.map_mr_sg = rnic_map_mr_sg,
 	.mmap = rnic_mmap,
 	.mmap_free = rnic_mmap_free,
 	.modify_cq = rnic_modify_cq,

@@ -35,6 +35,12 @@ struct gen_pool;
 #define RNIC_FIRST_COMPLETION_EQ 1
 #define RNIC_MOST_COMPLETION_EQS 16
 
+/* Rights that a region may be asked to have. Of the optional ones the driver knows one. */
+#define RNIC_KNOWN_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
+			   IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+/* Pages of a fast registration: with those of 4 KiB, 4 MiB. */
+#define RNIC_MOST_FAST_PAGES 1024
+
 /* What query_device answers, in the byte order of the host. */
 struct rnic_capabilities {
 	u64 features;
@@ -179,7 +185,8 @@ struct rnic_mr {
 	struct ib_umem *umem;
 	u32 index;
 	u32 first_page;
-	u32 pages;
+	u32 pages; /* entries of the translation table */
+	u32 used_pages; /* fast registration: those that rnic_map_mr_sg wrote */
 };
 
 struct rnic_cq {

@@ -67,6 +67,8 @@ static enum ib_wc_opcode wc_opcode(const struct rnicsim_cqe *cqe)
 		return IB_WC_FETCH_ADD;
 	case RNICSIM_SEND_OPCODE_LOCAL_INV:
 		return IB_WC_LOCAL_INV;
+	case RNICSIM_SEND_OPCODE_FAST_REGISTER:
+		return IB_WC_REG_MR;
 	default:
 		return IB_WC_SEND;
 	}

@@ -104,7 +104,7 @@ static int append_inline(struct wqe *wqe, const struct rnic_qp *qp, const struct
 	return 0;
 }
 
-/* The device's opcode, or -1 for what it does not have: there is no WQE that registers memory. */
+/* The device's opcode, or -1 for what it does not have. */
 static int device_opcode(const struct rnic_device *dev, enum ib_wr_opcode opcode)
 {
 	bool invalidates = dev->caps.features & RNICSIM_FEATURE_INVALIDATE;
@@ -128,6 +128,8 @@ static int device_opcode(const struct rnic_device *dev, enum ib_wr_opcode opcode
 		return RNICSIM_SEND_OPCODE_FETCH_ADD;
 	case IB_WR_LOCAL_INV:
 		return invalidates ? RNICSIM_SEND_OPCODE_LOCAL_INV : -1;
+	case IB_WR_REG_MR:
+		return dev->caps.features & RNICSIM_FEATURE_FAST_REGISTER ? RNICSIM_SEND_OPCODE_FAST_REGISTER : -1;
 	default:
 		return -1;
 	}
@@ -154,11 +156,23 @@ static u32 control_flags(const struct rnic_qp *qp, int flags)
 	       (flags & IB_SEND_FENCE ? RNICSIM_CONTROL_SEGMENT_FENCE : 0);
 }
 
+static int append_registration(struct wqe *wqe, struct rnic_device *dev, const struct ib_reg_wr *wr)
+{
+	struct rnicsim_register_segment segment = {};
+	int error = rnic_encode_registration(dev, wr, &segment);
+
+	if (!error)
+		append(wqe, &segment, sizeof(segment));
+	return error;
+}
+
 /* What follows the control segment. */
 static int append_body(struct wqe *wqe, struct rnic_qp *qp, const struct ib_send_wr *wr)
 {
 	if (wr->opcode == IB_WR_LOCAL_INV)
 		return 0;
+	if (wr->opcode == IB_WR_REG_MR)
+		return append_registration(wqe, to_rnic(qp->ib.device), reg_wr(wr));
 	if (qp->transport == RNICSIM_TRANSPORT_UD)
 		append_datagram(wqe, ud_wr(wr));
 	switch (wr->opcode) {
@@ -186,7 +200,8 @@ static bool is_legal(const struct rnic_qp *qp, enum ib_wr_opcode opcode)
 		return opcode == IB_WR_SEND || opcode == IB_WR_SEND_WITH_IMM;
 	case RNICSIM_TRANSPORT_UC:
 		return opcode == IB_WR_SEND || opcode == IB_WR_SEND_WITH_IMM || opcode == IB_WR_RDMA_WRITE ||
-		       opcode == IB_WR_RDMA_WRITE_WITH_IMM || opcode == IB_WR_LOCAL_INV;
+		       opcode == IB_WR_RDMA_WRITE_WITH_IMM || opcode == IB_WR_LOCAL_INV ||
+		       opcode == IB_WR_REG_MR;
 	default:
 		return true;
 	}
