@@ -2,6 +2,7 @@
 /* The ib_device: what it is, its port, its addresses. */
 #include <linux/if_vlan.h>
 #include <net/addrconf.h>
+#include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_mad.h>
 
@@ -59,7 +60,7 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	return 0;
 }
 
-static int ask_port(struct rnic_device *dev, struct rnicsim_port_attributes *answer)
+int rnic_ask_port(struct rnic_device *dev, struct rnicsim_port_attributes *answer)
 {
 	struct rnicsim_command_header header = {};
 
@@ -67,17 +68,25 @@ static int ask_port(struct rnic_device *dev, struct rnicsim_port_attributes *ans
 	return rnic_execute(dev, &header, sizeof(header), answer, sizeof(*answer));
 }
 
+/* Peers that resolve addresses by the network device take packets as long as its MTU has room for. */
+static u8 active_mtu(struct rnic_device *dev, u8 of_device)
+{
+	struct net_device *nd = rnic_ethernet_netdev(dev);
+
+	return nd ? clamp_t(u8, iboe_get_mtu(nd->mtu), IB_MTU_256, of_device) : of_device;
+}
+
 static int query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
 	struct rnicsim_port_attributes answer = {};
-	int error = ask_port(to_rnic(ib), &answer);
+	int error = rnic_ask_port(to_rnic(ib), &answer);
 
 	if (error)
 		return error;
 	attr->state = answer.state;
 	attr->phys_state = answer.physical_state;
 	attr->max_mtu = answer.max_mtu;
-	attr->active_mtu = answer.active_mtu;
+	attr->active_mtu = active_mtu(to_rnic(ib), answer.active_mtu);
 	attr->active_speed = answer.active_speed;
 	attr->active_width = answer.active_width;
 	attr->gid_tbl_len = be16_to_cpu(answer.gid_table_length);
@@ -94,7 +103,7 @@ static int query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 static int get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable)
 {
 	struct rnicsim_port_attributes answer = {};
-	int error = ask_port(to_rnic(ib), &answer);
+	int error = rnic_ask_port(to_rnic(ib), &answer);
 
 	if (error)
 		return error;
@@ -118,12 +127,16 @@ static int query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 	return 0;
 }
 
+void rnic_format_firmware(const struct rnic_device *dev, char *to, size_t bytes)
+{
+	u64 version = dev->caps.firmware_version;
+
+	snprintf(to, bytes, "%u.%u.%u", (u32)(version >> 32), (u32)(version >> 16 & 0xffff), (u32)(version & 0xffff));
+}
+
 static void get_dev_fw_str(struct ib_device *ib, char *to)
 {
-	u64 version = to_rnic(ib)->caps.firmware_version;
-
-	snprintf(to, IB_FW_VERSION_NAME_MAX, "%u.%u.%u", (u32)(version >> 32), (u32)(version >> 16 & 0xffff),
-		 (u32)(version & 0xffff));
+	rnic_format_firmware(to_rnic(ib), to, IB_FW_VERSION_NAME_MAX);
 }
 
 static int set_gid(const struct ib_gid_attr *attr, bool valid)
@@ -161,6 +174,7 @@ void rnic_port_event(struct rnic_device *dev, enum ib_event_type type)
 {
 	struct ib_event event = { .device = &dev->ib, .event = type, .element.port_num = RNIC_PORT };
 
+	rnic_ethernet_set_carrier(dev, type == IB_EVENT_PORT_ACTIVE);
 	if (test_bit(RNIC_REGISTERED, &dev->state))
 		ib_dispatch_event(&event);
 }
@@ -227,14 +241,13 @@ static const struct ib_device_ops ops = {
 int rnic_register(struct rnic_device *dev)
 {
 	struct rnicsim_port_attributes port = {};
-	int error = ask_port(dev, &port);
+	int error = rnic_ask_port(dev, &port);
 
 	if (error)
 		return error;
 	memcpy(dev->port_mac, port.mac, sizeof(dev->port_mac));
 	dev->ib.node_type = RDMA_NODE_IB_CA;
 	dev->ib.phys_port_cnt = 1;
-	dev->ib.num_comp_vectors = dev->eq_count - RNIC_FIRST_COMPLETION_EQ;
 	dev->ib.dev.parent = &dev->pdev->dev;
 	ib_set_device_ops(&dev->ib, &ops);
 	error = rnic_find_netdev(dev);

@@ -20,6 +20,7 @@
 #include "rnic_abi.h"
 
 struct gen_pool;
+struct rnic_ethernet;
 
 #define RNIC_COMMANDS (1u << RNICSIM_COMMAND_LOG_ENTRIES)
 #define RNIC_ICM_TABLES 6
@@ -28,6 +29,9 @@ struct gen_pool;
 #define RNIC_FIRST_MR 2
 #define RNIC_GSI_QPN 1
 #define RNIC_FIRST_QPN 2
+
+/* Of a frame that the device cuts into segments: Ethernet, VLAN, IP and TCP with options, to a multiple of 16. */
+#define RNIC_MOST_HEADERS 144
 
 /* MSI-X vectors: commands, event queue 0 (all but completions), then one a completion event queue. */
 #define RNIC_COMMAND_VECTOR 0
@@ -71,6 +75,10 @@ struct rnic_capabilities {
 	u32 max_multicast_groups;
 	u32 max_group_qps;
 	u32 max_attached_qps;
+	u32 max_frame;
+	u32 max_flows;
+	u32 max_tso;
+	u32 max_tso_header;
 };
 
 struct rnic_command_slot {
@@ -161,6 +169,7 @@ struct rnic_device {
 	struct mutex netdev_lock; /* of `netdev` */
 	struct net_device *netdev;
 	struct notifier_block netdev_notifier;
+	struct rnic_ethernet *ethernet; /* NULL: the driver has no network device of its own */
 	struct delayed_work health;
 };
 

@@ -129,6 +129,8 @@ static void fill_success(const struct rnicsim_cqe *cqe, struct ib_wc *wc)
 		wc->ex.invalidate_rkey = be32_to_cpu(cqe->immediate);
 		break;
 	}
+	if (cqe->flags & RNICSIM_CQE_CHECKSUMS_RIGHT)
+		wc->wc_flags |= IB_WC_IP_CSUM_OK;
 	if (!is_requester(cqe))
 		fill_datagram(cqe, wc);
 }
