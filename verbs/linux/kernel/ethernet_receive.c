@@ -84,7 +84,7 @@ static void deliver(struct rnic_ethernet *port, struct sk_buff *skb, const struc
 	napi_gro_receive(&port->napi, skb);
 }
 
-/* A frame is delivered when there is another buffer for its place; otherwise the frame is lost, and its buffer stays. */
+/* A frame is delivered when another buffer takes its place; otherwise the frame is lost, and its buffer stays. */
 static void take(struct rnic_ethernet *port, const struct ib_wc *wc)
 {
 	struct rnic_receive_frame *frame = &port->receives[wc->wr_id];
