@@ -31,6 +31,10 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 		attr->max_fast_reg_page_list_len = rnic_most_fast_pages(dev);
 	}
+	if (caps->features & RNICSIM_FEATURE_WINDOWS) {
+		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B;
+		attr->max_mw = caps->max_mr - RNIC_FIRST_MR;
+	}
 	attr->max_qp = caps->max_qp - RNIC_FIRST_QPN;
 	attr->max_qp_wr = dev->max_qp_wr;
 	attr->max_send_sge = caps->max_send_sge;
@@ -187,6 +191,7 @@ static const struct ib_device_ops ops = {
 	.add_gid = add_gid,
 	.alloc_hw_port_stats = rnic_alloc_port_stats,
 	.alloc_mr = rnic_alloc_mr,
+	.alloc_mw = rnic_alloc_mw,
 	.alloc_pd = rnic_alloc_pd,
 	.alloc_ucontext = rnic_alloc_ucontext,
 	.attach_mcast = rnic_attach_mcast,
@@ -195,6 +200,7 @@ static const struct ib_device_ops ops = {
 	.create_cq = rnic_create_cq,
 	.create_qp = rnic_create_qp,
 	.create_srq = rnic_create_srq,
+	.dealloc_mw = rnic_dealloc_mw,
 	.dealloc_pd = rnic_dealloc_pd,
 	.dealloc_ucontext = rnic_dealloc_ucontext,
 	.del_gid = del_gid,
@@ -232,6 +238,7 @@ static const struct ib_device_ops ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, rnic_ah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, rnic_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_mw, rnic_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, rnic_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, rnic_qp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, rnic_srq, ib),

@@ -25,6 +25,14 @@ u32 rnic_device_access(struct rnic_device *dev, int access)
 	return access & known;
 }
 
+/* Of regions and windows: they share a table of the device. */
+int rnic_take_mr_index(struct rnic_device *dev)
+{
+	int index = ida_alloc_range(&dev->mrs, RNIC_FIRST_MR, dev->caps.max_mr - 1, GFP_KERNEL);
+
+	return index == -ENOSPC ? -ENOMEM : index;
+}
+
 struct rnic_mr *rnic_new_mr(struct rnic_device *dev)
 {
 	struct rnic_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
@@ -32,10 +40,10 @@ struct rnic_mr *rnic_new_mr(struct rnic_device *dev)
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	index = ida_alloc_range(&dev->mrs, RNIC_FIRST_MR, dev->caps.max_mr - 1, GFP_KERNEL);
+	index = rnic_take_mr_index(dev);
 	if (index < 0) {
 		kfree(mr);
-		return ERR_PTR(index == -ENOSPC ? -ENOMEM : index);
+		return ERR_PTR(index);
 	}
 	mr->index = index;
 	return mr;

@@ -198,6 +198,11 @@ struct rnic_mr {
 	u32 used_pages; /* fast registration: those that rnic_map_mr_sg wrote */
 };
 
+struct rnic_mw {
+	struct ib_mw ib;
+	u32 index;
+};
+
 struct rnic_cq {
 	struct ib_cq ib;
 	u32 cqn;
@@ -300,6 +305,11 @@ static inline struct rnic_ah *to_rnic_ah(struct ib_ah *ib)
 static inline struct rnic_mr *to_rnic_mr(struct ib_mr *ib)
 {
 	return container_of(ib, struct rnic_mr, ib);
+}
+
+static inline struct rnic_mw *to_rnic_mw(struct ib_mw *ib)
+{
+	return container_of(ib, struct rnic_mw, ib);
 }
 
 static inline struct rnic_cq *to_rnic_cq(struct ib_cq *ib)

@@ -101,6 +101,7 @@ int rnic_destroy_ah(struct ib_ah *ib, u32 flags);
 
 /* mr.c */
 u32 rnic_device_access(struct rnic_device *dev, int access);
+int rnic_take_mr_index(struct rnic_device *dev);
 struct rnic_mr *rnic_new_mr(struct rnic_device *dev);
 void rnic_free_mr(struct rnic_device *dev, struct rnic_mr *mr);
 int rnic_create_mpt(struct rnic_device *dev, u32 index, struct ib_pd *pd, struct rnicsim_create_mpt *create, u32 *key);
@@ -114,6 +115,10 @@ u32 rnic_most_fast_pages(const struct rnic_device *dev);
 struct ib_mr *rnic_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg);
 int rnic_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int count, unsigned int *offset);
 int rnic_encode_registration(struct rnic_device *dev, const struct ib_reg_wr *wr, struct rnicsim_register_segment *to);
+
+/* mw.c */
+int rnic_alloc_mw(struct ib_mw *ib, struct ib_udata *udata);
+int rnic_dealloc_mw(struct ib_mw *ib);
 
 /* cq.c */
 int rnic_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct ib_udata *udata);
