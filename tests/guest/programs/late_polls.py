@@ -14,7 +14,7 @@ context = Context(name="rnic0")
 pd, cq = PD(context), CQ(context, 64)
 queue_pairs = [QP(pd, QPInitAttr(qp_type=enums.IBV_QPT_RC, scq=cq, rcq=cq, cap=QPCap(16, 16, 1, 1)))
                for _ in range(4)]
-print("polls", flush=True)
+open("polls", "w").close()
 while os.path.exists("/sys/class/infiniband/rnic0"):
     assert cq.poll(16)[0] == 0
     time.sleep(0.05)
