@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The NIC in two guests of `rnicsim vm`: stock programs on our driver and provider, faults, misuse.
+"""The NIC in two guests of `rnicsim vm`: stock programs and users in the kernel, on our driver and provider; the
+Ethernet port of the driver; faults, misuse.
 
 usage: nic_test.py path/to/rnicsim [TESTS]
 """
 import os
+import pathlib
 import re
 import sys
 
@@ -12,6 +14,7 @@ from guests_test import GuestTest, on, vm  # noqa: E402
 import apps  # noqa: E402
 
 PERFTEST = "-d rnic0 -x 1 -F"
+PROGRAMS = pathlib.Path(__file__).resolve().with_name("programs")
 
 
 def pairs(*commands):
@@ -20,8 +23,9 @@ def pairs(*commands):
 
 
 class NicTest(GuestTest):
-    def run_on_both(self, *commands, options=()):
-        result = vm("--check", "--audit", *options, *on(*commands))
+    def run_on_both(self, *commands, options=(), files=()):
+        added = [word for file in files for word in ("--add", str(file))]
+        result = vm("--check", "--audit", *options, *added, *on(*commands))
         self.assert_ended(result, 0)
         self.assertEqual(result.err.count(" 0 findings"), 2, result)
         return result
@@ -40,9 +44,10 @@ class Programs(NicTest):
         self.assertEqual(len(re.findall(r"(?m)^\d+ iters in ", result.text("g1"))), 6, result)
 
     def test_perftest(self):
+        # With -e a program arms its CQ before it polls: one event has to come for the CQEs that lie there.
         programs = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_send_bw -c UD", "ib_send_bw -c UC",
-                    "ib_send_bw --use-srq", "ib_write_lat", "ib_read_lat", "ib_send_lat", "ib_atomic_bw",
-                    "ib_atomic_lat -A FETCH_AND_ADD"]
+                    "ib_send_bw --use-srq", "ib_write_lat", "ib_read_lat", "ib_send_lat", "ib_send_lat -e",
+                    "ib_atomic_bw", "ib_atomic_lat -A FETCH_AND_ADD"]
         result = self.run_on_both(*pairs(*[f"{name} {PERFTEST} -n 1000" for name in programs]))
         self.assertEqual(len(apps.perftest_rows(result.lines("g1"))), len(programs), result)
 
@@ -59,6 +64,70 @@ class Programs(NicTest):
                                   ("g1", f"ib_send_bw {PERFTEST} -R -n 1000 10.0.0.1"))
         self.assertEqual(result.text("g1").count("rdma-ping-"), 10, result)
         self.assertEqual(result.text("g1").count("return status 0"), 2, result)
+
+
+class Ethernet(NicTest):
+    """The port that the driver makes of raw packets: eth1, whose addresses are the guests' names and the GIDs."""
+    RECEIVE = "mkfifo -m 600 open; busybox nc -l -p 7000 <>open | md5sum; rm open"
+    SEND = "head -c 20000000 /dev/urandom >data; busybox nc g0 7000 <data; md5sum <data"
+
+    def assert_same_data(self, result):
+        sums = [re.findall(r"(?m)^[0-9a-f]{32}  -$", result.text(guest)) for guest in ("g0", "g1")]
+        self.assertTrue(sums[0], result)
+        self.assertEqual(*sums, result)
+
+    def test_frames(self):
+        result = self.run_on_both(
+            ("g1", "ethtool eth1; ping -c 2 g0; ping -c 2 -s 20000 g0; ping -M do -c 2 -s 4172 g0; "
+                   "ping -c 2 ff02::1%eth1"),
+            ("g0", self.RECEIVE), ("g1", self.SEND))
+        self.assertIn("Speed: 100000Mb/s", result.text("g1"))
+        self.assertEqual(result.text("g1").count("2 received"), 4, result)
+        # The other guest's, and the own one by the kernel's loopback: the device gives none back.
+        self.assertRegex(result.text("g1"), r"2 received, \+[12] duplicates")
+        self.assert_same_data(result)
+        # By the simulated wire, in segments of at most 4148 bytes.
+        self.assertGreater(int(re.search(r"nic\.raw\.frames +(\d+)", result.out)[1]), 20000000 // 4148, result)
+
+    def test_port_is_changed_under_traffic(self):
+        changes = ("sleep 1; for m in 1500 9000 1280 4200; do ip link set eth1 mtu $m; sleep 0.3; done; "
+                   "for i in 1 2 3; do ip link set eth1 down; ip link set eth1 up; sleep 0.3; done; "
+                   "ip link set eth1 promisc on; sleep 0.3; ip link set eth1 promisc off; "
+                   "ip link set eth1 address 02:00:00:00:77:01; ip neigh flush all; echo changed; ping -c 1 g0")
+        result = self.run_on_both(("g0", self.RECEIVE), ("g1", self.SEND), ("g1", changes),
+                                  *pairs("ibv_rc_pingpong -g 1"))
+        self.assertIn("changed", result.lines("g1"))
+        self.assert_same_data(result)
+
+    def test_mtu_of_the_rdma_device_is_the_ports(self):
+        result = self.run_on_both(
+            ("g0", "for m in 1500 4200; do ip link set eth1 mtu $m; ibv_devinfo | grep active_mtu; done"))
+        self.assertEqual([line.split()[1] for line in result.lines("g0")], ["1024", "4096"])
+
+    def test_gids_of_another_network_device(self):
+        result = vm("--kernel-words", "rnic.netdev=eth0", "--check",
+                    *on(("g0", "cat /sys/class/infiniband/rnic0/ports/1/gid_attrs/ndevs/1; ls /sys/class/net"),
+                        *pairs("ibv_rc_pingpong -g 1")))
+        self.assert_ended(result, 0)
+        self.assertEqual(result.lines("g0")[:3], ["eth0", "eth0", "lo"])
+
+
+class KernelUsers(NicTest):
+    """What registers memory by work requests, on both sides of the wire."""
+
+    def test_nvme(self):
+        result = self.run_on_both(("g0", "nvme_target.sh 10.0.0.1 48"), ("g1", "nvme_file_system.sh 10.0.0.1 16"),
+                                  files=(PROGRAMS / "nvme_target.sh", PROGRAMS / "nvme_file_system.sh"))
+        self.assertIn("read back: 16 MiB", result.lines("g1"))
+        self.assertGreater(int(re.search(r"nic\.rx\.payload_bytes +(\d+)", result.out)[1]), 16 << 20, result)
+
+    def test_rds(self):
+        program = apps.built("rds_messages", (PROGRAMS / "rds_messages.c").read_text())
+        result = self.run_on_both(("g[0-1]", "modprobe rds_rdma"), ("g0", "rds_messages receive 10.0.0.1 300"),
+                                  ("g1", "rds_messages send 10.0.0.2 10.0.0.1 300"), files=(program,))
+        self.assertEqual(result.lines("g0"), result.lines("g1"), result)
+        self.assertIn("checksum", result.text("g0"))
+        self.assertGreater(int(re.search(r"nic\.rx\.payload_bytes +(\d+)", result.out)[1]), 8000000, result)
 
 
 class Faults(NicTest):
@@ -84,6 +153,13 @@ class Faults(NicTest):
                         ("g1", "pkill ib_write_bw; true"), ("g0", "pkill ib_write_bw; true")))
         self.assert_ended(result, 0)
         self.assertIn("bound", result.lines("g1"))
+
+    def test_rings_outlive_the_driver(self):
+        unbind = "until [ -e polls ]; do sleep 0.2; done; cd /sys/bus/pci/drivers/rnic && echo 0000:* >unbind"
+        result = vm("--guests", "1", "--with", "python", "--memory", "512MiB", "--add", str(PROGRAMS / "late_polls.py"),
+                    *on(("g0", "python3 -B late_polls.py"), ("g0", unbind)))
+        self.assert_ended(result, 0)
+        self.assertEqual(result.lines("g0"), ["no completion"])
 
     def test_a_program_that_is_killed_leaves_nothing(self):
         result = self.run_on_both(

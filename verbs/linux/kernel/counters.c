@@ -53,9 +53,18 @@ struct rdma_hw_stats *rnic_alloc_port_stats(struct ib_device *ib, u32 port)
 	return rdma_alloc_hw_stats_struct(descriptions, ARRAY_SIZE(counters), RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
-int rnic_get_port_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index)
+int rnic_count_port_counters(void)
 {
-	struct rnic_device *dev = to_rnic(ib);
+	return ARRAY_SIZE(counters);
+}
+
+const char *rnic_port_counter_name(int index)
+{
+	return counters[index].desc.name;
+}
+
+int rnic_read_port_counters(struct rnic_device *dev, u64 *to)
+{
 	struct rnicsim_command_header header = {};
 	struct rnicsim_port_counters answer = {};
 	int i, error;
@@ -65,6 +74,13 @@ int rnic_get_port_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 p
 	if (error)
 		return error;
 	for (i = 0; i < ARRAY_SIZE(counters); i++)
-		stats->value[i] = be64_to_cpup((void *)&answer + counters[i].offset);
-	return ARRAY_SIZE(counters);
+		to[i] = be64_to_cpup((void *)&answer + counters[i].offset);
+	return 0;
+}
+
+int rnic_get_port_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index)
+{
+	int error = rnic_read_port_counters(to_rnic(ib), stats->value);
+
+	return error ?: ARRAY_SIZE(counters);
 }

@@ -2,6 +2,7 @@
 /* The ib_device: what it is, its port, its addresses. */
 #include <linux/if_vlan.h>
 #include <net/addrconf.h>
+#include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_mad.h>
 
@@ -26,6 +27,14 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 				 IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN;
 	if (caps->features & RNICSIM_FEATURE_MULTICAST)
 		attr->kernel_cap_flags = IBK_BLOCK_MULTICAST_LOOPBACK;
+	if (caps->features & RNICSIM_FEATURE_FAST_REGISTER && caps->features & RNICSIM_FEATURE_INVALIDATE) {
+		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
+		attr->max_fast_reg_page_list_len = rnic_most_fast_pages(dev);
+	}
+	if (caps->features & RNICSIM_FEATURE_WINDOWS) {
+		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B;
+		attr->max_mw = caps->max_mr - RNIC_FIRST_MR;
+	}
 	attr->max_qp = caps->max_qp - RNIC_FIRST_QPN;
 	attr->max_qp_wr = dev->max_qp_wr;
 	attr->max_send_sge = caps->max_send_sge;
@@ -55,7 +64,7 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	return 0;
 }
 
-static int ask_port(struct rnic_device *dev, struct rnicsim_port_attributes *answer)
+int rnic_ask_port(struct rnic_device *dev, struct rnicsim_port_attributes *answer)
 {
 	struct rnicsim_command_header header = {};
 
@@ -63,17 +72,25 @@ static int ask_port(struct rnic_device *dev, struct rnicsim_port_attributes *ans
 	return rnic_execute(dev, &header, sizeof(header), answer, sizeof(*answer));
 }
 
+/* Peers that resolve addresses by the network device take packets as long as its MTU has room for. */
+static u8 active_mtu(struct rnic_device *dev, u8 of_device)
+{
+	struct net_device *nd = rnic_ethernet_netdev(dev);
+
+	return nd ? clamp_t(u8, iboe_get_mtu(nd->mtu), IB_MTU_256, of_device) : of_device;
+}
+
 static int query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
 	struct rnicsim_port_attributes answer = {};
-	int error = ask_port(to_rnic(ib), &answer);
+	int error = rnic_ask_port(to_rnic(ib), &answer);
 
 	if (error)
 		return error;
 	attr->state = answer.state;
 	attr->phys_state = answer.physical_state;
 	attr->max_mtu = answer.max_mtu;
-	attr->active_mtu = answer.active_mtu;
+	attr->active_mtu = active_mtu(to_rnic(ib), answer.active_mtu);
 	attr->active_speed = answer.active_speed;
 	attr->active_width = answer.active_width;
 	attr->gid_tbl_len = be16_to_cpu(answer.gid_table_length);
@@ -90,7 +107,7 @@ static int query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 static int get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable)
 {
 	struct rnicsim_port_attributes answer = {};
-	int error = ask_port(to_rnic(ib), &answer);
+	int error = rnic_ask_port(to_rnic(ib), &answer);
 
 	if (error)
 		return error;
@@ -114,12 +131,16 @@ static int query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 	return 0;
 }
 
+void rnic_format_firmware(const struct rnic_device *dev, char *to, size_t bytes)
+{
+	u64 version = dev->caps.firmware_version;
+
+	snprintf(to, bytes, "%u.%u.%u", (u32)(version >> 32), (u32)(version >> 16 & 0xffff), (u32)(version & 0xffff));
+}
+
 static void get_dev_fw_str(struct ib_device *ib, char *to)
 {
-	u64 version = to_rnic(ib)->caps.firmware_version;
-
-	snprintf(to, IB_FW_VERSION_NAME_MAX, "%u.%u.%u", (u32)(version >> 32), (u32)(version >> 16 & 0xffff),
-		 (u32)(version & 0xffff));
+	rnic_format_firmware(to_rnic(ib), to, IB_FW_VERSION_NAME_MAX);
 }
 
 static int set_gid(const struct ib_gid_attr *attr, bool valid)
@@ -157,14 +178,11 @@ void rnic_port_event(struct rnic_device *dev, enum ib_event_type type)
 {
 	struct ib_event event = { .device = &dev->ib, .event = type, .element.port_num = RNIC_PORT };
 
+	rnic_ethernet_set_carrier(dev, type == IB_EVENT_PORT_ACTIVE);
 	if (test_bit(RNIC_REGISTERED, &dev->state))
 		ib_dispatch_event(&event);
 }
 
-/*
- * No alloc_mr and no map_mr_sg: the device has no WQE that registers memory,
- * so that ULPs that need one refuse it.
- */
 static const struct ib_device_ops ops = {
 	.owner = THIS_MODULE,
 	.driver_id = RDMA_DRIVER_UNKNOWN,
@@ -172,6 +190,8 @@ static const struct ib_device_ops ops = {
 
 	.add_gid = add_gid,
 	.alloc_hw_port_stats = rnic_alloc_port_stats,
+	.alloc_mr = rnic_alloc_mr,
+	.alloc_mw = rnic_alloc_mw,
 	.alloc_pd = rnic_alloc_pd,
 	.alloc_ucontext = rnic_alloc_ucontext,
 	.attach_mcast = rnic_attach_mcast,
@@ -180,6 +200,7 @@ static const struct ib_device_ops ops = {
 	.create_cq = rnic_create_cq,
 	.create_qp = rnic_create_qp,
 	.create_srq = rnic_create_srq,
+	.dealloc_mw = rnic_dealloc_mw,
 	.dealloc_pd = rnic_dealloc_pd,
 	.dealloc_ucontext = rnic_dealloc_ucontext,
 	.del_gid = del_gid,
@@ -195,6 +216,7 @@ static const struct ib_device_ops ops = {
 	.get_hw_stats = rnic_get_port_stats,
 	.get_link_layer = get_link_layer,
 	.get_port_immutable = get_port_immutable,
+	.map_mr_sg = rnic_map_mr_sg,
 	.mmap = rnic_mmap,
 	.mmap_free = rnic_mmap_free,
 	.modify_cq = rnic_modify_cq,
@@ -216,6 +238,7 @@ static const struct ib_device_ops ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, rnic_ah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, rnic_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_mw, rnic_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, rnic_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, rnic_qp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, rnic_srq, ib),
@@ -225,14 +248,13 @@ static const struct ib_device_ops ops = {
 int rnic_register(struct rnic_device *dev)
 {
 	struct rnicsim_port_attributes port = {};
-	int error = ask_port(dev, &port);
+	int error = rnic_ask_port(dev, &port);
 
 	if (error)
 		return error;
 	memcpy(dev->port_mac, port.mac, sizeof(dev->port_mac));
 	dev->ib.node_type = RDMA_NODE_IB_CA;
 	dev->ib.phys_port_cnt = 1;
-	dev->ib.num_comp_vectors = dev->eq_count - RNIC_FIRST_COMPLETION_EQ;
 	dev->ib.dev.parent = &dev->pdev->dev;
 	ib_set_device_ops(&dev->ib, &ops);
 	error = rnic_find_netdev(dev);

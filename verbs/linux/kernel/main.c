@@ -22,6 +22,7 @@ void rnic_die(struct rnic_device *dev, const char *why)
 	dev_err(&dev->pdev->dev, "given up: %s; reload the driver to reset it\n", why);
 	pci_clear_master(dev->pdev);
 	rnic_abort_commands(dev);
+	rnic_ethernet_set_carrier(dev, false);
 	if (test_bit(RNIC_REGISTERED, &dev->state))
 		ib_dispatch_event(&event);
 }
@@ -146,6 +147,10 @@ static int query_capabilities(struct rnic_device *dev)
 	caps->max_multicast_groups = be32_to_cpu(answer.max_multicast_groups);
 	caps->max_group_qps = be32_to_cpu(answer.max_group_qps);
 	caps->max_attached_qps = be32_to_cpu(answer.max_attached_qps);
+	caps->max_frame = be32_to_cpu(answer.max_frame);
+	caps->max_flows = be32_to_cpu(answer.max_flows);
+	caps->max_tso = be32_to_cpu(answer.max_tso);
+	caps->max_tso_header = be32_to_cpu(answer.max_tso_header);
 	dev->max_qp_wr = rnic_most_work_requests(caps);
 	return 0;
 }
@@ -195,11 +200,18 @@ static int bring_up_objects(struct rnic_device *dev, u32 completion_eqs)
 	error = rnic_create_eqs(dev, completion_eqs);
 	if (error)
 		goto teardown;
-	error = rnic_register(dev);
+	dev->ib.num_comp_vectors = completion_eqs;
+	if (rnic_wants_ethernet(dev))
+		error = rnic_create_ethernet(dev);
 	if (error)
 		goto destroy_eqs;
+	error = rnic_register(dev);
+	if (error)
+		goto destroy_ethernet;
 	return 0;
 
+destroy_ethernet:
+	rnic_destroy_ethernet(dev);
 destroy_eqs:
 	rnic_destroy_eqs(dev);
 teardown:
@@ -332,6 +344,7 @@ static void rnic_remove(struct pci_dev *pdev)
 		rnic_unfollow_netdevs(dev);
 	ib_unregister_device(&dev->ib);
 	clear_bit(RNIC_REGISTERED, &dev->state);
+	rnic_destroy_ethernet(dev);
 	rnic_destroy_eqs(dev);
 	teardown(dev);
 	pci_clear_master(pdev);

@@ -11,11 +11,9 @@
 
 #define LEAST_LOG_PAGE 12
 #define MOST_LOG_PAGE 30
-#define KNOWN_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-		      IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_RELAXED_ORDERING)
 
 /* The values of the device's rights are those of enum ib_access_flags. */
-static u32 device_access(struct rnic_device *dev, int access)
+u32 rnic_device_access(struct rnic_device *dev, int access)
 {
 	u32 known = RNICSIM_ACCESS_LOCAL_WRITE | RNICSIM_ACCESS_REMOTE_WRITE | RNICSIM_ACCESS_REMOTE_READ |
 		    RNICSIM_ACCESS_REMOTE_ATOMIC | RNICSIM_ACCESS_WINDOW_BIND;
@@ -27,24 +25,32 @@ static u32 device_access(struct rnic_device *dev, int access)
 	return access & known;
 }
 
-static struct rnic_mr *new_mr(struct rnic_device *dev)
+/* Of regions and windows: they share a table of the device. */
+int rnic_take_mr_index(struct rnic_device *dev)
+{
+	int index = ida_alloc_range(&dev->mrs, RNIC_FIRST_MR, dev->caps.max_mr - 1, GFP_KERNEL);
+
+	return index == -ENOSPC ? -ENOMEM : index;
+}
+
+struct rnic_mr *rnic_new_mr(struct rnic_device *dev)
 {
 	struct rnic_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	int index;
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	index = ida_alloc_range(&dev->mrs, RNIC_FIRST_MR, dev->caps.max_mr - 1, GFP_KERNEL);
+	index = rnic_take_mr_index(dev);
 	if (index < 0) {
 		kfree(mr);
-		return ERR_PTR(index == -ENOSPC ? -ENOMEM : index);
+		return ERR_PTR(index);
 	}
 	mr->index = index;
 	return mr;
 }
 
 /* Whatever of it there is; the device knows it no more. */
-static void free_mr(struct rnic_device *dev, struct rnic_mr *mr)
+void rnic_free_mr(struct rnic_device *dev, struct rnic_mr *mr)
 {
 	if (mr->pages)
 		rnic_give_back_mtt(dev, mr->first_page, mr->pages);
@@ -53,22 +59,31 @@ static void free_mr(struct rnic_device *dev, struct rnic_mr *mr)
 	kfree(mr);
 }
 
-static int create_on_device(struct rnic_device *dev, struct rnic_mr *mr, struct ib_pd *pd, int access,
-			    struct rnicsim_create_mpt *create)
+/* The rest of the entry is the caller's. */
+int rnic_create_mpt(struct rnic_device *dev, u32 index, struct ib_pd *pd, struct rnicsim_create_mpt *create, u32 *key)
 {
-	/* Another tag than the index had before: an old key names nothing. */
-	u32 key = mr->index << 8 | (u8)atomic_inc_return(&dev->mr_tag);
-	int error = rnic_lend(dev, RNICSIM_ICM_TABLE_MPT, mr->index, 1);
+	int error = rnic_lend(dev, RNICSIM_ICM_TABLE_MPT, index, 1);
 
 	if (error)
 		return error;
-	rnic_fill_header(&create->header, RNIC_COMMAND(CREATE_MPT), mr->index);
-	create->context.kind = RNICSIM_MPT_KIND_REGION;
-	create->context.key = cpu_to_be32(key);
+	/* Another tag than the index had before: an old key names nothing. */
+	*key = index << 8 | (u8)atomic_inc_return(&dev->mr_tag);
+	rnic_fill_header(&create->header, RNIC_COMMAND(CREATE_MPT), index);
+	create->context.key = cpu_to_be32(*key);
 	create->context.pd = cpu_to_be32(to_rnic_pd(pd)->number);
-	create->context.access_flags = cpu_to_be32(device_access(dev, access));
+	return rnic_execute(dev, create, sizeof(*create), NULL, 0);
+}
+
+static int create_region(struct rnic_device *dev, struct rnic_mr *mr, struct ib_pd *pd, int access,
+			 struct rnicsim_create_mpt *create)
+{
+	u32 key;
+	int error;
+
+	create->context.kind = RNICSIM_MPT_KIND_REGION;
+	create->context.access_flags = cpu_to_be32(rnic_device_access(dev, access));
 	create->context.valid = cpu_to_be32(1);
-	error = rnic_execute(dev, create, sizeof(*create), NULL, 0);
+	error = rnic_create_mpt(dev, mr->index, pd, create, &key);
 	if (!error)
 		mr->ib.lkey = mr->ib.rkey = key;
 	return error;
@@ -78,33 +93,19 @@ static int create_on_device(struct rnic_device *dev, struct rnic_mr *mr, struct 
 struct ib_mr *rnic_get_dma_mr(struct ib_pd *pd, int access)
 {
 	struct rnic_device *dev = to_rnic(pd->device);
-	struct rnic_mr *mr = new_mr(dev);
+	struct rnic_mr *mr = rnic_new_mr(dev);
 	struct rnicsim_create_mpt create = {};
 	int error;
 
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	create.context.length = cpu_to_be64(dev->caps.max_mr_size);
-	error = create_on_device(dev, mr, pd, access, &create);
+	error = create_region(dev, mr, pd, access, &create);
 	if (error) {
-		free_mr(dev, mr);
+		rnic_free_mr(dev, mr);
 		return ERR_PTR(error);
 	}
 	return &mr->ib;
-}
-
-/*
- * Pages larger than the kernel's only where `address` begins one of them:
- * what lies before it in such a page may be another program's.
- */
-static unsigned long page_sizes(u64 address)
-{
-	u64 page = address >> LEAST_LOG_PAGE;
-	unsigned int most = MOST_LOG_PAGE;
-
-	if (page)
-		most = min_t(unsigned int, most, LEAST_LOG_PAGE + __ffs64(page));
-	return GENMASK(most, LEAST_LOG_PAGE);
 }
 
 static int write_pages(struct rnic_device *dev, struct rnic_mr *mr, unsigned long size)
@@ -128,32 +129,26 @@ static int write_pages(struct rnic_device *dev, struct rnic_mr *mr, unsigned lon
 }
 
 /*
- * Where the region lies. The device counts pages from `start`, which a page
- * of the program begins: the bytes before `address` in its first page can be
- * reached by the region's key, too. A region in one piece has exact bounds.
+ * The region's place on the bus. The first page may begin before `start`, by `bus_address` bytes, which are not the
+ * region's: its bounds are exact, and the largest pages will do whose borders its pieces have.
  */
-static int place(struct rnic_device *dev, struct rnic_mr *mr, u64 length, u64 address, struct rnicsim_mpt *mpt)
+static int place(struct rnic_device *dev, struct rnic_mr *mr, struct rnicsim_mpt *mpt)
 {
 	struct sg_table *table = &mr->umem->sgt_append.sgt;
 	unsigned long size;
-	u64 before;
 	int error;
 
 	if (table->nents == 1) {
-		mpt->start = cpu_to_be64(address);
-		mpt->length = cpu_to_be64(length);
 		mpt->bus_address = cpu_to_be64(sg_dma_address(table->sgl) + ib_umem_offset(mr->umem));
 		return 0;
 	}
-	size = ib_umem_find_best_pgsz(mr->umem, page_sizes(address), address);
+	size = ib_umem_find_best_pgoff(mr->umem, GENMASK(MOST_LOG_PAGE, LEAST_LOG_PAGE), U64_MAX);
 	if (!size)
 		return -EINVAL;
 	error = write_pages(dev, mr, size);
 	if (error)
 		return error;
-	before = address & (size - 1);
-	mpt->start = cpu_to_be64(address - before);
-	mpt->length = cpu_to_be64(length + before);
+	mpt->bus_address = cpu_to_be64(ib_umem_dma_offset(mr->umem, size));
 	mpt->log_page = ilog2(size);
 	mpt->first_page = cpu_to_be32(mr->first_page);
 	return 0;
@@ -167,11 +162,11 @@ struct ib_mr *rnic_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr
 	struct rnic_mr *mr;
 	int error;
 
-	if (access & ~(KNOWN_ACCESS | IB_ACCESS_OPTIONAL))
+	if (access & ~RNIC_KNOWN_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (length > dev->caps.max_mr_size)
 		return ERR_PTR(-EINVAL);
-	mr = new_mr(dev);
+	mr = rnic_new_mr(dev);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->umem = ib_umem_get(pd->device, start, length, access);
@@ -180,15 +175,17 @@ struct ib_mr *rnic_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr
 		mr->umem = NULL;
 		goto failed;
 	}
-	error = place(dev, mr, length, address, &create.context);
+	create.context.start = cpu_to_be64(address);
+	create.context.length = cpu_to_be64(length);
+	error = place(dev, mr, &create.context);
 	if (!error)
-		error = create_on_device(dev, mr, pd, access, &create);
+		error = create_region(dev, mr, pd, access, &create);
 	if (error)
 		goto failed;
 	return &mr->ib;
 
 failed:
-	free_mr(dev, mr);
+	rnic_free_mr(dev, mr);
 	return ERR_PTR(error);
 }
 
@@ -200,6 +197,6 @@ int rnic_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 
 	if (error)
 		return error;
-	free_mr(dev, mr);
+	rnic_free_mr(dev, mr);
 	return 0;
 }

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The network device whose addresses are the GIDs. The NIC has none of its
- * own yet: frames that are not RoCE go through an ordinary one beside it.
- */
-#include <linux/if_arp.h>
+/* The network device whose addresses are the GIDs: the driver's own, or another that the user names. */
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
@@ -12,13 +8,17 @@
 
 static char *netdev;
 module_param(netdev, charp, 0444);
-MODULE_PARM_DESC(netdev, "network device whose addresses are the GIDs (default: the first Ethernet device)");
+MODULE_PARM_DESC(netdev, "another network device whose addresses are the GIDs (default: the driver makes its own)");
+
+/* Frames other than RoCE go by the named device then: the driver makes none. */
+bool rnic_wants_ethernet(const struct rnic_device *dev)
+{
+	return !netdev && dev->caps.features & RNICSIM_FEATURE_RAW;
+}
 
 static bool fits(const struct net_device *nd)
 {
-	if (netdev)
-		return !strcmp(nd->name, netdev);
-	return nd->type == ARPHRD_ETHER && !(nd->flags & IFF_LOOPBACK) && nd->dev.parent;
+	return netdev && !strcmp(nd->name, netdev);
 }
 
 static int use(struct rnic_device *dev, struct net_device *nd)
@@ -40,6 +40,12 @@ int rnic_find_netdev(struct rnic_device *dev)
 	int error;
 
 	mutex_init(&dev->netdev_lock);
+	if (dev->ethernet)
+		return use(dev, rnic_ethernet_netdev(dev));
+	if (!netdev) {
+		dev_warn(&dev->pdev->dev, "the device has no raw packets: no network device of its own, and no GIDs\n");
+		return 0;
+	}
 	rtnl_lock();
 	for_each_netdev(&init_net, nd) {
 		if (fits(nd)) {
@@ -51,8 +57,7 @@ int rnic_find_netdev(struct rnic_device *dev)
 		dev_hold(found);
 	rtnl_unlock();
 	if (!found) {
-		dev_warn(&dev->pdev->dev, "no network device%s%s: no GIDs until there is one\n", netdev ? " " : "",
-			 netdev ?: "");
+		dev_warn(&dev->pdev->dev, "no network device %s: no GIDs until there is one\n", netdev);
 		return 0;
 	}
 	error = use(dev, found);
@@ -76,8 +81,11 @@ static int netdev_event(struct notifier_block *notifier, unsigned long event, vo
 	return NOTIFY_DONE;
 }
 
+/* The driver's own goes behind the RDMA device, and needs no watching. */
 int rnic_follow_netdevs(struct rnic_device *dev)
 {
+	if (dev->ethernet)
+		return 0;
 	dev->netdev_notifier.notifier_call = netdev_event;
 	return register_netdevice_notifier(&dev->netdev_notifier);
 }

@@ -20,6 +20,7 @@
 #include "rnic_abi.h"
 
 struct gen_pool;
+struct rnic_ethernet;
 
 #define RNIC_COMMANDS (1u << RNICSIM_COMMAND_LOG_ENTRIES)
 #define RNIC_ICM_TABLES 6
@@ -29,11 +30,20 @@ struct gen_pool;
 #define RNIC_GSI_QPN 1
 #define RNIC_FIRST_QPN 2
 
+/* Of a frame that the device cuts into segments: Ethernet, VLAN, IP and TCP with options, to a multiple of 16. */
+#define RNIC_MOST_HEADERS 144
+
 /* MSI-X vectors: commands, event queue 0 (all but completions), then one a completion event queue. */
 #define RNIC_COMMAND_VECTOR 0
 #define RNIC_FIRST_EQ_VECTOR 1
 #define RNIC_FIRST_COMPLETION_EQ 1
 #define RNIC_MOST_COMPLETION_EQS 16
+
+/* Rights that a region may be asked to have. Of the optional ones the driver knows one. */
+#define RNIC_KNOWN_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
+			   IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+/* Pages of a fast registration: with those of 4 KiB, 4 MiB. */
+#define RNIC_MOST_FAST_PAGES 1024
 
 /* What query_device answers, in the byte order of the host. */
 struct rnic_capabilities {
@@ -65,6 +75,10 @@ struct rnic_capabilities {
 	u32 max_multicast_groups;
 	u32 max_group_qps;
 	u32 max_attached_qps;
+	u32 max_frame;
+	u32 max_flows;
+	u32 max_tso;
+	u32 max_tso_header;
 };
 
 struct rnic_command_slot {
@@ -155,6 +169,7 @@ struct rnic_device {
 	struct mutex netdev_lock; /* of `netdev` */
 	struct net_device *netdev;
 	struct notifier_block netdev_notifier;
+	struct rnic_ethernet *ethernet; /* NULL: the driver has no network device of its own */
 	struct delayed_work health;
 };
 
@@ -179,7 +194,13 @@ struct rnic_mr {
 	struct ib_umem *umem;
 	u32 index;
 	u32 first_page;
-	u32 pages;
+	u32 pages; /* entries of the translation table */
+	u32 used_pages; /* fast registration: those that rnic_map_mr_sg wrote */
+};
+
+struct rnic_mw {
+	struct ib_mw ib;
+	u32 index;
 };
 
 struct rnic_cq {
@@ -284,6 +305,11 @@ static inline struct rnic_ah *to_rnic_ah(struct ib_ah *ib)
 static inline struct rnic_mr *to_rnic_mr(struct ib_mr *ib)
 {
 	return container_of(ib, struct rnic_mr, ib);
+}
+
+static inline struct rnic_mw *to_rnic_mw(struct ib_mw *ib)
+{
+	return container_of(ib, struct rnic_mw, ib);
 }
 
 static inline struct rnic_cq *to_rnic_cq(struct ib_cq *ib)

@@ -67,6 +67,8 @@ static enum ib_wc_opcode wc_opcode(const struct rnicsim_cqe *cqe)
 		return IB_WC_FETCH_ADD;
 	case RNICSIM_SEND_OPCODE_LOCAL_INV:
 		return IB_WC_LOCAL_INV;
+	case RNICSIM_SEND_OPCODE_FAST_REGISTER:
+		return IB_WC_REG_MR;
 	default:
 		return IB_WC_SEND;
 	}
@@ -127,6 +129,8 @@ static void fill_success(const struct rnicsim_cqe *cqe, struct ib_wc *wc)
 		wc->ex.invalidate_rkey = be32_to_cpu(cqe->immediate);
 		break;
 	}
+	if (cqe->flags & RNICSIM_CQE_CHECKSUMS_RIGHT)
+		wc->wc_flags |= IB_WC_IP_CSUM_OK;
 	if (!is_requester(cqe))
 		fill_datagram(cqe, wc);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Posting to kernel queue pairs. */
+/* Posting to the send queues of kernel queue pairs. */
+#include <linux/if_ether.h>
 #include <rdma/ib_verbs.h>
 
 #include "rnic.h"
@@ -48,6 +49,23 @@ static void append_atomic(struct wqe *wqe, const struct ib_send_wr *wr)
 		segment.swap_add = cpu_to_be64(atomic->compare_add);
 	}
 	append(wqe, &segment, sizeof(segment));
+}
+
+/* A frame's headers, and how much of the data follows them in each segment. */
+static int append_headers(struct wqe *wqe, const struct rnic_device *dev, const struct ib_ud_wr *wr)
+{
+	static const u8 zeros[SEGMENT];
+	struct rnicsim_tso_segment segment = {
+		.mss = cpu_to_be16(wr->mss),
+		.header_bytes = cpu_to_be16(wr->hlen),
+	};
+
+	if (wr->mss <= 0 || wr->mss > U16_MAX || wr->hlen < ETH_HLEN || wr->hlen > rnic_most_headers(&dev->caps))
+		return -EINVAL;
+	append(wqe, &segment, sizeof(segment));
+	append(wqe, wr->header, wr->hlen);
+	append(wqe, zeros, round_up(wqe->bytes, SEGMENT) - wqe->bytes);
+	return 0;
 }
 
 static void append_datagram(struct wqe *wqe, const struct ib_ud_wr *ud)
@@ -104,7 +122,7 @@ static int append_inline(struct wqe *wqe, const struct rnic_qp *qp, const struct
 	return 0;
 }
 
-/* The device's opcode, or -1 for what it does not have: there is no WQE that registers memory. */
+/* The device's opcode, or -1 for what it does not have. */
 static int device_opcode(const struct rnic_device *dev, enum ib_wr_opcode opcode)
 {
 	bool invalidates = dev->caps.features & RNICSIM_FEATURE_INVALIDATE;
@@ -128,6 +146,10 @@ static int device_opcode(const struct rnic_device *dev, enum ib_wr_opcode opcode
 		return RNICSIM_SEND_OPCODE_FETCH_ADD;
 	case IB_WR_LOCAL_INV:
 		return invalidates ? RNICSIM_SEND_OPCODE_LOCAL_INV : -1;
+	case IB_WR_LSO:
+		return RNICSIM_SEND_OPCODE_TSO;
+	case IB_WR_REG_MR:
+		return dev->caps.features & RNICSIM_FEATURE_FAST_REGISTER ? RNICSIM_SEND_OPCODE_FAST_REGISTER : -1;
 	default:
 		return -1;
 	}
@@ -151,17 +173,37 @@ static u32 control_flags(const struct rnic_qp *qp, int flags)
 {
 	return (qp->signal_all || (flags & IB_SEND_SIGNALED) ? RNICSIM_CONTROL_SEGMENT_SIGNALED : 0) |
 	       (flags & IB_SEND_SOLICITED ? RNICSIM_CONTROL_SEGMENT_SOLICITED : 0) |
-	       (flags & IB_SEND_FENCE ? RNICSIM_CONTROL_SEGMENT_FENCE : 0);
+	       (flags & IB_SEND_FENCE ? RNICSIM_CONTROL_SEGMENT_FENCE : 0) |
+	       (flags & IB_SEND_IP_CSUM ? RNICSIM_CONTROL_SEGMENT_CHECKSUMS : 0);
+}
+
+static int append_registration(struct wqe *wqe, struct rnic_device *dev, const struct ib_reg_wr *wr)
+{
+	struct rnicsim_register_segment segment = {};
+	int error = rnic_encode_registration(dev, wr, &segment);
+
+	if (!error)
+		append(wqe, &segment, sizeof(segment));
+	return error;
 }
 
 /* What follows the control segment. */
 static int append_body(struct wqe *wqe, struct rnic_qp *qp, const struct ib_send_wr *wr)
 {
+	int error;
+
 	if (wr->opcode == IB_WR_LOCAL_INV)
 		return 0;
+	if (wr->opcode == IB_WR_REG_MR)
+		return append_registration(wqe, to_rnic(qp->ib.device), reg_wr(wr));
 	if (qp->transport == RNICSIM_TRANSPORT_UD)
 		append_datagram(wqe, ud_wr(wr));
 	switch (wr->opcode) {
+	case IB_WR_LSO:
+		error = append_headers(wqe, to_rnic(qp->ib.device), ud_wr(wr));
+		if (error)
+			return error;
+		break;
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:
@@ -186,9 +228,12 @@ static bool is_legal(const struct rnic_qp *qp, enum ib_wr_opcode opcode)
 		return opcode == IB_WR_SEND || opcode == IB_WR_SEND_WITH_IMM;
 	case RNICSIM_TRANSPORT_UC:
 		return opcode == IB_WR_SEND || opcode == IB_WR_SEND_WITH_IMM || opcode == IB_WR_RDMA_WRITE ||
-		       opcode == IB_WR_RDMA_WRITE_WITH_IMM || opcode == IB_WR_LOCAL_INV;
+		       opcode == IB_WR_RDMA_WRITE_WITH_IMM || opcode == IB_WR_LOCAL_INV ||
+		       opcode == IB_WR_REG_MR;
+	case RNICSIM_TRANSPORT_RAW:
+		return opcode == IB_WR_SEND || opcode == IB_WR_LSO;
 	default:
-		return true;
+		return opcode != IB_WR_LSO;
 	}
 }
 
@@ -262,72 +307,5 @@ int rnic_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct i
 	if (qp->sq.producer != rung)
 		ring_send(dev, qp);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
-	return error;
-}
-
-static int post_receive(struct rnic_qp *qp, const struct ib_recv_wr *wr)
-{
-	struct rnic_receive_queue *rq = &qp->rq;
-	u32 index = rq->posted & (BIT(rq->log_wqes) - 1);
-	struct rnicsim_data_segment *segments = (void *)(rq->ring + (index << rq->log_stride));
-	int i;
-
-	if (wr->num_sge > qp->cap.max_recv_sge)
-		return -EINVAL;
-	if (rq->posted - smp_load_acquire(&rq->retired) >= BIT(rq->log_wqes))
-		return -ENOMEM;
-	for (i = 0; i < wr->num_sge; i++)
-		rnic_put_segment(&segments[i], &wr->sg_list[i]);
-	if (i < BIT(rq->log_stride) / SEGMENT) {
-		segments[i].byte_count = 0;
-		segments[i].lkey = cpu_to_be32(RNICSIM_INVALID_LKEY);
-		segments[i].address = 0;
-	}
-	rq->wr_ids[index] = wr->wr_id;
-	rq->posted++;
-	return 0;
-}
-
-/*
- * A receive queue has no doorbell: a message makes the device look. None
- * comes to a queue pair in ERR, whose receives are to be flushed: a doorbell
- * that announces nothing makes it look.
- */
-void rnic_flush_receives(struct rnic_qp *qp)
-{
-	struct rnic_device *dev = to_rnic(qp->ib.device);
-	unsigned long flags;
-
-	if (!qp->rq.wr_ids || READ_ONCE(qp->rq.posted) == READ_ONCE(qp->rq.retired))
-		return;
-	spin_lock_irqsave(&qp->sq.lock, flags);
-	rnic_ring(dev, qp->uar_page, RNICSIM_UAR_SEND_DOORBELL, qp->qpn, qp->sq.producer & 0xffff);
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
-}
-
-int rnic_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
-{
-	struct rnic_device *dev = to_rnic(ib->device);
-	struct rnic_qp *qp = to_rnic_qp(ib);
-	unsigned long flags;
-	int error = 0;
-
-	if (!qp->rq.wr_ids || rnic_dead(dev)) {
-		*bad = wr;
-		return rnic_dead(dev) ? -EIO : -EINVAL;
-	}
-	spin_lock_irqsave(&qp->rq.lock, flags);
-	for (; wr; wr = wr->next) {
-		error = post_receive(qp, wr);
-		if (error) {
-			*bad = wr;
-			break;
-		}
-	}
-	dma_wmb(); /* entries before the record */
-	WRITE_ONCE(qp->record->receive_producer, cpu_to_be32(qp->rq.posted & 0xffff));
-	spin_unlock_irqrestore(&qp->rq.lock, flags);
-	if (READ_ONCE(qp->failed))
-		rnic_flush_receives(qp);
 	return error;
 }

@@ -21,9 +21,17 @@ static int transport_of(const struct rnic_capabilities *caps, enum ib_qp_type ty
 	case IB_QPT_UD:
 	case IB_QPT_GSI:
 		return caps->features & RNICSIM_FEATURE_UD ? RNICSIM_TRANSPORT_UD : -EOPNOTSUPP;
+	case IB_QPT_RAW_PACKET:
+		return caps->features & RNICSIM_FEATURE_RAW ? RNICSIM_TRANSPORT_RAW : -EOPNOTSUPP;
 	default:
 		return -EOPNOTSUPP;
 	}
+}
+
+/* Of a frame that the device cuts into segments; 0: it cuts none. */
+u32 rnic_most_headers(const struct rnic_capabilities *caps)
+{
+	return caps->max_tso ? min_t(u32, caps->max_tso_header, RNIC_MOST_HEADERS) : 0;
 }
 
 /* Bytes before the data segments, of the longest opcode that has some. */
@@ -36,6 +44,8 @@ static u32 before_segments(int transport)
 		return bytes + sizeof(struct rnicsim_remote_address_segment) + sizeof(struct rnicsim_atomic_segment);
 	case RNICSIM_TRANSPORT_UC:
 		return bytes + sizeof(struct rnicsim_remote_address_segment);
+	case RNICSIM_TRANSPORT_RAW:
+		return bytes + sizeof(struct rnicsim_tso_segment) + RNIC_MOST_HEADERS;
 	default:
 		return bytes + sizeof(struct rnicsim_datagram_segment);
 	}
@@ -230,12 +240,14 @@ static int check_create_flags(const struct rnic_capabilities *caps, const struct
 		return 0;
 	if (attr->create_flags != IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
 		return -EOPNOTSUPP;
+	if (attr->qp_type == IB_QPT_RAW_PACKET)
+		return 0;
 	if (!(caps->features & RNICSIM_FEATURE_MULTICAST))
 		return -EOPNOTSUPP;
 	return attr->qp_type == IB_QPT_UD ? 0 : -EINVAL;
 }
 
-static int init_qp(struct rnic_device *dev, struct rnic_qp *qp, struct ib_qp_init_attr *attr)
+static int init_qp(struct rnic_device *dev, struct rnic_qp *qp, struct ib_qp_init_attr *attr, bool of_program)
 {
 	int transport = transport_of(&dev->caps, attr->qp_type);
 	int error;
@@ -245,7 +257,9 @@ static int init_qp(struct rnic_device *dev, struct rnic_qp *qp, struct ib_qp_ini
 	error = check_create_flags(&dev->caps, attr);
 	if (error)
 		return error;
-	if (attr->srq && transport == RNICSIM_TRANSPORT_UC)
+	if (transport == RNICSIM_TRANSPORT_RAW && of_program)
+		return -EOPNOTSUPP;
+	if (attr->srq && (transport == RNICSIM_TRANSPORT_UC || transport == RNICSIM_TRANSPORT_RAW))
 		return -EINVAL;
 	qp->transport = transport;
 	qp->state = IB_QPS_RESET;
@@ -278,7 +292,7 @@ int rnic_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_uda
 	struct rnic_qp *qp = to_rnic_qp(ib);
 	int error;
 
-	error = init_qp(dev, qp, attr);
+	error = init_qp(dev, qp, attr, udata);
 	if (error)
 		return error;
 	qp->uar_page = context ? context->uar_page : 0;

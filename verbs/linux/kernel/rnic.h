@@ -50,16 +50,28 @@ void rnic_write_mtt(struct rnic_device *dev, u32 index, dma_addr_t page);
 int rnic_create_eqs(struct rnic_device *dev, u32 completion_eqs);
 void rnic_destroy_eqs(struct rnic_device *dev);
 
+/* ethernet.c */
+int rnic_create_ethernet(struct rnic_device *dev);
+void rnic_destroy_ethernet(struct rnic_device *dev);
+void rnic_ethernet_set_carrier(struct rnic_device *dev, bool on);
+struct net_device *rnic_ethernet_netdev(struct rnic_device *dev);
+
 /* netdev.c */
+bool rnic_wants_ethernet(const struct rnic_device *dev);
 int rnic_find_netdev(struct rnic_device *dev);
 int rnic_follow_netdevs(struct rnic_device *dev);
 void rnic_unfollow_netdevs(struct rnic_device *dev);
 
 /* ib.c */
 int rnic_register(struct rnic_device *dev);
+int rnic_ask_port(struct rnic_device *dev, struct rnicsim_port_attributes *answer);
+void rnic_format_firmware(const struct rnic_device *dev, char *to, size_t bytes);
 void rnic_port_event(struct rnic_device *dev, enum ib_event_type type);
 
 /* counters.c */
+int rnic_count_port_counters(void);
+const char *rnic_port_counter_name(int index);
+int rnic_read_port_counters(struct rnic_device *dev, u64 *to);
 struct rdma_hw_stats *rnic_alloc_port_stats(struct ib_device *ib, u32 port);
 int rnic_get_port_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index);
 
@@ -88,10 +100,25 @@ int rnic_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr);
 int rnic_destroy_ah(struct ib_ah *ib, u32 flags);
 
 /* mr.c */
+u32 rnic_device_access(struct rnic_device *dev, int access);
+int rnic_take_mr_index(struct rnic_device *dev);
+struct rnic_mr *rnic_new_mr(struct rnic_device *dev);
+void rnic_free_mr(struct rnic_device *dev, struct rnic_mr *mr);
+int rnic_create_mpt(struct rnic_device *dev, u32 index, struct ib_pd *pd, struct rnicsim_create_mpt *create, u32 *key);
 struct ib_mr *rnic_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *rnic_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 address, int access,
 			       struct ib_udata *udata);
 int rnic_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
+
+/* fast_mr.c */
+u32 rnic_most_fast_pages(const struct rnic_device *dev);
+struct ib_mr *rnic_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg);
+int rnic_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int count, unsigned int *offset);
+int rnic_encode_registration(struct rnic_device *dev, const struct ib_reg_wr *wr, struct rnicsim_register_segment *to);
+
+/* mw.c */
+int rnic_alloc_mw(struct ib_mw *ib, struct ib_udata *udata);
+int rnic_dealloc_mw(struct ib_mw *ib);
 
 /* cq.c */
 int rnic_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct ib_udata *udata);
@@ -109,6 +136,7 @@ void rnic_forget_completions(struct rnic_cq *cq, const struct rnic_qp *qp);
 /* qp.c */
 int rnic_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int rnic_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
+u32 rnic_most_headers(const struct rnic_capabilities *caps);
 u32 rnic_most_work_requests(const struct rnic_capabilities *caps);
 void rnic_qp_event(struct rnic_device *dev, u32 qpn, enum ib_event_type type);
 int rnic_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid);
@@ -120,8 +148,10 @@ int rnic_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 
 /* post.c */
 int rnic_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
-int rnic_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 void rnic_put_segment(struct rnicsim_data_segment *to, const struct ib_sge *sge);
+
+/* post_receive.c */
+int rnic_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 void rnic_flush_receives(struct rnic_qp *qp);
 
 /* srq.c */

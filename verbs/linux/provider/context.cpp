@@ -97,9 +97,11 @@ void free_context(ibv_context* context) {
 }
 
 constexpr verbs_context_ops kOperations{
+    .alloc_mw = alloc_mw,
     .alloc_pd = alloc_pd,
     .async_event = take_event,
     .attach_mcast = ibv_cmd_attach_mcast,
+    .bind_mw = bind_mw,
     .cq_event = take_completion_event,
     .create_ah = create_ah,
     .create_cq = create_cq,
@@ -107,6 +109,7 @@ constexpr verbs_context_ops kOperations{
     .create_qp = create_qp,
     .create_qp_ex = create_qp_ex,
     .create_srq = create_srq,
+    .dealloc_mw = dealloc_mw,
     .dealloc_pd = dealloc_pd,
     .dereg_mr = dereg_mr,
     .destroy_ah = destroy_ah,

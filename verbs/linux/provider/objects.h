@@ -11,6 +11,7 @@
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "verbs/linux/provider/mapping.h"
 #include "verbs/linux/provider/private_interface.h"
@@ -104,6 +105,12 @@ struct Srq : verbs_srq {
 
 inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // of one data segment: the top bit says inline
 
+// A bind of type 2 in a batch, which may still be given up.
+struct Binding {
+  ibv_mw* window;
+  std::uint32_t rkey;
+};
+
 // A batch of the ibv_wr_* interface, between wr_start and wr_complete.
 struct Batch {
   provider::SendRing::Mark start;
@@ -113,6 +120,7 @@ struct Batch {
   bool has_data = false;     // its one setter was called
   bool has_address = false;  // UD: wr_set_ud_addr was called
   std::uint64_t wr_id = 0;
+  std::vector<Binding> bindings;
 };
 
 struct Qp : verbs_qp {
@@ -183,6 +191,15 @@ abi::DatagramSegment datagram_of(ibv_ah&, std::uint32_t remote_qpn, std::uint32_
 bool may_be_inline(abi::SendOpcode);
 // Under send_lock, which it gives back.
 void finish_sending(Qp&);
+
+// --- mw.cpp
+ibv_mw* alloc_mw(ibv_pd*, ibv_mw_type);
+int dealloc_mw(ibv_mw*);
+int bind_mw(ibv_qp*, ibv_mw*, ibv_mw_bind*);
+// Of a bind of type 2, into the WQE that is being built: 0 or errno.
+int add_binding(ibv_mw*, std::uint32_t rkey, const ibv_mw_bind_info&, provider::WqeBuilder&);
+// Such a bind is posted: the window has its new key from now on, as one of type 1 does.
+void take_rkey(ibv_mw&, std::uint32_t rkey);
 
 // --- wr_api.cpp
 void fill_work_request_api(Qp&);

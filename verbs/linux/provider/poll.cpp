@@ -31,6 +31,7 @@ ibv_wc_opcode opcode_of(const abi::Cqe& cqe) {
     case abi::SendOpcode::fetch_add: return IBV_WC_FETCH_ADD;
     case abi::SendOpcode::local_inv: return IBV_WC_LOCAL_INV;
     case abi::SendOpcode::atomic_write: return IBV_WC_ATOMIC_WRITE;
+    case abi::SendOpcode::bind_window: return IBV_WC_BIND_MW;
     default: return IBV_WC_SEND;
   }
 }

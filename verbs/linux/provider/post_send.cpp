@@ -27,6 +27,7 @@ std::optional<Operation> operation_of(ibv_wr_opcode opcode) {
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
       return Operation{abi::SendOpcode::fetch_add, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD};
     case IBV_WR_LOCAL_INV: return Operation{abi::SendOpcode::local_inv, IBV_QP_EX_WITH_LOCAL_INV};
+    case IBV_WR_BIND_MW: return Operation{abi::SendOpcode::bind_window, IBV_QP_EX_WITH_BIND_MW};
     case IBV_WR_ATOMIC_WRITE: return Operation{abi::SendOpcode::atomic_write, IBV_QP_EX_WITH_ATOMIC_WRITE};
     default: return std::nullopt;  // not of this device, or no opcode at all
   }
@@ -81,6 +82,14 @@ int add_segments(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   return 0;
 }
 
+// Nothing else can keep this WQE from being posted.
+int add_final_binding(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
+  const auto& [window, rkey, info] = wr.bind_mw;
+  if (const int error = add_binding(window, rkey, info, wqe)) return error;
+  take_rkey(*window, rkey);
+  return 0;
+}
+
 int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   const auto operation = operation_of(wr.opcode);
   if (!operation || !qp.does(operation->bit)) return EINVAL;
@@ -93,6 +102,7 @@ int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   }
   add_remote(wr, wqe);
   if (operation->opcode == abi::SendOpcode::local_inv) return 0;
+  if (operation->opcode == abi::SendOpcode::bind_window) return add_final_binding(wr, wqe);
   const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
   const int error = is_inline ? add_inline(qp, wr, operation->opcode, wqe) : add_segments(wr, wqe);
   if (error != 0) return error;
@@ -110,7 +120,8 @@ int post_one(Qp& qp, const ibv_send_wr& wr) {
 
 bool may_be_inline(abi::SendOpcode opcode) {
   using enum abi::SendOpcode;
-  return opcode != read && opcode != compare_swap && opcode != fetch_add && opcode != local_inv;
+  return opcode != read && opcode != compare_swap && opcode != fetch_add && opcode != local_inv &&
+         opcode != bind_window;
 }
 
 std::uint32_t control_flags(const Qp& qp, unsigned flags) {

@@ -77,13 +77,16 @@ struct verbs_srq {
 // Every operation that a provider may have, in this order. Those that this one has not have no type here.
 using UnusedOperation = void (*)();
 struct verbs_context_ops {
-  UnusedOperation advise_mr, alloc_dm, alloc_mw, alloc_null_mr, alloc_parent_domain;
+  UnusedOperation advise_mr, alloc_dm;
+  ibv_mw* (*alloc_mw)(ibv_pd*, ibv_mw_type);
+  UnusedOperation alloc_null_mr, alloc_parent_domain;
   ibv_pd* (*alloc_pd)(ibv_context*);
   UnusedOperation alloc_td;
   void (*async_event)(ibv_context*, ibv_async_event*);
   UnusedOperation attach_counters_point_flow;
   int (*attach_mcast)(ibv_qp*, const ibv_gid*, std::uint16_t lid);
-  UnusedOperation bind_mw, close_xrcd;
+  int (*bind_mw)(ibv_qp*, ibv_mw*, ibv_mw_bind*);
+  UnusedOperation close_xrcd;
   void (*cq_event)(ibv_cq*);
   ibv_ah* (*create_ah)(ibv_pd*, ibv_ah_attr*);
   UnusedOperation create_counters;
@@ -94,7 +97,8 @@ struct verbs_context_ops {
   ibv_qp* (*create_qp_ex)(ibv_context*, ibv_qp_init_attr_ex*);
   UnusedOperation create_rwq_ind_table;
   ibv_srq* (*create_srq)(ibv_pd*, ibv_srq_init_attr*);
-  UnusedOperation create_srq_ex, create_wq, dealloc_mw;
+  UnusedOperation create_srq_ex, create_wq;
+  int (*dealloc_mw)(ibv_mw*);
   int (*dealloc_pd)(ibv_pd*);
   UnusedOperation dealloc_td;
   int (*dereg_mr)(verbs_mr*);
@@ -182,6 +186,8 @@ int ibv_cmd_dealloc_pd(ibv_pd*);
 int ibv_cmd_reg_mr(ibv_pd*, void* address, std::size_t length, std::uint64_t start, int access, verbs_mr*,
                    void* command, std::size_t, ib_uverbs_reg_mr_resp*, std::size_t);
 int ibv_cmd_dereg_mr(verbs_mr*);
+int ibv_cmd_alloc_mw(ibv_pd*, ibv_mw_type, ibv_mw*, void* command, std::size_t, ib_uverbs_alloc_mw_resp*, std::size_t);
+int ibv_cmd_dealloc_mw(ibv_mw*);
 int ibv_cmd_create_ah(ibv_pd*, ibv_ah*, ibv_ah_attr*, ib_uverbs_create_ah_resp*, std::size_t);
 int ibv_cmd_destroy_ah(ibv_ah*);
 int ibv_cmd_create_cq_ex(ibv_context*, const ibv_cq_init_attr_ex*, verbs_cq*, void* command, std::size_t,

@@ -18,7 +18,8 @@ constexpr std::uint32_t kKnownMask =
 
 std::uint64_t operations_of(const Context& context, ibv_qp_type type) {
   const bool invalidates = context.has_feature(abi::feature::kInvalidate);
-  const std::uint64_t local = invalidates ? IBV_QP_EX_WITH_LOCAL_INV : 0;
+  const std::uint64_t local = (invalidates ? IBV_QP_EX_WITH_LOCAL_INV : 0) |
+                              (context.has_feature(abi::feature::kWindows) ? IBV_QP_EX_WITH_BIND_MW : 0);
   if (type == IBV_QPT_UD) return kUdOperations;
   if (type == IBV_QPT_UC) return kUcOperations | local;
   return kRcOperations | local | (invalidates ? IBV_QP_EX_WITH_SEND_WITH_INV : 0) |

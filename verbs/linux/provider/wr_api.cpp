@@ -91,6 +91,17 @@ void start(ibv_qp_ex* handle) {
   qp.batch.start = qp.send->mark();
 }
 
+// The window's new key holds when the batch is posted.
+void add_binding_to_batch(Qp& qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
+  if (!begin_wqe(qp, IBV_QP_EX_WITH_BIND_MW, abi::SendOpcode::bind_window)) return;
+  qp.batch.has_data = true;  // no setter
+  const int error = guarded([&] {
+    qp.batch.bindings.push_back({mw, rkey});
+    return add_binding(mw, rkey, info, qp.builder);
+  });
+  if (error != 0) latch(qp, error);
+}
+
 int complete(ibv_qp_ex* handle) {
   Qp& qp = Qp::of(handle);
   finish_wqe(qp);
@@ -99,7 +110,10 @@ int complete(ibv_qp_ex* handle) {
     qp.send_lock.unlock();
     return error;
   }
-  if (error != 0) qp.send->rollback(qp.batch.start);
+  if (error != 0)
+    qp.send->rollback(qp.batch.start);
+  else
+    for (const auto& [window, rkey] : qp.batch.bindings) take_rkey(*window, rkey);
   finish_sending(qp);
   return error;
 }
@@ -148,6 +162,9 @@ void fill_builders(ibv_qp_ex& calls) {
   calls.wr_local_inv = [](ibv_qp_ex* at, std::uint32_t rkey) {
     Qp& own = Qp::of(at);
     if (begin_wqe(own, IBV_QP_EX_WITH_LOCAL_INV, abi::SendOpcode::local_inv, rkey)) own.batch.has_data = true;
+  };
+  calls.wr_bind_mw = [](ibv_qp_ex* at, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* info) {
+    add_binding_to_batch(Qp::of(at), mw, rkey, *info);
   };
 }
 
