@@ -97,6 +97,9 @@ ALLOWED = {
     "sim/guest/agent": ["sim/descriptor.h"],
     "sim/guest/vm": ["model/base/units.h", "sim/config", "sim/guest/agent/frames.h", "sim/descriptor.h",
                      "sim/labelled_lines.h", "sim/progress_line.h", "sim/watch.h"],
+    # Hosts outside, and their part in a run's network.
+    "sim/guest/wire": ["model", "sim/config", "sim/*", "sim/guest/guest_port.h", "sim/guest/path_socket.h",
+                       "sim/attached/network.h", "sim/attached/outside_world.h"],
     "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
@@ -118,9 +121,8 @@ ALLOWED = {
                 "sim/counter_results.h", "sim/descriptor.h", "sim/json.h", "sim/local_socket.h",
                 "sim/results_json.h", "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
-                     "sim/calibrate", "sim/check", "sim/guest", "sim/guest/vm", "sim/recording", "sim/replay",
-                     "sim/report",
-                     "sim/sweep", "sim/top"],
+                     "sim/calibrate", "sim/check", "sim/guest", "sim/guest/vm", "sim/guest/wire", "sim/recording",
+                     "sim/replay", "sim/report", "sim/sweep", "sim/top"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }
