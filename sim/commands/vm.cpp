@@ -2,14 +2,21 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "sim/commands/command.h"
 #include "sim/commands/options.h"
 #include "sim/config/config_error.h"
+#include "sim/descriptor.h"
+#include "sim/guest/path_socket.h"
 #include "sim/guest/vm/common_network.h"
 #include "sim/guest/vm/guest_run.h"
 
@@ -19,6 +26,7 @@ namespace {
 struct VmCommand {
   GuestOptions options;
   std::vector<std::pair<std::string, std::string>> on;  // guests, command
+  std::string wire;
   bool image_only = false;
 };
 
@@ -34,6 +42,22 @@ ByteCount memory_of(const std::string& text) {
   return *size;
 }
 
+// The other end listens already, or will within this time.
+Descriptor connect_wire(const std::string& wire) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kPatience{10};
+  constexpr std::string_view kUnix = "unix:";
+  if (!wire.starts_with(kUnix)) throw ConfigError(fmt::format("--wire '{}': unix:PATH is needed", wire));
+  const auto path = wire.substr(kUnix.size());
+  for (const auto end = Clock::now() + kPatience;;) {
+    if (auto socket = connect_to_path(path)) return socket;
+    const int error = errno;
+    if ((error != ENOENT && error != ECONNREFUSED) || Clock::now() >= end)
+      throw ConfigError(fmt::format("--wire: {}: {}", path, std::strerror(error)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
 int run_vm(VmCommand& command) {
   refuse_simulated_host("vm");
   GuestOptions& options = command.options;
@@ -45,7 +69,7 @@ int run_vm(VmCommand& command) {
       make_guest_image(options.image);
       return 0;
     }
-    CommonNetwork network(options.guests);
+    CommonNetwork network(options.guests, command.wire.empty() ? Descriptor() : connect_wire(command.wire));
     return run_guests(options, network);
   } catch (const ImageFailed& failed) {
     return failed.status;
@@ -85,6 +109,10 @@ Command add_vm(CLI::App& app) {
       ->capture_default_str();
   const auto set_memory = [&options](const std::string& text) { options.memory = memory_of(text); };
   line.add_option_function<std::string>("--memory", set_memory, "of each guest (default: 256MiB)")->type_name("SIZE");
+  line.add_option("--wire", command->wire,
+                  "join the guests' Ethernet to a socket, at which another program listens: rnicsim run --wire "
+                  "h1=unix:PATH; docs/live-wire.md")
+      ->type_name("unix:PATH");
   add_image_options(line, *command);
   line.add_option("--kernel-words", options.kernel_words, "more parameters of the kernel, such as 'dyndbg=...'")
       ->type_name("WORDS");

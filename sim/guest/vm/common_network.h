@@ -8,7 +8,8 @@ namespace rnicsim::sim {
 
 class CommonNetwork final : public GuestDevices {
  public:
-  explicit CommonNetwork(std::size_t guests);
+  // `wire`: a connected stream socket, which is one more port of the Ethernet; QEMU's framing.
+  explicit CommonNetwork(std::size_t guests, Descriptor wire = {});
 
   DeviceArguments arguments(std::size_t guest) override;
   void work(std::vector<pollfd>& watched, std::chrono::milliseconds longest) override;
@@ -18,8 +19,10 @@ class CommonNetwork final : public GuestDevices {
     Descriptor at_hub, at_guest;
   };
   static Wire make_wire(int type);
+  DeviceArguments hub();
 
   std::vector<Wire> wires_;  // of the guests from the second on
+  Descriptor outside_;
   Descriptor lone_end_;      // of a guest without others: what it sends is lost
 };
 
