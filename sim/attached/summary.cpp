@@ -136,7 +136,7 @@ Json results_json(const System& system, const RunOptions& options, const RunOutc
   for (const auto& program : outcome.programs)
     results["programs"].push_back(
         {{"host", program.host}, {"argv", program.argv}, {"exit_status", program.exit_status}});
-  for (const auto i : simulated_adapters(system))
+  for (std::size_t i = 0; i < system.adapters(); ++i)
     results["hosts"][system.adapter(i).label()] = counters_json(results_of(system.counters(i), outcome.end));
   for (std::size_t i = 0; i < system.switches(); ++i)
     results["switches"][system.config().topology.switches[i]] = switch_json(system, i, outcome.end);

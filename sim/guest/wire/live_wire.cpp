@@ -10,6 +10,7 @@
 #include "model/base/payload.h"
 #include "model/fabric/frame_port.h"
 #include "sim/adapter.h"
+#include "sim/adapter_counters.h"
 #include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/guest/guest_port.h"
@@ -33,10 +34,10 @@ std::unique_ptr<WireLine> make_line(const WireChoice& choice, WireNotices& notic
 }  // namespace
 
 struct LiveWire::Wire {
-  Wire(Adapter& adapter, fabric::FramePort& port, const WireChoice& choice)
+  Wire(Adapter& adapter, fabric::FramePort& port, const WireChoice& choice, const WireNotices::Say& say)
       : host(adapter.interface().host),
         idle_nic(fmt::format("outside{}", host).c_str(), adapter),
-        notices(adapter.interface().name),
+        notices(adapter.interface().name, say),
         wire_port(adapter.interface(), port, make_line(choice, notices), notices) {}
 
   const std::uint32_t host;
@@ -45,31 +46,32 @@ struct LiveWire::Wire {
   WirePort wire_port;
 };
 
-LiveWire::LiveWire(System& system, const std::vector<WireChoice>& wires) {
+LiveWire::LiveWire(System& system, const std::vector<WireChoice>& wires, const WireNotices::Say& say)
+    : system_(system) {
   ::signal(SIGPIPE, SIG_IGN);
   std::vector<abi::NetworkInterface> outside;
   for (const auto& choice : wires) {
-    add_wire(system, choice);
+    add_wire(choice, say);
     outside.push_back(system.config().topology.interfaces[choice.host]);
   }
   gateway_ = std::make_unique<TcpGateway>(stack_, std::move(outside));
-  for (std::size_t i = 0; i < system.adapters(); ++i) add_station(system, i);
+  for (std::size_t i = 0; i < system.adapters(); ++i) add_station(i);
 }
 
 LiveWire::~LiveWire() = default;
 
-void LiveWire::add_wire(System& system, const WireChoice& choice) {
-  auto* port = system.frame_port(choice.host);
-  auto& adapter = *system.host(choice.host).adapters().front();
+void LiveWire::add_wire(const WireChoice& choice, const WireNotices::Say& say) {
+  auto* port = system_.frame_port(choice.host);
+  auto& adapter = *system_.host(choice.host).adapters().front();
   if (port == nullptr) throw ConfigError(fmt::format("--wire: {} has no cable", adapter.label()));
-  wires_.push_back(std::make_unique<Wire>(adapter, *port, choice));
+  wires_.push_back(std::make_unique<Wire>(adapter, *port, choice, say));
 }
 
 // The IP stack's port beside the NIC of a simulated host. A frame that the NIC made and that nobody has written is a
 // RoCE packet.
-void LiveWire::add_station(System& system, std::size_t adapter) {
-  const auto& interface = system.adapter(adapter).interface();
-  auto* port = system.frame_port(adapter);
+void LiveWire::add_station(std::size_t adapter) {
+  const auto& interface = system_.adapter(adapter).interface();
+  auto* port = system_.frame_port(adapter);
   if (port == nullptr || has(interface.host)) return;
   const auto index = stack_.interfaces();
   stack_.add(interface, [port](std::span<const std::byte> bytes) { port->send(Frame::of(Payload::copy_of(bytes))); });
@@ -124,12 +126,16 @@ bool LiveWire::owes() const {
 }
 
 std::vector<std::string> LiveWire::report() const {
-  std::vector<std::string> lines{"paced by the wall clock, for a peer outside takes part: not reproducible"};
+  std::vector<std::string> lines{"paced by the wall clock, for a peer outside takes part: another run differs"};
   for (const auto& wire : wires_) {
     const auto& port = wire->wire_port;
     const auto mac = port.peer_mac() ? fmt::format(", peer's MAC {:02x}", fmt::join(*port.peer_mac(), ":")) : "";
     lines.push_back(fmt::format("{}: {} frames came in by the wire, {} went out{}", wire->notices.host(),
                                 port.frames_in(), port.frames_out(), mac));
+    const auto& faults = system_.counters(wire->host).link;
+    if (const auto struck = faults.dropped + faults.corrupted + faults.duplicated + faults.delayed + faults.reordered)
+      lines.push_back(fmt::format("{}: fault rules struck {} of the frames that came in, {} of them lost",
+                                  wire->notices.host(), struck, faults.dropped));
     for (auto& line : wire->notices.report()) lines.push_back(std::move(line));
   }
   return lines;

@@ -19,9 +19,9 @@ class System;
 
 class LiveWire : public OutsideWorld {
  public:
-  // Construct before the simulation starts. The wires' hosts are outside of the system. ConfigError: a socket or an
-  // interface is not usable.
-  LiveWire(System& system, const std::vector<WireChoice>& wires);
+  // Construct before the simulation starts. The wires' hosts are outside of the system. `say` has what people are told
+  // of the wires (default: on standard error). ConfigError: a socket or an interface is not usable.
+  LiveWire(System& system, const std::vector<WireChoice>& wires, const WireNotices::Say& say = nullptr);
   ~LiveWire() override;
 
   void join(Network& network) override { gateway_->join(network); }
@@ -40,9 +40,10 @@ class LiveWire : public OutsideWorld {
   struct Wire;
   using Clock = std::chrono::steady_clock;
 
-  void add_wire(System& system, const WireChoice& choice);
-  void add_station(System& system, std::size_t adapter);
+  void add_wire(const WireChoice& choice, const WireNotices::Say& say);
+  void add_station(std::size_t adapter);
 
+  System& system_;
   IpStack stack_;
   std::unique_ptr<TcpGateway> gateway_;
   std::vector<std::unique_ptr<Wire>> wires_;

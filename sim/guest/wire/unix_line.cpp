@@ -17,8 +17,16 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenAttempts{100};
 // Bytes that wait for a peer that does not read.
 constexpr std::size_t kMostOutgoing = 16 << 20;
+constexpr short kHungUp = POLLRDHUP | POLLHUP;
 // Reads at a time, so that a peer that floods leaves the simulation its turn.
 constexpr int kMostReads = 4;
+
+int process_of(const Descriptor& socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length);
+  return peer.pid;
+}
 
 bool comes_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
@@ -40,6 +48,8 @@ void UnixLine::watch(std::vector<pollfd>& watched, bool hears) const {
 
 void UnixLine::work() {
   if (listener_) {
+    // The next peer waits until all is read that the one before has left.
+    if (has_hung_up()) return flush();
     if (auto socket = listener_->accept()) take_connection(std::move(socket));
   } else if (!socket_ && Clock::now() >= next_attempt_) {
     next_attempt_ = Clock::now() + kBetweenAttempts;
@@ -48,10 +58,16 @@ void UnixLine::work() {
   flush();
 }
 
+bool UnixLine::has_hung_up() const {
+  pollfd watched{socket_.get(), kHungUp, 0};
+  return socket_ && ::poll(&watched, 1, 0) > 0;
+}
+
 void UnixLine::take_connection(Descriptor socket) {
   if (socket_)
     return notices_.tell(WireTrouble::second,
-                         fmt::format("another peer came to {}, where one is connected: it is turned away", path_));
+                         fmt::format("another peer (process {}) came to {}, where one is connected: it is turned away",
+                                     process_of(socket), path_));
   socket_ = std::move(socket);
   incoming_ = {};
   outgoing_.clear();

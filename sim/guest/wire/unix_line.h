@@ -33,6 +33,7 @@ class UnixLine : public WireLine {
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool has_hung_up() const;
   void take_connection(Descriptor socket);
   void flush();
   void hang_up(WireTrouble kind, const std::string& why);

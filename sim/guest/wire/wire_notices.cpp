@@ -23,17 +23,17 @@ constexpr std::array kMeanings{"empty frames came",
                                "frames were lost, for the peer did not answer ARP"};
 static_assert(kMeanings.size() == static_cast<std::size_t>(WireTrouble::count));
 
+void print_line(const std::string& line) {
+  progress_line::erase();
+  fmt::print(stderr, "rnicsim: {}\n", line);
+}
+
 }  // namespace
 
-WireNotices::WireNotices(std::string host)
-    : say([](const std::string& line) {
-        progress_line::erase();
-        fmt::print(stderr, "rnicsim: {}\n", line);
-      }),
-      host_(std::move(host)) {}
+WireNotices::WireNotices(std::string host, Say say) : host_(std::move(host)), say_(say ? std::move(say) : print_line) {}
 
 void WireNotices::tell(WireTrouble kind, const std::string& text) {
-  if (counts_[static_cast<std::size_t>(kind)]++ == 0) say(fmt::format("{}: {}", host_, text));
+  if (counts_[static_cast<std::size_t>(kind)]++ == 0) say_(fmt::format("{}: {}", host_, text));
 }
 
 std::vector<std::string> WireNotices::report() const {

@@ -28,8 +28,9 @@ enum class WireTrouble : std::uint8_t {
 
 class WireNotices {
  public:
-  explicit WireNotices(std::string host);
-  std::function<void(const std::string& line)> say;  // on standard error
+  using Say = std::function<void(const std::string& line)>;
+  // `say`: where lines go to; nullptr: to standard error.
+  WireNotices(std::string host, Say say);
   void tell(WireTrouble kind, const std::string& text);
   // The number of times, of each kind that happened.
   std::vector<std::string> report() const;
@@ -38,6 +39,7 @@ class WireNotices {
 
  private:
   const std::string host_;
+  const Say say_;
   std::array<std::uint64_t, static_cast<std::size_t>(WireTrouble::count)> counts_{};
 };
 

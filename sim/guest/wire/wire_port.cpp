@@ -62,6 +62,7 @@ bool WirePort::is_of_host(std::span<const std::byte> frame) {
   const auto source = mac_at(frame, kSource);
   if (sender_of(frame) == ipv4_ && !is_group(source) && peer_ != source) learn(source);
   if (source == mac_ || source == peer_) return true;
+  if (!peer_) return false;  // the host's own, before it has said an IPv4 address
   notices_.tell(WireTrouble::other_station,
                 fmt::format("a frame came from another station ({:02x}) than the one with {}, and is dropped",
                             fmt::join(source, ":"), label_));
