@@ -53,7 +53,8 @@ class LiveWire(GuestTest):
     def test_connection_manager(self):
         host, guest = self.run_pair(stubborn("rping -c -a 10.0.0.1 -C 10 -v"), "rping -s -a 10.0.0.1 -C 10 -v; true")
         self.assertEqual(host.text("h1").count("ping data: rdma-ping-"), 10, host)
-        host, guest = self.run_pair("rping -s -a 10.0.1.1 -C 10 -v || true\n", stubborn("rping -c -a 10.0.1.1 -C 10 -v"))
+        host, guest = self.run_pair("rping -s -a 10.0.1.1 -C 10 -v || true\n",
+                                    stubborn("rping -c -a 10.0.1.1 -C 10 -v"))
         self.assertEqual(guest.text("g0").count("ping data: rdma-ping-"), 10, guest)
 
     def check_numbered(self, count):

@@ -22,7 +22,8 @@ namespace rnicsim::sim {
 class TcpGateway {
  public:
   // `outside`: the interfaces of the hosts outside.
-  TcpGateway(IpStack& stack, std::vector<abi::NetworkInterface> outside) : stack_(stack), outside_(std::move(outside)) {}
+  TcpGateway(IpStack& stack, std::vector<abi::NetworkInterface> outside)
+      : stack_(stack), outside_(std::move(outside)) {}
   ~TcpGateway();
 
   void join(Network& network) { network_ = &network; }

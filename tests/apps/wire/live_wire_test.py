@@ -42,7 +42,8 @@ class BackToBack(apps.TestCase):
         return f"sh -c 'for attempt in 1 2 3 4 5 6 7 8 9; do {command} && exit 0; sleep 1; done; exit 1'"
 
     def test_pingpong_with_the_server_at_the_listening_side(self):
-        results = self.run_pair("ibv_rc_pingpong -g 1 -n 50 -c", self.stubborn("ibv_rc_pingpong -g 1 -n 50 -c 10.0.0.1"))
+        program = "ibv_rc_pingpong -g 1 -n 50 -c"
+        results = self.run_pair(program, self.stubborn(f"{program} 10.0.0.1"))
         for result, host in zip(results, ("h0", "h1")):
             self.assertIn("50 iters", result.text(host), result)
             self.assertIn("paced by the wall clock", result.summary(), result)
