@@ -105,13 +105,15 @@ bool TcpGateway::accept(tcp_pcb* connection) {
   auto pair = stream_pair();
   if (host == nullptr || !pair) return false;
   const auto stream = streams_.emplace_back(std::make_shared<TcpStream>(connection));
-  stream->join(std::move(pair->near));
   const auto number = network_->open(host->host, std::move(pair->far), version_of(remote));
   std::uint16_t port = 0;
   network_->bind(number, remote, port);
-  network_->connect(number, local, [weak = std::weak_ptr(stream)](int error, std::uint16_t) {
+  // The network drops what is written before the connection stands.
+  const auto end = std::make_shared<Descriptor>(std::move(pair->near));
+  network_->connect(number, local, [end, weak = std::weak_ptr(stream)](int error, std::uint16_t) {
     const auto waiting = weak.lock();
-    if (error != 0 && waiting) waiting->abandon();
+    if (waiting && error == 0) waiting->join(std::move(*end));
+    if (waiting && error != 0) waiting->abandon();
   });
   return true;
 }

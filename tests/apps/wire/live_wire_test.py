@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
@@ -97,6 +98,16 @@ class BackToBack(apps.TestCase):
                 self.assertIn((host, kind), seen)
 
 
+SHOUTING_SERVER = """
+import socket
+server = socket.create_server(("10.0.0.1", 7777))
+clients = []
+while True:
+    clients.append(server.accept()[0])
+    clients[-1].sendall(clients[-1].recv(100).upper())
+"""
+
+
 class ByHand(apps.TestCase):
     """h1 is a peer of this test, with a MAC address of its own."""
 
@@ -137,16 +148,26 @@ class ByHand(apps.TestCase):
         def play(path):
             with wire.Peer(path) as peer:
                 peer.resolve()
-                segment = bytes.fromhex("9c4048550000000100000000500220000000") + b"\0\0"
-                pseudo = wire.IP + wire.HOST_IP + b"\0\x06" + len(segment).to_bytes(2, "big")
-                segment = segment[:16] + wire.checksum(pseudo + segment).to_bytes(2, "big") + segment[18:]
-                ip = bytes.fromhex("450000280001000040060000") + wire.IP + wire.HOST_IP
-                ip = ip[:10] + wire.checksum(ip).to_bytes(2, "big") + ip[12:]
-                peer.send(wire.HOST_MAC + wire.MAC + b"\x08\x00" + ip + segment)
-                answer = peer.receive_until(lambda frame: frame[12:14] == b"\x08\x00" and frame[23] == wire.TCP)
-                self.assertTrue(answer[14 + 20 + 13] & 4, "no RST")
+                self.assertTrue(peer.connect(40000, 18515).flags & wire.RST)
 
         self.with_peer(play)
+
+    # They had been dropped when they came before the program's side of the connection stood.
+    def test_bytes_right_behind_the_handshake(self):
+        def play(path):
+            with wire.Peer(path) as peer:
+                peer.resolve()
+                for port in range(40000, 40020):
+                    for attempt in range(100):
+                        if peer.connect(port + 1000 * attempt, 7777, b"hello").flags & wire.SYN:
+                            break
+                        time.sleep(0.1)
+                    answer = peer.receive_segment(port + 1000 * attempt, 0)
+                    self.assertEqual(answer.payload, b"HELLO")
+
+        with apps.folder() as folder:
+            (folder / "server.py").write_text(SHOUTING_SERVER)
+            self.with_peer(play, f"python3 {folder / 'server.py'}")
 
     # One line for each kind, and the next connection works.
     def check_nonsense(self, data, line, closes):

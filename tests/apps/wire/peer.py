@@ -1,4 +1,5 @@
 """A machine at the far end of a live wire: QEMU's stream framing, Ethernet, ARP and ICMP echo, by hand."""
+import dataclasses
 import socket
 import struct
 import time
@@ -31,6 +32,38 @@ def echo_request(number, payload=b"0123456789abcdef"):
     ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(icmp), 1, 0, 64, ICMP, 0) + IP + HOST_IP
     ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
     return HOST_MAC + MAC + struct.pack("!H", IPV4) + ip + icmp
+
+
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+
+
+@dataclasses.dataclass
+class Segment:
+    source: int
+    destination: int
+    sequence: int
+    acknowledged: int
+    flags: int
+    payload: bytes = b""
+
+    def frame(self):
+        """From the peer to h0."""
+        tcp = struct.pack("!HHIIBBHHH", self.source, self.destination, self.sequence & 0xFFFFFFFF,
+                          self.acknowledged & 0xFFFFFFFF, 5 << 4, self.flags, 65535, 0, 0) + self.payload
+        pseudo = IP + HOST_IP + struct.pack("!BBH", 0, TCP, len(tcp))
+        tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp + b"\0" * (len(tcp) % 2))) + tcp[18:]
+        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0, 64, TCP, 0) + IP + HOST_IP
+        ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+        return HOST_MAC + MAC + struct.pack("!H", IPV4) + ip + tcp
+
+    @staticmethod
+    def of(frame):
+        """Of a frame from h0; None: it has no segment."""
+        if frame[12:14] != struct.pack("!H", IPV4) or frame[23] != TCP:
+            return None
+        source, destination, sequence, acknowledged, offset, flags = struct.unpack_from("!HHIIBB", frame, 34)
+        end = 14 + struct.unpack_from("!H", frame, 16)[0]
+        return Segment(source, destination, sequence, acknowledged, flags, frame[34 + (offset >> 4) * 4:end])
 
 
 def framed(frame):
@@ -98,6 +131,23 @@ class Peer:
         self.send(echo_request(number))
         return self.receive_until(lambda frame: frame[12:14] == b"\x08\x00" and frame[23] == ICMP and frame[34] == 0
                                   and frame[40:42] == struct.pack("!H", number))
+
+    def receive_segment(self, port, wanted):
+        """The first segment to a port of the peer's that has one of these flags, or bytes where there are none."""
+        while True:
+            segment = Segment.of(self.receive_until(lambda frame: Segment.of(frame) is not None))
+            if segment.destination == port and (segment.flags & wanted if wanted else segment.payload):
+                return segment
+
+    def connect(self, own_port, port, payload=b""):
+        """A connection's handshake; bytes follow its last segment at once. The SYN's answer, which may be an RST."""
+        self.send(Segment(own_port, port, 1000, 0, SYN).frame())
+        answer = self.receive_segment(own_port, SYN | RST)
+        if answer.flags & SYN:
+            last = Segment(own_port, port, 1001, answer.sequence + 1, ACK)
+            more = Segment(own_port, port, 1001, answer.sequence + 1, ACK | PSH, payload)
+            self.send_bytes(framed(last.frame()) + (framed(more.frame()) if payload else b""))
+        return answer
 
     def is_closed(self):
         try:
