@@ -13,6 +13,7 @@ pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(NCURSES REQUIRED IMPORTED_TARGET ncursesw)
 pkg_check_modules(NLOPT REQUIRED IMPORTED_TARGET nlopt)
 pkg_check_modules(PCAP REQUIRED IMPORTED_TARGET libpcap)
+pkg_check_modules(LWIP REQUIRED IMPORTED_TARGET lwip)
 pkg_check_modules(SYSTEMC REQUIRED IMPORTED_TARGET systemc)
 
 # Debian builds SystemC as C++17; this define makes C++20 link and run.

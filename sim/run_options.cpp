@@ -61,10 +61,18 @@ void resolve_commands(const RunArguments& arguments, const Topology& topology, R
                                            : "programs after -- and --on do not go together");
   for (const auto& [hosts, text] : arguments.on) {
     const auto argv = split_command(text);
-    for (const auto host : expand_hosts(hosts, topology))
+    for (const auto host : expand_hosts(hosts, topology)) {
+      if (options.outside.contains(host))
+        throw ConfigError(fmt::format("{} is outside (--wire): no program runs there", topology.interfaces[host].name));
       options.commands.push_back(make_command(host, argv, topology));
+    }
   }
-  if (!arguments.program.empty()) {
+  if (!arguments.program.empty() && !options.outside.empty()) {
+    // The other program is in the world.
+    std::uint32_t host = 0;
+    while (options.outside.contains(host)) ++host;
+    options.commands.push_back(make_command(host, arguments.program, topology));
+  } else if (!arguments.program.empty()) {
     if (topology.hosts() < 2) throw ConfigError("run -- PROG needs a topology of two hosts or more");
     auto argv = arguments.program;
     options.commands.push_back(make_command(0, argv, topology));

@@ -36,6 +36,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   TimeMode time = TimeMode::simulated;
   std::vector<HostCommand> commands;  // in the order in which they start
+  std::set<std::uint32_t> outside;    // hosts at the end of a live wire
   std::set<std::uint32_t> gdb_hosts;
   std::set<std::uint32_t> valgrind_hosts;
   Limits limits;
@@ -50,6 +51,7 @@ struct RunArguments {
   std::vector<std::string> program;                     // after --
   std::vector<std::string> gdb;
   std::vector<std::string> valgrind;
+  std::vector<std::string> wires;
 };
 
 // Words and quotes as a POSIX shell takes them, without a shell; ConfigError for what only a shell could do.

@@ -9,6 +9,7 @@
 
 #include "model/base/frame.h"
 #include "model/fabric/fault_injector.h"
+#include "model/fabric/frame_port.h"
 #include "model/fabric/link.h"
 #include "model/fabric/pause_deadlock.h"
 #include "model/fabric/stations.h"
@@ -31,13 +32,16 @@
 namespace rnicsim::sim {
 
 System::System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed,
-               const std::filesystem::path& waves, Boundary* boundary, const std::set<std::uint32_t>& guests)
+               const std::filesystem::path& waves, Boundary* boundary, const std::set<std::uint32_t>& guests,
+               const std::set<std::uint32_t>& outside)
     : sc_module(name),
       config_(std::make_unique<const Config>(config)),
       boundary_(boundary),
+      outside_(outside),
       engines_(std::make_unique<Engines>(config.engine_shown(), waves)),
       deadlock_(std::make_unique<fabric::PauseDeadlock>([this](auto end) { return port_name(end.box, end.port); })),
       outages_(std::make_unique<Outages>("outages")),
+      frame_ports_(config.topology.interfaces.size()),
       faults_(config.topology.interfaces.size()) {
   make_hosts(seed, guests);
   make_switches(seed);
@@ -53,8 +57,9 @@ void System::make_hosts(std::uint64_t seed, const std::set<std::uint32_t>& guest
   for (std::size_t i = 0; i < interfaces.size(); ++i) {
     const auto& interface = interfaces[i];
     if (interface.device == 0)
-      hosts_.push_back(guests.contains(interface.host) ? std::make_unique<Host>(interface)
-                                                       : std::make_unique<Host>(*config_, interface, fabric));
+      hosts_.push_back(guests.contains(interface.host) || is_outside(interface.host)
+                           ? std::make_unique<Host>(interface)
+                           : std::make_unique<Host>(*config_, interface, fabric));
     adapters_.push_back(&hosts_[interface.host]->add(fmt::format("host{}", i).c_str(), *config_, i,
                                                      engines_->factory(label_of(interface), config_->engine_of(i))));
     adapters_.back()->nic().seed(seed);
@@ -121,7 +126,7 @@ void System::connect_cables(std::uint64_t seed) {
       return topology.is_switch(node) ? fabric::FaultRules() : fault_rules(seed, node);
     };
     links_.push_back(std::make_unique<fabric::Link>(fmt::format("link{}", cable).c_str(), config_->link_of(cable),
-                                                    std::array{rules(from), rules(to)}));
+                                                    std::array{rules(from), rules(to)}, !outside_.empty()));
     if (topology.is_switch(from) && topology.is_switch(to)) {
       const auto end_at = [&](std::uint32_t node) {
         const auto box = static_cast<std::uint32_t>(node - adapters_.size());
@@ -150,11 +155,29 @@ void System::connect_switch(const CableEnd& at, std::size_t port) {
 }
 
 void System::connect_adapter(const CableEnd& at) {
+  faults_[at.node] = links_[at.cable]->faults(at.end);
+  if (!outside_.empty()) return connect_frame_port(at);
   nic::Nic& nic = adapters_[at.node]->nic();
   auto& link = *links_[at.cable];
   nic.frame_out().bind([&link, end = at.end](Frame&& frame) { link.send(end, std::move(frame)); });
   deliver(at, [&nic](Frame&& frame, Duration delay) { nic.receive(std::move(frame), delay); });
-  faults_[at.node] = link.faults(at.end);
+}
+
+// The frame port is beside the NIC; of a host outside it is in the NIC's place. Frames of NIC and port may overlap on
+// the cable: the port takes no time from the NIC.
+void System::connect_frame_port(const CableEnd& at) {
+  nic::Nic& nic = adapters_[at.node]->nic();
+  auto& link = *links_[at.cable];
+  auto& port = *(frame_ports_[at.node] = std::make_unique<fabric::FramePort>(config_->port_of(at.cable).timing()));
+  port.out.bind([&link, end = at.end](Frame&& frame) { link.send(end, std::move(frame)); });
+  if (is_outside(adapters_[at.node]->interface().host)) {
+    nic.frame_out().bind([](Frame&&) {});
+    return deliver(at, [&port](Frame&& frame, Duration delay) { port.receive(std::move(frame), delay); });
+  }
+  nic.frame_out().bind([&link, end = at.end](Frame&& frame) { link.send(end, std::move(frame)); });
+  deliver(at, [&nic, &port](Frame&& frame, Duration delay) {
+    port.takes(frame) ? port.receive(std::move(frame), delay) : nic.receive(std::move(frame), delay);
+  });
 }
 
 void System::deliver(const CableEnd& at, auto receive) {
@@ -185,17 +208,21 @@ void System::schedule_outages() {
       continue;
     }
     for (const auto end : ends_of_cable(outage.interface)) {
-      auto& nic = adapters_[end]->nic();
-      outages_->at(outage.at, [this, &nic, end] {
+      outages_->at(outage.at, [this, end] {
         outages_->begin(end);
-        nic.set_link(false);
+        set_link(end, false);
       });
       if (!outage.lasts) continue;
-      outages_->at(outage.at + *outage.lasts, [this, &nic, end] {
-        if (outages_->end(end)) nic.set_link(true);
+      outages_->at(outage.at + *outage.lasts, [this, end] {
+        if (outages_->end(end)) set_link(end, true);
       });
     }
   }
+}
+
+void System::set_link(std::uint32_t adapter, bool up) {
+  adapters_[adapter]->nic().set_link(up);
+  if (frame_ports_[adapter]) frame_ports_[adapter]->set_link(up);
 }
 
 fabric::FaultRules System::fault_rules(std::uint64_t seed, std::uint32_t adapter) const {

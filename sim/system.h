@@ -16,6 +16,7 @@ class Frame;
 namespace fabric {
 class FaultInjector;
 class FaultRules;
+class FramePort;
 class Link;
 class PauseDeadlock;
 class Switch;
@@ -45,10 +46,11 @@ class System : public sc_core::sc_module {
   // `seed` is that of the cables' faults, of random replacement in the NICs' caches, and of the choice among several
   // ways; `waves` as for Engines.
   // `boundary` (it outlives the system): another process simulates what is not on this side of it.
-  // `guests`: the hosts that are virtual machines, by number.
+  // `guests`: the hosts that are virtual machines, by number. `outside`: the hosts whose cables lead out of the
+  // simulation; their NICs are connected to nothing, and each adapter has a frame port.
   System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1,
          const std::filesystem::path& waves = {}, Boundary* boundary = nullptr,
-         const std::set<std::uint32_t>& guests = {});
+         const std::set<std::uint32_t>& guests = {}, const std::set<std::uint32_t>& outside = {});
   ~System() override;
 
   const Config& config() const { return *config_; }
@@ -62,6 +64,9 @@ class System : public sc_core::sc_module {
   AdapterCounters counters(std::size_t index) const;
   // What strikes the frames that an adapter sends; nullptr: nothing.
   fabric::FaultInjector* faults(std::size_t index) { return faults_[index]; }
+  // At the adapter's end of its cable; nullptr: no host is outside, or the adapter has no cable.
+  fabric::FramePort* frame_port(std::size_t index) { return frame_ports_[index].get(); }
+  bool is_outside(std::uint32_t host) const { return outside_.contains(host); }
 
   Engines& engines() { return *engines_; }
   Boundary* boundary() const { return boundary_; }
@@ -98,17 +103,20 @@ class System : public sc_core::sc_module {
     std::uint32_t node;
   };
   void connect_adapter(const CableEnd& at);
+  void connect_frame_port(const CableEnd& at);
   void connect_switch(const CableEnd& at, std::size_t port);
   void deliver(const CableEnd& at, auto receive);
   void make_switches(std::uint64_t seed);
   void connect_cables(std::uint64_t seed);
   void schedule_outages();
+  void set_link(std::uint32_t adapter, bool up);
   std::vector<std::uint32_t> ends_of_cable(std::uint32_t adapter) const;
   std::string port_name(std::uint32_t box, std::uint32_t port) const;
   fabric::FaultRules fault_rules(std::uint64_t seed, std::uint32_t adapter) const;
 
   const std::unique_ptr<const Config> config_;
   Boundary* const boundary_;
+  const std::set<std::uint32_t> outside_;
   const std::unique_ptr<Engines> engines_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<Adapter*> adapters_;
@@ -116,6 +124,7 @@ class System : public sc_core::sc_module {
   const std::unique_ptr<fabric::PauseDeadlock> deadlock_;
   std::vector<std::unique_ptr<fabric::Link>> links_;
   const std::unique_ptr<Outages> outages_;
+  std::vector<std::unique_ptr<fabric::FramePort>> frame_ports_;  // by adapter
   std::vector<fabric::FaultInjector*> faults_;  // of the frames that each adapter sends; nullptr: none
 };
 

@@ -18,11 +18,13 @@ class Link : public sc_core::sc_module {
  public:
   static constexpr std::size_t kEnds = 2;
 
-  // With the fault rules of the frames that each end sends.
-  Link(sc_core::sc_module_name name, const LinkParams& params, std::array<FaultRules, kEnds> rules = {})
+  // With the fault rules of the frames that each end sends. `shown`: the frames pass a fault injector's trace point,
+  // even where there are no rules.
+  Link(sc_core::sc_module_name name, const LinkParams& params, std::array<FaultRules, kEnds> rules = {},
+       bool shown = false)
       : sc_module(name), params_(params) {
     for (std::size_t end = 0; end < kEnds; ++end) {
-      if (rules[end].empty()) continue;
+      if (rules[end].empty() && !shown) continue;
       faults_[end] = std::make_unique<FaultInjector>(("faults" + std::to_string(end)).c_str(), std::move(rules[end]));
       faults_[end]->out.bind([this, end](Frame&& frame) { carry(end, std::move(frame)); });
     }

@@ -4,13 +4,13 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "model/abi/net_address.h"
+#include "sim/attached/outside_world.h"
 #include "sim/attached/ready_descriptors.h"
 
 namespace rnicsim::sim {
@@ -19,17 +19,14 @@ namespace {
 // What one side of a connection may have under way and unread: Linux' largest send buffer (tcp_wmem).
 constexpr std::uint64_t kMostUnderWay = 4 << 20;
 
-std::uint64_t inode_of(int fd) {
-  struct stat file {};
-  return ::fstat(fd, &file) == 0 ? file.st_ino : 0;
-}
-
 }  // namespace
 
-Network::Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::NetworkInterface> hosts)
+Network::Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::NetworkInterface> hosts,
+                 OutsideWorld* outside)
     : sc_module(name),
       params_(params),
       addresses_(std::move(hosts)),
+      outside_(outside),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       datagrams_(params_, addresses_) {
   datagrams_.on_arrival = [this] {
@@ -150,61 +147,10 @@ int Network::listen(Number number, std::uint32_t backlog) {
     if (socket.version == IpVersion::v4) std::memcpy(socket.local.ip, abi::kMappedPrefix, sizeof abi::kMappedPrefix);
     socket.local.port = *port;
   }
+  if (outside_ != nullptr && !socket.listening) outside_->listens(socket.host, socket.local, socket.v6_only);
   socket.listening = true;
   socket.backlog = backlog;
   return 0;
-}
-
-void Network::connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done) {
-  const Socket& socket = sockets_.at(number);
-  if (socket.peer) return done(EISCONN, 0);
-  if (socket.listening) return done(EOPNOTSUPP, 0);
-  const auto host = addresses_.host_of(socket.host, to);
-  if (!host) return done(EHOSTUNREACH, 0);
-  if (socket.v6_only && is_v4(to)) return done(ENETUNREACH, 0);
-  arrivals_.push(now() + latency(socket.host, *host),
-                 [this, number, to, done = std::move(done)]() mutable { finish_connect(number, to, std::move(done)); });
-}
-
-// The request is at the listener's host.
-void Network::finish_connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done) {
-  const auto found = sockets_.find(number);
-  if (found == sockets_.end()) return;  // the program died meanwhile
-  Socket& client = found->second;
-  const std::uint32_t host = *addresses_.host_of(client.host, to);
-  const Duration back = now() + latency(client.host, host);
-  const auto answer = [&](int error) {
-    const std::uint16_t port = client.local.port;
-    arrivals_.push(back, [error, port, done = std::move(done)] { done(error, port); });
-  };
-  // Another thread's request came first, or the socket listens meanwhile.
-  if (client.peer) return answer(EISCONN);
-  if (client.listening) return answer(EOPNOTSUPP);
-  const auto target = listener(host, to, number);
-  if (!target) return answer(ECONNREFUSED);
-  Socket& server = sockets_.at(*target);
-  // Linux lets one more than the backlog wait; the next request is dropped and, for want of another, times out.
-  if (server.waiting.size() > server.backlog) return answer(ETIMEDOUT);
-  const auto port = client.local.port != 0 ? std::optional(client.local.port) : ephemeral_port(client.host);
-  if (!port) return answer(EADDRNOTAVAIL);
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return answer(ENOBUFS);
-
-  if (client.local.port == 0 || is_wildcard(client.local)) client.local = addresses_.own_address(client.host, to);
-  client.local.port = *port;
-  client.remote = to;
-  const Number accepted = open(host, Descriptor(ends[0]), server.version, inode_of(ends[1]));
-  Socket& peer = sockets_.at(accepted);
-  peer.near_end = Descriptor(ends[1]);
-  peer.local = to;
-  peer.remote = client.local;
-  peer.peer = number;
-  client.peer = accepted;
-  server.waiting.push_back(accepted);
-  // So that the listening descriptor polls as readable; accept takes the byte.
-  constexpr std::byte kMark{1};
-  [[maybe_unused]] const auto written = ::send(server.far_end.get(), &kMark, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-  answer(0);
 }
 
 int Network::accept(Number number, Number& accepted, Descriptor& near_end, abi::NetAddress& peer) {
@@ -308,7 +254,7 @@ void Network::end_writing(Number number, Duration start, End end) {
   Socket& socket = sockets_.at(number);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.far_end.get(), nullptr);
   socket.write_ended = true;
-  socket.listening = false;
+  listens_no_more(socket);
   if (socket.peer) {
     const Duration arrival = start + latency(socket.host, sockets_.at(*socket.peer).host);
     arrivals_.push(arrival, [this, to = *socket.peer, end] {

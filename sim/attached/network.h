@@ -19,11 +19,15 @@
 
 namespace rnicsim::sim {
 
+class OutsideWorld;
+
 class Network : public sc_core::sc_module {
  public:
   using Number = std::uint32_t;
 
-  Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::NetworkInterface> hosts);
+  // `outside`: some hosts are not simulated; nullptr: all are.
+  Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::NetworkInterface> hosts,
+          OutsideWorld* outside = nullptr);
 
   // Runs after bytes, connections or ends arrived at some descriptor.
   std::function<void()> on_arrival;
@@ -94,6 +98,9 @@ class Network : public sc_core::sc_module {
   void send_reset(const Socket& from);
   void deliver_reset(Number to);
   void push_undelivered(Number number);
+  void connect_outside(Number number, std::uint32_t outside_host, const abi::NetAddress& to,
+                       std::function<void(int, std::uint16_t)> done);
+  void listens_no_more(Socket& socket);
   void finish_connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done);
   std::optional<Number> listener(std::uint32_t host, const abi::NetAddress& address, Number asking) const;
   std::optional<std::uint16_t> ephemeral_port(std::uint32_t host);
@@ -105,6 +112,7 @@ class Network : public sc_core::sc_module {
 
   const NetworkParams params_;
   const HostAddresses addresses_;
+  OutsideWorld* const outside_;
   std::map<Number, Socket> sockets_;
   std::set<Number> full_;                // with bytes undelivered
   std::map<Number, std::uint32_t> resets_;  // of which their programs, on these hosts, have not heard

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sim/attached/outside_world.h"
 #include "sim/attached/time_keeper.h"
 
 namespace rnicsim::sim {
@@ -28,6 +29,7 @@ std::atomic<std::uint32_t>& sleeps_word(const Process& process) {
 void TimeKeeper::step_real() {
   std::function<void()> action;
   while (actions_.pop_due(action)) action();
+  if (outside != nullptr) outside->work();
   while (Thread* thread = next_due()) {
     unschedule(*thread);
     const auto state = thread->state;
@@ -112,6 +114,7 @@ bool TimeKeeper::await_input(Duration next) {
     watched.push_back({process->socket(), POLLIN, 0});
   }
   watched.push_back({handler_->descriptor(), POLLIN, 0});
+  if (outside != nullptr) outside->watch(watched);
   ::poll(watched.data(), nfds_t(watched.size()), kNapMs);
   for (const auto& process : processes_) {
     if (!process->alive) continue;

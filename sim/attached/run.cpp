@@ -27,6 +27,7 @@
 #include "sim/attached/native_programs.h"
 #include "sim/attached/network.h"
 #include "sim/attached/output.h"
+#include "sim/attached/outside_world.h"
 #include "sim/attached/probe.h"
 #include "sim/attached/program_launcher.h"
 #include "sim/attached/serving.h"
@@ -75,6 +76,8 @@ class Settling {
   Clock::time_point began_, awake_;
 };
 constexpr Duration kRealTimeLook{1'000'000'000};
+// How long a run waits until the world has taken what programs wrote last.
+constexpr std::chrono::seconds kLastBytes{5};
 
 // Says at the start what would otherwise look like a failure of the programs.
 void prepare_process() {
@@ -95,7 +98,9 @@ std::vector<HostServices> services_of(System& system) {
   std::vector<HostServices> services;
   for (std::size_t i = 0; i < system.hosts(); ++i) {
     Host& host = system.host(i);
-    auto& made = services.emplace_back(HostServices{host.name(), &host.kernel(), {}, &system.config().host_of(i)});
+    auto& made = services.emplace_back(HostServices{host.name(), nullptr, {}, &system.config().host_of(i)});
+    if (host.is_guest()) continue;  // no program of the simulation runs there
+    made.kernel = &host.kernel();
     for (const auto& adapter : host.adapters()) made.agents.push_back(&adapter->agent());
     made.quiet_until = [&host](Duration next) {
       Duration quiet = Agenda::kNever;
@@ -139,19 +144,22 @@ class Run {
  public:
   enum class Purpose { run, serve };
   Run(System& system, const RunOptions& options, const Waterfall* waterfall, Purpose purpose,
-      const std::string& socket_name)
+      const std::string& socket_name, OutsideWorld* outside = nullptr)
       : system_(system),
         options_(options),
         waterfall_(waterfall),
+        outside_(outside),
         serving_(purpose == Purpose::serve),
         watch_(options.limits),
         server_(socket_name),
         files_(server_.name(), entries_of(system), files_params(system)),
         launcher_({server_.name(), library_folder(), budget_.given()}),
         keeper_("time_keeper", keeper_params(system, options, budget_), programs_, output_),
-        network_("network", system.config().network, entries_of(system)),
+        network_("network", system.config().network, entries_of(system), outside),
         calls_({options.time != TimeMode::real, options.time == TimeMode::each_look, options.seed}, services_of(system),
                keeper_, network_, server_, budget_) {
+    keeper_.outside = outside;
+    if (outside != nullptr) outside->join(network_);
     calls_.on_exit = [this](Process& process) { ended(process); };
     keeper_.on_standstill = [this] { return stand_still(); };
     keeper_.while_waiting = [this] { look_outside(); };
@@ -314,7 +322,19 @@ class Run {
 
   void record(std::size_t command, int status) {
     outcome_.programs.push_back({host_name(command), options_.commands[command].argv, status});
-    if (outcome_.programs.size() == options_.commands.size() && !serving_) stop();
+    if (outcome_.programs.size() == options_.commands.size() && !serving_) stop_behind_last_bytes();
+  }
+
+  // What the programs wrote last is on its way to the world, if there is one.
+  void stop_behind_last_bytes() {
+    if (outside_ == nullptr || ending_) return stop();
+    last_ended_ = Clock::now();
+    keeper_.at(now() + kRealTimeLook, [this] { stop_unless_owed(); });
+  }
+  void stop_unless_owed() {
+    if (stopped_ || ending_) return;
+    if (!outside_->owes() || Clock::now() - last_ended_ >= kLastBytes) return stop();
+    keeper_.at(now() + kRealTimeLook, [this] { stop_unless_owed(); });
   }
 
   void stop() {
@@ -493,6 +513,8 @@ class Run {
     warn_of_discards();
     for (auto& warning : pause_warnings(system_.config())) outcome_.warnings.push_back(std::move(warning));
     for (auto& storm : system_.pause_storms()) outcome_.warnings.push_back(std::move(storm));
+    if (outside_ != nullptr)
+      for (auto& line : outside_->report()) outcome_.warnings.push_back(std::move(line));
     if (waterfall_ != nullptr) outcome_.waterfall = waterfall_->summary();
     std::fflush(stdout);
     fmt::print("{}", summary_text(system_, outcome_));
@@ -501,6 +523,7 @@ class Run {
   System& system_;
   const RunOptions& options_;
   const Waterfall* const waterfall_;
+  OutsideWorld* const outside_;
   const bool serving_;
   Watch watch_;
   SnapshotServer snapshots_{system_, [this](Snapshot& snapshot) { complete(snapshot); }};
@@ -520,6 +543,7 @@ class Run {
   std::uint64_t seen_relayed_ = 0;  // at the last standstill
   std::size_t launched_ = 0;        // of the commands
   Settling settling_;
+  Clock::time_point last_ended_;    // the last program
   int end_status_ = 0;
   bool ready_ = false;              // the hosts have come up
   bool ending_ = false;
@@ -528,10 +552,11 @@ class Run {
 
 }  // namespace
 
-int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall, JsonOutput& json) {
+int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall, JsonOutput& json,
+                 OutsideWorld* outside) {
   prepare_process();
   require_descriptors();
-  Run run(system, options, waterfall, Run::Purpose::run, AttachServer::random_name("rnicsim-"));
+  Run run(system, options, waterfall, Run::Purpose::run, AttachServer::random_name("rnicsim-"), outside);
   const int status = run.execute();
   if (json.wanted()) json.write(results_json(system, options, run.outcome()));
   return status;

@@ -11,8 +11,12 @@
 
 namespace rnicsim::sim {
 
+class OutsideWorld;
+
 // Each returns the exit status. run: the worst of the programs'. A waterfall's summary is put into the results.
-int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall, JsonOutput& json);
+// `outside`: the system's hosts that are outside of the simulation, and with real time; nullptr: all are simulated.
+int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall, JsonOutput& json,
+                 OutsideWorld* outside = nullptr);
 int serve_programs(System& system, const RunOptions& options, const Waterfall* waterfall);
 // The same, silently, in a process whose user has another at the terminal; `ready`: programs can attach at the socket.
 int serve_shell(System& system, const RunOptions& options, const Waterfall* waterfall, const std::string& socket_name,

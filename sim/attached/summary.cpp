@@ -36,17 +36,24 @@ std::string number_text(const CounterResult& result) {
   return result.derived() ? fmt::format("{:.4f}", result.value) : fmt::format("{:.0f}", result.value);
 }
 
-// All adapters; of very many those of hosts that had programs, and not all of them.
+std::vector<std::size_t> simulated_adapters(const System& system) {
+  std::vector<std::size_t> adapters;
+  for (std::size_t i = 0; i < system.adapters(); ++i)
+    if (!system.is_outside(system.adapter(i).interface().host)) adapters.push_back(i);
+  return adapters;
+}
+
+// All simulated adapters; of very many those of hosts that had programs, and not all of them.
 std::vector<std::size_t> shown_adapters(const System& system, const RunOutcome& outcome) {
   constexpr std::size_t kMost = 64;
-  const bool all = system.adapters() <= kMost;
+  const auto all = simulated_adapters(system);
+  if (all.size() <= kMost) return all;
   std::vector<std::size_t> shown;
-  for (std::size_t i = 0; i < system.adapters() && shown.size() < kMost; ++i)
-    if (all || std::ranges::find(outcome.programs, std::string_view(system.adapter(i).interface().name),
-                                 [](const auto& program) -> std::string_view { return program.host; }) !=
-                   outcome.programs.end())
-      shown.push_back(i);
-  if (shown.empty()) shown.push_back(0);
+  for (const auto i : all) {
+    const auto has_name = [&](const auto& program) { return program.host == system.adapter(i).interface().name; };
+    if (shown.size() < kMost && std::ranges::any_of(outcome.programs, has_name)) shown.push_back(i);
+  }
+  if (shown.empty()) shown.push_back(all.front());
   return shown;
 }
 
@@ -64,8 +71,8 @@ std::string hosts_table(const System& system, const RunOutcome& outcome) {
   }
   std::string text = fmt::format("    {:<{}}", "", width);
   for (const auto i : shown) text += fmt::format(" {:>14}", system.adapter(i).label());
-  if (shown.size() < system.adapters())
-    text += fmt::format("  ({} more in the JSON)", system.adapters() - shown.size());
+  if (const auto all = simulated_adapters(system).size(); shown.size() < all)
+    text += fmt::format("  ({} more in the JSON)", all - shown.size());
   text += '\n';
   for (const auto row : rows) {
     const auto& first = columns.front()[row];

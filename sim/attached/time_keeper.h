@@ -66,6 +66,8 @@ class CallHandler {
   virtual std::uint32_t new_tid(const Process&) { return 0; }  // the number of a thread, as its program knows it
 };
 
+class OutsideWorld;
+
 class TimeKeeper : public sc_core::sc_module {
  public:
   TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, Programs& programs, OutputRelay& output);
@@ -79,6 +81,8 @@ class TimeKeeper : public sc_core::sc_module {
   std::function<void()> while_waiting;
   // Called now and then, at times that only the simulation decides, while nothing makes progress.
   std::function<void()> on_quiet;
+  // In real time: the world outside, if some hosts are there.
+  OutsideWorld* outside = nullptr;
   // Run at the given times, before any thread that is due then.
   void at(Duration when, std::function<void()> action);
 

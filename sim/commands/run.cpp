@@ -6,6 +6,9 @@
 #include "sim/attached/serving.h"
 #include "sim/commands/command.h"
 #include "sim/commands/simulation.h"
+#include "sim/config/config_error.h"
+#include "sim/guest/wire/live_wire.h"
+#include "sim/guest/wire/wire_choice.h"
 #include "sim/json_output.h"
 
 namespace rnicsim::sim {
@@ -23,13 +26,26 @@ void add_grace(CLI::App& command, std::optional<Duration>& grace) {
       ->type_name("TIME");
 }
 
-int run(Simulation& simulation, const Program& program) {
+// A peer outside lives in this machine's time.
+void keep_real_time(const CLI::App& command, RunOptions& options) {
+  if (command.get_option("--time")->count() != 0 && options.time != TimeMode::real)
+    throw ConfigError("--wire is paced by the wall clock: it goes with --time=real only, which is its default");
+  options.time = TimeMode::real;
+}
+
+int run(Simulation& simulation, const CLI::App& command, const Program& program) {
   simulation.arguments.program = program;
+  RunOptions& options = simulation.options;
+  if (!simulation.arguments.wires.empty()) keep_real_time(command, options);
   const Config config = prepare(simulation);
-  resolve_commands(simulation.arguments, config.topology, simulation.options);
+  const auto wires = parse_wires(simulation.arguments.wires, config.topology);
+  for (const auto& wire : wires) options.outside.insert(wire.host);
+  resolve_commands(simulation.arguments, config.topology, options);
   JsonOutput json(simulation.json);
   return simulate(simulation, config, [&](System& system, const RunOptions& options, const Waterfall* waterfall) {
-    return run_programs(system, options, waterfall, json);
+    std::unique_ptr<LiveWire> wire;
+    if (!wires.empty()) wire = std::make_unique<LiveWire>(system, wires);
+    return run_programs(system, options, waterfall, json, wire.get());
   });
 }
 
@@ -56,7 +72,14 @@ Command add_run(CLI::App& app, const Program& program) {
   command.add_option("--valgrind", arguments.valgrind, "run that host's programs under valgrind")
       ->allow_extra_args(false)
       ->type_name("HOST");
-  return {&command, [simulation, &program] { return run(*simulation, program); }};
+  command
+      .add_option("--wire", arguments.wires,
+                  "that host is no simulated one but the world: its cable ends at a socket (unix:PATH; with ,connect "
+                  "rnicsim connects, else it listens) with the framing of QEMU's -netdev stream, or at a TAP interface "
+                  "(tap:NAME); --time=real; may be repeated; docs/live-wire.md")
+      ->allow_extra_args(false)
+      ->type_name("HOST=LINE");
+  return {&command, [simulation, &command, &program] { return run(*simulation, command, program); }};
 }
 
 Command add_serve(CLI::App& app) {

@@ -27,7 +27,7 @@ Config prepare(Simulation& simulation);
 template <class Programs>
 int simulate(const Simulation& simulation, const Config& config, Programs&& programs) {
   const RunOptions& options = simulation.options;
-  System system("system", config, options.seed, options.engine.fst);
+  System system("system", config, options.seed, options.engine.fst, nullptr, {}, options.outside);
   Observers observers(system, simulation.observers, trace_header(system, options));
   const int status = programs(system, options, observers.waterfall());
   return observers.finish() ? status : std::max(status, 1);

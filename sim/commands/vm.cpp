@@ -21,6 +21,7 @@
 #include "sim/guest/nic_function.h"
 #include "sim/guest/vm/guest_run.h"
 #include "sim/guest/vm/simulated_devices.h"
+#include "sim/guest/vm/wire_socket.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -32,6 +33,7 @@ struct VmCommand {
   std::vector<std::string> devices;    // "g0=SOCKET,qtest=SOCKET"
   std::optional<std::size_t> guests;  // nullopt: as the topology has hosts
   std::vector<std::pair<std::string, std::string>> on;  // guests, command
+  std::string wire;
   bool image_only = false;
 };
 
@@ -101,7 +103,8 @@ int run_guests_on_system(VmCommand& command) {
     throw ConfigError("no guest has a command: give --on GUEST COMMAND, such as --on g0 'uname -r'");
   System system("system", config, options.seed, options.engine.fst, nullptr, guests);
   Observers observers(system, command.observers, trace_header(system, options));
-  SimulatedDevices devices(system, guests.size(), user_devices_of(command));
+  SimulatedDevices devices(system, guests.size(), user_devices_of(command),
+                           command.wire.empty() ? Descriptor() : connect_to_wire(command.wire));
   const int status = run_guests(command.options, devices);
   RunOutcome outcome{now(), {}, {}, {}};
   if (observers.waterfall() != nullptr) outcome.waterfall = observers.waterfall()->summary();
@@ -165,6 +168,10 @@ Command add_vm(CLI::App& app) {
       ->type_name("GUEST=SOCKET,qtest=SOCKET");
   const auto set_memory = [&options](const std::string& text) { options.memory = memory_of(text); };
   line.add_option_function<std::string>("--memory", set_memory, "of each guest (default: 256MiB)")->type_name("SIZE");
+  line.add_option("--wire", command->wire,
+                  "join the guests' Ethernet to a socket, at which another program listens: rnicsim run --wire "
+                  "h1=unix:PATH; docs/live-wire.md")
+      ->type_name("unix:PATH");
   add_image_options(line, *command);
   command->simulation.topology.clear();
   add_configuration(line, command->simulation);

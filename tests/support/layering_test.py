@@ -97,6 +97,9 @@ ALLOWED = {
     # Virtual machines: in a guest, and around it.
     "sim/guest/agent": ["sim/descriptor.h"],
     "sim/guest/vm": ["model", "sim/config", "sim/guest", "sim/guest/transactor", "sim/guest/agent/frames.h", "sim/*"],
+    # Hosts outside, and their part in a run's network.
+    "sim/guest/wire": ["model", "sim/config", "sim/*", "sim/guest/transactor", "sim/attached/network.h",
+                       "sim/attached/outside_world.h"],
     "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
@@ -120,9 +123,8 @@ ALLOWED = {
                 "sim/counter_results.h", "sim/descriptor.h", "sim/json.h", "sim/local_socket.h",
                 "sim/results_json.h", "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
-                     "sim/calibrate", "sim/check", "sim/guest", "sim/guest/vm", "sim/recording", "sim/replay",
-                     "sim/report",
-                     "sim/sweep", "sim/top", "sim/trace"],
+                     "sim/calibrate", "sim/check", "sim/guest", "sim/guest/vm", "sim/guest/wire", "sim/recording",
+                     "sim/replay", "sim/report", "sim/sweep", "sim/top", "sim/trace"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }

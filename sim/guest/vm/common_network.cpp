@@ -23,9 +23,10 @@ CommonNetwork::Wire CommonNetwork::make_wire(int type) {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-CommonNetwork::CommonNetwork(std::vector<std::string> macs) : macs_(std::move(macs)) {
+CommonNetwork::CommonNetwork(std::vector<std::string> macs, Descriptor wire)
+    : macs_(std::move(macs)), outside_(std::move(wire)) {
   for (std::size_t guest = 1; guest < macs_.size(); ++guest) wires_.push_back(make_wire(SOCK_STREAM));
-  if (wires_.empty()) lone_end_ = make_wire(SOCK_DGRAM).at_guest;
+  if (wires_.empty() && !outside_) lone_end_ = make_wire(SOCK_DGRAM).at_guest;
 }
 
 DeviceArguments CommonNetwork::arguments(std::size_t guest) {
@@ -38,16 +39,22 @@ DeviceArguments CommonNetwork::arguments(std::size_t guest) {
     result.words = {"-netdev", fmt::format("dgram,id=port,local.type=fd,local.str={}", lone_end_.get())};
     result.inherited.push_back(std::move(lone_end_));
   } else {
-    for (std::size_t i = 0; i < wires_.size(); ++i) {
-      const auto name = fmt::format("wire{}", i + 1);
-      result.words.insert(result.words.end(),
-                          {"-netdev", stream_end(name, wires_[i].at_hub), "-netdev",
-                           fmt::format("hubport,id=hub{},hubid=0,netdev={}", i + 1, name)});
-      result.inherited.push_back(std::move(wires_[i].at_hub));
-    }
-    result.words.insert(result.words.end(), {"-netdev", "hubport,id=port,hubid=0"});
+    result = hub();
   }
   result.words.insert(result.words.end(), {"-device", fmt::format("vmxnet3,netdev=port,mac={}", macs_[guest])});
+  return result;
+}
+
+DeviceArguments CommonNetwork::hub() {
+  DeviceArguments result;
+  const auto add = [&result](const std::string& name, Descriptor& end) {
+    result.words.insert(result.words.end(), {"-netdev", stream_end(name, end), "-netdev",
+                                             fmt::format("hubport,id=hub-{},hubid=0,netdev={}", name, name)});
+    result.inherited.push_back(std::move(end));
+  };
+  for (std::size_t i = 0; i < wires_.size(); ++i) add(fmt::format("wire{}", i + 1), wires_[i].at_hub);
+  if (outside_) add("outside", outside_);
+  result.words.insert(result.words.end(), {"-netdev", "hubport,id=port,hubid=0"});
   return result;
 }
 

@@ -35,9 +35,10 @@ std::vector<std::string> SimulatedDevices::macs_of(System& system, std::size_t g
   return macs;
 }
 
-SimulatedDevices::SimulatedDevices(System& system, std::size_t guests, std::map<std::size_t, UserDevice> user_devices)
+SimulatedDevices::SimulatedDevices(System& system, std::size_t guests, std::map<std::size_t, UserDevice> user_devices,
+                                   Descriptor wire)
     : system_(system),
-      network_(macs_of(system, guests)),
+      network_(macs_of(system, guests), std::move(wire)),
       user_devices_(std::move(user_devices)),
       snapshots_(system, [](Snapshot&) {}) {
   for (std::uint32_t host = 0; host < guests; ++host) {

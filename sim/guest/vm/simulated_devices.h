@@ -22,8 +22,10 @@ struct UserDevice {
 class SimulatedDevices final : public GuestDevices {
  public:
   // Construct before the simulation starts; starts the simulation. Guest N is host N of the system; a guest with a
-  // device of the user's has that device in the place of the NIC.
-  SimulatedDevices(System& system, std::size_t guests, std::map<std::size_t, UserDevice> user_devices);
+  // device of the user's has that device in the place of the NIC. `wire`: of
+  // CommonNetwork.
+  SimulatedDevices(System& system, std::size_t guests, std::map<std::size_t, UserDevice> user_devices,
+                   Descriptor wire);
 
   DeviceArguments arguments(std::size_t guest) override;
   void work(std::vector<pollfd>& watched, std::chrono::milliseconds longest) override;

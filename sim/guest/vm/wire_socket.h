@@ -1,0 +1,13 @@
+// `rnicsim vm --wire unix:PATH`: the socket of another program's live wire (docs/live-wire.md).
+#pragma once
+
+#include <string>
+
+#include "sim/descriptor.h"
+
+namespace rnicsim::sim {
+
+// Waits up to 10 s for the other end to listen. ConfigError: the text is not unix:PATH, or nobody listens.
+Descriptor connect_to_wire(const std::string& wire);
+
+}  // namespace rnicsim::sim

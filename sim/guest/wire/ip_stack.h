@@ -1,0 +1,46 @@
+// A small IP stack (lwIP) for the simulated hosts: ARP, neighbour discovery, ICMP echo and TCP at their addresses. Each
+// NIC of a simulated host has an interface of its own here, at the frame port beside the NIC. The library has one state
+// for the process, and runs in the calls of the simulator's thread: it makes no thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/abi/attach.h"
+
+struct netif;
+
+namespace rnicsim::sim {
+
+class IpStack {
+ public:
+  using Send = std::function<void(std::span<const std::byte> frame)>;
+
+  IpStack();
+  ~IpStack();
+
+  void add(const abi::NetworkInterface& interface, Send send);
+  // Of the frames that are for the interface's addresses: TCP, ICMP, ARP and neighbour discovery. All else, RoCE first,
+  // is the NIC's.
+  static bool takes(const abi::NetworkInterface& interface, std::span<const std::byte> frame);
+  void receive(std::size_t interface, std::span<const std::byte> frame);
+  // Retransmissions and their like, in this machine's time. Call at least every 100 ms.
+  void work();
+
+  std::size_t interfaces() const { return ports_.size(); }
+  const abi::NetworkInterface& interface(std::size_t index) const;
+  netif& port(std::size_t index);
+  // By which a host reaches that address. nullopt: by none.
+  std::optional<std::size_t> way(std::uint32_t host, const abi::NetAddress& to) const;
+
+ private:
+  struct Port;
+  std::vector<std::unique_ptr<Port>> ports_;
+};
+
+}  // namespace rnicsim::sim

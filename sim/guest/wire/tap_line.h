@@ -1,0 +1,31 @@
+// Frames of a TAP interface of this machine.
+#pragma once
+
+#include <string>
+
+#include "sim/descriptor.h"
+#include "sim/guest/wire/wire_line.h"
+#include "sim/guest/wire/wire_notices.h"
+
+namespace rnicsim::sim {
+
+class TapLine : public WireLine {
+ public:
+  // Attaches to the interface, or makes it. ConfigError: not possible, and why.
+  TapLine(const std::string& name, WireNotices& notices);
+
+  void watch(std::vector<pollfd>& watched, bool hears) const override;
+  void work() override {}
+  void receive(const Take& take) override;
+  bool is_connected() const override { return static_cast<bool>(tap_); }
+  bool send(std::span<const std::byte> frame) override;
+  bool owes() const override { return false; }
+  unsigned connections() const override { return 1; }
+
+ private:
+  const std::string name_;
+  WireNotices& notices_;
+  Descriptor tap_;
+};
+
+}  // namespace rnicsim::sim

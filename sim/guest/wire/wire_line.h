@@ -1,0 +1,33 @@
+// The way of frames between this process and the world: a socket, or a TAP interface. No function waits.
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace rnicsim::sim {
+
+class WireLine {
+ public:
+  using Take = std::function<void(std::span<const std::byte> frame)>;
+
+  virtual ~WireLine() = default;
+  // `hears`: frames are wanted.
+  virtual void watch(std::vector<pollfd>& watched, bool hears) const = 0;
+  // Makes and ends connections, and sends what waits.
+  virtual void work() = 0;
+  // The frames that have come, up to a limit. They may be of any length.
+  virtual void receive(const Take& take) = 0;
+  virtual bool is_connected() const = 0;
+  // False: the frame is lost.
+  virtual bool send(std::span<const std::byte> frame) = 0;
+  // Frames wait until the peer takes them.
+  virtual bool owes() const = 0;
+  // Connections so far: another one may be another machine.
+  virtual unsigned connections() const = 0;
+};
+
+}  // namespace rnicsim::sim

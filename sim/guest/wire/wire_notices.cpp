@@ -1,0 +1,46 @@
+#include "sim/guest/wire/wire_notices.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "sim/progress_line.h"
+
+namespace rnicsim::sim {
+namespace {
+
+constexpr std::array kMeanings{"empty frames came",
+                               "lengths beyond 64 KiB came",
+                               "frames came without an Ethernet header",
+                               "connections ended within a frame",
+                               "connections ended",
+                               "further connections were turned away",
+                               "frames were refused by the TAP interface",
+                               "frames of other stations were dropped",
+                               "frames were lost, for the peer did not take them",
+                               "frames were lost, for nobody was connected",
+                               "frames were lost, for the peer did not answer ARP"};
+static_assert(kMeanings.size() == static_cast<std::size_t>(WireTrouble::count));
+
+void print_line(const std::string& line) {
+  progress_line::erase();
+  fmt::print(stderr, "rnicsim: {}\n", line);
+}
+
+}  // namespace
+
+WireNotices::WireNotices(std::string host, Say say) : host_(std::move(host)), say_(say ? std::move(say) : print_line) {}
+
+void WireNotices::tell(WireTrouble kind, const std::string& text) {
+  if (counts_[static_cast<std::size_t>(kind)]++ == 0) say_(fmt::format("{}: {}", host_, text));
+}
+
+std::vector<std::string> WireNotices::report() const {
+  std::vector<std::string> lines;
+  for (std::size_t kind = 0; kind < counts_.size(); ++kind)
+    if (counts_[kind] != 0) lines.push_back(fmt::format("{}: {} {}", host_, counts_[kind], kMeanings[kind]));
+  return lines;
+}
+
+}  // namespace rnicsim::sim
