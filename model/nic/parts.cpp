@@ -34,6 +34,7 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .priorities = params.port.priorities(),
           .line = params.port.rate,
           .line_overhead = static_cast<std::uint32_t>(params.port.overhead.bytes),
+          .receive_latency = params.rx.latency,
           .personality = &personality};
 }
 

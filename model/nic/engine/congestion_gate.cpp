@@ -62,6 +62,18 @@ void CongestionGate::request_left(roce::Psn end, Duration now) {
     }
 }
 
+std::optional<Telemetry> CongestionGate::carried() const {
+  if (telemetry_) return Telemetry();
+  return wants_delay_ ? std::optional(Telemetry::delay_request()) : std::nullopt;
+}
+
+void CongestionGate::take_telemetry(const Telemetry& block, Duration now) {
+  if (const auto delay = block.delay())
+    endpoint_ = *delay;
+  else if (telemetry_)
+    hops_ = telemetry_->read(block, now);
+}
+
 void CongestionGate::acknowledged(roce::Psn oldest, bool marked, Duration now) {
   if (!tracks_) return;
   marked_ = marked_ || marked;
@@ -77,6 +89,7 @@ void CongestionGate::acknowledged(roce::Psn oldest, bool marked, Duration now) {
   facts.in_flight = in_flight_;
   facts.marked = std::exchange(marked_, false);
   facts.hops = std::exchange(hops_, {});
+  facts.endpoint = std::exchange(endpoint_, {});
   control_->acknowledged(facts, now);
 }
 

@@ -33,12 +33,14 @@ class CongestionGate {
       : control_(std::move(control)),
         tracks_(control_ && control_->wants_acknowledgements()),
         ack_every_(ack_every),
+        wants_delay_(control_ && control_->wants_endpoint_delay()),
         telemetry_(control_ && control_->wants_telemetry() ? std::make_unique<TelemetryReader>() : nullptr) {}
 
   explicit operator bool() const { return control_ != nullptr; }
   bool at_rest() const { return control_ && control_->at_rest(); }
   bool wants_marks() const { return control_ && control_->wants_marks(); }
-  bool wants_telemetry() const { return telemetry_ != nullptr; }
+  // What requests carry for the control; nullopt: nothing.
+  std::optional<Telemetry> carried() const;
 
   // When the next packet may begin, or when to ask again; kNever: not before an input. `windowed`: the window counts
   // for it (requests, not READ responses).
@@ -50,8 +52,8 @@ class CongestionGate {
   // `asks`: the packet asks for an acknowledgement anyway. True: the packet is to ask for one.
   bool request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now);
   void request_left(roce::Psn end, Duration now);         // its last bit left the port
-  // The telemetry of an acknowledgement. Call this function before acknowledged(), which gives the hops to the control.
-  void take_telemetry(const Telemetry& block, Duration now) { hops_ = telemetry_->read(block, now); }
+  // The telemetry of an acknowledgement. Call this function before acknowledged(), which tells the control.
+  void take_telemetry(const Telemetry& block, Duration now);
   // All before that; `marked`: with an ECN echo.
   void acknowledged(roce::Psn oldest, bool marked, Duration now);
   void rewound() {                                        // all are sent again
@@ -83,6 +85,8 @@ class CongestionGate {
   std::uint32_t unasked_ = 0;              // packets since the last that asked for an acknowledgement
   std::uint32_t asked_ = 0;                // packets that asked and are unanswered
   bool marked_ = false;                    // an ECN echo came that the control was not told of
+  bool wants_delay_ = false;
+  Duration endpoint_{};                    // a delay inside the receiver that the control was not told of
   std::unique_ptr<TelemetryReader> telemetry_;  // nullptr: the control wants none
   std::span<const HopChange> hops_;        // of it, that the control was not told of
   // At `rate_`, the packets that were sent have had their time on the line at `paid_at_`.

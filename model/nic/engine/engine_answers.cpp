@@ -130,7 +130,7 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
     entry.packet->headers.bth.becn = true;
     qp.mark_to_echo = false;
   }
-  if (qp.telemetry && !answer.is_read) give_back_telemetry(qp, *entry.packet);
+  if (qp.returns && !answer.is_read) give_back_telemetry(qp, *entry.packet);
   const bool brings = answer.is_read || entry.packet->headers.atomic_ack.has_value();
   if (bytes == 0) {
     entry.ready = true;

@@ -14,7 +14,7 @@ std::uint32_t line_bytes(const Qp& qp, const Packet& packet, std::uint32_t paylo
   const bool ipv4 = roce::is_ipv4_mapped(qp.context.path.remote_gid);
   const auto network = roce::kEthernetBytes + (ipv4 ? roce::kIpv4Bytes : roce::kIpv6Bytes) + roce::kUdpBytes;
   const auto transport = roce::encoded_size(roce::info(packet.headers.bth.opcode)) + roce::kIcrcBytes;
-  const auto telemetry = packet.telemetry() != nullptr ? Telemetry::kBytes : 0;
+  const auto telemetry = packet.telemetry() != nullptr ? packet.telemetry()->size() : 0;
   return static_cast<std::uint32_t>(network + transport + (payload + 3) / 4 * 4 + telemetry + overhead);
 }
 
@@ -41,11 +41,12 @@ bool EngineShell::echoes_marks() const {
 }
 
 // A packet that is sent again, alone, is in the window already, and asks for an acknowledgement.
-// Telemetry of a READ's request would tell of the wrong direction, and nothing that answers it could give it back.
+// Nothing that answers a READ's request could give telemetry back, and the ports of its way are not those of the data.
 void EngineShell::control_sent(Qp& qp, Packet& packet, std::uint32_t payload, bool is_request, bool again) {
   const bool acknowledged = is_request && qp.reliable();
   const auto operation = roce::info(packet.headers.bth.opcode).operation;
-  if (acknowledged && qp.congestion.wants_telemetry() && operation != roce::Operation::read) packet.carry({});
+  const auto carried = qp.congestion.carried();
+  if (acknowledged && carried && operation != roce::Operation::read) packet.carry(*carried);
   const auto bytes = line_bytes(qp, packet, payload, limits_.line_overhead);
   qp.congestion.sent(bytes, now());
   tell_control(qp);
@@ -61,7 +62,7 @@ void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, ro
   using Kind = roce::ResponseOutcome::Kind;
   wake_control(qp);
   const auto* telemetry = packet.telemetry();
-  if (telemetry != nullptr && qp.congestion.wants_telemetry()) qp.congestion.take_telemetry(*telemetry, now());
+  if (telemetry != nullptr) qp.congestion.take_telemetry(*telemetry, now());
   qp.congestion.acknowledged(oldest, packet.headers.bth.becn, now());
   if (outcome.kind == Kind::sequence_error || outcome.kind == Kind::implied_sequence_error) qp.congestion.lost(now());
   if (outcome.rewound) control_rewound(qp);
@@ -100,16 +101,15 @@ void EngineShell::take_notification(Qp& qp, const PacketIn& packet) {
 }
 
 // What has come back already is for this side's own control.
-void EngineShell::keep_telemetry(Qp& qp, const Telemetry& telemetry) const {
+void EngineShell::keep_telemetry(Qp& qp, const PacketIn& packet, const Telemetry& telemetry) const {
   if (telemetry.goes_back() || !qp.reliable()) return;
-  if (!qp.telemetry) qp.telemetry = std::make_unique<Telemetry>();
-  *qp.telemetry = telemetry;
-  qp.telemetry->give_back();
+  if (!qp.returns) qp.returns = std::make_unique<TelemetryReturns>();
+  qp.returns->came(telemetry, packet.headers().bth.psn, now() - limits_.receive_latency);
 }
 
 void EngineShell::give_back_telemetry(Qp& qp, Packet& answer) const {
-  answer.carry(*qp.telemetry);
-  qp.telemetry = nullptr;
+  if (const auto block = qp.returns->take(answer.headers, now())) answer.carry(*block);
+  if (qp.returns->empty()) qp.returns = nullptr;
 }
 
 // The answer goes back by the queue pair's path; a datagram's, to where the datagram came from.

@@ -221,7 +221,7 @@ void EngineShell::take_packet(PacketIn& packet) {
     tell_congestion(*qp, packet, CongestionSeen::Cause::marked);
     qp->mark_to_echo |= echoes_marks_ && !row.response();
   }
-  if (const auto* telemetry = packet.packet->telemetry()) keep_telemetry(*qp, *telemetry);
+  if (const auto* telemetry = packet.packet->telemetry()) keep_telemetry(*qp, packet, *telemetry);
   if (row.response()) {
     take_response(*qp, packet);
     schedule_requests(*qp);

@@ -160,7 +160,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void tell_control(Qp& qp);
   [[gnu::noinline]] void take_notification(Qp& qp, const PacketIn& packet);
   [[gnu::noinline]] void tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause);
-  [[gnu::noinline]] void keep_telemetry(Qp& qp, const Telemetry& telemetry) const;
+  [[gnu::noinline]] void keep_telemetry(Qp& qp, const PacketIn& packet, const Telemetry& telemetry) const;
   [[gnu::noinline]] void give_back_telemetry(Qp& qp, Packet& answer) const;
 
   [[gnu::flatten]] void dispatch();

@@ -16,6 +16,7 @@
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/engine/receive_ring.h"
 #include "model/nic/engine/send_ring.h"
+#include "model/nic/engine/telemetry_returns.h"
 #include "model/nic/seam/qp_engine.h"
 #include "model/roce/qp_core.h"
 
@@ -99,7 +100,7 @@ struct Qp {
   PacketLane answers;
   bool answer_turn = false;
   bool mark_to_echo = false;             // a request had a mark (CE), and the next acknowledgement is to tell that
-  std::unique_ptr<Telemetry> telemetry;  // of the newest request, which the next acknowledgement is to give back
+  std::unique_ptr<TelemetryReturns> returns;  // nullptr: no request brought telemetry
 
   bool held_back = false;                // by congestion control or its rate, until a timer expires
   CongestionGate congestion;

@@ -50,6 +50,7 @@ struct QpLimits {
   PriorityMap priorities{};              // of the port
   BitRate line{100'000'000'000};         // the port's
   std::uint32_t line_overhead = 24;      // bytes that a frame takes there beyond itself
+  Duration receive_latency{};            // from a packet's last bit to the engine
   const Personality* personality = &rnic_personality();
 };
 
