@@ -135,7 +135,7 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
   if (bytes == 0) {
     entry.ready = true;
   } else {
-    if (qp.congestion) control_sent(qp, *entry.packet, bytes, false);
+    if (qp.congestion || acks_reads_) response_sent(qp, entry, bytes);
     const auto pd = qp.of_domain() ? answer.domain : qp.context.pd;
     entry.bytes = bytes;
     room_.take_bytes(entry.credit_class, bytes);

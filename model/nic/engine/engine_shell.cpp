@@ -36,6 +36,7 @@ EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> c
       has_early_timeouts_(limits.adaptive_timeout != Duration{} || limits.transport.rto_high != Duration{}),
       keeps_early_(limits.transport.reorder_window != 0),
       begins_again_(limits.transport.loss_recovery().mode == roce::Recovery::go_back_0),
+      acks_reads_(limits.transport.read_acks),
       units_(limits.transmit_units),
       room_(limits.queue_bytes) {
   core_->bind(*this);
@@ -219,7 +220,7 @@ void EngineShell::take_packet(PacketIn& packet) {
   if (!came_by_path(packet, qp->context)) return void(++counters_.wrong_path);
   if (is_marked(packet)) {
     tell_congestion(*qp, packet, CongestionSeen::Cause::marked);
-    qp->mark_to_echo |= echoes_marks_ && !row.response();
+    if (echoes_marks_) (row.response() ? read_acks(*qp).mark_to_echo : qp->mark_to_echo) = true;
   }
   if (const auto* telemetry = packet.packet->telemetry()) keep_telemetry(*qp, packet, *telemetry);
   if (row.response()) {
@@ -278,7 +279,7 @@ void EngineShell::packet_left(std::uint8_t credit_class) {
     --qp->leaving;
     if (qp->evicted) to_give_up_.push_back(packet.qpn);
   }
-  if (qp->congestion && packet.is_request) qp->congestion.request_left(packet.end, now());
+  if (qp->congestion) control_left(*qp, packet);
   core_->left(qp->slot, packet.is_request, packet.end);
   if (!qp->reliable()) schedule_requests(*qp);
 }
@@ -409,13 +410,14 @@ void EngineShell::schedule_answers(Qp& qp) {
 
 bool EngineShell::may_answer(Qp& qp) {
   if (!answer_waits(qp)) return false;
-  return !qp.congestion || *core_->next_answer(qp.slot) == 0 || !holds_back(qp, qp.congestion.not_before(now(), false));
+  return (!qp.congestion && !acks_reads_) || response_allowed(qp);
 }
 
 Duration EngineShell::next_request_at(Qp& qp) {
   // The window of a control has had room for what is sent again: the packet was sent before.
-  const bool windowed = !core_->sends_again(qp.slot);
-  const auto controlled = qp.congestion ? qp.congestion.not_before(now(), windowed) : Duration{};
+  const auto* windowed = core_->sends_again(qp.slot) ? nullptr : &qp.congestion.requests();
+  const auto responses = qp.read_acks ? qp.read_acks->unanswered.bytes() : 0;
+  const auto controlled = qp.congestion ? qp.congestion.not_before(now(), windowed, responses) : Duration{};
   const auto rate = qp.context.rate_limit;
   return rate == 0 ? controlled : std::max(controlled, qp.pacer.not_before(rate, qp.context.max_burst));
 }

@@ -75,6 +75,13 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     Qpn qpn;
     roce::Timer timer;
   };
+  struct Leaving {
+    Qpn qpn;
+    std::uint64_t epoch;
+    bool is_request;
+    roce::Psn end;
+    std::uint32_t bytes;
+  };
   struct Redeemed {
     Qp* qp = nullptr;
     Purpose purpose{};
@@ -151,8 +158,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     return qp.congestion || (rewound && control_rests_ && limits_.congestion.cnp_on_retransmit);
   }
   bool echoes_marks() const;
-  [[gnu::noinline]] void control_sent(Qp& qp, Packet& packet, std::uint32_t payload, bool is_request,
-                                      bool again = false);
+  [[gnu::noinline]] void request_sent(Qp& qp, Packet& packet, std::uint32_t payload, bool again);
+  void control_sent(Qp& qp, std::uint32_t bytes);
+  [[gnu::noinline]] void control_left(Qp& qp, const Leaving& packet);
   [[gnu::noinline]] void control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
                                        const Packet& packet);
   [[gnu::noinline]] void control_timed_out(Qp& qp, bool rewound);
@@ -162,6 +170,13 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause);
   [[gnu::noinline]] void keep_telemetry(Qp& qp, const PacketIn& packet, const Telemetry& telemetry) const;
   [[gnu::noinline]] void give_back_telemetry(Qp& qp, Packet& answer) const;
+  // Acknowledgements of READ responses.
+  static ReadAcks& read_acks(Qp& qp);
+  [[gnu::noinline]] bool response_allowed(Qp& qp);
+  [[gnu::noinline]] void response_sent(Qp& qp, PacketLane::Entry& entry, std::uint32_t payload);
+  [[gnu::noinline]] void responses_lost(Qp& qp);
+  [[gnu::noinline]] void acknowledge_response(Qp& qp, roce::Psn oldest);
+  void take_read_acknowledgement(Qp& qp, const PacketIn& packet);
 
   [[gnu::flatten]] void dispatch();
   void serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
@@ -216,6 +231,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   TransmitWork send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);
+  [[gnu::noinline]] void answered_otherwise(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
+                                            const Packet& packet);
   void complete_send(Qp& qp, roce::Status status, bool behind_payload);
   [[gnu::noinline]] void drop_requests(Qp& qp);
   [[gnu::noinline]] void fail_sends(Qp& qp);               // of UC and UD: to the SQE state, and flush
@@ -282,6 +299,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const bool has_early_timeouts_;
   const bool keeps_early_;
   const bool begins_again_;              // go-back-0: a message that lost a packet starts over
+  const bool acks_reads_;                // READ responses ask for acknowledgements
   EngineOutputs out_;
   EngineTrace trace_;
   std::uint64_t early_waiting_ = 0;                             // bytes kept that cannot be placed yet
@@ -298,13 +316,6 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   TransmitUnits units_;
   std::uint64_t evictions_ = 0;
   std::vector<Qpn> to_give_up_;                                 // evicted; something that needed their context is done
-  struct Leaving {
-    Qpn qpn;
-    std::uint64_t epoch;
-    bool is_request;
-    roce::Psn end;
-    std::uint32_t bytes;
-  };
   // Packets that were put out and have not left the port, by credit class.
   std::array<Fifo<Leaving>, kCreditClasses> leaving_;
   SendRoom room_;                                               // of all that had their turn and have not left

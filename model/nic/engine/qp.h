@@ -14,6 +14,7 @@
 #include "model/nic/engine/pacer.h"
 #include "model/nic/engine/packet_lane.h"
 #include "model/nic/engine/qp_context.h"
+#include "model/nic/engine/read_acks.h"
 #include "model/nic/engine/receive_ring.h"
 #include "model/nic/engine/send_ring.h"
 #include "model/nic/engine/telemetry_returns.h"
@@ -101,6 +102,7 @@ struct Qp {
   bool answer_turn = false;
   bool mark_to_echo = false;             // a request had a mark (CE), and the next acknowledgement is to tell that
   std::unique_ptr<TelemetryReturns> returns;  // nullptr: no request brought telemetry
+  std::unique_ptr<ReadAcks> read_acks;   // nullptr: nothing was sent or came that wants one
 
   bool held_back = false;                // by congestion control or its rate, until a timer expires
   CongestionGate congestion;

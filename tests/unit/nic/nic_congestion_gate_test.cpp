@@ -35,7 +35,7 @@ struct Listening : roce::CongestionControl {
 class Gate : public testing::Test {
  protected:
   bool send(std::uint32_t psn) { return gate.request_sent(roce::Psn(psn + 1), 1000, false, 1_us); }
-  bool may_send() { return gate.not_before(1_us, true) != CongestionGate::kNever; }
+  bool may_send() { return gate.not_before(1_us, &gate.requests()) != CongestionGate::kNever; }
 
   std::uint64_t window = 5000;
   CongestionGate gate{std::make_unique<Windowed>(window), 4};
