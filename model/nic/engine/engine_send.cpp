@@ -211,10 +211,10 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   const auto packet = std::move(qp.responses.front().packet);
   qp.responses.pop_front();
   if (trace_.answer_taken) trace_.answer_taken({qp.qpn, packet->id(), oldest});
-  if (outcome.kind == Kind::progress)
-    qp.early_timeouts = 0;
-  else
+  if (outcome.kind != Kind::progress)
     answered_otherwise(qp, outcome, oldest, *packet);
+  else if (qp.early_timeouts != 0)
+    recovered(qp);
   if (control_hears(qp, outcome.rewound)) control_heard(qp, outcome, oldest, *packet);
   if (outcome.rewound) drop_requests(qp);
   if (!outcome.placement) return;

@@ -27,6 +27,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> core);
 
   EngineOutputs& outputs() override { return out_; }
+  void seed(std::uint64_t seed) override { seed_ = seed; }
   [[gnu::flatten]] void doorbell(SendDoorbell&& doorbell) override;
   void wqe(WqeBytes&& wqe) override;
   [[gnu::flatten]] void wqe_at_hand(Tag tag) override;
@@ -121,7 +122,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   };
   void take_credit(const Credit& credit);
   void packet_left(std::uint8_t credit_class);
-  Duration early_timeout(const Qp& qp, bool few) const;
+  Duration early_timeout(Qp& qp, bool few) const;
+  [[gnu::noinline]] bool early_expired(Qp& qp);
+  [[gnu::noinline]] void recovered(Qp& qp) const;
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
   Redeemed redeem(Tag tag);
   Qp* find(Qpn qpn) { return qps_.find(qpn.value); }
@@ -296,6 +299,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const bool ecn_forced_;
   const bool echoes_marks_;
   const bool control_rests_;             // a queue pair has no control until it is notified
+  const AdaptiveTimeouts adaptive_;
   const bool has_early_timeouts_;
   const bool keeps_early_;
   const bool begins_again_;              // go-back-0: a message that lost a packet starts over
@@ -306,6 +310,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   IndexTable<Qp> qps_;
   std::vector<Qp*> slots_;                                      // by their places in the core
   std::uint64_t births_ = 0;
+  std::uint64_t seed_ = 1;
   Tickets<Purpose> tickets_;
   Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
   bool busy_ = false;

@@ -62,6 +62,7 @@ struct Qp {
   bool awaits_read = false;              // of its next payload, behind others'
   bool early_timer = false;              // the ACK timer is shorter than the QP's timeout
   std::uint8_t early_timeouts = 0;       // of these, since there was progress
+  AdaptiveTimer adaptive;
   std::uint32_t leaving = 0;             // not RC: packets whose leaving the port completes their messages
   PooledList<PacketIn> responses;        // that the core has not told of
 

@@ -6,6 +6,7 @@
 
 #include "model/base/priority_map.h"
 #include "model/base/units.h"
+#include "model/nic/engine/adaptive_retransmission.h"
 #include "model/nic/engine/congestion_params.h"
 #include "model/nic/engine/transport_params.h"
 #include "model/nic/engine/wqe.h"
@@ -45,6 +46,7 @@ struct QpLimits {
   std::uint32_t read_ahead = 6656;       // bytes that a QP's answers to READs wait for
   std::uint32_t read_piece = 1024;       // asked for at a time
   Duration adaptive_timeout{};           // 0: none
+  AdaptiveRetransmissionParams adaptive_retransmission{};
   TransportParams transport{};
   CongestionParams congestion{};
   PriorityMap priorities{};              // of the port
