@@ -53,7 +53,7 @@ class FrameOfBytes final : public FrameBody {
     header_bytes_ = front_.size();
     trailer_bytes_ = static_cast<std::uint8_t>(trailer.size());
     bytes_ = header_bytes_ + payload_.size() + trailer_bytes_;
-    if (telemetry_ != nullptr) bytes_ += Telemetry::kBytes;
+    if (telemetry_ != nullptr) bytes_ += static_cast<std::uint32_t>(telemetry_->size());
     if (front.size() >= destination_mac_.size())
       std::ranges::transform(front.first(destination_mac_.size()), destination_mac_.begin(),
                              [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
@@ -83,7 +83,7 @@ class FrameOfBytes final : public FrameBody {
   void cut_telemetry() {
     const auto telemetry = telemetry_behind(front_.bytes());
     if (!telemetry) return;
-    front_.shorten(front_.size() - static_cast<std::uint32_t>(Telemetry::kBytes));
+    front_.shorten(front_.size() - static_cast<std::uint32_t>(telemetry->size()));
     carry(*telemetry);
   }
 
@@ -104,7 +104,8 @@ void Frame::append_to(std::vector<std::byte>& out) const {
   put(payload().bytes());
   put(trailer_span());
   if (telemetry() == nullptr) return;
-  std::array<std::byte, Telemetry::kBytes> block;
+  std::array<std::byte, Telemetry::kBytes> bytes;
+  const auto block = std::span(bytes).first(telemetry()->size());
   telemetry()->put(block);
   put(block);
 }

@@ -91,6 +91,7 @@ class Frame {
   const Telemetry* telemetry() const { return body_->telemetry_; }
   // A record of the port, in this handle's frame alone, which carries telemetry.
   void add_hop(const PortState& port) {
+    if (!telemetry()->takes_hops()) return;
     body_ = body_->alone();
     body_->telemetry_->add(port);
   }

@@ -34,6 +34,8 @@ void put_number(std::span<std::byte> out, std::uint64_t number) {
 }
 
 constexpr std::size_t kWord = 2, kRecord = 8;
+constexpr std::uint64_t kDelayMark = 0xd31a;
+constexpr unsigned kBackShift = 15;
 
 // Where the packet to RoCE's port ends; 0: it is none.
 std::size_t end_of_packet(std::span<const std::byte> frame) {
@@ -63,7 +65,14 @@ BitRate HopRecord::rate() const {
   return code < std::size(kRates) ? kRates[code] : BitRate{};
 }
 
+Telemetry Telemetry::delay_request() {
+  Telemetry block;
+  block.is_of_ports_ = false;
+  return block;
+}
+
 std::optional<Telemetry> Telemetry::of(std::span<const std::byte> bytes) {
+  if (bytes.size() == kDelayBytes) return delay_block(bytes);
   if (bytes.size() != kBytes) return std::nullopt;
   Telemetry block;
   const auto word = number_at(bytes, 0, kWord);
@@ -78,20 +87,46 @@ std::optional<Telemetry> Telemetry::of(std::span<const std::byte> bytes) {
   return block;
 }
 
-void Telemetry::put(std::span<std::byte, kBytes> out) const {
+std::optional<Telemetry> Telemetry::delay_block(std::span<const std::byte> bytes) {
+  const auto flags = number_at(bytes, kWord, kWord);
+  if (number_at(bytes, 0, kWord) != kDelayMark || (flags & mask(kBackShift)) != 0) return std::nullopt;
+  auto block = delay_request();
+  block.goes_back_ = flags != 0;
+  block.delay_ns_ = static_cast<std::uint32_t>(number_at(bytes, 2 * kWord, sizeof block.delay_ns_));
+  if (!block.goes_back_ && block.delay_ns_ != 0) return std::nullopt;
+  return block;
+}
+
+void Telemetry::put(std::span<std::byte> out) const {
+  if (!is_of_ports_) {
+    put_number(out.first(kWord), kDelayMark);
+    put_number(out.subspan(kWord, kWord), std::uint64_t{goes_back_} << kBackShift);
+    return put_number(out.subspan(2 * kWord, sizeof delay_ns_), delay_ns_);
+  }
   put_number(out.first(kWord), (std::uint64_t{goes_back_} << kCountBits | count_) << kPathBits | path_);
   for (std::size_t i = 0; i < kHops; ++i) put_number(out.subspan(kWord + i * kRecord, kRecord), hops_[i].bits());
 }
 
 void Telemetry::add(const PortState& port) {
-  if (goes_back_ || count_ == kHops) return;
+  if (!takes_hops()) return;
   hops_[count_++] = HopRecord(port);
   path_ = static_cast<std::uint16_t>(path_ ^ spread(port.id));
 }
 
+void Telemetry::give_back(Duration delay) {
+  constexpr std::int64_t kMost = 0xffffffff;
+  goes_back_ = true;
+  delay_ns_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(delay.ps / HopRecord::kTimeUnit.ps, 0, kMost));
+}
+
+std::optional<Duration> Telemetry::delay() const {
+  if (is_of_ports_ || !goes_back_) return std::nullopt;
+  return HopRecord::kTimeUnit * std::int64_t{delay_ns_};
+}
+
 std::optional<Telemetry> telemetry_behind(std::span<const std::byte> frame) {
   const auto end = end_of_packet(frame);
-  if (end == 0 || end + Telemetry::kBytes != frame.size()) return std::nullopt;
+  if (end == 0 || end >= frame.size()) return std::nullopt;
   return Telemetry::of(frame.subspan(end));
 }
 

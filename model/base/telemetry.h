@@ -6,6 +6,13 @@
 //   bytes  2 - 41   five records of 8 bytes, zeros where there is none
 //
 // Times and counts of a record are short and wrap around: a reader compares two blocks (TelemetryReader).
+//
+// Another block, of 8 bytes, asks for the delay inside the receiver (Swift, SIGCOMM 2020). The acknowledgement brings
+// the delay back. On the line:
+//
+//   bytes  0 -  1   0xd31a, which tells the block from other bytes behind a packet
+//   bytes  2 -  3   1 bit: the block goes back; 15 bits: zeros
+//   bytes  4 -  7   the delay in ns; zeros in a request. 0xffffffff: as long or longer
 #pragma once
 
 #include <array>
@@ -57,30 +64,43 @@ class HopRecord {
 
 class Telemetry {
  public:
-  static constexpr std::size_t kBytes = 42;
+  static constexpr std::size_t kBytes = 42, kDelayBytes = 8;
   static constexpr std::size_t kHops = 5;
+
+  Telemetry() = default;
+  // Asks for the delay inside the receiver.
+  static Telemetry delay_request();
 
   // nullopt: the bytes are no block.
   static std::optional<Telemetry> of(std::span<const std::byte> bytes);
-  void put(std::span<std::byte, kBytes> out) const;
+  std::size_t size() const { return is_of_ports_ ? kBytes : kDelayBytes; }
+  void put(std::span<std::byte> out) const;  // size() bytes
 
   std::span<const HopRecord> hops() const { return std::span(hops_).first(count_); }
   std::uint16_t path() const { return path_; }  // made of all ports whose records these are
   bool goes_back() const { return goes_back_; }
   void give_back() { goes_back_ = true; }
-  // Nothing, when the block is full or goes back.
-  void add(const PortState& port);
+  bool takes_hops() const { return is_of_ports_ && !goes_back_ && count_ != kHops; }
+  void add(const PortState& port);         // if takes_hops()
+  bool asks_for_delay() const { return !is_of_ports_ && !goes_back_; }
+  void give_back(Duration delay);          // of a block that asks for the delay
+  // nullopt: the block brings none.
+  std::optional<Duration> delay() const;
   bool operator==(const Telemetry&) const = default;
 
  private:
+  static std::optional<Telemetry> delay_block(std::span<const std::byte> bytes);
+
   std::array<HopRecord, kHops> hops_{};
   std::uint16_t path_ = 0;
   std::uint8_t count_ = 0;
   bool goes_back_ = false;
+  bool is_of_ports_ = true;
+  std::uint32_t delay_ns_ = 0;
 };
 
-// The block at the end of a frame's bytes: 42 bytes behind a packet to RoCE's UDP port, as its IP header says where the
-// packet ends. So who does not know of the block reads the packet and sees an Ethernet trailer.
+// The block at the end of a frame's bytes: 42 or 8 bytes behind a packet to RoCE's UDP port, whose IP header says where
+// the packet ends. So who does not know of the block reads the packet and sees an Ethernet trailer.
 std::optional<Telemetry> telemetry_behind(std::span<const std::byte> frame);
 
 // A port on the way, between two packets of one path.

@@ -70,8 +70,8 @@ Fault FaultRules::fault_of(State& state, const Frame& frame, const std::optional
   if (rule.action == FaultAction::corrupt) {
     const std::uint32_t from = facts ? facts->checked_from : 0;
     // Nothing protects telemetry but the FCS, with which the whole frame would be lost.
-    const std::uint32_t behind = frame.telemetry() != nullptr ? Telemetry::kBytes : 0;
-    const auto bits = (frame.size() - behind - from) * kBitsPerByte;
+    const auto behind = frame.telemetry() != nullptr ? frame.telemetry()->size() : 0;
+    const auto bits = static_cast<std::uint32_t>(frame.size() - behind - from) * kBitsPerByte;
     fault.bit = from * kBitsPerByte + static_cast<std::uint32_t>(draw_below(state.generator, bits));
   }
   return fault;

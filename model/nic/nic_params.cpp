@@ -29,6 +29,9 @@ void NicParams::describe(ParamVisitor& visit) {
               "what is not answered is sent again after so long, then after four times as long, and no retry is "
               "counted, until the queue pair's own timeout is shorter; 0: not before that",
               {0, 1e9});
+  visit.group("adaptive_retransmission", adaptive_retransmission);
+  visit.refuse(adaptive_timeout != Duration{} && adaptive_retransmission.time_base != Duration{}, "adaptive_timeout",
+               "is not 0, though there is", "adaptive_retransmission.time_base");
   visit.group("transport", transport);
   visit.group("congestion", congestion);
   // Kept packets that alone hold a pause would pause the missing packets for ever.

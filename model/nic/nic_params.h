@@ -11,6 +11,7 @@
 #include "model/nic/contexts/processing_units_params.h"
 #include "model/nic/contexts/translation_cache_params.h"
 #include "model/nic/contexts/translation_params.h"
+#include "model/nic/engine/adaptive_retransmission.h"
 #include "model/nic/engine/congestion_params.h"
 #include "model/nic/engine/jittered_engine_params.h"
 #include "model/nic/engine/transport_params.h"
@@ -51,6 +52,7 @@ struct NicParams {
   LoopbackParams loopback;
   JitterParams jitter;
   Duration adaptive_timeout{};
+  AdaptiveRetransmissionParams adaptive_retransmission;
   TransportParams transport;
   CongestionParams congestion;
   std::string icrc{kIcrcWords[0]};

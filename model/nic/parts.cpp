@@ -29,11 +29,13 @@ QpLimits limits_of(const NicParams& params, const Personality& personality) {
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
           .read_piece = static_cast<std::uint32_t>(params.units.read_piece.bytes),
           .adaptive_timeout = params.adaptive_timeout,
+          .adaptive_retransmission = params.adaptive_retransmission,
           .transport = params.transport,
           .congestion = params.congestion,
           .priorities = params.port.priorities(),
           .line = params.port.rate,
           .line_overhead = static_cast<std::uint32_t>(params.port.overhead.bytes),
+          .receive_latency = params.rx.latency,
           .personality = &personality};
 }
 
@@ -407,6 +409,7 @@ void NicParts::seed(std::uint64_t seed) {
   translation_cache.seed(seed);
   send_wqes.seed(seed);
   wqe_fetch.seed(seed);
+  engine_->seed(seed);
 }
 
 void NicParts::function_reset() {

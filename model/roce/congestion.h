@@ -40,6 +40,9 @@ struct AckFacts {
   Duration rtt{};                          // since the newest packet that it acknowledges left the port; 0: not known
   std::uint64_t bytes = 0;                 // on the wire, of the packets that it acknowledges
   std::uint64_t in_flight = 0;             // bytes that are still unanswered
+  // Between the arrival of the newest packet that it acknowledges at the receiver and its own leaving the receiver's
+  // engine; 0: not known.
+  Duration endpoint{};
   bool marked = false;                     // an ECN echo: a packet that came since the last one had a mark
   // Telemetry: the ports on the way, in its order, between two packets. Valid during the call only. Empty: none came,
   // or there is none before to compare with.
@@ -82,6 +85,9 @@ class CongestionControl {
   virtual bool wants_marks() const { return false; }
   // True: acknowledged() wants telemetry. Requests then carry it, which makes them longer on the line.
   virtual bool wants_telemetry() const { return false; }
+  // True: acknowledged() wants to know the delay inside the receiver. Requests and acknowledgements are then 8 bytes
+  // longer on the line. A control that wants telemetry does not get the delay.
+  virtual bool wants_endpoint_delay() const { return false; }
 
   // --- Inputs.
   virtual void sent(std::uint32_t /*bytes on the wire*/, Duration /*now*/) {}

@@ -75,6 +75,7 @@ constexpr OpcodeInfo kTable[] = {
     {xrc_fetch_add, "XRC_FETCH_ADD", T::xrc_recv, O::atomic, P::only, kXrceth | kAtomic, R::none},
     {xrc_send_last_inv, "XRC_SEND_LAST_INV", T::xrc_recv, O::send, P::last, kXrceth | kInvalidate, R::last_part},
     {xrc_send_only_inv, "XRC_SEND_ONLY_INV", T::xrc_recv, O::send, P::only, kXrceth | kInvalidate, R::whole},
+    {read_acknowledge, "READ_ACKNOWLEDGE", kEvery, O::notify, P::only, kAeth, R::none},
     {raw_frame, "RAW_FRAME", T::raw, O::send, P::only, 0, R::whole},
 };
 

@@ -73,6 +73,7 @@ enum class Opcode : std::uint8_t {
   xrc_fetch_add = 0xb4,
   xrc_send_last_inv = 0xb6,
   xrc_send_only_inv = 0xb7,
+  read_acknowledge = 0xc1, // this device's, of IBTA's codes for manufacturers: acknowledges packets of READ responses
   raw_frame = 0xff,        // of no wire: a frame of a raw queue pair, within a device
 };
 
@@ -85,7 +86,7 @@ enum class Operation : std::uint8_t {
   atomic_acknowledge,
   atomic,
   atomic_write,
-  notify                   // a CNP: of no message, takes no PSN, and comes to no core
+  notify                   // a CNP or read_acknowledge: of no message, takes no PSN, and comes to no core
 };
 enum class Position : std::uint8_t { first, middle, last, only };
 enum class PayloadRule : std::uint8_t { none, full_mtu, last_part, whole };  // 0; MTU; 1..MTU; 0..MTU

@@ -62,6 +62,11 @@ bool has_jitter(const fabric::SwitchParams& params, const std::vector<fabric::Sw
   return params.jitter == words[2] || params.ecn.priorities != 0 || has_lost(ports);
 }
 
+bool draws_timeouts(const nic::NicParams& params) {
+  const auto& adaptive = params.adaptive_retransmission;
+  return adaptive.time_base != Duration{} && adaptive.timeout_init_range_size > 1;
+}
+
 void add_switches(const BenchResult& result, std::vector<std::string>& parts) {
   const auto& config = result.system.config();
   bool marks = false, jitter = false;
@@ -84,10 +89,12 @@ std::vector<std::string> random_parts(const BenchResult& result) {
     add_flow(workload.flows[i], fmt::format("flow[{}]", i), parts);
   if (!config.faults.empty()) parts.emplace_back("faults");
   const bool receives = std::ranges::any_of(workload.flows, [](const Flow& flow) { return flow.takes_receives(); });
-  std::set<std::string> caches;
-  for (std::size_t i = 0; i < config.topology.interfaces.size(); ++i)
-    caches.merge(random_caches(config.nic_of(i), receives));
-  parts.insert(parts.end(), caches.begin(), caches.end());
+  std::set<std::string> of_nics;
+  for (std::size_t i = 0; i < config.topology.interfaces.size(); ++i) {
+    of_nics.merge(random_caches(config.nic_of(i), receives));
+    if (draws_timeouts(config.nic_of(i))) of_nics.emplace("nic.adaptive_retransmission");
+  }
+  parts.insert(parts.end(), of_nics.begin(), of_nics.end());
   if (config.topology.switches.size() > 1 && has_several_ways(config.topology)) parts.emplace_back("ways of switches");
   add_switches(result, parts);
   return parts;

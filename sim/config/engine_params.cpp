@@ -30,11 +30,13 @@ void EngineParams::limit([[maybe_unused]] nic::CapabilityParams& capabilities) c
 }
 
 void EngineParams::check(const nic::TransportParams& transport) const {
-  const bool plain = transport.loss_recovery() == roce::LossRecovery{} && transport.rto_high == Duration{};
+  const bool plain = transport.loss_recovery() == roce::LossRecovery{} && transport.rto_high == Duration{} &&
+                     !transport.read_acks;
   if (is_model() || plain) return;
   throw ConfigError(fmt::format(
       "nic.transport: the engine in SystemVerilog (engine.kind = {}) goes back N, and keeps no packet that comes "
-      "before others: leave recovery, reorder_window, nak_gap, most_in_flight and rto_high as they are by default",
+      "before others: leave recovery, reorder_window, nak_gap, most_in_flight, read_acks and rto_high as they are by "
+      "default",
       kind));
 }
 

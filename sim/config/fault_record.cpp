@@ -74,6 +74,7 @@ std::string family_of(const roce::OpcodeInfo& info) {
   static constexpr const char* kOperations[] = {
       "SEND", "WRITE", "READ_REQUEST", "READ_RESPONSE", "ACKNOWLEDGE", "ATOMIC_ACKNOWLEDGE", "ATOMIC",
       "ATOMIC_WRITE"};
+  if (info.operation == roce::Operation::notify) return info.name;
   const bool xrc = info.transport == roce::Transport::xrc_send || info.transport == roce::Transport::xrc_recv;
   const char* transport = info.transport == roce::Transport::uc   ? "UC_"
                           : info.transport == roce::Transport::ud ? "UD_"

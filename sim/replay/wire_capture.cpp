@@ -91,7 +91,8 @@ WireCapture parse_capture(std::span<const CapturedFrame> frames) {
                                     frame.number, frame.bytes.size(), frame.length));
     auto parsed = roce::parse_frame(bytes, bytes.size());
     // Congestion control is not replayed.
-    if (parsed.error == roce::ParseError::none && parsed.headers.bth.opcode == roce::Opcode::cnp)
+    if (parsed.error == roce::ParseError::none &&
+        roce::info(parsed.headers.bth.opcode).operation == roce::Operation::notify)
       parsed.error = roce::ParseError::bad_opcode;
     if (parsed.error != roce::ParseError::none) {
       capture.unparsed.push_back({frame.number, parsed.error});

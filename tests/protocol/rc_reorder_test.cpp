@@ -323,7 +323,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Mode{"keeping_patient", {"nic.transport.reorder_window=16", "nic.transport.nak_gap=6"}},
                       Mode{"selective", kSelective},
                       Mode{"selective_limited", {kSelective[0], kSelective[1], "nic.transport.most_in_flight=8"}},
-                      Mode{"selective_patient", {kSelective[0], kSelective[1], "nic.transport.nak_gap=6"}}));
+                      Mode{"selective_patient", {kSelective[0], kSelective[1], "nic.transport.nak_gap=6"}},
+                      Mode{"selective_read_acks", {kSelective[0], kSelective[1], "nic.transport.most_in_flight=8",
+                                                   "nic.transport.read_acks=true"}}));
 
 }  // namespace
 }  // namespace rnicsim::testing::rc_reorder_test

@@ -22,9 +22,26 @@ def settings(sets):
     return [text for key, value in sets.items() for text in ("--set", f"{key}={value}")]
 
 
+def named(topology, folder):
+    """`topology`: a name, or the text of a file, which is written into the folder."""
+    if "\n" not in topology:
+        return topology
+    (folder / "t.toml").write_text(topology)
+    return str(folder / "t.toml")
+
+
+def cabled(*cables):
+    """The text of a topology: hosts h..., switches s..., by their cables."""
+    ends = dict.fromkeys(end for cable in cables for end in cable)
+    kinds = {"h": "hosts", "s": "switches"}
+    return ("".join(f'[[{kinds[end[0]]}]]\nname = "{end}"\n' for end in ends)
+            + "".join(f'[[cables]]\nfrom = "{one}"\nto = "{other}"\n' for one, other in cables))
+
+
 def bench(flows, sets, topology, warmup="5 ms", duration="5 ms", options=(), wrapper=()):
     with tempfile.TemporaryDirectory() as folder:
         path, results = pathlib.Path(folder) / "w.toml", pathlib.Path(folder) / "r.json"
+        topology = named(topology, pathlib.Path(folder))
         path.write_text(f'schema = 1\ntopology = "{topology}"\n[measure]\nwarmup = "{warmup}"\n'
                         f'duration = "{duration}"\n' + "".join(flows))
         command = [*wrapper, RNICSIM, "bench", path, "--json", results, *options, *settings(sets)]
@@ -35,13 +52,10 @@ def bench(flows, sets, topology, warmup="5 ms", duration="5 ms", options=(), wra
 
 
 def told(flows, sets, topology, duration="1 ms"):
-    """Exit status, what was printed as warnings and errors, and the results (None: there are none). `topology`: a name,
-    or the text of a file."""
+    """Exit status, what was printed as warnings and errors, and the results (None: there are none)."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        if "\n" in topology:
-            (folder / "t.toml").write_text(topology)
-            topology = "t.toml"
+        topology = named(topology, folder)
         (folder / "w.toml").write_text(f'schema = 1\ntopology = "{topology}"\n[measure]\nwarmup = "0 us"\n'
                                        f'duration = "{duration}"\n' + "".join(flows))
         done = subprocess.run([RNICSIM, "bench", "w.toml", "--json", "r.json", *settings(sets)], capture_output=True,

@@ -121,6 +121,34 @@ class Priorities(unittest.TestCase):
             self.assertLess(rates[0], 0.6e11)
 
 
+class PauseShare(unittest.TestCase):
+    # A port is silent for a frame's remainder less than it is asked to be: what has begun when the pause acts still
+    # leaves. The remainder follows from the round trip of a pause, because the frame whose arrival asks for the pause
+    # and those behind it left without a gap.
+    def test_a_frame_that_has_begun_leaves_in_each_pause(self):
+        wire, pause, span = (FRAME + 24) * 80, 84 * 80, 4e9     # ps at 100 Gb/s; 4 ms
+        for cable in (50, 90, 150, 163, 250):
+            results = bench(incast(2), {**LOSSLESS, "link.latency": f"{cable} ns", "switch.pfc.headroom": "128 KiB"},
+                            "star:3", "2 ms", "4 ms")
+            for host in ("h1", "h2"):
+                counters = results["hosts"][host]["counters"]
+                asked = results["switches"]["s0"]["derived"][f"port.{host}.p0.rx_stopped_share"]
+                pauses, silent = counters["nic.port.rx_pause"] / 2, span - counters["nic.port.tx_busy"]
+                remainder = -(2000 * cable + pause) % wire
+                self.assertLess(abs((asked * span - silent) / pauses - remainder), 5000, (cable, host))
+
+    # So the share of pauses is 1 - 1/N the more nearly, the longer a pause is: with more room between xoff and xon.
+    def test_longer_pauses_come_nearer_to_the_share(self):
+        def excess(**more):
+            derived = bench(incast(2), {**LOSSLESS, **more}, "star:3", "2 ms", "4 ms")["switches"]["s0"]["derived"]
+            return derived["port.h1.p0.rx_stopped_share"] - 0.5
+        near, default, far = (excess(**{"switch.pfc.xoff": f"{xoff} KiB", "switch.pfc.xon": f"{xon} KiB"})
+                              for xoff, xon in ((64, 63), (64, 48), (256, 128)))
+        self.assertGreater(near, 2 * default)
+        self.assertGreater(default, 2 * far)
+        self.assertLess(far, 0.006)
+
+
 class Watchdog(unittest.TestCase):
     # Five switches in a ring: each host sends to the second next, which is a deadlock of pauses within 100 us.
     RING = ("".join(f'[[hosts]]\nname = "h{i}"\n[[switches]]\nname = "s{i}"\n' for i in range(5))
@@ -168,6 +196,20 @@ class SlowReceivers(unittest.TestCase):
         sets = {**LOSSLESS, "nic.receive_buffer.pfc": 1, "host.page_size": "4 KiB"}
         flows = incast(3, size="4 KiB", window=64, qps=8, mr_size="64 MiB", address="random", page=page)
         return bench(flows, sets, "star:4", "500 us", "1 ms")
+
+    # The delay inside the receiver is what Swift's window of the endpoint keeps near its target, below the NIC's xoff.
+    def test_the_window_of_the_endpoint_spares_the_pauses(self):
+        sets = {**LOSSLESS, "nic.receive_buffer.pfc": 1, "host.page_size": "4 KiB", "nic.congestion.control": "swift"}
+        flows = incast(3, size="4 KiB", window=64, qps=2, mr_size="64 MiB", address="random", page="4 KiB")
+        without, with_it = (bench(flows, {**sets, "nic.congestion.swift.endpoint_target": target}, "star:4", "4 ms",
+                                  "2 ms") for target in ("0 us", "10 us"))
+
+        def pauses(results):
+            return results["hosts"]["h0"]["counters"]["nic.receive_buffer.tx_pause"]
+        self.assertGreater(pauses(without), 20)
+        self.assertEqual(pauses(with_it), 0)
+        self.assertEqual(with_it["switches"]["s0"]["counters"]["tx_pause"], 0)
+        self.assertGreater(sum(goodputs(with_it)), 0.98 * sum(goodputs(without)))
 
     def test_small_pages_pause_the_sender(self):
         slow, fast = self.run_with("4 KiB"), self.run_with("2 MiB")

@@ -127,6 +127,7 @@ NO_DIRECTION = {
     "nic.port.ets.*": "which priority is served, not how fast",
     "nic.jitter.*": "no cost of a NIC",
     "nic.adaptive_timeout": "a short one sends again what is only late",
+    "nic.adaptive_retransmission.*": "a short timeout sends again what is only late",
     "nic.transport.*": "which is better depends on what the network loses and reorders",
     "nic.congestion.*": "which is better depends on the network",
     "nic.congestion.*.*": "which is better depends on the network",

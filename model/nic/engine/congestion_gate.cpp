@@ -27,12 +27,12 @@ void CongestionGate::settle(double rate, Duration now) {
   rate_ = rate;
 }
 
-Duration CongestionGate::not_before(Duration now, bool windowed) {
+Duration CongestionGate::not_before(Duration now, const UnansweredPackets* same, std::uint64_t other) {
   const auto allowed = control_->allowance(now);
   settle(allowed.rate, now);
   // Behind a window that became smaller there may be no packet that asks for an acknowledgement: one more goes, and
   // asks.
-  if (windowed && asked_ != 0 && in_flight_ >= allowed.window) return kNever;
+  if (same != nullptr && same->asked() != 0 && same->bytes() + other >= allowed.window) return kNever;
   return paid_at_ <= now ? paid_at_ : std::min(paid_at_, control_->next_change());
 }
 
@@ -43,41 +43,44 @@ void CongestionGate::sent(std::uint32_t bytes, Duration now) {
 }
 
 // The last packet for which the window has room asks, too: nothing else would open the window.
+bool CongestionGate::is_to_ask(const UnansweredPackets& same, std::uint32_t bytes, std::uint64_t other, Duration now) {
+  return same.unasked() + 1 >= ack_every_ || same.bytes() + bytes + other >= control_->allowance(now).window;
+}
+
 bool CongestionGate::request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now) {
   if (!tracks_) return asks;
-  in_flight_ += bytes;
-  asks = ++unasked_ >= ack_every_ || in_flight_ >= control_->allowance(now).window || asks;
-  unanswered_.push_back({.end = end, .bytes = bytes, .asks = asks});
-  asked_ += asks;
-  if (asks) unasked_ = 0;
+  asks = is_to_ask(requests_, bytes, 0, now) || asks;
+  requests_.sent(end, bytes, asks);
   return asks;
 }
 
-void CongestionGate::request_left(roce::Psn end, Duration now) {
-  if (!tracks_) return;
-  for (std::size_t i = 0; i < unanswered_.size(); ++i)
-    if (unanswered_[i].left == Duration{}) {
-      if (unanswered_[i].end == end) unanswered_[i].left = now;
-      return;
-    }
+std::optional<Telemetry> CongestionGate::carried() const {
+  if (telemetry_) return Telemetry();
+  return wants_delay_ ? std::optional(Telemetry::delay_request()) : std::nullopt;
+}
+
+void CongestionGate::take_telemetry(const Telemetry& block, Duration now) {
+  if (const auto delay = block.delay())
+    endpoint_ = *delay;
+  else if (telemetry_)
+    hops_ = telemetry_->read(block, now);
 }
 
 void CongestionGate::acknowledged(roce::Psn oldest, bool marked, Duration now) {
   if (!tracks_) return;
+  const auto packets = requests_.answered(oldest, now);
+  answered(packets, requests_.bytes(), marked, now);
+}
+
+void CongestionGate::answered(const UnansweredPackets::Answered& packets, std::uint64_t in_flight, bool marked,
+                              Duration now) {
+  if (!tracks_) return;
   marked_ = marked_ || marked;
-  roce::AckFacts facts;
-  for (; !unanswered_.empty() && !before(oldest, unanswered_.front().end); unanswered_.pop_front()) {
-    const auto& sent = unanswered_.front();
-    facts.bytes += sent.bytes;
-    asked_ -= sent.asks;
-    facts.rtt = sent.left == Duration{} ? Duration{} : now - sent.left;
-  }
-  if (facts.bytes == 0) return;
-  in_flight_ -= facts.bytes;
-  facts.in_flight = in_flight_;
-  facts.marked = std::exchange(marked_, false);
-  facts.hops = std::exchange(hops_, {});
-  control_->acknowledged(facts, now);
+  if (packets.bytes == 0) return;
+  control_->acknowledged({.rtt = packets.rtt, .bytes = packets.bytes, .in_flight = in_flight,
+                          .endpoint = std::exchange(endpoint_, {}), .marked = std::exchange(marked_, false),
+                          .hops = std::exchange(hops_, {})},
+                         now);
 }
 
 std::optional<ControlView> CongestionGate::new_view(Duration now) {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <span>
 
-#include "model/base/fifo.h"
 #include "model/base/telemetry.h"
 #include "model/base/units.h"
+#include "model/nic/engine/unanswered_packets.h"
 #include "model/roce/congestion.h"
 #include "model/roce/types.h"
 
@@ -33,32 +33,38 @@ class CongestionGate {
       : control_(std::move(control)),
         tracks_(control_ && control_->wants_acknowledgements()),
         ack_every_(ack_every),
+        wants_delay_(control_ && control_->wants_endpoint_delay()),
         telemetry_(control_ && control_->wants_telemetry() ? std::make_unique<TelemetryReader>() : nullptr) {}
 
   explicit operator bool() const { return control_ != nullptr; }
   bool at_rest() const { return control_ && control_->at_rest(); }
   bool wants_marks() const { return control_ && control_->wants_marks(); }
-  bool wants_telemetry() const { return telemetry_ != nullptr; }
+  // What requests carry for the control; nullopt: nothing.
+  std::optional<Telemetry> carried() const;
 
-  // When the next packet may begin, or when to ask again; kNever: not before an input. `windowed`: the window counts
-  // for it (requests, not READ responses).
-  Duration not_before(Duration now, bool windowed);
+  // When the next packet may begin, or when to ask again; kNever: not before an input. `same`: the unanswered packets
+  // of its kind (requests, or READ responses); nullptr: the window does not count for the packet. `other`: bytes that
+  // are unanswered beside these.
+  Duration not_before(Duration now, const UnansweredPackets* same, std::uint64_t other = 0);
   // A packet has begun: so many bytes on the wire.
   void sent(std::uint32_t bytes, Duration now);
 
   // --- Of requests, for the window and round-trip times. `end`: one past the packet's PSNs.
   // `asks`: the packet asks for an acknowledgement anyway. True: the packet is to ask for one.
   bool request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now);
-  void request_left(roce::Psn end, Duration now);         // its last bit left the port
-  // The telemetry of an acknowledgement. Call this function before acknowledged(), which gives the hops to the control.
-  void take_telemetry(const Telemetry& block, Duration now) { hops_ = telemetry_->read(block, now); }
+  // Whether a packet of so many bytes is to ask, which `same` does not have yet.
+  bool is_to_ask(const UnansweredPackets& same, std::uint32_t bytes, std::uint64_t other, Duration now);
+  void request_left(roce::Psn end, Duration now) {        // its last bit left the port
+    if (tracks_) requests_.left(end, now);
+  }
+  const UnansweredPackets& requests() const { return requests_; }
+  // The telemetry of an acknowledgement. Call this function before acknowledged(), which tells the control.
+  void take_telemetry(const Telemetry& block, Duration now);
   // All before that; `marked`: with an ECN echo.
   void acknowledged(roce::Psn oldest, bool marked, Duration now);
-  void rewound() {                                        // all are sent again
-    unanswered_.clear();
-    in_flight_ = 0;
-    asked_ = unasked_ = 0;
-  }
+  void rewound() { requests_.clear(); }                   // all are sent again
+  // The same of packets that somebody else keeps; `in_flight`: bytes that are still unanswered, of all.
+  void answered(const UnansweredPackets::Answered& packets, std::uint64_t in_flight, bool marked, Duration now);
 
   void notified(Duration now) { control_->notified(now); }
   void lost(Duration now) { control_->lost(now); }
@@ -68,28 +74,20 @@ class CongestionGate {
   std::optional<ControlView> new_view(Duration now);
 
  private:
-  struct Sent {
-    roce::Psn end;
-    std::uint32_t bytes = 0;
-    bool asks = false;
-    Duration left{};                     // 0: it has not
-  };
-
   void settle(double rate, Duration now);
 
   std::unique_ptr<roce::CongestionControl> control_;
   bool tracks_ = false;
   std::uint32_t ack_every_ = 1;
-  std::uint32_t unasked_ = 0;              // packets since the last that asked for an acknowledgement
-  std::uint32_t asked_ = 0;                // packets that asked and are unanswered
   bool marked_ = false;                    // an ECN echo came that the control was not told of
+  bool wants_delay_ = false;
+  Duration endpoint_{};                    // a delay inside the receiver that the control was not told of
   std::unique_ptr<TelemetryReader> telemetry_;  // nullptr: the control wants none
   std::span<const HopChange> hops_;        // of it, that the control was not told of
   // At `rate_`, the packets that were sent have had their time on the line at `paid_at_`.
   double rate_ = roce::Allowance::kUnlimited;
   Duration paid_at_{};
-  Fifo<Sent> unanswered_;
-  std::uint64_t in_flight_ = 0;
+  UnansweredPackets requests_;
   std::unique_ptr<ControlView> last_view_;  // nullptr: new_view() was not called yet
 };
 

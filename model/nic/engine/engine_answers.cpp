@@ -130,12 +130,12 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
     entry.packet->headers.bth.becn = true;
     qp.mark_to_echo = false;
   }
-  if (qp.telemetry && !answer.is_read) give_back_telemetry(qp, *entry.packet);
+  if (qp.returns && !answer.is_read) give_back_telemetry(qp, *entry.packet);
   const bool brings = answer.is_read || entry.packet->headers.atomic_ack.has_value();
   if (bytes == 0) {
     entry.ready = true;
   } else {
-    if (qp.congestion) control_sent(qp, *entry.packet, bytes, false);
+    if (qp.congestion || acks_reads_) response_sent(qp, entry, bytes);
     const auto pd = qp.of_domain() ? answer.domain : qp.context.pd;
     entry.bytes = bytes;
     room_.take_bytes(entry.credit_class, bytes);

@@ -175,6 +175,7 @@ void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verd
     case Kind::place: return place(qp, packet, verdict);
     default:
       if (verdict.duplicate) ++counters_.duplicate_request;
+      if (verdict.kind == Kind::read && verdict.duplicate && qp.read_acks) responses_lost(qp);
   }
 }
 

@@ -169,7 +169,7 @@ TransmitWork EngineShell::send_request(Qp& qp) {
     gather = issue(qp, Purpose::request_gather, entry.sequence);
     ++request_reads_;
   }
-  if (qp.congestion) control_sent(qp, *entry.packet, sent.payload, true, sent.again);
+  if (qp.congestion) request_sent(qp, *entry.packet, sent.payload, sent.again);
   if (trace_.request_began)
     trace_.request_began({qp.qpn, sent.message, entry.packet->headers.bth.psn, sent.end, gather});
   const bool raw = qp.transport == roce::Transport::raw;
@@ -211,10 +211,10 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   const auto packet = std::move(qp.responses.front().packet);
   qp.responses.pop_front();
   if (trace_.answer_taken) trace_.answer_taken({qp.qpn, packet->id(), oldest});
-  if (outcome.kind == Kind::progress) qp.early_timeouts = 0;
-  if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
-  if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
-  if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
+  if (outcome.kind != Kind::progress)
+    answered_otherwise(qp, outcome, oldest, *packet);
+  else if (qp.early_timeouts != 0)
+    recovered(qp);
   if (control_hears(qp, outcome.rewound)) control_heard(qp, outcome, oldest, *packet);
   if (outcome.rewound) drop_requests(qp);
   if (!outcome.placement) return;
@@ -227,6 +227,17 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   out_.scatter({issue(qp, Purpose::read_scatter, placement.message), qp.qpn, qp.context.pd, access::kLocalWrite,
                 false, slice(wqe->regions, placement.offset, bytes), std::move(payload),
                 !roce::info(packet->headers.bth.opcode).ends()});
+  if (packet->headers.bth.ack_request) acknowledge_response(qp, oldest);
+}
+
+void EngineShell::answered_otherwise(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
+                                     const Packet& packet) {
+  using Kind = roce::ResponseOutcome::Kind;
+  if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
+  if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
+  if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
+  // Its acknowledgement was lost, maybe.
+  if (outcome.kind == Kind::duplicate && packet.headers.bth.ack_request) acknowledge_response(qp, oldest);
 }
 
 void EngineShell::ack_timed_out(roce::Slot slot, bool rewound) {

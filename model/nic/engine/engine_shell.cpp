@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
+#include "model/base/draw.h"
 #include "model/base/kernel.h"
 #include "model/base/policy.h"
 #include "model/roce/timers.h"
@@ -16,6 +18,7 @@ namespace {
 constexpr int kPoison = 0xdd;
 constexpr std::uint32_t kNoCq = 0xffffff;
 constexpr std::size_t kSmallInput = 32;
+constexpr int kQpnBits = 24;
 constexpr std::uint8_t kMostEarly = 8;      // timeouts in a row, each four times as long
 // Beside those of the core.
 constexpr auto kHeldBackTimer = static_cast<std::uint32_t>(roce::Timer::rnr) + 1;
@@ -33,9 +36,13 @@ EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> c
       ecn_forced_(limits.congestion.ecn_forced()),
       echoes_marks_(echoes_marks()),
       control_rests_(make_gate().at_rest()),
-      has_early_timeouts_(limits.adaptive_timeout != Duration{} || limits.transport.rto_high != Duration{}),
+      adaptive_(limits.transport.rto_high == Duration{} ? limits.adaptive_retransmission
+                                                        : AdaptiveRetransmissionParams{}),
+      has_early_timeouts_(limits.adaptive_timeout != Duration{} || limits.transport.rto_high != Duration{} ||
+                          adaptive_),
       keeps_early_(limits.transport.reorder_window != 0),
       begins_again_(limits.transport.loss_recovery().mode == roce::Recovery::go_back_0),
+      acks_reads_(limits.transport.read_acks),
       units_(limits.transmit_units),
       room_(limits.queue_bytes) {
   core_->bind(*this);
@@ -219,9 +226,9 @@ void EngineShell::take_packet(PacketIn& packet) {
   if (!came_by_path(packet, qp->context)) return void(++counters_.wrong_path);
   if (is_marked(packet)) {
     tell_congestion(*qp, packet, CongestionSeen::Cause::marked);
-    qp->mark_to_echo |= echoes_marks_ && !row.response();
+    if (echoes_marks_) (row.response() ? read_acks(*qp).mark_to_echo : qp->mark_to_echo) = true;
   }
-  if (const auto* telemetry = packet.packet->telemetry()) keep_telemetry(*qp, *telemetry);
+  if (const auto* telemetry = packet.packet->telemetry()) keep_telemetry(*qp, packet, *telemetry);
   if (row.response()) {
     take_response(*qp, packet);
     schedule_requests(*qp);
@@ -239,11 +246,7 @@ void EngineShell::take_command(const QpCommand& command) {
 void EngineShell::take_timer(const Expired& expired) {
   auto* qp = find(expired.qpn);
   if (qp == nullptr || !qp->sends()) return;
-  const bool early = expired.timer == roce::Timer::ack && qp->early_timer;
-  if (early) {
-    ++counters_.roce_adp_retrans;
-    ++qp->early_timeouts;
-  }
+  const bool early = expired.timer == roce::Timer::ack && qp->early_timer && early_expired(*qp);
   core_->expired(qp->slot, expired.timer, early);
   schedule_requests(*qp);
 }
@@ -278,7 +281,7 @@ void EngineShell::packet_left(std::uint8_t credit_class) {
     --qp->leaving;
     if (qp->evicted) to_give_up_.push_back(packet.qpn);
   }
-  if (qp->congestion && packet.is_request) qp->congestion.request_left(packet.end, now());
+  if (qp->congestion) control_left(*qp, packet);
   core_->left(qp->slot, packet.is_request, packet.end);
   if (!qp->reliable()) schedule_requests(*qp);
 }
@@ -293,18 +296,39 @@ void EngineShell::moved(roce::Slot slot, bool answers) {
 
 // Before the queue pair's own timeout; 0: none. IRN has one for few packets in flight and one for many; ConnectX waits
 // longer each time.
-Duration EngineShell::early_timeout(const Qp& qp, bool few) const {
+Duration EngineShell::early_timeout(Qp& qp, bool few) const {
   const auto& transport = limits_.transport;
   if (transport.rto_high != Duration{}) return few ? transport.rto_low : transport.rto_high;
-  return limits_.adaptive_timeout * (std::int64_t{1} << 2 * qp.early_timeouts);
+  if (!adaptive_) return limits_.adaptive_timeout * (std::int64_t{1} << 2 * qp.early_timeouts);
+  if (!qp.adaptive.begun) {
+    // Each life of a number draws anew.
+    SmallGenerator generator(seed_, qp.epoch << kQpnBits | qp.qpn.value);
+    adaptive_.begin(qp.adaptive, generator.draw_below(adaptive_.first_choices()));
+  }
+  return adaptive_.timeout(qp.adaptive);
+}
+
+// False: the timeout counts like the queue pair's own.
+bool EngineShell::early_expired(Qp& qp) {
+  if (qp.early_timeouts < std::numeric_limits<std::uint8_t>::max()) ++qp.early_timeouts;
+  if (adaptive_ && adaptive_.expired(qp.adaptive)) return qp.early_timer = false;
+  ++counters_.roce_adp_retrans;
+  return true;
+}
+
+void EngineShell::recovered(Qp& qp) const {
+  qp.early_timeouts = 0;
+  if (adaptive_) adaptive_.progressed(qp.adaptive);
 }
 
 void EngineShell::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, bool few) {
   auto& qp = of(slot);
   auto after = timer == roce::Timer::ack ? roce::ack_timeout(code) : roce::rnr_delay(code);
   if (timer == roce::Timer::ack && has_early_timeouts_) {
+    qp.adaptive.own = after;
     const auto early = early_timeout(qp, few);
-    qp.early_timer = early != Duration{} && early < after && qp.early_timeouts < kMostEarly;
+    const bool more = adaptive_ || qp.early_timeouts < kMostEarly;
+    qp.early_timer = early != Duration{} && early < after && more;
     if (qp.early_timer) after = early;
   }
   out_.timer({qp.qpn, static_cast<std::uint32_t>(timer), after});
@@ -409,13 +433,14 @@ void EngineShell::schedule_answers(Qp& qp) {
 
 bool EngineShell::may_answer(Qp& qp) {
   if (!answer_waits(qp)) return false;
-  return !qp.congestion || *core_->next_answer(qp.slot) == 0 || !holds_back(qp, qp.congestion.not_before(now(), false));
+  return (!qp.congestion && !acks_reads_) || response_allowed(qp);
 }
 
 Duration EngineShell::next_request_at(Qp& qp) {
   // The window of a control has had room for what is sent again: the packet was sent before.
-  const bool windowed = !core_->sends_again(qp.slot);
-  const auto controlled = qp.congestion ? qp.congestion.not_before(now(), windowed) : Duration{};
+  const auto* windowed = core_->sends_again(qp.slot) ? nullptr : &qp.congestion.requests();
+  const auto responses = qp.read_acks ? qp.read_acks->unanswered.bytes() : 0;
+  const auto controlled = qp.congestion ? qp.congestion.not_before(now(), windowed, responses) : Duration{};
   const auto rate = qp.context.rate_limit;
   return rate == 0 ? controlled : std::max(controlled, qp.pacer.not_before(rate, qp.context.max_burst));
 }

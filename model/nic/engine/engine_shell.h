@@ -27,6 +27,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> core);
 
   EngineOutputs& outputs() override { return out_; }
+  void seed(std::uint64_t seed) override { seed_ = seed; }
   [[gnu::flatten]] void doorbell(SendDoorbell&& doorbell) override;
   void wqe(WqeBytes&& wqe) override;
   [[gnu::flatten]] void wqe_at_hand(Tag tag) override;
@@ -75,6 +76,13 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     Qpn qpn;
     roce::Timer timer;
   };
+  struct Leaving {
+    Qpn qpn;
+    std::uint64_t epoch;
+    bool is_request;
+    roce::Psn end;
+    std::uint32_t bytes;
+  };
   struct Redeemed {
     Qp* qp = nullptr;
     Purpose purpose{};
@@ -114,7 +122,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   };
   void take_credit(const Credit& credit);
   void packet_left(std::uint8_t credit_class);
-  Duration early_timeout(const Qp& qp, bool few) const;
+  Duration early_timeout(Qp& qp, bool few) const;
+  [[gnu::noinline]] bool early_expired(Qp& qp);
+  [[gnu::noinline]] void recovered(Qp& qp) const;
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
   Redeemed redeem(Tag tag);
   Qp* find(Qpn qpn) { return qps_.find(qpn.value); }
@@ -151,8 +161,9 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     return qp.congestion || (rewound && control_rests_ && limits_.congestion.cnp_on_retransmit);
   }
   bool echoes_marks() const;
-  [[gnu::noinline]] void control_sent(Qp& qp, Packet& packet, std::uint32_t payload, bool is_request,
-                                      bool again = false);
+  [[gnu::noinline]] void request_sent(Qp& qp, Packet& packet, std::uint32_t payload, bool again);
+  void control_sent(Qp& qp, std::uint32_t bytes);
+  [[gnu::noinline]] void control_left(Qp& qp, const Leaving& packet);
   [[gnu::noinline]] void control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
                                        const Packet& packet);
   [[gnu::noinline]] void control_timed_out(Qp& qp, bool rewound);
@@ -160,8 +171,15 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void tell_control(Qp& qp);
   [[gnu::noinline]] void take_notification(Qp& qp, const PacketIn& packet);
   [[gnu::noinline]] void tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause);
-  [[gnu::noinline]] void keep_telemetry(Qp& qp, const Telemetry& telemetry) const;
+  [[gnu::noinline]] void keep_telemetry(Qp& qp, const PacketIn& packet, const Telemetry& telemetry) const;
   [[gnu::noinline]] void give_back_telemetry(Qp& qp, Packet& answer) const;
+  // Acknowledgements of READ responses.
+  static ReadAcks& read_acks(Qp& qp);
+  [[gnu::noinline]] bool response_allowed(Qp& qp);
+  [[gnu::noinline]] void response_sent(Qp& qp, PacketLane::Entry& entry, std::uint32_t payload);
+  [[gnu::noinline]] void responses_lost(Qp& qp);
+  [[gnu::noinline]] void acknowledge_response(Qp& qp, roce::Psn oldest);
+  void take_read_acknowledgement(Qp& qp, const PacketIn& packet);
 
   [[gnu::flatten]] void dispatch();
   void serve(const TransmitUnits::Turn& turn, std::uint32_t unit);
@@ -216,6 +234,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   TransmitWork send_request(Qp& qp);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);
+  [[gnu::noinline]] void answered_otherwise(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
+                                            const Packet& packet);
   void complete_send(Qp& qp, roce::Status status, bool behind_payload);
   [[gnu::noinline]] void drop_requests(Qp& qp);
   [[gnu::noinline]] void fail_sends(Qp& qp);               // of UC and UD: to the SQE state, and flush
@@ -279,15 +299,18 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const bool ecn_forced_;
   const bool echoes_marks_;
   const bool control_rests_;             // a queue pair has no control until it is notified
+  const AdaptiveTimeouts adaptive_;
   const bool has_early_timeouts_;
   const bool keeps_early_;
   const bool begins_again_;              // go-back-0: a message that lost a packet starts over
+  const bool acks_reads_;                // READ responses ask for acknowledgements
   EngineOutputs out_;
   EngineTrace trace_;
   std::uint64_t early_waiting_ = 0;                             // bytes kept that cannot be placed yet
   IndexTable<Qp> qps_;
   std::vector<Qp*> slots_;                                      // by their places in the core
   std::uint64_t births_ = 0;
+  std::uint64_t seed_ = 1;
   Tickets<Purpose> tickets_;
   Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
   bool busy_ = false;
@@ -298,13 +321,6 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   TransmitUnits units_;
   std::uint64_t evictions_ = 0;
   std::vector<Qpn> to_give_up_;                                 // evicted; something that needed their context is done
-  struct Leaving {
-    Qpn qpn;
-    std::uint64_t epoch;
-    bool is_request;
-    roce::Psn end;
-    std::uint32_t bytes;
-  };
   // Packets that were put out and have not left the port, by credit class.
   std::array<Fifo<Leaving>, kCreditClasses> leaving_;
   SendRoom room_;                                               // of all that had their turn and have not left

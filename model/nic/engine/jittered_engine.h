@@ -28,6 +28,7 @@ class JitteredEngine : public QpEngine {
   void describe_state(std::string& out) const override { engine_->describe_state(out); }
   std::size_t sends_outstanding() const override { return engine_->sends_outstanding(); }
 
+  void seed(std::uint64_t seed) override { engine_->seed(seed); }
   void doorbell(SendDoorbell&& doorbell) override;
   void wqe(WqeBytes&& wqe) override;
   void wqe_at_hand(Tag tag) override;

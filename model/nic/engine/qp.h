@@ -14,8 +14,10 @@
 #include "model/nic/engine/pacer.h"
 #include "model/nic/engine/packet_lane.h"
 #include "model/nic/engine/qp_context.h"
+#include "model/nic/engine/read_acks.h"
 #include "model/nic/engine/receive_ring.h"
 #include "model/nic/engine/send_ring.h"
+#include "model/nic/engine/telemetry_returns.h"
 #include "model/nic/seam/qp_engine.h"
 #include "model/roce/qp_core.h"
 
@@ -60,6 +62,7 @@ struct Qp {
   bool awaits_read = false;              // of its next payload, behind others'
   bool early_timer = false;              // the ACK timer is shorter than the QP's timeout
   std::uint8_t early_timeouts = 0;       // of these, since there was progress
+  AdaptiveTimer adaptive;
   std::uint32_t leaving = 0;             // not RC: packets whose leaving the port completes their messages
   PooledList<PacketIn> responses;        // that the core has not told of
 
@@ -99,7 +102,8 @@ struct Qp {
   PacketLane answers;
   bool answer_turn = false;
   bool mark_to_echo = false;             // a request had a mark (CE), and the next acknowledgement is to tell that
-  std::unique_ptr<Telemetry> telemetry;  // of the newest request, which the next acknowledgement is to give back
+  std::unique_ptr<TelemetryReturns> returns;  // nullptr: no request brought telemetry
+  std::unique_ptr<ReadAcks> read_acks;   // nullptr: nothing was sent or came that wants one
 
   bool held_back = false;                // by congestion control or its rate, until a timer expires
   CongestionGate congestion;

@@ -6,6 +6,7 @@
 
 #include "model/base/priority_map.h"
 #include "model/base/units.h"
+#include "model/nic/engine/adaptive_retransmission.h"
 #include "model/nic/engine/congestion_params.h"
 #include "model/nic/engine/transport_params.h"
 #include "model/nic/engine/wqe.h"
@@ -45,11 +46,13 @@ struct QpLimits {
   std::uint32_t read_ahead = 6656;       // bytes that a QP's answers to READs wait for
   std::uint32_t read_piece = 1024;       // asked for at a time
   Duration adaptive_timeout{};           // 0: none
+  AdaptiveRetransmissionParams adaptive_retransmission{};
   TransportParams transport{};
   CongestionParams congestion{};
   PriorityMap priorities{};              // of the port
   BitRate line{100'000'000'000};         // the port's
   std::uint32_t line_overhead = 24;      // bytes that a frame takes there beyond itself
+  Duration receive_latency{};            // from a packet's last bit to the engine
   const Personality* personality = &rnic_personality();
 };
 

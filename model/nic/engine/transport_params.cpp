@@ -35,6 +35,9 @@ void TransportParams::describe(ParamVisitor& visit) {
   visit.param("most_in_flight", most_in_flight,
               "packets of a queue pair that may be sent and not acknowledged (BDP-FC of IRN); 0: no limit",
               {0, 1 << 22});
+  visit.param("read_acks", read_acks,
+              "READ responses ask for acknowledgements, so that most_in_flight and windows of congestion controls hold "
+              "them back, and controls hear of round trips, marks and telemetry of them (IRN's read acknowledgements)");
   visit.param("reth", reth,
               "packets of a WRITE that name the address: the first one, or each, which is then a WRITE of its own and "
               "can be placed whenever it comes (ConnectX does so for adaptive routing); not with an immediate",

@@ -19,6 +19,7 @@ struct TransportParams {
   bool place_early = true;
   std::uint32_t nak_gap = 0;
   std::uint32_t most_in_flight = 0;
+  bool read_acks = false;
   std::string reth{kRethWords[0]};
   Duration rto_low{};
   Duration rto_high{};

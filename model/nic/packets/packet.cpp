@@ -77,7 +77,7 @@ void Packet::seal(std::uint64_t id, bool icrc_of_headers_only) {
   header_bytes_ = static_cast<std::uint32_t>(roce::frame_header_bytes(addresses, headers.bth.opcode));
   trailer_bytes_ = static_cast<std::uint8_t>(headers.bth.pad + roce::kIcrcBytes);
   bytes_ = header_bytes_ + payload_.size() + trailer_bytes_;
-  if (telemetry_ != nullptr) bytes_ += Telemetry::kBytes;
+  if (telemetry_ != nullptr) bytes_ += static_cast<std::uint32_t>(telemetry_->size());
   destination_mac_ = addresses.destination_mac;
   traffic_class_ = addresses.traffic_class;
   icrc_of_headers_only_ = icrc_of_headers_only;

@@ -298,6 +298,8 @@ class QpEngine {
   virtual void describe_state(std::string& out) const = 0;  // one line a QP
   virtual std::size_t sends_outstanding() const = 0;        // of all QPs; looks at each of them
 
+  virtual void seed(std::uint64_t seed) = 0;  // of what an engine draws
+
   virtual void doorbell(SendDoorbell&& doorbell) = 0;
   virtual void wqe(WqeBytes&& wqe) = 0;
   virtual void wqe_at_hand(Tag tag) = 0;

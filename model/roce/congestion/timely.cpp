@@ -6,6 +6,9 @@
 // do this in their model of TIMELY ("ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016).
 // HPCC's simulator (rdma-hw.cc) makes one update in a measured round trip. That is too seldom where the queue is long:
 // each round trip is then a multiple of the one before, and the queue outgrows the cuts. There is no window.
+// With `patched` the control is Zhu et al.'s patched TIMELY. TIMELY has no fixed point of its own: unequal rates stay
+// unequal. Between the thresholds patched TIMELY weighs the gradient, from -1/4 to 1/4. The rate falls by the distance
+// of the round trip from t_low, so that all flows of a port have one fixed point, with equal rates.
 // The paper has a fabric without loss. What a loss does is this model's: it leaves loss_factor of the rate.
 #include <algorithm>
 #include <utility>
@@ -30,6 +33,7 @@ struct TimelyParams {
   std::uint32_t hai_threshold = 5;
   std::uint32_t hai_factor = 5;
   ByteCount segment{16'000};
+  bool patched = false;
   double loss_factor = 0.5;
   BitRate min_rate{100'000'000};
 
@@ -48,9 +52,13 @@ struct TimelyParams {
                 "behind so many updates in a row without a growing round trip the rate rises faster", {1, 1000});
     visit.param("hai_factor", hai_factor, "then by so many times delta", {1, 1000});
     visit.param("segment", segment, "an update waits until so many bytes on the wire are acknowledged", {0, 1e12});
+    visit.param("patched", patched,
+                "between the thresholds the rate falls by the distance of the round trip from t_low, weighed by the "
+                "gradient (CoNEXT 2016; with beta = 0.008 there)");
     visit.param("loss_factor", loss_factor, "a loss leaves so much of the rate; 1: no reaction", {0, 1});
     visit.param("min_rate", min_rate, "no lower rate than that", {1, 1e12});
     visit.refuse(t_low > t_high, "t_low", "is more than", "t_high");
+    visit.refuse(patched && t_low == Duration{}, "t_low", "is 0: with patched it is the unit of the distance");
   }
 };
 
@@ -89,11 +97,19 @@ class Timely final : public CongestionControl {
       rate_ += delta_;
     else if (rtt_ > params_.t_high)
       rate_ *= 1 - params_.beta * (1 - static_cast<double>(params_.t_high.ps) / static_cast<double>(rtt_.ps));
+    else if (params_.patched)
+      approach(gradient);
     else if (gradient <= 0)
       rate_ += delta_ * (not_growing_ > params_.hai_threshold ? params_.hai_factor : 1);
     else
       rate_ *= 1 - params_.beta * gradient;
     rate_ = bounds_.within(rate_);
+  }
+  void approach(double gradient) {
+    const auto weight = std::clamp(2 * gradient + 0.5, 0.0, 1.0);
+    const auto low = static_cast<double>(params_.t_low.ps);
+    const auto error = (static_cast<double>(rtt_.ps) - low) / low;
+    rate_ = delta_ * (1 - weight) + rate_ * (1 - params_.beta * weight * error);
   }
   // Once a round trip: one gap makes several signs of loss.
   void cut(Duration now) {

@@ -30,9 +30,9 @@ Bytes bytes_of(const Frame& frame) {
   return bytes;
 }
 Bytes bytes_of(const Telemetry& block) {
-  std::array<std::byte, Telemetry::kBytes> bytes;
+  Bytes bytes(block.size());
   block.put(bytes);
-  return {bytes.begin(), bytes.end()};
+  return bytes;
 }
 PortState port(Duration at, std::uint64_t sent, std::uint64_t queue, std::uint32_t id = 1, BitRate rate = 100_Gbps) {
   return {.rate = rate, .at = at, .sent = sent, .queue = queue, .id = id};
@@ -111,6 +111,41 @@ TEST(Telemetry, AFullBlockOrOneThatGoesBackTakesNoMore) {
   const auto before = back;
   back.add(port(2_us, 0, 0, 3));
   EXPECT_EQ(back, before);
+}
+
+// --- The delay inside a receiver.
+TEST(Telemetry, ADelayOnTheLine) {
+  auto block = Telemetry::delay_request();
+  EXPECT_TRUE(block.asks_for_delay());
+  EXPECT_EQ(block.delay(), std::nullopt);
+  auto bytes = bytes_of(block);
+  EXPECT_EQ(bytes, (Bytes{std::byte{0xd3}, std::byte{0x1a}, {}, {}, {}, {}, {}, {}}));
+  EXPECT_EQ(Telemetry::of(bytes), block);
+  block.give_back(0x1234567 * 1_ns + 999_ps);
+  bytes = bytes_of(block);
+  EXPECT_EQ(bytes, (Bytes{std::byte{0xd3}, std::byte{0x1a}, std::byte{0x80}, {}, std::byte{0x01}, std::byte{0x23},
+                          std::byte{0x45}, std::byte{0x67}}));
+  EXPECT_EQ(Telemetry::of(bytes), block);
+  EXPECT_EQ(block.delay(), 0x1234567 * 1_ns);
+  EXPECT_FALSE(block.asks_for_delay());
+  block.give_back(5_s);
+  EXPECT_EQ(block.delay(), 0xffffffff * 1_ns);
+}
+
+TEST(Telemetry, WhatIsNoDelay) {
+  auto bytes = bytes_of(Telemetry::delay_request());
+  for (const std::size_t at : {0u, 1u, 2u, 3u, 7u}) {   // the mark, a reserved bit, or a delay that does not go back
+    auto other = bytes;
+    other[at] ^= std::byte{1};
+    EXPECT_FALSE(Telemetry::of(other)) << at;
+  }
+}
+
+TEST(Telemetry, ADelayTakesNoRecords) {
+  auto block = Telemetry::delay_request();
+  EXPECT_FALSE(block.takes_hops());
+  block.add(port(1_us, 0, 0));
+  EXPECT_EQ(block, Telemetry::delay_request());
 }
 
 // --- Two blocks.

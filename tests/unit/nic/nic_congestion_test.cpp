@@ -1,7 +1,6 @@
 // Marks and losses that a NIC answers by CNPs (the notification point), and CNPs that slow a queue pair down (the
 // reaction point).
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -9,7 +8,6 @@
 #include <vector>
 
 #include "model/base/kernel.h"
-#include "model/nic/engine/congestion_gate.h"
 #include "model/nic/nic_counters.h"
 #include "model/nic/packets/packet.h"
 #include "model/nic/seam/qp_engine.h"
@@ -444,87 +442,33 @@ TEST_F(NicTelemetry, ABusyPortSlowsItsSendersDown) {
   EXPECT_GT(time_behind_ten(), 2 * free);
 }
 
-// --- The gate, with a control whose window a test sets.
-struct Windowed : roce::CongestionControl {
-  explicit Windowed(std::uint64_t& window) : window(window) {}
-  roce::Allowance allowance(Duration) override { return {.window = window}; }
-  bool wants_acknowledgements() const override { return true; }
-  std::uint64_t& window;
-};
-
-struct Listening : roce::CongestionControl {
-  explicit Listening(std::vector<std::size_t>& hops) : hops(hops) {}
-  roce::Allowance allowance(Duration) override { return {}; }
-  bool wants_acknowledgements() const override { return true; }
-  bool wants_telemetry() const override { return true; }
-  void acknowledged(const roce::AckFacts& facts, Duration) override { hops.push_back(facts.hops.size()); }
-  std::vector<std::size_t>& hops;
-};
-
-class Gate : public testing::Test {
+// --- The delay inside the receiver, which requests ask for and acknowledgements bring (Swift).
+class NicEndpointDelay : public NicTelemetry {
  protected:
-  bool send(std::uint32_t psn) { return gate.request_sent(roce::Psn(psn + 1), 1000, false, 1_us); }
-  bool may_send() { return gate.not_before(1_us, true) != CongestionGate::kNever; }
-
-  std::uint64_t window = 5000;
-  CongestionGate gate{std::make_unique<Windowed>(window), 4};
+  void SetUp() override {
+    NicTelemetry::SetUp();
+    params_.congestion.control.name = "swift";
+  }
 };
 
-TEST_F(Gate, AsksEveryFewPacketsAndAtTheEndOfTheWindow) {
-  std::vector<bool> asked;
-  for (std::uint32_t psn = 0; psn < 5; ++psn) {
-    EXPECT_TRUE(may_send());
-    asked.push_back(send(psn));
-  }
-  EXPECT_EQ(asked, (std::vector<bool>{false, false, false, true, true}));
-  EXPECT_FALSE(may_send());
-  gate.acknowledged(roce::Psn(4), false, 2_us);
-  EXPECT_TRUE(may_send());
+TEST_F(NicEndpointDelay, AnAcknowledgementBringsIt) {
+  start_with_a_port();
+  write(1, 8);
+  ASSERT_EQ(carried_.size(), 2u);
+  EXPECT_EQ(carried_[0].block, Telemetry::delay_request());
+  EXPECT_EQ(carried_[0].bytes, kTransportAt + 12 + 16 + 8 + 4 + 8);
+  EXPECT_EQ(carried_[1].bytes, kTransportAt + 12 + 4 + 4 + 8);
+  ASSERT_TRUE(carried_[1].block && carried_[1].block->delay());
+  // The receive pipeline, and what a WRITE takes to memory.
+  EXPECT_GT(*carried_[1].block->delay(), params_.rx.latency);
+  EXPECT_LT(*carried_[1].block->delay(), 2_us);
 }
 
-// The window shrinks while nothing that is unanswered asks for an acknowledgement: without another packet the queue
-// pair would wait for its timeout.
-TEST_F(Gate, SendsOneMorePacketWhereNoAcknowledgementWouldCome) {
-  for (std::uint32_t psn = 0; psn < 5; ++psn) send(psn);
-  gate.acknowledged(roce::Psn(4), false, 2_us);
-  for (std::uint32_t psn = 5; psn < 8; ++psn) EXPECT_FALSE(send(psn));
-  window = 2500;
-  gate.acknowledged(roce::Psn(5), false, 3_us);
-  EXPECT_TRUE(may_send());
-  EXPECT_TRUE(send(8));
-  EXPECT_FALSE(may_send());
-  gate.acknowledged(roce::Psn(9), false, 4_us);
-  EXPECT_TRUE(may_send());
-}
-
-TEST_F(Gate, TellsAViewOnce) {
-  EXPECT_EQ(gate.new_view(1_us), (ControlView{{}, 5000}));
-  EXPECT_EQ(gate.new_view(2_us), std::nullopt);
-  window = 2500;
-  EXPECT_EQ(gate.new_view(2_us), (ControlView{{}, 2500}));
-  EXPECT_EQ(gate.new_view(2_us), std::nullopt);
-}
-
-TEST_F(Gate, TellsOfTelemetryOnce) {
-  std::vector<std::size_t> hops;
-  CongestionGate listening(std::make_unique<Listening>(hops), 1);
-  EXPECT_TRUE(listening.wants_telemetry());
-  EXPECT_FALSE(gate.wants_telemetry());
-  for (std::uint32_t psn = 0; psn < 4; ++psn) {
-    listening.request_sent(roce::Psn(psn + 1), 1000, false, 1_us);
-    Telemetry block;
-    block.add({.rate = {100'000'000'000}, .at = Duration{1'000'000} * psn, .sent = 1000 * psn});
-    if (psn != 2) listening.take_telemetry(block, 1_us * (psn + 1));
-    listening.acknowledged(roce::Psn(psn + 1), false, 1_us * (psn + 1));
-  }
-  EXPECT_EQ(hops, (std::vector<std::size_t>{0, 1, 0, 1}));
-}
-
-TEST_F(Gate, AfterARewindTheWindowIsEmpty) {
-  for (std::uint32_t psn = 0; psn < 5; ++psn) send(psn);
-  EXPECT_FALSE(may_send());
-  gate.rewound();
-  EXPECT_TRUE(may_send());
+TEST_F(NicEndpointDelay, ReadsDoNotAskForIt) {
+  start_with_a_port();
+  read(8 * 1024);
+  EXPECT_GT(carried_.size(), 8u);
+  for (const auto& one : carried_) EXPECT_FALSE(one.block);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <systemc>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/nic/packets/packet_rx.h"
@@ -95,11 +96,12 @@ TEST_F(PacketRxTest, DatagramOverIpv4BringsItsIpHeaderBehindZeros) {
 
 // Telemetry stands behind the ICRC; the IP header does not count it.
 TEST_F(PacketRxTest, TelemetryBehindAPacketComesWithIt) {
-  Telemetry block;
-  block.add({.rate = {100'000'000'000}, .at = {7'000}, .sent = 1280, .queue = 80, .id = 3});
-  std::array<std::byte, Telemetry::kBytes> bytes;
-  block.put(bytes);
-  for (const bool v6 : {false, true}) {
+  Telemetry of_ports;
+  of_ports.add({.rate = {100'000'000'000}, .at = {7'000}, .sent = 1280, .queue = 80, .id = 3});
+  for (const auto& [block, v6] : {std::pair(of_ports, false), {of_ports, true}, {Telemetry::delay_request(), false},
+                                  {Telemetry::delay_request(), true}}) {
+    std::vector<std::byte> bytes(block.size());
+    block.put(bytes);
     const auto addresses = v6 ? between(ipv6(2), ipv6(1)) : between(ipv4(2), ipv4(1));
     auto frame = sim::replay::test::frame_of(addresses, headers(roce::Opcode::send_only), kBytes);
     frame.insert(frame.end(), bytes.begin(), bytes.end());

@@ -1,4 +1,8 @@
 // What is not answered is sent again: by the QP's timeout, and before that where the NIC adapts (nic.adaptive_timeout).
+#include <set>
+#include <vector>
+
+#include "model/nic/engine/adaptive_retransmission.h"
 #include "tests/unit/nic/nic_pair.h"
 
 namespace rnicsim::nic::test {
@@ -62,6 +66,108 @@ TEST_F(Timeouts, AShorterOneOfTheQueuePairComesFirst) {
   expect_about(time(16_us, kShort, 1), 8'192_ns);
   EXPECT_EQ(counters().local_ack_timeout_err, 1u);
   EXPECT_EQ(counters().roce_adp_retrans, 0u);
+}
+
+// --- With the parameters of a profile.
+class Profile : public Timeouts {
+ protected:
+  Profile() {
+    adaptive.time_base = 4_us;
+    adaptive.timeout_init_low_bound = 2;
+    adaptive.timeout_ranges = "2:2:2 5:2:1";
+  }
+  // The timeouts of a queue pair that never hears anything, in units of time_base.
+  std::vector<std::int64_t> of_nothing_heard(std::size_t count, std::uint64_t draw = 0) const {
+    const AdaptiveTimeouts timeouts(adaptive);
+    AdaptiveTimer timer{.own = 1_s};
+    timeouts.begin(timer, draw);
+    std::vector<std::int64_t> all;
+    for (; all.size() < count; timeouts.expired(timer))
+      all.push_back(timeouts.timeout(timer).ps / adaptive.time_base.ps);
+    return all;
+  }
+
+  AdaptiveRetransmissionParams adaptive;
+};
+
+// The first is used once, each other one as often as its range says; the highest stays.
+TEST_F(Profile, RangesComeInTurn) {
+  EXPECT_EQ(of_nothing_heard(8), (std::vector<std::int64_t>{4, 8, 8, 32, 64, 64, 64, 64}));
+  adaptive.timeout_ranges = "4:1:3";
+  EXPECT_EQ(of_nothing_heard(4), (std::vector<std::int64_t>{4, 16, 16, 16}));
+}
+
+TEST_F(Profile, AFirstOneInNoRangeLeadsToTheStart) {
+  adaptive.timeout_init_low_bound = 4;
+  EXPECT_EQ(of_nothing_heard(4), (std::vector<std::int64_t>{16, 4, 4, 8}));
+  adaptive.start_range_index = 1;
+  EXPECT_EQ(of_nothing_heard(3), (std::vector<std::int64_t>{16, 32, 64}));
+  EXPECT_EQ(of_nothing_heard(2, 1), (std::vector<std::int64_t>{32, 64}));
+}
+
+TEST_F(Profile, AnAnswerMakesItShorter) {
+  const auto behind = [&](const char* mode, int expirations, int answers) {
+    adaptive.dec_mode = mode;
+    adaptive.timeout_ranges = "2:4:1 7:4:1";
+    const AdaptiveTimeouts timeouts(adaptive);
+    AdaptiveTimer timer{.own = 1_s};
+    timeouts.begin(timer, 0);
+    for (int i = 0; i < expirations; ++i) timeouts.expired(timer);
+    for (int i = 0; i < answers; ++i) timeouts.progressed(timer);
+    return timer.exponent;
+  };
+  EXPECT_EQ(behind("low_bound", 3, 0), 5);
+  EXPECT_EQ(behind("low_bound", 3, 1), 2);
+  EXPECT_EQ(behind("half", 3, 1), 4);
+  EXPECT_EQ(behind("quarter", 3, 1), 3);
+  EXPECT_EQ(behind("quarter", 3, 2), 2);
+  EXPECT_EQ(behind("half", 4, 1), 5);      // from the lowest of a range to the range before
+  EXPECT_EQ(behind("low_bound", 6, 1), 7);
+  EXPECT_EQ(behind("low_bound", 6, 2), 2);
+}
+
+// By so much waiting the queue pair's own timeout would have passed: that costs a retry, and the last one ends it.
+TEST_F(Profile, RetriesCountByTheQueuePairsOwnTimeout) {
+  NicParams params;
+  params.adaptive_retransmission = adaptive;
+  build(params);
+  connect(3, [](abi::Qpc& c) {
+    c.timeout = 8;                         // 1.049 ms
+    c.retry_count = 2;
+  });
+  drop() = [](const Frame&) { return true; };
+  const auto begin = now();
+  a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+  EXPECT_EQ(a().wait_status(kSendCqn, 400_ms), CqeSyndrome::transport_retry_exceeded);
+  EXPECT_GT(now() - begin, 3 * 1049_us);
+  EXPECT_LT(now() - begin, 3 * 1049_us + 3 * 256_us);
+  EXPECT_EQ(counters().local_ack_timeout_err, 3u);
+  EXPECT_GT(counters().roce_adp_retrans, 9u);
+}
+
+// Each queue pair draws its first exponent, and the run's seed counts.
+TEST_F(Profile, TheFirstIsDrawn) {
+  adaptive.timeout_init_range_size = 8;
+  std::set<std::int64_t> times;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    NicParams params;
+    params.adaptive_retransmission = adaptive;
+    Duration once{};
+    for (int i = 0; i < 2; ++i) {
+      build(params);
+      a().nic.seed(seed);
+      connect(3, [](abi::Qpc& c) { c.timeout = kLong; });
+      drop() = [lost = 1](const Frame&) mutable { return lost-- > 0; };
+      const auto begin = now();
+      a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+      EXPECT_EQ(a().wait_status(kSendCqn, 400_ms), CqeSyndrome::success);
+      if (i == 1) EXPECT_EQ(now() - begin, once);
+      once = now() - begin;
+    }
+    times.insert(once.ps / 1'000'000 / 4);
+  }
+  EXPECT_GT(times.size(), 3u);
+  EXPECT_GE(*times.begin(), 4);
 }
 
 }  // namespace

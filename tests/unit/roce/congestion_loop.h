@@ -309,6 +309,8 @@ inline void walk(CongestionControl& control, std::uint64_t seed, double least) {
       const auto rtt = below(4) == 0 ? 0 : below(below(9) == 0 ? 1'000'000'000 : 60'000'000);
       control.acknowledged({.rtt = Duration{static_cast<std::int64_t>(rtt)},
                             .bytes = below(5) == 0 ? 0 : below(300'000), .in_flight = below(4) * below(200'000),
+                            .endpoint = Duration{static_cast<std::int64_t>(
+                                control.wants_endpoint_delay() ? below(2) * below(40'000'000) : 0)},
                             .marked = below(2) == 0, .hops = {hops, told}}, now);
     } else if (what == 17) {
       control.lost(now);

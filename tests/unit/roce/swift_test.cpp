@@ -13,6 +13,10 @@ class Swift : public ControlTest {
   void answer(Duration rtt, std::uint64_t bytes = kPacket, Duration after = 10_us) {
     acknowledge({.rtt = rtt, .bytes = bytes}, after);
   }
+  // `inside`: of the round trip, inside the receiver.
+  void answer_from(Duration rtt, Duration inside, Duration after = 10_us) {
+    acknowledge({.rtt = rtt, .bytes = kPacket, .endpoint = inside}, after);
+  }
   // The target does not depend on the window: 23.053 us.
   void without_flow_scaling() { set("fs_range", 0); }
 };
@@ -149,6 +153,57 @@ TEST_F(Swift, AnUnknownRoundTripChangesNothing) {
   send();
   answer(0_us, 100'000);
   EXPECT_DOUBLE_EQ(window(), kBegins);
+}
+
+// --- The window of the endpoint.
+TEST_F(Swift, TheDelayInsideTheReceiverIsNotTheFabrics) {
+  without_flow_scaling();
+  EXPECT_TRUE(control().wants_endpoint_delay());
+  send();
+  answer_from(30_us, 8_us);                // 22 us of the fabric, below 23.053 us; 8 us of the endpoint, below 10 us
+  EXPECT_GT(window(), kBegins);
+}
+
+TEST_F(Swift, TheSmallerWindowCounts) {
+  without_flow_scaling();
+  send();
+  answer_from(30_us, 12_us);               // the fabric's grows first; the endpoint's begins with it
+  const auto grown = kBegins + 4178.0 * 4178 / kBegins;
+  EXPECT_NEAR(window(), grown * (1 - 0.8 * 2 / 12), 1);
+  answer_from(100_us, 5_us, 100_us);       // the fabric's alone shrinks, to a half
+  EXPECT_NEAR(window(), grown / 2, 100);
+}
+
+TEST_F(Swift, ALongDelayInsideTakesNoMoreThanMaxMdfInARoundTrip) {
+  without_flow_scaling();
+  send();
+  answer_from(60_us, 55_us);
+  const auto once = window();
+  EXPECT_NEAR(once, (kBegins + 4178.0 * 4178 / kBegins) / 2, 100);
+  answer_from(60_us, 55_us, 60_us - 1_ps);
+  EXPECT_DOUBLE_EQ(window(), once);
+  answer_from(60_us, 55_us, 1_ps);
+  EXPECT_NEAR(window(), once / 2, 1);
+}
+
+TEST_F(Swift, ALossShrinksBothWindows) {
+  without_flow_scaling();
+  send();
+  answer_from(20_us, 5_us);
+  const auto before = window();
+  lose(1_ms);
+  EXPECT_NEAR(window(), before / 2, 1);
+  for (int i = 0; i < 5; ++i) time_out(1_ms);
+  EXPECT_DOUBLE_EQ(window(), kPacket);
+}
+
+TEST_F(Swift, WithoutATargetTheEndpointHasNoWindow) {
+  without_flow_scaling();
+  set("endpoint_target", 0);
+  send();
+  EXPECT_FALSE(control().wants_endpoint_delay());
+  answer_from(30_us, 29_us);
+  EXPECT_NEAR(window(), kBegins * (1 - 0.8 * (30 - 23.053) / 30), 1);
 }
 
 TEST_F(Swift, WhateverComesTheBoundsHold) {

@@ -129,6 +129,50 @@ TEST_F(Timely, WhateverComesTheBoundsHold) {
   for (std::uint64_t seed = 1; seed <= kWalks; ++seed) walk(*make(), seed, 1e8);
 }
 
+// --- Patched (CoNEXT 2016). The distance from t_low of 50 us counts, weighed by the gradient.
+class PatchedTimely : public Timely {
+ protected:
+  PatchedTimely() {
+    set("patched", 1);
+    set("alpha", 1);
+    set("beta", 0.008);
+  }
+};
+
+TEST_F(PatchedTimely, TheGradientWeighsTheDistanceFromTLow) {
+  segment(100_us);
+  segment(100_us);                         // gradient 0: half of delta up, half of 0.008 x 100 % down
+  EXPECT_NEAR(rate(), 100 * (1 - 0.008 * 0.5) + 0.05, 1e-9);
+  auto before = rate();
+  segment(105_us);                         // gradient 1/4: all of 0.008 x 110 %
+  EXPECT_NEAR(rate(), before * (1 - 0.008 * 1.1), 1e-9);
+  before = rate();
+  segment(100_us);                         // gradient -1/4: delta
+  EXPECT_NEAR(rate(), before + 0.1, 1e-9);
+  before = rate();
+  segment(102_us);                         // gradient 0.1: weight 0.7
+  EXPECT_NEAR(rate(), before * (1 - 0.008 * 0.7 * 1.04) + 0.03, 1e-9);
+}
+
+// TIMELY keeps what is unequal; patched, the flows come to equal rates.
+TEST_F(PatchedTimely, FlowsBecomeEqual) {
+  const auto unfairness = [this] {
+    int made = 0;
+    Loop loop({}, 2, [&] {
+      auto control = make();
+      if (made++ == 1)                     // begins with a fourth of the rate
+        for (int i = 0; i < 2; ++i) control->lost(Duration{});
+      return control;
+    });
+    loop.run_until(150_ms);
+    loop.measure();
+    loop.run_until(200_ms);
+    EXPECT_GT(loop.total_rate(), 85);
+    return loop.unfairness();
+  };
+  EXPECT_LT(unfairness(), 0.05);
+}
+
 // 500 us at the line's rate are 6.25 MB. The queue stays near t_low's: 38 us, or 475 KB.
 TEST_F(Timely, FlowsUseThePortAndTheQueueIsBounded) {
   for (const std::size_t flows : {2, 4, 8})

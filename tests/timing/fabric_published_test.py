@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Experiments that papers about congestion show: who wins, and by how much at least, is as published.
+
+usage: fabric_published_test.py RNICSIM
+"""
+
+import sys
+import unittest
+
+import fabric_bench
+from fabric_bench import bench, cabled, flow, goodputs, incast
+
+PFC = {"switch.pfc.priorities": 1, "nic.port.pfc": 1, "switch.pfc.xoff": "1 MiB", "switch.pfc.xon": "900 KiB"}
+SLOW = {"nic.port.rate": "40 Gb/s"}
+DCQCN = {"nic.congestion.control": "dcqcn_paper", "nic.congestion.ecn": "forced",
+         "nic.congestion.np.moderation": "qp", "nic.congestion.np.min_time_between_cnps": "50 us",
+         "switch.ecn.priorities": 1, "switch.ecn.kmin": "5 KB", "switch.ecn.kmax": "200 KB", "switch.ecn.pmax": 0.01}
+
+# Responses of four hosts come to one.
+READS = [flow("h0", f"h{i}", op="read") for i in range(1, 5)]
+
+
+def with_control(name, **parameters):
+    return {**PFC, "nic.congestion.control": name,
+            **{f"nic.congestion.{name}.{key}": value for key, value in parameters.items()}}
+
+
+class Dcqcn(unittest.TestCase):
+    """Zhu et al., SIGCOMM 2015."""
+
+    # Three senders come by one port of the receiver's switch, the fourth one by a port of its own.
+    def test_pauses_are_fair_to_ports_and_dcqcn_to_flows(self):
+        topology = cabled(("h1", "s0"), ("h2", "s0"), ("h3", "s0"), ("h4", "s1"), ("h0", "s1"), ("s0", "s1"))
+        paused = goodputs(bench(incast(4), {**PFC, **SLOW}, topology, "5 ms", "10 ms"))
+        self.assertGreater(paused[3], 0.48 * sum(paused))
+        controlled = goodputs(bench(incast(4), {**PFC, **SLOW, **DCQCN}, topology, "20 ms", "40 ms"))
+        self.assertGreater(sum(controlled), 0.97 * sum(paused))
+        for rate in controlled:
+            self.assertLess(abs(rate * 4 / sum(controlled) - 1), 0.15, controlled)
+
+    # The first flow crosses two congested ports, and hears of marks from both.
+    def test_a_parking_lot(self):
+        topology = cabled(("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s1"), ("h4", "s2"), ("h5", "s2"),
+                          ("s0", "s1"), ("s1", "s2"))
+        flows = [flow("h0", "h4"), flow("h1", "h2"), flow("h3", "h5")]
+        far, *near = goodputs(bench(flows, {**PFC, **SLOW, **DCQCN}, topology, "20 ms", "40 ms"))
+        for rate in near:
+            self.assertGreater(rate + far, 0.96 * 39.2e9)
+            self.assertTrue(0.4 * rate < far < rate, (far, near))
+
+
+class Timely(unittest.TestCase):
+    """Zhu et al., CoNEXT 2016: TIMELY has no fixed point of its own, patched it has one with equal rates."""
+
+    def test_patched_it_is_fair(self):
+        flows = [flow("h1", "h0"), flow("h2", "h0", start="2 ms")]
+
+        def unfairness(**parameters):
+            one, other = goodputs(bench(flows, with_control("timely", **parameters), "star:3", "60 ms", "20 ms"))
+            self.assertGreater(one + other, 88e9)
+            return abs(one - other) / (one + other)
+        plain, patched = unfairness(), unfairness(patched="true", beta=0.008)
+        self.assertLess(patched, 0.02)
+        self.assertLess(patched, plain)
+
+
+class Swift(unittest.TestCase):
+    """Kumar et al., SIGCOMM 2020: many more flows than packets that the fabric holds send less than a packet each in a
+    round trip."""
+
+    def test_a_large_incast(self):
+        flows = [flow(f"h{i}", "h0", qps=16, window=2, size="64 KiB") for i in range(1, 32)]
+        results = bench(flows, with_control("swift", min_rate="1 Mb/s"), "star:32", "40 ms", "5 ms")
+        self.assertGreater(sum(goodputs(results)), 97e9)
+        counters = results["switches"]["s0"]["counters"]
+        self.assertEqual(counters["tx_pause"], 0)
+        # 120 us at the line's rate are flow scaling's largest target.
+        self.assertLess(results["switches"]["s0"]["derived"]["port.h0.tx_queue"], 1500)
+
+
+class Hpcc(unittest.TestCase):
+    """Li et al., SIGCOMM 2019: short messages pass large flows without waiting."""
+
+    def test_mice_beside_elephants(self):
+        flows = [flow("h1", "h0"), flow("h2", "h0"), flow("h3", "h0", size="1 KiB", window=1, pace=100000)]
+
+        def latency_us(sets, which):
+            results = bench(flows, sets, "star:4", "10 ms", "10 ms")
+            self.assertGreater(sum(goodputs(results)), 88e9)
+            return results["flows"][2]["latency_ps"][which] / 1e6
+        alone = bench(flows[2:], PFC, "star:4", "10 us", "1 ms")["flows"][0]["latency_ps"]["p50"] / 1e6
+        self.assertLess(latency_us(with_control("hpcc"), "p99"), 1.5 * alone)
+        marks = {"nic.congestion.ecn": "forced", "switch.ecn.priorities": 1}
+        self.assertGreater(latency_us({**with_control("dcqcn"), **marks}, "p50"), 5 * alone)
+        self.assertGreater(latency_us(PFC, "p50"), 30 * alone)
+
+
+class Irn(unittest.TestCase):
+    """Mittal et al., SIGCOMM 2018: without pauses IRN does more than RoCE with pauses; pauses add nothing to IRN; RoCE
+    needs pauses."""
+
+    FLOWS = ([flow(f"h{i}", f"h{(5 * i + 3) % 16}", size="256 KiB") for i in range(16) if (5 * i + 3) % 16 != i]
+             + [flow(f"h{i}", "h0", size="256 KiB", window=2) for i in (5, 9, 13)])
+    LOSSY = {"switch.port_buffer": "240 KB"}
+    IRN = {"nic.transport.recovery": "selective", "nic.transport.reorder_window": 512,
+           "nic.transport.most_in_flight": 40, "nic.transport.rto_low": "100 us", "nic.transport.rto_high": "320 us"}
+    PAUSES = {"switch.pfc.priorities": 1, "nic.port.pfc": 1}
+
+    def test_who_needs_pauses(self):
+        def rates(*sets):
+            merged = {key: value for one in sets for key, value in one.items()}
+            return goodputs(bench(self.FLOWS, merged, "fat-tree:4", "2 ms", "3 ms"))
+        irn, paused = rates(self.LOSSY, self.IRN), rates(self.PAUSES)
+        self.assertGreater(sum(irn), 1.02 * sum(paused))
+        self.assertGreater(sum(irn), 1.02 * sum(rates(self.PAUSES, self.IRN)))
+        self.assertEqual(min(rates(self.LOSSY)), 0)
+        self.assertGreater(min(irn), 10e9)
+
+    # Read acknowledgements: BDP-FC holds responses back, too.
+    def test_a_limit_of_packets_in_flight_counts_for_responses(self):
+        sets = {**self.IRN, "switch.port_buffer": "2 MB", "nic.transport.most_in_flight": 110,
+                "nic.transport.reorder_window": 2048}
+
+        def read(acks):
+            results = bench(READS, {**sets, "nic.transport.read_acks": acks}, "star:5", "2 ms", "5 ms")
+            return sum(goodputs(results)), results["switches"]["s0"]["counters"]["tx_discards"]
+        (without, lost), (with_it, none) = read("false"), read("true")
+        self.assertGreater(lost, 500)
+        self.assertEqual(none, 0)
+        self.assertGreater(with_it, 0.99 * 98.04e9)
+        self.assertGreater(with_it, without)
+
+
+class Reads(unittest.TestCase):
+    """Controls that live on acknowledgements do for READ responses what they do for WRITEs."""
+
+    def test_an_incast_of_responses(self):
+        marks = {"nic.congestion.ecn": "forced", "switch.ecn.priorities": 1, "switch.ecn.kmin": "300 KB",
+                 "switch.ecn.kmax": "300 KB"}
+        for name, rate in (("dctcp", 97e9), ("timely", 88e9), ("swift", 97e9), ("hpcc", 90e9)):
+            with self.subTest(name):
+                sets = {**with_control(name), **(marks if name == "dctcp" else {})}
+
+                def pauses(acks, sets=sets, rate=rate):
+                    results = bench(READS, {**sets, "nic.transport.read_acks": acks}, "star:5", "10 ms", "5 ms")
+                    self.assertGreater(sum(goodputs(results)), rate)
+                    return results["switches"]["s0"]["counters"]["tx_pause"]
+                self.assertGreater(pauses("false"), 100)
+                self.assertEqual(pauses("true"), 0)
+
+
+if __name__ == "__main__":
+    fabric_bench.RNICSIM = sys.argv.pop(1)
+    unittest.main()
