@@ -13,6 +13,7 @@
 #include "sim/adapter_counters.h"
 #include "sim/config/config.h"
 #include "sim/config/config_error.h"
+#include "sim/guest/nic_function.h"
 #include "sim/guest/transactor/guest_port.h"
 #include "sim/guest/wire/tap_line.h"
 #include "sim/guest/wire/unix_line.h"
@@ -36,9 +37,11 @@ std::unique_ptr<WireLine> make_line(const WireChoice& choice, WireNotices& notic
 struct LiveWire::Wire {
   Wire(Adapter& adapter, fabric::FramePort& port, const WireChoice& choice, const WireNotices::Say& say)
       : host(adapter.interface().host),
-        idle_nic(fmt::format("outside{}", host).c_str(), adapter),
+        idle_nic(fmt::format("outside{}", host).c_str(), nic_function(adapter)),
         notices(adapter.interface().name, say),
-        wire_port(adapter.interface(), port, make_line(choice, notices), notices) {}
+        wire_port(adapter.interface(), port, make_line(choice, notices), notices) {
+    join(adapter, idle_nic);
+  }
 
   const std::uint32_t host;
   GuestPort idle_nic;  // of the topology: no driver comes to it
