@@ -27,8 +27,8 @@ class LiveWire(GuestTest):
             host = apps.start("run", "--wire", f"h0={socket}", "--wall-limit", WALL_LIMIT, *options, "--on", "h1",
                               f"sh -e {path / 'host.sh'}")
             added = [word for file in (path / "guest.sh", *add) for word in ("--add", file)]
-            guest = apps.start("vm", "--guests", "1", "--wire", socket, "--wall-limit", WALL_LIMIT, *added, "--on",
-                               "g0", "sh guest.sh")
+            guest = apps.start("vm", "--guests", "1", "--driver", "none", "--wire", socket, "--wall-limit", WALL_LIMIT,
+                               *added, "--on", "g0", "sh guest.sh")
             results = apps.finish(host), apps.finish(guest)
             self.assertEqual([result.status for result in results], [0, 0], "\n\n".join(map(str, results)))
             return results

@@ -98,8 +98,8 @@ ALLOWED = {
     "sim/guest/agent": ["sim/descriptor.h"],
     "sim/guest/vm": ["model", "sim/config", "sim/guest", "sim/guest/transactor", "sim/guest/agent/frames.h", "sim/*"],
     # Hosts outside, and their part in a run's network.
-    "sim/guest/wire": ["model", "sim/config", "sim/*", "sim/guest/nic_function.h", "sim/guest/transactor", "sim/attached/network.h",
-                       "sim/attached/outside_world.h"],
+    "sim/guest/wire": ["model", "sim/config", "sim/*", "sim/guest/nic_function.h", "sim/guest/transactor",
+                       "sim/attached/network.h", "sim/attached/outside_world.h"],
     "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
