@@ -56,7 +56,7 @@ class Timely(unittest.TestCase):
         flows = [flow("h1", "h0"), flow("h2", "h0", start="2 ms")]
 
         def unfairness(**parameters):
-            one, other = goodputs(bench(flows, with_control("timely", **parameters), "star:3", "60 ms", "20 ms"))
+            one, other = goodputs(bench(flows, with_control("timely", **parameters), "star:3", "40 ms", "10 ms"))
             self.assertGreater(one + other, 88e9)
             return abs(one - other) / (one + other)
         plain, patched = unfairness(), unfairness(patched="true", beta=0.008)
@@ -70,7 +70,7 @@ class Swift(unittest.TestCase):
 
     def test_a_large_incast(self):
         flows = [flow(f"h{i}", "h0", qps=16, window=2, size="64 KiB") for i in range(1, 32)]
-        results = bench(flows, with_control("swift", min_rate="1 Mb/s"), "star:32", "40 ms", "5 ms")
+        results = bench(flows, with_control("swift", min_rate="1 Mb/s"), "star:32", "20 ms", "2 ms")
         self.assertGreater(sum(goodputs(results)), 97e9)
         counters = results["switches"]["s0"]["counters"]
         self.assertEqual(counters["tx_pause"], 0)
@@ -85,7 +85,7 @@ class Hpcc(unittest.TestCase):
         flows = [flow("h1", "h0"), flow("h2", "h0"), flow("h3", "h0", size="1 KiB", window=1, pace=100000)]
 
         def latency_us(sets, which):
-            results = bench(flows, sets, "star:4", "10 ms", "10 ms")
+            results = bench(flows, sets, "star:4", "5 ms", "5 ms")
             self.assertGreater(sum(goodputs(results)), 88e9)
             return results["flows"][2]["latency_ps"][which] / 1e6
         alone = bench(flows[2:], PFC, "star:4", "10 us", "1 ms")["flows"][0]["latency_ps"]["p50"] / 1e6
@@ -109,7 +109,7 @@ class Irn(unittest.TestCase):
     def test_who_needs_pauses(self):
         def rates(*sets):
             merged = {key: value for one in sets for key, value in one.items()}
-            return goodputs(bench(self.FLOWS, merged, "fat-tree:4", "2 ms", "3 ms"))
+            return goodputs(bench(self.FLOWS, merged, "fat-tree:4", "1 ms", "2 ms"))
         irn, paused = rates(self.LOSSY, self.IRN), rates(self.PAUSES)
         self.assertGreater(sum(irn), 1.02 * sum(paused))
         self.assertGreater(sum(irn), 1.02 * sum(rates(self.PAUSES, self.IRN)))
@@ -142,7 +142,7 @@ class Reads(unittest.TestCase):
                 sets = {**with_control(name), **(marks if name == "dctcp" else {})}
 
                 def pauses(acks, sets=sets, rate=rate):
-                    results = bench(READS, {**sets, "nic.transport.read_acks": acks}, "star:5", "10 ms", "5 ms")
+                    results = bench(READS, {**sets, "nic.transport.read_acks": acks}, "star:5", "10 ms", "2 ms")
                     self.assertGreater(sum(goodputs(results)), rate)
                     return results["switches"]["s0"]["counters"]["tx_pause"]
                 self.assertGreater(pauses("false"), 100)

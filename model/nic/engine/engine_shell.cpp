@@ -308,6 +308,14 @@ Duration EngineShell::early_timeout(Qp& qp, bool few) const {
   return adaptive_.timeout(qp.adaptive);
 }
 
+Duration EngineShell::early_or(Qp& qp, Duration own, bool few) const {
+  qp.adaptive.own = own;
+  const auto early = early_timeout(qp, few);
+  const bool more = adaptive_ || qp.early_timeouts < kMostEarly;
+  qp.early_timer = early != Duration{} && early < own && more;
+  return qp.early_timer ? early : own;
+}
+
 // False: the timeout counts like the queue pair's own.
 bool EngineShell::early_expired(Qp& qp) {
   if (qp.early_timeouts < std::numeric_limits<std::uint8_t>::max()) ++qp.early_timeouts;
@@ -324,13 +332,7 @@ void EngineShell::recovered(Qp& qp) const {
 void EngineShell::arm(roce::Slot slot, roce::Timer timer, std::uint8_t code, bool few) {
   auto& qp = of(slot);
   auto after = timer == roce::Timer::ack ? roce::ack_timeout(code) : roce::rnr_delay(code);
-  if (timer == roce::Timer::ack && has_early_timeouts_) {
-    qp.adaptive.own = after;
-    const auto early = early_timeout(qp, few);
-    const bool more = adaptive_ || qp.early_timeouts < kMostEarly;
-    qp.early_timer = early != Duration{} && early < after && more;
-    if (qp.early_timer) after = early;
-  }
+  if (timer == roce::Timer::ack && has_early_timeouts_) after = early_or(qp, after, few);
   out_.timer({qp.qpn, static_cast<std::uint32_t>(timer), after});
 }
 

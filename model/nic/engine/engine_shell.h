@@ -123,6 +123,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void take_credit(const Credit& credit);
   void packet_left(std::uint8_t credit_class);
   Duration early_timeout(Qp& qp, bool few) const;
+  [[gnu::noinline]] Duration early_or(Qp& qp, Duration own, bool few) const;
   [[gnu::noinline]] bool early_expired(Qp& qp);
   [[gnu::noinline]] void recovered(Qp& qp) const;
   Tag issue(Qp& qp, Purpose purpose, std::uint64_t argument = 0);
