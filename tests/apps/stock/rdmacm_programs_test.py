@@ -42,7 +42,8 @@ class Examples(Programs):
                     pings = [line for line in result.lines(host) if line.startswith(f"{label}: rdma-ping-")]
                     self.assertEqual(len(pings), 100, result)
 
-    # Its main thread closes the event channel while another thread waits for an event there: with Linux, that one sleeps on.
+    # The main thread of rping closes the event channel while another thread waits for an event. Under Linux, the other
+    # thread sleeps on.
     def test_rping_ends_well_in_real_time(self):
         for _ in range(10):
             result = apps.run_on([("h0", f"rping -s -C 10 -a {V4}"), ("h1", f"rping -c -C 10 -a {V4}")], "--time=real")
