@@ -6,6 +6,7 @@ usage: pretence_test.py path/to/rnicsim path/to/guest_agent
 import os
 import pathlib
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -130,6 +131,24 @@ class Commands(PretenceTest):
         result = self.vm("--guests", "1", on=[("g0", "sleep 1 & echo started")])
         self.assert_says(result, 0)
         self.assertEqual(result.lines("g0"), ["started"])
+
+
+class Wire(PretenceTest):
+    # One more port of the first guest's hub: a socket that is connected.
+    def test_wire(self):
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.path("wire")))
+            listener.listen()
+            pretence = 'case "$*" in *stream,id=outside,*netdev=outside*hubport,id=port*) ;; *) exit 9 ;; esac'
+            result = self.vm("--guests", "1", "--wire", f"unix:{self.path('wire')}", on=[("g0", "echo said")],
+                             pretence=pretence)
+            listener.settimeout(apps.RUN_SECONDS)
+            listener.accept()[0].close()
+        self.assert_says(result, 0)
+        self.assertEqual(result.lines("g0"), ["said"])
+
+    def test_another_kind(self):
+        self.assert_says(self.vm("--wire", "tap:wire0", on=[("g0", "true")]), 2, "unix:PATH is needed")
 
 
 class Losses(PretenceTest):

@@ -51,6 +51,15 @@ class DmaHeap {
   std::mutex mutex_;
 };
 
+// In real time. Where another thread has closed the pipe meanwhile, its object is gone, too. Linux lets a thread sleep on
+// that waits in the kernel for the event of a file that another thread closes; so does this.
+bool wait_for_record(int fd) {
+  pollfd descriptor{fd, POLLIN, 0};
+  if (::poll(&descriptor, 1, -1) < 0) return false;
+  while ((descriptor.revents & POLLIN) == 0) ::pause();
+  return true;
+}
+
 class AttachedPort : public DevicePort {
  public:
   AttachedPort(DmaHeap& heap, const abi::NetworkInterface& interface)
@@ -282,9 +291,8 @@ class AttachedPort : public DevicePort {
   }
   bool wait_for_event(std::uint32_t channel, int fd, bool found_nothing) override {
     if (!found_nothing) return true;
-    pollfd descriptor{fd, POLLIN, 0};
     ThreadSlot* slot = clock::simulated_slot();
-    if (slot == nullptr) return ::poll(&descriptor, 1, -1) >= 0;
+    if (slot == nullptr) return wait_for_record(fd);
     clock::cancellation_point();
     const int error = call(*slot, Call::await_event, {channel});
     if (error == ENOENT) return clock::wait_ready(*slot, fd, POLLIN);  // of the process that forked this one

@@ -1,6 +1,7 @@
 #include "sim/guest/wire/stream_framing.h"
 
 #include <boost/endian/conversion.hpp>
+#include <utility>
 
 namespace rnicsim::sim {
 

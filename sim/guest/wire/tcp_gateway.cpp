@@ -16,6 +16,8 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr std::uint8_t kBacklog = 64;
+// Each has file descriptors, which the run's programs need, too.
+constexpr std::size_t kMostStreams = 256;
 
 abi::NetAddress own_address(const abi::NetworkInterface& interface, bool v6, std::uint16_t port) {
   abi::NetAddress address;
@@ -102,8 +104,9 @@ bool TcpGateway::accept(tcp_pcb* connection) {
   const auto remote = from_lwip(connection->remote_ip, connection->remote_port);
   const auto local = from_lwip(connection->local_ip, connection->local_port);
   const auto* host = outside_at(remote);
+  if (host == nullptr || streams_.size() >= kMostStreams) return false;
   auto pair = stream_pair();
-  if (host == nullptr || !pair) return false;
+  if (!pair) return false;
   const auto stream = streams_.emplace_back(std::make_shared<TcpStream>(connection));
   const auto number = network_->open(host->host, std::move(pair->far), version_of(remote));
   std::uint16_t port = 0;

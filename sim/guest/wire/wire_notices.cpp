@@ -10,17 +10,17 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::array kMeanings{"empty frames came",
-                               "lengths beyond 64 KiB came",
-                               "frames came without an Ethernet header",
-                               "connections ended within a frame",
-                               "connections ended",
-                               "further connections were turned away",
-                               "frames were refused by the TAP interface",
-                               "frames of other stations were dropped",
-                               "frames were lost, for the peer did not take them",
-                               "frames were lost, for nobody was connected",
-                               "frames were lost, for the peer did not answer ARP"};
+constexpr std::array kMeanings{"frames of length 0",
+                               "lengths beyond 64 KiB",
+                               "frames without an Ethernet header",
+                               "connections that ended within a frame",
+                               "connections that ended",
+                               "further connections, turned away",
+                               "losses at the TAP interface",
+                               "frames of other stations, dropped",
+                               "frames lost, for the peer did not take them",
+                               "frames lost, for nobody was connected",
+                               "frames lost, for the peer did not answer ARP"};
 static_assert(kMeanings.size() == static_cast<std::size_t>(WireTrouble::count));
 
 void print_line(const std::string& line) {
@@ -39,7 +39,7 @@ void WireNotices::tell(WireTrouble kind, const std::string& text) {
 std::vector<std::string> WireNotices::report() const {
   std::vector<std::string> lines;
   for (std::size_t kind = 0; kind < counts_.size(); ++kind)
-    if (counts_[kind] != 0) lines.push_back(fmt::format("{}: {} {}", host_, counts_[kind], kMeanings[kind]));
+    if (counts_[kind] != 0) lines.push_back(fmt::format("{}: {}: {}", host_, kMeanings[kind], counts_[kind]));
   return lines;
 }
 

@@ -42,6 +42,13 @@ class Examples(Programs):
                     pings = [line for line in result.lines(host) if line.startswith(f"{label}: rdma-ping-")]
                     self.assertEqual(len(pings), 100, result)
 
+    # The main thread of rping closes the event channel while another thread waits for an event. Under Linux, the other
+    # thread sleeps on.
+    def test_rping_ends_well_in_real_time(self):
+        for _ in range(10):
+            result = apps.run_on([("h0", f"rping -s -C 10 -a {V4}"), ("h1", f"rping -c -C 10 -a {V4}")], "--time=real")
+            self.assertEqual(result.status, 0, result)
+
     def test_rping_serves_several_clients(self):
         clients = " & ".join(f"rping -c -C {count} -v -a {V4}" for count in (3, 5, 7))
         result = self.pair_until_killed(f"rping -s -P -a {V4}", f"{clients} & wait")
