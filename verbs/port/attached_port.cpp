@@ -51,8 +51,8 @@ class DmaHeap {
   std::mutex mutex_;
 };
 
-// In real time. Where another thread has closed the pipe meanwhile, its object is gone, too. Linux lets a thread sleep on
-// that waits in the kernel for the event of a file that another thread closes; so does this.
+// In real time. Where another thread has closed the pipe meanwhile, its object is gone, too. Linux lets a thread that
+// waits for an event sleep on when another thread closes the file; this function does the same.
 bool wait_for_record(int fd) {
   pollfd descriptor{fd, POLLIN, 0};
   if (::poll(&descriptor, 1, -1) < 0) return false;
