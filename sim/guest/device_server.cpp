@@ -24,7 +24,7 @@ DeviceServer::DeviceServer(System& system, const std::vector<ServedHost>& served
     : system_(system), served_(served), once_(once), watch_(limits), snapshots_(system, [](Snapshot&) {}) {
   for (const auto& [host, socket] : served_) {
     auto& adapter = guest_adapter(system, host);
-    join(adapter, server_.add(nic_function(adapter), socket));
+    connect_to_guest(adapter, server_.add(nic_function(adapter), socket));
     hosts_.insert(host);
   }
 }

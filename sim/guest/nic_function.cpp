@@ -31,7 +31,7 @@ GuestFunction nic_function(Adapter& adapter) {
   return {adapter.label(), nic.config(), nic.bar(), nic.dma(), abi::kBarSize, abi::config::kSize};
 }
 
-void join(Adapter& adapter, GuestPort& port) {
+void connect_to_guest(Adapter& adapter, GuestPort& port) {
   adapter.nic().blocks().pcie.reach(port.host_memory());
   port.say = [](const std::string& line) {
     progress_line::erase();

@@ -20,7 +20,7 @@ void refuse_second_nic(std::uint32_t host, const Topology& topology);
 Adapter& guest_adapter(System& system, std::uint32_t host);
 GuestFunction nic_function(Adapter& adapter);
 // The NIC accesses the memory of the port's guest, and messages of the port leave a progress line whole.
-void join(Adapter& adapter, GuestPort& port);
+void connect_to_guest(Adapter& adapter, GuestPort& port);
 
 // The queue pairs of the hosts' NICs, as text.
 std::string nic_states(System& system, const std::set<std::uint32_t>& hosts);

@@ -43,7 +43,7 @@ SimulatedDevices::SimulatedDevices(System& system, std::size_t guests, std::map<
       snapshots_(system, [](Snapshot&) {}) {
   for (std::uint32_t host = 0; host < guests; ++host) {
     auto& adapter = guest_adapter(system, host);
-    join(adapter, loop_.add(nic_function(adapter)).port());
+    connect_to_guest(adapter, loop_.add(nic_function(adapter)).port());
     hosts_.insert(host);
   }
   start_beside_guests(system);

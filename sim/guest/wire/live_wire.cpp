@@ -40,7 +40,7 @@ struct LiveWire::Wire {
         idle_nic(fmt::format("outside{}", host).c_str(), nic_function(adapter)),
         notices(adapter.interface().name, say),
         wire_port(adapter.interface(), port, make_line(choice, notices), notices) {
-    join(adapter, idle_nic);
+    connect_to_guest(adapter, idle_nic);
   }
 
   const std::uint32_t host;

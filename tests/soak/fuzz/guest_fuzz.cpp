@@ -39,7 +39,7 @@ class Machine {
  public:
   Machine(const char* name, Adapter& adapter, bool speaks_qemu)
       : port_(name, nic_function(adapter)), speaks_qemu_(speaks_qemu) {
-    join(adapter, port_);
+    connect_to_guest(adapter, port_);
     port_.say = [](const std::string&) {};
   }
 
