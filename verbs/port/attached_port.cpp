@@ -51,8 +51,8 @@ class DmaHeap {
   std::mutex mutex_;
 };
 
-// In real time. Where another thread has closed the pipe meanwhile, its object is gone, too. Linux lets a thread sleep on
-// that waits in the kernel for the event of a file that another thread closes; so does this.
+// In real time. Where another thread has closed the pipe meanwhile, the pipe's object is gone, too. A thread that waits
+// in Linux' kernel for an event of a file sleeps on when another thread closes the file; so does this one.
 bool wait_for_record(int fd) {
   pollfd descriptor{fd, POLLIN, 0};
   if (::poll(&descriptor, 1, -1) < 0) return false;
