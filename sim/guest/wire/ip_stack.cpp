@@ -28,7 +28,8 @@ struct IpStack::Port {
     port->hwaddr_len = sizeof self.interface.mac;
     std::memcpy(port->hwaddr, self.interface.mac, sizeof self.interface.mac);
     port->mtu = kMtu;
-    port->flags |= NETIF_FLAG_BROADCAST | NETIF_FLAG_ETHARP | NETIF_FLAG_ETHERNET | NETIF_FLAG_LINK_UP;
+    port->flags |=
+        NETIF_FLAG_BROADCAST | NETIF_FLAG_ETHARP | NETIF_FLAG_ETHERNET | NETIF_FLAG_MLD6 | NETIF_FLAG_LINK_UP;
     port->output = etharp_output;
     port->output_ip6 = ethip6_output;
     port->linkoutput = put;
@@ -67,7 +68,6 @@ void IpStack::add(const abi::NetworkInterface& interface, Send send) {
   netif_add(&added.port, &address, &mask, &gateway, &added, Port::set_up, ethernet_input);
   if (interface.ipv6_prefix != 0) {
     netif_set_ip6_autoconfig_enabled(&added.port, 0);
-    added.port.rs_count = 0;  // no router is asked for
     netif_create_ip6_linklocal_address(&added.port, 1);
     ip6_addr_t own{};
     std::memcpy(own.addr, interface.ipv6, sizeof interface.ipv6);
@@ -76,6 +76,7 @@ void IpStack::add(const abi::NetworkInterface& interface, Send send) {
       netif_ip6_addr_set_state(&added.port, index, IP6_ADDR_PREFERRED);
   }
   netif_set_up(&added.port);
+  added.port.rs_count = 0;  // no router is asked for
 }
 
 bool IpStack::takes(const abi::NetworkInterface& interface, std::span<const std::byte> frame) {

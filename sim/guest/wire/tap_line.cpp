@@ -51,10 +51,9 @@ void TapLine::receive(const Take& take) {
 }
 
 bool TapLine::send(std::span<const std::byte> frame) {
-  if (tap_ && ::write(tap_.get(), frame.data(), frame.size()) >= 0) return true;
-  if (tap_ && errno == EIO)
-    notices_.tell(WireTrouble::interface_lost, fmt::format("the interface {} is down: frames to it are lost", name_));
-  return false;
+  const bool sent = tap_ && ::write(tap_.get(), frame.data(), frame.size()) >= 0;
+  down_ = !sent && errno == EIO;
+  return sent;
 }
 
 }  // namespace rnicsim::sim

@@ -17,7 +17,7 @@ class TapLine : public WireLine {
   void watch(std::vector<pollfd>& watched, bool hears) const override;
   void work() override {}
   void receive(const Take& take) override;
-  bool is_connected() const override { return static_cast<bool>(tap_); }
+  bool is_connected() const override { return tap_ && !down_; }
   bool send(std::span<const std::byte> frame) override;
   bool owes() const override { return false; }
   unsigned connections() const override { return 1; }
@@ -26,6 +26,7 @@ class TapLine : public WireLine {
   const std::string name_;
   WireNotices& notices_;
   Descriptor tap_;
+  bool down_ = false;  // at the last frame
 };
 
 }  // namespace rnicsim::sim

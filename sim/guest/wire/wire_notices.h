@@ -18,10 +18,10 @@ enum class WireTrouble : std::uint8_t {
   cut_off,          // the connection ended within a frame
   gone,             // the connection ended
   second,           // a second connection, which was closed
-  interface_lost,   // the TAP interface takes nothing
+  interface_lost,   // the TAP interface was removed
   other_station,    // a frame of another station than the host's
   not_taken,        // the peer takes frames too slowly
-  nobody,           // a frame to the host while no peer is connected
+  nobody,           // a frame while no peer is connected, or the TAP interface is down
   unanswered,       // frames to a peer whose MAC address is unknown
   count
 };

@@ -112,7 +112,7 @@ void WirePort::send(const Bytes& frame) {
   if (line_->is_connected())
     notices_.tell(WireTrouble::not_taken, "the peer takes frames too slowly: some are lost");
   else if (!is_group(mac_at(frame, kDestination)))
-    notices_.tell(WireTrouble::nobody, "frames are lost, for nobody is connected");
+    notices_.tell(WireTrouble::nobody, "frames are lost, for nobody is connected, or the interface is down");
 }
 
 }  // namespace rnicsim::sim

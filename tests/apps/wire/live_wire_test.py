@@ -252,9 +252,11 @@ class ByHand(apps.TestCase):
 # In a network namespace: the real kernel is the peer.
 ECHO_SERVER = r"""
 import socket
-server = socket.create_server(("10.0.0.1", 7777))
-client, address = server.accept()
-assert address[0] == "10.0.1.1", address
+import sys
+address, peer = sys.argv[1:]
+server = socket.create_server((address, 7777), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
+client, name = server.accept()
+assert name[0] == peer, name
 total = 0
 while data := client.recv(65536):
     total += len(data)
@@ -263,10 +265,10 @@ client.close()
 print(total)
 """
 ECHO_CLIENT = r"""
-import socket, threading, time
+import socket, sys, threading, time
 for attempt in range(60):
     try:
-        client = socket.create_connection(("10.0.0.1", 7777), timeout=100)
+        client = socket.create_connection((sys.argv[1], 7777), timeout=100)
         break
     except OSError:
         time.sleep(0.5)
@@ -282,10 +284,12 @@ print("same" if came == sent else "different")
 """
 IN_NAMESPACE = r"""
 cd "$FOLDER" || exit
-"$RNICSIM" run --wire h1=tap:wire0 --wall-limit 240s $FAULTS --on h0 "python3 server.py" >simulator 2>&1 &
-for attempt in $(seq 100); do ip link set wire0 up 2>/dev/null && break; sleep 0.1; done
+"$RNICSIM" run --wire h1=tap:wire0 --wall-limit 240s $FAULTS --on h0 "python3 server.py $HOST $PEER" >simulator 2>&1 &
+for attempt in $(seq 100); do ip link set wire0 address 02:00:00:00:01:01 2>/dev/null && break; sleep 0.1; done
+ip link set wire0 up
 ip address add 10.0.1.1/16 dev wire0
-python3 client.py >client 2>&1
+ip address add fd00::1:1/64 dev wire0 nodad
+python3 client.py $HOST >client 2>&1
 wait $!
 echo $? >status
 """
@@ -299,12 +303,13 @@ class Tap(apps.TestCase):
         if subprocess.run([*self.unshare, "true"], capture_output=True, check=False).returncode != 0:
             self.skipTest("no network namespace can be made")
 
-    def check_echo(self, faults=""):
+    def check_echo(self, faults="", host="10.0.0.1", peer="10.0.1.1"):
         with apps.folder() as path:
             (path / "server.py").write_text(ECHO_SERVER)
             (path / "client.py").write_text(ECHO_CLIENT)
             subprocess.run([*self.unshare, "sh", "-c", IN_NAMESPACE], check=True, timeout=apps.RUN_SECONDS,
-                           env={**os.environ, "FOLDER": str(path), "RNICSIM": apps.rnicsim(), "FAULTS": faults})
+                           env={**os.environ, "FOLDER": str(path), "RNICSIM": apps.rnicsim(), "FAULTS": faults,
+                                "HOST": host, "PEER": peer})
             simulator, client, status = ((path / name).read_text() for name in ("simulator", "client", "status"))
         self.assertEqual(status, "0\n", simulator)
         self.assertIn("h0| 1000000", simulator)
@@ -312,6 +317,9 @@ class Tap(apps.TestCase):
 
     def test_tcp_with_the_kernel(self):
         self.check_echo()
+
+    def test_tcp_over_ipv6(self):
+        self.check_echo(host="fd00::1", peer="fd00::1:1")
 
     def test_tcp_with_the_kernel_and_losses(self):
         self.check_echo("--fault drop=1e-2")
