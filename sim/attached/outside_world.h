@@ -34,7 +34,7 @@ class OutsideWorld {
   virtual void watch(std::vector<pollfd>& watched) const = 0;  // what to wait for
   // Moves what has come and what waits, at the present simulated time. Does not wait.
   virtual void work() = 0;
-  // What programs wrote has not all reached the world yet.
+  // Some of the bytes that programs wrote have not reached the world yet.
   virtual bool owes() const = 0;
   virtual std::vector<std::string> report() const = 0;  // for the summary
 };

@@ -25,8 +25,8 @@ class IpStack {
   ~IpStack();
 
   void add(const abi::NetworkInterface& interface, Send send);
-  // Of the frames that are for the interface's addresses: TCP, ICMP, ARP and neighbour discovery. All else, RoCE first,
-  // is the NIC's.
+  // True for frames to the interface's addresses with TCP, ICMP, ARP or neighbour discovery. All other frames, as those
+  // of RoCE, are the NIC's.
   static bool takes(const abi::NetworkInterface& interface, std::span<const std::byte> frame);
   void receive(std::size_t interface, std::span<const std::byte> frame);
   // Retransmissions and their like, in this machine's time. Call at least every 100 ms.

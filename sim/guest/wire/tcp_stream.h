@@ -19,13 +19,13 @@ namespace rnicsim::sim {
 
 class TcpStream {
  public:
-  // Of an open connection, or of one that is being made. It takes the connection's callbacks.
+  // `connection` is open, or is to be opened by connect(). The stream takes its callbacks.
   explicit TcpStream(tcp_pcb* connection);
   ~TcpStream();
   TcpStream(const TcpStream&) = delete;
   TcpStream& operator=(const TcpStream&) = delete;
 
-  // Runs once, for a connection that is being made: 0 or errno. Set before connect().
+  // Runs once, with 0 or errno, when connect() has an answer. Set before connect().
   std::function<void(int error)> answered;
   void connect(const abi::NetAddress& to);
 

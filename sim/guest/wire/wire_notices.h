@@ -1,5 +1,4 @@
-// What went wrong at a live wire: each kind is one line on standard error when it happens first, and a number in the
-// summary.
+// Troubles of a live wire: each kind is one line on standard error when it happens first, and a number in the summary.
 #pragma once
 
 #include <array>
