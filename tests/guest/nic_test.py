@@ -57,7 +57,8 @@ class Programs(NicTest):
         self.assertRegex(result.out, r"nic\.rx\.payload_bytes +409600000 ")
 
     def test_connection_manager(self):
-        result = self.run_on_both(("g0", "rping -s -C 10 -v"), ("g1", "rping -c -a 10.0.0.1 -C 10 -v"),
+        # The server takes the flushed receives of its own end for an error, when it sees them before the end.
+        result = self.run_on_both(("g0", "rping -s -C 10 -v || true"), ("g1", "rping -c -a 10.0.0.1 -C 10 -v"),
                                   ("g0", "ucmatose"), ("g1", "ucmatose -s 10.0.0.1"),
                                   ("g0", "udaddy"), ("g1", "udaddy -s 10.0.0.1"),
                                   ("g0", f"ib_send_bw {PERFTEST} -R -n 1000"),

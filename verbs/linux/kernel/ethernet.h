@@ -28,7 +28,7 @@ struct rnic_receive_frame {
 	dma_addr_t dma;
 };
 
-/* What the device gives to the queue pair. */
+/* The flows that lead frames to the queue pair. */
 struct rnic_rules {
 	struct mutex lock;
 	struct list_head list;
@@ -45,7 +45,7 @@ struct rnic_ethernet {
 	struct ib_mr *memory; /* all of it */
 	struct rnic_rules rules;
 	struct work_struct restart;
-	/* What follows is there while the port is up. */
+	/* The members below exist while the port is up. */
 	bool up;
 	struct rnic_cq send_cq;
 	struct rnic_cq receive_cq;
@@ -56,7 +56,7 @@ struct rnic_ethernet {
 	u32 send_tail; /* frames ever completed */
 	struct rnic_receive_frame *receives;
 	u32 buffer_bytes;
-	struct ib_wc completions[RNIC_POLL_BATCH]; /* of the poll */
+	struct ib_wc completions[RNIC_POLL_BATCH]; /* the poll alone uses them */
 };
 
 /* ethernet_queues.c */

@@ -2,7 +2,7 @@
 /* The queues of the port, as long as it is up: two completion queues, and a raw queue pair. */
 #include "ethernet.h"
 
-/* Of interrupts. */
+/* Called in interrupts. */
 static void completed(struct ib_cq *cq, void *context)
 {
 	struct rnic_ethernet *port = context;

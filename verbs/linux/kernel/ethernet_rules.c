@@ -158,7 +158,7 @@ static int update(struct rnic_ethernet *port)
 		error = want_list(port, &nd->uc, nd->flags & IFF_PROMISC, RNICSIM_FLOW_KIND_ALL_DEFAULT);
 	if (!error)
 		error = want_list(port, &nd->mc, nd->flags & IFF_ALLMULTI, RNICSIM_FLOW_KIND_MULTICAST_DEFAULT);
-	/* What could not be had leaves the port with what it had. */
+	/* After an error the port keeps the flows that it had. */
 	if (error)
 		netdev_err(nd, "flows for its addresses cannot be made: error %d\n", error);
 	else

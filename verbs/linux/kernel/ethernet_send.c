@@ -148,7 +148,7 @@ static void finish(struct rnic_ethernet *port, const struct ib_wc *wc)
 	WRITE_ONCE(port->send_tail, port->send_tail + 1);
 }
 
-/* Of the poll: every frame has a completion, and they come in the frames' order. */
+/* Called by the poll. Every frame has a completion; completions come in the order of the frames. */
 void rnic_ethernet_finish_sends(struct rnic_ethernet *port)
 {
 	int i, count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What ethtool asks of the port. */
+/* The operations of ethtool on the port. */
 #include <linux/ethtool.h>
 
 #include "ethernet.h"

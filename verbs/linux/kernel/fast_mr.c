@@ -73,7 +73,7 @@ int rnic_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int count, unsigned
 	return ib_sg_to_pages(ib, sg, count, offset, set_page);
 }
 
-/* What a WQE says of a region. The start may be another than the pages' own address, but lies as far in its page. */
+/* Fills the segment. The start may differ from the address of the pages; the offset in the first page is the same. */
 int rnic_encode_registration(struct rnic_device *dev, const struct ib_reg_wr *wr, struct rnicsim_register_segment *to)
 {
 	const struct ib_mr *mr = wr->mr;

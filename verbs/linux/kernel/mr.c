@@ -25,7 +25,7 @@ u32 rnic_device_access(struct rnic_device *dev, int access)
 	return access & known;
 }
 
-/* Of regions and windows: they share a table of the device. */
+/* Regions and windows share the memory protection table. */
 int rnic_take_mr_index(struct rnic_device *dev)
 {
 	int index = ida_alloc_range(&dev->mrs, RNIC_FIRST_MR, dev->caps.max_mr - 1, GFP_KERNEL);

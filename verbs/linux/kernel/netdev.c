@@ -43,7 +43,7 @@ int rnic_find_netdev(struct rnic_device *dev)
 	if (dev->ethernet)
 		return use(dev, rnic_ethernet_netdev(dev));
 	if (!netdev) {
-		dev_warn(&dev->pdev->dev, "the device has no raw packets: no network device of its own, and no GIDs\n");
+		dev_warn(&dev->pdev->dev, "the device has no raw packets: no Ethernet port, and no GIDs without netdev=NAME\n");
 		return 0;
 	}
 	rtnl_lock();

@@ -30,7 +30,7 @@ struct rnic_ethernet;
 #define RNIC_GSI_QPN 1
 #define RNIC_FIRST_QPN 2
 
-/* Of a frame that the device cuts into segments: Ethernet, VLAN, IP and TCP with options, to a multiple of 16. */
+/* Most bytes of headers for TCP segmentation: Ethernet, VLAN, IP and TCP with options; a multiple of 16. */
 #define RNIC_MOST_HEADERS 144
 
 /* MSI-X vectors: commands, event queue 0 (all but completions), then one a completion event queue. */

@@ -28,7 +28,7 @@ static int transport_of(const struct rnic_capabilities *caps, enum ib_qp_type ty
 	}
 }
 
-/* Of a frame that the device cuts into segments; 0: it cuts none. */
+/* Most bytes of headers for TCP segmentation; 0: the device does none. */
 u32 rnic_most_headers(const struct rnic_capabilities *caps)
 {
 	return caps->max_tso ? min_t(u32, caps->max_tso_header, RNIC_MOST_HEADERS) : 0;

@@ -196,9 +196,9 @@ void finish_sending(Qp&);
 ibv_mw* alloc_mw(ibv_pd*, ibv_mw_type);
 int dealloc_mw(ibv_mw*);
 int bind_mw(ibv_qp*, ibv_mw*, ibv_mw_bind*);
-// Of a bind of type 2, into the WQE that is being built: 0 or errno.
+// Adds a bind of type 2 to the WQE that is being built: 0 or errno.
 int add_binding(ibv_mw*, std::uint32_t rkey, const ibv_mw_bind_info&, provider::WqeBuilder&);
-// Such a bind is posted: the window has its new key from now on, as one of type 1 does.
+// After a bind is posted the window has its new key.
 void take_rkey(ibv_mw&, std::uint32_t rkey);
 
 // --- wr_api.cpp
