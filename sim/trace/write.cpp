@@ -48,7 +48,7 @@ class Output {
   std::optional<TraceWriter> writer_;
 };
 
-void add_configuration(const TraceSource& trace, std::map<std::string, std::string>& values, TraceHeader& header) {
+void merge_configuration(const TraceSource& trace, std::map<std::string, std::string>& values, TraceHeader& header) {
   for (const auto& [path, value] : trace.header().configuration) {
     const auto [known, is_new] = values.emplace(path, value);
     if (is_new)
@@ -75,7 +75,7 @@ TraceHeader merged_header(const std::vector<std::unique_ptr<TraceSource>>& trace
       header.hosts.push_back(host);
     }
     header.commands.insert(header.commands.end(), one.commands.begin(), one.commands.end());
-    add_configuration(*trace, values, header);
+    merge_configuration(*trace, values, header);
   }
   return header;
 }

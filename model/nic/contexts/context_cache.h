@@ -35,6 +35,8 @@ class IcmAccess {
     ++counters_.write_backs;
     Payload bytes(bytes_of(table));
     personality_.encode(context, bytes.writable());
+    // A queue pair whose context is lost ends alone, when the device needs the context again.
+    if (table == IcmTable::qpc) return dma_.write(kKernelPasid, *address, std::move(bytes));
     dma_.write(kKernelPasid, *address, std::move(bytes), dma_.closure([this](AccessResult written, const Payload&) {
       if (written != AccessResult::ok) pcie_.internal_error(HealthSyndrome::icm_access);
     }));
@@ -52,10 +54,7 @@ class IcmAccess {
       dma_.read({kKernelPasid, *address, 0}, (lines - context_lines) * kLine, {}, {.discard = true});
     dma_.read(kKernelPasid, *address, bytes_of(table),
               dma_.closure([this, done = std::move(done)](AccessResult result, Payload bytes) {
-                if (result != AccessResult::ok) {
-                  done(std::nullopt);
-                  return pcie_.internal_error(HealthSyndrome::icm_access);
-                }
+                if (result != AccessResult::ok) return done(std::nullopt);
                 Context context;
                 personality_.decode(bytes.bytes(), context);
                 done(context);

@@ -23,7 +23,7 @@ TEST(OpcodeTable, RowsAreConsistent) {
     }
     EXPECT_LE(encoded_size(*row), Headers::kMaxBytes);
   }
-  EXPECT_EQ(rows, 62);
+  EXPECT_EQ(rows, 63);
 }
 
 TEST(OpcodeTable, PayloadRules) {
