@@ -73,7 +73,7 @@ enum class DeviceStatus : std::uint32_t { initializing = 0, ready = 1, fatal = 2
 enum class HealthSyndrome : std::uint32_t {
   none = 0,
   injected = 1,              // by a fault rule of the simulation
-  icm_access = 2,            // host memory refused a read or a write of a context
+  icm_access = 2,            // host memory refused the write of a context that is no queue pair's
   event_queue_access = 3,    // host memory refused an event queue entry
   command_queue_access = 4,  // host memory refused the completion of a command
 };

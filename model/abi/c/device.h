@@ -71,7 +71,7 @@ enum rnicsim_device_status {
 enum rnicsim_health_syndrome {
   RNICSIM_HEALTH_SYNDROME_NONE = 0,
   RNICSIM_HEALTH_SYNDROME_INJECTED = 1,  /* by a fault rule of the simulation */
-  RNICSIM_HEALTH_SYNDROME_ICM_ACCESS = 2,  /* host memory refused a read or a write of a context */
+  RNICSIM_HEALTH_SYNDROME_ICM_ACCESS = 2,  /* host memory refused the write of a context that is no queue pair's */
   RNICSIM_HEALTH_SYNDROME_EVENT_QUEUE_ACCESS = 3,  /* host memory refused an event queue entry */
   RNICSIM_HEALTH_SYNDROME_COMMAND_QUEUE_ACCESS = 4,  /* host memory refused the completion of a command */
 };

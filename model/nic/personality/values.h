@@ -59,7 +59,7 @@ inline constexpr std::uint32_t kPortNumber = 1;
 enum class HealthSyndrome : std::uint32_t {
   none = 0,
   injected = 1,              // by a fault rule of the simulation
-  icm_access = 2,            // host memory refused a read or a write of a context
+  icm_access = 2,            // host memory refused the write of a context that is no queue pair's
   event_queue_access = 3,    // host memory refused an event queue entry
   command_queue_access = 4,  // host memory refused the completion of a command
 };

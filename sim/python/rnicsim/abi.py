@@ -99,7 +99,7 @@ class DeviceStatus(enum.IntEnum):
 class HealthSyndrome(enum.IntEnum):
     none = 0
     injected = 1  # by a fault rule of the simulation
-    icm_access = 2  # host memory refused a read or a write of a context
+    icm_access = 2  # host memory refused the write of a context that is no queue pair's
     event_queue_access = 3  # host memory refused an event queue entry
     command_queue_access = 4  # host memory refused the completion of a command
 
