@@ -32,7 +32,7 @@ class Adapter : public sc_core::sc_module {
   // `index`: of the interface, in the topology.
   Adapter(sc_core::sc_module_name name, const Config& config, std::size_t index, host::Iommu& iommu,
           host::HostKernel& kernel, const nic::EngineFactory& make_engine);
-  // Of a host whose kernel runs in a virtual machine: no kernel agent, no root complex of ours.
+  // For a host whose kernel runs in a virtual machine: the adapter has no kernel agent and no root complex.
   Adapter(sc_core::sc_module_name name, const Config& config, std::size_t index, const nic::EngineFactory& make_engine);
   ~Adapter() override;
 

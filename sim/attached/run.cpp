@@ -325,7 +325,7 @@ class Run {
     if (outcome_.programs.size() == options_.commands.size() && !serving_) stop_behind_last_bytes();
   }
 
-  // What the programs wrote last is on its way to the world, if there is one.
+  // With a live wire, the run goes on until the peer outside has the last bytes of the programs.
   void stop_behind_last_bytes() {
     if (outside_ == nullptr || ending_) return stop();
     last_ended_ = Clock::now();

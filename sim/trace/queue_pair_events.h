@@ -1,4 +1,4 @@
-// What events of a trace say of a queue pair.
+// Meanings of a trace's events for a queue pair.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ bool is_response(const TraceEvent& packet);
 bool is_nak(const TraceEvent& packet);
 bool is_cnp(const TraceEvent& packet);
 
-// Of wqe: the WQE of a send queue, and whether the WQE sends packets.
+// For events of kind wqe: the WQE is of a send queue; the WQE sends packets.
 bool is_send_queue(const TraceEvent& wqe);
 bool sends_packets(const TraceEvent& wqe);
-// Of cqe: the completion of a send queue's WQE.
+// For events of kind cqe: the completion is of a send queue's WQE.
 bool is_requesters(const TraceEvent& cqe);
 
 // a - b of PSNs, which have 24 bits: -2^23 .. 2^23 - 1.

@@ -21,7 +21,7 @@ struct PendingWqe {
   Duration taken;
 };
 
-// What a trace tells of one queue pair. Latency: from the engine's taking of a signaled WQE to its CQE.
+// Statistics of one queue pair. Latency: from the engine's taking of a signaled WQE to its CQE.
 struct QpStatistics {
   std::uint64_t wqes = 0, bytes = 0, completions = 0, errors = 0, receives = 0;
   std::uint64_t packets = 0, sent_again = 0, received = 0, naks = 0, cnps = 0;

@@ -139,7 +139,7 @@ class Faults(NicTest):
         self.assertTrue(apps.perftest_rows(result.lines("g1")), result)
 
     def test_a_link_that_goes_down_and_comes_back(self):
-        # Again and again: nobody knows how long a guest takes to boot.
+        # The link goes down every 20 s, because the time of a guest's boot is not known.
         faults = [word for at in range(30, 900, 20) for word in ("--fault", f"link_down,host=h0,at={at}s,for=8s")]
         wait = "until grep -q {} /sys/class/infiniband/rnic0/ports/1/state; do sleep 0.2; done; "
         link = "cat /sys/class/net/eth1/carrier; "

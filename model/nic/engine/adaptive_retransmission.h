@@ -29,7 +29,7 @@ struct AdaptiveRetransmissionParams {
   void describe(ParamVisitor& visit);
 };
 
-// Of one queue pair.
+// The state of one queue pair's timer.
 struct AdaptiveTimer {
   bool begun = false;
   std::uint8_t exponent = 0;

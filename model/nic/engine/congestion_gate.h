@@ -1,5 +1,5 @@
-// What holds one queue pair back: its congestion control's rate and window, packet by packet. The shell asks when the
-// next packet may begin, and tells what was sent and what came.
+// The gate in front of one queue pair's packets: the rate and the window of its congestion control. The engine shell
+// asks when the next packet may begin, and tells the gate of sent and received packets.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class CongestionGate {
   explicit operator bool() const { return control_ != nullptr; }
   bool at_rest() const { return control_ && control_->at_rest(); }
   bool wants_marks() const { return control_ && control_->wants_marks(); }
-  // What requests carry for the control; nullopt: nothing.
+  // Telemetry that requests carry for the control; nullopt: requests carry none.
   std::optional<Telemetry> carried() const;
 
   // When the next packet may begin, or when to ask again; kNever: not before an input. `same`: the unanswered packets

@@ -236,7 +236,7 @@ void EngineShell::answered_otherwise(Qp& qp, const roce::ResponseOutcome& outcom
   if (outcome.kind == Kind::sequence_error) ++counters_.packet_seq_err;
   if (outcome.kind == Kind::implied_sequence_error) ++counters_.implied_nak_seq_err;
   if (outcome.kind == Kind::rnr) ++counters_.rnr_nak_retry_err;
-  // Its acknowledgement was lost, maybe.
+  // The acknowledgement of this READ response may be lost: acknowledge the response again.
   if (outcome.kind == Kind::duplicate && packet.headers.bth.ack_request) acknowledge_response(qp, oldest);
 }
 

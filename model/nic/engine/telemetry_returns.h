@@ -1,5 +1,5 @@
-// What a queue pair's next acknowledgements give back of the telemetry that requests brought: the newest block of
-// ports, and the delay inside this NIC to those who ask for the delay.
+// Telemetry that a queue pair's next acknowledgements give back to the requester: the newest block of ports that a
+// request brought, and the delay inside this NIC where a request asks for the delay.
 #pragma once
 
 #include <cstddef>

@@ -213,7 +213,7 @@ class ByHand(apps.TestCase):
 
         self.assertEqual(self.with_peer(play).err.count("it is turned away"), 1)
 
-    # 128 MB of frames for nobody, which the NIC counts.
+    # The peer sends 128 MB of frames that no queue pair takes: the NIC counts the frames.
     def test_a_flood(self):
         frame = wire.framed(wire.HOST_MAC + wire.MAC + b"\x88\xb5" + bytes(4000))
 

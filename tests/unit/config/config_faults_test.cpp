@@ -115,7 +115,7 @@ TEST_F(ConfigFaults, OpcodesByFamilyAndInLists) {
   EXPECT_EQ(of_option("drop,opcode=SEND_ONLY").rule.opcodes->count(), 1u);
   EXPECT_EQ(of_option("drop,opcode=READ_RESPONSE").rule.opcodes->count(), 4u);
   EXPECT_EQ(of_option("drop,opcode=ATOMIC").rule.opcodes->count(), 2u);
-  // Of no family.
+  // These opcodes belong to no family.
   EXPECT_EQ(*of_option("drop,opcode=CNP").rule.opcodes, std::bitset<256>().set(0x81));
   EXPECT_EQ(*of_option("drop,opcode=read_acknowledge").rule.opcodes, std::bitset<256>().set(0xc1));
   EXPECT_EQ(of_option("drop,opcode=read_request+acknowledge").rule.opcodes->count(), 2u);

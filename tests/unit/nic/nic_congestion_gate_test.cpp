@@ -1,4 +1,4 @@
-// What holds one queue pair back, and what its answers give back of telemetry, each part alone.
+// The gate in front of one queue pair's packets, and the telemetry in its acknowledgements, each alone.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -135,7 +135,8 @@ TEST_F(Returns, ANakAndAnAnswerToAReadBringNone) {
   EXPECT_EQ(told(answer(0), 3_us), 2_us);
 }
 
-// What was dropped behind a gap comes again: the later arrival counts. Those that never come again take no room.
+// A packet that was dropped behind a gap comes again: the later arrival counts. Packets that never come again take no
+// room.
 TEST_F(Returns, APacketThatComesTwiceCountsFromItsLastArrival) {
   ask(1, 1_us);
   ask(0, 2_us);

@@ -166,7 +166,7 @@ TEST_F(NicReadAcks, AWindowHoldsResponsesBack) {
   EXPECT_GT(time(), 2 * free);
 }
 
-// Of a peer that nothing was sent to, or by another way than the queue pair's.
+// An acknowledgement with a PSN that no READ response of the queue pair has.
 TEST_F(NicReadAcks, OnesThatNobodyAskedForDoNothing) {
   start();
   read(4 * kMtu);
