@@ -78,9 +78,10 @@ void TimeKeeper::set_state(Thread& thread, ThreadState state) {
   std::size_t& prompt = prompt_[thread.process];
   prompt += std::size_t(goes_on_at_once(state));
   prompt -= std::size_t(goes_on_at_once(thread.state));
-  std::size_t& watching = watching_[thread.process];
-  watching += std::size_t(watches(state));
-  watching -= std::size_t(watches(thread.state));
+  for (std::size_t* watching : {&watching_[thread.process], &watching_of_host_[thread.process->identity().host]}) {
+    *watching += std::size_t(watches(state));
+    *watching -= std::size_t(watches(thread.state));
+  }
   thread.state = state;
 }
 

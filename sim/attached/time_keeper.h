@@ -247,6 +247,7 @@ class TimeKeeper : public sc_core::sc_module {
   bool await_return(Thread& thread);
   Duration clock_limit(const Thread& thread) const;
   bool is_watched(const Thread& thread) const;
+  bool is_watched_by_other_processes(const Thread& thread) const;
   bool has_prompt_neighbours(const Thread& thread) const;
   std::optional<Duration> next_timer_end(std::uint32_t host) const;
   Duration quiet_until(const Thread& thread) const;
@@ -296,6 +297,7 @@ class TimeKeeper : public sc_core::sc_module {
   // Numbers of a process's threads; never iterated.
   std::map<const Process*, std::size_t> prompt_;    // that wait for what lets them go on at once
   std::map<const Process*, std::size_t> watching_;  // that wait for what others may store
+  std::map<std::uint32_t, std::size_t> watching_of_host_;  // the same, of all processes of a host
   std::set<std::string> disturbances_;
   // Real time: since when the simulation has waited for the clock to reach what is next to come.
   Duration idle_next_{-1};

@@ -32,6 +32,10 @@ bool TimeKeeper::is_watched(const Thread& thread) const {
   return watching_.at(thread.process) > std::size_t(watches(thread.state));
 }
 
+bool TimeKeeper::is_watched_by_other_processes(const Thread& thread) const {
+  return watching_of_host_.at(thread.process->identity().host) > watching_.at(thread.process);
+}
+
 bool TimeKeeper::has_prompt_neighbours(const Thread& thread) const {
   return prompt_.at(thread.process) > std::size_t(goes_on_at_once(thread.state));
 }
@@ -54,6 +58,7 @@ Duration TimeKeeper::quiet_until(const Thread& thread) const {
   const std::uint32_t host = process.identity().host;
   Duration quiet = now() + params_.most_unseen;
   if (is_watched(thread)) return now();
+  if (is_watched_by_other_processes(thread)) quiet = now() + params_.least_unseen;
   int asked = 0;
   for (const Thread* other : timed_) {
     if (other == &thread) continue;

@@ -27,6 +27,7 @@
 #include "verbs/clock/session.h"
 #include "verbs/clock/signals.h"
 #include "verbs/clock/timeline.h"
+#include "verbs/clock/timed_look.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(poll);
@@ -194,7 +195,10 @@ bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
   const std::uint64_t deadline = after(slot.now, patience_of(fd, events));
   for (;;) {
     const int ready = wait_descriptors(slot, {&descriptor, 1}, deadline);
-    if (ready > 0) return true;
+    if (ready > 0) {
+      end_quiet_time(slot);  // as below
+      return true;
+    }
     if (ready == 0) errno = EAGAIN;
     // With a time limit a call does not begin again.
     if (ready == 0 || errno != EINTR || deadline != abi::kForever || !restarts_after_signal()) return false;
@@ -222,7 +226,10 @@ bool prepare(int fd, short events, bool dont_wait) {
   // What a program prints costs it nothing; the simulator takes it at the latest when the turn is its own.
   const bool prints = (fd == 1 || fd == 2) && events == POLLOUT;
   if (!prints) charge(*slot, abi::CpuCost::system_call);
-  if (from_network || (!prints && events == POLLOUT && tells_at_once(fd))) sync(*slot);
+  const bool tells = !prints && tells_at_once(fd);
+  if (from_network || (events == POLLOUT && tells)) sync(*slot);
+  // The simulator learns at the end of this turn that a thread can go on which waits for the bytes or for the room.
+  if (tells || from_network) end_quiet_time(*slot);
   return at_once || wait_ready(*slot, fd, events);
 }
 

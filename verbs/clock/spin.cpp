@@ -236,7 +236,12 @@ constexpr int kMostLoopSteps = 8'000;
 void begin_loop(TimedLoop& loop) {
   begin(kMostLoopSteps + 1, kMostLoopSteps);
   look.loop = &loop;
-  loop.begin(look.woken ? abi::kMostLoopLooks : most_looks_from(look.site));
+  // A woken thread that leaves its loop may store something before it waits in another one: it has not proved that
+  // nothing moved.
+  if (look.woken)
+    loop.begin_again();
+  else
+    loop.begin(most_looks_from(look.site));
 }
 
 // The loop came round: waits until one of its looks may find something. If that is only what another thread stored, the

@@ -16,8 +16,8 @@ void timed_look(abi::ThreadSlot& slot, const void* site);
 // What the look found was perhaps visible before its end: then the look ended at that time.
 void end_timed_look(abi::ThreadSlot& slot, bool found);
 
-// The calling thread is about to act on the device. What follows from that is seen CpuCost::detect later at the
-// earliest.
+// The calling thread is about to act on the device, or on a descriptor for which others wait. What follows from that is
+// seen CpuCost::detect later at the earliest.
 void end_quiet_time(abi::ThreadSlot& slot);
 
 // `function` only looks, as above, takes three arguments at most, and returns `nothing` if it found nothing. A loop

@@ -21,11 +21,9 @@ class TimedLoop {
   static TimedLoop* of_thread();
   static void release_of_thread();  // when the thread ends
 
-  void begin(int most_looks) {
-    most_looks_ = std::size_t(most_looks);
-    looks_ = looked_ = pages_ = 0;
-    keeps_ = kFirstKept;
-  }
+  void begin(int most_looks) { begin(std::size_t(most_looks), kFirstKept); }
+  // After a loop that came round: does it come round once more, to the state in which it begins now?
+  void begin_again() { begin(looks_, looks_); }
   int looked() const { return int(looked_); }
 
   // The thread is about to make a look, in this state.
@@ -55,6 +53,11 @@ class TimedLoop {
     std::array<std::uint64_t, WrittenMemory::kMostWords> values;
   };
 
+  void begin(std::size_t most_looks, std::size_t keeps) {
+    most_looks_ = most_looks;
+    keeps_ = keeps;
+    looks_ = looked_ = pages_ = 0;
+  }
   void note_page(std::uint64_t address);
 
   std::array<Look, abi::kMostLoopLooks> look_;  // since the state that was kept

@@ -66,5 +66,18 @@ class RandomLoops(unittest.TestCase):
                 self.assertGreater(len(results[0].lines("h0")), 20)
 
 
+class AnswersOfAChild(unittest.TestCase):
+    """A process that polls shared memory sees what another process of its host stores there."""
+
+    def test_they_are_seen_at_once(self):
+        program = apps.built("answers_of_a_child", (apps.PROGRAMS / "answers_of_a_child.c").read_text())
+        for how, least, most in (("write", 3_000, 6_000), ("read", 3_000, 6_000), ("store", 80, 4_000)):  # ns
+            with self.subTest(how):
+                result = apps.run_on([("h0", f"{program} {how}")])
+                self.assertEqual(result.status, 0, str(result))
+                taken = int(result.lines("h0")[0])
+                self.assertTrue(least <= taken <= most, f"{taken} ns")
+
+
 if __name__ == "__main__":
     apps.main()
