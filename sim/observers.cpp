@@ -25,7 +25,8 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 Observers::Observers(System& system, const ObserverOptions& options, const TraceHeader& header)
     : system_(system), follower_(system, options.follow) {
   if (!options.pcap.empty()) capture_ = std::make_unique<Capture>(system, options.pcap);
-  if (!options.record.empty()) recording_ = std::make_unique<Recording>(system, header, options.record);
+  if (!options.record.empty())
+    recording_ = std::make_unique<Recording>(system, header, options.record, options.record_software);
   if (options.audit || recording_) audit_ = std::make_unique<CounterAudit>(system);
   if (EventLog::shows(options.log)) log_ = std::make_unique<EventLog>(system, options.log);
   if (options.check) checks_ = std::make_unique<DriverChecks>(system, options.check_params);

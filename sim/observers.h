@@ -22,6 +22,7 @@ class System;
 struct ObserverOptions {
   std::string pcap;  // files; empty: none
   std::string record;
+  bool record_software = false;  // the software's side, too
   bool audit = false;  // a recorded run is audited, too
   bool check = false;  // the drivers
   driver_check::CheckParams check_params;

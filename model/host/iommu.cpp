@@ -41,11 +41,13 @@ const char* to_string(IommuFault::Reason reason) {
 
 void Iommu::attach(Pasid pasid, AddressSpace& space) {
   processes_.insert_or_assign(pasid, Process{&space, {}, {}, {}});
+  presence({pasid, true});
 }
 void Iommu::detach(Pasid pasid) {
   last_ = nullptr;
   processes_.erase(pasid);
   departed_.insert(pasid);
+  presence({pasid, false});
 }
 
 Iommu::PinCount& Iommu::PinCount::operator+=(const PinCount& other) {
@@ -67,7 +69,7 @@ int Iommu::pin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool wri
   if (const int error = process->second.space->admit(address, bytes, writable)) return error;
   forget(process->second, address, bytes);
   process->second.pins += std::pair(interval(address, bytes), PinCount{1, writable ? 1u : 0u});
-  mapping({pasid, address, bytes, true});
+  mapping({pasid, address, bytes, true, writable});
   return 0;
 }
 
@@ -80,7 +82,7 @@ int Iommu::unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool w
   process->second.known[0] = process->second.known[1] = {};
   forget(process->second, address, bytes);
   process->second.pins -= std::pair(interval(address, bytes), PinCount{1, writable ? 1u : 0u});
-  mapping({pasid, address, bytes, false});
+  mapping({pasid, address, bytes, false, writable});
   return 0;
 }
 
@@ -97,6 +99,7 @@ int Iommu::bring_in(Pasid pasid, std::uint64_t address, std::uint64_t bytes, boo
   if (wraps(address, bytes)) return EFAULT;
   const auto process = processes_.find(pasid);
   if (process == processes_.end()) return ESRCH;
+  demand({pasid, address, bytes});
   auto& pages = process->second.on_demand;
   auto& space = *process->second.space;
   const auto there = [&](std::uint64_t page) {

@@ -50,6 +50,18 @@ struct IommuMapping {
   std::uint64_t address;
   std::uint64_t length;
   bool pinned;
+  bool writable;
+};
+// A process's memory can be reached from now on, or not any more.
+struct IommuProcess {
+  Pasid domain;
+  bool attached;
+};
+// Pages of a process are to be there from now on, or are withdrawn.
+struct IommuDemand {
+  Pasid domain;
+  std::uint64_t address;
+  std::uint64_t length;
 };
 
 class Iommu {
@@ -102,6 +114,8 @@ class Iommu {
   const IommuCounters& counters(std::uint32_t function = 0) const { return counters_.at(function); }
   trace::Point<IommuFault> fault;
   trace::Point<IommuMapping> mapping;
+  trace::Point<IommuProcess> presence;
+  trace::Point<IommuDemand> demand;
 
  private:
   static constexpr unsigned kPasidBits = 20;

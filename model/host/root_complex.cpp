@@ -44,7 +44,9 @@ void RootComplex::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_ti
 }
 
 bool RootComplex::read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
-  return iommu_.read({pasid, function_}, address, bytes);
+  const bool ok = iommu_.read({pasid, function_}, address, bytes);
+  if (ok && dma_read) dma_read({pasid, address, bytes});
+  return ok;
 }
 
 bool RootComplex::write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) {
@@ -56,7 +58,7 @@ bool RootComplex::write(Pasid pasid, std::uint64_t address, std::span<const std:
     return true;
   }
   const bool ok = iommu_.write({pasid, function_}, address, bytes);
-  if (ok && dma_written) dma_written({pasid, address, bytes.size()});
+  if (ok && dma_written) dma_written({pasid, address, bytes.size(), bytes});
   return ok;
 }
 
@@ -117,11 +119,13 @@ inline void RootComplex::send(Access&& access, std::size_t bytes) {
 void RootComplex::mmio_write(std::uint32_t offset, Payload&& data) {
   const auto bytes = data.size();
   assert(bytes <= kMostWriteBytes);
+  if (requested) requested({CpuRequest::Kind::mmio_write, offset, std::uint32_t(bytes), data.bytes()});
   send({offset, static_cast<std::uint16_t>(bytes), false, now(), std::move(data)}, bytes);
 }
 
 // The request travels as fast as a write, so that it pushes those before it; the value takes the rest of the time.
 void RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes, std::function<void(std::uint64_t)> done) {
+  requested({CpuRequest::Kind::mmio_read, offset, bytes, {}});
   readers_.push_back(std::move(done));
   send({.offset = offset, .bytes = static_cast<std::uint16_t>(bytes), .reads = true, .stored = {}}, 0);
 }
@@ -156,7 +160,7 @@ std::uint64_t RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes) 
 std::uint32_t RootComplex::config_read(std::uint16_t offset, std::uint32_t bytes) {
   sleep_until(now() + params_.cpu.mmio_read);
   std::array<std::byte, 4> data{};
-  if (!access_config(tlm::TLM_READ_COMMAND, offset, std::span(data).first(bytes))) return 0xffffffff;
+  if (!config_request(CpuRequest::Kind::config_read, offset, std::span(data).first(bytes))) return 0xffffffff;
   std::uint32_t value = 0;
   for (std::uint32_t i = 0; i < bytes; ++i) value |= std::uint32_t(data[i]) << (8 * i);
   return value;
@@ -166,7 +170,7 @@ void RootComplex::config_write(std::uint16_t offset, std::uint32_t bytes, std::u
   sleep_until(now() + params_.cpu.mmio_read);
   std::array<std::byte, 4> data{};
   for (std::uint32_t i = 0; i < bytes; ++i) data[i] = std::byte(value >> (8 * i));
-  access_config(tlm::TLM_WRITE_COMMAND, offset, std::span(data).first(bytes));
+  config_request(CpuRequest::Kind::config_write, offset, std::span(data).first(bytes));
 }
 
 void RootComplex::deliver_due() {
@@ -199,8 +203,10 @@ bool RootComplex::answered(bool ok) {
   return ok;
 }
 
-bool RootComplex::access_config(tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data) {
-  return access(config, command, offset, data);
+bool RootComplex::config_request(CpuRequest::Kind kind, std::uint16_t offset, std::span<std::byte> data) {
+  const bool writes = kind == CpuRequest::Kind::config_write;
+  requested({kind, offset, std::uint32_t(data.size()), writes ? data : std::span<std::byte>()});
+  return access(config, writes ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, offset, data);
 }
 
 bool RootComplex::access(tlm_utils::simple_initiator_socket<RootComplex>& socket, tlm::tlm_command command,

@@ -28,6 +28,21 @@ struct DmaWrite {
   Pasid pasid;
   std::uint64_t address;
   std::uint64_t length;
+  std::span<const std::byte> bytes;
+};
+struct DmaRead {
+  Pasid pasid;
+  std::uint64_t address;
+  std::span<const std::byte> bytes;     // that were there
+};
+
+// A request of the CPU, when the CPU makes it.
+struct CpuRequest {
+  enum class Kind : std::uint8_t { mmio_write, mmio_read, config_write, config_read };
+  Kind kind;
+  std::uint32_t offset;                 // in BAR0, or in configuration space
+  std::uint32_t length;
+  std::span<const std::byte> bytes;     // of a write, in the order of their addresses
 };
 
 struct Interrupt {
@@ -96,6 +111,8 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   // Configuration requests are little-endian and not posted: the calling thread waits.
   std::uint32_t config_read(std::uint16_t offset, std::uint32_t bytes);
   void config_write(std::uint16_t offset, std::uint32_t bytes, std::uint32_t value);
+  // The same at the device, which takes no time. False: the device refused.
+  bool config_request(CpuRequest::Kind kind, std::uint16_t offset, std::span<std::byte> data);
 
   // --- Pages on demand: messages to the device, which take the time of a posted write.
   void respond(const PageResponse& response);
@@ -106,7 +123,9 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   Output<PageRequest> page_requested;   // these two are bound by the kernel
   Output<std::uint32_t> invalidated;    // the tag
   Output<std::uint32_t> interrupt;      // vector; bound by the kernel
+  trace::Point<CpuRequest> requested;   // a request for configuration space when it reaches the device
   trace::Point<MmioCarried> carried;    // before the device acts on it
+  trace::Point<DmaRead> dma_read;
   trace::Point<DmaWrite> dma_written;   // after the bytes are in memory
   trace::Point<Interrupt> interrupted;  // after the kernel handled it
 
@@ -148,7 +167,6 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   bool read_bar(std::uint32_t offset, std::span<std::byte> data);
   void write_bar(std::uint32_t offset, Payload& data);
   bool answered(bool ok);
-  bool access_config(tlm::tlm_command command, std::uint16_t offset, std::span<std::byte> data);
 
   const HostParams params_;
   Iommu& iommu_;

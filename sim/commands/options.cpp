@@ -87,10 +87,14 @@ void add_observers(CLI::App& command, ObserverOptions& observers) {
       ->type_name("LEVEL[:BLOCK]");
   command.add_option("--pcap", observers.pcap, "write what the cables carry to this file, as pcapng")
       ->type_name("FILE");
+  auto* record = command.add_option("--record", observers.record,
+                                    "record the run in this file, for `rnicsim diff`; audits the counters, too");
+  record->type_name("FILE");
   command
-      .add_option("--record", observers.record,
-                  "record the run in this file, for `rnicsim diff`; audits the counters, too")
-      ->type_name("FILE");
+      .add_flag("--record-software", observers.record_software,
+                "record what the software does at the devices, too, for `rnicsim replay FILE`: requests to the "
+                "devices, registered memory, and what lies there when a device reads")
+      ->needs(record);
   command.add_flag("--audit", observers.audit, "recount what the NIC's counters count, and fail when they disagree");
   auto* check = command.add_flag("--check", observers.check,
                                  "say which mistakes the drivers make, at their first wrong accesses, and fail when "

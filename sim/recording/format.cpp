@@ -49,6 +49,12 @@ std::vector<FieldInfo> cm_message_fields() {
           {"qp", hex, kIfSet},                 {"psn", number, kIfSet},   {"value", number, kIfSet}};
 }
 
+std::vector<FieldInfo> with_words(std::vector<FieldInfo> fields) {
+  for (const char* name : {"word0", "word1", "word2", "word3", "word4", "word5", "word6", "word7"})
+    fields.push_back({name, hex, kIfSet});
+  return fields;
+}
+
 // Rows in the order of EventKind.
 const std::vector<KindInfo>& kinds() {
   using K = EventKind;
@@ -112,6 +118,19 @@ const std::vector<KindInfo>& kinds() {
        "refused",
        {{"what", refused_what}, {"object", hex, kIfSet}, {"qp", hex, kIfSet}, {"why", refused_why},
         {"address", hex, kIfSet}}},
+      {K::mmio_write, "mmio_write", with_words({{"offset", hex}, {"bytes", number}, {"part", number, kIfSet}})},
+      {K::mmio_read, "mmio_read", {{"offset", hex}, {"bytes", number}}},
+      {K::config_write, "config_write", {{"offset", hex}, {"bytes", number}, {"value", hex}}},
+      {K::config_read, "config_read", {{"offset", hex}, {"bytes", number}}},
+      {K::memory,
+       "memory",
+       with_words({{"process", number}, {"address", hex}, {"bytes", number}, {"since", duration, kIfSet}})},
+      {K::memory_pinned,
+       "memory_pinned",
+       {{"process", number}, {"address", hex}, {"bytes", number}, {"writable", number}, {"pinned", number}}},
+      {K::memory_absent, "memory_absent", {{"process", number}, {"address", hex}, {"bytes", number}}},
+      {K::memory_on_demand, "memory_on_demand", {{"process", number}, {"address", hex}, {"bytes", number}}},
+      {K::process, "process", {{"process", number}, {"state", number}}},
   };
   return table;
 }
@@ -209,6 +228,7 @@ void encode_header(const TraceHeader& header, std::vector<std::byte>& out) {
   json["time"] = header.time;
   json["hosts"] = header.hosts;
   if (!header.commands.empty()) json["commands"] = header.commands;
+  if (!header.system.empty()) json["system"] = header.system;
   auto& configuration = json["configuration"] = Json::object();
   for (const auto& [path, value] : header.configuration) configuration[path] = value;
   // What a program's arguments hold need not be UTF-8.
@@ -244,6 +264,7 @@ TraceHeader decode_header(std::span<const std::byte> bytes) {
   header.hosts = member<std::vector<std::string>>(json, "hosts");
   if (header.hosts.size() > kMostHosts) throw TraceError("its header names too many hosts");
   if (json.contains("commands")) header.commands = member<std::vector<std::string>>(json, "commands");
+  if (json.contains("system")) header.system = member<std::string>(json, "system");
   const auto configuration = member<Json>(json, "configuration");
   if (!configuration.is_object()) throw TraceError("its header has a configuration that is no object");
   for (const auto& [path, value] : configuration.items()) {

@@ -52,8 +52,19 @@ enum class EventKind : std::uint8_t {
   cm_received,
   cm_state,
   refused,
+  // The software's side: what reaches the device from its host. Recorded on request.
+  mmio_write,
+  mmio_read,
+  config_write,
+  config_read,
+  memory,
+  memory_pinned,
+  memory_absent,
+  memory_on_demand,
+  process,
   count
 };
+inline constexpr bool is_of_software(EventKind kind) { return kind >= EventKind::mmio_write; }
 
 // How a field reads.
 enum class FieldStyle : std::uint8_t {
@@ -126,6 +137,7 @@ struct TraceHeader {
   std::vector<std::string> hosts;  // names
   std::vector<std::string> commands;
   std::vector<std::pair<std::string, std::string>> configuration;  // resolved: path, value with unit
+  std::string system;  // with the software's side: the resolved configuration as TOML (to_toml()); else empty
 };
 
 // --- Bytes. Decoding checks everything: TraceError.

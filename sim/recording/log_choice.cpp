@@ -46,7 +46,8 @@ constexpr std::array kRows = {
     Row{EventKind::cm_state, "cm", LogLevel::info},
     Row{EventKind::refused, "refused", LogLevel::info},
 };
-static_assert(kRows.size() == static_cast<std::size_t>(EventKind::count) - 1, "a row for each but the end");
+static_assert(kRows.size() == static_cast<std::size_t>(EventKind::mmio_write) - 1,
+              "a row for each but the end and the software's side");
 
 constexpr std::array kLevels = {"off", "error", "warn", "info", "debug", "trace"};
 

@@ -86,7 +86,7 @@ void Recorder::watch_host(std::uint32_t host, Adapter& watched) {
   });
 }
 
-Recording::Recording(System& system, const TraceHeader& header, const std::filesystem::path& path)
+Recording::Recording(System& system, TraceHeader header, const std::filesystem::path& path, bool software)
     : path_(path),
       events_(system.boundary(),
               [this](Duration at, std::uint32_t host, std::span<const std::byte> note) {
@@ -97,6 +97,11 @@ Recording::Recording(System& system, const TraceHeader& header, const std::files
                 writer_->write(event);
               }),
       recorder_(system, *this, header.commands.empty() ? Recorder::Addresses::hidden : Recorder::Addresses::shown) {
+  if (software) {
+    software_.emplace(system, static_cast<EventSink&>(*this));
+    Config config = system.config();
+    header.system = to_toml(config);
+  }
   if (!system.writes_files()) return;
   file_.open(path, std::ios::binary | std::ios::trunc);
   if (!file_) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));

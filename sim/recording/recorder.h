@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sim/processes/in_order.h"
+#include "sim/recording/software_recorder.h"
 #include "sim/recording/trace_file.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
@@ -58,8 +59,13 @@ class Recorder {
 // --record FILE. Of several processes, the first writes it.
 class Recording final : private EventSink {
  public:
-  // ConfigError: the file cannot be made.
-  Recording(System& system, const TraceHeader& header, const std::filesystem::path& path);
+  // `software`: with the software's side, and with what makes the system again in the header. ConfigError: the file
+  // cannot be made, or there is no software's side to record.
+  Recording(System& system, TraceHeader header, const std::filesystem::path& path, bool software = false);
+  // A root complex that is none of an adapter's.
+  void watch_root(std::uint32_t host, host::RootComplex& root, std::uint32_t device) {
+    recorder_.watch_root(host, root, device);
+  }
   // The run has ended, and its processes have met. ConfigError: not everything could be written.
   void finish();
 
@@ -71,6 +77,7 @@ class Recording final : private EventSink {
   std::optional<TraceWriter> writer_;
   InOrder events_;
   Recorder recorder_;
+  std::optional<SoftwareRecorder> software_;
 };
 
 }  // namespace rnicsim::sim

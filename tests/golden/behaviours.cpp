@@ -372,6 +372,13 @@ std::optional<std::string> BehaviourRun::record_here(const Behaviour& behaviour,
   return run.possible() ? std::optional(run.record()) : std::nullopt;
 }
 
+void BehaviourRun::record_software(const Behaviour& behaviour, const std::filesystem::path& file) {
+  BehaviourRun run(behaviour);
+  sim::Recording recording(run.system(), sim::trace_header(run.system(), 1, sim::TimeMode::simulated), file, true);
+  run.run_behaviour();
+  recording.finish();
+}
+
 std::optional<std::string> BehaviourRun::record_apart(const Behaviour& behaviour,
                                                       const std::vector<std::string>& sets) {
   int ends[2];

@@ -59,6 +59,8 @@ class BehaviourRun : public TwoHosts {
   std::string record();
   // The same; nullopt: the device lacks what it needs.
   static std::optional<std::string> record_here(const Behaviour& behaviour, const std::vector<std::string>& sets = {});
+  // As `rnicsim run --record FILE --record-software` does.
+  static void record_software(const Behaviour& behaviour, const std::filesystem::path& file);
   // In a process of its own; the test fails when that does.
   static std::optional<std::string> record_apart(const Behaviour& behaviour, const std::vector<std::string>& sets = {});
 

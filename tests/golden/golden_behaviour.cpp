@@ -1,6 +1,6 @@
 // The simulator of the cases in traces/golden: runs one behaviour, and records it.
 //
-//   golden_behaviour NAME TRACE
+//   golden_behaviour NAME TRACE [--software]     with the software's side, for `rnicsim replay`
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,8 +20,9 @@ int main(int argc, char** argv) {
 
 int sc_main(int argc, char* argv[]) {
   using namespace rnicsim::testing;
-  if (argc != 3) {
-    fmt::print(stderr, "usage: golden_behaviour NAME TRACE\n");
+  const bool software = argc == 4 && argv[3] == std::string_view("--software");
+  if (argc != 3 && !software) {
+    fmt::print(stderr, "usage: golden_behaviour NAME TRACE [--software]\n");
     return 2;
   }
   const auto all = behaviours();
@@ -31,6 +32,10 @@ int sc_main(int argc, char* argv[]) {
     return 2;
   }
   ::testing::InitGoogleTest();
+  if (software) {
+    BehaviourRun::record_software(*found, argv[2]);
+    return ::testing::UnitTest::GetInstance()->Failed() ? 1 : 0;
+  }
   const auto trace = BehaviourRun::record_here(*found);
   if (!trace) {
     fmt::print(stderr, "golden_behaviour: the device lacks {}\n", found->needs.parameter);

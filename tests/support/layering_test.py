@@ -104,6 +104,8 @@ ALLOWED = {
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
                    "sim/results_json.h"],
+    # A recorded run again, without its programs.
+    "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/*"],
     "sim/python": ["model", "sim/config", "sim/recording", "sim/counter_list.h"],
     # Many runs.
     "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/child_pool.h", "sim/json.h", "sim/json_output.h",
@@ -124,7 +126,7 @@ ALLOWED = {
                 "sim/results_json.h", "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
                      "sim/calibrate", "sim/check", "sim/guest", "sim/guest/vm", "sim/guest/wire", "sim/recording",
-                     "sim/replay", "sim/report", "sim/sweep", "sim/top", "sim/trace"],
+                     "sim/replay", "sim/report", "sim/rerun", "sim/sweep", "sim/top", "sim/trace"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }

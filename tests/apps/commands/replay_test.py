@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""rnicsim replay of recorded runs: the NICs do the same without the programs.
+
+usage: replay_test.py path/to/rnicsim
+"""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+import apps  # noqa: E402
+
+
+MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+
+
+class Replay(apps.TestCase):
+    def setUp(self):
+        folder = apps.folder()
+        self.path = folder.__enter__()
+        self.addCleanup(folder.__exit__, None, None, None)
+
+    def record(self, *arguments):
+        trace = self.path / "run.trace"
+        self.assert_succeeded(apps.call("run", "--record", trace, "--record-software", *arguments))
+        return trace
+
+    def replayed(self, *arguments):
+        """The text of a replay that agrees with the recording."""
+        result = apps.call("replay", *arguments)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        self.assertRegex(result.out, r"\A--- \S+ \S+ replayed\nequal: [1-9]\d+ events\n\Z")
+        return result.out
+
+    def refused(self, *arguments):
+        result = apps.call("replay", *arguments)
+        self.assertEqual(result.status, 2, result)
+        self.assertEqual(len(result.err.splitlines()), 1, result)
+        return result.err
+
+
+class SameEvents(Replay):
+    def test_programs(self):
+        for arguments in (
+                ["--", "ib_write_bw", "-n", "100"],
+                ["--", "ib_read_bw", "-n", "100", "-q", "4"],
+                ["--", "ibv_srq_pingpong", "-g", "1", "-n", "100"],
+                ["--", "ibv_rc_pingpong", "-g", "1", "-e"],
+                ["--fault", "drop=1e-2", "--", "ib_send_bw", "-n", "200"],
+                ["--topology", "star:2", "--", "ib_write_lat", "-n", "100"],
+                ["--set", "host.lid_paths=true", "--on", "h0", "qperf", "--on", "h1", "qperf -n 500 h0 rc_bw quit"],
+                ["--on", "h0", "rping -s -C 5", "--on", "h1", "rping -c -a h0 -C 5"],
+                ["--on", "h0", f"raw_ethernet_bw --server -n 100 -B {MACS[0]} -E {MACS[1]}",
+                 "--on", "h1", f"raw_ethernet_bw --client -n 100 -B {MACS[1]} -E {MACS[0]}"]):
+            with self.subTest(" ".join(arguments)):
+                self.replayed(self.record(*arguments))
+
+    def test_open_mpi(self):
+        program = self.path / "mpi_ring"
+        subprocess.run(["mpicc", "-O1", "-o", program, apps.PROGRAMS / "mpi_ring.c"], check=True)
+        shell = f"python3 {apps.REMOTE_SHELL}"
+        ucx = "--mca pml ucx --mca btl ^openib -x UCX_TLS=rc_v,self -x UCX_NET_DEVICES=rnic0:1"
+        mpirun = f"mpirun --allow-run-as-root --mca plm_rsh_agent '{shell}' --host h0,h1 -np 2 {ucx} {program}"
+        self.replayed(self.record("--on", "h1", shell, "--on", "h0", mpirun))
+
+    def test_a_workload_of_bench(self):
+        trace = self.path / "bench.trace"
+        recorded = apps.call("bench", "write-4k", "--record", trace, "--record-software")
+        self.assertEqual(recorded.status, 0, recorded)
+        self.replayed(trace)
+
+    def test_the_replay_is_recorded(self):
+        trace = self.record("--", "ibv_uc_pingpong", "-g", "1", "-n", "10")
+        again = self.path / "again.trace"
+        self.replayed(trace, "--record", again)
+        packets = [apps.call("trace", "show", file, "--kind", "packet*").out for file in (trace, again)]
+        self.assertEqual(packets[0], packets[1])
+        self.assertGreater(len(packets[0].splitlines()), 20)
+
+
+class OtherParameters(Replay):
+    def test_a_difference_is_shown_where_only_a_fault_differs(self):
+        trace = self.record("--", "ibv_rc_pingpong", "-g", "1", "-n", "10")
+        again = self.path / "again.trace"
+        result = apps.call("replay", trace, "--record", again, "--set", "nic.port.rate=40Gb/s")
+        self.assertEqual(result.status, 0, result)
+        self.assertNotIn("equal", result.out)
+        self.assertIn("nic.port.rate: 100 Gb/s | 40 Gb/s", apps.call("diff", trace, again).out)
+
+
+class BadInput(Replay):
+    def test_traces(self):
+        plain = self.path / "plain.trace"
+        self.assert_succeeded(apps.call("run", "--record", plain, "--", "true"))
+        self.assertIn("recorded without --record-software", self.refused(plain))
+        self.assertIn("No such file", self.refused(self.path / "none"))
+        whole = self.record("--", "ibv_uc_pingpong", "-g", "1", "-n", "10").read_bytes()
+        short = self.path / "short.trace"
+        short.write_bytes(whole[:-40])
+        self.assertIn(str(short), self.refused(short))
+
+    def test_command_lines(self):
+        self.assertIn("a trace is needed", self.refused())
+        for words in (["x.trace", "--wire", "y.pcap", "--as", "10.0.0.1"], ["--wire", "y.pcap"], ["--nic", "cx5-100g"]):
+            self.assertNotEqual(apps.call("replay", *words).status, 0, words)
+        trace = self.record("--", "true")
+        self.assertIn("no parameter bogus", self.refused(trace, "--set", "bogus=1"))
+
+
+if __name__ == "__main__":
+    apps.main()

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Each golden behaviour with the software's side in its trace: the trace has the golden's events, and the NICs do the
+same to the bit when `rnicsim replay` drives them without the programs.
+
+usage: replayed_test.py path/to/rnicsim path/to/golden_behaviour
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RNICSIM, BEHAVIOUR = sys.argv[1:3]
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "traces" / "golden"
+# Kinds of events that the software's side adds.
+SOFTWARE = {"mmio_write", "mmio_read", "config_write", "config_read", "memory", "memory_pinned", "memory_absent",
+            "memory_on_demand", "process", "awaited"}
+
+
+def call(*words):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True)
+
+
+class Replayed(unittest.TestCase):
+    def events(self, trace):
+        """Lines, in any order: events of one time are written in another one here than by the goldens' writer."""
+        shown = call(RNICSIM, "trace", "show", trace)
+        self.assertEqual(shown.returncode, 0, shown)
+        return sorted(shown.stdout.splitlines())
+
+    def replay(self, name, folder):
+        trace = folder / f"{name}.trace"
+        made = call(BEHAVIOUR, name, trace, "--software")
+        self.assertEqual(made.returncode, 0, made)
+        events = self.events(trace)
+        device = [line for line in events if line.split()[3] not in SOFTWARE]
+        self.assertGreater(len(events), len(device))
+        self.assertEqual(device, self.events(GOLDEN / trace.name))
+        again = call(RNICSIM, "replay", trace)
+        self.assertEqual((again.returncode, again.stderr), (0, ""), again.stdout)
+        self.assertRegex(again.stdout, r"equal: \d+ events")
+
+    def test_each_golden(self):
+        names = sorted(path.stem for path in GOLDEN.glob("*.trace"))
+        self.assertGreater(len(names), 15)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in names:
+                with self.subTest(name):
+                    self.replay(name, pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
