@@ -53,6 +53,7 @@ bool RootComplex::write(Pasid pasid, std::uint64_t address, std::span<const std:
   if (is_message(pasid, address, bytes.size())) {
     const auto vector = static_cast<std::uint32_t>((address - abi::kMsiWindow) / 16);
     ++counters_.interrupts;
+    interrupts({vector});
     interrupt(std::uint32_t{vector});
     interrupted({vector});
     return true;
@@ -143,7 +144,10 @@ void RootComplex::read_bar(const Access& access) {
 
 void RootComplex::answer_due() {
   Answer answer;
-  while (to_cpu_.pop_due(answer)) answer.done(answer.value);
+  while (to_cpu_.pop_due(answer)) {
+    answered({answer.value});
+    answer.done(answer.value);
+  }
 }
 
 std::uint64_t RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
@@ -188,17 +192,17 @@ void RootComplex::deliver_due() {
 
 bool RootComplex::read_bar(std::uint32_t offset, std::span<std::byte> data) {
   if (device_ == nullptr) return access(bar, tlm::TLM_READ_COMMAND, offset, data);
-  return answered(device_->read_bar(offset, data));
+  return accepted(device_->read_bar(offset, data));
 }
 
 void RootComplex::write_bar(std::uint32_t offset, Payload& data) {
   if (device_ == nullptr)
     access(bar, tlm::TLM_WRITE_COMMAND, offset, data.writable());
   else
-    answered(device_->write_bar(offset, data.bytes()));
+    accepted(device_->write_bar(offset, data.bytes()));
 }
 
-bool RootComplex::answered(bool ok) {
+bool RootComplex::accepted(bool ok) {
   if (!ok) ++counters_.device_errors;
   return ok;
 }
@@ -219,7 +223,7 @@ bool RootComplex::access(tlm_utils::simple_initiator_socket<RootComplex>& socket
   request_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
   auto delay = sc_core::SC_ZERO_TIME;
   socket->b_transport(request_, delay);
-  return answered(request_.is_response_ok());
+  return accepted(request_.is_response_ok());
 }
 
 }  // namespace rnicsim::host

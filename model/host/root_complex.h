@@ -49,6 +49,11 @@ struct Interrupt {
   std::uint32_t vector;
 };
 
+// The value of a read of BAR0 is at the CPU.
+struct MmioAnswered {
+  std::uint64_t value;
+};
+
 // A posted write of the CPU, as it reaches the device.
 struct MmioCarried {
   std::uint32_t offset;
@@ -127,7 +132,9 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   trace::Point<MmioCarried> carried;    // before the device acts on it
   trace::Point<DmaRead> dma_read;
   trace::Point<DmaWrite> dma_written;   // after the bytes are in memory
+  trace::Point<Interrupt> interrupts;   // before the kernel handles it
   trace::Point<Interrupt> interrupted;  // after the kernel handled it
+  trace::Point<MmioAnswered> answered;  // before the CPU goes on
 
   Iommu& iommu() { return iommu_; }
   // Where the IOMMU looks for what the device asks without a process's PASID.
@@ -166,7 +173,7 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
               std::span<std::byte> data);
   bool read_bar(std::uint32_t offset, std::span<std::byte> data);
   void write_bar(std::uint32_t offset, Payload& data);
-  bool answered(bool ok);
+  bool accepted(bool ok);
 
   const HostParams params_;
   Iommu& iommu_;

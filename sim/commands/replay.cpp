@@ -29,6 +29,11 @@ Command add_replay(CLI::App& app) {
   command.add_option("--host-profile", again->host, "what the hosts cost, in the place of what was recorded")
       ->type_name("PROFILE")
       ->needs(trace);
+  command
+      .add_flag("--as-possible", again->as_possible,
+                "do each step of the software so long after what it waited for as in the recorded run, not at its "
+                "recorded time")
+      ->needs(trace);
   add_sets(command, again->sets, "a parameter that has another value than in the recorded run");
   add_faults(command, again->faults);
   add_observers(command, again->observers);

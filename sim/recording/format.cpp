@@ -131,6 +131,9 @@ const std::vector<KindInfo>& kinds() {
       {K::memory_absent, "memory_absent", {{"process", number}, {"address", hex}, {"bytes", number}}},
       {K::memory_on_demand, "memory_on_demand", {{"process", number}, {"address", hex}, {"bytes", number}}},
       {K::process, "process", {{"process", number}, {"state", number}}},
+      {K::awaited,
+       "awaited",
+       {{"what", number}, {"owner", number}, {"address", hex}, {"count", number}, {"came", duration}}},
   };
   return table;
 }

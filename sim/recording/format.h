@@ -62,6 +62,7 @@ enum class EventKind : std::uint8_t {
   memory_absent,
   memory_on_demand,
   process,
+  awaited,
   count
 };
 inline constexpr bool is_of_software(EventKind kind) { return kind >= EventKind::mmio_write; }
@@ -115,6 +116,9 @@ struct TraceEvent {
   bool operator==(const TraceEvent&) const = default;
 };
 TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields);
+
+// What a host's software saw before it went on: the first field of an awaited event.
+enum class Awaited : std::uint64_t { memory = 1, interrupt, answer };
 
 // Where a recorder's events go.
 class EventSink {

@@ -9,6 +9,7 @@
 #include "model/host/iommu.h"
 #include "model/host/root_complex.h"
 #include "sim/adapter.h"
+#include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/system.h"
 
@@ -22,11 +23,11 @@ std::uint64_t domain_of(const host::RootComplex& root, Pasid pasid) {
   return pasid == kKernelPasid ? root.own_domain() : pasid;
 }
 
+// Parts that end at multiples of `size`.
 template <class Access>
-void for_each_line(std::uint64_t address, std::size_t bytes, Access access) {
-  constexpr auto kLine = SoftwareRecorder::kLine;
+void for_each_part(std::uint64_t address, std::size_t bytes, std::size_t size, Access access) {
   for (std::size_t done = 0; done < bytes;) {
-    const std::size_t part = std::min(bytes - done, kLine - (address + done) % kLine);
+    const std::size_t part = std::min(bytes - done, size - (address + done) % size);
     access(address + done, done, part);
     done += part;
   }
@@ -40,8 +41,12 @@ SoftwareRecorder::SoftwareRecorder(System& system, EventSink& sink) : sink_(sink
     Adapter& adapter = system.adapter(i);
     if (adapter.in_guest())
       throw ConfigError(fmt::format("--record-software: the software of {} is not simulated", adapter.label()));
+    host_of_.push_back(adapter.interface().host);
+    if (adapter.device() == 0) {
+      seen_.emplace_back(system.config().host_of(adapter.interface().host).cpu.cost(abi::CpuCost::detect));
+      watch_iommu(i, adapter);
+    }
     watch(i, adapter);
-    if (adapter.device() == 0) watch_iommu(i, adapter);
   }
 }
 
@@ -55,7 +60,15 @@ void SoftwareRecorder::watch(std::uint32_t index, Adapter& adapter) {
     read(index, key_of(host, domain_of(root, done.pasid)), done.address, done.bytes);
   });
   subscribe(root.dma_written, [this, host, &root](const host::DmaWrite& done) {
-    written(key_of(host, domain_of(root, done.pasid)), done.address, done.bytes);
+    written(host, domain_of(root, done.pasid), done.address, done.bytes);
+  });
+  subscribe(root.interrupts, [this, index, host, counts = std::vector<std::uint64_t>()](
+                                 const host::Interrupt& interrupt) mutable {
+    if (interrupt.vector >= counts.size()) counts.resize(interrupt.vector + 1);
+    seen_[host].add({Awaited::interrupt, index, interrupt.vector, ++counts[interrupt.vector], now()}, now());
+  });
+  subscribe(root.answered, [this, index, host, count = std::uint64_t{0}](const host::MmioAnswered&) mutable {
+    seen_[host].add({Awaited::answer, index, 0, ++count, now()}, now());
   });
 }
 
@@ -67,11 +80,11 @@ void SoftwareRecorder::watch_iommu(std::uint32_t index, Adapter& adapter) {
       last_ = nullptr;
     }
     const auto state = process.attached ? ProcessState::attached : ProcessState::detached;
-    write(index, EventKind::process, {process.domain, std::uint64_t(state)});
+    write_step(index, EventKind::process, {process.domain, std::uint64_t(state)});
   });
   subscribe(iommu.mapping, [this, index](const host::IommuMapping& range) {
-    write(index, EventKind::memory_pinned,
-          {range.domain, range.address, range.length, range.writable ? 1u : 0u, range.pinned ? 1u : 0u});
+    write_step(index, EventKind::memory_pinned,
+               {range.domain, range.address, range.length, range.writable ? 1u : 0u, range.pinned ? 1u : 0u});
   });
   subscribe(iommu.demand, [this, index](const host::IommuDemand& range) {
     write(index, EventKind::memory_on_demand, {range.domain, range.address, range.length});
@@ -86,6 +99,7 @@ void SoftwareRecorder::watch_iommu(std::uint32_t index, Adapter& adapter) {
 
 void SoftwareRecorder::request(std::uint32_t index, const host::CpuRequest& request) {
   using Kind = host::CpuRequest::Kind;
+  write_awaited(index);
   switch (request.kind) {
     case Kind::mmio_write:
       for (std::size_t part = 0; part < request.length; part += kLine)
@@ -106,25 +120,56 @@ void SoftwareRecorder::request(std::uint32_t index, const host::CpuRequest& requ
 
 void SoftwareRecorder::read(std::uint32_t index, std::uint64_t process, std::uint64_t address,
                             std::span<const std::byte> bytes) {
-  for_each_line(address, bytes.size(), [&](std::uint64_t at, std::size_t done, std::size_t part) {
+  for_each_part(address, bytes.size(), kLine, [&](std::uint64_t at, std::size_t done, std::size_t part) {
     Page& known = page(process, at / kPage);
     std::byte* const before = known.bytes.data() + at % kPage;
-    Duration& touched = known.touched[at % kPage / kLine];
     const auto found = bytes.subspan(done, part);
     if (std::memcmp(before, found.data(), part) != 0) {
+      write_stores(index, process, at, found, known);
       std::memcpy(before, found.data(), part);
-      write(index, EventKind::memory, {process & 0xffffffff, at, part, std::uint64_t(touched.ps)}, found);
     }
-    touched = now();
+    touch(known, at, part);
   });
 }
 
-void SoftwareRecorder::written(std::uint64_t process, std::uint64_t address, std::span<const std::byte> bytes) {
-  for_each_line(address, bytes.size(), [&](std::uint64_t at, std::size_t done, std::size_t part) {
-    Page& known = page(process, at / kPage);
-    std::memcpy(known.bytes.data() + at % kPage, bytes.data() + done, part);
-    known.touched[at % kPage / kLine] = now();
+// From the first word of a line that differs to the last one.
+void SoftwareRecorder::write_stores(std::uint32_t index, std::uint64_t process, std::uint64_t address,
+                                    std::span<const std::byte> found, const Page& known) {
+  std::size_t first = found.size(), end = 0;
+  Duration since;
+  for_each_part(address, found.size(), kWord, [&](std::uint64_t at, std::size_t done, std::size_t part) {
+    if (std::memcmp(known.bytes.data() + at % kPage, found.data() + done, part) == 0) return;
+    first = std::min(first, done);
+    end = done + part;
+    since = std::max(since, known.touched[at % kPage / kWord]);
   });
+  write(index, EventKind::memory, {process & 0xffffffff, address + first, end - first, std::uint64_t(since.ps)},
+        found.subspan(first, end - first));
+}
+
+void SoftwareRecorder::touch(Page& page, std::uint64_t address, std::size_t bytes) {
+  for (std::size_t word = address % kPage / kWord; word * kWord < address % kPage + bytes; ++word)
+    page.touched[word] = now();
+}
+
+void SoftwareRecorder::written(std::uint32_t host, std::uint64_t domain, std::uint64_t address,
+                               std::span<const std::byte> bytes) {
+  DeviceOutput output{Awaited::memory, domain, 0, 0, now()};
+  for_each_part(address, bytes.size(), kLine, [&](std::uint64_t at, std::size_t done, std::size_t part) {
+    Page& known = page(key_of(host, domain), at / kPage);
+    const std::size_t line = at % kPage / kLine;
+    std::memcpy(known.bytes.data() + at % kPage, bytes.data() + done, part);
+    touch(known, at, part);
+    output.address = at / kLine * kLine;
+    output.count = ++known.writes[line];
+  });
+  if (output.count != 0) seen_[host].add(output, now());
+}
+
+void SoftwareRecorder::write_awaited(std::uint32_t index) {
+  if (const auto output = seen_[host_of_[index]].take(now()))
+    write(index, EventKind::awaited,
+          {std::uint64_t(output->what), output->owner, output->address, output->count, std::uint64_t(output->at.ps)});
 }
 
 SoftwareRecorder::Page& SoftwareRecorder::page(std::uint64_t process, std::uint64_t number) {

@@ -2,8 +2,9 @@
 // and what lies in memory where a device reads. `rnicsim replay` drives the devices from it (sim/rerun).
 //
 // The CPUs' stores into memory are not seen. A read of a device shows them: what it finds is compared with what was
-// found or written there before, by lines of 64 bytes. A difference was stored since the device's last access to that
-// line.
+// found or written there before. Words of 8 bytes that differ were stored since a device's last access to them.
+//
+// Before each step of the software stands what devices did last that the software can have seen: what it waited for.
 #pragma once
 
 #include <array>
@@ -12,10 +13,12 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "model/base/trace.h"
 #include "model/base/units.h"
 #include "sim/recording/format.h"
+#include "sim/recording/seen_outputs.h"
 
 namespace rnicsim::host {
 class Iommu;
@@ -34,6 +37,7 @@ enum class ProcessState : std::uint64_t { detached, attached, ended };
 class SoftwareRecorder {
  public:
   static constexpr std::size_t kLine = 64;
+  static constexpr std::size_t kWord = 8;
 
   // Subscribes to every host; to be made before the simulation starts. `sink` stays as long as the system.
   // ConfigError: a host is outside of the simulation, or a virtual machine.
@@ -44,7 +48,8 @@ class SoftwareRecorder {
   static constexpr std::size_t kPage = 4096;
   struct Page {
     std::array<std::byte, kPage> bytes{};
-    std::array<Duration, kPage / kLine> touched{};
+    std::array<Duration, kPage / kWord> touched{};
+    std::array<std::uint32_t, kPage / kLine> writes{};  // of devices
   };
   using Pages = std::unordered_map<std::uint64_t, std::unique_ptr<Page>>;  // by number; of one process
 
@@ -52,8 +57,17 @@ class SoftwareRecorder {
   void watch_iommu(std::uint32_t index, Adapter& adapter);
   void request(std::uint32_t index, const host::CpuRequest& request);
   void read(std::uint32_t index, std::uint64_t process, std::uint64_t address, std::span<const std::byte> bytes);
-  void written(std::uint64_t process, std::uint64_t address, std::span<const std::byte> bytes);
+  void written(std::uint32_t host, std::uint64_t domain, std::uint64_t address, std::span<const std::byte> bytes);
+  void write_stores(std::uint32_t index, std::uint64_t process, std::uint64_t address, std::span<const std::byte> found,
+                    const Page& known);
+  static void touch(Page& page, std::uint64_t address, std::size_t bytes);
   Page& page(std::uint64_t process, std::uint64_t number);
+  // A step of the software, after what it waited for.
+  void write_step(std::uint32_t index, EventKind kind, std::initializer_list<std::uint64_t> fields) {
+    write_awaited(index);
+    write(index, kind, fields);
+  }
+  void write_awaited(std::uint32_t index);
   void write(std::uint32_t index, EventKind kind, std::initializer_list<std::uint64_t> fields);
   void write(std::uint32_t index, EventKind kind, std::initializer_list<std::uint64_t> fields,
              std::span<const std::byte> words);
@@ -61,14 +75,16 @@ class SoftwareRecorder {
   // The hosts outlive the recorder, and unpin memory when they end.
   template <class Event, class Act>
   void subscribe(trace::Point<Event>& point, Act act) {
-    point.subscribe([alive = std::weak_ptr(alive_), act](const Event& event) {
+    point.subscribe([alive = std::weak_ptr(alive_), act](const Event& event) mutable {
       if (!alive.expired()) act(event);
     });
   }
 
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   EventSink& sink_;
-  std::unordered_map<std::uint64_t, Pages> memory_;  // by host and process
+  std::vector<std::uint32_t> host_of_;                // by adapter
+  std::vector<SeenOutputs> seen_;                     // by host
+  std::unordered_map<std::uint64_t, Pages> memory_;   // by host and process
   Page* last_ = nullptr;                              // the page that was found last
   std::uint64_t last_process_ = 0, last_number_ = 0;
 };

@@ -24,6 +24,41 @@ void RecordedMemory::store(std::uint64_t address, std::span<const std::byte> byt
   });
 }
 
+void RecordedMemory::store_after_access(std::uint64_t address, std::span<const std::byte> bytes) {
+  Word& word = words_[address / kPage][address / kWord];
+  word.stores.push_back({address, bytes});
+  store_if_touched(word);
+}
+
+void RecordedMemory::wait_no_longer(std::uint64_t address, std::span<const std::byte> bytes) {
+  Word& word = words_[address / kPage][address / kWord];
+  while (!word.stores.empty() && word.stores.front().bytes.data() <= bytes.data()) store_first(word);
+}
+
+void RecordedMemory::store_if_touched(Word& word) {
+  if (word.touched && !word.stores.empty()) store_first(word);
+}
+
+void RecordedMemory::store_first(Word& word) {
+  store(word.stores.front().address, word.stores.front().bytes);
+  word.stores.pop_front();
+  word.touched = false;
+}
+
+void RecordedMemory::touch(std::uint64_t address, std::uint64_t bytes) {
+  if (words_.empty() || bytes == 0) return;
+  const std::uint64_t last = (address + bytes - 1) / kWord;
+  for (std::uint64_t page = address / kPage; page <= last * kWord / kPage; ++page) {
+    const auto found = words_.find(page);
+    if (found == words_.end()) continue;
+    auto& named = found->second;
+    for (auto word = named.lower_bound(address / kWord); word != named.end() && word->first <= last; ++word) {
+      word->second.touched = true;
+      store_if_touched(word->second);
+    }
+  }
+}
+
 void RecordedMemory::remove(std::uint64_t address, std::uint64_t bytes) {
   if (bytes == 0) return;
   for (std::uint64_t page = address / kPage; page <= (address + bytes - 1) / kPage; ++page) removed_.insert(page);
@@ -43,12 +78,14 @@ bool RecordedMemory::read(std::uint64_t address, std::span<std::byte> bytes) {
     else
       std::memcpy(bytes.data() + done, page->data() + offset, part);
   });
+  touch(address, bytes.size());
   return true;
 }
 
 bool RecordedMemory::write(std::uint64_t address, std::span<const std::byte> bytes) {
   if (!is_there(address, bytes.size())) return false;
   store(address, bytes);
+  touch(address, bytes.size());
   return true;
 }
 

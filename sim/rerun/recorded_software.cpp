@@ -16,11 +16,59 @@
 
 namespace rnicsim::sim::rerun {
 
-RecordedSoftware::RecordedSoftware(sc_core::sc_module_name name, System& system, const RecordedSteps& steps)
-    : sc_module(name), steps_(steps) {
-  for (std::size_t i = 0; i < system.hosts(); ++i) hosts_.push_back(std::make_unique<Host>(system.host(i).name()));
+RecordedSoftware::RecordedSoftware(sc_core::sc_module_name name, System& system, const RecordedSteps& steps, Pace pace)
+    : sc_module(name), steps_(steps), pace_(pace) {
+  for (std::size_t i = 0; i < system.hosts(); ++i)
+    hosts_.push_back(std::make_unique<Host>(system.host(i).name(), steps, pace,
+                                            [this](const Step& step) { play(step); }));
   for (std::uint32_t i = 0; i < system.adapters(); ++i) connect(system, i);
-  if (!steps_.steps().empty()) due_.arm(steps_.steps().front().at);
+  for (std::uint32_t i = 0; i < steps.steps().size(); ++i) {
+    const Step& step = steps.steps()[i];
+    Host& host = *host_of_[step.adapter];
+    host.player.add(i);
+    if (step.wait == Step::Wait::for_access && pace == Pace::as_possible)
+      host.memory[Pasid(step.process)].name_word(step.address);
+  }
+  for (const auto& host : hosts_) host->player.start();
+}
+
+bool RecordedSoftware::has_ended() const {
+  return std::ranges::all_of(hosts_, [](const auto& host) { return host->player.has_ended(); });
+}
+
+Duration RecordedSoftware::played() const {
+  Duration last;
+  for (const auto& host : hosts_) last = std::max(last, host->player.played());
+  return last;
+}
+
+std::optional<Duration> RecordedSoftware::next_due() const {
+  std::optional<Duration> first;
+  for (const auto& host : hosts_)
+    if (const auto at = host->player.next_due()) first = std::min(first.value_or(*at), *at);
+  return first;
+}
+
+std::optional<Duration> RecordedSoftware::stuck_since() const {
+  return next_due() ? std::nullopt : std::optional(played());
+}
+
+std::string RecordedSoftware::describe_waits() const {
+  std::string text;
+  for (const auto& host : hosts_) {
+    if (!host->player.waits()) continue;
+    const Step& step = host->player.next_request();
+    const auto& output = *steps_.awaited_by(step);
+    if (!text.empty()) text += "; ";
+    text += fmt::format("{}: '{}' of the recorded {} waits for ", host->name, info(step.kind).name,
+                        to_string(step.at));
+    switch (output.what) {
+      case Awaited::memory: text += fmt::format("write {} of a device at {:#x}", output.count, output.address); break;
+      case Awaited::interrupt: text += fmt::format("interrupt {} of vector {}", output.count, output.address); break;
+      case Awaited::answer: text += fmt::format("the value of read {}", output.count); break;
+    }
+  }
+  return text;
 }
 
 // As an adapter is connected to its root complex where the kernel is simulated.
@@ -41,19 +89,29 @@ void RecordedSoftware::connect(System& system, std::uint32_t index) {
   root.interrupt.bind([](std::uint32_t) {});
   root.page_requested.bind([](PageRequest&&) {});
   root.invalidated.bind([](std::uint32_t) {});
+  if (pace_ == Pace::as_possible) watch(index, *host_of_.back());
 }
 
-void RecordedSoftware::play_due() {
-  const auto& steps = steps_.steps();
-  while (next_ < steps.size() && steps[next_].at <= now()) play(steps[next_++]);
-  if (next_ < steps.size()) due_.arm(steps[next_].at);
+void RecordedSoftware::watch(std::uint32_t index, Host& host) {
+  auto& root = *root_complexes_[index];
+  root.dma_written.subscribe([&root, &host](const host::DmaWrite& done) {
+    const std::uint64_t domain = done.pasid == kKernelPasid ? root.own_domain() : done.pasid;
+    constexpr std::uint64_t kLine = SoftwareRecorder::kLine;
+    for (std::uint64_t line = done.address / kLine; line * kLine < done.address + done.length; ++line)
+      host.player.outputs().came(Awaited::memory, domain, line * kLine);
+  });
+  root.interrupts.subscribe([index, &host](const host::Interrupt& interrupt) {
+    host.player.outputs().came(Awaited::interrupt, index, interrupt.vector);
+  });
+  root.answered.subscribe(
+      [index, &host](const host::MmioAnswered&) { host.player.outputs().came(Awaited::answer, index, 0); });
 }
 
 void RecordedSoftware::play(const Step& step) {
   Host& host = *host_of_[step.adapter];
   const auto domain = Pasid(step.process);
   switch (step.kind) {
-    case EventKind::memory: return host.memory[domain].store(step.address, steps_.bytes_of(step));
+    case EventKind::memory: return store(host.memory[domain], step);
     case EventKind::memory_absent: return host.memory[domain].remove(step.address, step.length);
     case EventKind::memory_pinned: return pin(host, step);
     case EventKind::process:
@@ -65,6 +123,17 @@ void RecordedSoftware::play(const Step& step) {
       }
       return;
     default: return request(step);
+  }
+}
+
+void RecordedSoftware::store(RecordedMemory& memory, const Step& step) {
+  const auto bytes = steps_.bytes_of(step);
+  const auto wait = pace_ == Pace::recorded && step.wait == Step::Wait::for_access ? Step::Wait::none : step.wait;
+  switch (wait) {
+    case Step::Wait::none: return memory.store(step.address, bytes);
+    case Step::Wait::for_access: return memory.store_after_access(step.address, bytes);
+    case Step::Wait::no_longer:
+      if (pace_ == Pace::as_possible) memory.wait_no_longer(step.address, bytes);
   }
 }
 

@@ -75,6 +75,22 @@ void leave_out_software(TraceReader& trace) {
     trace.leave_out(kind);
 }
 
+void simulate_to(Duration until) {
+  while (now() < until && sc_core::sc_get_status() != sc_core::SC_STOPPED)
+    sc_core::sc_start(to_sc_time(until - now()));
+}
+
+// Until all steps are done, or nothing more comes that one waits for: then says what.
+std::string play_out(const RecordedSoftware& software) {
+  constexpr Duration kPatience{60'000'000'000'000};  // 60 s: more than a queue pair's retries take
+  while (!software.has_ended() && sc_core::sc_get_status() != sc_core::SC_STOPPED) {
+    const auto since = software.stuck_since();
+    if (since && (!sc_core::sc_pending_activity() || now() - *since > kPatience)) return software.describe_waits();
+    sc_core::sc_start(sc_core::sc_time_to_pending_activity());
+  }
+  return {};
+}
+
 int compare(const std::string& recorded, const std::string& replayed) {
   std::ifstream old_file(recorded, std::ios::binary), new_file(replayed, std::ios::binary);
   TraceReader old_trace(old_file, recorded), new_trace(new_file, replayed);
@@ -94,6 +110,8 @@ int run_again(const RerunOptions& options) {
     throw ConfigError(fmt::format("{}: recorded without --record-software: there is nothing to replay", options.trace));
   const Config config = configuration(options, header);
   const auto hosts = hosts_of(config);
+  if (hosts.size() != header.hosts.size())
+    throw ConfigError(fmt::format("{}: its hosts are not those of its system", options.trace));
   const RecordedSteps steps(trace, hosts);
 
   const std::set<std::uint32_t> guests(hosts.begin(), hosts.end());
@@ -105,15 +123,20 @@ int run_again(const RerunOptions& options) {
   TraceHeader new_header = trace_header(system, header.seed, TimeMode::simulated);
   Observers observers(system, watched, new_header);
   Recording recording(system, new_header, replayed);
-  RecordedSoftware software("software", system, steps);
+  RecordedSoftware software("software", system, steps,
+                            options.as_possible ? Pace::as_possible : Pace::recorded);
   for (std::uint32_t i = 0; i < system.adapters(); ++i)
     recording.watch_root(i, software.root_complex(i), system.adapter(i).device());
   system.start();
-  while (now() < trace.end() && sc_core::sc_get_status() != sc_core::SC_STOPPED)
-    sc_core::sc_start(to_sc_time(trace.end() - now()));
+  const std::string stuck = options.as_possible ? play_out(software) : "";
+  simulate_to(options.as_possible ? software.played() + (trace.end() - steps.end()) : trace.end());
   recording.finish();
   const bool sound = observers.finish();
-  fmt::print("--- {} replayed\n", to_string(now()));
+  fmt::print("--- {} replayed, {} recorded\n", to_string(now()), to_string(trace.end()));
+  if (!stuck.empty()) {
+    fmt::print(stderr, "rnicsim: {}: {}; this never came\n", options.trace, stuck);
+    return 1;
+  }
   if (changes_configuration(options)) return sound ? 0 : 1;
   const int status = compare(options.trace, replayed);
   return sound ? status : 1;

@@ -19,6 +19,7 @@ struct RerunOptions {
   std::vector<std::string> sets;
   std::vector<std::string> faults;  // besides those recorded
   EngineOptions engine;
+  bool as_possible = false;         // not at the recorded times, but after what was waited for
   ObserverOptions observers;
 };
 

@@ -4,6 +4,7 @@
 usage: replay_test.py path/to/rnicsim
 """
 import os
+import re
 import subprocess
 import sys
 
@@ -29,7 +30,7 @@ class Replay(apps.TestCase):
         """The text of a replay that agrees with the recording."""
         result = apps.call("replay", *arguments)
         self.assertEqual((result.status, result.err), (0, ""), result)
-        self.assertRegex(result.out, r"\A--- \S+ \S+ replayed\nequal: [1-9]\d+ events\n\Z")
+        self.assertRegex(result.out, r"\A--- (\S+ \S+) replayed, \1 recorded\nequal: [1-9]\d+ events\n\Z")
         return result.out
 
     def refused(self, *arguments):
@@ -53,7 +54,9 @@ class SameEvents(Replay):
                 ["--on", "h0", f"raw_ethernet_bw --server -n 100 -B {MACS[0]} -E {MACS[1]}",
                  "--on", "h1", f"raw_ethernet_bw --client -n 100 -B {MACS[1]} -E {MACS[0]}"]):
             with self.subTest(" ".join(arguments)):
-                self.replayed(self.record(*arguments))
+                trace = self.record(*arguments)
+                self.replayed(trace)
+                self.replayed(trace, "--as-possible")
 
     def test_open_mpi(self):
         program = self.path / "mpi_ring"
@@ -79,7 +82,43 @@ class SameEvents(Replay):
 
 
 class OtherParameters(Replay):
-    def test_a_difference_is_shown_where_only_a_fault_differs(self):
+    def rate(self, trace):
+        """Messages a second of h1's queue pair."""
+        text = apps.call("trace", "stat", trace).out.split("of h1\n")[-1]
+        return float(re.search(r"Gb/s, ([\d.e+]+) messages/s", text)[1])
+
+    def test_another_nic_is_as_fast_as_in_a_run(self):
+        """Recorded on ConnectX-5. Programs that ask for inline sizes would post a little otherwise on another NIC."""
+        again, run = self.path / "again.trace", self.path / "other.trace"
+        for program in ("ib_write_bw -n 200", "ib_read_bw -n 100", "ib_send_bw -n 200", "ibv_rc_pingpong -g 1 -n 200 -e",
+                        "ibv_ud_pingpong -g 1 -n 200"):
+            trace = self.record("--", *program.split())
+            for nic in ("cx3-40g", "cx7-400g"):
+                with self.subTest(f"{program} on {nic}"):
+                    self.assert_succeeded(apps.call("run", "--nic", nic, "--record", run, "--", *program.split()))
+                    result = apps.call("replay", trace, "--as-possible", "--nic", nic, "--record", again)
+                    self.assertEqual((result.status, result.err), (0, ""), result)
+                    self.assertNotIn("equal", result.out)
+                    measured, expected = self.rate(again), self.rate(run)
+                    self.assertLess(abs(measured / expected - 1), 0.05, f"{measured} and not {expected}")
+
+    def test_a_lossy_cable_makes_retries(self):
+        trace = self.record("--", "ib_write_bw", "-n", "200")
+        again = self.path / "again.trace"
+        result = apps.call("replay", trace, "--as-possible", "--fault", "drop=1e-2", "--record", again)
+        self.assertEqual((result.status, result.err), (0, ""), result)
+        text = apps.call("trace", "stat", again).out
+        self.assertIn("200 WQEs", text)
+        self.assertIn("0 errors", text)
+        self.assertRegex(text, r"[1-9]\d* of them again")
+
+    def test_what_never_comes_is_named(self):
+        trace = self.record("--", "ib_write_bw", "-n", "200")
+        result = apps.call("replay", trace, "--as-possible", "--fault", "drop=1,host=h1")
+        self.assertEqual(result.status, 1, result)
+        self.assertRegex(result.err, r"\Arnicsim: \S+: h\d: .* waits for .*; this never came\n\Z")
+
+    def test_the_configuration_of_the_replay_is_recorded(self):
         trace = self.record("--", "ibv_rc_pingpong", "-g", "1", "-n", "10")
         again = self.path / "again.trace"
         result = apps.call("replay", trace, "--record", again, "--set", "nic.port.rate=40Gb/s")
