@@ -18,7 +18,9 @@ class DeviceOutputs {
   std::function<void()> on_expected;
 
   // Before the simulation begins: some step waits for this output.
-  void expect(const DeviceOutput& output) { counters_[{output.what, output.owner}][output.address].times[output.count]; }
+  void expect(const DeviceOutput& output) {
+    counters_[{output.what, output.owner}][output.address].times[output.count];
+  }
   // One more of those came, now.
   void came(Awaited what, std::uint64_t owner, std::uint64_t address);
   // When it came; nullopt: it did not yet.

@@ -1,5 +1,5 @@
-// The steps of one host's software, one after another: at their recorded times, or each so long after what it waited for
-// as in the recorded run.
+// The steps of one host's software, one after another: at their recorded times, or each so long after what it waited
+// for as in the recorded run.
 #pragma once
 
 #include <cstddef>

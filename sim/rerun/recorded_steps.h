@@ -5,7 +5,8 @@
 // request, it is done at the beginning of that time.
 //
 // At another pace than the recorded one, the first request may be too soon: what was stored at that place before has
-// perhaps not been read yet. So the store waits there until a device has read that, or for the last request of the time.
+// perhaps not been read yet. So the store waits there until a device has read that, or for the last request of that
+// time.
 // A WQE that a request brought to the device, too (BlueFlame), was stored before that request.
 //
 // Before a step the recording has what the devices did last that the software had seen: what the step waited for.

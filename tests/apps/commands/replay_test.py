@@ -90,8 +90,8 @@ class OtherParameters(Replay):
     def test_another_nic_is_as_fast_as_in_a_run(self):
         """Recorded on ConnectX-5. Programs that ask for inline sizes would post a little otherwise on another NIC."""
         again, run = self.path / "again.trace", self.path / "other.trace"
-        for program in ("ib_write_bw -n 200", "ib_read_bw -n 100", "ib_send_bw -n 200", "ibv_rc_pingpong -g 1 -n 200 -e",
-                        "ibv_ud_pingpong -g 1 -n 200"):
+        for program in ("ib_write_bw -n 200", "ib_read_bw -n 100", "ib_send_bw -n 200",
+                        "ibv_rc_pingpong -g 1 -n 200 -e", "ibv_ud_pingpong -g 1 -n 200"):
             trace = self.record("--", *program.split())
             for nic in ("cx3-40g", "cx7-400g"):
                 with self.subTest(f"{program} on {nic}"):
