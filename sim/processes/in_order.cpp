@@ -51,12 +51,14 @@ void InOrder::all_told() { pass_on(std::exchange(met_, now())); }
 void InOrder::pass_on(Duration before) {
   const auto place = [](const Held& held) { return std::tuple(held.at, held.node, held.origin); };
   if (!std::ranges::is_sorted(held_, {}, place)) std::ranges::stable_sort(held_, {}, place);
-  const auto all = std::exchange(held_, {});
-  const auto notes = std::exchange(notes_, {});
-  for (const auto& held : all) {
-    const auto note = std::span(notes).subspan(held.begin, held.bytes);
+  held_.swap(passing_);
+  notes_.swap(passing_notes_);
+  for (const auto& held : passing_) {
+    const auto note = std::span<const std::byte>(passing_notes_).subspan(held.begin, held.bytes);
     held.at < before ? then_(held.at, held.node, note) : hold(held, note);
   }
+  passing_.clear();
+  passing_notes_.clear();
 }
 
 }  // namespace rnicsim::sim

@@ -48,6 +48,9 @@ class InOrder final : private Reporter {
   Duration met_;                           // when the processes did last
   std::vector<Held> held_;
   std::vector<std::byte> notes_;
+  // While they are passed on; kept for their memory.
+  std::vector<Held> passing_;
+  std::vector<std::byte> passing_notes_;
 };
 
 }  // namespace rnicsim::sim

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
-#include "model/base/byte_stream.h"
 #include "model/fabric/fault_injector.h"
 #include "model/host/cm/rdma_cm.h"
 #include "model/host/host_kernel.h"
@@ -90,10 +90,8 @@ Recording::Recording(System& system, TraceHeader header, const std::filesystem::
     : path_(path),
       events_(system.boundary(),
               [this](Duration at, std::uint32_t host, std::span<const std::byte> note) {
-                ByteReader in(note);
-                TraceEvent event{.at = at, .host = host, .kind = in.take<EventKind>()};
-                for (auto& field : std::span(event.fields).first(info(event.kind).fields.size()))
-                  field = in.take<std::uint64_t>();
+                TraceEvent event{.at = at, .host = host, .kind = EventKind(note.front())};
+                std::memcpy(event.fields.data(), note.data() + 1, note.size() - 1);
                 writer_->write(event);
               }),
       recorder_(system, *this, header.commands.empty() ? Recorder::Addresses::hidden : Recorder::Addresses::shown) {
@@ -109,12 +107,15 @@ Recording::Recording(System& system, TraceHeader header, const std::filesystem::
 }
 
 void Recording::write(const TraceEvent& event) {
-  std::vector<std::byte> note;
-  ByteWriter out(note);
-  out.put(event.kind);
-  for (const auto field : std::span(event.fields).first(info(event.kind).fields.size())) out.put(field);
+  // The kind, and the fields up to the last that is not 0.
+  std::array<std::byte, 1 + sizeof event.fields> note;
+  std::size_t count = info(event.kind).fields.size();
+  while (count > 0 && event.fields[count - 1] == 0) --count;
+  note.front() = std::byte(event.kind);
+  std::memcpy(note.data() + 1, event.fields.data(), count * sizeof event.fields.front());
   const bool arrives = event.kind == EventKind::frame_received;
-  events_.add(event.at, event.host, arrives ? InOrder::Origin::arrival : InOrder::Origin::own, note);
+  events_.add(event.at, event.host, arrives ? InOrder::Origin::arrival : InOrder::Origin::own,
+              std::span(note).first(1 + count * sizeof event.fields.front()));
 }
 
 void Recording::finish() {

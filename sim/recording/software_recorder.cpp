@@ -120,15 +120,18 @@ void SoftwareRecorder::request(std::uint32_t index, const host::CpuRequest& requ
 
 void SoftwareRecorder::read(std::uint32_t index, std::uint64_t process, std::uint64_t address,
                             std::span<const std::byte> bytes) {
-  for_each_part(address, bytes.size(), kLine, [&](std::uint64_t at, std::size_t done, std::size_t part) {
+  for_each_part(address, bytes.size(), kPage, [&](std::uint64_t at, std::size_t done, std::size_t part) {
     Page& known = page(process, at / kPage);
     std::byte* const before = known.bytes.data() + at % kPage;
     const auto found = bytes.subspan(done, part);
     if (std::memcmp(before, found.data(), part) != 0) {
-      write_stores(index, process, at, found, known);
+      for_each_part(at, part, kLine, [&](std::uint64_t line, std::size_t from, std::size_t length) {
+        if (std::memcmp(before + from, found.data() + from, length) != 0)
+          write_stores(index, process, line, found.subspan(from, length), known);
+      });
       std::memcpy(before, found.data(), part);
     }
-    touch(known, at, part);
+    known.touch(at % kPage, at % kPage + part, now());
   });
 }
 
@@ -141,27 +144,36 @@ void SoftwareRecorder::write_stores(std::uint32_t index, std::uint64_t process, 
     if (std::memcmp(known.bytes.data() + at % kPage, found.data() + done, part) == 0) return;
     first = std::min(first, done);
     end = done + part;
-    since = std::max(since, known.touched[at % kPage / kWord]);
+    since = std::max(since, known.word_touched(at % kPage / kWord));
   });
   write(index, EventKind::memory, {process & 0xffffffff, address + first, end - first, std::uint64_t(since.ps)},
         found.subspan(first, end - first));
 }
 
-void SoftwareRecorder::touch(Page& page, std::uint64_t address, std::size_t bytes) {
-  for (std::size_t word = address % kPage / kWord; word * kWord < address % kPage + bytes; ++word)
-    page.touched[word] = now();
+void SoftwareRecorder::Page::touch(std::size_t begin, std::size_t end, Duration now) {
+  const std::size_t first = (begin + kLine - 1) / kLine, last = end / kLine;
+  const auto touch_words = [&](std::size_t from, std::size_t to) {
+    if (from >= to) return;
+    if (!words) words = std::make_unique<Words>();
+    for (std::size_t word = from / kWord; word * kWord < to; ++word) (*words)[word] = now;
+  };
+  if (first > last) return touch_words(begin, end);  // within a line
+  touch_words(begin, first * kLine);
+  std::fill(touched.begin() + std::ptrdiff_t(first), touched.begin() + std::ptrdiff_t(last), now);
+  touch_words(last * kLine, end);
 }
 
 void SoftwareRecorder::written(std::uint32_t host, std::uint64_t domain, std::uint64_t address,
                                std::span<const std::byte> bytes) {
   DeviceOutput output{Awaited::memory, domain, 0, 0, now()};
-  for_each_part(address, bytes.size(), kLine, [&](std::uint64_t at, std::size_t done, std::size_t part) {
+  for_each_part(address, bytes.size(), kPage, [&](std::uint64_t at, std::size_t done, std::size_t part) {
     Page& known = page(key_of(host, domain), at / kPage);
-    const std::size_t line = at % kPage / kLine;
-    std::memcpy(known.bytes.data() + at % kPage, bytes.data() + done, part);
-    touch(known, at, part);
-    output.address = at / kLine * kLine;
-    output.count = ++known.writes[line];
+    const std::size_t begin = at % kPage, end = begin + part;
+    std::memcpy(known.bytes.data() + begin, bytes.data() + done, part);
+    known.touch(begin, end, now());
+    for (std::size_t line = begin / kLine; line * kLine < end; ++line) ++known.writes[line];
+    output.address = (at + part - 1) / kLine * kLine;
+    output.count = known.writes[(end - 1) / kLine];
   });
   if (output.count != 0) seen_[host].add(output, now());
 }

@@ -7,6 +7,7 @@
 // Before each step of the software stands what devices did last that the software can have seen: what it waited for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -46,10 +47,19 @@ class SoftwareRecorder {
 
  private:
   static constexpr std::size_t kPage = 4096;
+  // What devices found in a page or wrote there, when they last touched what, and how often they wrote.
   struct Page {
+    using Words = std::array<Duration, kPage / kWord>;
+
     std::array<std::byte, kPage> bytes{};
-    std::array<Duration, kPage / kWord> touched{};
-    std::array<std::uint32_t, kPage / kLine> writes{};  // of devices
+    std::array<Duration, kPage / kLine> touched{};      // whole lines
+    std::unique_ptr<Words> words;                       // parts of lines; nullptr: none was touched alone
+    std::array<std::uint32_t, kPage / kLine> writes{};
+
+    void touch(std::size_t begin, std::size_t end, Duration now);
+    Duration word_touched(std::size_t word) const {
+      return std::max(touched[word * kWord / kLine], words ? (*words)[word] : Duration{});
+    }
   };
   using Pages = std::unordered_map<std::uint64_t, std::unique_ptr<Page>>;  // by number; of one process
 
@@ -60,7 +70,6 @@ class SoftwareRecorder {
   void written(std::uint32_t host, std::uint64_t domain, std::uint64_t address, std::span<const std::byte> bytes);
   void write_stores(std::uint32_t index, std::uint64_t process, std::uint64_t address, std::span<const std::byte> found,
                     const Page& known);
-  static void touch(Page& page, std::uint64_t address, std::size_t bytes);
   Page& page(std::uint64_t process, std::uint64_t number);
   // A step of the software, after what it waited for.
   void write_step(std::uint32_t index, EventKind kind, std::initializer_list<std::uint64_t> fields) {
