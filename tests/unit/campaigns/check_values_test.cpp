@@ -112,7 +112,7 @@ TEST(Properties, WhatCannotBeSaid) {
 
 TEST(Results, WhatIsExpectedAndWhatMayDiffer) {
   auto results = some_results();
-  const auto compare = [&](std::vector<ExpectedResults::Exception> may_differ) {
+  const auto compare = [&](std::vector<MayDiffer> may_differ) {
     return compare_results({"file", std::move(may_differ)}, some_results(), results);
   };
   EXPECT_THAT(compare({}).first, IsEmpty());
