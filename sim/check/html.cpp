@@ -39,14 +39,13 @@ std::string events_html(const Difference& difference) {
   return html + "</tbody>\n</table>\n";
 }
 
-std::string headers_html(const Cause& cause) {
-  if (cause.differences.empty())
-    return "<p>No parameter, seed, command or version differs: code of the model, a library or the program does.</p>\n";
-  std::string html =
-      "<table>\n<thead><tr><th scope=\"col\">differs in</th><th scope=\"col\">A</th><th "
-      "scope=\"col\">B</th></tr></thead>\n"
-      "<tbody>\n";
-  for (const auto& each : cause.differences)
+std::string headers_html(const char* title, const std::vector<HeaderDifference>& differences) {
+  if (differences.empty()) return "";
+  auto html = fmt::format(
+      "<table>\n<thead><tr><th scope=\"col\">{}</th><th scope=\"col\">A</th><th scope=\"col\">B</th></tr></thead>\n"
+      "<tbody>\n",
+      title);
+  for (const auto& each : differences)
     html += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", escaped(each.name), escaped(each.a),
                         escaped(each.b));
   return html + "</tbody>\n</table>\n";
@@ -58,7 +57,12 @@ std::string cause_html(const Difference& difference) {
   if (!cause.block.empty())
     html += fmt::format("<p>First in <b>{}</b>: {}.</p>\n", escaped(cause.block), escaped(cause.decided_by));
   if (!cause.step.empty()) html += fmt::format("<p>Step: {}.</p>\n", escaped(cause.step));
-  return html + headers_html(cause);
+  if (cause.likely.empty()) html += fmt::format("<p>{}.</p>\n", escaped(verdict_of(cause)));
+  html += headers_html("differs in", cause.likely) + headers_html("differs elsewhere in", cause.elsewhere);
+  if (cause.one_sided.empty()) return html;
+  return html +
+         fmt::format("<details><summary>{} parameters that the version of one alone has</summary>\n{}</details>\n",
+                     cause.one_sided.size(), headers_html("parameter", cause.one_sided));
 }
 
 std::string case_html(const Verdict& verdict) {

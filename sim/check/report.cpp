@@ -67,8 +67,11 @@ Json difference_json(const Difference& difference) {
   }
   if (!cause.step.empty()) json["step"] = cause.step;
   json["headers"] = Json::array();
-  for (const auto& each : cause.differences)
-    json["headers"].push_back({{"name", each.name}, {"a", each.a}, {"b", each.b}, {"is_parameter", each.is_parameter}});
+  json["cause"] = verdict_of(cause);
+  for (const auto* part : {&cause.likely, &cause.elsewhere, &cause.one_sided})
+    for (const auto& each : *part)
+      json["headers"].push_back(
+          {{"name", each.name}, {"a", each.a}, {"b", each.b}, {"is_parameter", each.is_parameter}});
   return json;
 }
 
@@ -125,7 +128,9 @@ std::string junit_xml(const std::string& suite, const std::vector<Verdict>& verd
     xml += fmt::format(R"(    <testcase name="{}" classname="{}" time="{:.3f}")", xml_text(verdict.name),
                        xml_text(suite), verdict.seconds);
     if (verdict.outcome == Outcome::passed) {
-      xml += "/>\n";
+      xml += verdict.notes.empty() ? "/>\n"
+                                   : fmt::format(">\n      <system-out>{}</system-out>\n    </testcase>\n",
+                                                 xml_text(fmt::format("{}", fmt::join(verdict.notes, "\n"))));
       continue;
     }
     const char* element = verdict.outcome == Outcome::failed ? "failure" : "error";

@@ -231,13 +231,22 @@ class Judgement {
       verdict_.difference =
           Difference{trace.file.string(), "this run", difference.first, cause_of(difference, b.header().hosts)};
       what = fmt::format("{}  A: {}\n  B: this run\n", difference.events, trace.file.string());
-      if (!difference.header.empty()) what += "  the headers differ (A | B):\n" + difference.header;
+      what += headers_text(verdict_.difference->cause);
       what += to_text(verdict_.difference->cause);
     } catch (const TraceError& error) {
       if (!options_.updating) throw;
       what = error.what();
     }
     renew(trace.file, files_.trace, std::move(what));
+  }
+
+  static std::string headers_text(const Cause& cause) {
+    std::string text;
+    for (const auto* part : {&cause.likely, &cause.elsewhere})
+      for (const auto& each : *part) text += fmt::format("  {}: {} | {}\n", each.name, each.a, each.b);
+    if (!cause.one_sided.empty())
+      text += fmt::format("  and {} parameters that the version of one alone has\n", cause.one_sided.size());
+    return text.empty() ? text : "  the headers differ (A | B):\n" + text;
   }
 
   static std::string missing(const fs::path& file, int error) {

@@ -15,14 +15,17 @@ struct Origin {
   EventKind kind;
   const char* block;
   const char* decided_by;
-  std::array<std::string_view, 4> prefixes;  // of parameters that act on it; empty: no more
+  std::array<std::string_view, 7> prefixes;  // of parameters that act on it; empty: no more
 };
 
 // Rows in the order of EventKind.
 constexpr Origin kOrigins[]{
     {EventKind::end, "", "", {}},
     {EventKind::command, "kernel agent", "calls of the program, and the kernel agent", {"host."}},
-    {EventKind::device_command, "nic.command_unit", "the command unit", {"nic.pcie", "nic.contexts", "host."}},
+    {EventKind::device_command,
+     "nic.command_unit",
+     "commands of the kernel agent, and the command unit",
+     {"nic.pcie", "nic.contexts", "host."}},
     {EventKind::doorbell, "nic.doorbell", "software: the program and its verbs library", {"host.", "nic.pcie"}},
     {EventKind::cq_arm, "nic.doorbell", "software: the program and its verbs library", {"host.", "nic.pcie"}},
     {EventKind::eq_doorbell, "nic.doorbell", "software: the kernel agent", {"host.", "nic.pcie"}},
@@ -35,7 +38,7 @@ constexpr Origin kOrigins[]{
     {EventKind::packet_sent,
      "nic.engine",
      "the transport, and its turn at the transmit units",
-     {"nic.units", "nic.transport", "nic.congestion", "nic.pcie"}},
+     {"nic.units", "nic.transport", "nic.congestion", "nic.adaptive", "nic.pcie", "nic.contexts", "nic.send_wqes"}},
     {EventKind::packet_received, "nic.rx", "the receive pipeline", {"nic.rx", "nic.receive_buffer", "link."}},
     {EventKind::packet_dropped, "nic.rx", "the checks of received packets", {"nic.rx", "nic.receive_buffer"}},
     {EventKind::frame_sent, "nic.port", "the transmit pipeline and the port", {"nic.tx", "nic.port", "link."}},
@@ -44,12 +47,15 @@ constexpr Origin kOrigins[]{
     {EventKind::cqe,
      "nic.completion",
      "the transport, and the write of completions",
-     {"nic.pcie", "nic.contexts.cqc", "nic.units", "nic.transport"}},
+     {"nic.pcie", "nic.contexts", "nic.units", "nic.transport"}},
     {EventKind::eqe, "nic.events", "the write of events", {"nic.pcie"}},
     {EventKind::eqe_lost, "nic.events", "an event queue that is full", {"host.event_queue_entries"}},
     {EventKind::interrupt, "root complex", "the device's MSI-X messages", {"nic.pcie", "host."}},
     {EventKind::event_taken, "kernel agent", "the host's handling of interrupts", {"host."}},
-    {EventKind::qp_state, "nic.engine", "the states of queue pairs", {"nic.transport", "nic.units"}},
+    {EventKind::qp_state,
+     "nic.engine",
+     "the states of queue pairs",
+     {"nic.transport", "nic.units", "nic.contexts", "nic.pcie"}},
     {EventKind::dma_abort, "IOMMU", "an access that the IOMMU refuses", {"host."}},
     {EventKind::cm_sent, "connection manager", "the connection manager", {"host.cm"}},
     {EventKind::cm_received,
@@ -61,10 +67,24 @@ constexpr Origin kOrigins[]{
 };
 static_assert(std::size(kOrigins) == std::size_t(EventKind::count));
 
-bool acts_on(const Origin& origin, const HeaderDifference& difference) {
-  return difference.is_parameter && std::ranges::any_of(origin.prefixes, [&](std::string_view prefix) {
-           return !prefix.empty() && difference.name.starts_with(prefix);
-         });
+bool acts_on(const Origin* origin, const HeaderDifference& difference) {
+  if (!origin || !difference.is_parameter) return true;
+  return std::ranges::any_of(origin->prefixes, [&](std::string_view prefix) {
+    return !prefix.empty() && difference.name.starts_with(prefix);
+  });
+}
+
+void sort_in(Cause& cause, const std::vector<HeaderDifference>& differences, const Origin* origin) {
+  for (const auto& each : differences)
+    (!each.is_in_both ? cause.one_sided : acts_on(origin, each) ? cause.likely : cause.elsewhere).push_back(each);
+}
+
+std::string list_of(const std::vector<HeaderDifference>& differences) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMostNamed, differences.size()); ++i)
+    text += fmt::format("{}{}: {} | {}", i == 0 ? "" : "; ", differences[i].name, differences[i].a, differences[i].b);
+  if (differences.size() > kMostNamed) text += fmt::format("; and {} more", differences.size() - kMostNamed);
+  return text;
 }
 
 std::string step_of(const Divergence& first, std::span<const std::string> hosts) {
@@ -81,34 +101,32 @@ std::string step_of(const Divergence& first, std::span<const std::string> hosts)
 
 Cause cause_of(const TraceDifference& difference, std::span<const std::string> hosts) {
   Cause cause;
-  cause.differences = difference.headers;
-  if (!difference.first || !difference.first->origin) return cause;
-  const auto& event = *difference.first->origin;
-  const auto& origin = kOrigins[std::size_t(event.kind)];
-  const auto host = event.host < hosts.size() ? hosts[event.host] : fmt::format("host {}", event.host);
-  cause.block = fmt::format("{} of {}", origin.block, host);
-  cause.decided_by = origin.decided_by;
-  cause.step = step_of(*difference.first, hosts);
-  std::ranges::stable_partition(cause.differences, [&](const auto& each) { return acts_on(origin, each); });
+  const Origin* origin = nullptr;
+  if (difference.first && difference.first->origin) {
+    const auto& event = *difference.first->origin;
+    origin = &kOrigins[std::size_t(event.kind)];
+    const auto host = event.host < hosts.size() ? hosts[event.host] : fmt::format("host {}", event.host);
+    cause.block = fmt::format("{} of {}", origin->block, host);
+    cause.decided_by = origin->decided_by;
+    cause.step = step_of(*difference.first, hosts);
+  }
+  sort_in(cause, difference.headers, origin);
   return cause;
+}
+
+std::string verdict_of(const Cause& cause) {
+  if (!cause.likely.empty()) return list_of(cause.likely);
+  if (!cause.elsewhere.empty()) return "code, or a parameter that is not known to act on this block";
+  return "no parameter, seed, command or version differs: code of the model, a library or the program does";
 }
 
 std::string to_text(const Cause& cause) {
   std::string text;
   if (!cause.block.empty()) text += fmt::format("  first in: {}: {}\n", cause.block, cause.decided_by);
   if (!cause.step.empty()) text += fmt::format("  step: {}\n", cause.step);
-  if (cause.differences.empty())
-    return text +
-           "  cause: no parameter, seed, command or version differs: code of the model, a library or the "
-           "program does\n";
-  text += "  cause: ";
-  for (std::size_t i = 0; i < std::min(kMostNamed, cause.differences.size()); ++i) {
-    const auto& each = cause.differences[i];
-    text += fmt::format("{}{}: {} | {}", i == 0 ? "" : "; ", each.name, each.a, each.b);
-  }
-  if (cause.differences.size() > kMostNamed)
-    text += fmt::format("; and {} more", cause.differences.size() - kMostNamed);
-  return text + '\n';
+  text += fmt::format("  cause: {}\n", verdict_of(cause));
+  if (!cause.elsewhere.empty()) text += fmt::format("  also differ: {}\n", list_of(cause.elsewhere));
+  return text;
 }
 
 }  // namespace rnicsim::sim

@@ -108,9 +108,8 @@ Divergence describe_divergence(Side& a, Side& b, std::uint64_t index, EventHisto
 
 std::vector<HeaderDifference> compare_headers(const TraceHeader& a, const TraceHeader& b) {
   std::vector<HeaderDifference> found;
-  const auto compare = [&found](const std::string& name, const std::string& left, const std::string& right,
-                                bool is_parameter = false) {
-    if (left != right) found.push_back({name, left, right, is_parameter});
+  const auto compare = [&found](const std::string& name, const std::string& left, const std::string& right) {
+    if (left != right) found.push_back({name, left, right, false});
   };
   compare("program", a.program, b.program);
   compare("seed", std::to_string(a.seed), std::to_string(b.seed));
@@ -120,8 +119,12 @@ std::vector<HeaderDifference> compare_headers(const TraceHeader& a, const TraceH
   std::map<std::string, std::pair<std::string, std::string>> values;
   for (const auto& [path, value] : a.configuration) values[path].first = value;
   for (const auto& [path, value] : b.configuration) values[path].second = value;
-  for (const auto& [path, pair] : values)
-    compare(path, pair.first.empty() ? "(none)" : pair.first, pair.second.empty() ? "(none)" : pair.second, true);
+  for (const auto& [path, pair] : values) {
+    const auto& [left, right] = pair;
+    if (left != right)
+      found.push_back({path, left.empty() ? "(none)" : left, right.empty() ? "(none)" : right, true,
+                       !left.empty() && !right.empty()});
+  }
   return found;
 }
 

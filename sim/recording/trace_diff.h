@@ -14,6 +14,7 @@ namespace rnicsim::sim {
 struct HeaderDifference {
   std::string name, a, b;
   bool is_parameter;
+  bool is_in_both = true;  // else one of the two does not know this parameter
 };
 std::vector<HeaderDifference> compare_headers(const TraceHeader& a, const TraceHeader& b);
 
