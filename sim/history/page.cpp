@@ -43,6 +43,10 @@ Json case_json(const CaseHistory& of, std::size_t labels, std::size_t& changes) 
   return json;
 }
 
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 }  // namespace
 
 int write_page(const PageOptions& options) {
@@ -62,8 +66,8 @@ int write_page(const PageOptions& options) {
                                                          {"{{data}}", report::script_json(data)},
                                                          {"{{plots script}}", page_part("plots.js")},
                                                          {"{{script}}", page_part("history.js")}}));
-  fmt::print("{}: {} labels, {} cases, {} changes\n", options.output, contents.labels.size(), contents.cases.size(),
-             changes);
+  fmt::print("{}: {}, {}, {}\n", options.output, counted(contents.labels.size(), "label"),
+             counted(contents.cases.size(), "case"), counted(changes, "change"));
   return 0;
 }
 

@@ -39,6 +39,8 @@ function text(value, name) {
   return `${Number((value / by).toPrecision(6))}${unit && ' ' + unit}`;
 }
 
+function plural(count, word) { return `${count} ${word}${count === 1 ? '' : 's'}`; }
+
 function share(change) {
   const part = change.before === 0 ? null : change.after / change.before - 1;
   return part === null ? '-' : `${part > 0 ? '+' : ''}${(part * 100).toPrecision(3)} %`;
@@ -61,8 +63,8 @@ function traces(number) {
   const {by} = scaleOf(number.name);
   const x = number.labels.map(label => `${label + 1}. ${plain(cut(data.labels[label], 24))}`);
   const mean = number.mean.map(value => value / by);
-  return [{x, y: mean, type: 'scatter', mode: 'lines+markers', line: {color: COLOURS[0], shape: 'hv'}, marker: {size: 6},
-    hoverinfo: 'x+y', error_y: {type: 'data', symmetric: false, color: SOFT, thickness: 1, width: 3,
+  return [{x, y: mean, type: 'scatter', mode: 'lines+markers', line: {color: COLOURS[0], shape: 'hv'},
+    marker: {size: 6}, hoverinfo: 'x+y', error_y: {type: 'data', symmetric: false, color: SOFT, thickness: 1, width: 3,
       array: number.most.map((value, i) => value / by - mean[i]),
       arrayminus: number.least.map((value, i) => mean[i] - value / by)}},
   {x: number.changes.map(change => x[change.at]), y: number.changes.map(change => mean[change.at]), type: 'scatter',
@@ -88,7 +90,8 @@ function showNumbers() {
   const chosen = of.numbers.filter(number => prefix === 'changes' ? number.changes.length > 0
     : prefix === 'all' || number.name === prefix);
   at('drawn').textContent = chosen.length > MOST_PLOTS
-    ? `The first ${MOST_PLOTS} of ${chosen.length} numbers; the list has each.` : `${chosen.length} of ${of.numbers.length} numbers`;
+    ? `The first ${MOST_PLOTS} of ${chosen.length} numbers; the list has each.`
+    : `${chosen.length} of ${of.numbers.length} numbers`;
   chosen.slice(0, MOST_PLOTS).forEach(draw);
 }
 
@@ -110,7 +113,7 @@ function showOutcomes() {
 }
 
 at('title').textContent = data.title;
-at('summary').textContent = `${data.labels.length} labels, ${data.cases.length} cases`;
+at('summary').textContent = `${plural(data.labels.length, 'label')}, ${plural(data.cases.length, 'case')}`;
 at('case').replaceChildren(...data.cases.map(of => made('option', of.name, {value: of.name})));
 const changed = data.cases.find(of => of.numbers.some(number => number.changes.length > 0));
 if (changed) at('case').value = changed.name;
@@ -120,4 +123,5 @@ darkness.addEventListener('change', () => { takeTheme(); showNumbers(); });
 showChanges();
 showOutcomes();
 showChoices();
+document.documentElement.dataset.openedMs = Math.round(performance.now());
 })();
