@@ -63,13 +63,13 @@ struct ExpectedResults {
   std::vector<MayDiffer> may_differ;  // the last one that fits counts
 };
 
-// Of the level `statistical`: the numbers of each seed's run.
+// The level `statistical`: the expected numbers of each seed's run.
 struct ExpectedStatistics {
   std::filesystem::path file;
   std::vector<std::uint64_t> seeds;  // two or more; the first is the case's
   std::vector<std::string> values;   // names of numbers that are compared; empty: all
   Margin tolerance;
-  double confidence = 0.95;           // of all numbers together
+  double confidence = 0.95;           // for all numbers together
   std::vector<MayDiffer> may_differ;  // the last one that fits counts
 };
 

@@ -11,7 +11,7 @@
 namespace rnicsim::sim::check {
 namespace {
 
-// What programs printed need not be UTF-8.
+// Output of programs need not be UTF-8.
 std::string escaped(std::string_view text) {
   return report::html_text(Json::parse(Json(text).dump()).get<std::string>());
 }
@@ -86,7 +86,7 @@ std::string case_html(const Verdict& verdict) {
 
 std::string html_page(const std::string& suite, const std::vector<Verdict>& verdicts) {
   std::string cases;
-  // What needs somebody's eyes comes first.
+  // Cases that need a reader's attention come first.
   for (const auto outcome : {Outcome::failed, Outcome::broken, Outcome::passed})
     for (const auto& verdict : verdicts)
       if (verdict.outcome == outcome) cases += case_html(verdict);

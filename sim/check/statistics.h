@@ -15,7 +15,7 @@
 
 namespace rnicsim::sim::check {
 
-// What the runs of all seeds came to.
+// The numbers of all seeds' runs.
 struct Statistics {
   TraceHeader header;  // of the first seed's run
   std::map<std::uint64_t, Numbers> seeds;

@@ -28,7 +28,7 @@ struct TakenWqe {
   Duration at;
 };
 
-// Of one queue pair, or of all of a host.
+// Sums for one queue pair, or for all queue pairs of a host.
 struct Owner {
   std::uint64_t messages = 0, bytes = 0;
   std::optional<Duration> first;

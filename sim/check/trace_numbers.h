@@ -1,4 +1,4 @@
-// What a recorded run comes to in numbers: events by kind, rates and latencies.
+// The numbers of a recorded run: events by kind, rates and latencies.
 #pragma once
 
 #include <filesystem>

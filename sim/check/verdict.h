@@ -37,7 +37,7 @@ struct Replacement {
   std::string content;
 };
 
-// Where a run first differs from what is expected, and why.
+// The first difference between the expected trace and the run, and its cause.
 struct Difference {
   std::string a, b;                 // names of the two sides
   std::optional<Divergence> first;  // nullopt: statistics differ, not events
@@ -52,7 +52,7 @@ struct Verdict {
   // The same of a case that passed.
   std::vector<std::string> notes;
   std::optional<Difference> difference;
-  // Of each seed; empty unless a history asks.
+  // For each seed; empty unless a history asks.
   std::vector<std::pair<std::uint64_t, Numbers>> numbers;
   // That would make it pass, as far as files can.
   std::vector<Replacement> replacements;

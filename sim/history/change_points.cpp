@@ -20,7 +20,7 @@ struct Sums {
     squares += sign * value * value;
   }
   double mean() const { return sum / count; }
-  // Of the squares of distances from the mean.
+  // Sum of the squared distances from the mean.
   double scatter() const { return std::max(0.0, squares - sum * sum / count); }
 };
 
@@ -29,7 +29,7 @@ struct Noise {
   double deviation = 0, freedom = 1;
 };
 
-// Of normal numbers the median distance of two is 0.954 deviations. The median has 37 % of a deviation's efficiency
+// The median distance of two normal numbers is 0.954 deviations. The median has 37 % of a deviation's efficiency
 // (Rousseeuw and Croux 1993), differences of neighbours 2/3 (von Neumann 1941): that many values does it stand for.
 Noise noise_of(std::span<const double> values) {
   constexpr double kMedianDistance = 0.954, kEfficiency = 0.37 * 2 / 3;
@@ -45,7 +45,7 @@ struct Split {
   std::size_t at;
   double step;     // between the means
   double share;    // variance of the step, in variances of a value
-  double scatter;  // of both parts
+  double scatter;  // inside both parts
 };
 
 // The one with the least scatter; nullopt: all values are equal, as far as doubles tell.
@@ -69,7 +69,7 @@ std::optional<Split> best_split(std::span<const double> values) {
   return best;
 }
 
-// Of such a step by chance.
+// Probability of such a step by chance.
 double probability_of(double step, double deviation, double freedom) {
   if (deviation <= step * kRounding) return 0;
   using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;

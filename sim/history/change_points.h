@@ -1,4 +1,4 @@
-// Where a series of numbers changes its level.
+// Change points: the places at which a series of numbers changes its level.
 #pragma once
 
 #include <cstddef>

@@ -25,7 +25,7 @@ CREATE TABLE number(run INTEGER NOT NULL REFERENCES run(id), name TEXT NOT NULL,
   seed INTEGER NOT NULL, value REAL NOT NULL, PRIMARY KEY(run, name, number, seed)) WITHOUT ROWID;
 )";
 
-// Of each label and case, the last run that has it.
+// The last run of each label and case.
 constexpr auto kLatest = R"(
 WITH latest AS (SELECT MAX(run.id) AS id, run.label AS label, outcome.name AS name
                 FROM outcome JOIN run ON run.id = outcome.run GROUP BY run.label, outcome.name)

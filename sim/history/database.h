@@ -1,4 +1,4 @@
-// What checks came to, label by label: an SQLite database in a folder. docs/check.md is its manual.
+// Results of checks, label by label: an SQLite database in a folder. docs/check.md is its manual.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class Connection;
 struct CaseResult {
   std::string name;
   std::string outcome;                                                           // "passed", "failed" or "broken"
-  std::string message;                                                           // of one that did not pass
-  std::vector<std::pair<std::uint64_t, std::map<std::string, double>>> numbers;  // of each seed
+  std::string message;                                                           // empty if the case passed
+  std::vector<std::pair<std::uint64_t, std::map<std::string, double>>> numbers;  // by seed
 };
 
 // A number of a case at one label, over its seeds.
@@ -35,7 +35,7 @@ struct CaseHistory {
   std::map<std::size_t, std::pair<std::string, std::string>> outcomes;  // by label: outcome, message
   std::vector<NumberHistory> numbers;
 };
-// Of a label that was checked several times, the last result of each case counts; its place is that of the first.
+// If a label was checked several times, the last result of each case counts; its place is that of the first check.
 struct Contents {
   std::vector<std::string> labels;
   std::vector<CaseHistory> cases;

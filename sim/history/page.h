@@ -6,7 +6,7 @@
 namespace rnicsim::sim::history {
 
 struct PageOptions {
-  std::string folder;  // of a history
+  std::string folder;  // with a history
   std::string output;
 };
 

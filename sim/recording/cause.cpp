@@ -15,7 +15,7 @@ struct Origin {
   EventKind kind;
   const char* block;
   const char* decided_by;
-  std::array<std::string_view, 7> prefixes;  // of parameters that act on it; empty: no more
+  std::array<std::string_view, 7> prefixes;  // parameters that act on the block; empty: no more
 };
 
 // Rows in the order of EventKind.

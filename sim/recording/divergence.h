@@ -37,14 +37,14 @@ class EventHistory {
 struct Divergence {
   struct Side {
     std::vector<std::string> events;  // the event that differs, and events of its QP or host behind
-    std::string none;                 // what stands in their place when there are none; empty: nothing
+    std::string none;                 // printed when there are no events; empty: nothing
   };
   std::string what;                 // "event 208: time +1 ns"
   std::string heading;              // of `before`: "the last events of h0, the same in both"
   std::vector<std::string> before;  // the last events of the same QP or host
   Side a, b;
-  // Where it comes from: the event that differs, of the side that is earlier; of a frame that is received otherwise
-  // because it was sent otherwise, the sending. nullopt: only the ends differ.
+  // The source of the difference: the earlier one of the two events that differ. If a frame was received at another
+  // time because it was sent at another time, the event of sending. nullopt: only the ends differ.
   std::optional<TraceEvent> origin;
   std::optional<TraceEvent> previous;  // the last one of the origin's QP or host
   std::optional<Duration> a_at, b_at;  // when the event that differs is in each

@@ -120,7 +120,7 @@ ALLOWED = {
                   "model/fabric/switch_params.h"],
     # Know what a run left, or its snapshots, alone.
     "sim/report": ["sim/config", "sim/sweep", "sim/json.h", "sim/json_output.h", "sim/results_json.h"],
-    # What checks came to, over time.
+    # Results of checks over time.
     "sim/history": ["sim/config/config_error.h", "sim/json.h", "sim/json_output.h", "sim/report/page.h"],
     "sim/top": ["sim/config/config_error.h", "sim/snapshot.h", "sim/snapshot_server.h", "sim/counter_list.h",
                 "sim/counter_results.h", "sim/descriptor.h", "sim/json.h", "sim/local_socket.h",

@@ -208,7 +208,7 @@ class Causes(Gate):
 
 
 class Tags(html.parser.HTMLParser):
-    """Whether all elements are closed, and what is in the cells of tables and in paragraphs."""
+    """Checks that all elements are closed, and keeps the texts of cells, paragraphs and headings."""
     EMPTY = {"meta", "link", "br"}
 
     def __init__(self, text):

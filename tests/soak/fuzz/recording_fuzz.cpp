@@ -49,7 +49,7 @@ void compare(const std::string& a, const std::string& b) {
   require(!sim::to_text(sim::cause_of(difference, first.header().hosts)).empty(), "a difference without a cause");
 }
 
-// What is equal to the bit is in order.
+// A trace has its own order.
 void compare_order(const std::string& a, const std::string& b) {
   std::istringstream left(a), right(b);
   sim::TraceReader first(left, "a"), second(right, "b");
