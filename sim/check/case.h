@@ -1,7 +1,6 @@
 // A case of `rnicsim check`: what runs, and what must come of it. docs/check.md is its manual.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -29,6 +28,15 @@ struct Margin {
   double allowed(double expected) const;
 };
 
+// How what happened is compared with what is expected.
+enum class Level {
+  exact,        // the same events, at times that differ no more than they may
+  order,        // the same events of each QP in the same order
+  statistical,  // rates and latencies of several seeds
+};
+const char* to_string(Level level);
+inline constexpr std::size_t kLevels = 3;
+
 // What must hold of a value, or of each that a name with '*' stands for.
 struct Property {
   enum class Relation { equals, below, at_most, above, at_least };
@@ -45,13 +53,24 @@ struct ExpectedTrace {
   std::vector<EventKind> left_out;
 };
 
+struct MayDiffer {
+  std::string value;
+  std::optional<Margin> margin;  // nullopt: it may be anything
+};
+
 struct ExpectedResults {
-  struct Exception {
-    std::string value;
-    std::optional<Margin> margin;  // nullopt: it may be anything
-  };
   std::filesystem::path file;
-  std::vector<Exception> may_differ;  // the last one that fits counts
+  std::vector<MayDiffer> may_differ;  // the last one that fits counts
+};
+
+// The level `statistical`: the expected numbers of each seed's run.
+struct ExpectedStatistics {
+  std::filesystem::path file;
+  std::vector<std::uint64_t> seeds;  // two or more; the first is the case's
+  std::vector<std::string> values;   // names of numbers that are compared; empty: all
+  Margin tolerance;
+  double confidence = 0.95;           // for all numbers together
+  std::vector<MayDiffer> may_differ;  // the last one that fits counts
 };
 
 // `rnicsim run`
@@ -64,7 +83,7 @@ struct Workload {
   std::string name;
 };
 // A program that simulates by itself; these in its words are where it is to write.
-inline constexpr auto kTraceWord = "@trace", kResultsWord = "@results";
+inline constexpr auto kTraceWord = "@trace", kResultsWord = "@results", kSeedWord = "@seed";
 struct Simulator {
   std::vector<std::string> words;
 };
@@ -81,15 +100,25 @@ struct Case {
   std::chrono::milliseconds limit{60'000};  // of real time
   std::optional<Duration> simulated_limit;  // nor does it go on past this simulated time
   int status = 0;
+  Level level = Level::exact;
   std::optional<ExpectedTrace> trace;
+  std::optional<ExpectedStatistics> statistics;
   std::optional<ExpectedResults> results;
   std::vector<Property> properties;
 
   bool needs_results() const { return results || !properties.empty(); }
+  bool is_statistical() const { return statistics && level == Level::statistical; }
+  bool needs_trace() const { return is_statistical() || (trace && level != Level::statistical); }
+  // One, or those of its statistics; nullopt: the default.
+  std::vector<std::optional<std::uint64_t>> run_seeds() const;
 };
 
 // ConfigError: what is wrong, with the file and the key's path.
 Case read_case(const std::filesystem::path& file, const std::string& name);
+
+// ConfigError: the case says nothing to be compared on this level. Cases that have properties and results alone take
+// any.
+void set_level(Case& of, Level level);
 
 // Where a case stands: NAME.toml or NAME/case.toml, in the order of the names. ConfigError: the folder cannot be read,
 // or holds none, or a name stands for two.

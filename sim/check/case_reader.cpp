@@ -2,13 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 
 #include "sim/bench/table_reader.h"
 #include "sim/check/case.h"
-#include "sim/check/values.h"
+#include "sim/check/quantities.h"
 #include "sim/config/config_error.h"
 #include "sim/config/engine_params.h"
 #include "sim/config/param_list.h"
@@ -25,50 +23,6 @@ constexpr Duration kShortestLimit{1'000'000'000}, kLongestLimit{86'400'000'000'0
 // The limit of real time where simulated time has one, too: it is for runs in which that stands still, and must not
 // depend on how busy the machine is.
 constexpr std::chrono::minutes kGuard{10};
-
-// "1.5 %" is 0.015.
-std::optional<double> parse_share(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  auto rest = text.substr(std::size_t(end - text.data()));
-  while (rest.starts_with(' ')) rest.remove_prefix(1);
-  const bool good = error == std::errc{} && rest == "%" && std::isfinite(number) && number >= 0 && number <= 100;
-  return good ? std::optional(number / 100) : std::nullopt;
-}
-
-std::optional<double> parse_quantity(std::string_view text, Unit unit) {
-  if (unit == Unit::time)
-    if (const auto time = parse_duration(text)) return double(time->ps);
-  if (unit == Unit::rate)
-    if (const auto rate = parse_bit_rate(text)) return double(rate->bits_per_second);
-  if (unit == Unit::bytes)
-    if (const auto size = parse_byte_count(text)) return double(size->bytes);
-  return std::nullopt;
-}
-
-bool has_unit(Unit unit) { return unit == Unit::time || unit == Unit::rate; }
-
-const char* example(Unit unit) {
-  switch (unit) {
-    case Unit::time:
-      return "a time such as \"5 us\"";
-    case Unit::rate:
-      return "a rate such as \"95 Gb/s\"";
-    case Unit::bytes:
-      return "a number of bytes, or a size such as \"4 KiB\"";
-    default:
-      return "a number";
-  }
-}
-
-// A finite number, or a text of that unit.
-std::optional<double> quantity(const toml::node& node, Unit unit) {
-  if (node.is_number() && !has_unit(unit)) {
-    const double number = *node.value<double>();
-    return std::isfinite(number) ? std::optional(number) : std::nullopt;
-  }
-  return node.is_string() ? parse_quantity(node.as_string()->get(), unit) : std::nullopt;
-}
 
 std::vector<std::string> texts(TableReader& reader, std::string_view key) {
   std::vector<std::string> result;
@@ -121,32 +75,6 @@ std::vector<std::string> words_of(const TableReader& reader, std::string_view ke
   reader.complain(key, error.what());
 }
 
-// "1 %" for each, or a quantity of that unit.
-std::optional<Margin> read_margin(TableReader& reader, std::string_view key, Unit unit) {
-  const auto* node = reader.find(key);
-  if (!node) return std::nullopt;
-  if (node->is_string())
-    if (const auto share = parse_share(node->as_string()->get())) return Margin{0, *share};
-  const auto number = quantity(*node, unit);
-  if (!number || *number < 0) reader.refuse(key, fmt::format("a share such as \"1 %\", or {},", example(unit)));
-  return Margin{*number, 0};
-}
-
-Operand read_operand(TableReader& reader, std::string_view key, const std::string& value) {
-  const auto unit = unit_of(value);
-  const auto& node = *reader.find(key);
-  if (const auto number = quantity(node, unit)) return *number;
-  const auto refuse = [&] { reader.refuse(key, fmt::format("{}, or another value's name,", example(unit))); };
-  if (!node.is_string()) refuse();
-  const auto& name = node.as_string()->get();
-  // A quantity begins with a digit, a name with a letter; it is one value.
-  if (name.empty() || !std::isalpha(static_cast<unsigned char>(name[0])) || name.find_first_of(" *") != name.npos)
-    refuse();
-  if (unit_of(name) != unit)
-    reader.complain(key, fmt::format("{} and {} are not of the same unit", shown(value), shown(name)));
-  return name;
-}
-
 void read_properties(TableReader& reader, Case& read) {
   using Relation = Property::Relation;
   constexpr std::pair<const char*, Relation> kRelations[]{{"equals", Relation::equals},
@@ -156,7 +84,7 @@ void read_properties(TableReader& reader, Case& read) {
                                                           {"at_least", Relation::at_least}};
   each_table(reader, "property", [&](TableReader& table) {
     const auto value = needed_text(table, "value");
-    const auto margin = read_margin(table, "within", unit_of(value));
+    const auto margin = read_margin(table, "within", value);
     const auto before = read.properties.size();
     for (const auto& [key, relation] : kRelations) {
       if (!table.has(key)) continue;
@@ -205,6 +133,63 @@ EventKind kind_called(const TableReader& reader, const std::string& name) {
                                            meant ? fmt::format("; did you mean {}?", *meant) : ""));
 }
 
+std::vector<MayDiffer> read_exceptions(TableReader& table) {
+  std::vector<MayDiffer> exceptions;
+  each_table(table, "may_differ", [&](TableReader& entry) {
+    const auto value = needed_text(entry, "value");
+    exceptions.push_back({value, read_margin(entry, "by", value)});
+  });
+  return exceptions;
+}
+
+std::vector<std::uint64_t> read_seeds(TableReader& table) {
+  const auto* list = table.need("seeds").as_array();
+  std::vector<std::uint64_t> seeds;
+  for (std::size_t i = 0; list && i < list->size(); ++i)
+    seeds.push_back(table.checked_number(*list->get(i), "seeds", 0, std::uint64_t(INT64_MAX)));
+  auto sorted = seeds;
+  std::ranges::sort(sorted);
+  if (seeds.size() < 2 || std::ranges::adjacent_find(sorted) != sorted.end())
+    table.refuse("seeds", "a list of two seeds or more, each another,");
+  return seeds;
+}
+
+void read_statistics(TableReader& reader, Case& read) {
+  one_table(reader, "statistics", [&](TableReader& table) {
+    ExpectedStatistics statistics;
+    statistics.file = read.folder / needed_text(table, "file");
+    statistics.seeds = read_seeds(table);
+    statistics.values = texts(table, "values");
+    table.need("tolerance");
+    const auto tolerance = parse_share(needed_text(table, "tolerance"));
+    if (!tolerance) table.refuse("tolerance", "a share such as \"2 %\"");
+    statistics.tolerance = {0, *tolerance};
+    if (table.has("confidence")) {
+      const auto confidence = parse_share(needed_text(table, "confidence"));
+      if (!confidence || *confidence < 0.5 || *confidence >= 1)
+        table.refuse("confidence", "a share from \"50 %\" up to below \"100 %\"");
+      statistics.confidence = *confidence;
+    }
+    statistics.may_differ = read_exceptions(table);
+    if (read.seed && *read.seed != statistics.seeds[0])
+      table.complain("seeds", "the first one has to be the seed of the case");
+    read.seed = statistics.seeds[0];
+    read.statistics = std::move(statistics);
+  });
+}
+
+void read_level(TableReader& reader, Case& read) {
+  reader.choice("compare", read.level, kLevels);
+  if (read.level == Level::statistical && !read.statistics)
+    reader.complain("compare", "\"statistical\" needs a table [statistics]");
+  if (reader.has("compare") && read.level != Level::statistical && !read.trace)
+    reader.complain("compare", fmt::format("\"{}\" needs a table [trace]", to_string(read.level)));
+  if (read.level == Level::order && !read.trace->times.exact())
+    reader.complain("trace.times", "does not go with compare = \"order\", for which times do not count");
+  if (read.statistics && !read.trace && read.level != Level::statistical)
+    reader.complain("statistics", "compare = \"statistical\" is needed with it, or a [trace]");
+}
+
 void read_expectations(TableReader& reader, Case& read) {
   one_table(reader, "trace", [&](TableReader& table) {
     ExpectedTrace trace;
@@ -216,12 +201,11 @@ void read_expectations(TableReader& reader, Case& read) {
   one_table(reader, "results", [&](TableReader& table) {
     ExpectedResults results;
     results.file = read.folder / needed_text(table, "file");
-    each_table(table, "may_differ", [&](TableReader& entry) {
-      const auto value = needed_text(entry, "value");
-      results.may_differ.push_back({value, read_margin(entry, "by", unit_of(value))});
-    });
+    results.may_differ = read_exceptions(table);
     read.results = std::move(results);
   });
+  read_statistics(reader, read);
+  read_level(reader, read);
   read_properties(reader, read);
 }
 
@@ -271,8 +255,10 @@ void check_simulator(const TableReader& reader, const Simulator& simulator, cons
   const auto tells = [&](const char* file) {
     return std::ranges::any_of(simulator.words, [&](const auto& word) { return word.find(file) != word.npos; });
   };
-  if (read.trace && !tells(kTraceWord)) reader.refuse("simulator", "@trace, the file for its trace,");
+  if ((read.trace || read.statistics) && !tells(kTraceWord))
+    reader.refuse("simulator", "@trace, the file for its trace,");
   if (read.needs_results() && !tells(kResultsWord)) reader.refuse("simulator", "@results, the file for its results,");
+  if (read.statistics && !tells(kSeedWord)) reader.refuse("simulator", "@seed, each seed of its statistics,");
 }
 
 Case read_root(const toml::table& root, const fs::path& file, const std::string& name) {
@@ -308,6 +294,24 @@ Case read_root(const toml::table& root, const fs::path& file, const std::string&
 }  // namespace
 
 double Margin::allowed(double expected) const { return std::max(absolute, relative * std::abs(expected)); }
+
+const char* to_string(Level level) {
+  return level == Level::exact ? "exact" : level == Level::order ? "order" : "statistical";
+}
+
+std::vector<std::optional<std::uint64_t>> Case::run_seeds() const {
+  if (!is_statistical()) return {seed};
+  return {statistics->seeds.begin(), statistics->seeds.end()};
+}
+
+void set_level(Case& of, Level level) {
+  if (!of.trace && !of.statistics) return;
+  const bool fits = level == Level::statistical ? of.statistics.has_value() : of.trace.has_value();
+  if (!fits)
+    throw ConfigError(fmt::format("{}: --level {} needs a table [{}]", of.file.string(), to_string(level),
+                                  level == Level::statistical ? "statistics" : "trace"));
+  of.level = level;
+}
 
 Case read_case(const fs::path& file, const std::string& name) {
   const std::string text = read_configuration(file);

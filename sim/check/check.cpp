@@ -12,11 +12,14 @@
 #include <string_view>
 
 #include "sim/check/case.h"
+#include "sim/check/case_command.h"
 #include "sim/check/children.h"
+#include "sim/check/html.h"
 #include "sim/check/report.h"
 #include "sim/check/verdict.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
+#include "sim/history/database.h"
 #include "sim/json_output.h"
 #include "sim/progress_line.h"
 #include "sim/staged_file.h"
@@ -67,49 +70,6 @@ class WorkFolder {
   bool is_kept_;
 };
 
-void add(std::vector<std::string>& words, const char* option, const std::vector<std::string>& values) {
-  for (const auto& value : values) words.insert(words.end(), {option, value});
-}
-
-void replace_all(std::string& text, std::string_view what, const std::string& by) {
-  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
-}
-
-std::vector<std::string> command_of(const Case& of, const RunFiles& files) {
-  if (const auto* simulator = std::get_if<Simulator>(&of.run)) {
-    auto words = simulator->words;
-    for (auto& word : words) {
-      replace_all(word, kTraceWord, files.trace.string());
-      replace_all(word, kResultsWord, files.results.string());
-    }
-    return words;
-  }
-  // Even if another program takes our place in the meantime.
-  std::vector<std::string> words{"/proc/self/exe"};
-  const auto* workload = std::get_if<Workload>(&of.run);
-  if (workload)
-    words.insert(words.end(), {"bench", workload->name});
-  else
-    words.emplace_back("run");
-  if (of.nic) words.insert(words.end(), {"--nic", *of.nic});
-  if (of.host) words.insert(words.end(), {"--host-profile", *of.host});
-  if (of.topology) words.insert(words.end(), {"--topology", *of.topology});
-  if (of.engine) words.insert(words.end(), {"--engine", *of.engine});
-  if (of.seed) words.insert(words.end(), {"--seed", std::to_string(*of.seed)});
-  if (of.simulated_limit) words.insert(words.end(), {"--limit", fmt::format("{}ps", of.simulated_limit->ps)});
-  add(words, "--set", of.sets);
-  add(words, "--fault", of.faults);
-  if (of.trace) words.insert(words.end(), {"--record", files.trace.string()});
-  if (of.needs_results()) words.insert(words.end(), {"--json", files.results.string()});
-  if (workload) return words;
-  const auto& programs = std::get<Programs>(of.run);
-  for (const auto& [host, command] : programs.on) words.insert(words.end(), {"--on", host, command});
-  if (!programs.words.empty()) words.emplace_back("--");
-  words.insert(words.end(), programs.words.begin(), programs.words.end());
-  return words;
-}
-
 // The files of the cases asked for.
 std::vector<CaseFile> chosen_files(const CheckOptions& options) {
   auto found = find_cases(options.folder);
@@ -143,17 +103,26 @@ class Check {
   std::vector<Verdict> run() {
     read_all();
     std::vector<Child> children;
-    std::vector<RunFiles> left;
-    for (const auto& entry : readable_) {
-      const auto& of = entry.second;
-      left.emplace_back(work_.of(of.name));
-      children.push_back({command_of(of, left.back()), of.folder, left.back().out, left.back().err, of.limit});
+    std::vector<std::pair<std::size_t, std::size_t>> run_of;  // by child: its case in readable_, and which run of it
+    for (std::size_t number = 0; number < readable_.size(); ++number) {
+      auto& entry = readable_[number];
+      for (const auto& seed : entry.of.run_seeds()) {
+        const bool is_first = entry.runs.empty();
+        const RunFiles files(work_.of(is_first ? entry.of.name : fmt::format("{}/seed-{}", entry.of.name, *seed)));
+        entry.runs.push_back({seed, files, {}});
+        run_of.emplace_back(number, entry.runs.size() - 1);
+        children.push_back({command_of(entry.of, seed, files, !options_.history.empty()), entry.of.folder, files.out,
+                            files.err, entry.of.limit});
+      }
     }
     std::size_t done = 0;
     run_children(children, options_.jobs, [&](std::size_t child, const Ended& ended) {
-      const auto& [number, of] = readable_[child];
-      settle(number, judge(of, ended, left[child], options_.update));
-      progress_line::show(fmt::format("{} of {} cases done", ++done, children.size()));
+      auto& entry = readable_[run_of[child].first];
+      entry.runs[run_of[child].second].ended = ended;
+      if (++entry.ended == entry.runs.size())
+        settle(entry.number,
+               judge(entry.of, entry.runs, {.updating = options_.update, .keeps_numbers = !options_.history.empty()}));
+      progress_line::show(fmt::format("{} of {} runs done", ++done, children.size()));
     });
     progress_line::erase();
     std::vector<Verdict> all;
@@ -162,9 +131,18 @@ class Check {
   }
 
  private:
+  struct Entry {
+    std::size_t number;  // in files_
+    Case of;
+    std::vector<CaseRun> runs{};
+    std::size_t ended = 0;
+  };
+
   void read_all() {
     for (std::size_t i = 0; i < files_.size(); ++i) try {
-        readable_.emplace_back(i, read_case(fs::absolute(files_[i].file).lexically_normal(), files_[i].name));
+        auto of = read_case(fs::absolute(files_[i].file).lexically_normal(), files_[i].name);
+        if (options_.level) set_level(of, *options_.level);
+        readable_.push_back({i, std::move(of)});
       } catch (const ConfigError& error) {
         settle(i, broken(files_[i].name, error.what()));
       }
@@ -183,7 +161,7 @@ class Check {
   const CheckOptions& options_;
   const std::vector<CaseFile> files_;
   std::vector<std::optional<Verdict>> verdicts_;
-  std::vector<std::pair<std::size_t, Case>> readable_;
+  std::vector<Entry> readable_;
   std::size_t told_ = 0;
   const WorkFolder work_;
 };
@@ -214,14 +192,41 @@ void write_replacements(std::vector<Verdict>& verdicts, bool yes) {
   }
 }
 
+// A file that is written at the end, and can be from the beginning on.
+class Page {
+ public:
+  explicit Page(const std::string& path) {
+    if (!path.empty()) file_.emplace(path);
+  }
+  template <class Text>
+  void write(Text text) {
+    if (!file_) return;
+    file_->write(text());
+    file_->commit();
+  }
+
+ private:
+  std::optional<StagedFile> file_;
+};
+
+std::vector<history::CaseResult> results_of(const std::vector<Verdict>& verdicts) {
+  std::vector<history::CaseResult> results;
+  for (const auto& verdict : verdicts)
+    results.push_back({verdict.name, name_of(verdict.outcome), verdict.headline(), verdict.numbers});
+  return results;
+}
+
+int status_of(const Tally& counts) { return counts.broken == counts.all() ? 2 : counts.passed == counts.all() ? 0 : 1; }
+
 }  // namespace
 
 int run_check(const CheckOptions& options) {
   if (options.update && !options.yes && isatty(STDIN_FILENO) == 0)
     throw ConfigError("--update asks before it writes, and there is no terminal; --yes says yes");
   JsonOutput json(options.json);
-  std::optional<StagedFile> junit;
-  if (!options.junit.empty()) junit.emplace(options.junit);
+  Page junit(options.junit), html(options.html);
+  std::optional<history::Database> history;
+  if (!options.history.empty()) history.emplace(options.history, history::Database::Access::add);
   extend_path(options.path);
   std::vector<Verdict> verdicts;
   try {
@@ -233,13 +238,11 @@ int run_check(const CheckOptions& options) {
   }
   fmt::print("{}\n", tally_text(tally(verdicts)));
   if (options.update) write_replacements(verdicts, options.yes);
-  if (junit) {
-    junit->write(junit_xml(options.folder.string(), verdicts));
-    junit->commit();
-  }
+  junit.write([&] { return junit_xml(options.folder.string(), verdicts); });
+  html.write([&] { return html_page(options.folder.string(), verdicts); });
   json.write(check_json(options.folder.string(), verdicts));
-  const auto counts = tally(verdicts);
-  return counts.broken == counts.all() ? 2 : counts.passed == counts.all() ? 0 : 1;
+  if (history) history->add(options.label, results_of(verdicts));
+  return status_of(tally(verdicts));
 }
 
 }  // namespace rnicsim::sim::check

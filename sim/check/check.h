@@ -2,8 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "sim/check/case.h"
 
 namespace rnicsim::sim::check {
 
@@ -11,7 +14,10 @@ struct CheckOptions {
   std::filesystem::path folder;
   std::vector<std::string> cases;  // by name; empty: all
   unsigned jobs = 1;
-  std::string junit, json, out;   // empty: none
+  std::optional<Level> level;          // of all cases; nullopt: as each says
+  std::string junit, json, html, out;  // empty: none
+  std::string history;                 // a folder, in which `label` names this check; empty: none
+  std::string label;
   std::vector<std::string> path;  // folders to look for programs in, before PATH
   bool update = false;
   bool yes = false;  // to what --update asks

@@ -12,20 +12,11 @@
 namespace rnicsim::sim::check {
 namespace {
 
-const char* name_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::passed:
-      return "passed";
-    case Outcome::failed:
-      return "failed";
-    default:
-      return "broken";
-  }
-}
-
 // What a program printed need be neither UTF-8 nor characters that XML has.
 std::string xml_text(std::string_view text) {
-  const auto valid = Json::parse(Json(text).dump()).get<std::string>();
+  auto valid = Json::parse(Json(text).dump()).get<std::string>();
+  for (const char* none : {"\uFFFE", "\uFFFF"})
+    for (auto at = valid.find(none); at != valid.npos; at = valid.find(none)) valid.replace(at, 3, "?");
   std::string result;
   for (const char c : valid) {
     switch (c) {
@@ -54,7 +45,48 @@ std::string xml_text(std::string_view text) {
 
 std::string all_findings(const Verdict& verdict) { return fmt::format("{}", fmt::join(verdict.findings, "\n")); }
 
+Json lines_of(const Divergence::Side& side) {
+  return side.events.empty() ? Json::array({side.none}) : Json(side.events);
+}
+
+Json difference_json(const Difference& difference) {
+  Json json = Json::object();
+  json["a"] = difference.a;
+  json["b"] = difference.b;
+  if (difference.first) {
+    const auto& first = *difference.first;
+    json["what"] = first.what;
+    json["before"] = first.before;
+    json["events_a"] = lines_of(first.a);
+    json["events_b"] = lines_of(first.b);
+  }
+  const auto& cause = difference.cause;
+  if (!cause.block.empty()) {
+    json["block"] = cause.block;
+    json["decided_by"] = cause.decided_by;
+  }
+  if (!cause.step.empty()) json["step"] = cause.step;
+  json["headers"] = Json::array();
+  json["cause"] = verdict_of(cause);
+  for (const auto* part : {&cause.likely, &cause.elsewhere, &cause.one_sided})
+    for (const auto& each : *part)
+      json["headers"].push_back(
+          {{"name", each.name}, {"a", each.a}, {"b", each.b}, {"is_parameter", each.is_parameter}});
+  return json;
+}
+
 }  // namespace
+
+const char* name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passed:
+      return "passed";
+    case Outcome::failed:
+      return "failed";
+    default:
+      return "broken";
+  }
+}
 
 Tally tally(const std::vector<Verdict>& verdicts) {
   Tally result;
@@ -74,7 +106,9 @@ std::string verdict_text(const Verdict& verdict) {
     while (text.ends_with('\n')) text.pop_back();
     before = "\n  ";
   }
-  return text + '\n';
+  text += '\n';
+  for (const auto& note : verdict.notes) text += fmt::format("  {}\n", note);
+  return text;
 }
 
 std::string tally_text(const Tally& tally) {
@@ -94,7 +128,9 @@ std::string junit_xml(const std::string& suite, const std::vector<Verdict>& verd
     xml += fmt::format(R"(    <testcase name="{}" classname="{}" time="{:.3f}")", xml_text(verdict.name),
                        xml_text(suite), verdict.seconds);
     if (verdict.outcome == Outcome::passed) {
-      xml += "/>\n";
+      xml += verdict.notes.empty() ? "/>\n"
+                                   : fmt::format(">\n      <system-out>{}</system-out>\n    </testcase>\n",
+                                                 xml_text(fmt::format("{}", fmt::join(verdict.notes, "\n"))));
       continue;
     }
     const char* element = verdict.outcome == Outcome::failed ? "failure" : "error";
@@ -113,9 +149,12 @@ Json check_json(const std::string& folder, const std::vector<Verdict>& verdicts)
   json["failed"] = counts.failed;
   json["broken"] = counts.broken;
   json["cases"] = Json::array();
-  for (const auto& verdict : verdicts)
-    json["cases"].push_back(
-        {{"case", verdict.name}, {"outcome", name_of(verdict.outcome)}, {"findings", verdict.findings}});
+  for (const auto& verdict : verdicts) {
+    Json of{{"case", verdict.name}, {"outcome", name_of(verdict.outcome)}, {"findings", verdict.findings}};
+    if (!verdict.notes.empty()) of["notes"] = verdict.notes;
+    if (verdict.difference) of["difference"] = difference_json(*verdict.difference);
+    json["cases"].push_back(std::move(of));
+  }
   return json;
 }
 

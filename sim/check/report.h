@@ -13,6 +13,7 @@ struct Tally {
   std::size_t passed = 0, failed = 0, broken = 0;
   std::size_t all() const { return passed + failed + broken; }
 };
+const char* name_of(Outcome outcome);
 Tally tally(const std::vector<Verdict>& verdicts);
 
 // A line, and what there is to tell.

@@ -18,8 +18,8 @@ namespace rnicsim::sim::check {
 namespace {
 
 // Of results: what they were made from, and what each run has anew.
-constexpr std::array kLeftOut{"schema", "command", "rnicsim",  "workload",   "nic",       "extrapolated", "host",
-                              "topology", "seed",  "time",     "measure",    "faults",    "parameters",   "simulator"};
+constexpr std::array kLeftOut{"schema",   "command", "rnicsim", "workload", "nic",    "extrapolated", "host",
+                              "topology", "seed",    "time",    "measure",  "faults", "parameters",   "simulator"};
 
 bool is_left_out(std::string_view key) { return std::ranges::find(kLeftOut, key) != kLeftOut.end(); }
 

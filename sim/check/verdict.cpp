@@ -8,11 +8,11 @@
 #include <optional>
 #include <sstream>
 
+#include "sim/check/statistics.h"
 #include "sim/check/values.h"
 #include "sim/config/config_error.h"
 #include "sim/json.h"
 #include "sim/recording/loose_diff.h"
-#include "sim/recording/trace_diff.h"
 #include "sim/recording/trace_file.h"
 
 namespace rnicsim::sim::check {
@@ -55,7 +55,8 @@ std::string last_words(const RunFiles& files) {
   in.seekg(std::max<std::streamoff>(0, size - std::streamoff(kMostBytes)));
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) {
-    std::ranges::replace_if(line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+    std::ranges::replace_if(
+        line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
     lines.push_back(line);
   }
   if (lines.size() > kMostLines) lines.erase(lines.begin(), lines.end() - kMostLines);
@@ -68,48 +69,142 @@ std::string seconds_text(std::chrono::milliseconds time) { return fmt::format("{
 
 class Judgement {
  public:
-  Judgement(const Case& of, const RunFiles& files, bool updating) : case_(of), files_(files), updating_(updating) {
+  Judgement(const Case& of, const std::vector<CaseRun>& runs, const JudgeOptions& options)
+      : case_(of), runs_(runs), files_(runs.front().files), options_(options) {
     verdict_.name = of.name;
   }
 
-  Verdict of(const Ended& ended) {
-    verdict_.seconds = ended.seconds;
+  Verdict verdict() {
+    for (const auto& run : runs_) verdict_.seconds += run.ended.seconds;
+    const bool is_right = std::ranges::all_of(runs_, [&](const CaseRun& run) { return has_right_status(run); });
     try {
-      check_end(ended);
+      for (const auto& run : runs_) check_end(run);
+      if (is_right) collect_numbers();
       // What went wrong is seen first where the trace differs.
       std::error_code none;
-      const bool is_right = ended.status == case_.status;
-      if (case_.trace && (is_right || fs::exists(files_.trace, none))) check_trace(*case_.trace);
+      if (case_.is_statistical() && is_right)
+        check_statistics(*case_.statistics);
+      else if (case_.trace && case_.needs_trace() && (is_right || fs::exists(files_.trace, none)))
+        check_trace(*case_.trace);
       if (case_.needs_results() && is_right) check_results();
     } catch (const std::runtime_error& error) {
       verdict_.outcome = Outcome::broken;
       verdict_.findings.insert(verdict_.findings.begin(), error.what());
       verdict_.replacements.clear();
     }
-    if (ended.status != case_.status) verdict_.replacements.clear();
+    if (!is_right) verdict_.replacements.clear();
     verdict_.is_mended = !verdict_.replacements.empty() && beyond_files_ == 0;
     return std::move(verdict_);
   }
 
  private:
+  bool has_right_status(const CaseRun& run) const { return run.ended.status == case_.status; }
+
   void fail(std::string finding) {
     verdict_.outcome = Outcome::failed;
     verdict_.findings.push_back(std::move(finding));
   }
 
-  void check_end(const Ended& ended) {
-    const auto broke = [&](const std::string& what) { throw Broken(what + last_words(files_)); };
+  void check_end(const CaseRun& run) {
+    const auto& ended = run.ended;
+    const auto of_seed = runs_.size() > 1 ? fmt::format("seed {}: ", *run.seed) : "";
+    const auto broke = [&](const std::string& what) { throw Broken(of_seed + what + last_words(run.files)); };
     if (!ended.not_started.empty()) throw Broken(ended.not_started + "; --path says where programs are");
     if (ended.too_late) broke(fmt::format("no end after {}, its limit", seconds_text(case_.limit)));
     if (ended.signal != 0) broke(fmt::format("killed by signal {} ({})", ended.signal, strsignal(ended.signal)));
-    if (ended.status == case_.status) return;
+    if (has_right_status(run)) return;
     const bool ran_on = case_.simulated_limit && ended.status == kAtLimit;
     const auto what = ran_on ? fmt::format("no end after {} of simulated time, its simulated_limit",
                                            to_string(*case_.simulated_limit))
                              : fmt::format("it ended with status {}, not {}", ended.status, case_.status);
     if (ended.status == kCannotBeRun || ended.status > kKilled) broke(what);
     ++beyond_files_;
-    fail(what + last_words(files_));
+    fail(of_seed + what + last_words(run.files));
+  }
+
+  // For statistics and for a history: of the traces, and for the history of the results, too.
+  void collect_numbers() {
+    if (!case_.is_statistical() && !options_.keeps_numbers) return;
+    for (const auto& run : runs_) {
+      need_file(run.files.trace);
+      TraceNumbers found;
+      std::error_code none;
+      if (fs::exists(run.files.trace, none)) found = trace_numbers(run.files.trace, "this run");
+      // A run without a trace says its seed nowhere but in its case.
+      const auto seed = run.seed.value_or(found.header.seed);
+      if (case_.is_statistical()) {
+        if (!fs::exists(run.files.trace, none)) throw Broken(fmt::format("seed {}: it left no trace", seed));
+        statistics_.seeds[seed] = found.numbers;
+        if (&run == &runs_.front()) statistics_.header = std::move(found.header);
+      }
+      if (!options_.keeps_numbers) continue;
+      add_results(run.files, found.numbers);
+      verdict_.numbers.emplace_back(seed, std::move(found.numbers));
+    }
+  }
+
+  // Rates and latencies, and what properties are about.
+  void add_results(const RunFiles& files, Numbers& numbers) const {
+    const auto text = content_of(files.results);
+    const auto results = text ? parse_results(*text) : std::nullopt;
+    if (!results) return;
+    const auto is_asked = [&](const std::string& name) {
+      return std::ranges::any_of(case_.properties, [&](const auto& each) { return matches(each.value, name); });
+    };
+    for (const auto& [name, value] : values_of(*results))
+      if (value.is_number() && (is_asked(name) || is_statistic(name))) numbers[name] = value.get<double>();
+  }
+
+  void check_statistics(const ExpectedStatistics& rules) {
+    need_file(rules.file);
+    const auto text = content_of(rules.file);
+    const auto renew = [&](std::string what) {
+      verdict_.replacements.push_back({rules.file, statistics_json(statistics_).dump(2) + '\n'});
+      fail(std::move(what));
+    };
+    if (!text) {
+      if (!options_.updating) throw Broken(missing(rules.file, is_file(rules.file) ? EACCES : ENOENT));
+      return renew("new statistics");
+    }
+    const auto expected = parse_statistics(*text);
+    const auto seeds = [](const Statistics& of) {
+      std::vector<std::uint64_t> found;
+      for (const auto& [seed, numbers] : of.seeds) found.push_back(seed);
+      return found;
+    };
+    if (!expected || seeds(*expected) != seeds(statistics_)) {
+      const auto why = fmt::format("{}: {}", rules.file.string(),
+                                   expected ? "of other seeds than the case's; --update makes it anew"
+                                            : "not statistics as --update makes them");
+      if (!options_.updating) throw Broken(why);
+      return renew(why);
+    }
+    const auto difference = compare_statistics(rules, *expected, statistics_);
+    if (difference.lines.empty()) return note(difference);
+    auto header = expected->header;
+    header.seed = statistics_.header.seed;  // both have all of the case's seeds
+    const TraceDifference headers{false, {}, {}, compare_headers(header, statistics_.header), {}};
+    verdict_.difference = Difference{rules.file.string(), "this run", {}, cause_of(headers, statistics_.header.hosts)};
+    renew(text_of(difference) + to_text(verdict_.difference->cause));
+  }
+
+  void note(const StatisticalDifference& difference) {
+    if (difference.undecided == 0) return;
+    verdict_.notes.push_back(fmt::format("{} of {} numbers are not decided: more seeds, or a greater tolerance, would",
+                                         difference.undecided, difference.compared));
+  }
+
+  static std::string text_of(const StatisticalDifference& difference) {
+    constexpr std::size_t kMostLines = 8;
+    std::string text = difference.lines.front() + '\n';
+    for (std::size_t i = 1; i < std::min(kMostLines, difference.lines.size()); ++i)
+      text += fmt::format("  {}\n", difference.lines[i]);
+    return text + fmt::format("  {} of {} numbers differ\n", difference.lines.size(), difference.compared);
+  }
+
+  TraceDifference compare(TraceReader& a, TraceReader& b, const ExpectedTrace& trace) const {
+    if (case_.level == Level::order) return compare_order(a, b);
+    return trace.times.exact() ? compare_traces(a, b) : compare_traces_loosely(a, b, trace.times);
   }
 
   void check_trace(const ExpectedTrace& trace) {
@@ -121,7 +216,7 @@ class Judgement {
     std::ifstream expected(trace.file, std::ios::binary);
     if (!expected) {
       const auto error = errno;
-      if (!updating_) throw Broken(missing(trace.file, error));
+      if (!options_.updating) throw Broken(missing(trace.file, error));
       return renew(trace.file, files_.trace, "a new trace");
     }
     std::string what;
@@ -131,15 +226,27 @@ class Judgement {
         a.leave_out(kind);
         b.leave_out(kind);
       }
-      const auto difference = trace.times.exact() ? compare_traces(a, b) : compare_traces_loosely(a, b, trace.times);
+      const auto difference = compare(a, b, trace);
       if (difference.equal) return;
+      verdict_.difference =
+          Difference{trace.file.string(), "this run", difference.first, cause_of(difference, b.header().hosts)};
       what = fmt::format("{}  A: {}\n  B: this run\n", difference.events, trace.file.string());
-      if (!difference.header.empty()) what += "  the headers differ (A | B):\n" + difference.header;
+      what += headers_text(verdict_.difference->cause);
+      what += to_text(verdict_.difference->cause);
     } catch (const TraceError& error) {
-      if (!updating_) throw;
+      if (!options_.updating) throw;
       what = error.what();
     }
     renew(trace.file, files_.trace, std::move(what));
+  }
+
+  static std::string headers_text(const Cause& cause) {
+    std::string text;
+    for (const auto* part : {&cause.likely, &cause.elsewhere})
+      for (const auto& each : *part) text += fmt::format("  {}: {} | {}\n", each.name, each.a, each.b);
+    if (!cause.one_sided.empty())
+      text += fmt::format("  and {} parameters that the version of one alone has\n", cause.one_sided.size());
+    return text.empty() ? text : "  the headers differ (A | B):\n" + text;
   }
 
   static std::string missing(const fs::path& file, int error) {
@@ -158,7 +265,7 @@ class Judgement {
     if (!text) throw Broken("it left no results");
     const auto results = parse_results(*text);
     if (!results) throw Broken("what it left as results is not a JSON object");
-    if (case_.results) compare(*case_.results, *results);
+    if (case_.results) compare_with(*case_.results, *results);
     const auto values = values_of(*results);
     for (const auto& property : case_.properties) {
       std::optional<std::string> said;
@@ -173,7 +280,7 @@ class Judgement {
     }
   }
 
-  void compare(const ExpectedResults& rules, const Json& results) {
+  void compare_with(const ExpectedResults& rules, const Json& results) {
     const auto replace = [&](std::string what, const Json* old) {
       verdict_.replacements.push_back({rules.file, kept_results(results, old).dump(2) + '\n'});
       fail(std::move(what));
@@ -181,12 +288,12 @@ class Judgement {
     need_file(rules.file);
     const auto text = content_of(rules.file);
     if (!text) {
-      if (!updating_) throw Broken(missing(rules.file, is_file(rules.file) ? EACCES : ENOENT));
+      if (!options_.updating) throw Broken(missing(rules.file, is_file(rules.file) ? EACCES : ENOENT));
       return replace("new results", nullptr);
     }
     const auto expected = parse_results(*text);
     if (!expected) {
-      if (!updating_) throw Broken(fmt::format("{}: not a JSON object", rules.file.string()));
+      if (!options_.updating) throw Broken(fmt::format("{}: not a JSON object", rules.file.string()));
       return replace(fmt::format("{}: not a JSON object", rules.file.string()), nullptr);
     }
     const auto difference = compare_results(rules, *expected, results);
@@ -198,8 +305,10 @@ class Judgement {
   }
 
   const Case& case_;
-  const RunFiles& files_;
-  const bool updating_;
+  const std::vector<CaseRun>& runs_;
+  const RunFiles& files_;  // of the first
+  const JudgeOptions options_;
+  Statistics statistics_;
   Verdict verdict_;
   int beyond_files_ = 0;  // findings that no other expectation would mend
 };
@@ -218,8 +327,8 @@ Verdict broken(const std::string& name, const std::string& why) {
   return verdict;
 }
 
-Verdict judge(const Case& of, const Ended& ended, const RunFiles& files, bool updating) {
-  return Judgement(of, files, updating).of(ended);
+Verdict judge(const Case& of, const std::vector<CaseRun>& runs, const JudgeOptions& options) {
+  return Judgement(of, runs, options).verdict();
 }
 
 }  // namespace rnicsim::sim::check

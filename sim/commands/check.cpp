@@ -2,7 +2,10 @@
 #include "sim/check/check.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "sim/commands/command.h"
@@ -21,6 +24,21 @@ Command add_check(CLI::App& app) {
   command.add_option("--junit", options->junit, "write the outcome to this file, for Jenkins and GitLab")
       ->type_name("FILE");
   add_json(command, options->json);
+  command
+      .add_option("--html", options->html,
+                  "write the outcome as a page, with both sides of what differs; it opens offline")
+      ->type_name("FILE");
+  std::map<std::string, std::optional<check::Level>> levels;
+  for (const auto level : {check::Level::exact, check::Level::order, check::Level::statistical})
+    levels[check::to_string(level)] = level;
+  add_choice(command, "--level", options->level, levels, "compare all cases so, whatever their `compare` says");
+  auto* history =
+      command
+          .add_option("--history", options->history, "add the outcome and its numbers to the history in this folder")
+          ->type_name("FOLDER");
+  auto* label = command.add_option("--label", options->label, "what a history calls this state: a commit, a version");
+  history->needs(label);
+  label->needs(history);
   command.add_option("--out", options->out, "keep what every case recorded and printed in this folder")
       ->type_name("FOLDER");
   command.add_option("--path", options->path, "look for programs in this folder before PATH; may be repeated")

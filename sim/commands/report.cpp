@@ -3,8 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
 
 #include "sim/commands/command.h"
+#include "sim/config/config_error.h"
+#include "sim/history/page.h"
 
 namespace rnicsim::sim {
 
@@ -12,16 +15,23 @@ Command add_report(CLI::App& app, const Program& words) {
   CLI::App& command =
       *app.add_subcommand("report", "make one page of results, with plots; it opens offline: docs/report.md");
   const auto options = std::make_shared<report::ReportOptions>();
-  command
-      .add_option("RESULTS", options->results,
-                  "a folder that `sweep` wrote, or a file of `bench --json` or `run --json`; several are shown side "
-                  "by side")
-      ->required();
+  const auto history = std::make_shared<std::string>();
+  auto* results = command.add_option(
+      "RESULTS", options->results,
+      "a folder that `sweep` wrote, or a file of `bench --json` or `run --json`; several are shown side "
+      "by side");
+  auto* folder = command
+                     .add_option("--history", *history,
+                                 "instead: the history in this folder, as `check --history` keeps it; docs/check.md")
+                     ->type_name("FOLDER");
+  folder->excludes(results);
   command.add_option("-o,--output", options->output, "the page, or - for standard output")
       ->type_name("FILE")
       ->capture_default_str();
   command.footer("The exit status is 0, and 2 when results cannot be read or the page cannot be written.");
-  return {&command, [options, &words] {
+  return {&command, [options, history, &words] {
+            if (!history->empty()) return history::write_page({*history, options->output});
+            if (options->results.empty()) throw ConfigError("report: RESULTS or --history FOLDER is needed");
             options->invocation = words;
             return report::write_report(*options);
           }};

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <vector>
-
 namespace rnicsim::sim {
 namespace {
 
@@ -22,9 +20,23 @@ void EventHistory::add(const TraceEvent& event) {
   keep(hosts_[event.host], event);
 }
 
-std::string EventHistory::text(const TraceEvent& event, std::span<const std::string> hosts) {
-  std::string text;
-  for (const auto& before : of(event.host, qp_of(event))) text += fmt::format("      {}\n", to_text(before, hosts));
+std::vector<std::string> EventHistory::lines(const TraceEvent& event, std::span<const std::string> hosts) {
+  std::vector<std::string> lines;
+  for (const auto& before : of(event.host, qp_of(event))) lines.push_back(to_text(before, hosts));
+  return lines;
+}
+
+std::string to_text(const Divergence& divergence) {
+  std::string text = divergence.what + '\n';
+  if (!divergence.heading.empty()) text += fmt::format("  {}:\n", divergence.heading);
+  for (const auto& line : divergence.before) text += fmt::format("      {}\n", line);
+  const auto add = [&text](char letter, const Divergence::Side& side) {
+    if (side.events.empty() && !side.none.empty()) text += fmt::format("  {}:  {}\n", letter, side.none);
+    for (std::size_t i = 0; i < side.events.size(); ++i)
+      text += i == 0 ? fmt::format("  {}:  {}\n", letter, side.events[i]) : fmt::format("      {}\n", side.events[i]);
+  };
+  add('A', divergence.a);
+  add('B', divergence.b);
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/recording/format.h"
 
@@ -25,12 +26,30 @@ class EventHistory {
     return qp ? qps_[{host, *qp}] : hosts_[host];
   }
   // A line each, of the event's QP, or of its host.
-  std::string text(const TraceEvent& event, std::span<const std::string> hosts);
+  std::vector<std::string> lines(const TraceEvent& event, std::span<const std::string> hosts);
 
  private:
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<TraceEvent>> qps_;
   std::map<std::uint32_t, std::deque<TraceEvent>> hosts_;
 };
+
+// The first difference of two traces, A and B, with the events around it as lines.
+struct Divergence {
+  struct Side {
+    std::vector<std::string> events;  // the event that differs, and events of its QP or host behind
+    std::string none;                 // printed when there are no events; empty: nothing
+  };
+  std::string what;                 // "event 208: time +1 ns"
+  std::string heading;              // of `before`: "the last events of h0, the same in both"
+  std::vector<std::string> before;  // the last events of the same QP or host
+  Side a, b;
+  // The source of the difference: the earlier one of the two events that differ. If a frame was received at another
+  // time because it was sent at another time, the event of sending. nullopt: only the ends differ.
+  std::optional<TraceEvent> origin;
+  std::optional<TraceEvent> previous;  // the last one of the origin's QP or host
+  std::optional<Duration> a_at, b_at;  // when the event that differs is in each
+};
+std::string to_text(const Divergence& divergence);
 
 // "QP 0x41 of h0", or "h0".
 std::string owner_text(const TraceEvent& event, std::span<const std::string> hosts);

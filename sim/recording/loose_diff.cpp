@@ -26,8 +26,9 @@ struct Stream {
   auto operator<=>(const Stream&) const = default;
 };
 
-Stream stream_of(const TraceEvent& event) {
+Stream stream_of(const TraceEvent& event, bool by_kind) {
   Stream stream{event.host, event.kind, qp_of(event), {}};
+  if (stream.qp && !by_kind) stream.kind = EventKind::end;
   if (stream.qp) return stream;
   const auto& fields = info(event.kind).fields;
   for (std::size_t i = 0; i < fields.size(); ++i)
@@ -39,11 +40,12 @@ bool earlier(const TraceEvent& a, const TraceEvent& b) { return a.at < b.at; }
 
 class LooseComparison {
  public:
-  LooseComparison(TraceReader& a, TraceReader& b, const TimeTolerance& tolerance)
+  // No tolerance: times do not count, and the order of a QP's events of all kinds does.
+  LooseComparison(TraceReader& a, TraceReader& b, const std::optional<TimeTolerance>& tolerance)
       : a_(a), b_(b), tolerance_(tolerance) {}
 
   // nullopt: there is no difference.
-  std::optional<std::string> find() {
+  std::optional<Divergence> find() {
     while (const auto event = a_.next()) {
       const auto counterpart = take_counterpart(*event);
       if (!counterpart) return tell(*event, fmt::format("B has no such {}", info(event->kind).name), nullptr);
@@ -61,13 +63,13 @@ class LooseComparison {
   };
 
   void put_aside(const TraceEvent& event) {
-    waiting_[stream_of(event)].push_back(event);
+    waiting_[stream_of(event, tolerance_.has_value())].push_back(event);
     ++aside_;
   }
 
   // The next of its stream in B.
   std::optional<TraceEvent> take_counterpart(const TraceEvent& event) {
-    const auto stream = stream_of(event);
+    const auto stream = stream_of(event, tolerance_.has_value());
     auto found = waiting_.find(stream);
     while (found == waiting_.end()) {
       const auto next = aside_ < kMostAside ? b_.next() : std::nullopt;
@@ -83,6 +85,7 @@ class LooseComparison {
   }
 
   std::optional<std::string> difference(const TraceEvent& a, const TraceEvent& b) {
+    if (a.kind != b.kind) return "another event";
     auto close = b;
     const auto& fields = info(a.kind).fields;
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -92,24 +95,25 @@ class LooseComparison {
     }
     if (auto what = differing_fields(a, close); !what.empty()) return what;
     const auto qp = qp_of(a);
-    if (!qp) return std::nullopt;
+    if (!qp || !tolerance_) return std::nullopt;
     auto& before = before_[{a.host, *qp}];
     const auto expected = a.at - before.a, is = b.at - before.b;
     if (!within(expected, is))
       return fmt::format("{}: {} after the event before in A, {} in B; {} may differ", signed_time(expected, is),
-                         signed_time({}, expected), signed_time({}, is), to_string(tolerance_.allowed(expected)));
+                         signed_time({}, expected), signed_time({}, is), to_string(tolerance_->allowed(expected)));
     before = {a.at, b.at};
     return std::nullopt;
   }
 
   bool within(Duration expected, Duration is) const {
+    if (!tolerance_) return true;
     // Files may hold any number: no difference of two of them overflows here.
     const auto a = std::uint64_t(expected.ps), b = std::uint64_t(is.ps);
-    return (expected < is ? b - a : a - b) <= std::uint64_t(tolerance_.allowed(expected).ps);
+    return (expected < is ? b - a : a - b) <= std::uint64_t(tolerance_->allowed(expected).ps);
   }
 
   // What of B nobody of A was the counterpart of.
-  std::optional<std::string> surplus() {
+  std::optional<Divergence> surplus() {
     std::optional<TraceEvent> first;
     for (const auto& [stream, events] : waiting_)
       if (!first || earlier(events.front(), *first)) first = events.front();
@@ -117,21 +121,35 @@ class LooseComparison {
     for (; const auto next = b_.next(); ++count)
       if (!first) first = next;
     if (!first) return std::nullopt;
-    const TraceEvent& event = *first;
-    const auto& hosts = a_.header().hosts;
-    return fmt::format("B has {} event(s) that A lacks\n  the last events of {} in A:\n{}  B:  {}\n", count,
-                       owner_text(event, hosts), history_.text(event, hosts), to_text(event, hosts));
+    auto told = begin(*first, fmt::format("B has {} event(s) that A lacks", count));
+    told.b.events = {to_text(*first, a_.header().hosts)};
+    told.b_at = first->at;
+    return told;
   }
 
-  std::string tell(const TraceEvent& a, const std::string& what, const TraceEvent* b) {
+  Divergence begin(const TraceEvent& event, std::string what) {
     const auto& hosts = a_.header().hosts;
-    std::string text = fmt::format("event {}: {}\n  the last events of {} in A:\n{}", events_, what,
-                                   owner_text(a, hosts), history_.text(a, hosts));
-    text += fmt::format("  A:  {}\n{}", to_text(a, hosts), following(a, read_ahead(a_)));
+    const auto& before = history_.of(event.host, qp_of(event));
+    Divergence told;
+    told.what = std::move(what);
+    told.heading = fmt::format("the last events of {} in A", owner_text(event, hosts));
+    told.before = history_.lines(event, hosts);
+    told.origin = event;
+    if (!before.empty()) told.previous = before.back();
+    return told;
+  }
+
+  Divergence tell(const TraceEvent& a, const std::string& what, const TraceEvent* b) {
+    const auto& hosts = a_.header().hosts;
+    auto told = begin(a, fmt::format("event {}: {}", events_, what));
+    told.a.events = following(a, to_text(a, hosts), read_ahead(a_));
+    told.a_at = a.at;
     std::vector<TraceEvent> rest = read_ahead(b_);
     for (const auto& [stream, events] : waiting_) rest.insert(rest.end(), events.begin(), events.end());
     std::ranges::stable_sort(rest, earlier);
-    return text + fmt::format("  B:  {}\n{}", b ? to_text(*b, hosts) : "no such event", following(a, rest));
+    told.b.events = following(a, b ? to_text(*b, hosts) : "no such event", rest);
+    if (b) told.b_at = b->at;
+    return told;
   }
 
   std::vector<TraceEvent> read_ahead(TraceReader& reader) {
@@ -148,20 +166,20 @@ class LooseComparison {
     return events;
   }
 
-  std::string following(const TraceEvent& event, const std::vector<TraceEvent>& events) {
-    std::string text;
-    std::size_t shown = 0;
+  std::vector<std::string> following(const TraceEvent& event, std::string first,
+                                     const std::vector<TraceEvent>& events) {
+    std::vector<std::string> lines{std::move(first)};
     for (const auto& next : events) {
       if (next.host != event.host || qp_of(next) != qp_of(event)) continue;
-      if (shown++ == kShownAhead) break;
-      text += fmt::format("      {}\n", to_text(next, a_.header().hosts));
+      if (lines.size() > kShownAhead) break;
+      lines.push_back(to_text(next, a_.header().hosts));
     }
-    return text;
+    return lines;
   }
 
   TraceReader& a_;
   TraceReader& b_;
-  const TimeTolerance tolerance_;
+  const std::optional<TimeTolerance> tolerance_;
   std::map<Stream, std::deque<TraceEvent>> waiting_;  // of B; no queue is empty
   std::size_t aside_ = 0;                             // events in there
   std::map<std::pair<std::uint32_t, std::uint32_t>, Instant> before_;
@@ -176,16 +194,25 @@ Duration TimeTolerance::allowed(Duration expected) const {
   return std::max(absolute, Duration{std::llround(share)});
 }
 
-TraceDifference compare_traces_loosely(TraceReader& a, TraceReader& b, const TimeTolerance& tolerance) {
-  TraceDifference result{true, compare_headers(a.header(), b.header()), {}};
+namespace {
+
+TraceDifference compare_by(TraceReader& a, TraceReader& b, const std::optional<TimeTolerance>& tolerance) {
+  auto result = begin_difference(a, b);
   LooseComparison comparison(a, b, tolerance);
-  if (auto difference = comparison.find()) {
-    result.equal = false;
-    result.events = std::move(*difference);
-  } else {
-    result.events = fmt::format("equal within the tolerance: {} events\n", comparison.events());
-  }
+  if (auto first = comparison.find())
+    set_divergence(result, std::move(*first));
+  else
+    result.events = fmt::format("equal {}: {} events\n", tolerance ? "within the tolerance" : "in their order",
+                                comparison.events());
   return result;
 }
+
+}  // namespace
+
+TraceDifference compare_traces_loosely(TraceReader& a, TraceReader& b, const TimeTolerance& tolerance) {
+  return compare_by(a, b, tolerance);
+}
+
+TraceDifference compare_order(TraceReader& a, TraceReader& b) { return compare_by(a, b, std::nullopt); }
 
 }  // namespace rnicsim::sim

@@ -21,4 +21,8 @@ struct TimeTolerance {
 // a QP are compared without their times. TraceError as compare_traces().
 TraceDifference compare_traces_loosely(TraceReader& a, TraceReader& b, const TimeTolerance& tolerance);
 
+// The order alone: the events of each QP of a host are the same in the same order, of whichever kinds; those without a
+// QP are compared as above. No time counts, neither of an event nor within one.
+TraceDifference compare_order(TraceReader& a, TraceReader& b);
+
 }  // namespace rnicsim::sim

@@ -20,7 +20,6 @@ constexpr std::size_t kMostMissing = 64;
 // One side, from the divergence on.
 struct Side {
   TraceReader& reader;
-  char letter;
   std::vector<TraceEvent> events;
 
   void read_ahead() try {
@@ -62,39 +61,55 @@ std::string kind_of_difference(const Side& a, const Side& b) {
   return time_and_fields(first, second);
 }
 
-std::string describe_divergence(Side& a, Side& b, std::uint64_t index, EventHistory& history) {
+Divergence::Side side_of(const Side& side, const TraceEvent& event, std::span<const std::string> hosts) {
+  if (side.events.empty()) return {{}, "no event: its trace ends"};
+  const auto qp = qp_of(event);
+  Divergence::Side shown{{to_text(side.events.front(), hosts)}, {}};
+  for (auto next = side.events.begin() + 1; next != side.events.end() && shown.events.size() <= kShownAhead; ++next)
+    if (next->host == event.host && (!qp || qp_of(*next) == qp)) shown.events.push_back(to_text(*next, hosts));
+  return shown;
+}
+
+// A frame is recorded at its receiver when it leaves its sender, and before the sender's own event.
+const TraceEvent& origin_of(const std::vector<TraceEvent>& events, const std::vector<TraceEvent>& others) {
+  const TraceEvent& first = events.front();
+  if (first.kind != EventKind::frame_received) return first;
+  const auto sent = std::ranges::find_if(events, [&](const TraceEvent& event) {
+    return event.kind == EventKind::frame_sent && event.at == first.at && event.host != first.host &&
+           event.fields[0] == first.fields[0];
+  });
+  const bool differs = sent != events.end() && std::ranges::find(others, *sent) == others.end();
+  return differs ? *sent : first;
+}
+
+Divergence describe_divergence(Side& a, Side& b, std::uint64_t index, EventHistory& history) {
   a.read_ahead();
   b.read_ahead();
   const auto& hosts = a.reader.header().hosts;
   const Side& earlier = b.events.empty() || (!a.events.empty() && a.events[0].at <= b.events[0].at) ? a : b;
   const TraceEvent& event = earlier.events.front();
-  const auto qp = qp_of(event);
+  const TraceEvent& origin = origin_of(earlier.events, &earlier == &a ? b.events : a.events);
 
-  std::string text = fmt::format("event {}: {}\n", index, kind_of_difference(a, b));
-  text += fmt::format("  the last events of {}, the same in both:\n", owner_text(event, hosts));
-  text += history.text(event, hosts);
-  for (const Side* side : {&a, &b}) {
-    if (side->events.empty()) {
-      text += fmt::format("  {}:  no event: its trace ends\n", side->letter);
-      continue;
-    }
-    text += fmt::format("  {}:  {}\n", side->letter, to_text(side->events.front(), hosts));
-    std::size_t shown = 0;
-    for (auto next = side->events.begin() + 1; next != side->events.end() && shown < kShownAhead; ++next) {
-      if (next->host != event.host || (qp && qp_of(*next) != qp)) continue;
-      text += fmt::format("      {}\n", to_text(*next, hosts));
-      ++shown;
-    }
-  }
-  return text;
+  Divergence result;
+  result.what = fmt::format("event {}: {}", index, kind_of_difference(a, b));
+  result.heading = fmt::format("the last events of {}, the same in both", owner_text(event, hosts));
+  result.before = history.lines(event, hosts);
+  result.a = side_of(a, event, hosts);
+  result.b = side_of(b, event, hosts);
+  result.origin = origin;
+  const auto& before = history.of(origin.host, qp_of(origin));
+  if (!before.empty()) result.previous = before.back();
+  if (!a.events.empty()) result.a_at = a.events[0].at;
+  if (!b.events.empty()) result.b_at = b.events[0].at;
+  return result;
 }
 
 }  // namespace
 
-std::string compare_headers(const TraceHeader& a, const TraceHeader& b) {
-  std::string text;
-  const auto compare = [&text](std::string_view name, const std::string& left, const std::string& right) {
-    if (left != right) text += fmt::format("  {}: {} | {}\n", name, left, right);
+std::vector<HeaderDifference> compare_headers(const TraceHeader& a, const TraceHeader& b) {
+  std::vector<HeaderDifference> found;
+  const auto compare = [&found](const std::string& name, const std::string& left, const std::string& right) {
+    if (left != right) found.push_back({name, left, right, false});
   };
   compare("program", a.program, b.program);
   compare("seed", std::to_string(a.seed), std::to_string(b.seed));
@@ -104,13 +119,29 @@ std::string compare_headers(const TraceHeader& a, const TraceHeader& b) {
   std::map<std::string, std::pair<std::string, std::string>> values;
   for (const auto& [path, value] : a.configuration) values[path].first = value;
   for (const auto& [path, value] : b.configuration) values[path].second = value;
-  for (const auto& [path, pair] : values)
-    compare(path, pair.first.empty() ? "(none)" : pair.first, pair.second.empty() ? "(none)" : pair.second);
-  return text;
+  for (const auto& [path, pair] : values) {
+    const auto& [left, right] = pair;
+    if (left != right)
+      found.push_back({path, left.empty() ? "(none)" : left, right.empty() ? "(none)" : right, true,
+                       !left.empty() && !right.empty()});
+  }
+  return found;
+}
+
+TraceDifference begin_difference(const TraceReader& a, const TraceReader& b) {
+  TraceDifference result{true, {}, {}, compare_headers(a.header(), b.header()), {}};
+  for (const auto& each : result.headers) result.header += fmt::format("  {}: {} | {}\n", each.name, each.a, each.b);
+  return result;
+}
+
+void set_divergence(TraceDifference& difference, Divergence first) {
+  difference.equal = false;
+  difference.events = to_text(first);
+  difference.first = std::move(first);
 }
 
 TraceDifference compare_traces(TraceReader& a, TraceReader& b) {
-  TraceDifference result{true, compare_headers(a.header(), b.header()), {}};
+  auto result = begin_difference(a, b);
   EventHistory history;
   for (std::uint64_t index = 0;; ++index) {
     const auto left = a.next();
@@ -120,21 +151,18 @@ TraceDifference compare_traces(TraceReader& a, TraceReader& b) {
         history.add(*left);
         continue;
       }
-      if (a.end() != b.end()) {
-        result.equal = false;
-        result.events =
-            fmt::format("the events are equal, but A ends at {} and B at {}\n", to_string(a.end()), to_string(b.end()));
-        return result;
-      }
-      result.events = fmt::format("equal: {} events\n", index);
+      if (a.end() != b.end())
+        set_divergence(result, {.what = fmt::format("the events are equal, but A ends at {} and B at {}",
+                                                    to_string(a.end()), to_string(b.end()))});
+      else
+        result.events = fmt::format("equal: {} events\n", index);
       return result;
     }
-    Side first{a, 'A', {}};
-    Side second{b, 'B', {}};
+    Side first{a, {}};
+    Side second{b, {}};
     if (left) first.events.push_back(*left);
     if (right) second.events.push_back(*right);
-    result.equal = false;
-    result.events = describe_divergence(first, second, index, history);
+    set_divergence(result, describe_divergence(first, second, index, history));
     return result;
   }
 }

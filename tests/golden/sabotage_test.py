@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Does the gate hold? Ten faults, one at a time: parameters of the NIC, lines of the verbs library and of the
-transport, layouts. `rnicsim check traces/golden CASE` has to find each in the case that it names, and to name the first
-difference. Without a fault all cases pass.
+"""Does the gate hold? Twelve faults, one at a time: parameters of the NIC, lines of the verbs library, of the
+transport, of the device and of the kernel agent, layouts. `rnicsim check traces/golden CASE` has to find each in the
+case that it names, to name the first difference, the block in which it shows, and the parameter, or that none differs.
+Without a fault all cases pass.
 
 usage: sabotage_test.py BUILD [FAULT...]
 
@@ -25,48 +26,60 @@ NONE, ALL_PASSED, NOT_ALL = -1, 0, 1
 
 class Fault:
     """What is done, and in which case the first difference has to be named how: an expression, of what `check` prints
-    of that case from the difference on."""
-    def __init__(self, name, case, difference):
-        self.name, self.case, self.difference = name, case, difference
+    of that case from the difference on; and the block in which the difference shows."""
+    cause = "(no parameter, seed, command or version differs|code, or a parameter that is not known to act)"
+
+    def __init__(self, name, case, block, difference):
+        self.name, self.case, self.block, self.difference = name, case, block, difference
 
 
 class Parameters(Fault):
-    def __init__(self, name, sets, case, difference):
-        super().__init__(name, case, difference)
+    def __init__(self, name, sets, case, block, difference):
+        super().__init__(name, case, block, difference)
         self.sets = sets
+        self.cause = re.escape(sets.split("=")[0])
 
 
 class Line(Fault):
     """`old` stands once in the file; IS in `new` says whether the fault is in force."""
-    def __init__(self, name, file, old, new, case, difference):
-        super().__init__(name, case, difference)
+    def __init__(self, name, file, old, new, case, block, difference):
+        super().__init__(name, case, block, difference)
         self.file, self.old, self.new = file, old, new
 
 
 FAULTS = [
-    Parameters("transmit_latency", "nic.tx.latency=171ns", "rc_write",
+    Parameters("transmit_latency", "nic.tx.latency=171ns", "rc_write", "nic.port",
                r"time \+1 ns\n(.*\n)* +A: .* frame_sent .*\n"),
-    Parameters("pcie_read_latency", "nic.pcie.read_latency=404ns", "qp_states",
+    Parameters("pcie_read_latency", "nic.pcie.read_latency=404ns", "qp_states", "nic.command_unit",
                r"time \+2 ns\n(.*\n)* +A: .* device_command .*\n"),
-    Parameters("context_cache", "nic.contexts.qpc.l0_entries=0,nic.contexts.qpc.l1_entries=1", "loopback",
+    Parameters("context_cache", "nic.contexts.qpc.l0_entries=0,nic.contexts.qpc.l1_entries=1", "loopback", "nic.engine",
                r"time \+.*\n(.*\n)* +nic\.contexts\.qpc\.l0_entries: 256 \| 0\n"),
-    Parameters("send_time", "nic.units.send=55.5ns", "rc_send", r"time \+1 ns\n(.*\n)* +A: .* packet_sent .*\n"),
+    Parameters("send_time", "nic.units.send=55.5ns", "rc_send", "nic.engine",
+               r"time \+1 ns\n(.*\n)* +A: .* packet_sent .*\n"),
     Line("no_blue_flame", "verbs/provider/send_ring.cpp", "if (layout_.blue_flame && ",
-         "if (!IS && layout_.blue_flame && ", "rc_write", r".*wqe_bytes 64 -> 0\n(.*\n)* +B: .* doorbell .*\n"),
+         "if (!IS && layout_.blue_flame && ", "rc_write", "nic.doorbell",
+         r".*wqe_bytes 64 -> 0\n(.*\n)* +B: .* doorbell .*\n"),
     Line("arms_for_solicited", "verbs/provider/uar.cpp", "(solicited_only ? abi::CqArm::kSolicitedOnly : 0)",
-         "(solicited_only || IS ? abi::CqArm::kSolicitedOnly : 0)", "cq_event",
+         "(solicited_only || IS ? abi::CqArm::kSolicitedOnly : 0)", "cq_event", "nic.doorbell",
          r"solicited_only 0 -> 1\n(.*\n)* +B: .* cq_arm .*\n"),
     Line("message_numbers", "model/roce/responder.cpp", "    msn_ = (msn_ + 1) & Psn::kMask;",
-         "    if (!IS) msn_ = (msn_ + 1) & Psn::kMask;", "rc_send", r".*msn 1 -> 0\n(.*\n)* +B: .* packet_sent .*\n"),
+         "    if (!IS) msn_ = (msn_ + 1) & Psn::kMask;", "rc_send", "nic.engine",
+         r".*msn 1 -> 0\n(.*\n)* +B: .* packet_sent .*\n"),
     Line("immediate_layout", "verbs/provider/wqe_builder.cpp", "segment.immediate = immediate;",
-         "segment.immediate = IS ? __builtin_bswap32(immediate) : immediate;", "rc_send_imm",
+         "segment.immediate = IS ? __builtin_bswap32(immediate) : immediate;", "rc_send_imm", "nic.engine",
          r"immediate 0x\w+ -> 0x\w+\n(.*\n)* +B: .* packet_sent .*\n"),
     Line("remote_key_layout", "verbs/provider/wqe_builder.cpp", ".rkey = rkey});",
-         ".rkey = IS ? __builtin_bswap32(rkey) : rkey});", "rc_read",
+         ".rkey = IS ? __builtin_bswap32(rkey) : rkey});", "rc_read", "nic.engine",
          r"rkey 0x202 -> 0x2020000\n(.*\n)* +B: .* packet_sent .* READ_REQUEST .*\n"),
     Line("context_layout", "model/nic/engine/qp_context.cpp", "context.timeout = given.timeout;",
-         "context.timeout = IS ? given.retry_count : given.timeout;", "ack_timeout",
+         "context.timeout = IS ? given.retry_count : given.timeout;", "ack_timeout", "nic.engine",
          r"time .*\n(.*\n)* +A: .* packet_sent .*\n"),
+    Line("receive_pipeline", "model/nic/packets/steering.cpp", "pipeline_.push(now() + delay + latency_, ",
+         "pipeline_.push(now() + delay + latency_ + Duration{IS ? 1000 : 0}, ", "rc_write", "nic.rx",
+         r"time \+1 ns\n(.*\n)* +A: .* packet_received .*\n"),
+    Line("registration_time", "model/host/kernel_agent.cpp", "params_.cpu.register_page * std::int64_t{pages->count}",
+         "params_.cpu.register_page * std::int64_t{pages->count} * (IS ? 2 : 1)", "rc_write", "nic.command_unit",
+         r"time \+.*\n(.*\n)* +A: .* device_command .*\n"),
 ]
 
 
@@ -112,14 +125,17 @@ def findings(text, case):
 
 
 def is_found(fault, status, text):
-    return status == NOT_ALL and re.search(rf"event \d+: {fault.difference}", findings(text, fault.case)) is not None
+    told = findings(text, fault.case)
+    return (status == NOT_ALL and re.search(rf"event \d+: {fault.difference}", told) is not None
+            and f"\n  first in: {fault.block} of h" in told
+            and re.search(rf"\n  cause: {fault.cause}", told) is not None)
 
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     chosen = [fault for fault in FAULTS if not sys.argv[2:] or fault.name in sys.argv[2:]]
     lines = [fault for fault in FAULTS if isinstance(fault, Line)]
-    folder = link(mutation_test.Tree(build, "sabotage"), lines)
+    folder = link(mutation_test.Tree(build, "sabotage", [fault.file for fault in lines]), lines)
     status, text = check(build, folder)
     if status != ALL_PASSED:
         print(f"without a fault: status {status}\n{text}")

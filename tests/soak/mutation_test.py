@@ -289,9 +289,9 @@ def is_newer(file, other):
 
 
 class Tree:
-    """The build tree, and beside it what differs with mutants."""
+    """The build tree, and beside it what differs with mutants: of the rooms, the pinned files and `more`."""
 
-    def __init__(self, build, folder="mutation"):
+    def __init__(self, build, folder="mutation", more=()):
         self.build, self.folder = build, build / folder
         self.folder.mkdir(exist_ok=True)
         self.objects = {}    # of a source: its object in the build tree
@@ -303,7 +303,7 @@ class Tree:
             joined = re.findall(r'#include "(.*\.cpp)"', pathlib.Path(file).read_text()) if "/Unity/" in file else []
             for path in joined or [file]:
                 source = os.path.relpath(path, ROOT)
-                if not source.startswith((*ROOMS, *PINNED_FILES)):
+                if not source.startswith((*ROOMS, *PINNED_FILES, *more)):
                     continue
                 own = f"{os.path.dirname(built)}/{pathlib.Path(path).name}.o" if joined else built
                 self.objects.setdefault(source, own)

@@ -115,18 +115,21 @@ ALLOWED = {
     # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
     "sim/trace": ["model/abi/queue.h", "model/roce", "sim/config/config_error.h", "sim/histogram.h", "sim/json.h",
                   "sim/recording"],
-    "sim/check": ["sim/config", "sim/recording", "sim/bench/table_reader.h", "sim/adapter_counters.h",
-                  "sim/counter_results.h", "sim/json.h", "sim/json_output.h", "sim/progress_line.h",
+    "sim/check": ["sim/config", "sim/history", "sim/recording", "sim/trace", "sim/bench/table_reader.h",
+                  "sim/report/page.h", "model/abi/queue.h", "sim/adapter_counters.h", "sim/counter_results.h",
+                  "sim/histogram.h", "sim/json.h", "sim/json_output.h", "sim/progress_line.h",
                   "sim/results_json.h", "sim/run_options.h", "sim/staged_file.h", "model/base",
                   "model/fabric/switch_params.h"],
     # Know what a run left, or its snapshots, alone.
     "sim/report": ["sim/config", "sim/sweep", "sim/json.h", "sim/json_output.h", "sim/results_json.h"],
+    # Results of checks over time.
+    "sim/history": ["sim/config/config_error.h", "sim/json.h", "sim/json_output.h", "sim/report/page.h"],
     "sim/top": ["sim/config/config_error.h", "sim/snapshot.h", "sim/snapshot_server.h", "sim/counter_list.h",
                 "sim/counter_results.h", "sim/descriptor.h", "sim/json.h", "sim/local_socket.h",
                 "sim/results_json.h", "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
-                     "sim/calibrate", "sim/check", "sim/guest", "sim/guest/vm", "sim/guest/wire", "sim/recording",
-                     "sim/replay", "sim/report", "sim/rerun", "sim/sweep", "sim/top", "sim/trace"],
+                     "sim/calibrate", "sim/check", "sim/guest", "sim/history", "sim/guest/vm", "sim/guest/wire",
+                     "sim/recording", "sim/replay", "sim/report", "sim/rerun", "sim/sweep", "sim/top", "sim/trace"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }

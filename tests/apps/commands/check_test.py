@@ -361,7 +361,7 @@ class Manual(Check):
     def test_its_examples_pass(self):
         text = (DOCS / "check.md").read_text()
         examples = re.findall(r"```toml\n(schema = .*?)```", text, re.S)
-        self.assertEqual(len(examples), 2)
+        self.assertEqual(len(examples), 3)
         part = re.search(r"```toml\n(\[results\].*?)```", text, re.S)[1]
         for number, example in enumerate([*examples, WORKLOAD.format(sets="") + part]):
             self.put(f"example{number}.toml", example)

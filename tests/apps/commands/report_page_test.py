@@ -86,7 +86,7 @@ def colour(node):
     return re.search(r"fill: ([^;]+);", node.attributes["style"]).group(1)
 
 
-class Page(unittest.TestCase):
+class Browser(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
@@ -115,6 +115,8 @@ class Page(unittest.TestCase):
         self.assertIn("data-opened-ms", root.all("html")[0].attributes, "the page's script came to its end")
         return root
 
+
+class Page(Browser):
     def sweep(self, name="a", factor=1.0, **more):
         def run(at, seed):
             rate = factor * RATES[at["nic.contexts.qpc.l1_entries"], at["flow.qps"]]
@@ -368,6 +370,45 @@ class Page(unittest.TestCase):
         self.assertLess(size, 5_000_000)
         print(f"200 points: {size / 1e6:.2f} MB, made in {made:.1f} s, opened in "
               f"{root.all('html')[0].attributes['data-opened-ms']} ms")
+
+
+class History(Browser):
+    """`rnicsim report --history`."""
+    CASE = ('schema = 1\nworkload = "write-4k"\nset = ["measure.duration=5us", "measure.warmup=0ns", "flow[0].qps=2", '
+            '"nic.tx.latency={latency}"]\n[trace]\nfile = "{name}.trace"\n')
+
+    def check(self, label, latency):
+        cases = self.folder / "cases"
+        cases.mkdir(exist_ok=True)
+        for name, of in (("<b>&", latency), ("steady", "170ns")):
+            (cases / f"{name}.toml").write_text(self.CASE.format(name=name, latency=of))
+        if label == "v1":
+            subprocess.run([RNICSIM, "check", cases, "--update", "--yes"], check=True, capture_output=True, timeout=600)
+        subprocess.run([RNICSIM, "check", cases, "--history", self.folder / "history", "--label", label],
+                       check=False, capture_output=True, timeout=600)
+
+    def test_changes_plots_and_outcomes(self):
+        for number in range(1, 6):
+            self.check(f"v{number}", "170ns" if number < 4 else "370ns")
+        self.report("--history", self.folder / "history")
+        root = self.opened()
+        self.assertEqual(root.one("summary").all_text(), "5 labels, 2 cases")
+        rows = [[cell.all_text() for cell in row.all("td")] for row in root.one("changes").all("tr")[1:]]
+        self.assertEqual({tuple(row[:2]) for row in rows}, {("v4", "<b>&")}, "of the case that changed alone")
+        latency = next(row for row in rows if row[2] == "h0.WRITE.latency_ps.p50")
+        self.assertRegex(latency[5], r"^\+[\d.]+ %$")
+        plots = root.one("plots")
+        self.assertEqual(len(plots.all("h3")), min(len(rows), 24))
+        lines = [places(trace) for trace in plots.all("g", "trace scatter")]
+        self.assertEqual([len(line) for line in lines[:2]], [5, 1], "five labels and a change")
+        self.assertEqual(lines[1][0], lines[0][3], "which is at the fourth")
+        outcomes = [[cell.all_text() for cell in row.all("td")] for row in root.one("outcomes").all("tr")[1:]]
+        self.assertEqual([row[:3] for row in outcomes], [["v5", "<b>&", "failed"], ["v4", "<b>&", "failed"]])
+        self.opened_is_dark()
+
+    def opened_is_dark(self):
+        _, complaints = self.browse(dark=True, width=400)
+        self.assertEqual(complaints, [])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "sim/recording/cause.h"
 #include "sim/recording/loose_diff.h"
 #include "sim/recording/trace_diff.h"
 #include "sim/recording/trace_file.h"
@@ -44,7 +45,16 @@ void read(const std::string& file) {
 void compare(const std::string& a, const std::string& b) {
   std::istringstream left(a), right(b);
   sim::TraceReader first(left, "a"), second(right, "b");
-  sim::compare_traces(first, second);
+  const auto difference = sim::compare_traces(first, second);
+  require(!sim::to_text(sim::cause_of(difference, first.header().hosts)).empty(), "a difference without a cause");
+}
+
+// A trace has its own order.
+void compare_order(const std::string& a, const std::string& b) {
+  std::istringstream left(a), right(b);
+  sim::TraceReader first(left, "a"), second(right, "b");
+  const auto difference = sim::compare_order(first, second);
+  require(difference.equal || a != b, "a trace differs from itself in its order");
 }
 
 // Whatever is within no tolerance is within one.
@@ -116,5 +126,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   attempt([&] { compare(file, file); });
   attempt([&] { compare_loosely(file, good); });
   attempt([&] { compare_loosely(file, file); });
+  attempt([&] { compare_order(file, good); });
+  attempt([&] { compare_order(file, file); });
   return 0;
 }

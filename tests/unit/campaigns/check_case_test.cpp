@@ -181,6 +181,64 @@ TEST_F(CaseReader, MistakesAreNamedWithTheirPath) {
   expect_refused("simulator = \"mine\"\n[results]\nfile = \"a\"", "simulator: @results, the file");
 }
 
+TEST_F(CaseReader, Levels) {
+  const std::string run = "schema = 1\nrun = \"ib_write_bw\"\n", trace = "[trace]\nfile = \"a.trace\"\n";
+  const std::string statistics =
+      "[statistics]\nfile = \"a.json\"\nseeds = [7, 8, 9]\ntolerance = \"2 %\"\nvalues = [\"h0.*\"]\n";
+  EXPECT_EQ(read(run + trace).level, Level::exact);
+  EXPECT_EQ(read(run + "compare = \"order\"\n" + trace).level, Level::order);
+  auto several = read(run + "compare = \"statistical\"\n" + trace + statistics);
+  EXPECT_EQ(several.level, Level::statistical);
+  EXPECT_EQ(several.statistics->file, folder / "a.json");
+  EXPECT_EQ(several.statistics->tolerance.relative, 0.02);
+  EXPECT_EQ(several.statistics->confidence, 0.95);
+  EXPECT_THAT(several.statistics->values, ElementsAre("h0.*"));
+  EXPECT_THAT(several.run_seeds(), ElementsAre(7u, 8u, 9u));
+  EXPECT_EQ(several.seed, 7u);
+  set_level(several, Level::exact);
+  EXPECT_THAT(several.run_seeds(), ElementsAre(7u)) << "only statistics run several";
+  auto alone = read(run + "compare = \"statistical\"\n" + statistics);
+  EXPECT_THAT([&] { set_level(alone, Level::order); },
+              ThrowsMessage<ConfigError>(EndsWith("one.toml: --level order needs a table [trace]")));
+  auto traced = read(run + trace);
+  EXPECT_THAT([&] { set_level(traced, Level::statistical); },
+              ThrowsMessage<ConfigError>(EndsWith("one.toml: --level statistical needs a table [statistics]")));
+  auto other = read(run);
+  set_level(other, Level::statistical);
+  EXPECT_FALSE(other.needs_trace()) << "what compares no trace is as ever";
+}
+
+TEST_F(CaseReader, MistakesOfLevels) {
+  const std::string run = "run = \"ib_write_bw\"\n", trace = "[trace]\nfile = \"a\"\n";
+  const auto statistics = [&](const std::string& rest) {
+    return run + "compare = \"statistical\"\n[statistics]\nfile = \"a\"\n" + rest;
+  };
+  const std::string seeds = "seeds = [1, 2]\n", tolerance = "tolerance = \"2 %\"\n";
+  expect_refused(run + "compare = \"loose\"\n" + trace, R"(compare: "exact", "order" or "statistical" is needed)");
+  expect_refused(run + "compare = \"order\"", "compare: \"order\" needs a table [trace]");
+  expect_refused(run + "compare = \"exact\"", "compare: \"exact\" needs a table [trace]");
+  expect_refused(run + "compare = \"statistical\"\n" + trace, "compare: \"statistical\" needs a table [statistics]");
+  expect_refused(run + "compare = \"order\"\n" + trace + "times = \"1 %\"",
+                 "trace.times: does not go with compare = \"order\"");
+  expect_refused(run + "[statistics]\nfile = \"a\"\n" + seeds + tolerance,
+                 "statistics: compare = \"statistical\" is needed with it, or a [trace]");
+  expect_refused(statistics(tolerance), "statistics.seeds: is missing");
+  for (const char* wrong : {"[1]", "[]", "[1, 1]", "3"})
+    expect_refused(statistics(tolerance + "seeds = " + wrong), "statistics.seeds: a list of two seeds or more, each");
+  expect_refused(statistics(tolerance + "seeds = [1, -2]"), "statistics.seeds: 0..");
+  expect_refused(statistics(seeds), "statistics.tolerance: is missing");
+  expect_refused(statistics(seeds + "tolerance = \"5 us\""), "statistics.tolerance: a share such as \"2 %\" is needed");
+  for (const char* wrong : {"100 %", "49 %", "much"})
+    expect_refused(statistics(seeds + tolerance + "confidence = \"" + wrong + '"'),
+                   "statistics.confidence: a share from \"50 %\" up to below \"100 %\" is needed");
+  expect_refused(statistics(seeds + tolerance + "value = []"), "statistics.value: there is no such key; did you mean");
+  expect_refused("seed = 2\n" + statistics(seeds + tolerance),
+                 "statistics.seeds: the first one has to be the seed of the case");
+  expect_refused(
+      "simulator = \"mine @trace\"\ncompare = \"statistical\"\n[statistics]\nfile = \"a\"\n" + seeds + tolerance,
+      "simulator: @seed, each seed of its statistics, is needed");
+}
+
 TEST_F(CaseReader, AnotherSchemaAndNoToml) {
   EXPECT_THAT([&] { read("run = \"a\""); }, ThrowsMessage<ConfigError>(EndsWith("one.toml: schema: is missing")));
   EXPECT_THAT([&] { read("schema = 2\nrun = \"a\"\nfuture = 1"); },

@@ -112,7 +112,7 @@ TEST(Properties, WhatCannotBeSaid) {
 
 TEST(Results, WhatIsExpectedAndWhatMayDiffer) {
   auto results = some_results();
-  const auto compare = [&](std::vector<ExpectedResults::Exception> may_differ) {
+  const auto compare = [&](std::vector<MayDiffer> may_differ) {
     return compare_results({"file", std::move(may_differ)}, some_results(), results);
   };
   EXPECT_THAT(compare({}).first, IsEmpty());
@@ -154,14 +154,16 @@ TEST(Report, Junit) {
   const std::vector<Verdict> verdicts{
       {.name = "a", .findings = {}, .replacements = {}},
       {.name = "b<\"&", .outcome = Outcome::failed, .findings = {"x < y\nmore\x01\xff", "also"}, .replacements = {}},
-      {.name = "c", .outcome = Outcome::broken, .findings = {"no"}, .replacements = {}, .seconds = 1.5}};
+      {.name = "c", .outcome = Outcome::broken, .findings = {"no\xef\xbf\xbf"}, .replacements = {}, .seconds = 1.5},
+      {.name = "d", .findings = {}, .notes = {"1 of 2 < 3"}, .replacements = {}}};
   const auto xml = junit_xml("my/cases", verdicts);
-  EXPECT_THAT(xml, HasSubstr("<testsuite name=\"my/cases\" tests=\"3\" failures=\"1\" errors=\"1\" skipped=\"0\" "
+  EXPECT_THAT(xml, HasSubstr("<testsuite name=\"my/cases\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"0\" "
                              "time=\"1.500\">"));
   EXPECT_THAT(xml, HasSubstr("<testcase name=\"a\" classname=\"my/cases\" time=\"0.000\"/>"));
   EXPECT_THAT(xml, HasSubstr("<testcase name=\"b&lt;&quot;&amp;\""));
   EXPECT_THAT(xml, HasSubstr("<failure message=\"x &lt; y\" type=\"failed\">x &lt; y\nmore?\xef\xbf\xbd\nalso</fail"));
-  EXPECT_THAT(xml, HasSubstr("<error message=\"no\" type=\"broken\">no</error>"));
+  EXPECT_THAT(xml, HasSubstr("<error message=\"no?\" type=\"broken\">no?</error>")) << "XML has no U+FFFF";
+  EXPECT_THAT(xml, HasSubstr("\n      <system-out>1 of 2 &lt; 3</system-out>\n    </testcase>\n"));
   EXPECT_THAT(xml, Not(HasSubstr("\x01")));
 }
 

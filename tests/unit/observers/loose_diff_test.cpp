@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "sim/recording/cause.h"
 #include "sim/recording/loose_diff.h"
 #include "sim/recording/trace_file.h"
 
@@ -131,6 +132,93 @@ TEST(LooseDiff, AKindMayBeLeftOut) {
   EXPECT_TRUE(compare(kExpected, other, {}, EventKind::wqe).equal);
   EXPECT_TRUE(compare(kExpected, other, {1_us, 0}, EventKind::wqe).equal);
   EXPECT_FALSE(compare(kExpected, other, {}, EventKind::cqe).equal);
+}
+
+TraceDifference compare_order(const Events& a, const Events& b) {
+  std::istringstream first(file_of(a)), second(file_of(b));
+  TraceReader left(first, "A"), right(second, "B");
+  return sim::compare_order(left, right);
+}
+
+TEST(OrderDiff, TimesDoNotCount) {
+  Events late = kExpected;
+  for (std::size_t i = 0; i < late.size(); ++i) late[i].at += Duration{std::int64_t(i) * 777'777};
+  const auto difference = compare_order(kExpected, late);
+  EXPECT_TRUE(difference.equal) << difference.events;
+  EXPECT_EQ(difference.events, "equal in their order: 4 events\n");
+  EXPECT_TRUE(compare_order({frame(1_us, 62)}, {frame(9_us, 62, 500_ns)}).equal) << "nor those within an event";
+}
+
+TEST(OrderDiff, QueuePairsMayMoveAgainstEachOtherButNotWithin) {
+  const Events a{wqe(1_us, 0), wqe(2_us, 0, kOther), cqe(3_us, 0), cqe(4_us, 0, kOther)};
+  EXPECT_TRUE(compare_order(a, {wqe(2_us, 0), wqe(1_us, 0, kOther), cqe(4_us, 0), cqe(3_us, 0, kOther)}).equal);
+  const auto difference = compare_order(kExpected, {wqe(1_us, 0), wqe(2_us, 1), cqe(3_us, 0), cqe(4_us, 1)});
+  EXPECT_THAT(difference.events, StartsWith("event 1: another event\n  the last events of QP 0x40 of h0 in A:\n"));
+  ASSERT_TRUE(difference.first);
+  EXPECT_THAT(difference.first->a.events.front(), HasSubstr("cqe"));
+  EXPECT_THAT(difference.first->b.events.front(), HasSubstr("wqe  qp 0x40"));
+}
+
+TEST(OrderDiff, ContentsAndCountsDo) {
+  Events other = kExpected;
+  other[2] = wqe(3_us, 7);
+  EXPECT_THAT(compare_order(kExpected, other).events, StartsWith("event 2: index 1 -> 7\n"));
+  Events shorter = kExpected;
+  shorter.pop_back();
+  EXPECT_THAT(compare_order(kExpected, shorter).events, StartsWith("event 3: B has no such cqe\n"));
+  EXPECT_THAT(compare_order(shorter, kExpected).events, StartsWith("B has 1 event(s) that A lacks\n"));
+}
+
+TEST(Causes, TheBlockTheStepAndTheParametersThatActOnIt) {
+  Events late = kExpected;
+  late[1].at += 5_ns;
+  auto difference = compare(kExpected, late, {});
+  difference.headers = {{"seed", "1", "2", false},
+                        {"nic.pcie.write_latency", "3 ns", "4 ns", true},
+                        {"nic.tx.latency", "1 ns", "2 ns", true},
+                        {"nic.units.new", "(none)", "2 ns", true, false}};
+  const std::vector<std::string> hosts{"h0", "h1"};
+  const auto cause = cause_of(difference, hosts);
+  EXPECT_EQ(cause.block, "nic.completion of h0");
+  EXPECT_EQ(to_text(cause),
+            "  first in: nic.completion of h0: the transport, and the write of completions\n"
+            "  step: after wqe of QP 0x40 of h0: A +1 us | B +1.005 us\n"
+            "  cause: seed: 1 | 2; nic.pcie.write_latency: 3 ns | 4 ns\n"
+            "  also differ: nic.tx.latency: 1 ns | 2 ns\n");
+  ASSERT_EQ(cause.one_sided.size(), 1);
+  difference.headers.erase(difference.headers.begin(), difference.headers.begin() + 2);
+  EXPECT_THAT(to_text(cause_of(difference, hosts)),
+              HasSubstr("  cause: code, or a parameter that is not known to act on this block\n"
+                        "  also differ: nic.tx.latency: 1 ns | 2 ns\n"));
+}
+
+TEST(Causes, WithoutAnyOtherConfigurationItIsCode) {
+  Events other = kExpected;
+  other[2] = wqe(3_us, 7);
+  EXPECT_THAT(to_text(cause_of(compare(kExpected, other, {}), {})),
+              HasSubstr("  cause: no parameter, seed, command or version differs: code of the model"));
+}
+
+// A frame that is received later because it left later: the receiver's event is recorded first.
+TEST(Causes, TheSenderOfAFrame) {
+  const auto with = [](Duration at) {
+    return Events{wqe(1_us, 0), make_event(at, 1, EventKind::frame_received, {62, 90'000}),
+                  make_event(at, 0, EventKind::frame_sent, {62})};
+  };
+  const std::vector<std::string> hosts{"h0", "h1"};
+  const auto cause = cause_of(compare(with(2_us), with(2_us + 1_ns), {}), hosts);
+  EXPECT_EQ(cause.block, "nic.port of h0");
+  EXPECT_EQ(cause.step, "after wqe of QP 0x40 of h0: A +1 us | B +1.001 us");
+  auto slow = with(2_us);
+  slow[1].fields[1] = 190'000;
+  EXPECT_EQ(cause_of(compare(with(2_us), slow, {}), hosts).block, "nic.port of h1") << "it left as before";
+}
+
+// Only the ends of the traces differ: there is no event to name a block by.
+TEST(Causes, NoEventNoBlock) {
+  TraceDifference difference{
+      false, {}, {}, {}, Divergence{.what = "the events are equal, but A ends at 1 us and B at 2 us"}};
+  EXPECT_EQ(cause_of(difference, {}).block, "");
 }
 
 }  // namespace
