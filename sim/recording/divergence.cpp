@@ -10,21 +10,36 @@ namespace {
 
 constexpr std::size_t kHistory = 8;
 
-void keep(std::deque<TraceEvent>& events, const TraceEvent& event) {
-  if (events.size() == kHistory) events.pop_front();
-  events.push_back(event);
-}
-
 }  // namespace
 
-void EventHistory::add(const TraceEvent& event) {
-  if (const auto qp = qp_of(event)) keep(qps_[{event.host, *qp}], event);
-  keep(hosts_[event.host], event);
+void EventHistory::Ring::add(const TraceEvent& event) {
+  if (events_.size() < kHistory) return events_.push_back(event);
+  events_[oldest_] = event;
+  oldest_ = (oldest_ + 1) % kHistory;
 }
 
-std::string EventHistory::text(const TraceEvent& event, std::span<const std::string> hosts) {
+void EventHistory::Ring::append_text(std::string& out, std::span<const std::string> hosts) const {
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    out += "      ";
+    sim::append_text(out, events_[(oldest_ + i) % events_.size()], hosts);
+    out += '\n';
+  }
+}
+
+void EventHistory::add(const TraceEvent& event) {
+  if (const auto qp = qp_of(event)) qps_[place_of(event.host, *qp)].add(event);
+  hosts_[event.host].add(event);
+}
+
+std::string EventHistory::text(const TraceEvent& event, std::span<const std::string> hosts) const {
   std::string text;
-  for (const auto& before : of(event.host, qp_of(event))) text += fmt::format("      {}\n", to_text(before, hosts));
+  const auto append = [&](const auto& rings, auto key) {
+    if (const auto found = rings.find(key); found != rings.end()) found->second.append_text(text, hosts);
+  };
+  if (const auto qp = qp_of(event))
+    append(qps_, place_of(event.host, *qp));
+  else
+    append(hosts_, event.host);
   return text;
 }
 

@@ -62,7 +62,7 @@ std::string kind_of_difference(const Side& a, const Side& b) {
   return time_and_fields(first, second);
 }
 
-std::string describe_divergence(Side& a, Side& b, std::uint64_t index, EventHistory& history) {
+std::string describe_divergence(Side& a, Side& b, std::uint64_t index, const EventHistory& history) {
   a.read_ahead();
   b.read_ahead();
   const auto& hosts = a.reader.header().hosts;
@@ -112,27 +112,24 @@ std::string compare_headers(const TraceHeader& a, const TraceHeader& b) {
 TraceDifference compare_traces(TraceReader& a, TraceReader& b) {
   TraceDifference result{true, compare_headers(a.header(), b.header()), {}};
   EventHistory history;
+  TraceEvent left, right;
   for (std::uint64_t index = 0;; ++index) {
-    const auto left = a.next();
-    const auto right = b.next();
-    if (left == right) {
-      if (left) {
-        history.add(*left);
-        continue;
-      }
-      if (a.end() != b.end()) {
-        result.equal = false;
-        result.events =
-            fmt::format("the events are equal, but A ends at {} and B at {}\n", to_string(a.end()), to_string(b.end()));
-        return result;
-      }
-      result.events = fmt::format("equal: {} events\n", index);
+    const bool has_left = a.next(left), has_right = b.next(right);
+    if (has_left && has_right && left == right) {
+      history.add(left);
+      continue;
+    }
+    if (!has_left && !has_right) {
+      result.equal = a.end() == b.end();
+      result.events = result.equal ? fmt::format("equal: {} events\n", index)
+                                   : fmt::format("the events are equal, but A ends at {} and B at {}\n",
+                                                 to_string(a.end()), to_string(b.end()));
       return result;
     }
     Side first{a, 'A', {}};
     Side second{b, 'B', {}};
-    if (left) first.events.push_back(*left);
-    if (right) second.events.push_back(*right);
+    if (has_left) first.events.push_back(left);
+    if (has_right) second.events.push_back(right);
     result.equal = false;
     result.events = describe_divergence(first, second, index, history);
     return result;
