@@ -12,7 +12,7 @@ enum class TraceFormat { jsonl, csv };
 // JSON lines: an object an event; members time_ps, host, kind and the kind's fields, without those that are 0 and that
 // `show` leaves out. Values with a name are texts, all others are numbers. CSV: the same as columns, a column for each
 // field of any kind.
-// False: `out` took not everything.
-bool export_trace(TraceSource& trace, TraceFormat format, std::FILE* out);
+// False: `file` took not everything.
+bool export_trace(TraceSource& trace, TraceFormat format, std::FILE* file);
 
 }  // namespace rnicsim::sim

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
@@ -129,6 +130,34 @@ class Trace(apps.TestCase):
         for size in range(0, len(data), 41):
             file.write_bytes(data[:size])
             self.assertIn(str(file), self.refused("stat", file))
+
+
+    def test_what_is_before_the_damage_is_printed(self):
+        data = (GOLDEN / "loopback.trace").read_bytes()
+        file = self.path / "damaged"
+        file.write_bytes(data + b"more")
+        for tool, more in (("show", []), ("export", []), ("export", ["--format", "csv"])):
+            result = apps.call("trace", tool, file, *more)
+            self.assertEqual(result.status, 2)
+            self.assertEqual(result.out, self.trace(tool, GOLDEN / "loopback.trace", *more))
+            self.assertIn("something follows its end mark", result.err)
+
+    def test_output_that_takes_nothing(self):
+        file = GOLDEN / "loopback.trace"
+        for tool in ("show", "export"):
+            command = [apps.rnicsim(), "trace", tool, file]
+            with open("/dev/full", "w") as full:
+                result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((result.returncode, result.stderr),
+                             (2, "rnicsim: standard output: No space left on device\n"))
+
+    def test_a_part_ends_where_it_was_cut(self):
+        whole, part = GOLDEN / "loopback.trace", self.path / "part"
+        self.trace("cut", whole, "--to", "2us", "-o", part)
+        for file, arguments in ((part, []), (whole, ["--to", "2us"])):
+            self.assertIn("ends at 2 us\n", self.trace("stat", file, *arguments))
+        self.trace("cut", whole, "--to", "1s", "-o", part)
+        self.assertEqual(self.trace("stat", part), self.trace("stat", whole))
 
 
 if __name__ == "__main__":
