@@ -112,6 +112,7 @@ int merge(TraceCommand& command) {
 }
 
 int write_out(TraceCommand& command) {
+  check_exportable(command.format);
   TraceSource trace(command.file, command.filter);
   if (command.output.empty()) {
     if (!export_trace(trace, command.format, stdout)) throw unwritten("standard output");
@@ -166,9 +167,12 @@ Command add_trace(CLI::App& app) {
 
   CLI::App& exports = add_reader(line, *command, "export", "write events for other programs", write_out);
   add_filter(exports, command->filter);
-  const std::map<std::string, TraceFormat> formats{{"jsonl", TraceFormat::jsonl}, {"csv", TraceFormat::csv}};
+  const std::map<std::string, TraceFormat> formats{{"jsonl", TraceFormat::jsonl},
+                                                   {"csv", TraceFormat::csv},
+                                                   {"perfetto", TraceFormat::perfetto},
+                                                   {"pcapng", TraceFormat::pcapng}};
   add_choice(exports, "--format", command->format, formats,
-             "JSON lines (default), or comma-separated values");
+             "JSON lines (default), comma-separated values, a timeline for ui.perfetto.dev");
   exports.add_option("--output,-o", command->output, "the file to write (default: standard output)")->type_name("FILE");
 
   line.footer("The exit status is 0; 2 when a file cannot be read or written, or the command line is wrong.");

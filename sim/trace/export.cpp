@@ -8,36 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/config/config_error.h"
 #include "sim/json.h"
 #include "sim/text_number.h"
+#include "sim/trace/event_members.h"
 #include "sim/trace/named_field.h"
 #include "sim/trace/text_output.h"
+#include "sim/trace/timeline.h"
 
 namespace rnicsim::sim {
 namespace {
-
-// doorbell_refused has a field with the name of the member for the event's kind.
-constexpr std::string_view kKind = "kind", kDoorbellKind = "doorbell_kind";
-
-std::string_view member_name(const FieldInfo& field) { return field.name == kKind ? kDoorbellKind : field.name; }
-
-NamedField field_of_member(std::string_view member) { return NamedField(member == kDoorbellKind ? kKind : member); }
-
-void append_value(std::string& out, const FieldInfo& field, std::uint64_t value, std::string_view quote) {
-  if (const char* name = value_name(field, value))
-    ((out += quote) += name) += quote;
-  else
-    append_digits(out, value);
-}
-
-void append_members(std::string& out, const TraceEvent& event) {
-  const auto& fields = info(event.kind).fields;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (!fields[i].always && event.fields[i] == 0) continue;
-    ((out += ",\"") += member_name(fields[i])) += "\":";
-    append_value(out, fields[i], event.fields[i], "\"");
-  }
-}
 
 std::string quoted(const std::string& text) { return Json(text).dump(); }
 
@@ -69,7 +49,15 @@ void append_csv(std::string& out, const TraceEvent& event, const std::vector<std
 
 }  // namespace
 
+void check_exportable(TraceFormat format) {
+  if (format != TraceFormat::pcapng) return;
+  throw ConfigError("--format pcapng: a trace has no frames, only headers and CRCs of payload; record frames by --pcap "
+                    "of the run");
+}
+
 bool export_trace(TraceSource& trace, TraceFormat format, std::FILE* file) {
+  check_exportable(format);
+  if (format == TraceFormat::perfetto) return export_timeline(trace, file);
   TextOutput out(file);
   auto& text = out.text();
   auto hosts = trace.header().hosts;

@@ -112,7 +112,8 @@ ALLOWED = {
                       "sim/progress_line.h"],
     # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
     "sim/trace": ["model/abi/queue.h", "model/base/units.h", "model/roce", "sim/config/config_error.h",
-                  "sim/histogram.h", "sim/json.h", "sim/recording", "sim/text_number.h"],
+                  "sim/histogram.h", "sim/json.h", "sim/recording", "sim/text_number.h",
+                  "sim/waterfall/timeline_lines.h"],
     "sim/check": ["sim/config", "sim/recording", "sim/bench/table_reader.h", "sim/adapter_counters.h",
                   "sim/counter_results.h", "sim/json.h", "sim/json_output.h", "sim/progress_line.h",
                   "sim/results_json.h", "sim/run_options.h", "sim/staged_file.h", "model/base",

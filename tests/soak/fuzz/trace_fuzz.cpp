@@ -155,7 +155,7 @@ void use(const std::string& file, bool is_good, const Case& asked) {
     auto trace = open(asked.filter);
     require(!sim::trace_statistics(trace).empty(), "statistics without text");
   });
-  for (const auto format : {sim::TraceFormat::jsonl, sim::TraceFormat::csv})
+  for (const auto format : {sim::TraceFormat::jsonl, sim::TraceFormat::csv, sim::TraceFormat::perfetto})
     attempt(is_good, [&] {
       auto trace = open(asked.filter);
       require(sim::export_trace(trace, format, nowhere), "/dev/null is full");
