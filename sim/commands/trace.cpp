@@ -18,6 +18,7 @@
 #include "sim/trace/follow.h"
 #include "sim/trace/show.h"
 #include "sim/trace/stat.h"
+#include "sim/trace/waves.h"
 #include "sim/trace/write.h"
 
 namespace rnicsim::sim {
@@ -113,6 +114,11 @@ int merge(TraceCommand& command) {
 
 int write_out(TraceCommand& command) {
   check_exportable(command.format);
+  if (command.format == TraceFormat::fst) {
+    if (command.output.empty()) throw ConfigError("--format fst: waves need a file: -o FILE");
+    export_waves(command.file, command.filter, command.output);
+    return 0;
+  }
   TraceSource trace(command.file, command.filter);
   if (command.output.empty()) {
     if (!export_trace(trace, command.format, stdout)) throw unwritten("standard output");
@@ -170,9 +176,10 @@ Command add_trace(CLI::App& app) {
   const std::map<std::string, TraceFormat> formats{{"jsonl", TraceFormat::jsonl},
                                                    {"csv", TraceFormat::csv},
                                                    {"perfetto", TraceFormat::perfetto},
+                                                   {"fst", TraceFormat::fst},
                                                    {"pcapng", TraceFormat::pcapng}};
   add_choice(exports, "--format", command->format, formats,
-             "JSON lines (default), comma-separated values, a timeline for ui.perfetto.dev");
+             "JSON lines (default), comma-separated values, a timeline for ui.perfetto.dev, waves for GTKWave");
   exports.add_option("--output,-o", command->output, "the file to write (default: standard output)")->type_name("FILE");
 
   line.footer("The exit status is 0; 2 when a file cannot be read or written, or the command line is wrong.");
