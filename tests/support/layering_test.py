@@ -104,7 +104,7 @@ ALLOWED = {
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
                    "sim/results_json.h"],
-    "sim/python": ["model", "sim/config", "sim/recording", "sim/counter_list.h"],
+    "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/counter_list.h"],
     # Many runs.
     "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/child_pool.h", "sim/json.h", "sim/json_output.h",
                   "sim/progress_line.h", "sim/results_json.h", "sim/shell_word.h", "sim/staged_file.h"],
