@@ -114,7 +114,12 @@ TraceDifference compare_traces(TraceReader& a, TraceReader& b) {
   EventHistory history;
   TraceEvent left, right;
   for (std::uint64_t index = 0;; ++index) {
-    const bool has_left = a.next(left), has_right = b.next(right);
+    const bool has_left = a.next(left);
+    if (has_left && b.skip_same(a)) {
+      history.add(left);
+      continue;
+    }
+    const bool has_right = b.next(right);
     if (has_left && has_right && left == right) {
       history.add(left);
       continue;

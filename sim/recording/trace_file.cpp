@@ -4,6 +4,8 @@
 #include <zstd.h>
 
 #include <array>
+#include <cstring>
+#include <utility>
 
 namespace rnicsim::sim {
 namespace {
@@ -127,7 +129,10 @@ bool TraceReader::read_event(TraceEvent& event) {
     if (!next_frame()) throw TraceError("the file ends without its end mark: the run died, or the file was cut");
     rest_ = frame_;
   }
+  const auto* const start = rest_.data();
   decoder_.decode(rest_, event);
+  last_ = {start, rest_.data()};
+  before_ = std::exchange(last_at_, event.at);
   if (event.kind != EventKind::end) {
     ++events_;
     return true;
@@ -137,6 +142,20 @@ bool TraceReader::read_event(TraceEvent& event) {
   end_ = event.at;
   ended_ = true;
   return false;
+}
+
+bool TraceReader::skip_same(const TraceReader& other) {
+  const auto size = other.last_.size();
+  if (rest_.size() < size || std::memcmp(rest_.data(), other.last_.data(), size) != 0) return false;
+  // The bytes have the time since the event before.
+  if (last_at_ != other.before_ || left_out_ != other.left_out_ || header_.hosts.size() != other.header_.hosts.size())
+    return false;
+  last_ = rest_.first(size);
+  rest_ = rest_.subspan(size);
+  decoder_ = other.decoder_;
+  before_ = std::exchange(last_at_, other.last_at_);
+  ++events_;
+  return true;
 }
 
 std::size_t TraceReader::held_bytes() const {

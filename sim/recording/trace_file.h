@@ -71,6 +71,9 @@ class TraceReader {
   // again.
   std::optional<TraceEvent> next();
   bool next(TraceEvent& event);
+  // True: the next event is the one that `other` gave last, at the same time and byte for byte. It is taken without
+  // being decoded again. False: next() tells.
+  bool skip_same(const TraceReader& other);
   Duration end() const { return end_; }  // once next() gave nullopt
   std::size_t held_bytes() const;
 
@@ -86,6 +89,8 @@ class TraceReader {
   std::unique_ptr<std::byte[]> buffer_;  // as large as the largest frame
   std::span<const std::byte> frame_;     // decompressed, in buffer_
   std::span<const std::byte> rest_;      // of frame_
+  std::span<const std::byte> last_;      // the last event, in frame_
+  Duration last_at_, before_;            // times of the last event, and of the one before
   TraceHeader header_;
   EventDecoder decoder_{0};
   std::bitset<std::size_t(EventKind::count)> left_out_;
