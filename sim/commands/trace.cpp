@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "sim/trace/follow.h"
 #include "sim/trace/show.h"
 #include "sim/trace/stat.h"
+#include "sim/trace/waves.h"
 #include "sim/trace/write.h"
 
 namespace rnicsim::sim {
@@ -74,9 +77,13 @@ CLI::App& add_reader(CLI::App& trace, TraceCommand& command, const char* name, c
   return line;
 }
 
+ConfigError unwritten(const std::string& file) {
+  return ConfigError(fmt::format("{}: {}", file, std::strerror(errno)));
+}
+
 int show(TraceCommand& command) {
   TraceSource trace(command.file, command.filter);
-  show_trace(trace, command.show);
+  if (!show_trace(trace, command.show, stdout)) throw unwritten("standard output");
   return 0;
 }
 
@@ -106,11 +113,19 @@ int merge(TraceCommand& command) {
 }
 
 int write_out(TraceCommand& command) {
+  check_exportable(command.format);
+  if (command.format == TraceFormat::fst) {
+    if (command.output.empty()) throw ConfigError("--format fst: waves need a file: -o FILE");
+    export_waves(command.file, command.filter, command.output);
+    return 0;
+  }
   TraceSource trace(command.file, command.filter);
-  if (command.output.empty()) return export_trace(trace, command.format, stdout) ? 0 : 2;
+  if (command.output.empty()) {
+    if (!export_trace(trace, command.format, stdout)) throw unwritten("standard output");
+    return 0;
+  }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(command.output.c_str(), "w"), std::fclose);
-  if (!out || !export_trace(trace, command.format, out.get()))
-    throw ConfigError(fmt::format("{}: {}", shown(command.output), std::strerror(errno)));
+  if (!out || !export_trace(trace, command.format, out.get())) throw unwritten(shown(command.output));
   return 0;
 }
 
@@ -158,8 +173,13 @@ Command add_trace(CLI::App& app) {
 
   CLI::App& exports = add_reader(line, *command, "export", "write events for other programs", write_out);
   add_filter(exports, command->filter);
-  const std::map<std::string, TraceFormat> formats{{"jsonl", TraceFormat::jsonl}, {"csv", TraceFormat::csv}};
-  add_choice(exports, "--format", command->format, formats, "JSON lines (default), or comma-separated values");
+  const std::map<std::string, TraceFormat> formats{{"jsonl", TraceFormat::jsonl},
+                                                   {"csv", TraceFormat::csv},
+                                                   {"perfetto", TraceFormat::perfetto},
+                                                   {"fst", TraceFormat::fst},
+                                                   {"pcapng", TraceFormat::pcapng}};
+  add_choice(exports, "--format", command->format, formats,
+             "JSON lines (default), comma-separated values, a timeline for ui.perfetto.dev, waves for GTKWave");
   exports.add_option("--output,-o", command->output, "the file to write (default: standard output)")->type_name("FILE");
 
   line.footer("The exit status is 0; 2 when a file cannot be read or written, or the command line is wrong.");

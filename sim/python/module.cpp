@@ -13,6 +13,7 @@
 #include "sim/config/nic_profile.h"
 #include "sim/python/running.h"
 #include "sim/python/station.h"
+#include "sim/python/trace_module.h"
 
 // SystemC's library wants one, and never calls it here.
 extern "C" __attribute__((visibility("default"))) int sc_main(int, char*[]) { return 1; }
@@ -183,6 +184,7 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception<ConfigError>(module, "ConfigError", PyExc_ValueError);
   define_memory(module);
   define_station(module);
+  define_traces(module);
   module.def("make", &make, py::return_value_policy::reference);
   module.def("run", &run);
   module.def("now", [] { return now().ps; });

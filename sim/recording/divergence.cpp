@@ -8,22 +8,33 @@ namespace {
 
 constexpr std::size_t kHistory = 8;
 
-void keep(std::deque<TraceEvent>& events, const TraceEvent& event) {
-  if (events.size() == kHistory) events.pop_front();
-  events.push_back(event);
-}
-
 }  // namespace
 
-void EventHistory::add(const TraceEvent& event) {
-  if (const auto qp = qp_of(event)) keep(qps_[{event.host, *qp}], event);
-  keep(hosts_[event.host], event);
+void EventHistory::Ring::add(const TraceEvent& event) {
+  if (events_.size() < kHistory) return events_.push_back(event);
+  events_[oldest_] = event;
+  oldest_ = (oldest_ + 1) % kHistory;
 }
 
-std::vector<std::string> EventHistory::lines(const TraceEvent& event, std::span<const std::string> hosts) {
+std::vector<std::string> EventHistory::Ring::lines(std::span<const std::string> hosts) const {
   std::vector<std::string> lines;
-  for (const auto& before : of(event.host, qp_of(event))) lines.push_back(to_text(before, hosts));
+  for (std::size_t i = 0; i < events_.size(); ++i)
+    lines.push_back(to_text(events_[(oldest_ + i) % events_.size()], hosts));
   return lines;
+}
+
+void EventHistory::add(const TraceEvent& event) {
+  if (const auto qp = qp_of(event)) qps_[place_of(event.host, *qp)].add(event);
+  hosts_[event.host].add(event);
+}
+
+std::vector<std::string> EventHistory::lines(const TraceEvent& event, std::span<const std::string> hosts) const {
+  const auto lines_of = [&](const auto& rings, auto key) {
+    const auto found = rings.find(key);
+    return found != rings.end() ? found->second.lines(hosts) : std::vector<std::string>();
+  };
+  if (const auto qp = qp_of(event)) return lines_of(qps_, place_of(event.host, *qp));
+  return lines_of(hosts_, event.host);
 }
 
 std::string to_text(const Divergence& divergence) {

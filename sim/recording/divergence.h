@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,15 +21,24 @@ inline constexpr std::size_t kSearchedAhead = 256;  // events searched for those
 class EventHistory {
  public:
   void add(const TraceEvent& event);
-  const std::deque<TraceEvent>& of(std::uint32_t host, std::optional<std::uint32_t> qp) {
-    return qp ? qps_[{host, *qp}] : hosts_[host];
-  }
   // A line each, of the event's QP, or of its host.
-  std::vector<std::string> lines(const TraceEvent& event, std::span<const std::string> hosts);
+  std::vector<std::string> lines(const TraceEvent& event, std::span<const std::string> hosts) const;
 
  private:
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<TraceEvent>> qps_;
-  std::map<std::uint32_t, std::deque<TraceEvent>> hosts_;
+  class Ring {
+   public:
+    void add(const TraceEvent& event);
+    std::vector<std::string> lines(std::span<const std::string> hosts) const;
+
+   private:
+    std::vector<TraceEvent> events_;
+    std::size_t oldest_ = 0;
+  };
+  using Place = std::uint64_t;  // host, QP: 32 bits each
+  static Place place_of(std::uint32_t host, std::uint32_t qp) { return Place{host} << 32 | qp; }
+
+  std::unordered_map<Place, Ring> qps_;
+  std::unordered_map<std::uint32_t, Ring> hosts_;
 };
 
 // The first difference of two traces, A and B, with the events around it as lines.

@@ -1,6 +1,4 @@
 // Events as a person reads them.
-#include <fmt/format.h>
-
 #include <iterator>
 
 #include "model/abi/command.h"
@@ -14,6 +12,7 @@
 #include "model/nic/seam/refusal.h"
 #include "model/roce/opcode.h"
 #include "sim/recording/format.h"
+#include "sim/text_number.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -240,22 +239,45 @@ const char* name_of(FieldStyle style, std::uint64_t value) {
 
 }  // namespace
 
+const char* value_name(const FieldInfo& field, std::uint64_t value) { return name_of(field.style, value); }
+
+void append_text(std::string& out, const FieldInfo& field, std::uint64_t value) {
+  if (const char* name = name_of(field.style, value))
+    out += name;
+  else if (field.style == FieldStyle::duration)
+    out += to_string(Duration{std::int64_t(value)});
+  else if (field.style == FieldStyle::number)
+    append_digits(out, value);
+  else
+    append_digits(out += "0x", value, 16);
+}
+
 std::string to_text(const FieldInfo& field, std::uint64_t value) {
-  if (const char* name = name_of(field.style, value)) return name;
-  if (field.style == FieldStyle::duration) return to_string(Duration{std::int64_t(value)});
-  return field.style == FieldStyle::number ? fmt::format("{}", value) : fmt::format("{:#x}", value);
+  std::string text;
+  append_text(text, field, value);
+  return text;
+}
+
+void append_text(std::string& out, const TraceEvent& event, std::span<const std::string> hosts) {
+  const auto& kind = info(event.kind);
+  append_microseconds(out, event.at);
+  out += " us  ";
+  if (event.host < hosts.size())
+    out += hosts[event.host];
+  else
+    append_digits(out += "host ", event.host);
+  (out += "  ") += kind.name;
+  for (std::size_t i = 0; i < kind.fields.size(); ++i) {
+    const auto& field = kind.fields[i];
+    if (!field.always && event.fields[i] == 0) continue;
+    ((out += "  ") += field.name) += ' ';
+    append_text(out, field, event.fields[i]);
+  }
 }
 
 std::string to_text(const TraceEvent& event, std::span<const std::string> hosts) {
-  constexpr std::int64_t kPsPerUs = 1'000'000;
-  const auto& kind = info(event.kind);
-  const std::string host = event.host < hosts.size() ? hosts[event.host] : fmt::format("host {}", event.host);
-  auto text = fmt::format("{}.{:06} us  {}  {}", event.at.ps / kPsPerUs, event.at.ps % kPsPerUs, host, kind.name);
-  for (std::size_t i = 0; i < kind.fields.size(); ++i) {
-    const auto& field = kind.fields[i];
-    if (field.always || event.fields[i] != 0)
-      text += fmt::format("  {} {}", field.name, to_text(field, event.fields[i]));
-  }
+  std::string text;
+  append_text(text, event, hosts);
   return text;
 }
 

@@ -152,17 +152,28 @@ void append_number(std::vector<std::byte>& out, std::uint64_t value) {
   out.insert(out.end(), bytes, put_number(bytes, value));
 }
 
-std::uint64_t take_number(std::span<const std::byte>& bytes) {
+std::uint64_t take_long_number(std::span<const std::byte>& bytes) {
+  constexpr std::size_t kMostBytes = 10;
+  const auto* at = bytes.data();
+  const auto* const end = at + std::min(bytes.size(), kMostBytes);
   std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    if (bytes.empty()) throw TraceError("a number is cut short");
-    const auto byte = std::to_integer<std::uint64_t>(bytes.front());
-    bytes = bytes.subspan(1);
-    if (shift == 63 && byte > 1) break;
+  for (unsigned shift = 0; at != end; shift += 7) {
+    const auto byte = std::to_integer<std::uint64_t>(*at++);
     value |= (byte & 0x7f) << shift;
-    if (byte < 0x80) return value;
+    if (byte >= 0x80) continue;
+    if (shift == 63 && byte > 1) break;
+    bytes = bytes.subspan(std::size_t(at - bytes.data()));
+    return value;
   }
-  throw TraceError("a number of more than 64 bits");
+  throw TraceError(bytes.size() < kMostBytes ? "a number is cut short" : "a number of more than 64 bits");
+}
+
+// Most numbers of a trace are one byte.
+inline std::uint64_t take_number(std::span<const std::byte>& bytes) {
+  if (bytes.empty() || std::to_integer<unsigned>(bytes.front()) >= 0x80) return take_long_number(bytes);
+  const auto value = std::to_integer<std::uint64_t>(bytes.front());
+  bytes = bytes.subspan(1);
+  return value;
 }
 
 template <class Value>
@@ -189,6 +200,8 @@ bool is_qp_event(std::uint64_t type) {
 }  // namespace
 
 const KindInfo& info(EventKind kind) { return kinds().at(std::size_t(kind)); }
+
+EventDecoder::EventDecoder(std::size_t hosts) : rows_(kinds()), hosts_(hosts) {}
 
 TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields) {
   TraceEvent event{at, host, kind, {}};
@@ -291,7 +304,7 @@ void EventEncoder::encode(const TraceEvent& event, std::vector<std::byte>& out) 
   out.insert(out.end(), body, end);
 }
 
-TraceEvent EventDecoder::decode(std::span<const std::byte>& bytes) {
+void EventDecoder::decode(std::span<const std::byte>& bytes, TraceEvent& event) {
   const auto length = take_number(bytes);
   if (length > bytes.size()) throw TraceError("an event is cut short");
   auto body = bytes.first(length);
@@ -304,13 +317,17 @@ TraceEvent EventDecoder::decode(std::span<const std::byte>& bytes) {
   if (later > std::uint64_t(std::numeric_limits<std::int64_t>::max() - last_.ps))
     throw TraceError("an event at an impossible time");
   last_.ps += std::int64_t(later);
-  TraceEvent event{last_, std::uint32_t(host), EventKind(kind), {}};
-  const auto& fields = info(event.kind).fields;
-  for (std::size_t i = 0; !body.empty(); ++i) {
-    if (i == fields.size()) throw TraceError(fmt::format("an event '{}' with too many fields", info(event.kind).name));
-    event.fields[i] = take_number(body);
+  event.at = last_;
+  event.host = std::uint32_t(host);
+  event.kind = EventKind(kind);
+  const auto& row = rows_[kind];
+  const auto most = row.fields.size();
+  std::size_t count = 0;
+  for (; !body.empty(); ++count) {
+    if (count == most) throw TraceError(fmt::format("an event '{}' with too many fields", row.name));
+    event.fields[count] = take_number(body);
   }
-  return event;
+  std::fill(event.fields.begin() + std::ptrdiff_t(count), event.fields.end(), 0);
 }
 
 }  // namespace rnicsim::sim

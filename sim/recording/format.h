@@ -132,6 +132,11 @@ std::optional<std::uint32_t> qp_of(const TraceEvent& event);
 // One line: time, host, kind, fields.
 std::string to_text(const TraceEvent& event, std::span<const std::string> hosts);
 std::string to_text(const FieldInfo& field, std::uint64_t value);
+// The same at the end of `out`, for many events.
+void append_text(std::string& out, const TraceEvent& event, std::span<const std::string> hosts);
+void append_text(std::string& out, const FieldInfo& field, std::uint64_t value);
+// The name of a value (an opcode, a state, a syndrome); nullptr: it has none.
+const char* value_name(const FieldInfo& field, std::uint64_t value);
 
 struct TraceHeader {
   std::string program;  // version of rnicsim
@@ -158,11 +163,12 @@ class EventEncoder {
 };
 class EventDecoder {
  public:
-  explicit EventDecoder(std::size_t hosts) : hosts_(hosts) {}
-  // Takes one event off the front of `bytes`, which is not empty.
-  TraceEvent decode(std::span<const std::byte>& bytes);
+  explicit EventDecoder(std::size_t hosts);
+  // Takes one event off the front of `bytes`, which is not empty. After a TraceError `event` is any event.
+  void decode(std::span<const std::byte>& bytes, TraceEvent& event);
 
  private:
+  std::span<const KindInfo> rows_;  // in the order of EventKind
   std::size_t hosts_;
   Duration last_;
 };

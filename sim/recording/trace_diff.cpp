@@ -82,7 +82,7 @@ const TraceEvent& origin_of(const std::vector<TraceEvent>& events, const std::ve
   return differs ? *sent : first;
 }
 
-Divergence describe_divergence(Side& a, Side& b, std::uint64_t index, EventHistory& history) {
+Divergence describe_divergence(Side& a, Side& b, std::uint64_t index, const EventHistory& history) {
   a.read_ahead();
   b.read_ahead();
   const auto& hosts = a.reader.header().hosts;
@@ -143,14 +143,19 @@ void set_divergence(TraceDifference& difference, Divergence first) {
 TraceDifference compare_traces(TraceReader& a, TraceReader& b) {
   auto result = begin_difference(a, b);
   EventHistory history;
+  TraceEvent left, right;
   for (std::uint64_t index = 0;; ++index) {
-    const auto left = a.next();
-    const auto right = b.next();
-    if (left == right) {
-      if (left) {
-        history.add(*left);
-        continue;
-      }
+    const bool has_left = a.next(left);
+    if (has_left && b.skip_same(a)) {
+      history.add(left);
+      continue;
+    }
+    const bool has_right = b.next(right);
+    if (has_left && has_right && left == right) {
+      history.add(left);
+      continue;
+    }
+    if (!has_left && !has_right) {
       if (a.end() != b.end())
         set_divergence(result, {.what = fmt::format("the events are equal, but A ends at {} and B at {}",
                                                     to_string(a.end()), to_string(b.end()))});
@@ -160,8 +165,8 @@ TraceDifference compare_traces(TraceReader& a, TraceReader& b) {
     }
     Side first{a, {}};
     Side second{b, {}};
-    if (left) first.events.push_back(*left);
-    if (right) second.events.push_back(*right);
+    if (has_left) first.events.push_back(left);
+    if (has_right) second.events.push_back(right);
     set_divergence(result, describe_divergence(first, second, index, history));
     return result;
   }

@@ -4,6 +4,8 @@
 #include <zstd.h>
 
 #include <array>
+#include <cstring>
+#include <utility>
 
 namespace rnicsim::sim {
 namespace {
@@ -84,7 +86,10 @@ struct TraceReader::Decompressor {
 };
 
 TraceReader::TraceReader(std::istream& in, std::string name)
-    : in_(in), name_(std::move(name)), decompressor_(std::make_unique<Decompressor>()) {
+    : in_(in),
+      name_(std::move(name)),
+      decompressor_(std::make_unique<Decompressor>()),
+      buffer_(std::make_unique_for_overwrite<std::byte[]>(kMostFrame)) {
   auto& input = decompressor_->input;
   if (!decompressor_->refill(in_)) throw TraceError(fmt::format("{}: an empty file", name_));
   const std::string_view start(static_cast<const char*>(input.src), input.size);
@@ -102,31 +107,59 @@ TraceReader::TraceReader(std::istream& in, std::string name)
 TraceReader::~TraceReader() = default;
 
 std::optional<TraceEvent> TraceReader::next() {
-  if (ended_) return std::nullopt;
+  std::optional<TraceEvent> event(std::in_place);
+  if (!next(*event)) event.reset();
+  return event;
+}
+
+bool TraceReader::next(TraceEvent& event) {
+  if (ended_) return false;
   try {
-    auto event = read_event();
-    while (event && left_out_[std::size_t(event->kind)]) event = read_event();
-    return event;
+    do
+      if (!read_event(event)) return false;
+    while (left_out_[std::size_t(event.kind)]);
+    return true;
   } catch (const TraceError& error) {
     throw TraceError(fmt::format("{}: after {} events: {}", name_, events_, error.what()));
   }
 }
 
-std::optional<TraceEvent> TraceReader::read_event() {
+bool TraceReader::read_event(TraceEvent& event) {
   while (rest_.empty()) {
     if (!next_frame()) throw TraceError("the file ends without its end mark: the run died, or the file was cut");
     rest_ = frame_;
   }
-  const auto event = decoder_.decode(rest_);
+  const auto* const start = rest_.data();
+  decoder_.decode(rest_, event);
+  last_ = {start, rest_.data()};
+  before_ = std::exchange(last_at_, event.at);
   if (event.kind != EventKind::end) {
     ++events_;
-    return event;
+    return true;
   }
   if (event.fields[0] != events_) throw TraceError(fmt::format("its end mark counts {} events", event.fields[0]));
   expect_nothing_more();
   end_ = event.at;
   ended_ = true;
-  return std::nullopt;
+  return false;
+}
+
+bool TraceReader::skip_same(const TraceReader& other) {
+  const auto size = other.last_.size();
+  if (rest_.size() < size || std::memcmp(rest_.data(), other.last_.data(), size) != 0) return false;
+  // The bytes have the time since the event before.
+  if (last_at_ != other.before_ || left_out_ != other.left_out_ || header_.hosts.size() != other.header_.hosts.size())
+    return false;
+  last_ = rest_.first(size);
+  rest_ = rest_.subspan(size);
+  decoder_ = other.decoder_;
+  before_ = std::exchange(last_at_, other.last_at_);
+  ++events_;
+  return true;
+}
+
+std::size_t TraceReader::held_bytes() const {
+  return kMostFrame + decompressor_->chunk.capacity() + ZSTD_sizeof_DCtx(decompressor_->context);
 }
 
 void TraceReader::expect_nothing_more() {
@@ -136,8 +169,7 @@ void TraceReader::expect_nothing_more() {
 // Decompresses a frame, whole and with its checksum right, into frame_. False: there is none.
 bool TraceReader::next_frame() {
   auto& input = decompressor_->input;
-  frame_.resize(kMostFrame);
-  ZSTD_outBuffer output{frame_.data(), frame_.size(), 0};
+  ZSTD_outBuffer output{buffer_.get(), kMostFrame, 0};
   ZSTD_DCtx_reset(decompressor_->context, ZSTD_reset_session_only);
   for (bool begun = false;; begun = true) {
     if (!decompressor_->refill(in_)) {
@@ -149,7 +181,7 @@ bool TraceReader::next_frame() {
     if (left == 0) break;
     if (output.pos == output.size) throw TraceError("damaged: a frame is too large");
   }
-  frame_.resize(output.pos);
+  frame_ = std::span(buffer_.get(), output.pos);
   return true;
 }
 

@@ -53,6 +53,10 @@ class TraceWriter final : public EventSink {
 // Trusts nothing in the file. Every TraceError begins with `name`.
 class TraceReader {
  public:
+  // Bytes that the reader may hold, whatever the file says: a frame, its compression window and the file's buffer. The
+  // header, which is one frame of JSON, comes on top.
+  static constexpr std::size_t kMostHeld = 4 << 20;
+
   // Reads the header. `in` stays.
   TraceReader(std::istream& in, std::string name);
   ~TraceReader();
@@ -63,12 +67,18 @@ class TraceReader {
   // From now on next() gives none of this kind.
   void leave_out(EventKind kind) { left_out_.set(std::size_t(kind)); }
   const TraceHeader& header() const { return header_; }
-  // nullopt after the last event of a whole trace.
+  // nullopt, false: after the last event of a whole trace. A loop over many events gives its own TraceEvent again and
+  // again.
   std::optional<TraceEvent> next();
+  bool next(TraceEvent& event);
+  // True: the next event is the one that `other` gave last, at the same time and byte for byte. It is taken without
+  // being decoded again. False: next() tells.
+  bool skip_same(const TraceReader& other);
   Duration end() const { return end_; }  // once next() gave nullopt
+  std::size_t held_bytes() const;
 
  private:
-  std::optional<TraceEvent> read_event();
+  bool read_event(TraceEvent& event);
   bool next_frame();
   void expect_nothing_more();
 
@@ -76,8 +86,11 @@ class TraceReader {
   std::istream& in_;
   std::string name_;
   std::unique_ptr<Decompressor> decompressor_;
-  std::vector<std::byte> frame_;  // decompressed
-  std::span<const std::byte> rest_;
+  std::unique_ptr<std::byte[]> buffer_;  // as large as the largest frame
+  std::span<const std::byte> frame_;     // decompressed, in buffer_
+  std::span<const std::byte> rest_;      // of frame_
+  std::span<const std::byte> last_;      // the last event, in frame_
+  Duration last_at_, before_;            // times of the last event, and of the one before
   TraceHeader header_;
   EventDecoder decoder_{0};
   std::bitset<std::size_t(EventKind::count)> left_out_;

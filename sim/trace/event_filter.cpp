@@ -19,14 +19,15 @@ bool fits(std::string_view pattern, std::string_view name) {
 }  // namespace
 
 EventFilter::EventFilter(const FilterOptions& options, const TraceHeader& header)
-    : qps_(options.qps.begin(), options.qps.end()),
+    : hosts_(header.hosts.size(), options.hosts.empty()),
+      qps_(options.qps.begin(), options.qps.end()),
       psns_(options.psns.begin(), options.psns.end()),
       from_(options.from),
       to_(options.to) {
   for (const auto& name : options.hosts) {
     const auto found = std::ranges::find(header.hosts, name);
     if (found == header.hosts.end()) throw ConfigError(fmt::format("--host: the trace has no host '{}'", shown(name)));
-    hosts_.insert(static_cast<std::uint32_t>(found - header.hosts.begin()));
+    hosts_[std::size_t(found - header.hosts.begin())] = true;
   }
   for (const auto& pattern : options.kinds) {
     const auto before = kinds_;
@@ -38,22 +39,16 @@ EventFilter::EventFilter(const FilterOptions& options, const TraceHeader& header
 }
 
 bool EventFilter::takes(const TraceEvent& event) const {
+  static const NamedField psn_field("psn");
   if (!kinds_[std::size_t(event.kind)] || (from_ && event.at < *from_) || (to_ && event.at > *to_)) return false;
-  if (!hosts_.empty() && !hosts_.contains(event.host)) return false;
+  if (!hosts_[event.host]) return false;
   if (!qps_.empty()) {
     const auto qp = qp_of(event);
     if (!qp || !qps_.contains(*qp)) return false;
   }
   if (psns_.empty()) return true;
-  const auto psn = field_of(event, "psn");
+  const auto psn = psn_field.of(event);
   return psn && psns_.contains(static_cast<std::uint32_t>(*psn));
-}
-
-std::optional<std::uint64_t> field_of(const TraceEvent& event, std::string_view name) {
-  const auto& fields = info(event.kind).fields;
-  const auto found = std::ranges::find(fields, name, &FieldInfo::name);
-  if (found == fields.end()) return std::nullopt;
-  return event.fields[std::size_t(found - fields.begin())];
 }
 
 }  // namespace rnicsim::sim

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "sim/recording/format.h"
+#include "sim/trace/named_field.h"
 
 namespace rnicsim::sim {
-
-inline constexpr auto kEventKinds = std::size_t(EventKind::count);
 
 struct FilterOptions {
   std::vector<std::string> hosts;  // names; empty: all
@@ -30,15 +29,13 @@ class EventFilter {
   bool takes(const TraceEvent& event) const;
   // Neither this event nor a later one is taken.
   bool is_past(const TraceEvent& event) const { return to_ && event.at > *to_; }
+  std::optional<Duration> to() const { return to_; }
 
  private:
-  std::set<std::uint32_t> hosts_;
+  std::vector<bool> hosts_;  // by number
   std::bitset<kEventKinds> kinds_;
   const std::set<std::uint32_t> qps_, psns_;
   const std::optional<Duration> from_, to_;
 };
-
-// The value of a kind's field with this name; nullopt: the kind has no such field.
-std::optional<std::uint64_t> field_of(const TraceEvent& event, std::string_view name);
 
 }  // namespace rnicsim::sim

@@ -1,52 +1,32 @@
 #include "sim/trace/export.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/config/config_error.h"
 #include "sim/json.h"
+#include "sim/text_number.h"
+#include "sim/trace/event_members.h"
+#include "sim/trace/named_field.h"
+#include "sim/trace/text_output.h"
+#include "sim/trace/timeline.h"
 
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 16;
-
-// A number as such, an enumerator by its name.
-std::string value_text(const FieldInfo& field, std::uint64_t value) {
-  if (field.style == FieldStyle::number || field.style == FieldStyle::hex || field.style == FieldStyle::duration)
-    return fmt::format("{}", value);
-  auto name = to_text(field, value);
-  const bool is_named = !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0;
-  return is_named ? name : fmt::format("{}", value);
-}
-
-bool is_name(const std::string& text) { return std::isdigit(static_cast<unsigned char>(text.front())) == 0; }
-
-// doorbell_refused has a field with the name of the column for the event's kind.
-std::string_view member_name(const FieldInfo& field) {
-  const std::string_view name = field.name;
-  return name == "kind" ? "doorbell_kind" : name;
-}
-
 std::string quoted(const std::string& text) { return Json(text).dump(); }
 
-void append_json(fmt::memory_buffer& out, const TraceEvent& event, const std::vector<std::string>& hosts) {
-  const auto& kind = info(event.kind);
-  auto at = std::back_inserter(out);
-  fmt::format_to(at, R"({{"time_ps":{},"host":{},"kind":"{}")", event.at.ps, hosts[event.host], kind.name);
-  for (std::size_t i = 0; i < kind.fields.size(); ++i) {
-    const auto& field = kind.fields[i];
-    if (!field.always && event.fields[i] == 0) continue;
-    const auto value = value_text(field, event.fields[i]);
-    const char* quote = is_name(value) ? "\"" : "";
-    fmt::format_to(at, R"(,"{0}":{1}{2}{1})", member_name(field), quote, value);
-  }
-  fmt::format_to(at, "}}\n");
+void append_json(std::string& out, const TraceEvent& event, const std::vector<std::string>& hosts) {
+  append_digits(out += R"({"time_ps":)", std::uint64_t(event.at.ps));
+  (out += R"(,"host":)") += hosts[event.host];
+  ((out += R"(,"kind":")") += info(event.kind).name) += '"';
+  append_members(out, event);
+  out += '}';
 }
 
 std::vector<std::string> all_columns() {
@@ -57,43 +37,43 @@ std::vector<std::string> all_columns() {
   return columns;
 }
 
-void append_csv(fmt::memory_buffer& out, const TraceEvent& event, const std::vector<std::string>& hosts,
-                const std::vector<std::string>& columns) {
-  const auto& fields = info(event.kind).fields;
-  auto at = std::back_inserter(out);
-  fmt::format_to(at, "{},{},{}", event.at.ps, hosts[event.host], info(event.kind).name);
+void append_csv(std::string& out, const TraceEvent& event, const std::vector<std::string>& hosts,
+                const std::vector<NamedField>& columns) {
+  append_digits(out, std::uint64_t(event.at.ps));
+  ((((out += ',') += hosts[event.host]) += ',') += info(event.kind).name);
   for (const auto& column : columns) {
-    const auto found = std::ranges::find(fields, column, member_name);
-    out.push_back(',');
-    if (found != fields.end())
-      fmt::format_to(at, "{}", value_text(*found, event.fields[std::size_t(found - fields.begin())]));
+    out += ',';
+    if (const auto* field = column.info_in(event.kind)) append_value(out, *field, *column.of(event), "");
   }
-  out.push_back('\n');
 }
 
 }  // namespace
 
-bool export_trace(TraceSource& trace, TraceFormat format, std::FILE* out) {
-  fmt::memory_buffer buffer;
-  const auto flush = [&](std::size_t least) {
-    if (buffer.size() < least) return true;
-    const bool written = std::fwrite(buffer.data(), 1, buffer.size(), out) == buffer.size();
-    buffer.clear();
-    return written;
-  };
+void check_exportable(TraceFormat format) {
+  if (format != TraceFormat::pcapng) return;
+  throw ConfigError("--format pcapng: a trace has no frames, only headers and CRCs of payload; record frames by --pcap "
+                    "of the run");
+}
+
+bool export_trace(TraceSource& trace, TraceFormat format, std::FILE* file) {
+  check_exportable(format);
+  if (format == TraceFormat::perfetto) return export_timeline(trace, file);
+  TextOutput out(file);
+  auto& text = out.text();
   auto hosts = trace.header().hosts;
-  if (format == TraceFormat::jsonl) std::ranges::transform(hosts, hosts.begin(), quoted);
-  const auto columns = all_columns();
-  if (format == TraceFormat::csv)
-    fmt::format_to(std::back_inserter(buffer), "time_ps,host,kind,{}\n", fmt::join(columns, ","));
-  while (const auto event = trace.next()) {
-    if (format == TraceFormat::jsonl)
-      append_json(buffer, *event, hosts);
-    else
-      append_csv(buffer, *event, hosts, columns);
-    if (!flush(kFlushBytes)) return false;
+  TraceEvent event;
+  if (format == TraceFormat::jsonl) {
+    std::ranges::transform(hosts, hosts.begin(), quoted);
+    for (; trace.next(event); out.end_line()) append_json(text, event, hosts);
+    return out.flush();
   }
-  return flush(0) && std::fflush(out) == 0;
+  const auto names = all_columns();
+  std::vector<NamedField> columns;
+  for (const auto& name : names) columns.push_back(field_of_member(name));
+  text = fmt::format("time_ps,host,kind,{}", fmt::join(names, ","));
+  out.end_line();
+  for (; trace.next(event); out.end_line()) append_csv(text, event, hosts, columns);
+  return out.flush();
 }
 
 }  // namespace rnicsim::sim

@@ -12,8 +12,8 @@
 namespace rnicsim::sim {
 namespace {
 
-std::uint32_t number_of(const TraceEvent& event, const char* name) {
-  return static_cast<std::uint32_t>(field_of(event, name).value_or(0));
+std::uint32_t number_of(const TraceEvent& event, const NamedField& field) {
+  return static_cast<std::uint32_t>(value_of(event, field));
 }
 
 // Packets carry no number of their WQE. The first packets of messages leave in the order of the WQEs: the message's
@@ -61,7 +61,7 @@ class Follower {
     if (!is_send_queue(event)) return;
     const bool is_it = wqes_++ == followed_.number;
     if (is_it) {
-      index_ = number_of(event, "index");
+      index_ = number_of(event, field::index);
       if (doorbell_) print(*doorbell_);
       if (fetch_) print(*fetch_);
       print(event);
@@ -72,11 +72,11 @@ class Follower {
 
   void add_sent(const TraceEvent& event) {
     if (!is_request(event)) return;
-    const auto psn = number_of(event, "psn");
+    const auto psn = number_of(event, field::psn);
     if (psns_.add(psn) && opcode_row(event)->begins()) {
       if (message_ && begun_ == *message_) {
         first_ = psn;
-        peer_qp_ = number_of(event, "destination_qp");
+        peer_qp_ = number_of(event, field::destination_qp);
       } else if (first_ && !next_) {
         next_ = psn;
       }
@@ -88,7 +88,7 @@ class Follower {
   bool add_cqe(const TraceEvent& event) {
     if (!index_ || !is_requesters(event)) return true;
     constexpr std::uint32_t kIndexMask = 0xffff, kHalf = 0x8000;
-    if (((number_of(event, "wqe_counter") - *index_) & kIndexMask) >= kHalf) return true;
+    if (((number_of(event, field::wqe_counter) - *index_) & kIndexMask) >= kHalf) return true;
     print(event);
     return false;
   }
@@ -108,7 +108,7 @@ class Follower {
 
   bool in_message(const TraceEvent& event) const {
     if (!first_) return false;
-    const auto psn = number_of(event, "psn");
+    const auto psn = number_of(event, field::psn);
     return psn_distance(psn, *first_) >= 0 && (!next_ || psn_distance(psn, *next_) < 0);
   }
 
@@ -140,8 +140,8 @@ std::string follow_wqe(TraceSource& trace, const FollowedWqe& followed) {
   if (host == hosts.end())
     throw ConfigError(fmt::format("--host: the trace has no host '{}'", shown(followed.host)));
   Follower follower(trace.header(), followed, static_cast<std::uint32_t>(host - hosts.begin()));
-  while (const auto event = trace.next())
-    if (!follower.add(*event)) return follower.text();
+  for (TraceEvent event; trace.next(event);)
+    if (!follower.add(event)) return follower.text();
   if (!follower.found())
     throw ConfigError(fmt::format("--wqe: QP {:#x} of {} takes no WQE number {}", followed.qp, followed.host,
                                   followed.number));

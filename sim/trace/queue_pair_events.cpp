@@ -3,19 +3,18 @@
 #include "model/abi/queue.h"
 #include "model/roce/headers.h"
 #include "model/roce/opcode.h"
-#include "sim/trace/event_filter.h"
 
 namespace rnicsim::sim {
 namespace {
 
 constexpr std::uint32_t kPsnMask = (1u << 24) - 1;
 
-std::uint64_t field(const TraceEvent& event, const char* name) { return field_of(event, name).value_or(0); }
+const NamedField aeth_syndrome("aeth_syndrome"), queue("queue");
 
 }  // namespace
 
 const roce::OpcodeInfo* opcode_row(const TraceEvent& packet) {
-  return roce::find_opcode(static_cast<std::uint8_t>(field(packet, "opcode")));
+  return roce::find_opcode(static_cast<std::uint8_t>(value_of(packet, field::opcode)));
 }
 
 bool is_request(const TraceEvent& packet) {
@@ -31,7 +30,7 @@ bool is_response(const TraceEvent& packet) {
 bool is_nak(const TraceEvent& packet) {
   const auto* row = opcode_row(packet);
   if (row == nullptr || row->operation != roce::Operation::acknowledge) return false;
-  return (field(packet, "aeth_syndrome") & roce::Aeth::kClassMask) != roce::Aeth::kAck;
+  return (value_of(packet, aeth_syndrome) & roce::Aeth::kClassMask) != roce::Aeth::kAck;
 }
 
 bool is_cnp(const TraceEvent& packet) {
@@ -39,17 +38,22 @@ bool is_cnp(const TraceEvent& packet) {
   return row != nullptr && row->operation == roce::Operation::notify;
 }
 
-bool is_send_queue(const TraceEvent& wqe) { return field(wqe, "queue") == 0; }
+bool is_send_queue(const TraceEvent& wqe) { return value_of(wqe, queue) == 0; }
 
 bool sends_packets(const TraceEvent& wqe) {
   using enum abi::SendOpcode;
-  const auto opcode = abi::SendOpcode(field(wqe, "opcode"));
+  const auto opcode = abi::SendOpcode(value_of(wqe, field::opcode));
   return opcode != nop && opcode != bind_window && opcode != local_inv && opcode != fast_register;
 }
 
 bool is_requesters(const TraceEvent& cqe) {
-  const auto opcode = abi::CqeOpcode(field(cqe, "opcode"));
+  const auto opcode = abi::CqeOpcode(value_of(cqe, field::opcode));
   return opcode == abi::CqeOpcode::requester || opcode == abi::CqeOpcode::requester_error;
+}
+
+bool is_reset(const TraceEvent& event) {
+  constexpr std::uint64_t kReset = 0;  // as enum ibv_qp_state
+  return event.kind == EventKind::qp_state && value_of(event, field::to) == kReset;
 }
 
 std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {

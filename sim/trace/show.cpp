@@ -3,70 +3,74 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <iterator>
 #include <string_view>
 
 #include "sim/config/config_error.h"
+#include "sim/text_number.h"
+#include "sim/trace/named_field.h"
+#include "sim/trace/text_output.h"
 
 namespace rnicsim::sim {
 namespace {
 
 // Columns are aligned up to this width.
-constexpr int kWidth = 16;
+constexpr std::size_t kWidth = 16;
 
-void check_column(std::string_view name) {
-  if (name == "time" || name == "host" || name == "kind") return;
-  for (std::size_t kind = 0; kind < kEventKinds; ++kind)
-    if (std::ranges::find(info(EventKind(kind)).fields, name, &FieldInfo::name) != info(EventKind(kind)).fields.end())
-      return;
-  throw ConfigError(fmt::format("--columns: no event has a field '{}'", shown(name)));
-}
+// A column: time, host, kind, or a field.
+class Column {
+ public:
+  explicit Column(const std::string& name) : name_(name), field_(name) {
+    if (!is("time") && !is("host") && !is("kind") && !field_.exists())
+      throw ConfigError(fmt::format("--columns: no event has a field '{}'", shown(name)));
+  }
 
-std::string cell(const TraceEvent& event, std::string_view column, const TraceHeader& header) {
-  if (column == "time") return fmt::format("{}.{:06}", event.at.ps / 1'000'000, event.at.ps % 1'000'000);
-  if (column == "host") return header.hosts[event.host];
-  const auto& kind = info(event.kind);
-  if (column == "kind") return kind.name;
-  const auto found = std::ranges::find(kind.fields, column, &FieldInfo::name);
-  return found == kind.fields.end() ? "-" : to_text(*found, event.fields[std::size_t(found - kind.fields.begin())]);
-}
+  std::string title() const { return is("time") ? "time (us)" : name_; }
+  void append(std::string& out, const TraceEvent& event, const TraceHeader& header) const {
+    if (is("time")) return append_microseconds(out, event.at);
+    if (is("host")) return void(out += header.hosts[event.host]);
+    if (is("kind")) return void(out += info(event.kind).name);
+    if (const auto* field = field_.info_in(event.kind)) return append_text(out, *field, *field_.of(event));
+    out += '-';
+  }
 
-void append_row(fmt::memory_buffer& out, const std::vector<std::string>& cells) {
-  auto at = std::back_inserter(out);
-  for (std::size_t i = 0; i + 1 < cells.size(); ++i) fmt::format_to(at, "{:<{}}  ", cells[i], kWidth);
-  fmt::format_to(at, "{}\n", cells.back());
+ private:
+  bool is(std::string_view name) const { return name_ == name; }
+
+  const std::string name_;
+  const NamedField field_;
+};
+
+template <class Cell>
+void append_row(TextOutput& out, const std::vector<Column>& columns, Cell&& append_cell) {
+  auto& text = out.text();
+  for (const auto& column : columns) {
+    const auto begin = text.size();
+    append_cell(column);
+    if (&column == &columns.back()) break;
+    text.resize(std::max(text.size(), begin + kWidth), ' ');
+    text += "  ";
+  }
+  out.end_line();
 }
 
 }  // namespace
 
-void show_trace(TraceSource& trace, const ShowOptions& options) {
-  constexpr std::size_t kFlushBytes = 1 << 16;
-  fmt::memory_buffer out;
-  const auto flush = [&out](std::size_t least) {
-    if (out.size() < least) return;
-    std::fwrite(out.data(), 1, out.size(), stdout);
-    out.clear();
-  };
-  for (const auto& column : options.columns) check_column(column);
-  if (!options.columns.empty()) {
-    auto names = options.columns;
-    std::ranges::replace(names, std::string("time"), std::string("time (us)"));
-    append_row(out, names);
-  }
-  for (std::uint64_t lines = 0; !options.most || lines < *options.most; ++lines) {
-    const auto event = trace.next();
-    if (!event) break;
-    if (options.columns.empty()) {
-      fmt::format_to(std::back_inserter(out), "{}\n", to_text(*event, trace.header().hosts));
+bool show_trace(TraceSource& trace, const ShowOptions& options, std::FILE* file) {
+  const std::vector<Column> columns(options.columns.begin(), options.columns.end());
+  const auto& header = trace.header();
+  TextOutput out(file);
+  auto& text = out.text();
+  if (!columns.empty()) append_row(out, columns, [&](const Column& column) { text += column.title(); });
+  TraceEvent event;
+  for (std::uint64_t lines = 0; (!options.most || lines < *options.most) && trace.next(event); ++lines) {
+    if (columns.empty()) {
+      append_text(text, event, header.hosts);
+      out.end_line();
     } else {
-      std::vector<std::string> cells;
-      for (const auto& column : options.columns) cells.push_back(cell(*event, column, trace.header()));
-      append_row(out, cells);
+      append_row(out, columns, [&](const Column& column) { column.append(text, event, header); });
     }
-    flush(kFlushBytes);
   }
-  flush(0);
+  return out.flush();
 }
 
 }  // namespace rnicsim::sim

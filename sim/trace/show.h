@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ struct ShowOptions {
   std::optional<std::uint64_t> most;  // lines
 };
 
-// ConfigError: no kind has a field of a column's name.
-void show_trace(TraceSource& trace, const ShowOptions& options);
+// ConfigError: no kind has a field of a column's name. False: `file` took not everything.
+bool show_trace(TraceSource& trace, const ShowOptions& options, std::FILE* file);
 
 }  // namespace rnicsim::sim

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <map>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "model/abi/queue.h"
@@ -40,7 +39,7 @@ class Statistics {
     ++counts_[event.host][std::size_t(event.kind)];
     const auto qp = qp_of(event);
     if (!qp) return;
-    auto& of = qps_[{event.host, *qp}];
+    auto& of = qps_[Place{event.host} << 32 | *qp];
     switch (event.kind) {
       case EventKind::wqe: return add_wqe(of, event);
       case EventKind::cqe: return add_cqe(of, event);
@@ -55,26 +54,34 @@ class Statistics {
                             to_string(end));
     for (const auto& command : header_.commands) text += fmt::format("  {}\n", command);
     text += counts_text();
-    for (const auto& [where, of] : qps_)
-      if (of.wqes + of.packets + of.received + of.completions != 0) text += qp_text(where.first, where.second, of);
+    std::vector<Place> places;
+    for (const auto& [place, of] : qps_)
+      if (of.wqes + of.packets + of.received + of.completions != 0) places.push_back(place);
+    std::ranges::sort(places);
+    for (const auto place : places)
+      text += qp_text(std::uint32_t(place >> 32), std::uint32_t(place), qps_.at(place));
     return text;
   }
 
  private:
+  using Place = std::uint64_t;  // host, queue pair: 32 bits each
+
   static void add_wqe(QpStatistics& of, const TraceEvent& event) {
     if (!is_send_queue(event)) return;
     ++of.wqes;
     if (!of.first) of.first = event.at;
-    of.bytes += *field_of(event, "bytes");
-    if (*field_of(event, "signaled") != 0) of.pending.push_back({*field_of(event, "index"), event.at});
+    of.bytes += value_of(event, field::bytes);
+    if (value_of(event, field::signaled) == 0) return;
+    if (of.pending.size() == kMostWqes) of.pending.pop_front();
+    of.pending.push_back({value_of(event, field::index), event.at});
   }
 
   static void add_cqe(QpStatistics& of, const TraceEvent& event) {
     of.last = event.at;
-    if (*field_of(event, "syndrome") != std::uint64_t(abi::CqeSyndrome::success)) ++of.errors;
+    if (value_of(event, field::syndrome) != std::uint64_t(abi::CqeSyndrome::success)) ++of.errors;
     if (!is_requesters(event)) return void(++of.receives);
     ++of.completions;
-    const auto counter = *field_of(event, "wqe_counter");
+    const auto counter = value_of(event, field::wqe_counter);
     const auto found = std::ranges::find(of.pending, counter, &PendingWqe::index);
     if (found == of.pending.end()) return;
     of.latency.add(event.at - found->taken);
@@ -83,7 +90,7 @@ class Statistics {
 
   static void add_sent(QpStatistics& of, const TraceEvent& event) {
     ++of.packets;
-    if (is_request(event) && !of.psns.add(*field_of(event, "psn"))) ++of.sent_again;
+    if (is_request(event) && !of.psns.add(value_of(event, field::psn))) ++of.sent_again;
   }
 
   static void add_received(QpStatistics& of, const TraceEvent& event) {
@@ -127,14 +134,14 @@ class Statistics {
 
   const TraceHeader& header_;
   std::vector<std::array<std::uint64_t, kEventKinds>> counts_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, QpStatistics> qps_;
+  std::unordered_map<Place, QpStatistics> qps_;
 };
 
 }  // namespace
 
 std::string trace_statistics(TraceSource& trace) {
   Statistics statistics(trace.header());
-  while (const auto event = trace.next()) statistics.add(*event);
+  for (TraceEvent event; trace.next(event);) statistics.add(event);
   return statistics.text(trace.end());
 }
 

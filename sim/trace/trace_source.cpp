@@ -4,33 +4,44 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <utility>
 
 #include "sim/config/config_error.h"
 
 namespace rnicsim::sim {
 namespace {
 
-std::ifstream open(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw ConfigError(fmt::format("{}: {}", shown(path), std::strerror(errno)));
+std::unique_ptr<std::istream> open(const std::string& path) {
+  auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
+  if (!*file) throw ConfigError(fmt::format("{}: {}", shown(path), std::strerror(errno)));
   return file;
 }
 
 }  // namespace
 
 TraceSource::TraceSource(const std::string& path, const FilterOptions& options)
-    : file_(open(path)), reader_(file_, path), filter_(options, reader_.header()) {}
+    : TraceSource(open(path), path, options) {}
+
+TraceSource::TraceSource(std::unique_ptr<std::istream> in, const std::string& name, const FilterOptions& options)
+    : in_(std::move(in)), reader_(*in_, name), filter_(options, reader_.header()) {}
 
 std::optional<TraceEvent> TraceSource::next() {
-  while (auto event = reader_.next()) {
-    if (filter_.is_past(*event)) {
-      end_ = event->at;
-      return std::nullopt;
+  std::optional<TraceEvent> event(std::in_place);
+  if (!next(*event)) event.reset();
+  return event;
+}
+
+bool TraceSource::next(TraceEvent& event) {
+  while (reader_.next(event)) {
+    if (filter_.is_past(event)) {
+      end_ = *filter_.to();
+      return false;
     }
-    if (filter_.takes(*event)) return event;
+    if (filter_.takes(event)) return true;
   }
   end_ = reader_.end();
-  return std::nullopt;
+  return false;
 }
 
 }  // namespace rnicsim::sim

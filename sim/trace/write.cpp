@@ -84,7 +84,7 @@ TraceHeader merged_header(const std::vector<std::unique_ptr<TraceSource>>& trace
 
 void cut_trace(TraceSource& trace, const std::string& path) {
   Output output(path, trace.header());
-  while (const auto event = trace.next()) output.write(*event);
+  for (TraceEvent event; trace.next(event);) output.write(event);
   output.finish(trace.end());
 }
 

@@ -13,8 +13,8 @@
 #include "model/nic/seam/qp_engine.h"
 #include "sim/adapter.h"
 #include "sim/config/config.h"
-#include "sim/json.h"
 #include "sim/system.h"
+#include "sim/waterfall/timeline_lines.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -120,8 +120,7 @@ std::string CongestionTracks::text(Duration end) {
   }
   for (std::uint32_t i = 0; i < switches_.size(); ++i)
     if (const auto process = static_cast<std::uint32_t>(lines_.size()) + i + 1; processes.contains(process))
-      text += fmt::format("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":{}}}}},\n", process,
-                          Json(switches_[i]).dump());
+      timeline::append_process_name(text, process, switches_[i]);
   return text;
 }
 

@@ -1,12 +1,10 @@
 #include "sim/waterfall/counter_track.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <span>
 
-#include "sim/json.h"
+#include "sim/waterfall/timeline_lines.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -50,11 +48,8 @@ void CounterTrack::thin(std::size_t most) {
 
 // The format counts in microseconds.
 void CounterTrack::append_to(std::string& text) const {
-  const auto head = fmt::format("{{\"ph\":\"C\",\"name\":{},\"pid\":{},\"ts\":", Json(name_).dump(), process_);
-  const auto unit = Json(unit_).dump();
-  for (const auto& [at, value] : samples_)
-    text += fmt::format("{}{}.{:06},\"args\":{{{}:{:.9g}}}}},\n", head, at.ps / 1'000'000, at.ps % 1'000'000, unit,
-                        value);
+  const auto name = timeline::quoted(name_), unit = timeline::quoted(unit_);
+  for (const auto& [at, value] : samples_) timeline::append_sample(text, process_, name, unit, at, value);
 }
 
 void CounterTracks::add(CounterTrack& track, Duration at, double value) {

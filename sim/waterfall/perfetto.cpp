@@ -12,13 +12,15 @@
 #include "model/base/kernel.h"
 #include "sim/adapter.h"
 #include "sim/config/config_error.h"
-#include "sim/json.h"
 #include "sim/system.h"
 #include "sim/waterfall/congestion_tracks.h"
+#include "sim/waterfall/timeline_lines.h"
 #include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim {
 namespace {
+
+using timeline::microseconds;
 
 // A host's tracks, from the top. On a track slices may only nest: what overlaps goes to further rows of it.
 enum class Track : std::uint8_t { requests, cpu, pcie, tx, wire, rx };
@@ -66,12 +68,7 @@ struct Slice {
   std::uint32_t row = 0;
 };
 
-// The format counts in microseconds: six digits behind the point are picoseconds.
-std::string microseconds(Duration value) { return fmt::format("{}.{:06}", value.ps / 1'000'000, value.ps % 1'000'000); }
-
 std::uint32_t thread_of(const Slice& slice) { return std::uint32_t(slice.track) * kRowsPerTrack + slice.row + 1; }
-
-std::string quoted(const std::string& text) { return Json(text).dump(); }
 
 std::vector<Slice> slices_of(const std::vector<Journey>& journeys) {
   std::vector<Slice> slices;
@@ -116,15 +113,8 @@ void add_names(std::string& out, const std::vector<std::string>& hosts, const st
     threads[{slice.host, thread_of(slice)}] = slice.row == 0 ? name : fmt::format("{} {}", name, slice.row + 1);
   }
   for (std::size_t host = 0; host < hosts.size(); ++host)
-    out += fmt::format("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":{}}}}},\n", host + 1,
-                       quoted(hosts[host]));
-  for (const auto& [key, name] : threads) {
-    out += fmt::format("{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":{}}}}},\n",
-                       key.first + 1, key.second, quoted(name));
-    out += fmt::format(
-        "{{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":{0},\"tid\":{1},\"args\":{{\"sort_index\":{1}}}}},\n",
-        key.first + 1, key.second);
-  }
+    timeline::append_process_name(out, std::uint32_t(host + 1), hosts[host]);
+  for (const auto& [key, name] : threads) timeline::append_thread_name(out, key.first + 1, key.second, name);
 }
 
 void add_slice(std::string& out, const Slice& slice) {
@@ -134,8 +124,8 @@ void add_slice(std::string& out, const Slice& slice) {
   out += fmt::format(
       "{{\"ph\":\"X\",\"name\":{},\"cat\":{},{},\"dur\":{},\"args\":{{\"work request\":{},\"qp\":{},"
       "\"wqe\":{},\"ps\":{}}}}},\n",
-      quoted(slice.name), quoted(to_string(journey.opcode)), place, microseconds(slice.end - slice.begin),
-      journey.number, journey.qpn, journey.index, (slice.end - slice.begin).ps);
+      timeline::quoted(slice.name), timeline::quoted(to_string(journey.opcode)), place,
+      microseconds(slice.end - slice.begin), journey.number, journey.qpn, journey.index, (slice.end - slice.begin).ps);
   if (slice.track == Track::requests || (slice.first && slice.last)) return;
   const auto* phase = slice.first ? "s" : slice.last ? "f" : "t";
   out += fmt::format("{{\"ph\":\"{}\",\"name\":\"work request\",\"cat\":\"flow\",\"id\":{},{}{}}},\n", phase,
@@ -149,12 +139,12 @@ std::string timeline_json(const std::vector<std::string>& hosts, std::vector<Jou
   std::ranges::sort(journeys, {}, &Journey::number);
   auto slices = slices_of(journeys);
   lay_out(slices);
-  std::string out = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  std::string out(timeline::kBegin);
   add_names(out, hosts, slices);
   for (const auto& slice : slices) add_slice(out, slice);
   out += more;
   out.resize(out.size() - 2);  // the comma behind the last
-  return out + "\n]}\n";
+  return out += timeline::kEnd;
 }
 
 Timeline::Timeline(System& system, Waterfall& waterfall, const std::filesystem::path& path, std::uint64_t wqes,

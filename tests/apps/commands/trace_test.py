@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
@@ -112,6 +113,41 @@ class Trace(apps.TestCase):
         self.assertEqual(len(rows), sum(event["kind"] == "cqe" for event in events))
         self.assertEqual({row["syndrome"] for row in rows}, {"success"})
 
+    def test_export_as_a_timeline(self):
+        file, out = GOLDEN / "sequence_error.trace", self.path / "out.json"
+        self.trace("export", file, "--format", "perfetto", "-o", out)
+        lines = json.loads(out.read_text())["traceEvents"]
+        events = [json.loads(line) for line in self.trace("export", file).splitlines()]
+        by_phase = {phase: [line for line in lines if line["ph"] == phase] for phase in "MibeC"}
+        names = {(line["name"], line["pid"], line.get("tid")): line["args"].get("name") for line in by_phase["M"]}
+        self.assertEqual(names["process_name", 1, None], "h0")
+        self.assertEqual(names["thread_name", 1, 2 + 0x40], "QP 0x40")
+        # Each event, with its fields.
+        self.assertEqual([line["args"] for line in by_phase["i"]],
+                         [{name: event[name] for name in event if name not in ("host", "kind")} for event in events])
+        # The request: from the WQE to the CQE.
+        ends = [event["time_ps"] for event in events if event["host"] == "h0" and
+                (event["kind"] == "wqe" and event["queue"] == "send" or event["kind"] == "cqe")]
+        request = by_phase["b"] + by_phase["e"]
+        self.assertEqual([line["name"] for line in request], ["WRITE 4096 B"] * 2)
+        self.assertEqual([round(line["ts"] * 1e6) for line in request], ends)
+        self.assertEqual([line["args"]["WQEs"] for line in by_phase["C"]], [1, 0])
+
+    def test_a_timeline_is_whole_up_to_the_damage(self):
+        whole, damaged = GOLDEN / "loopback.trace", self.path / "damaged"
+        damaged.write_bytes(whole.read_bytes() + b"more")
+        result = apps.call("trace", "export", damaged, "--format", "perfetto")
+        self.assertEqual(result.status, 2)
+        self.assertEqual(json.loads(result.out), json.loads(self.trace("export", whole, "--format", "perfetto")))
+
+    def test_frames_are_not_made_up(self):
+        out = self.path / "out"
+        out.write_text("kept")
+        told = self.refused("export", GOLDEN / "rc_send.trace", "--format", "pcapng", "-o", out)
+        self.assertIn("a trace has no frames", told)
+        self.assertIn("--pcap of the run", told)
+        self.assertEqual(out.read_text(), "kept")
+
     def test_what_is_refused(self):
         file = GOLDEN / "rc_send.trace"
         for arguments, words in (([], "subcommand"), (["show", "no/such"], "No such file"),
@@ -129,6 +165,34 @@ class Trace(apps.TestCase):
         for size in range(0, len(data), 41):
             file.write_bytes(data[:size])
             self.assertIn(str(file), self.refused("stat", file))
+
+
+    def test_what_is_before_the_damage_is_printed(self):
+        data = (GOLDEN / "loopback.trace").read_bytes()
+        file = self.path / "damaged"
+        file.write_bytes(data + b"more")
+        for tool, more in (("show", []), ("export", []), ("export", ["--format", "csv"])):
+            result = apps.call("trace", tool, file, *more)
+            self.assertEqual(result.status, 2)
+            self.assertEqual(result.out, self.trace(tool, GOLDEN / "loopback.trace", *more))
+            self.assertIn("something follows its end mark", result.err)
+
+    def test_output_that_takes_nothing(self):
+        file = GOLDEN / "loopback.trace"
+        for tool in ("show", "export"):
+            command = [apps.rnicsim(), "trace", tool, file]
+            with open("/dev/full", "w") as full:
+                result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((result.returncode, result.stderr),
+                             (2, "rnicsim: standard output: No space left on device\n"))
+
+    def test_a_part_ends_where_it_was_cut(self):
+        whole, part = GOLDEN / "loopback.trace", self.path / "part"
+        self.trace("cut", whole, "--to", "2us", "-o", part)
+        for file, arguments in ((part, []), (whole, ["--to", "2us"])):
+            self.assertIn("ends at 2 us\n", self.trace("stat", file, *arguments))
+        self.trace("cut", whole, "--to", "1s", "-o", part)
+        self.assertEqual(self.trace("stat", part), self.trace("stat", whole))
 
 
 if __name__ == "__main__":

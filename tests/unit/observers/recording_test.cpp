@@ -281,6 +281,35 @@ TEST(Diff, AnotherEnd) {
   EXPECT_THAT(result.events, HasSubstr("A ends at 1 ms and B at 2 ms"));
 }
 
+// Bytes of an event have the time since the event before, here one that is left out.
+TEST(Diff, EqualBytesAtAnotherTime) {
+  const auto fetch = make_event({1000}, 0, EventKind::wqe_fetch, {0x40, 0, 64});
+  const auto doorbell = [](std::int64_t at) { return make_event({at}, 0, EventKind::doorbell, {0x40, 1, 64, 1}); };
+  const auto without = file_of({doorbell(1000), doorbell(2000)});
+  std::istringstream first(without), once_more(without);
+  std::istringstream second(file_of({doorbell(1000), fetch, doorbell(2000)}));
+  std::istringstream third(file_of({doorbell(1000), make_event({2000}, 0, EventKind::wqe_fetch, {}), doorbell(3000)}));
+  TraceReader a(first, "a"), again(once_more, "a"), b(second, "b"), c(third, "c");
+  for (auto* reader : {&a, &again, &b, &c}) reader->leave_out(EventKind::wqe_fetch);
+  EXPECT_EQ(compare_traces(a, b).events, "equal: 2 events\n");
+  EXPECT_THAT(compare_traces(c, again).events, HasSubstr("event 1: time -1 ns\n"));
+}
+
+// Zeros at the end of an event may be there.
+TEST(Diff, EqualEventsOfOtherBytes) {
+  std::vector<std::byte> header, events;
+  encode_header(some_header(), header);
+  EventEncoder encoder;
+  const auto event = make_event({1000}, 0, EventKind::interrupt, {0});
+  encoder.encode(event, events);
+  events.front() = std::byte{std::to_integer<unsigned char>(events.front()) + 1u};
+  events.push_back(std::byte{0});
+  encoder.encode(make_event({INT64_MAX}, 0, EventKind::end, {1}), events);
+  const auto longer = compressed(as_text(header)) + compressed(as_text(events));
+  EXPECT_EQ(read(longer), std::vector{event});
+  EXPECT_EQ(compare(file_of({event}), longer).events, "equal: 1 events\n");
+}
+
 TEST(Diff, ATraceThatBreaksOffBehindTheDivergence) {
   auto changed = some_events(20'000);
   changed[50].fields[2] = 999;

@@ -1,0 +1,42 @@
+// Text for a file, by the piece.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace rnicsim::sim {
+
+class TextOutput {
+ public:
+  explicit TextOutput(std::FILE* file) : file_(file) {}
+  // A trace that is damaged is printed up to the damage.
+  ~TextOutput() { flush(); }
+  TextOutput(const TextOutput&) = delete;
+  TextOutput& operator=(const TextOutput&) = delete;
+
+  // To append to. The next end_line() that finds enough text writes the text.
+  std::string& text() { return text_; }
+  void end_line() {
+    text_ += '\n';
+    if (text_.size() >= kPieceBytes) write();
+  }
+  // False: the file took not everything.
+  bool flush() {
+    write();
+    return std::fflush(file_) == 0 && whole_;
+  }
+
+ private:
+  static constexpr std::size_t kPieceBytes = 1 << 16;
+
+  void write() {
+    whole_ &= std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size();
+    text_.clear();
+  }
+
+  std::FILE* const file_;
+  std::string text_;
+  bool whole_ = true;
+};
+
+}  // namespace rnicsim::sim
