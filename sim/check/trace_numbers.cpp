@@ -20,8 +20,6 @@
 namespace rnicsim::sim::check {
 namespace {
 
-std::uint64_t value_of(const TraceEvent& event, const char* field) { return field_of(event, field).value_or(0); }
-
 struct TakenWqe {
   std::uint64_t index, bytes, opcode;
   bool signaled;
@@ -63,23 +61,23 @@ class TraceSummary {
   };
 
   QueuePair& queue_pair(const TraceEvent& event) {
-    return qps_[{event.host, static_cast<std::uint32_t>(value_of(event, "qp"))}];
+    return qps_[{event.host, static_cast<std::uint32_t>(value_of(event, field::qp))}];
   }
 
   void take(const TraceEvent& event) {
     auto& qp = queue_pair(event);
     for (auto* owner : {&qp.owner, &hosts_[event.host]})
       if (!owner->first) owner->first = event.at;
-    qp.pending.push_back({value_of(event, "index"), value_of(event, "bytes"), value_of(event, "opcode"),
-                          value_of(event, "signaled") != 0, event.at});
+    qp.pending.push_back({value_of(event, field::index), value_of(event, field::bytes), value_of(event, field::opcode),
+                          value_of(event, field::signaled) != 0, event.at});
   }
 
   // A CQE completes the unsignaled WQEs before its own, too.
   void complete(const TraceEvent& event) {
     auto& qp = queue_pair(event);
-    const auto found = std::ranges::find(qp.pending, value_of(event, "wqe_counter"), &TakenWqe::index);
+    const auto found = std::ranges::find(qp.pending, value_of(event, field::wqe_counter), &TakenWqe::index);
     if (found == qp.pending.end()) return;
-    const bool is_good = value_of(event, "syndrome") == std::uint64_t(abi::CqeSyndrome::success);
+    const bool is_good = value_of(event, field::syndrome) == std::uint64_t(abi::CqeSyndrome::success);
     for (auto* owner : {&qp.owner, &hosts_[event.host]}) {
       if (!is_good) break;
       owner->last = event.at;

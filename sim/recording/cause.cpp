@@ -64,6 +64,16 @@ constexpr Origin kOrigins[]{
      {"host.cm", "link.", "switch."}},
     {EventKind::cm_state, "connection manager", "the connection manager", {"host.cm"}},
     {EventKind::refused, "nic", "the device's check of a request", {"nic.capabilities", "nic.contexts"}},
+    {EventKind::mmio_write, "software", "software: a store to the device", {"host."}},
+    {EventKind::mmio_read, "software", "software: a load from the device", {"host."}},
+    {EventKind::config_write, "software", "software: a write to configuration space", {"host."}},
+    {EventKind::config_read, "software", "software: a read of configuration space", {"host."}},
+    {EventKind::memory, "software", "software: stores into memory that the device reads", {"host.", "nic.pcie"}},
+    {EventKind::memory_pinned, "kernel agent", "software: memory that is registered", {"host."}},
+    {EventKind::memory_absent, "software", "software: memory that is unmapped", {"host."}},
+    {EventKind::memory_on_demand, "kernel agent", "pages on demand", {"host."}},
+    {EventKind::process, "kernel agent", "software: programs that begin and end", {"host."}},
+    {EventKind::awaited, "software", "what the software has seen of its devices", {"host.", "nic.pcie"}},
 };
 static_assert(std::size(kOrigins) == std::size_t(EventKind::count));
 

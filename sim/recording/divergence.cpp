@@ -28,13 +28,23 @@ void EventHistory::add(const TraceEvent& event) {
   hosts_[event.host].add(event);
 }
 
-std::vector<std::string> EventHistory::lines(const TraceEvent& event, std::span<const std::string> hosts) const {
-  const auto lines_of = [&](const auto& rings, auto key) {
+const EventHistory::Ring* EventHistory::ring_of(const TraceEvent& event) const {
+  const auto find = [](const auto& rings, auto key) -> const Ring* {
     const auto found = rings.find(key);
-    return found != rings.end() ? found->second.lines(hosts) : std::vector<std::string>();
+    return found != rings.end() ? &found->second : nullptr;
   };
-  if (const auto qp = qp_of(event)) return lines_of(qps_, place_of(event.host, *qp));
-  return lines_of(hosts_, event.host);
+  if (const auto qp = qp_of(event)) return find(qps_, place_of(event.host, *qp));
+  return find(hosts_, event.host);
+}
+
+std::vector<std::string> EventHistory::lines(const TraceEvent& event, std::span<const std::string> hosts) const {
+  const Ring* const ring = ring_of(event);
+  return ring != nullptr ? ring->lines(hosts) : std::vector<std::string>();
+}
+
+std::optional<TraceEvent> EventHistory::last(const TraceEvent& event) const {
+  const Ring* const ring = ring_of(event);
+  return ring != nullptr ? std::optional(ring->last()) : std::nullopt;
 }
 
 std::string to_text(const Divergence& divergence) {

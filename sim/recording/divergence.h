@@ -23,12 +23,15 @@ class EventHistory {
   void add(const TraceEvent& event);
   // A line each, of the event's QP, or of its host.
   std::vector<std::string> lines(const TraceEvent& event, std::span<const std::string> hosts) const;
+  // The last one of these.
+  std::optional<TraceEvent> last(const TraceEvent& event) const;
 
  private:
   class Ring {
    public:
     void add(const TraceEvent& event);
     std::vector<std::string> lines(std::span<const std::string> hosts) const;
+    const TraceEvent& last() const { return events_[(oldest_ + events_.size() - 1) % events_.size()]; }
 
    private:
     std::vector<TraceEvent> events_;
@@ -36,6 +39,9 @@ class EventHistory {
   };
   using Place = std::uint64_t;  // host, QP: 32 bits each
   static Place place_of(std::uint32_t host, std::uint32_t qp) { return Place{host} << 32 | qp; }
+
+  // nullptr: there was no such event.
+  const Ring* ring_of(const TraceEvent& event) const;
 
   std::unordered_map<Place, Ring> qps_;
   std::unordered_map<std::uint32_t, Ring> hosts_;

@@ -129,13 +129,12 @@ class LooseComparison {
 
   Divergence begin(const TraceEvent& event, std::string what) {
     const auto& hosts = a_.header().hosts;
-    const auto& before = history_.of(event.host, qp_of(event));
     Divergence told;
     told.what = std::move(what);
     told.heading = fmt::format("the last events of {} in A", owner_text(event, hosts));
     told.before = history_.lines(event, hosts);
     told.origin = event;
-    if (!before.empty()) told.previous = before.back();
+    told.previous = history_.last(event);
     return told;
   }
 

@@ -97,8 +97,7 @@ Divergence describe_divergence(Side& a, Side& b, std::uint64_t index, const Even
   result.a = side_of(a, event, hosts);
   result.b = side_of(b, event, hosts);
   result.origin = origin;
-  const auto& before = history.of(origin.host, qp_of(origin));
-  if (!before.empty()) result.previous = before.back();
+  result.previous = history.last(origin);
   if (!a.events.empty()) result.a_at = a.events[0].at;
   if (!b.events.empty()) result.b_at = b.events[0].at;
   return result;
