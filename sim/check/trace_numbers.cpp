@@ -61,7 +61,7 @@ class TraceSummary {
   };
 
   QueuePair& queue_pair(const TraceEvent& event) {
-    return qps_[{event.host, static_cast<std::uint32_t>(value_of(event, field::qp))}];
+    return qps_[{event.host, static_cast<std::uint32_t>(qp_of(event).value_or(0))}];
   }
 
   void take(const TraceEvent& event) {
