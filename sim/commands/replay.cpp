@@ -46,6 +46,9 @@ Command add_replay(CLI::App& app) {
             if (again->trace.empty()) throw ConfigError("replay: a trace is needed, or --wire and --as");
             if (again->observers.record_software)
               throw ConfigError("--record-software: a replay has no software to record");
+            if (again->observers.check || again->observers.follow.any())
+              throw ConfigError(
+                  "--check, --waterfall and --perfetto look at programs and drivers, which a replay lacks");
             again->engine = options->engine;
             return rerun::rerun(*again);
           }};

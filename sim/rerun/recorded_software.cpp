@@ -85,7 +85,7 @@ void RecordedSoftware::connect(System& system, std::uint32_t index) {
   nic.dma().bind(root.upstream);
   nic.blocks().pcie.reach(root);
   root.reach(nic.blocks().pcie);
-  // What a kernel would do is among the steps.
+  // The kernel's reactions are among the steps.
   root.interrupt.bind([](std::uint32_t) {});
   root.page_requested.bind([](PageRequest&&) {});
   root.invalidated.bind([](std::uint32_t) {});

@@ -53,7 +53,7 @@ class RecordedSteps {
 
   const std::vector<Step>& steps() const { return steps_; }
   Duration end() const { return end_; }  // the last step that is no store
-  // What the step waited for; nullptr: the step before it.
+  // The output of a device for which the step waited; nullptr: the step waited for the one before it.
   const DeviceOutput* awaited_by(const Step& step) const {
     return step.awaited != 0 ? &outputs_[step.awaited - 1] : nullptr;
   }
@@ -76,7 +76,7 @@ class RecordedSteps {
   Step& add_step(const TraceEvent& event);
   void append_words(const TraceEvent& event, std::size_t first_field, std::size_t bytes);
 
-  const std::vector<std::uint32_t>& hosts_;
+  const std::vector<std::uint32_t> hosts_;
   std::vector<Step> steps_;
   std::vector<std::byte> bytes_;
   std::vector<DeviceOutput> outputs_;

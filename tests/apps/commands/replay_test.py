@@ -144,6 +144,15 @@ class BadInput(Replay):
             self.assertNotEqual(apps.call("replay", *words).status, 0, words)
         trace = self.record("--", "true")
         self.assertIn("no parameter bogus", self.refused(trace, "--set", "bogus=1"))
+        for option in ("--check", "--waterfall", "--record-software"):
+            self.assertIn("a replay", self.refused(trace, "--record", self.path / "b.trace", option))
+
+    def test_a_capture_of_the_replay_is_that_of_the_run(self):
+        trace, captures = self.path / "run.trace", [self.path / "a.pcap", self.path / "b.pcap"]
+        self.assert_succeeded(apps.call("run", "--record", trace, "--record-software", "--pcap", captures[0], "--",
+                                        "ibv_srq_pingpong", "-g", "1", "-n", "50"))
+        self.replayed(trace, "--pcap", captures[1], "--audit")
+        self.assertEqual(captures[0].read_bytes(), captures[1].read_bytes())
 
 
 if __name__ == "__main__":
