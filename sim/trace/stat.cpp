@@ -18,11 +18,13 @@ namespace {
 struct PendingWqe {
   std::uint64_t index;
   Duration taken;
+  bool signaled;
 };
 
 // Statistics of one queue pair. Latency: from the engine's taking of a signaled WQE to its CQE.
 struct QpStatistics {
   std::uint64_t wqes = 0, bytes = 0, completions = 0, errors = 0, receives = 0;
+  std::uint64_t completed = 0;  // WQEs: a CQE completes the unsignaled ones before its own, too
   std::uint64_t packets = 0, sent_again = 0, received = 0, naks = 0, cnps = 0;
   std::optional<Duration> first;
   Duration last;
@@ -71,9 +73,8 @@ class Statistics {
     ++of.wqes;
     if (!of.first) of.first = event.at;
     of.bytes += value_of(event, field::bytes);
-    if (value_of(event, field::signaled) == 0) return;
     if (of.pending.size() == kMostWqes) of.pending.pop_front();
-    of.pending.push_back({value_of(event, field::index), event.at});
+    of.pending.push_back({value_of(event, field::index), event.at, value_of(event, field::signaled) != 0});
   }
 
   static void add_cqe(QpStatistics& of, const TraceEvent& event) {
@@ -84,7 +85,8 @@ class Statistics {
     const auto counter = value_of(event, field::wqe_counter);
     const auto found = std::ranges::find(of.pending, counter, &PendingWqe::index);
     if (found == of.pending.end()) return;
-    of.latency.add(event.at - found->taken);
+    if (found->signaled) of.latency.add(event.at - found->taken);
+    of.completed += std::uint64_t(found - of.pending.begin()) + 1;
     of.pending.erase(of.pending.begin(), found + 1);
   }
 
@@ -122,7 +124,7 @@ class Statistics {
     if (of.first && of.last > *of.first) {
       const double seconds = double((of.last - *of.first).ps) / 1e12;
       text += fmt::format("  rate         {:.6g} Gb/s, {:.6g} messages/s, from {} to {}\n",
-                          double(of.bytes) * 8 / seconds / 1e9, double(of.completions) / seconds, to_string(*of.first),
+                          double(of.bytes) * 8 / seconds / 1e9, double(of.completed) / seconds, to_string(*of.first),
                           to_string(of.last));
     }
     if (of.latency.count() == 0) return text;

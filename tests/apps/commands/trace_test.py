@@ -56,6 +56,15 @@ class Trace(apps.TestCase):
         self.assertEqual([line.split() for line in table.splitlines()],
                          [["kind", "qp", "index", "bytes"], ["wqe", "0x40", "0", "3000"], ["cqe", "0x40", "0", "-"]])
 
+    def test_stat_counts_messages_without_completions_of_their_own(self):
+        file = self.path / "run.trace"
+        run = apps.call("run", "--record", file, "--", "ib_write_bw", "-Q", "10", "-n", "200", "-s", "4096")
+        self.assertEqual(run.status, 0, run)
+        text = self.trace("stat", file).split("of h1\n")[-1]
+        self.assertIn("200 WQEs, 819200 bytes, 20 completions", text)
+        gigabits, messages = map(float, re.search(r"([\d.]+) Gb/s, ([\d.e+]+) messages/s", text).groups())
+        self.assertAlmostEqual(gigabits * 1e9 / 8 / 4096 / messages, 1, delta=0.01)
+
     def test_stat(self):
         text = self.trace("stat", GOLDEN / "sequence_error.trace")
         one = text.split("QP 0x40 of h0\n")[1]
