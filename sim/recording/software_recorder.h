@@ -47,7 +47,7 @@ class SoftwareRecorder {
 
  private:
   static constexpr std::size_t kPage = 4096;
-  // What devices found in a page or wrote there, when they last touched what, and how often they wrote.
+  // The bytes that devices found in a page or wrote there, the times of their last accesses, and the number of writes.
   struct Page {
     using Words = std::array<Duration, kPage / kWord>;
 

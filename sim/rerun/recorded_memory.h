@@ -23,7 +23,7 @@ class RecordedMemory final : public host::AddressSpace {
   // stay.
   void name_word(std::uint64_t address) { words_[address / kPage][address / kWord]; }
   void store_after_access(std::uint64_t address, std::span<const std::byte> bytes);
-  // What waits at that word, up to those bytes, is stored now.
+  // The stores that wait at that word, up to the one of `bytes`, are done now.
   void wait_no_longer(std::uint64_t address, std::span<const std::byte> bytes);
   // The process has unmapped these pages: accesses to them fail until they are pinned again.
   void remove(std::uint64_t address, std::uint64_t bytes);
