@@ -66,6 +66,8 @@ void RecordedSteps::add(const TraceEvent& event) {
     case EventKind::memory_pinned: {
       Step& step = add_step(event);
       if (step.length > kMostRange) throw TraceError("a range of memory that is too long");
+      // The device that found the memory gone asks at this very time.
+      if (event.kind == EventKind::memory_absent) step.at = std::max(Duration{}, event.at - Duration{1});
       step.writable = event.fields[3] != 0;
       step.pinned = event.fields[4] != 0;
       return;

@@ -121,6 +121,7 @@ int run_again(const RerunOptions& options) {
   ObserverOptions watched = options.observers;
   watched.record.clear();
   TraceHeader new_header = trace_header(system, header.seed, TimeMode::simulated);
+  new_header.commands = header.commands;  // with them, a recording has the addresses of memory
   Observers observers(system, watched, new_header);
   Recording recording(system, new_header, replayed);
   RecordedSoftware software("software", system, steps,

@@ -66,6 +66,18 @@ class SameEvents(Replay):
         mpirun = f"mpirun --allow-run-as-root --mca plm_rsh_agent '{shell}' --host h0,h1 -np 2 {ucx} {program}"
         self.replayed(self.record("--on", "h1", shell, "--on", "h0", mpirun))
 
+    def test_a_program_that_is_killed_while_the_nic_reads_its_memory(self):
+        trace = self.path / "run.trace"
+        result = apps.call("run", "--record", trace, "--record-software", "--grace", "1ms", "--on", "h0",
+                           "ib_write_bw -n 50000", "--on", "h1", "timeout -s KILL 1.002 ib_write_bw -n 50000 h0")
+        self.assertEqual(result.status, 137, result)
+        self.assertIn("not_mapped", apps.call("trace", "show", trace, "--kind", "dma_abort").out)
+        for pace in ([], ["--as-possible"]):
+            again = apps.call("replay", trace, *pace)
+            self.assertEqual(again.status, 0, again)
+            self.assertRegex(again.out, r"equal: \d+ events")
+            self.assertIn("aborted: the process has unmapped the range", again.err)
+
     def test_a_workload_of_bench(self):
         trace = self.path / "bench.trace"
         recorded = apps.call("bench", "write-4k", "--record", trace, "--record-software")

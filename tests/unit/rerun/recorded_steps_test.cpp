@@ -97,6 +97,13 @@ TEST(RecordedSteps, AWqeComesBeforeItsBlueFlameWrite) {
                                     {mmio_write, 5}}));
 }
 
+TEST(RecordedSteps, MemoryIsGoneBeforeTheDeviceFindsItGone) {
+  const auto steps = steps_of({request(1), request(3), event(3, memory_absent, {1, 0x1000, 4096})});
+  ASSERT_EQ(steps.steps().size(), 3u);
+  EXPECT_EQ(steps.steps()[1].kind, memory_absent);
+  EXPECT_EQ(steps.steps()[1].at, us(3) - Duration{1});
+}
+
 TEST(RecordedSteps, AStepHasWhatItWaitedFor) {
   const auto steps = steps_of({event(1, awaited, {2, 0, 3, 1, std::uint64_t(us(1).ps)}), request(2), request(3)});
   const auto* output = steps.awaited_by(steps.steps()[0]);
