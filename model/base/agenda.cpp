@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "model/base/kernel.h"
-
 namespace rnicsim {
 namespace {
 
@@ -285,27 +283,10 @@ void Agenda::hand_over(Sleep& sleep) {
   sleep.ended_.notify();
 }
 
-void wake(sc_core::sc_event& event, Duration at) {
-  event.notify(to_sc_time(at - Agenda::kernel_now()));
-  auto* agenda = Agenda::current();
-  if (agenda != nullptr && agenda->serving_) agenda->limit_ = agenda->limit();
-}
-
-void sleep_until(Duration at) {
-  if (at <= now()) return;
-  if (auto* agenda = Agenda::current()) agenda->release();
-  sc_core::wait(to_sc_time(at - Agenda::kernel_now()));
-}
-
-void sleep_on(const sc_core::sc_event& event) {
-  if (auto* agenda = Agenda::current()) agenda->release();
-  sc_core::wait(event);
-}
-
 Sleep::Sleep() : alarm_([this] { alarm_.agenda_.hand_over(*this); }, Agenda::kThreads) {}
 
 void Sleep::until(Duration at) {
-  if (at <= now()) return;
+  if (at <= Agenda::now()) return;
   asleep_ = true;
   alarm_.agenda_.put_to_sleep(*this, at);
   asleep_ = false;
@@ -313,38 +294,6 @@ void Sleep::until(Duration at) {
 
 void Sleep::end(Duration at) {
   if (asleep_) alarm_.agenda_.end_sleep(*this, at);
-}
-
-// As long as it lives.
-struct Agenda::Horizon {
-  explicit Horizon(Duration at) {
-    if (current_ != nullptr) current_->horizon_ = at;
-  }
-  ~Horizon() {
-    if (current_ != nullptr) current_->horizon_ = {};
-  }
-  Horizon(const Horizon&) = delete;
-  Horizon& operator=(const Horizon&) = delete;
-};
-
-void pause_run() {
-  if (auto* agenda = Agenda::current()) agenda->yield();
-  sc_core::sc_pause();
-}
-
-void run_until(Duration at) {
-  const Agenda::Horizon horizon(at);
-  sc_core::sc_start(to_sc_time(at - Agenda::kernel_now()));
-}
-
-void run_on(Duration limit) {
-  const Agenda::Horizon horizon(limit);
-  if (limit == Agenda::kNever) return sc_core::sc_start();
-  sc_core::sc_start(to_sc_time(limit - Agenda::kernel_now()), sc_core::SC_EXIT_ON_STARVATION);
-  // It ends at the last thing before, too, when there is more to come behind.
-  const Duration next = Agenda::next_in_kernel();
-  if (sc_core::sc_get_status() != sc_core::SC_STOPPED && next > limit && next != Agenda::kNever)
-    sc_core::sc_start(to_sc_time(limit - Agenda::kernel_now()));
 }
 
 }  // namespace rnicsim

@@ -24,6 +24,10 @@ namespace rnicsim {
 class Agenda;
 class Sleep;
 
+inline sc_core::sc_time to_sc_time(Duration value) {
+  return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(value.ps));
+}
+
 // Calls back once, at the time it was armed for.
 class Alarm {
  public:
@@ -156,6 +160,23 @@ class Agenda {
 };
 
 inline bool Alarm::armed() const { return agenda_.places_[rank_] != Agenda::kNowhere; }
+
+// The sleep of one thread, which somebody may end before its time. A thread that sleeps so goes ahead of the kernel's
+// clock, with the agenda, while the kernel has nothing else to do. Of those that go on at one time the one whose Sleep
+// was made first is the first.
+class Sleep {
+ public:
+  Sleep();
+  void until(Duration at);         // in the past: at once
+  void end(Duration at = Agenda::now());   // if the thread is asleep
+
+ private:
+  friend class Agenda;
+
+  sc_core::sc_event ended_;
+  Alarm alarm_;                    // armed unless it serves the agenda itself
+  bool asleep_ = false;
+};
 
 // Made before the modules of a simulation: their agenda is an SC_THREAD instead of an SC_METHOD, so that what an alarm
 // calls may wait (a memory of somebody else's, in b_transport). All alarms wait with it; who calls into a module

@@ -5,7 +5,7 @@
 
 #include "model/host/cm/rdma_cm.h"
 #include "model/host/iommu.h"
-#include "model/host/kernel_agent.h"
+#include "model/host/kernel_driver.h"
 #include "model/host/page_faults.h"
 
 namespace rnicsim::host {
@@ -17,14 +17,14 @@ HostKernel::HostKernel(const HostParams& params, Iommu& iommu, Neighbours fabric
       cm_(std::make_unique<RdmaCm>(
           params, fabric_,
           RdmaIds::EventSink{
-              [this](std::uint32_t channel, std::uint32_t id) { agents_.front()->deliver_connection(channel, id); },
-              [this](std::uint32_t channel, std::uint32_t id) { agents_.front()->forget_connection(channel, id); }})),
+              [this](std::uint32_t channel, std::uint32_t id) { drivers_.front()->deliver_connection(channel, id); },
+              [this](std::uint32_t channel, std::uint32_t id) { drivers_.front()->forget_connection(channel, id); }})),
       page_faults_(std::make_unique<PageFaults>(params, iommu)) {}
 HostKernel::~HostKernel() = default;
 
-void HostKernel::join(KernelAgent& agent) {
-  agents_.push_back(&agent);
-  page_faults_->add(agent.root_complex());
+void HostKernel::join(KernelDriver& driver) {
+  drivers_.push_back(&driver);
+  page_faults_->add(driver.root_complex());
 }
 
 void HostKernel::device_is_up() {
@@ -35,8 +35,8 @@ void HostKernel::device_is_up() {
 }
 
 std::string HostKernel::failure() const {
-  for (const KernelAgent* agent : agents_)
-    if (!agent->failure().empty()) return agent->failure();
+  for (const KernelDriver* driver : drivers_)
+    if (!driver->failure().empty()) return driver->failure();
   return {};
 }
 
@@ -50,14 +50,14 @@ Pasid HostKernel::attach(AddressSpace& space) {
 void HostKernel::detach(Pasid process, std::function<void()> done) {
   cm_->close_process(process);
   processes_.erase(process);
-  const auto forgotten = [this, process, left = std::make_shared<std::size_t>(agents_.size()),
+  const auto forgotten = [this, process, left = std::make_shared<std::size_t>(drivers_.size()),
                           done = std::move(done)] {
     if (--*left != 0) return;
     page_faults_->forget(process);
     iommu_.detach(process);
     if (done) done();
   };
-  for (KernelAgent* agent : agents_) agent->forget(process, forgotten);
+  for (KernelDriver* driver : drivers_) driver->forget(process, forgotten);
 }
 
 int HostKernel::pin(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable) {
@@ -67,12 +67,12 @@ int HostKernel::unpin(Pasid process, std::uint64_t address, std::uint64_t bytes,
   return iommu_.unpin(process, address, bytes, writable);
 }
 void HostKernel::back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) {
-  for (KernelAgent* agent : agents_) agent->back(process, address, bytes, page);
+  for (KernelDriver* driver : drivers_) driver->back(process, address, bytes, page);
 }
 
 int HostKernel::rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
                         std::span<std::byte> output) {
-  if (!agents_.front()->owns_channel(process, channel)) return EBADF;
+  if (!drivers_.front()->owns_channel(process, channel)) return EBADF;
   return cm_->command({process, channel}, command, input, output);
 }
 

@@ -1,5 +1,5 @@
 // The kernel of a simulated host, as far as RDMA needs one: it gives processes their PASIDs, pins memory, manages
-// connections, and has an agent for each device (kernel_agent.h), which destroys what a dead process leaves there.
+// connections, and has a driver for each device (kernel_driver.h), which destroys what a dead process leaves there.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 namespace rnicsim::host {
 
 class Iommu;
-class KernelAgent;
+class KernelDriver;
 class PageFaults;
 class RdmaCm;
 
@@ -34,12 +34,12 @@ class HostKernel {
   HostKernel& operator=(const HostKernel&) = delete;
 
   const Neighbours& fabric() const { return fabric_; }
-  // The agents, each when it is made, in the order of their devices; and when its device is up.
-  void join(KernelAgent& agent);
+  // The drivers, each when it is made, in the order of their devices; and when its device is up.
+  void join(KernelDriver& driver);
   void device_is_up();
 
   // Until all devices are up system calls answer EAGAIN, and commands wait.
-  bool ready() const { return devices_up_ == agents_.size(); }
+  bool ready() const { return devices_up_ == drivers_.size(); }
   const sc_core::sc_event& became_ready() const { return became_ready_; }
   std::string failure() const;             // why it will never be ready; empty when nothing is wrong
 
@@ -71,7 +71,7 @@ class HostKernel {
  private:
   Iommu& iommu_;
   const Neighbours fabric_;
-  std::vector<KernelAgent*> agents_;
+  std::vector<KernelDriver*> drivers_;
   std::size_t devices_up_ = 0;
   std::set<Pasid> processes_;
   Pasid next_pasid_;

@@ -31,6 +31,7 @@
 #include "model/host/gids.h"
 #include "model/host/host_counters.h"
 #include "model/host/host_params.h"
+#include "model/host/kernel_driver.h"
 #include "model/host/objects.h"
 #include "model/host/page_faults.h"
 #include "model/host/root_complex.h"
@@ -59,24 +60,21 @@ struct SoftwareMilestone {
   const abi::Milestone& milestone;
 };
 
-class KernelAgent : public sc_core::sc_module {
+class KernelAgent : public sc_core::sc_module, public KernelDriver {
  public:
   // Of the device with that interface.
   KernelAgent(sc_core::sc_module_name name, const HostParams& params, HostKernel& kernel, RootComplex& root_complex,
               const abi::NetworkInterface& interface);
 
   HostKernel& kernel() const { return kernel_; }
-  RootComplex& root_complex() const { return root_complex_; }
+  RootComplex& root_complex() const override { return root_complex_; }
   const abi::NetworkInterface& interface() const { return interface_; }
   // Bring-up takes simulated time. Until then system calls answer EAGAIN, and commands wait.
   bool ready() const { return ready_; }
-  const std::string& failure() const { return failure_; }  // why it will never be ready; empty when nothing is wrong
+  const std::string& failure() const override { return failure_; }
 
-  // Destroys the process's objects in dependency order. From this call on nothing of the process is called back; `done`
-  // runs when the device has forgotten it.
-  void forget(Pasid process, std::function<void()> done);
-  // Regions of that memory are registered in such pages.
-  void back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page);
+  void forget(Pasid process, std::function<void()> done) override;
+  void back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) override;
 
   // --- System calls that need no device: 0 or errno.
   int alloc_pd(Pasid process, std::uint32_t& number);
@@ -124,10 +122,9 @@ class KernelAgent : public sc_core::sc_module {
   int bind_events(Pasid process, std::uint32_t channel);                          // of port and device
   int refill_channel(Pasid process, std::uint32_t channel);
 
-  // The first device's channels hear of connections, too.
-  bool owns_channel(Pasid process, std::uint32_t channel) const;
-  void deliver_connection(std::uint32_t channel, std::uint32_t id);
-  void forget_connection(std::uint32_t channel, std::uint32_t id);
+  bool owns_channel(Pasid process, std::uint32_t channel) const override;
+  void deliver_connection(std::uint32_t channel, std::uint32_t id) override;
+  void forget_connection(std::uint32_t channel, std::uint32_t id) override;
 
   // --- MMIO of a process, at the present time. False: not in a page of its own (the process gets SIGBUS on real iron);
   // counted, and nothing reaches the device.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "model/roce/packet.h"
+#include "model/roce/frame_sizes.h"
 
 namespace rnicsim::roce {
 namespace {

@@ -7,15 +7,11 @@
 #include <span>
 #include <string_view>
 
+#include "model/roce/frame_sizes.h"
 #include "model/roce/headers.h"
 
 namespace rnicsim::roce {
 
-inline constexpr std::size_t kEthernetBytes = 14;
-inline constexpr std::size_t kIpv4Bytes = 20;
-inline constexpr std::size_t kIpv6Bytes = 40;
-inline constexpr std::size_t kUdpBytes = 8;
-inline constexpr std::size_t kMaxFrameHeader = kEthernetBytes + kIpv6Bytes + kUdpBytes + Headers::kMaxBytes;
 inline constexpr std::uint16_t kRoceUdpPort = 4791;
 inline constexpr std::uint16_t kLeastSourcePort = 0xc000;
 

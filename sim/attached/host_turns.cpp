@@ -1,7 +1,5 @@
 #include "sim/attached/host_turns.h"
 
-#include "sim/attached/process_memory.h"
-
 namespace rnicsim::sim {
 
 void HostTurns::begin() {

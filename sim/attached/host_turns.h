@@ -6,17 +6,24 @@
 
 namespace rnicsim::sim {
 
-class ProcessMemory;
+// A memory that keeps writes of the device until the next turn.
+class KeptWrites {
+ public:
+  virtual void flush() = 0;
+
+ protected:
+  ~KeptWrites() = default;
+};
 
 class HostTurns {
  public:
   void begin();
-  // It keeps writes; it keeps none any more.
-  void add(ProcessMemory& memory) { keeping_.push_back(&memory); }
-  void remove(const ProcessMemory& memory) { std::erase(keeping_, &memory); }
+  // The memory keeps writes, or keeps none any more.
+  void add(KeptWrites& memory) { keeping_.push_back(&memory); }
+  void remove(const KeptWrites& memory) { std::erase(keeping_, &memory); }
 
  private:
-  std::vector<ProcessMemory*> keeping_;
+  std::vector<KeptWrites*> keeping_;
 };
 
 }  // namespace rnicsim::sim

@@ -26,7 +26,7 @@
 
 namespace rnicsim::sim {
 
-class ProcessMemory final : public host::AddressSpace {
+class ProcessMemory final : public host::AddressSpace, private KeptWrites {
  public:
   struct Range {
     std::uint64_t begin = 0;
@@ -56,7 +56,7 @@ class ProcessMemory final : public host::AddressSpace {
     return bus_address_for(address, bytes);
   }
   void left_bus(std::uint64_t address, std::uint64_t bytes) override;
-  void flush();
+  void flush() override;
   void join(HostTurns& turns) { turns_ = &turns; }
   void turn_begins() { turns_->begin(); }
   void write_at_once(bool on) { write_at_once_ = on; }  // real time: the process looks at any moment

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "sim/bench/bench_json.h"
 #include "sim/bench/results.h"
 #include "sim/bench/runner.h"
 #include "sim/config/config_error.h"

@@ -1,14 +1,12 @@
-// What a run measured: tables for people, JSON for machines.
+// The measurements of a run, and their tables for people.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "sim/bench/runner.h"
 #include "sim/bench/steadiness.h"
 #include "sim/counter_results.h"
-#include "sim/json.h"
 #include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim::bench {
@@ -75,9 +73,5 @@ FlowResult flow_result(const FlowState& flow, Duration run_end);
 // Of a flow's rate, in its part of the interval.
 Steadiness steadiness_of(const BenchResult& result, std::size_t flow);
 std::string results_text(const BenchResult& result);
-// {"file": its name, "crc32": of what is in it}
-Json file_json(const std::filesystem::path& path);
-// Everything but "simulator" is the same at every run.
-Json results_json(const BenchResult& result);
 
 }  // namespace rnicsim::sim::bench

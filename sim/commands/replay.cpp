@@ -1,5 +1,5 @@
 // rnicsim replay: a recorded run without its programs; or in the place of a real NIC.
-#include "sim/replay/replay.h"
+#include "sim/replay/replay_wire.h"
 
 #include <memory>
 

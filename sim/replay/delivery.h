@@ -10,8 +10,6 @@
 
 namespace rnicsim::sim::replay {
 
-struct QpEnvironment;
-
 struct Delivery {
   std::uint32_t frame = 0;  // of its last packet
   bool is_write = false;
@@ -23,9 +21,5 @@ struct Delivery {
 
   bool completes_receive() const { return !is_write || immediate.has_value(); }
 };
-
-// RC: what was executed, as QpEnvironment says. UC: messages of which nothing is missing. UD: datagrams with the QP's
-// Q_Key.
-std::vector<Delivery> implied_deliveries(const QpEnvironment& qp);
 
 }  // namespace rnicsim::sim::replay

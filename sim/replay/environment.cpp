@@ -11,6 +11,7 @@
 
 #include "model/base/group_mac.h"
 #include "sim/config/config_error.h"
+#include "sim/replay/implied_deliveries.h"
 #include "sim/replay/pairing.h"
 
 namespace rnicsim::sim::replay {
@@ -179,6 +180,7 @@ Environment implied_environment(const WireCapture& capture, const roce::Gid& add
   number_queue_pairs(environment);
   for (auto& qp : environment.qps) {
     imply_answers(qp);
+    qp.deliveries = implied_deliveries(qp);
     const auto regions = granted_regions(qp);
     environment.regions.insert(environment.regions.end(), regions.begin(), regions.end());
   }

@@ -8,18 +8,13 @@
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
-#include "sim/json_output.h"
 #include "sim/replay/cm_judge.h"
 #include "sim/replay/judge.h"
-#include "sim/replay/report.h"
 
 namespace rnicsim::sim::replay {
 namespace {
 
 using roce::Aeth;
-
-// As many READs and atomics as real NICs agree on: eight bits tell how many.
-constexpr std::uint32_t kMostRdAtomic = 255;
 
 // Bytes that the engine answers a READ with: the driver refuses it only where its memory is at fault.
 std::uint64_t answered_bytes(const QpEnvironment& qp, const Request& read) {
@@ -92,34 +87,6 @@ Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& add
   for (const auto* stray : replay.environment.strays)
     replay.strays.push_back({Subject::answer, stray->frame, std::nullopt, decoded(packet_of(*stray)), {}});
   return replay;
-}
-
-int replay_wire(const ReplayOptions& options) {
-  const auto address = parse_address(options.as);
-  if (!address) throw ConfigError(fmt::format("--as: '{}' is no IPv4 or IPv6 address", shown(options.as)));
-  const auto frames = read_capture(options.wire);
-  JsonOutput json(options.json);
-  EngineParams params;
-  if (!options.engine.kind.empty()) params.kind = options.engine.kind;
-  nic::CapabilityParams capabilities;
-  capabilities.max_rd_atomic = kMostRdAtomic;
-  params.limit(capabilities);
-  const Abilities abilities{
-      .uc = capabilities.uc, .ud = capabilities.ud, .rd_atomic = static_cast<std::uint8_t>(capabilities.max_rd_atomic)};
-  Engines engines(params, options.engine.fst);
-  const auto engine = engines.factory()(
-      {.max_rd_atomic = abilities.rd_atomic, .invalidate = capabilities.invalidate, .windows = capabilities.windows});
-  Replay replay = [&] {
-    try {
-      return replay_frames(frames, *address, *engine, &engines, abilities);
-    } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: {}", shown(options.wire.string()), error.what()));
-    }
-  }();
-  replay.engine = params.kind;
-  fmt::print("{}", report_text(replay));
-  json.write(report_json(replay));
-  return replay.differences() == 0 ? 0 : 1;
 }
 
 }  // namespace rnicsim::sim::replay

@@ -20,13 +20,6 @@
 
 namespace rnicsim::sim::replay {
 
-struct ReplayOptions {
-  std::filesystem::path wire;
-  std::string as;  // the address whose NIC we are
-  std::string json;  // a file; empty: none
-  EngineOptions engine;
-};
-
 struct Replay {
   std::string engine = EngineParams{}.kind;
   WireCapture capture;
@@ -48,8 +41,5 @@ struct Replay {
 // ConfigError: nothing to replay.
 Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine,
                      const Engines* made_by = nullptr, Abilities abilities = {});
-
-// Prints the report; 0: no difference, 1: differences. ConfigError, EngineMismatch.
-int replay_wire(const ReplayOptions& options);
 
 }  // namespace rnicsim::sim::replay

@@ -126,7 +126,6 @@ void imply_answers(QpEnvironment& qp) {
   } else {
     imply_datagrams(qp);
   }
-  qp.deliveries = implied_deliveries(qp);
 }
 
 std::vector<RemoteRegion> granted_regions(const QpEnvironment& qp) {

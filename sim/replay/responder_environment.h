@@ -51,7 +51,7 @@ struct RemoteRegion {
   std::uint32_t length = 0;
 };
 
-// Fills in what follows from `requests` and `answers`: refusals, receives, what was executed and delivered.
+// Fills in what follows from `requests` and `answers`: refusals, receives and executed requests.
 void imply_answers(QpEnvironment& qp);
 // Those that its requests name, and that it granted.
 std::vector<RemoteRegion> granted_regions(const QpEnvironment& qp);

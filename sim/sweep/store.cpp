@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "sim/bench/results.h"
+#include "sim/bench/bench_json.h"
 #include "sim/config/config_error.h"
 #include "sim/results_json.h"
 #include "sim/staged_file.h"

@@ -9,9 +9,9 @@
 
 #include "verbs/clock/children.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/our_signals.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
-#include "verbs/clock/signals.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(sigaction);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "verbs/clock/netlink_protocol.h"
 #include "verbs/clock/rdma_netlink.h"
 #include "verbs/clock/rtnetlink.h"
 

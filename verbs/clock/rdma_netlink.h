@@ -2,7 +2,7 @@
 // have, and what is counted, it does not tell.
 #pragma once
 
-#include "verbs/clock/netlink_answers.h"
+#include "verbs/clock/netlink_protocol.h"
 
 namespace rnicsim::clock {
 

@@ -2,7 +2,7 @@
 // change it needs a right (CAP_NET_ADMIN) that programs of a host do not have.
 #pragma once
 
-#include "verbs/clock/netlink_answers.h"
+#include "verbs/clock/netlink_protocol.h"
 
 namespace rnicsim::clock {
 

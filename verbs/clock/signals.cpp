@@ -23,14 +23,12 @@ RNICSIM_NEXT(pthread_sigmask);
 namespace rnicsim::clock {
 namespace {
 
-constexpr std::array kOurs{SIGSEGV, SIGTRAP, SIGSYS, kLookSignal};
-
 bool taken = false;
-std::array<struct sigaction, kOurs.size()> kept_actions{};
+std::array<struct sigaction, kOurSignals.size()> kept_actions{};
 
-bool is_ours(int signal) { return taken && std::ranges::find(kOurs, signal) != kOurs.end(); }
+bool is_ours(int signal) { return taken && std::ranges::find(kOurSignals, signal) != kOurSignals.end(); }
 struct sigaction& kept(int signal) {
-  return kept_actions[std::size_t(std::ranges::find(kOurs, signal) - kOurs.begin())];
+  return kept_actions[std::size_t(std::ranges::find(kOurSignals, signal) - kOurSignals.begin())];
 }
 
 // By the program, or by default.
@@ -42,12 +40,6 @@ bool is_discarded(int signal) {
 }
 
 }  // namespace
-
-MaskedFor::MaskedFor(const struct sigaction& action) {
-  const sigset_t set = allowed(action.sa_mask);
-  next_pthread_sigmask(SIG_BLOCK, &set, &before_);
-}
-MaskedFor::~MaskedFor() { next_pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction action = kept(signal);
@@ -78,7 +70,7 @@ void take_signal(int signal, SignalHandler* handler) {
 void unblock_ours() {
   sigset_t ours;
   ::sigemptyset(&ours);
-  for (const int signal : kOurs) ::sigaddset(&ours, signal);
+  for (const int signal : kOurSignals) ::sigaddset(&ours, signal);
   next_sigprocmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
@@ -122,12 +114,6 @@ MaskedWait::~MaskedWait() {
 bool MaskedWait::interrupted() const {
   if (interrupted_) errno = EINTR;
   return interrupted_;
-}
-
-sigset_t allowed(const sigset_t& set) {
-  sigset_t result = set;
-  for (const int signal : kOurs) ::sigdelset(&result, signal);
-  return result;
 }
 
 }  // namespace rnicsim::clock

@@ -6,23 +6,9 @@
 
 #include <cstdint>
 
-#include "model/abi/attach.h"
+#include "verbs/clock/our_signals.h"
 
 namespace rnicsim::clock {
-
-using abi::kLookSignal;
-
-// What the program asked to be blocked while its handler runs.
-class MaskedFor {
- public:
-  explicit MaskedFor(const struct sigaction& action);
-  ~MaskedFor();
-  MaskedFor(const MaskedFor&) = delete;
-  MaskedFor& operator=(const MaskedFor&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 // From now on this signal is ours.
 using SignalHandler = void(int signal, siginfo_t* info, void* context);
@@ -51,7 +37,5 @@ std::uint64_t bits_of(const sigset_t& set);
 sigset_t set_from(std::uint64_t bits);
 // Of what waits for this thread, it is given what this mask, which holds from now on, lets through.
 void take_unblocked(const sigset_t& mask);
-// Without ours.
-sigset_t allowed(const sigset_t& set);
 
 }  // namespace rnicsim::clock

@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "verbs/rsockets/datagram_port.h"
+#include "verbs/rsockets/lookup_service.h"
 #include "verbs/rsockets/socket.h"
 
 namespace rnicsim::rsockets {
 
-class Datagram final : public Socket, public std::enable_shared_from_this<Datagram> {
+class Datagram final : public Socket, public LookupSocket, public std::enable_shared_from_this<Datagram> {
  public:
   explicit Datagram(int domain);
   ~Datagram() override;
@@ -50,7 +51,7 @@ class Datagram final : public Socket, public std::enable_shared_from_this<Datagr
   short look(short events) override;
 
   // The UDP socket is readable: one datagram of a peer that asks, or answers.
-  void take_lookup();
+  void take_lookup() override;
 
  private:
   // An address of the program's, without what does not tell one from another.

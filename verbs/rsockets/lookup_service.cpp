@@ -5,8 +5,6 @@
 #include <system_error>
 #include <thread>
 
-#include "verbs/rsockets/datagram.h"
-
 namespace rnicsim::rsockets {
 
 // Never destroyed: its thread may outlive main.
@@ -15,7 +13,7 @@ LookupService& LookupService::service() {
   return only;
 }
 
-int LookupService::add(const std::shared_ptr<Datagram>& socket) {
+int LookupService::add(const std::shared_ptr<LookupSocket>& socket) {
   const std::unique_lock lock(mutex_);
   if (news_ == nullptr) news_ = std::make_unique<Waiter>();
   if (news_->fd() < 0) {
@@ -35,7 +33,7 @@ int LookupService::add(const std::shared_ptr<Datagram>& socket) {
   return 0;
 }
 
-void LookupService::remove(const Datagram& socket) {
+void LookupService::remove(const LookupSocket& socket) {
   std::unique_lock lock(mutex_);
   if (std::erase_if(sockets_, [&](const auto& entry) { return entry.get() == &socket; }) == 0) return;
   news_->wake();

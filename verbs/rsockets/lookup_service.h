@@ -11,16 +11,24 @@
 
 namespace rnicsim::rsockets {
 
-class Datagram;
+// A datagram socket: its UDP socket, and the lookups that arrive there.
+class LookupSocket {
+ public:
+  virtual int fd() const = 0;
+  virtual void take_lookup() = 0;
+
+ protected:
+  ~LookupSocket() = default;
+};
 
 class LookupService {
  public:
   static LookupService& service();
 
   // 0 or a positive errno.
-  int add(const std::shared_ptr<Datagram>& socket);
+  int add(const std::shared_ptr<LookupSocket>& socket);
   // When it returns, the thread does not use the socket any more.
-  void remove(const Datagram& socket);
+  void remove(const LookupSocket& socket);
 
  private:
   void run();
@@ -28,7 +36,7 @@ class LookupService {
   std::mutex mutex_;
   std::condition_variable rounds_changed_;
   std::uint64_t rounds_ = 0;  // of the thread
-  std::vector<std::shared_ptr<Datagram>> sockets_;
+  std::vector<std::shared_ptr<LookupSocket>> sockets_;
   std::unique_ptr<Waiter> news_;
   bool running_ = false;  // the thread
 };

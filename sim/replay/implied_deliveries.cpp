@@ -1,8 +1,6 @@
-#include "sim/replay/delivery.h"
+#include "sim/replay/implied_deliveries.h"
 
 #include <utility>
-
-#include "sim/replay/responder_environment.h"
 
 namespace rnicsim::sim::replay {
 namespace {

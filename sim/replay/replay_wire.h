@@ -1,0 +1,21 @@
+// The command `rnicsim replay --wire`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "sim/engine_choice.h"
+
+namespace rnicsim::sim::replay {
+
+struct ReplayOptions {
+  std::filesystem::path wire;
+  std::string as;  // the address whose NIC we are
+  std::string json;  // a file; empty: none
+  EngineOptions engine;
+};
+
+// Prints the report; 0: no difference, 1: differences. ConfigError, EngineMismatch.
+int replay_wire(const ReplayOptions& options);
+
+}  // namespace rnicsim::sim::replay
