@@ -103,8 +103,7 @@ struct Srq : verbs_srq {
   static Srq& of(ibv_srq* srq) { return *static_cast<Srq*>(reinterpret_cast<verbs_srq*>(srq)); }
 };
 
-// Bytes of one data segment; the top bit of the length means inline.
-inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;
+inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // per segment; the length's top bit means inline
 
 // A bind of a type 2 window in a batch that may still be aborted.
 struct Binding {
@@ -134,7 +133,7 @@ struct Qp : verbs_qp {
   std::atomic<bool> posted_unseen{false};  // receives posted since the device last had to read the doorbell record
   Mapping send_memory;
   Mapping receive_memory;
-  std::optional<provider::SendRing> send;  // absent if max_send_wr or max_recv_wr is 0
+  std::optional<provider::SendRing> send;  // absent if max_send_wr is 0; `receive` likewise
   std::optional<provider::ReceiveRing> receive;
   provider::WqeBuilder builder;  // protected by send_lock
   Batch batch;
