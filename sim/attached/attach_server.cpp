@@ -22,7 +22,7 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr int kPollMs = 1;
-// A process sends its hello directly after it has connected.
+// Limits for connections without a hello. A process sends its hello directly after it has connected.
 constexpr std::size_t kMostSilent = 32;
 constexpr std::chrono::seconds kLongestSilence{20};
 // Connections accepted in one pass: a process that connects again and again must not stop the simulator.

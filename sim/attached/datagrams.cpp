@@ -205,7 +205,7 @@ int Datagrams::prepare_send(Number number, NetAddress& to) {
   return socket.local.port != 0 || takes_port(number, wildcard(socket)) ? 0 : EAGAIN;
 }
 
-// --- What programs write.
+// --- Datagrams from programs.
 
 void Datagrams::watch(Number number, std::uint32_t events, int operation) {
   epoll_event event{};
@@ -297,7 +297,7 @@ void Datagrams::send(Number number, const abi::DatagramHeader& header, std::size
                });
 }
 
-// --- What arrives.
+// --- Delivery.
 
 void Datagrams::deliver_due() {
   std::function<void()> event;

@@ -62,7 +62,7 @@ class Datagrams {
     Descriptor far_end;
     std::uint64_t inode = 0;
     abi::NetAddress local;                  // port 0: not bound
-    std::optional<abi::NetAddress> remote;  // connected
+    std::optional<abi::NetAddress> remote;  // set: the connected peer
     bool address_asked = false;             // the program bound the local address; it was not chosen by connect()
     bool port_asked = false;
     bool reuses_address = false;

@@ -1,5 +1,5 @@
-// Decides when to report that a thread holds simulated time up. Counted is the processor time of the thread: on a busy
-// machine the thread may have had no processor.
+// Decides when to report that a thread holds simulated time up. The measure is the processor time of the thread's
+// process: on a busy machine the thread may have had no processor.
 #pragma once
 
 #include <chrono>

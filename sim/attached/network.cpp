@@ -188,7 +188,7 @@ bool Network::take_reset(Number number, std::uint32_t host) {
 }
 
 void Network::collect(Duration written) {
-  // Programs read in their own turns, and a turn has just ended. A socket may go while its peer is served.
+  // Programs read in their own turns, and a turn has just ended. Serving one socket may remove another.
   for (const Number number : std::vector<Number>(full_.begin(), full_.end()))
     if (full_.contains(number)) push_undelivered(number);
   // The rounds suffice for the bytes, for the ends of stream behind them, and for connections that will not be

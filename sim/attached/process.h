@@ -42,7 +42,7 @@ class Process {
   Process(Identity identity, Descriptor socket);
 
   const Identity& identity() const { return identity_; }
-  std::string label() const;        // "h0 ib_write_lat (pid 1001)"
+  std::string label() const;        // "ib_write_lat (pid 1001)", with the virtual process number
   abi::ControlHeader& header() const;
   abi::ThreadSlot& slot(std::uint32_t index) const;
   const SharedMemory& control() const { return *control_; }
@@ -78,9 +78,9 @@ class Process {
   PendingSignals pending_signals;   // blocked by all threads of the process
   std::map<std::uint32_t, SignalWatch> signal_watches;
   SignalSet outside_signals = 0;    // pending in the real kernel, as far as a signalfd shows them
-  std::uint64_t memory_writes = 0;  // DMA writes into the process, and interrupts for it
+  std::uint64_t memory_writes = 0;  // DMA writes to the process, and interrupts for the process
   std::optional<Duration> ring_written;  // last DMA write to the process's DMA memory
-  std::uint64_t stores = 0;         // turns of its threads that may have stored something
+  std::uint64_t stores = 0;         // turns of threads of the host that may have stored something
   // By device and number. The file stays open so that no later file gets the inode by which contexts are known.
   std::map<std::pair<std::uint32_t, std::uint32_t>, Descriptor> contexts;
   // Files of XRC domains, open for the same reason.

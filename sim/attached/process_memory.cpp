@@ -206,7 +206,7 @@ bool ProcessMemory::is_lost(std::uint64_t address, std::uint64_t bytes) const {
   return page != lost_.end() && *page <= (address + bytes - 1) / kPage;
 }
 
-// --- What is pinned.
+// --- Pinned pages.
 
 // Memory shared with the simulator is mapped by the process after it was pinned. If the range is refused, the known
 // shared pages stay as they are, since they may be pinned already.

@@ -27,10 +27,10 @@ struct RunOutcome {
   int worst_status() const;
 };
 
-// Warnings and failed programs, then a table with a column for each host: counters that are not zero, and hit rates of
-// caches. Counters of switches come last.
+// Warnings and failed programs, then a table with a column for each adapter: counters that are not zero, and hit rates
+// of caches. Counters of switches come last.
 std::string summary_text(const System& system, const RunOutcome& outcome);
-// Resolved parameters and fault rules, counters of hosts and switches with cache hit rates, simulated end time, exit
+// Resolved parameters and fault rules, counters of adapters and switches with cache hit rates, simulated end time, exit
 // statuses.
 Json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome);
 

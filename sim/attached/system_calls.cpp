@@ -19,7 +19,7 @@ namespace {
 using abi::Call;
 using abi::ThreadSlot;
 
-// Hosts count from different numbers, so that programs cannot take a process of another host for their own.
+// Hosts count from different numbers, as the process numbers of real hosts differ by chance.
 constexpr std::uint32_t kFirstPid = 1000;
 
 std::string random_addresses_of(const Process& process, const std::string& host) {

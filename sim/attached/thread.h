@@ -59,7 +59,7 @@ struct Thread {
   std::deque<abi::SignalRecord> due_signals;
   PendingSignals pending_signals;     // blocked signals that were sent to this thread alone
   SignalSet wanted_signals = 0;
-  bool call_pending = false;          // state is `due`: the call in the slot is executed first
+  bool call_pending = false;          // in state `due`: the slot's call is executed before the thread resumes
   std::optional<Duration> at;         // time of the next turn, or deadline of a wait
   bool held = false;                  // `at` was reached while the process was stopped
   std::optional<Duration> off_cpu;    // begin of a wait that needs no processor

@@ -13,7 +13,7 @@ namespace {
 using abi::ThreadSlot;
 
 constexpr std::uint64_t kMostTimers = 4096;
-// The resolution of setitimer(2). Shorter intervals would leave no time for anything else.
+// 1 us, the resolution of setitimer(2). Shorter intervals would leave no time for anything else.
 constexpr Duration kLeastInterval{1'000'000};
 
 enum class Tells : std::uint64_t { descriptor, process, thread, nobody };

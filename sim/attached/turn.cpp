@@ -27,7 +27,8 @@ Duration TimeKeeper::clock_limit(const Thread& thread) const {
   return now() + std::min(Duration{(now() - thread.idle_since).ps / kPart}, params_.most_clock_slack);
 }
 
-// True: another thread waits for memory that this one may store to, so the ends of this thread's turns must be seen.
+// True: another thread of the process waits for memory that this one may store to. Stores become known at the end of a
+// turn.
 bool TimeKeeper::is_watched(const Thread& thread) const {
   return watching_.at(thread.process) > std::size_t(watches(thread.state));
 }

@@ -85,7 +85,7 @@ int create_on_device(Context& context, Cq& cq, const ibv_cq_init_attr_ex& attrib
 
 // CQEs that the device wrote to the old ring may arrive after the command's completion.
 void wait_for_entries(const Cq& cq, std::uint32_t producer) {
-  constexpr int kLooks = 1000;  // a broken device writes no more
+  constexpr int kLooks = 1000;  // polls; a broken device writes no more
   for (int look = 0; look < kLooks && !cq.ring.sees_all_before(producer); ++look) cq.owner().port.wait_visible();
 }
 

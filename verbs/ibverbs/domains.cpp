@@ -48,7 +48,7 @@ bool is_imported(ibv_pd& pd) {
   return (parent != nullptr ? *parent->protection : Pd::of(&pd)).import != 0;
 }
 
-// True for any kind of object that keeps its PD.
+// True: an object of any kind still uses the PD.
 bool has_objects(const Context& context, const Pd& pd) {
   const auto of_pd = [&](const auto& object) { return object.pd == &pd; };
   return context.mrs.any_of(of_pd) || context.mws.any_of(of_pd) || context.ahs.any_of(of_pd) ||

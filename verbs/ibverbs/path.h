@@ -10,8 +10,8 @@
 
 namespace rnicsim::verbs {
 
-// Checks that the device cannot make. Returns 0 or an errno. `port`: the port by which packets leave. The port number
-// in an address vector is not passed to the device.
+// Makes the checks that the device cannot make. Returns 0 or an errno. `port`: the port by which packets leave. The
+// port number in an address vector is not passed to the device.
 int check_path(Context& context, const ibv_ah_attr& path, std::uint8_t port);
 // The kernel fills in the MAC address later.
 abi::AddressVector encode_path(Context& context, const ibv_ah_attr& path);

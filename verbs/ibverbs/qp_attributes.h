@@ -10,7 +10,7 @@
 
 namespace rnicsim::verbs {
 
-// Checks that the device cannot make. Returns 0 or an errno. The device checks state transitions and values.
+// Makes the checks that the device cannot make. Returns 0 or an errno. The device checks state transitions and values.
 int check_attributes(Context& context, const Qp& qp, const ibv_qp_attr& attributes, int mask);
 
 abi::Qpc encode_attributes(Context& context, const ibv_qp_attr& attributes, int mask);

@@ -14,7 +14,7 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint64_t kPageSizes = 0xfffffffffffff000ull;  // any size: a region is one range of addresses
+constexpr std::uint64_t kPageSizes = 0xfffffffffffff000ull;  // from 4 KiB, any: a region is one range of addresses
 
 // IB_UVERBS_DEVICE_ATOMIC_WRITE of later kernel headers.
 constexpr std::uint64_t kAtomicWriteFlag = 1ull << 40;

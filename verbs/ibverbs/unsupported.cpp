@@ -1,4 +1,4 @@
-// All verbs that this device does not support. They fail with EOPNOTSUPP, which tests count as skipped.
+// Exported verbs that this device does not support. They fail with EOPNOTSUPP, which tests count as skipped.
 #include <infiniband/verbs.h>
 
 #include <cerrno>

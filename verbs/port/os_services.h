@@ -13,9 +13,9 @@ namespace rnicsim {
 
 class OsServices {
  public:
-  // Makes memory accessible by DMA, for writes only if `writable`. Pins of the same page are counted. EFAULT: not
-  // mapped, or without the needed permission. `bus_address` equals the address, unless memory that was at this address
-  // earlier is still pinned.
+  // Makes memory accessible by DMA: for reads, and with `writable` also for writes. Pins of the same page are counted.
+  // EFAULT: not mapped, or without the needed permission. `bus_address` equals the address, unless memory that was at
+  // this address earlier is still pinned.
   virtual int pin(const void* address, std::size_t bytes, bool writable, std::uint64_t& bus_address) = 0;
   virtual int unpin(std::uint64_t bus_address, std::size_t bytes, bool writable) = 0;
   // The memory belongs to an on-demand region from now on: the device may access it while the process has it mapped,

@@ -85,7 +85,7 @@ void acknowledge_last(Id& id);  // only for a synchronous id
 int complete(Id& id);
 int outcome(const rdma_cm_event& event);
 
-// --- qp_states.cpp. Without a QP these functions do nothing.
+// --- qp_states.cpp. Without a QP, ready_to_receive(), ready_to_send() and to_error() do nothing.
 int init_qp_attributes(Id& id, ibv_qp_attr& attributes, int& mask);
 int make_usable(Id& id, ibv_qp& qp);  // for a new QP
 // RDMA_MAX_RESP_RES and RDMA_MAX_INIT_DEPTH mean: the value that the kernel returns.

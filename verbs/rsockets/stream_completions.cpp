@@ -109,7 +109,6 @@ void Stream::broke(int error) {
 
 // A peer that ended without a message, for example a killed process: its kernel disconnects. Data sent before has
 // arrived.
-// arrived.
 void Stream::follow_connection() {
   ConnectionEvent event;
   while (connection_.next(event) == 0) {
