@@ -41,7 +41,7 @@ class DescriptorBudget {
 
   const rlimit given_;
   const std::size_t limit_;
-  // Open descriptors at the last count. Other code opens and closes descriptors, so they are counted anew now and
+  // Open descriptors at the last count. Other code opens and closes descriptors, so they are counted again now and
   // then.
   std::size_t known_open_;
   std::size_t taken_since_ = 0;

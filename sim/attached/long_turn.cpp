@@ -17,7 +17,7 @@ std::optional<std::string> LongTurn::complaint(Time waited, const std::function<
   if (waited < next_look_) return std::nullopt;
   next_look_ = waited + kBetweenLooks;
   const Facts facts = look();
-  if (!ran_before_) ran_before_ = facts.processor_time - waited;  // it may have run for the whole time
+  if (!ran_before_) ran_before_ = facts.processor_time - waited;  // the process may have run for the whole time
   const Time ran = facts.processor_time - *ran_before_;
   const Time held_up = facts.is_stopped ? waited : std::max(ran, waited / kLeastShare);
   if (held_up < next_complaint_) return std::nullopt;

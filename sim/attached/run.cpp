@@ -301,7 +301,7 @@ class Run {
     record(command, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
   }
 
-  // Printed at once, since the run may go on for long.
+  // Printed at once, since the run may continue for long.
   void tell_of_death(std::size_t command, int signal) {
     outcome_.warnings.push_back(fmt::format("{}: {} was killed by signal {} ({})", host_name(command),
                                             options_.commands[command].argv.front(), signal, ::strsignal(signal)));
@@ -325,7 +325,7 @@ class Run {
     if (outcome_.programs.size() == options_.commands.size() && !serving_) stop_behind_last_bytes();
   }
 
-  // With a live wire the run goes on until the outside peer has the programs' last bytes.
+  // With a live wire the run continues until the outside peer has the programs' last bytes.
   void stop_behind_last_bytes() {
     if (outside_ == nullptr || ending_) return stop();
     last_ended_ = Clock::now();

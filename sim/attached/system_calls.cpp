@@ -29,7 +29,7 @@ std::string random_addresses_of(const Process& process, const std::string& host)
       host, process.identity().program);
 }
 
-// Opens the pipe's write end anew: a file description that the program does not share, and that never blocks.
+// Opens the pipe's write end again: a file description that the program does not share, and that never blocks.
 Descriptor own_end(const Descriptor& pipe) {
   struct stat file {};
   if (::fstat(pipe.get(), &file) != 0 || !S_ISFIFO(file.st_mode)) return {};

@@ -30,10 +30,10 @@ enum class ThreadState : std::uint8_t {
   awaiting_address,  // until a wake-up at `address`, or `at`
   awaiting_child,
   awaiting_signal,   // until one of `wanted_signals` arrives, or `at`
-  awaiting_ipc,      // until a System V semaphore or message queue lets the thread go on, or `at`
+  awaiting_ipc,      // until a System V semaphore or message queue lets the thread continue, or `at`
   awaiting_device,   // until the answer to a command or an MMIO read
   awaiting_peer,     // until the peer's host answers connect()
-  in_real_kernel,    // blocked in a system call that the simulator does not know; other threads go on
+  in_real_kernel,    // blocked in a system call that the simulator does not know; other threads continue
 };
 
 const char* to_string(ThreadState state);

@@ -225,7 +225,7 @@ Thread* TimeKeeper::next_due() {
   return *first->at <= now() ? first : nullptr;
 }
 
-// Simulated time that must be reached before the thread goes on: other threads may come first. A look sees memory as
+// Simulated time that must be reached before the thread continues: other threads may come first. A look sees memory as
 // it was `detect` before the look's end.
 Duration TimeKeeper::world_wanted(const Thread& thread, bool pending) const {
   const bool looks = pending && sees_late(slot_of(thread));

@@ -298,7 +298,7 @@ class TimeKeeper : public sc_core::sc_module {
   Duration quiet_look_;                       // when on_quiet was last called
   std::size_t in_real_kernel_ = 0;            // number of threads
   // Counts of threads in a state; looked up by key, never iterated, since pointers have no fixed order.
-  std::map<const Process*, std::size_t> prompt_;    // threads that go on as soon as their event happens
+  std::map<const Process*, std::size_t> prompt_;    // threads that continue as soon as their event happens
   std::map<const Process*, std::size_t> watching_;  // threads that wait for memory that others may store to
   std::map<std::uint32_t, std::size_t> watching_of_host_;  // the same, for all processes of a host
   std::set<std::string> disturbances_;

@@ -72,7 +72,7 @@ Duration TimeKeeper::quiet_until(const Thread& thread) const {
   }
   if (const auto end = next_timer_end(host)) quiet = std::min(quiet, *end);
   const Duration next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
-  // A waiting thread may go on at the next event or act of another thread. Most threads of the same process do so
+  // A waiting thread may continue at the next event or act of another thread. Most threads of the same process do so
   // `wakeup` later. A store of a thread of another process may be seen least_unseen late.
   const auto other = std::ranges::find_if(timed_, [&](const Thread* timed) { return timed != &thread; });
   const Duration acts = other != timed_.end() ? std::min(next, *(*other)->at) : next;
@@ -116,7 +116,7 @@ void TimeKeeper::grant(Thread& thread) {
 
 void TimeKeeper::release(Thread& thread) { programs_.give_turn(thread); }
 
-// False: the process died, or the thread is blocked in the real kernel; other threads go on.
+// False: the process died, or the thread is blocked in the real kernel; other threads continue.
 bool TimeKeeper::await_return(Thread& thread) {
   LongTurn turn;
   if (++turns_ % kTurnsBetweenLooks == 0) look_around();

@@ -329,7 +329,7 @@ void forget_completions(Cq& cq, const Qp& qp) {
   QueueGuard guard(cq.lock, cq.owner().port);
   cq.ring.remove_if([&](const abi::Cqe& cqe) {
     if (cqe.qpn != qp.qp_base.qp_num) return false;
-    // The QP's own rings are reset; a shared receive queue goes on.
+    // The QP's own rings are reset; a shared receive queue keeps its entries.
     if (qp.shared() != nullptr && !provider::is_requester(cqe)) retire_shared(*qp.shared(), cqe.wqe_counter);
     return true;
   });

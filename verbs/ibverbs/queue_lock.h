@@ -1,5 +1,5 @@
 // Lock of a queue. A thread that waits for it gives its turn back through the port: in simulated time the holder may
-// need the turn to go on, and would never get it from a thread that sleeps in the real kernel.
+// need the turn to continue, and would never get it from a thread that sleeps in the real kernel.
 #pragma once
 
 #include <atomic>

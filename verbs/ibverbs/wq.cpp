@@ -125,7 +125,7 @@ int move(Wq& wq, ibv_wq_state state) {
 
 bool is_to_strip(const Wq& wq) { return wq.queue->create_flags & IBV_QP_CREATE_CVLAN_STRIPPING; }
 
-// Tells the device to strip VLAN tags, or not, while frames arrive. A queue in RESET is told when it becomes ready.
+// Sets VLAN stripping on the device while frames arrive. For a queue in RESET this is done when it becomes ready.
 int tell_stripping(Wq& wq) {
   if (wq.strips == is_to_strip(wq)) return 0;
   abi::Qpc context;

@@ -36,7 +36,7 @@ void destroy_send_cq(Id& id) { unmake(id.send_cq_channel, id.send_cq); }
 void destroy_receive_cq(Id& id) { unmake(id.recv_cq_channel, id.recv_cq); }
 
 void destroy_cqs(Id& id) {
-  if (id.qp_type == IBV_QPT_XRC_RECV && id.srq != nullptr) return;  // they belong to the SRQ
+  if (id.qp_type == IBV_QPT_XRC_RECV && id.srq != nullptr) return;  // the CQs belong to the SRQ
   destroy_receive_cq(id);
   destroy_send_cq(id);
 }

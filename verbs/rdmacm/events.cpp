@@ -163,7 +163,7 @@ void of_group(Event& event, const kernel::rdma_ucm_event_resp& raw) {
 
 // False: the program does not get this event.
 bool deliver(Event& event, const kernel::rdma_ucm_event_resp& raw) {
-  if (raw.uid == 0) return false;  // its connection has no id yet
+  if (raw.uid == 0) return false;  // the connection has no id yet
   event.event = rdma_cm_event_type(raw.event);
   event.status = int(raw.status);
   if (event.event == RDMA_CM_EVENT_MULTICAST_JOIN || event.event == RDMA_CM_EVENT_MULTICAST_ERROR) {
