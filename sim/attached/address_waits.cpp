@@ -1,4 +1,4 @@
-// Threads that wait for other threads, at an address: those of a process, or of a host in memory that processes share.
+// Waits of threads for other threads at an address: within a process, or within a host in memory that processes share.
 #include <algorithm>
 #include <atomic>
 
@@ -28,7 +28,7 @@ void TimeKeeper::wait_address(Thread& thread, const abi::ThreadSlot& slot, std::
   show_shared_waits(thread.process->identity().host);
 }
 
-// First come, first woken.
+// The thread that has waited longest is woken first.
 Thread* TimeKeeper::first_waiter(Process& process, const Wake& wake, const std::optional<SharedWord>& word) {
   Thread* first = nullptr;
   const auto consider = [&](Process& of) {
@@ -36,7 +36,8 @@ Thread* TimeKeeper::first_waiter(Process& process, const Wake& wake, const std::
       if (thread.state != ThreadState::awaiting_address) continue;
       const bool here = word ? thread.shared_word == word : &of == &process && thread.address == wake.address;
       if (!here) continue;
-      if (thread.at && *thread.at < wake.at) continue;  // the waker is ahead of the world: by then this wait has ended
+      // The waker is ahead of simulated time; this wait ends before the wake-up.
+      if (thread.at && *thread.at < wake.at) continue;
       if (first == nullptr || thread.wait_ticket < first->wait_ticket) first = &thread;
     }
   };
@@ -49,7 +50,7 @@ Thread* TimeKeeper::first_waiter(Process& process, const Wake& wake, const std::
   return first;
 }
 
-// How many it woke.
+// Returns the number of woken threads.
 std::uint64_t TimeKeeper::wake_address(Process& process, const Wake& wake) {
   const auto word = wake.shared ? shared_word_at(process, wake.address) : std::nullopt;
   std::uint64_t woken = 0;
@@ -62,7 +63,7 @@ std::uint64_t TimeKeeper::wake_address(Process& process, const Wake& wake) {
   return woken;
 }
 
-// Somebody died, who may have had what they wait for: they look again.
+// After the death of a process, which may have held a lock that other processes wait for: they check it again.
 void TimeKeeper::wake_sharers(std::uint32_t host) {
   for (const auto& process : processes_) {
     if (!process->alive || process->identity().host != host) continue;
@@ -71,7 +72,7 @@ void TimeKeeper::wake_sharers(std::uint32_t host) {
   }
 }
 
-// The same of a thread, whose mutexes may be its process's alone.
+// The same after the end of a thread, whose locks may be private to its process.
 void TimeKeeper::wake_all(Process& process) {
   for (Thread& thread : process.threads)
     if (thread.state == ThreadState::awaiting_address && !thread.shared_word)
@@ -79,7 +80,7 @@ void TimeKeeper::wake_all(Process& process) {
   wake_sharers(process.identity().host);
 }
 
-// A process whose host has none makes no call to wake them.
+// A process skips the call that wakes other processes while no thread of its host waits in shared memory.
 void TimeKeeper::show_shared_waits(std::uint32_t host) {
   std::uint32_t waits = 0;
   const auto of_host = [&](const auto& process) { return process->alive && process->identity().host == host; };

@@ -22,19 +22,19 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr int kPollMs = 1;
-// Who connects says hello at once.
+// Limits for connections without a hello. A process sends its hello directly after it has connected.
 constexpr std::size_t kMostSilent = 32;
 constexpr std::chrono::seconds kLongestSilence{20};
-// A pass: who connects again and again does not keep us here.
+// Connections accepted in one pass: a process that connects again and again must not stop the simulator.
 constexpr int kMostAccepted = 64;
-// Children whose parents have not announced them yet, and strangers.
+// Guests that await() has not taken: children not announced by their parents yet, and strangers.
 constexpr std::size_t kMostGuests = 256;
 
 bool is_file_name(const std::string& name) {
   return name.find('/') == name.npos && name != "." && name != "..";
 }
 
-// Why the name cannot be listened at.
+// Throws ConfigError with the reason.
 [[noreturn]] void refuse_name(const std::string& name, int error) {
   std::string why = std::strerror(error);
   if (error == EADDRINUSE) {
@@ -92,7 +92,7 @@ std::string AttachServer::random_name(const std::string& prefix) {
 AttachServer::AttachServer(const std::string& name)
     : name_(name), listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   const auto named = abstract_address(name_);
-  if (!named || !is_file_name(name_))  // the hosts' files have it in theirs
+  if (!named || !is_file_name(name_))  // the name is part of the host folders' names
     throw ConfigError(fmt::format("{}: '{}' is no socket's name: 1 to {} bytes, and no /", abi::kSocketVariable,
                                   shown(name_), sizeof named->address.sun_path - 1));
   if (!listener_) throw std::system_error(errno, std::generic_category(), "cannot make a socket");
@@ -118,13 +118,13 @@ void AttachServer::accept_all(int timeout_ms) {
   forget_the_gone();
 }
 
-// Anybody on this machine may connect.
+// Every process on this machine can connect.
 void AttachServer::accept_visitors() {
   for (int accepted = 0; accepted < kMostAccepted; ++accepted) {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket) {
       const bool is_late = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-      // It goes on waiting, and we do not take the processor for it.
+      // The connection stays pending. The pause keeps the simulator from spinning.
       if (is_late) ::poll(nullptr, 0, kPollMs);
       return;
     }
@@ -146,7 +146,7 @@ void AttachServer::hear_visitors() {
   std::vector<Visitor> still_silent;
   for (Visitor& visitor : visitors_) {
     pollfd ready{visitor.socket.get(), POLLIN, 0};
-    // (A signal may interrupt even this one.)
+    // A signal may interrupt even a poll() with timeout 0.
     if (::poll(&ready, 1, 0) <= 0) {
       if (std::chrono::steady_clock::now() - visitor.since < kLongestSilence)
         still_silent.push_back(std::move(visitor));
@@ -157,7 +157,7 @@ void AttachServer::hear_visitors() {
   visitors_ = std::move(still_silent);
 }
 
-// Those who said hello, whom nobody has come for, and who have left or are too many.
+// Drops guests that have closed their socket, and the oldest ones beyond kMostGuests.
 void AttachServer::forget_the_gone() {
   std::erase_if(guests_, [](const Guest& guest) {
     pollfd left{guest.socket.get(), POLLRDHUP, 0};
@@ -169,7 +169,8 @@ void AttachServer::forget_the_gone() {
   }
 }
 
-// Whatever a stranger writes, the simulator goes on; a wrong hello gets a welcome that says what is wrong.
+// Data of an unknown process must not stop the simulator. A wrong hello is answered with a welcome that has an error
+// text.
 std::optional<Guest> AttachServer::greet(Visitor& visitor) {
   Guest guest;
   guest.socket = std::move(visitor.socket);

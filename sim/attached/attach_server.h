@@ -1,4 +1,5 @@
-// Where processes attach: an abstract socket, so that nothing is left behind however the simulator ends.
+// Socket at which processes attach to the simulator. Its name is abstract, so no file is left behind when the
+// simulator is killed.
 #pragma once
 
 #include <sys/socket.h>
@@ -18,13 +19,13 @@ namespace rnicsim::sim {
 
 class Process;
 
-// A process that said a valid hello and waits for its welcome.
+// A process that sent a valid hello and waits for its welcome.
 struct Guest {
   Descriptor socket;
   abi::Hello hello;
 };
 
-// With a process that is to say hello, in real time: a line when it is late, and an end.
+// Real time that a process takes to send its hello: a warning after kLate; ends() is true after kMost.
 class Patience {
  public:
   explicit Patience(std::string who) : who_(std::move(who)) {}
@@ -42,17 +43,20 @@ class Patience {
 
 class AttachServer {
  public:
-  explicit AttachServer(const std::string& name);  // ConfigError: it is no name, or another process has it
+  explicit AttachServer(const std::string& name);  // throws ConfigError: the name is malformed or in use
   const std::string& name() const { return name_; }
-  // The process that listens at the name, of any user; nullopt: there is none, or it accepts no connection.
+  // Credentials of the process that listens at `name`, whichever user it belongs to. nullopt: no process listens
+  // there, or the connection is refused.
   static std::optional<ucred> holder(const std::string& name);
-  // Not guessable, and of a fixed length: programs hold it in their environment.
+  // A name that other users cannot guess. The length is fixed: programs hold the name in their environment, and the
+  // size of the environment moves their stack.
   static std::string random_name(const std::string& prefix);
 
-  // The guest with this real pid, or any child of `parent` (pid 0). Looks again until `give_up` says so; nullopt then.
+  // The guest with the real process number `pid`, or with pid = 0 any child of `parent`. Waits until give_up() returns
+  // true, then returns nullopt.
   std::optional<Guest> await(pid_t pid, pid_t parent, const std::function<bool()>& give_up);
-  // A guest that no process awaits (serve): neither one of these, as a new image, nor a child, which its parent will
-  // announce.
+  // A guest that no process awaits (`serve`). Not returned: a new image of an attached process (is_process is true for
+  // its pid), and a child of an attached process, which its parent announces.
   std::optional<Guest> take_stranger(const std::function<bool(pid_t)>& is_process);
   bool has_visitors() const;
 
@@ -61,7 +65,7 @@ class AttachServer {
   static void welcome(const Process& process);
 
  private:
-  // Connected, no hello yet.
+  // A connected process that has not sent its hello.
   struct Visitor {
     Descriptor socket;
     pid_t pid;

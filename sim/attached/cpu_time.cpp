@@ -6,7 +6,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// A thread that spins, polls or waits for a command has the clock of its last turn.
+// The slot of a thread that spins, polls or waits for a command still has the clock of its last turn.
 Duration reached(const Thread& thread) { return std::max(clock_of(thread), now()); }
 
 void show_ended_threads(const Process& process) {
@@ -67,7 +67,7 @@ void keep_cpu_time(Process& process, Duration used) {
   show_ended_threads(process);
 }
 
-// The program may have scribbled on its slot.
+// Written so that no value in the slot, which the program can write, makes the result negative.
 Duration cpu_time(const Thread& thread) {
   const abi::ThreadSlot& slot = slot_of(thread);
   const auto until = std::uint64_t((thread.off_cpu ? *thread.off_cpu : reached(thread)).ps);

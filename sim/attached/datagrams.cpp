@@ -25,9 +25,9 @@ constexpr std::size_t kHeaderBytes = sizeof(abi::DatagramHeader);
 constexpr std::size_t kMostMessageBytes = kHeaderBytes + abi::kMostDatagramBytes;
 constexpr std::uint64_t kIpAndUdpBytes = 28;  // on the line, before the payload
 
-// The kernel doubles what it is given.
+// Linux doubles the value of SO_SNDBUF.
 void set_buffer(const Descriptor& end, std::uint64_t bytes) {
-  // The greatest datagram finds room in an empty one.
+  // The largest datagram must fit into an empty buffer.
   const int half = int(std::clamp<std::uint64_t>(bytes, kMostMessageBytes + 1024, 1u << 30) / 2);
   ::setsockopt(end.get(), SOL_SOCKET, SO_SNDBUF, &half, sizeof half);
 }
@@ -93,7 +93,7 @@ std::optional<std::uint16_t> Datagrams::free_port(std::uint32_t host) {
   });
 }
 
-// `local` becomes the socket's; false: another one's stands in the way, or there is no free port.
+// Binds the socket to `local`. False: another socket has the port, or no port is free.
 bool Datagrams::takes_port(Number number, const NetAddress& local) {
   Socket& socket = sockets_.at(number);
   std::uint16_t port = local.port;
@@ -127,9 +127,9 @@ int Datagrams::bind(Number number, NetAddress address) {
   return 0;
 }
 
-// Where it goes, and from which address.
+// Completes the destination `to` and chooses the source address. Returns 0 or an errno.
 int Datagrams::route(const Socket& socket, NetAddress& to, NetAddress& source) const {
-  if (is_wildcard(to)) {  // means this host
+  if (is_wildcard(to)) {  // the wildcard means this host
     const bool v4 = is_v4(to);
     if (v4) to.ip[12] = 127;
     to.ip[15] = 1;
@@ -151,7 +151,7 @@ int Datagrams::route(const Socket& socket, NetAddress& to, NetAddress& source) c
   return 0;
 }
 
-// What was sent before went to whom the socket was connected to before.
+// Datagrams sent before this call still go to the old peer.
 int Datagrams::connect(Number number, NetAddress to) {
   take_all(number, now());
   Socket& socket = sockets_.at(number);
@@ -188,7 +188,7 @@ int Datagrams::set_option(Number number, abi::DatagramOption option, std::uint64
     case abi::DatagramOption::receive_buffer:
       set_buffer(socket.far_end, value);
       return 0;
-    case abi::DatagramOption::reuse_port: break;  // of streams alone
+    case abi::DatagramOption::reuse_port: break;  // for streams only
   }
   return EINVAL;
 }
@@ -205,7 +205,7 @@ int Datagrams::prepare_send(Number number, NetAddress& to) {
   return socket.local.port != 0 || takes_port(number, wildcard(socket)) ? 0 : EAGAIN;
 }
 
-// --- What programs write.
+// --- Datagrams from programs.
 
 void Datagrams::watch(Number number, std::uint32_t events, int operation) {
   epoll_event event{};
@@ -214,15 +214,15 @@ void Datagrams::watch(Number number, std::uint32_t events, int operation) {
   ::epoll_ctl(epoll_.get(), operation, sockets_.at(number).far_end.get(), &event);
 }
 
-// Each socket shows a datagram, one that has to wait for the line, and its end. One who writes outside its turn does
-// not keep us here.
+// Each socket contributes at most one datagram, the start of a wait for its line, or its end: a program that writes
+// outside its turn must not stop the simulator.
 void Datagrams::collect(Duration written) {
   for_each_ready(epoll_, sockets_.size(),
                  [&](const epoll_event& event) { look(event.data.u32, event.events, written); });
 }
 
 void Datagrams::look(Number number, std::uint32_t events, Duration written) {
-  if ((events & EPOLLHUP) != 0) {  // closed, by everybody who had it
+  if ((events & EPOLLHUP) != 0) {  // the last descriptor of the program's end is closed
     take_all(number, written);
     sockets_.erase(number);
   } else if (sockets_.at(number).line_free > std::max(written, now())) {
@@ -235,7 +235,7 @@ void Datagrams::look(Number number, std::uint32_t events, Duration written) {
 void Datagrams::await_line(Number number) {
   Socket& socket = sockets_.at(number);
   if (std::exchange(socket.line_awaited, true)) return;
-  watch(number, 0, EPOLL_CTL_MOD);  // but for its end
+  watch(number, 0, EPOLL_CTL_MOD);  // only EPOLLHUP, which needs no flag
   events_.push(socket.line_free, [this, number] { line_is_free(number); });
 }
 
@@ -252,16 +252,16 @@ void Datagrams::line_is_free(Number number) {
   }
 }
 
-// Bytes of the message; 0: there was none.
+// Returns the bytes of the message; 0: no message.
 std::size_t Datagrams::take_one(Number number, Duration written) {
   Socket& socket = sockets_.at(number);
   const ssize_t got = ::recv(socket.far_end.get(), message_.data(), message_.size(), MSG_DONTWAIT);
   if (got <= 0) {
-    // Shut down for writing: there will be nothing else but the end.
+    // Shut down for writing: from now on only EPOLLHUP is of interest.
     if (got == 0 || errno != EAGAIN) watch(number, 0, EPOLL_CTL_MOD);
     return 0;
   }
-  // What no program of ours would write is dropped.
+  // The programs' library never writes such a message; it is dropped.
   if (std::size_t(got) < kHeaderBytes || std::size_t(got) > kMostMessageBytes) return std::size_t(got);
   abi::DatagramHeader header;
   std::memcpy(&header, message_.data(), sizeof header);
@@ -269,7 +269,7 @@ std::size_t Datagrams::take_one(Number number, Duration written) {
   return std::size_t(got);
 }
 
-// All that is there now, whenever the line is free for it.
+// Takes all messages that are there now, even before the line is free.
 void Datagrams::take_all(Number number, Duration written) {
   std::size_t left = unread(sockets_.at(number).far_end);
   while (left > 0) {
@@ -289,7 +289,7 @@ void Datagrams::send(Number number, const abi::DatagramHeader& header, std::size
   const Duration start = std::max({said, now(), socket.line_free});
   socket.line_free = start + params_.rate.time_for({kIpAndUdpBytes + payload_bytes});
   const auto host = addresses_.host_of(socket.host, to);
-  if (!host) return;  // a subnet of ours, and nobody there
+  if (!host) return;  // an unused address of a simulated subnet
   const std::byte* payload = message_.data() + kHeaderBytes;
   events_.push(socket.line_free + latency(socket.host, *host),
                [this, datagram = Datagram{number, socket.host, *host, source, to, {payload, payload + payload_bytes}}] {
@@ -297,7 +297,7 @@ void Datagrams::send(Number number, const abi::DatagramHeader& header, std::size
                });
 }
 
-// --- What arrives.
+// --- Delivery.
 
 void Datagrams::deliver_due() {
   std::function<void()> event;
@@ -309,7 +309,8 @@ void Datagrams::deliver_due() {
   if (any && on_arrival) on_arrival();
 }
 
-// The socket that asked for it most exactly; of several, the one bound last.
+// The receiver: the socket with the most exact match (connected to the sender, then bound to the address, then a
+// wildcard); among equals the one bound last.
 std::optional<Datagrams::Number> Datagrams::receiver(const Datagram& datagram) const {
   std::optional<Number> best;
   std::tuple<bool, bool, std::uint64_t> best_rank;
@@ -333,7 +334,7 @@ void Datagrams::deliver(const Datagram& datagram) {
   put(sockets_.at(*to), {.address = datagram.source}, datagram.payload);
 }
 
-// Nobody has the port: the sender is told, if it is connected there.
+// No socket has the port: the sender gets ECONNREFUSED if it is connected to that port.
 void Datagrams::refuse(const Datagram& datagram) {
   events_.push(now() + latency(datagram.to_host, datagram.from_host), [this, datagram] {
     const auto found = sockets_.find(datagram.from);
@@ -341,7 +342,7 @@ void Datagrams::refuse(const Datagram& datagram) {
     const Socket& socket = found->second;
     const auto& remote = socket.remote;
     if (!remote || !same_ip(*remote, datagram.destination) || remote->port != datagram.destination.port) return;
-    // One that reads nothing does not want to know either: its buffer is for datagrams.
+    // A sender that has unread data does not get the error: its buffer is for datagrams.
     int waiting = 0;
     if (::ioctl(socket.far_end.get(), SIOCOUTQ, &waiting) != 0 || waiting > 0) return;
     put(socket, {.address = datagram.destination, .error = ECONNREFUSED}, {});
@@ -353,7 +354,7 @@ void Datagrams::put(const Socket& socket, abi::DatagramHeader header, const std:
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
-  // Without room it is dropped, as it is when the program has shut its side down.
+  // Dropped without room in the buffer, or after the program shut down its side for reading.
   [[maybe_unused]] const auto sent = ::sendmsg(socket.far_end.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

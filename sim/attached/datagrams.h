@@ -1,9 +1,9 @@
-// UDP of the simulated out-of-band network. A program's descriptor is one end of a real SOCK_SEQPACKET pair whose other
-// end is here; each message begins with an abi::DatagramHeader.
+// UDP of the simulated out-of-band network. A program's descriptor is one end of a real SOCK_SEQPACKET pair, the
+// simulator holds the other end. Each message begins with an abi::DatagramHeader.
 //
-// A socket's datagrams leave one after the other, at the network's rate. What has to wait for that stays in the pair,
-// which is the send buffer: a program that is faster finds it full. What arrives goes into the pair, too: a datagram
-// that finds the receiver's buffer full is dropped, as is one to a port that nobody has.
+// A socket's datagrams leave one after the other, at the network's rate. Those that wait for the line stay in the
+// pair, which is the send buffer: a program that writes faster finds it full. A datagram is dropped when the
+// receiver's buffer is full or no socket has the port.
 #pragma once
 
 #include <cstdint>
@@ -27,32 +27,32 @@ class Datagrams {
 
   Datagrams(const NetworkParams& params, const HostAddresses& addresses);
 
-  // Runs after something arrived at some descriptor, or left one.
+  // Called after a datagram arrived at a descriptor or left one.
   std::function<void()> on_arrival;
 
-  // Calls of a program on `host`, at the present time: 0 or errno.
-  // `inode` is that of the program's end.
+  // Calls of a program on `host`, at the present time. Return 0 or an errno.
   Number open(std::uint32_t host, Descriptor far_end, Version version, std::uint64_t inode = 0);
   int bind(Number number, abi::NetAddress address);
   int connect(Number number, abi::NetAddress to);
   int disconnect(Number number);
   int set_option(Number number, abi::DatagramOption option, std::uint64_t value);
-  // A message is about to be written. `to`, port 0: the peer's; becomes where it goes.
+  // Called before a program writes a message. On input, port 0 of `to` means the connected peer; on output `to` is the
+  // destination.
   int prepare_send(Number number, abi::NetAddress& to);
   void names(Number number, abi::NetAddress (&names)[2]) const;
   bool belongs_to(Number number, std::uint32_t host) const;
-  // That of which a program on `host` has the end with that inode.
+  // A socket found by the inode of its program's descriptor.
   struct Found {
     Number number;
     Version version;
   };
   std::optional<Found> find(std::uint32_t host, std::uint64_t inode) const;
 
-  // Takes what programs wrote since the last call, before `written`.
+  // Takes the messages that programs wrote since the last call; none was written after `written`.
   void collect(Duration written);
-  int descriptor() const { return epoll_.get(); }  // readable when there is something to collect
+  int descriptor() const { return epoll_.get(); }  // readable when collect() has something to take
 
-  // Of a buffer that nobody asked to be another, as SO_SNDBUF and SO_RCVBUF count it.
+  // Default of SO_SNDBUF and SO_RCVBUF, in bytes as Linux counts them.
   static constexpr int kBufferBytes = 212'992;
 
  private:
@@ -61,15 +61,15 @@ class Datagrams {
     Version version = Version::v4;
     Descriptor far_end;
     std::uint64_t inode = 0;
-    abi::NetAddress local;                  // port 0: none yet
-    std::optional<abi::NetAddress> remote;  // connected
-    bool address_asked = false;             // the local one was bound, and not chosen
+    abi::NetAddress local;                  // port 0: not bound
+    std::optional<abi::NetAddress> remote;  // set: the connected peer
+    bool address_asked = false;             // the program bound the local address; it was not chosen by connect()
     bool port_asked = false;
     bool reuses_address = false;
     bool v6_only = false;
-    std::uint64_t order = 0;                // of getting the port
+    std::uint64_t order = 0;                // counts bindings to ports; the later one is greater
     Duration line_free;
-    bool line_awaited = false;              // it has more to send
+    bool line_awaited = false;              // a message waits until line_free
   };
   struct Datagram {
     Number from = 0;
@@ -104,9 +104,9 @@ class Datagrams {
   std::map<Number, Socket> sockets_;
   Number next_ = 1;
   std::uint64_t next_order_ = 1;
-  // Not those that rdma_cm gives out first: a datagram rsocket has its port in both spaces.
+  // Starts above the ports that rdma_cm gives out first: a datagram rsocket needs its port in both port spaces.
   EphemeralPorts ports_{49152};
-  std::vector<std::byte> message_;  // that was read last
+  std::vector<std::byte> message_;  // the message read last
   Descriptor epoll_;
   EventQueue<std::function<void()>> events_{[this] { deliver_due(); }};
 };

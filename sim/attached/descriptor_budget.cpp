@@ -25,7 +25,8 @@ DescriptorBudget::DescriptorBudget(std::size_t limit)
     : given_{limit, limit}, limit_(limit), known_open_(count_open()) {}
 
 bool DescriptorBudget::take(std::size_t count, std::size_t spare) {
-  // Oftener than those that pass through could use up what is spared for them; to count takes time for each.
+  // Counting takes time for each open descriptor, so it is done rarely, but often enough that descriptors opened
+  // without take() cannot use up the spare ones unnoticed.
   constexpr std::size_t kOpenPerTaken = 64;
   const auto fits = [&] { return limit_ >= spare && known_open_ + count <= limit_ - spare; };
   if (++taken_since_ * kOpenPerTaken > known_open_ || !fits()) {

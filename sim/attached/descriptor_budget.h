@@ -1,6 +1,6 @@
-// The simulator's own descriptors: what programs open there (processes, contexts, channels, sockets) is refused while
-// some are left for what passes through, so that nothing is lost for want of one. So are waits, of which the simulator
-// keeps copies.
+// File descriptors of the simulator's process. Objects of programs (processes, contexts, channels, sockets) and copies
+// of descriptors that threads wait for are refused before the limit is reached: the rest is kept for descriptors that
+// are open for a short time only (a call, a launch), so that no such operation fails.
 #pragma once
 
 #include <sys/resource.h>
@@ -14,25 +14,26 @@ namespace rnicsim::sim {
 
 class DescriptorBudget {
  public:
-  DescriptorBudget();                            // raises this process's limit
-  explicit DescriptorBudget(std::size_t limit);  // as if that were the limit
+  DescriptorBudget();                            // raises the process's limit to its hard limit
+  explicit DescriptorBudget(std::size_t limit);  // for tests: counts against `limit`
 
-  // So many more are about to be opened for good. False: there is no room for them.
+  // Reserves `count` descriptors for a process, until it ends. False: too few are left.
   bool take_for_process(std::size_t count) { return take(count, kForPassing); }
-  // Objects leave room for processes, too: one that cannot start is worse off than one that has enough already.
+  // The same for an object. More descriptors stay free than for a process: a program that cannot start loses more than
+  // a program that cannot make one more object.
   bool take_for_object(std::size_t count) { return take(count, kForPassing + kForProcesses); }
 
-  // The copies of descriptors that programs wait for come and go; they are numbered below this.
+  // Copies of descriptors that threads wait for come and go and are not counted; each has a number below this.
   int end_for_waits() const { return int(std::min<std::size_t>(limit_ - std::min(limit_, kForPassing), INT_MAX)); }
-  // Something was not to be had, which at another limit would have been.
+  // True after a request was refused for want of descriptors.
   bool refused() const { return refused_; }
 
-  // "1000 of 1024 are open; ..." and what to do about it.
+  // For people: "... 1000 of 1024 are open; ..." and the remedy.
   std::string shortage() const;
-  // As it was before; programs see it.
+  // The limit before it was raised; programs get this one.
   rlimit given() const { return given_; }
 
-  static constexpr std::size_t kForPassing = 96;  // a call's, a launch's, a visitor's
+  static constexpr std::size_t kForPassing = 96;  // for a call, a launch, or a connection at the attach socket
   static constexpr std::size_t kForProcesses = 96;
 
  private:
@@ -40,7 +41,8 @@ class DescriptorBudget {
 
   const rlimit given_;
   const std::size_t limit_;
-  // Counted now and then: others come and go without asking.
+  // Open descriptors at the last count. Other code opens and closes descriptors, so they are counted again now and
+  // then.
   std::size_t known_open_;
   std::size_t taken_since_ = 0;
   bool refused_ = false;

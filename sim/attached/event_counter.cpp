@@ -11,7 +11,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// /proc/<pid>/fdinfo has a line "eventfd-id: 7" of each.
+// Id of the eventfd plus 1, from the line "eventfd-id: 7" of /proc/<pid>/fdinfo. 0: not an eventfd.
 std::uint64_t id_in(const std::filesystem::path& file) {
   constexpr std::string_view kName = "eventfd-id:";
   std::ifstream in(file);

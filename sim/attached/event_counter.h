@@ -1,4 +1,4 @@
-// An event descriptor (eventfd) that a program reads or waits for, and the simulator counts up.
+// An event descriptor (eventfd) that the simulator signals and a program reads or polls.
 #pragma once
 
 #include <sys/types.h>
@@ -15,14 +15,15 @@ class EventCounter {
   EventCounter() = default;
   explicit EventCounter(Descriptor fd) : fd_(std::move(fd)) {}
   explicit operator bool() const { return bool(fd_); }
-  // The descriptor is the program's, too, which may have made it one that blocks, and have filled or emptied it.
+  // The program shares the open file: it may have made the descriptor blocking, filled or emptied it. add() and
+  // clear() never block.
   void add() const;
   void clear() const;
-  // The same for all descriptors of one counter; 0: it is none.
+  // The same number for all descriptors of one eventfd. 0: not an eventfd.
   std::uint64_t id() const { return id_of(fd_.get()); }
 
   static std::uint64_t id_of(int fd);
-  // Of all that a process has.
+  // Numbers of all eventfds that a process has open.
   static std::set<std::uint64_t> ids_of(pid_t process);
 
  private:

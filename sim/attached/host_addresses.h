@@ -1,4 +1,4 @@
-// Whose the addresses of the simulated out-of-band network are, and the ports that are free there.
+// Addresses of the simulated out-of-band network, by host, and the free ports there.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@ class HostAddresses {
  public:
   explicit HostAddresses(std::vector<abi::NetworkInterface> interfaces) : interfaces_(std::move(interfaces)) {}
 
-  // The host that a program on `from` reaches there.
+  // The host that a program on `from` reaches at `address`. nullopt: no host has the address.
   std::optional<std::uint32_t> host_of(std::uint32_t from, const abi::NetAddress& address) const;
-  // The host's own, of the kind of `like`, by which it reaches that: of the device in whose subnet it lies, else of the
-  // first. That itself where it leads to the host only.
+  // Source address, of the IP version of `like`, with which `host` reaches `like`: the address of the device whose
+  // subnet holds `like`, else of the host's first device. A loopback address is returned unchanged.
   abi::NetAddress own_address(std::uint32_t host, const abi::NetAddress& like) const;
   bool has_v6(std::uint32_t host) const { return interfaces_[host].ipv6_prefix != 0; }
 
  private:
-  // A host's number is the index of its first one.
+  // The first interface of host n has index n.
   const std::vector<abi::NetworkInterface> interfaces_;
 };
 
-// Ports that a host gives out, in turn.
+// Ephemeral ports of each host, given out in turn: `first` to 65535.
 class EphemeralPorts {
  public:
   using InUse = std::function<bool(std::uint16_t port)>;
-  explicit EphemeralPorts(std::uint16_t first) : first_(first) {}  // to 65535
+  explicit EphemeralPorts(std::uint16_t first) : first_(first) {}
 
-  // Nothing: all are in use.
+  // nullopt: all ports are in use.
   std::optional<std::uint16_t> take(std::uint32_t host, const InUse& in_use);
 
  private:

@@ -40,7 +40,7 @@ std::string gid_text(std::span<const std::uint8_t> gid) {
   return text;
 }
 
-// IBTA's speeds of a lane and numbers of lanes, by what ibv_port_attr has for them.
+// IBTA's lane speeds, and widths in lanes, by their codes in ibv_port_attr.
 struct LaneSpeed {
   std::uint64_t megabits;
   std::string_view name;
@@ -63,7 +63,7 @@ std::string firmware_text(std::uint64_t version) {
   return fmt::format("{}.{}.{}", version >> 32, version >> 16 & 0xffff, version & 0xffff);
 }
 
-// Below a host's folder.
+// Creates files below a host's folder.
 class Root {
  public:
   explicit Root(fs::path path) : path_(std::move(path)) {}
@@ -78,7 +78,7 @@ class Root {
     fs::create_directories((path_ / path).parent_path());
     fs::create_symlink(target, path_ / path);
   }
-  // False: it lies on another file system, or has too many names.
+  // Makes a hard link. False: `other` is on another file system, or has too many links.
   bool share(const fs::path& path, const fs::path& other) const {
     fs::create_directories((path_ / path).parent_path());
     std::error_code error;
@@ -115,7 +115,7 @@ void make_net_device(const Root& root, const NetDevice& device) {
   root.file(folder / "dev_id", "0x0");
 }
 
-// A NIC, as the kernel shows it: a PCI function with an RDMA device and a network device.
+// The files of one NIC, as Linux shows it: a PCI function with an RDMA device and a network device.
 class Nic {
  public:
   Nic(const Root& root, const abi::NetworkInterface& interface, const HostFilesParams& params)
@@ -126,7 +126,7 @@ class Nic {
     infiniband();
     net();
     classes();
-    // A program looks whether it is a character device, and does no more with it.
+    // Programs only check that the file is a character device.
     root_.link(fs::path("dev/infiniband") / uverbs_, "/dev/null");
   }
 
@@ -171,14 +171,14 @@ class Nic {
     root_.file(port / "sm_sl", "0");
     root_.file(port / "cap_mask", fmt::format("{:#010x}", abi::kPortCapabilities));
     root_.file(port / "pkeys/0", "0xffff");
-    // A program that opens one finds its value there: verbs/clock/port_counters.
+    // Placeholders: verbs/clock/port_counters gives the present values to a program that opens one.
     for (const auto& counter : abi::kPortCounterFiles) root_.file(port / counter.folder / counter.name, "0");
     const auto gids = host::gids_of(interface_);
     for (std::uint32_t i = 0; i < params_.gid_table_length; ++i) {
       const std::string index = std::to_string(i);
       const bool used = i < gids.size();
       root_.file(port / "gids" / index, gid_text(used ? gids[i] : host::Gid{}));
-      // The kernel's files of an empty entry exist and cannot be read; these do not exist.
+      // Linux has these files for empty entries too, but reads of them fail; here they do not exist.
       if (!used) continue;
       root_.file(port / "gid_attrs/types" / index, "RoCE v2");
       root_.file(port / "gid_attrs/ndevs" / index, net_);
@@ -211,7 +211,7 @@ class Nic {
   const fs::path pci_ = fs::path("sys/devices/pci0001:00") / slot_;
 };
 
-// As in /proc: address, index, prefix, scope, flags, device.
+// /proc/net/if_inet6: address, index, prefix, scope, flags, device.
 std::string inet6(std::span<const abi::NetworkInterface> own) {
   const auto line = [](std::span<const std::uint8_t> ip, std::uint32_t index, std::uint32_t prefix, int scope,
                        std::string_view name) {
@@ -237,8 +237,8 @@ std::uint32_t v4_subnet(const abi::NetworkInterface& interface) {
   return address & v4_mask(interface);
 }
 
-// As in /proc: the host's subnets, then those that it reaches by its first device. Addresses stand as a little-endian
-// machine reads them.
+// /proc/net/route: the host's own subnets, then those reached by its first device. Addresses are printed as a
+// little-endian machine reads them.
 std::string route(std::span<const abi::NetworkInterface> own, std::span<const abi::NetworkInterface> all) {
   constexpr int kLineBytes = 127;
   constexpr std::string_view kHead =
@@ -258,7 +258,7 @@ std::string route(std::span<const abi::NetworkInterface> own, std::span<const ab
   return text;
 }
 
-// hosts(5): a name leads to the first interface of its host.
+// hosts(5): each name has the address of its host's first interface.
 std::string hosts_text(std::span<const abi::NetworkInterface> all) {
   std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback";
   for (const auto& each : all) {
@@ -270,7 +270,8 @@ std::string hosts_text(std::span<const abi::NetworkInterface> all) {
   return text;
 }
 
-// With a line for each host: where there are thousands, not one file for each.
+// /etc/hosts, with a line for each host. All hosts link to one file: a file each would be large with thousands of
+// hosts.
 class HostTable {
  public:
   explicit HostTable(std::span<const abi::NetworkInterface> all) : text_(hosts_text(all)) {}
@@ -299,7 +300,7 @@ void make_host(const fs::path& folder, std::span<const abi::NetworkInterface> ow
   root.file("proc/net/if_inet6", inet6(own));
   root.file("proc/net/route", route(own, all));
   root.link("proc/self/net", "../net");
-  // Of one boot are the processes that share a machine, and its memory.
+  // Processes with the same boot_id take themselves for users of one machine with one memory.
   root.file("proc/sys/kernel/random/boot_id", fmt::format("726e6963-7369-4d00-8000-{:012x}", own.front().host));
 }
 
@@ -307,8 +308,8 @@ fs::path below(const fs::path& folder, const std::string& host, const char* name
   return folder / host / std::string_view(name).substr(1);
 }
 
-// Everyone may write there. What this machine has in its /tmp and /var/tmp is linked to by who first looks there:
-// verbs/clock/linked_folder.
+// Writable for every user. Entries of this machine's /tmp and /var/tmp are linked here when a program first looks
+// there (verbs/clock/linked_folder).
 void make_writable_folders(const RunFolder& folder, const std::string& host) {
   const fs::path files = folder.files() / host;
   std::vector<fs::path> paths{files / "tmp", files / "var/tmp"};
@@ -343,7 +344,7 @@ HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::Netw
         make_host(on_disk, own.interfaces, own.params, interfaces, table);
         continue;
       }
-      // In memory, a file costs the tenth part.
+      // A file in memory costs a tenth of the time of a file on disk.
       const fs::path in_memory = below(folder_->memory(), name, abi::kKernelFilesFolder);
       try {
         make_host(in_memory, own.interfaces, own.params, interfaces, table);

@@ -1,5 +1,5 @@
-// What a host has in the file system of its own: what programs look up about its NICs, and where they write what is
-// nobody else's (/tmp, /dev/shm). verbs/clock/host_path puts it in the place of this machine's.
+// A host's own part of the file system: /sys, /proc and /etc files that describe its NICs, and its own /tmp and
+// /dev/shm. The path calls of programs lead there instead of to this machine's files (verbs/clock/host_path).
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace rnicsim::sim {
 
-// Of a NIC.
+// Facts of one NIC.
 struct HostFilesParams {
   std::uint32_t vendor_part_id = 0;
   std::uint32_t gid_table_length = 0;
-  std::uint32_t active_speed = 0;  // of the port, as in ibv_port_attr
+  std::uint32_t active_speed = 0;  // port speed, as in ibv_port_attr
   std::uint32_t active_width = 0;
 };
 
-// Made with the object, and gone with it. `params` are of the NIC of each interface. What cannot be made is warned of:
-// only some programs need it. ConfigError: something else has the place.
+// The files exist as long as the object. `params` has one entry for each interface. A file that cannot be made causes
+// a warning only, since few programs need it. Throws ConfigError: the folder's name is in use.
 class HostFiles {
  public:
   HostFiles(const std::string& socket_name, const std::vector<abi::NetworkInterface>& interfaces,

@@ -43,7 +43,7 @@ int wait_for(pid_t child) {
   return status_of(status);
 }
 
-// What an interactive bash reads: the user's own, and on top of it what that may have changed.
+// Start-up file of an interactive bash: the user's ~/.bashrc, then variables that ~/.bashrc may have changed.
 std::string bash_start(const std::vector<std::string>& variables, const std::string& host, const std::string& libraries,
                        int own_descriptor) {
   std::string text = "[ -r ~/.bashrc ] && . ~/.bashrc\n";
@@ -51,17 +51,17 @@ std::string bash_start(const std::vector<std::string>& variables, const std::str
     const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
     if (name != "LD_LIBRARY_PATH") text += export_line(variable) + '\n';
   }
-  // The search path of the user's start-up files stays, behind the simulator's.
+  // A search path set by ~/.bashrc stays, behind the simulator's folder.
   const std::string folder = shell_word(libraries);
   text += fmt::format("case $LD_LIBRARY_PATH in {0} | {0}:*) ;; *) export LD_LIBRARY_PATH={0}"
                       "${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} ;; esac\n", folder);
   text += fmt::format("PS1=\"(rnicsim {}) $PS1\"\n", host);
-  // Of what it is asked about a run it has to tell in real time.
+  // rnicsim itself runs outside of the simulation, in real time.
   text += "rnicsim() { LD_PRELOAD= command rnicsim \"$@\"; }\n";
   return text + fmt::format("exec {}<&-\n", own_descriptor);
 }
 
-// The shell as execve wants it.
+// Path, arguments and environment of the shell, for execve.
 class Image {
  public:
   Image(const std::string& socket_name, const ShellRequest& request) {
@@ -86,7 +86,7 @@ class Image {
     }
   }
 
-  // In a child: does not return.
+  // Called in a child process; does not return.
   void execute() {
     lay_out_programs();
     ::execve(path_.c_str(), pointers(arguments_).data(), pointers(environment_).data());
@@ -98,11 +98,11 @@ class Image {
   std::string path_;
   std::vector<std::string> arguments_;
   std::vector<std::string> environment_;
-  Descriptor start_;  // what bash reads
+  Descriptor start_;  // start-up file of bash
 };
 
-// In the process group of ours, so that the terminal's signals reach it, its programs and us alike; a shell with job
-// control sees to its own group. Its end is that of this process, too.
+// Starts the shell in this process's group, so that the terminal's signals reach the shell, its programs and this
+// process; a shell with job control makes groups of its own. The shell gets SIGHUP when this process ends.
 pid_t start(Image& image) {
   for (const int signal : {SIGINT, SIGQUIT}) ::signal(signal, SIG_IGN);
   const pid_t parent = ::getpid();
@@ -116,7 +116,7 @@ pid_t start(Image& image) {
   ::_exit(127);
 }
 
-// Until the shell's end; who loses the host that it works on is hung up.
+// Waits until the shell ends. If the simulation ends first, the shell gets SIGHUP.
 int attend(pid_t shell, pid_t simulation) {
   const auto end_of = [](pid_t process) { return Descriptor(int(::syscall(SYS_pidfd_open, process, 0))); };
   const Descriptor simulation_end = end_of(simulation);
@@ -136,7 +136,8 @@ void greet(const ShellRequest& request, const std::string& where) {
   if (!request.command && ::isatty(STDIN_FILENO) == 1) say(where);
 }
 
-// In the simulation's process: what is typed at the terminal is not for it, and standard output is the programs'.
+// For the simulation's process: leaves the terminal's session and its standard input. Standard output is for programs
+// only.
 void leave_terminal(pid_t parent) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -180,7 +181,7 @@ int open_shell(const ShellRequest& request,
     return simulate(name, [&] { [[maybe_unused]] const auto told = ::write(tell.get(), "", 1); });
   }
   tell.reset();
-  if (!await_byte(ready.get())) return wait_for(simulation);  // it has said why
+  if (!await_byte(ready.get())) return wait_for(simulation);  // the simulation has printed the reason
   greet(request, fmt::format("on {}, at {}; `exit` ends the simulation; `rnicsim shell HOST` elsewhere joins it",
                              request.host, name));
   const int status = attend(start(image), simulation);

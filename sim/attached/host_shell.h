@@ -1,5 +1,5 @@
-// `rnicsim shell`: the user's shell, whose programs run on a simulated host. The shell itself is outside of the
-// simulation: it keeps real time, the terminal and its jobs.
+// `rnicsim shell`: the user's shell, whose programs run on a simulated host. The shell itself runs outside of the
+// simulation, in real time, with the terminal and job control.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,14 @@ namespace rnicsim::sim {
 
 struct ShellRequest {
   std::string host;
-  std::optional<std::string> command;  // for its -c; nullopt: it reads its standard input
+  std::optional<std::string> command;  // for the shell's -c; nullopt: the shell reads standard input
 };
 
-// Each returns the shell's exit status, as shells do (128 + signal); ConfigError: there is no such host or shell.
-//
-// In the simulation that runs; where that ends first, the shell is hung up.
+// Both return the shell's exit status, as shells do (128 + signal number). ConfigError: no such host or shell.
 int join_shell(const ShellRequest& request);
-// In one of its own. `simulate` is called in a child process, has to call back when programs can attach at that socket,
-// and returns the exit status at the SIGTERM that the shell's end brings. Its status, where it is not 0, is the result.
+// Starts a simulation for the shell. `simulate` runs in a child process. It must call `ready` when programs can attach
+// at `socket_name`, and returns the exit status after the SIGTERM that is sent when the shell ends. A status of the
+// simulation other than 0 is the result.
 int open_shell(const ShellRequest& request,
                const std::function<int(const std::string& socket_name, const std::function<void()>& ready)>& simulate);
 

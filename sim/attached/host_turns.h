@@ -1,5 +1,5 @@
-// The turns of a host's programs. What the device wrote to their memory since the last one is there when the next
-// begins, whosever memory and turn it is: by process_vm_readv(2) one looks into another's.
+// Writes of the device to the programs of one host. They are kept and done when the next turn on the host begins,
+// whichever process gets that turn: a program may read another's memory by process_vm_readv(2).
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ class KeptWrites {
 class HostTurns {
  public:
   void begin();
-  // The memory keeps writes, or keeps none any more.
+  // add() when `memory` keeps its first write; remove() when `memory` keeps none.
   void add(KeptWrites& memory) { keeping_.push_back(&memory); }
   void remove(const KeptWrites& memory) { std::erase(keeping_, &memory); }
 

@@ -21,13 +21,13 @@ namespace {
 constexpr std::uint64_t kSmallestHugePage = 64 << 10;
 constexpr std::uint64_t kKibi = 1024;
 
-// Of a line like "Hugetlb:   2048 kB".
+// The number in a line such as "Hugetlb: 2048 kB"; nullopt: the line has another name.
 std::optional<std::uint64_t> kibibytes(const std::string& line, std::string_view name) {
   if (!line.starts_with(name)) return std::nullopt;
   return std::strtoull(line.c_str() + name.size(), nullptr, 10);
 }
 
-// On most machines nobody has reserved any, and there is nothing to look for.
+// False on most machines, where no huge pages are reserved: smaps need not be read.
 bool machine_has_any() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)
@@ -41,7 +41,7 @@ struct Mapping {
   std::uint64_t inode = 0;
 };
 
-// The first line of a mapping in smaps.
+// Parses the first line of a mapping in maps or smaps; nullopt: another line.
 std::optional<Mapping> mapping_of(const std::string& line) {
   Mapping mapping;
   const int fields = std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %*4s %*x %*x:%*x %" SCNu64, &mapping.begin,
@@ -53,12 +53,12 @@ bool overlaps(const Mapping& mapping, std::uint64_t begin, std::uint64_t bytes) 
   return begin < mapping.end && (begin >= mapping.begin || mapping.begin - begin < bytes);
 }
 
-// Huge pages are a file's, and whole.
+// Huge pages belong to a file, and the mapping consists of whole pages.
 bool may_be_huge(const Mapping& mapping) {
   return mapping.inode != 0 && mapping.begin % kSmallestHugePage == 0 && mapping.end % kSmallestHugePage == 0;
 }
 
-// The kernel walks every page of the process to write smaps: not without need.
+// The kernel walks every page of the process to write smaps, so smaps is read only if some mapping may be huge.
 bool is_worth_a_look(pid_t pid, std::uint64_t begin, std::uint64_t bytes) {
   return std::ranges::any_of(host::mappings_of(pid, begin, bytes), [](const host::Mapping& mapping) {
     return may_be_huge({mapping.begin, mapping.end, mapping.inode});
@@ -91,7 +91,7 @@ bool is_of_segment(const NamedMapping& named, const std::set<int>& segments) {
   return named.name.starts_with("/SYSV") && segments.contains(static_cast<int>(named.mapping.inode));
 }
 
-// The mappings of files in a process.
+// File mappings of a process.
 std::vector<NamedMapping> named_mappings(pid_t pid) {
   std::vector<NamedMapping> found;
   std::ifstream file(fmt::format("/proc/{}/maps", pid));
@@ -120,7 +120,7 @@ std::vector<HugeMapping> HugePages::mappings(pid_t process, std::uint64_t begin,
 }
 
 std::uint64_t HugePages::free(std::span<const pid_t> processes) const {
-  std::set<std::pair<std::uint64_t, std::uint64_t>> mapped;  // file, page
+  std::set<std::pair<std::uint64_t, std::uint64_t>> mapped;  // file and page
   for (const pid_t process : processes)
     for (const auto& [mapping, offset, name] : named_mappings(process))
       if (is_mapped_huge({mapping, offset, name}))

@@ -1,7 +1,7 @@
-// Huge pages of a simulated host (host.huge_pages): programs map them by MAP_HUGETLB and SHM_HUGETLB. Behind each lies
-// ordinary memory of the machine, of which a device sees pages of 2 MiB. Files of the machine's own hugetlbfs have the
-// size of page that they have there. Transparent huge pages come and go as the machine pleases: they are no part of a
-// run.
+// Huge pages of a simulated host (host.huge_pages), which programs map by MAP_HUGETLB and SHM_HUGETLB. Ordinary memory
+// of the machine backs them; the device sees pages of 2 MiB. A file of the machine's own hugetlbfs keeps its page
+// size. Transparent huge pages are ignored: the machine makes and splits them at any time, so a run could not be
+// repeated.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,6 @@ struct HugeMapping {
   ByteCount page;
 };
 
-// The huge pages of one host.
 class HugePages {
  public:
   explicit HugePages(std::uint32_t count) : count_(count) {}
@@ -29,7 +28,7 @@ class HugePages {
   std::uint32_t count() const { return count_; }
   // Pages that no process of the list has mapped and that no System V segment takes.
   std::uint64_t free(std::span<const pid_t> processes) const;
-  // A System V segment of the machine that takes pages until it is removed.
+  // Adds a System V segment of the machine; it counts until it is removed.
   void add_segment(int number) { segments_.insert(number); }
   // Mappings of huge pages that overlap [begin, begin + bytes), in the order of their addresses.
   std::vector<HugeMapping> mappings(pid_t process, std::uint64_t begin, std::uint64_t bytes) const;

@@ -1,4 +1,4 @@
-// What System V's objects have in common: a number and a key of their host, an owner, and who waits.
+// Common parts of System V semaphores and message queues: number, key, owner, and the wait of a thread.
 #pragma once
 
 #include <sys/ipc.h>
@@ -19,12 +19,12 @@ struct IpcCaller {
   std::int64_t time = 0;      // in seconds since 1970
 };
 
-// A wait of a thread; whoever counts them knows which.
+// Identifies the wait of one thread; given by SystemV.
 using IpcWait = std::uint64_t;
 
-inline constexpr int kIpcRead = 4, kIpcAlter = 2;  // of a mode's three bits
+inline constexpr int kIpcRead = 4, kIpcAlter = 2;  // permission bits, as in one octal digit of a mode
 
-// As a program is told of it; "may" are 0 or an errno.
+// Owner and permissions, as IPC_STAT returns them. may() and may_change() return 0 or an errno.
 class IpcOwner {
  public:
   IpcOwner(key_t key, int mode, const IpcCaller& maker);
@@ -38,12 +38,13 @@ class IpcOwner {
   ipc_perm told_{};
 };
 
-// Objects of a kind on a host, by number. Numbers count up from 0 and are not used again.
+// The objects of one kind on a host. Numbers count up from 0 and are never used again.
 template <class Object>
 class IpcObjects {
  public:
   explicit IpcObjects(std::size_t most) : most_(most) {}
-  // The number of the one with this key, or of a new one, for which `make` gives 0 and the object, or an errno.
+  // Gives the number of the object with `key`, or of a new object. `make` fills a new object, `fits` checks an old
+  // one; both return 0 or an errno.
   template <class Fits, class Make>
   int get(key_t key, int flags, const IpcCaller& caller, Fits fits, Make make, std::uint64_t& number) {
     if (const auto found = by_key_.find(key); found != by_key_.end()) {
@@ -66,7 +67,7 @@ class IpcObjects {
     const auto found = number <= INT32_MAX ? objects_.find(int(number)) : objects_.end();
     return found != objects_.end() ? &found->second : nullptr;
   }
-  // By their order, as *_STAT counts; its number.
+  // Number of the object at position `index`, as *_STAT counts them. nullopt: too few objects.
   std::optional<int> at(std::uint64_t index) const {
     if (index >= objects_.size()) return std::nullopt;
     return std::next(objects_.begin(), std::ptrdiff_t(index))->first;

@@ -7,7 +7,8 @@
 namespace rnicsim::sim {
 namespace {
 
-// Who waits for a processor gets a share of this at least; who gets less is held up by something else, a disk perhaps.
+// A thread that waits for a processor gets at least 1/10 of one. A thread with less is blocked by something else, such
+// as a disk.
 constexpr int kLeastShare = 10;
 
 }  // namespace
@@ -16,7 +17,7 @@ std::optional<std::string> LongTurn::complaint(Time waited, const std::function<
   if (waited < next_look_) return std::nullopt;
   next_look_ = waited + kBetweenLooks;
   const Facts facts = look();
-  if (!ran_before_) ran_before_ = facts.processor_time - waited;  // it may have run all the while
+  if (!ran_before_) ran_before_ = facts.processor_time - waited;  // the process may have run for the whole time
   const Time ran = facts.processor_time - *ran_before_;
   const Time held_up = facts.is_stopped ? waited : std::max(ran, waited / kLeastShare);
   if (held_up < next_complaint_) return std::nullopt;

@@ -1,5 +1,5 @@
-// A turn that lasts: when its thread is said to hold time up, and why. It goes by what the thread has run, for on a
-// busy machine it may have had no processor.
+// Decides when to report that a thread holds simulated time up. The measure is the processor time of the thread's
+// process: on a busy machine the thread may have had no processor.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,11 @@ class LongTurn {
  public:
   using Time = std::chrono::microseconds;
   struct Facts {
-    Time processor_time{0};  // of its process, since this began
+    Time processor_time{0};  // the process's, since it started
     bool is_stopped = false;
   };
-  // "has run for 3 s without a call", for people; seldom, and only if it is so. `waited`: since the turn began.
+  // A text for people, "has run for 3 s without a call", or nullopt: nothing to report now. `waited`: real time since
+  // the turn began.
   std::optional<std::string> complaint(Time waited, const std::function<Facts()>& look);
 
  private:

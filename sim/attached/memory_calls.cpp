@@ -1,4 +1,4 @@
-// The system calls about a process's memory, and the numbers that the kernel gives out.
+// System calls about a process's memory, PDs and UARs.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ using abi::Call;
 using abi::SetAside;
 using abi::ThreadSlot;
 
-// No process has memory beyond; what it says of its own is not to be relied on.
+// End of user addresses on x86-64. Values that a program passes are checked against it.
 constexpr std::uint64_t kMemoryEnd = 1ull << 47;
 bool is_possible(std::uint64_t address, std::uint64_t bytes) {
   return address <= kMemoryEnd && bytes <= kMemoryEnd - address;
@@ -36,7 +36,7 @@ ProcessMemory::FirstPinned SystemCalls::first_pinned(Process& process) {
   };
 }
 
-// Memory that is registered is looked at once: what lies there then stays, for it is pinned.
+// The mappings are read once, at the registration: pinned memory does not change.
 int SystemCalls::pin(Process& process, ThreadSlot& slot) {
   const HostServices& host = host_of(process);
   const std::uint64_t address = slot.argument[0];
@@ -66,7 +66,7 @@ int SystemCalls::unpin(Process& process, ThreadSlot& slot) {
     return error;
   std::vector<ProcessMemory::Range> free;
   process.address_space().unpinned(range, first_pinned(process), free);
-  // More than there is room for stay mapped, in a place that nobody uses again.
+  // Ranges for which the output has no room stay mapped; their addresses are not used again.
   slot.value = std::min(free.size(), sizeof slot.output / (sizeof(abi::AsideRange)));
   for (std::size_t i = 0; i < slot.value; ++i) {
     const abi::AsideRange aside{free[i].begin, free[i].bytes};
@@ -75,7 +75,7 @@ int SystemCalls::unpin(Process& process, ThreadSlot& slot) {
   return 0;
 }
 
-// First what is on demand goes, for which the thread waits.
+// First withdraws pages of on-demand regions; the thread waits for that.
 bool SystemCalls::set_aside(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   if (!is_possible(slot.argument[0], slot.argument[1])) return answer(slot, ENOENT);
@@ -93,7 +93,7 @@ bool SystemCalls::set_aside(Thread& thread, ThreadSlot& slot) {
   return false;
 }
 
-// Then what is pinned.
+// Then moves pinned pages aside.
 int SystemCalls::put_aside(Process& process, ThreadSlot& slot) {
   ProcessMemory& memory = process.address_space();
   const auto how = SetAside(slot.argument[2]);
@@ -169,7 +169,7 @@ bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
   return answer(slot, error);
 }
 
-// An access that does not end holds up every host. Its process is what can be ended; when that does not help, the run.
+// An access that does not end stops every host. First the accessed process is killed, then the run is ended.
 void SystemCalls::end_stall(int process, int calls) {
   if (calls == 1) {
     fmt::print(stderr,

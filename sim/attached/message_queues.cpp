@@ -19,7 +19,7 @@ bool MessageQueues::is_wanted(const Message& message, const Wanted& wanted) {
   return (message.type == wanted.type) != ((wanted.flags & MSG_EXCEPT) != 0);
 }
 
-// Of a negative type the least, else the first.
+// For a negative type the message of the lowest type, else the first match.
 std::deque<MessageQueues::Message>::iterator MessageQueues::find(std::deque<Message>& messages, const Wanted& wanted) {
   auto found = messages.end();
   for (auto each = messages.begin(); each != messages.end(); ++each) {
@@ -30,7 +30,7 @@ std::deque<MessageQueues::Message>::iterator MessageQueues::find(std::deque<Mess
   return found;
 }
 
-// To the first receiver that waits for such a one. Those for whom it is too large are told so.
+// Gives the message to the first receiver that wants it, else queues it. Receivers with a too short buffer get E2BIG.
 void MessageQueues::take_in(Queue& queue, Message message, const IpcCaller& caller) {
   queue.last_sender = caller.process;
   queue.sent = caller.time;
@@ -55,7 +55,8 @@ void MessageQueues::take_in(Queue& queue, Message message, const IpcCaller& call
   queue.messages.push_back(std::move(message));
 }
 
-// There is room: for the first who waits, and those behind him whose messages fit.
+// Sends the messages of waiting senders, in order of arrival; a message without room does not stop later ones that
+// fit.
 void MessageQueues::admit_senders(Queue& queue) {
   std::erase_if(queue.senders, [this](const Sender& each) { return !goes_on(each.wait); });
   for (auto each = queue.senders.begin(); each != queue.senders.end();) {
@@ -87,7 +88,7 @@ int MessageQueues::send(std::uint64_t number, Message message, int flags, const 
 int MessageQueues::receive(std::uint64_t number, const Wanted& wanted, const IpcCaller& caller, IpcWait wait,
                            Message& message) {
   if (wanted.most > std::uint64_t(INT64_MAX)) return EINVAL;
-  // Checkpoints are a matter of the machine.
+  // MSG_COPY serves checkpoints of processes, which a simulated host does not have.
   if ((wanted.flags & MSG_COPY) != 0) return ENOSYS;
   Queue* queue = queues_.find(number);
   if (queue == nullptr) return EINVAL;

@@ -14,7 +14,7 @@ namespace rnicsim::sim {
 
 class MessageQueues {
  public:
-  static constexpr std::size_t kMostBytes = 8192;        // of a message
+  static constexpr std::size_t kMostBytes = 8192;        // bytes of one message
   static constexpr std::size_t kMostBytesQueued = 16384;  // MSGMNB
   static constexpr std::size_t kMostQueues = 32000;
   static constexpr int kWaits = -1;
@@ -23,20 +23,20 @@ class MessageQueues {
     std::int64_t type = 0;
     std::vector<std::byte> bytes;
   };
-  // What msgrcv(2) asks for.
+  // Arguments of msgrcv(2).
   struct Wanted {
     std::int64_t type = 0;
     std::uint64_t most = 0;
     int flags = 0;
   };
 
-  // Whether a wait goes on; it has come to its end, with 0 or an errno, and for a receiver its message.
+  // Callbacks: goes_on() says whether a thread still waits. ended() ends a wait with 0 or an errno; a receiver gets
+  // its message.
   std::function<bool(IpcWait)> goes_on;
   std::function<void(IpcWait, int error, const Message*)> ended;
 
-  // All return 0 or an errno.
+  // The calls return 0, an errno, or kWaits: the thread waits as `wait` until ended() is called.
   int get(key_t key, int flags, const IpcCaller& caller, std::uint64_t& number);
-  // kWaits: with `wait`, which ends later.
   int send(std::uint64_t number, Message message, int flags, const IpcCaller& caller, IpcWait wait);
   int receive(std::uint64_t number, const Wanted& wanted, const IpcCaller& caller, IpcWait wait, Message& message);
   int stat(std::uint64_t number, const IpcCaller& caller, msqid_ds& told);
@@ -44,7 +44,7 @@ class MessageQueues {
   int remove(std::uint64_t number, const IpcCaller& caller);
   msginfo info(bool used) const;
   std::size_t size() const { return queues_.size(); }
-  // By order; nullopt: there is none.
+  // Number of the queue at position `index`; nullopt: too few queues.
   std::optional<int> at(std::uint64_t index) const { return queues_.at(index); }
 
  private:
@@ -61,10 +61,10 @@ class MessageQueues {
   struct Queue {
     IpcOwner owner;
     std::size_t most_bytes = kMostBytesQueued, bytes = 0;
-    std::int64_t changed = 0, sent = 0, received = 0;  // when
+    std::int64_t changed = 0, sent = 0, received = 0;  // seconds since 1970
     std::uint32_t last_sender = 0, last_receiver = 0;
     std::deque<Message> messages{};
-    std::deque<Sender> senders{};  // that wait, in order of arrival
+    std::deque<Sender> senders{};  // in order of arrival
     std::deque<Receiver> receivers{};
 
     bool has_room(std::size_t bytes_more) const {

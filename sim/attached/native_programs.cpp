@@ -15,22 +15,22 @@ namespace rnicsim::sim {
 namespace {
 
 using abi::ThreadSlot;
-using Clock = std::chrono::steady_clock;  // the real one: how long a program really takes to come back
-// Where there are processors to wait on, a busy wait this long saves a sleep, and the 5 us and more of waking from it,
-// for most turns.
+using Clock = std::chrono::steady_clock;  // real time: how long a program really takes to return
+// With a processor to wait on, a busy wait of this length saves a sleep, and its wake-up of 5 us and more, in most
+// turns.
 constexpr std::int64_t kBusyUs = 40;
-// The same on the program's side, in looks of some 20 ns: as long as nobody else needs the processor.
+// The busy wait of the program's side, in reads of some 20 ns each, as long as no other thread needs the processor.
 constexpr std::uint32_t kBusyWait = 4'000;
 constexpr std::int64_t kFirstLookUs = 40;
 constexpr std::int64_t kLongestLookUs = 20'000;
 constexpr std::int64_t kHousekeepingUs = 1'000;
-// Where nobody had to be looked at for so many turns, the next one is not expected to be: a sleep that ends behind the
-// kernel's next tick costs it no timer, 1.5 us of a virtual machine's.
+// After this many turns without an inspection the next one is expected to be prompt, too. A timeout beyond the
+// kernel's next tick costs no timer interrupt, which takes 1.5 us in a virtual machine.
 constexpr std::uint64_t kPromptTurns = 4'096;
 constexpr std::int64_t kPromptUs = 5'000;
-// In the real kernel for longer than any call takes that does not block.
+// Time in a system call after which the call is taken to block.
 constexpr std::int64_t kBlockedUs = 3'000;
-// A thread that leaves may yet wait for what others hold; or for a processor, and that is longer on a busy machine.
+// A thread that ends may wait for a lock of another thread, or for a processor, which takes longer on a busy machine.
 constexpr std::int64_t kLeavingUs = 100'000;
 constexpr std::int64_t kLongestLeavingUs = 2'000'000;
 
@@ -48,7 +48,7 @@ NativeThread native(const Thread& thread) { return {thread.process->identity().p
 
 }  // namespace
 
-// Between two looks lie a few microseconds; the kernel would make 50 more of them.
+// The waits between inspections are short; the default timer slack would add 50 us to each.
 NativePrograms::NativePrograms() {
   constexpr unsigned long kSlackNs = 1'000;
   ::prctl(PR_SET_TIMERSLACK, kSlackNs);
@@ -56,13 +56,13 @@ NativePrograms::NativePrograms() {
 
 void NativePrograms::give_turn(Thread& thread) {
   ThreadSlot& slot = slot_of(thread);
-  // Where the one stands that ran last, this one may have to run.
+  // This thread may have to run on the processor where the last one waits busily.
   const Turn turn{thread.process, thread.index};
   of_another_ = last_ != turn;
   if (last_.process != nullptr && of_another_)
     std::atomic_ref(last_.process->slot(last_.thread).busy_wait).store(0, std::memory_order_relaxed);
   std::atomic_ref(slot.busy_wait).store(processors_.apart() ? kBusyWait : 0, std::memory_order_relaxed);
-  if (slot.tid != 0 && std::exchange(thread.asked_to_move, false))  // it has begun
+  if (slot.tid != 0 && std::exchange(thread.asked_to_move, false))  // the thread has begun
     processors_.place_within(pid_t(slot.tid), *thread.affinity);
   else
     processors_.place(pid_t(slot.tid));
@@ -89,9 +89,10 @@ TurnEnd NativePrograms::await_turn_end(Thread& thread, const Meanwhile& meanwhil
   return end;
 }
 
-// Signals queue, and those of a thread without a processor for a while (a stopped one) come all at once, each with a
-// frame on its stack: one at a time. One that was taken without telling so is lost. A process that said hello and never
-// took its first turn may not be ours: the signal would end it.
+// Sends abi::kLookSignal, by which the thread reports whether it waits for memory. One signal at a time: real-time
+// signals queue, and a thread that had no processor for a while would handle all of them, each with a frame on its
+// stack. A signal that was taken without an answer is sent again. A process without the handler would be killed by the
+// signal.
 void NativePrograms::ask(const Thread& thread, std::int64_t elapsed_us) {
   const NativeThread asked = native(thread);
   if (!answering_.contains(slot_of(thread).tid)) {
@@ -103,14 +104,14 @@ void NativePrograms::ask(const Thread& thread, std::int64_t elapsed_us) {
   asked.send(abi::kLookSignal);
 }
 
-// A thread that does not come back: waits it for memory (it is asked to prove it), or in the real kernel? True: the
-// latter.
+// Inspects a thread that does not return. True: the thread is blocked in a system call. Otherwise the thread is asked
+// to prove that it waits for memory.
 bool NativePrograms::is_blocked(const Thread& thread, std::int64_t elapsed_us, std::int64_t silent_us) {
   if (silent_us < kBlockedUs || !native(thread).sleeps()) {
     ask(thread, elapsed_us);
     return false;
   }
-  // It may have come back, and be asleep for that, while this process did not have a processor.
+  // The thread may have given the turn back, and sleep for that reason, while this process had no processor.
   return slot_of(thread).turn != ThreadSlot::kKernel;
 }
 
@@ -120,14 +121,14 @@ TurnEnd NativePrograms::sleep_until_end(Thread& thread, const Meanwhile& meanwhi
   const bool is_prompt = ++turns_since_look_ > kPromptTurns;
   std::int64_t next_look_us = is_prompt ? kPromptUs : kFirstLookUs, look_pause_us = kFirstLookUs;
   std::int64_t next_housekeeping = is_prompt ? kPromptUs : kHousekeepingUs;
-  std::int64_t output_at = 0;  // whoever fills its pipe waits for us
+  std::int64_t output_at = 0;  // a program with a full pipe waits for the simulator
   while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kKernel) {
     const std::int64_t elapsed = microseconds_since(start);
     const std::chrono::microseconds waited(elapsed);
     if (elapsed >= next_housekeeping) {
       if (meanwhile(waited)) output_at = elapsed;
       turns_since_look_ = 0;
-      // It may have given the turn back since, and ended then.
+      // The process may have given the turn back and ended after that.
       if (has_ended(*thread.process))
         return slot.turn.load() == ThreadSlot::kKernel ? TurnEnd::given_back : TurnEnd::died;
       next_housekeeping = elapsed + kHousekeepingUs;
@@ -148,8 +149,8 @@ TurnEnd NativePrograms::sleep_until_end(Thread& thread, const Meanwhile& meanwhi
   return TurnEnd::given_back;
 }
 
-// It frees its stack, which the next thread may get, and ends the wait of whoever joins it. The first one stays as long
-// as its process.
+// A thread that ends frees its stack, which the next thread may get, and wakes the thread that joins it. Thread 0
+// exists as long as its process.
 void NativePrograms::await_thread_end(const Thread& thread) {
   if (thread.index == 0) return;
   const auto left = native(thread);

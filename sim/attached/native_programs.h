@@ -1,4 +1,4 @@
-// Programs in processes of their own: the turn is a futex in shared memory.
+// Programs in processes of their own. A thread gets the turn, and gives it back, by a futex in shared memory.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +29,15 @@ class NativePrograms final : public Programs {
   TurnEnd sleep_until_end(Thread& thread, const Meanwhile& meanwhile);
 
   struct Turn {
-    const Process* process = nullptr;  // processes stay, their threads go when one runs another image
+    const Process* process = nullptr;  // Process objects stay; thread objects go at an exec
     std::uint32_t thread = 0;
     bool operator==(const Turn&) const = default;
   };
   Turn last_;
-  bool of_another_ = false;            // the turn is not of the same thread as the one before
+  bool of_another_ = false;            // the last turn belonged to another thread
   std::uint64_t turns_since_look_ = 0;
   Processors processors_;
-  std::set<std::uint32_t> answering_;  // threads, by real number, that have a handler for looks
+  std::set<std::uint32_t> answering_;  // by real number: threads that have a handler for abi::kLookSignal
 };
 
 }  // namespace rnicsim::sim

@@ -11,7 +11,8 @@
 namespace rnicsim::sim {
 namespace {
 
-// "state parent ...", of "pid (name) state parent ...": the name may hold anything, its parenthesis is the last.
+// Fields behind the name in "pid (name) state parent ...". The name may contain any character; its parenthesis is the
+// last.
 std::string behind_name(const std::string& stat) {
   const auto end = stat.rfind(") ");
   return end == std::string::npos ? "" : stat.substr(end + 2);
@@ -28,8 +29,8 @@ std::string NativeThread::read(const char* file) const {
 
 bool NativeThread::exists() const { return ::tgkill(process_, thread_, 0) == 0; }
 
-// A thread that lost its processor just before it would have slept, in a wait4() that need not wait, say, has the state
-// of a sleeper and runs.
+// A thread that lost its processor just before a sleep, for example in a wait4() that need not wait, has state S but
+// is runnable; its "syscall" file says "running".
 bool NativeThread::sleeps() const {
   return behind_name(read("stat")).starts_with('S') && !read("syscall").starts_with("running");
 }
@@ -79,7 +80,7 @@ pid_t parent_of(pid_t process) {
 }
 
 int exit_status_of(pid_t process) {
-  // The last field, since Linux 3.5.
+  // exit_code, the last field since Linux 3.5.
   const std::string fields = stat_of(process);
   const auto last = fields.rfind(' ');
   return last == std::string::npos ? 0 : int(std::strtol(fields.c_str() + last + 1, nullptr, 10));

@@ -1,4 +1,4 @@
-// A thread as the real kernel sees it: /proc and signals.
+// A real thread: its state in /proc, and signals to it.
 #pragma once
 
 #include <sys/types.h>
@@ -16,9 +16,9 @@ class NativeThread {
   bool exists() const;
   bool sleeps() const;              // state S: blocked in a system call
   bool is_stopped() const;          // state T: by a signal
-  std::string system_call() const;  // "system call 202", for people
-  bool catches(int signal) const;   // it has a handler
-  bool awaits(int signal) const;    // one was sent, and has not come yet
+  std::string system_call() const;  // for people: "system call 202"
+  bool catches(int signal) const;   // the thread's process has a handler for the signal
+  bool awaits(int signal) const;    // the signal is pending for the thread
   std::map<std::string, std::uint64_t> signal_sets() const;  // by name as in /proc: SigBlk, SigCgt; bit 0 is signal 1
   void send(int signal) const;
 
@@ -29,10 +29,10 @@ class NativeThread {
   pid_t thread_;
 };
 
-pid_t parent_of(pid_t process);  // 0: it is gone
-// Of one that has ended and not been waited for: as wait(2) tells it, or 0.
+pid_t parent_of(pid_t process);  // 0: no such process
+// Exit status of a zombie as wait(2) encodes it; 0 if there is no such process.
 int exit_status_of(pid_t process);
 uid_t user_of(pid_t process);
-std::chrono::microseconds processor_time_of(pid_t process);  // of all its threads; 0: it is gone
+std::chrono::microseconds processor_time_of(pid_t process);  // sum over all threads; 0: no such process
 
 }  // namespace rnicsim::sim

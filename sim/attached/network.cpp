@@ -16,7 +16,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// What one side of a connection may have under way and unread: Linux' largest send buffer (tcp_wmem).
+// Bytes that one side of a connection may have in flight and unread: Linux's largest send buffer (tcp_wmem).
 constexpr std::uint64_t kMostUnderWay = 4 << 20;
 
 }  // namespace
@@ -79,7 +79,7 @@ bool Network::belongs_to(Number number, std::uint32_t host) const {
   return found != sockets_.end() && found->second.host == host;
 }
 
-// Of several with SO_REUSEPORT, one is chosen by a hash of the socket that asks.
+// A hash of the connecting socket's number chooses between listeners with SO_REUSEPORT.
 std::optional<Network::Number> Network::listener(std::uint32_t host, const abi::NetAddress& address,
                                                  Number asking) const {
   std::vector<Number> sharing;
@@ -98,7 +98,7 @@ bool Network::has_port(const Socket& socket, std::uint32_t host, std::uint16_t p
   return socket.host == host && socket.local.port == port && !socket.peer && !socket.write_ended;
 }
 
-// By a socket that would get what is sent there, or the other way round.
+// True: another socket would get connections to `address`, or this socket would get the other's.
 bool Network::is_taken(const Socket& socket, const abi::NetAddress& address) const {
   return std::ranges::any_of(sockets_, [&](const auto& entry) {
     const Socket& other = entry.second;
@@ -188,18 +188,18 @@ bool Network::take_reset(Number number, std::uint32_t host) {
 }
 
 void Network::collect(Duration written) {
-  // A program reads in its own turns, and has just had one. Where both sides are at their end, both go.
+  // Programs read in their own turns, and a turn has just ended. Serving one socket may remove another.
   for (const Number number : std::vector<Number>(full_.begin(), full_.end()))
     if (full_.contains(number)) push_undelivered(number);
-  // Enough for all that was written before, for the ends behind it, and for those of connections that nobody will
-  // accept. One who writes outside its turn does not keep us here.
+  // The rounds suffice for the bytes, for the ends of stream behind them, and for connections that will not be
+  // accepted. A program that writes outside its turn must not stop the simulator.
   for_each_ready(epoll_, sockets_.size(), [&](const epoll_event& event) {
     event.data.u32 == kDatagrams ? datagrams_.collect(written) : collect_from(event.data.u32, written);
   });
   collect_halted(written);
 }
 
-// Those whose peers have room again.
+// Reads from sockets whose peers have room again.
 void Network::collect_halted(Duration written) {
   for (const Number number : std::vector<Number>(halted_.begin(), halted_.end())) {
     if (is_full(number)) continue;
@@ -220,7 +220,7 @@ void Network::halt(Number number) {
   halted_.insert(number);
 }
 
-// What is there now, and no more.
+// Reads the bytes that are there now, not later ones.
 void Network::collect_from(Number number, Duration written) {
   constexpr int kMostBytes = 65536;
   Socket& socket = sockets_.at(number);
@@ -232,7 +232,7 @@ void Network::collect_from(Number number, Duration written) {
     const ssize_t got = ::read(socket.far_end.get(), bytes.data(), bytes.size());
     const Duration start = std::max({written, now(), socket.line_free});
     if (got <= 0) {
-      // A program that closes a connection, with something in it that it has not read, resets it (RFC 2525, 2.17).
+      // A connection that is closed with unread data is reset (RFC 2525, 2.17).
       const bool closed = got == 0 && !socket.refused;
       if (got == 0 || errno != EAGAIN) end_writing(number, start, closed ? End::closed : End::reset);
       return;
@@ -249,7 +249,7 @@ void Network::collect_from(Number number, Duration written) {
   } while (left > 0);
 }
 
-// The program closed or shut down its side; the peer hears of it behind the last byte.
+// The program closed or shut down its side. The peer gets the end of stream after the last byte.
 void Network::end_writing(Number number, Duration start, End end) {
   Socket& socket = sockets_.at(number);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.far_end.get(), nullptr);
@@ -290,8 +290,8 @@ void Network::send_reset(const Socket& from) {
   arrivals_.push(now() + latency(from.host, peer->second.host), [this, to = *from.peer] { deliver_reset(to); });
 }
 
-// Nothing more comes, and nothing more goes: who writes hears of it (EPIPE), who reads all finds the end. No pair of
-// UNIX sockets would say ECONNRESET there when it is asked to: the reader asks us.
+// After a reset no bytes arrive or leave: a write fails with EPIPE, a read returns the rest and then the end of
+// stream. A UNIX socket pair cannot report ECONNRESET there, so the reader asks the simulator (take_reset).
 void Network::deliver_reset(Number to) {
   const auto found = sockets_.find(to);
   if (found == sockets_.end()) return;
@@ -309,7 +309,7 @@ void Network::push_undelivered(Number number) {
     const ssize_t sent = ::send(socket.far_end.get(), socket.undelivered.data() + done,
                                 socket.undelivered.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EAGAIN) break;
-    // The program has shut down its side to what comes; if it has closed it altogether, its peer is told.
+    // The program has shut down its side for reading. If it has closed the socket, the peer gets a reset.
     if (sent < 0 && socket.write_ended) send_reset(socket);
     done = sent < 0 ? socket.undelivered.size() : done + std::size_t(sent);
   }
@@ -326,8 +326,8 @@ void Network::push_undelivered(Number number) {
   forget_if_closed(number);
 }
 
-// Both sides wrote their ends and were told of the other's (or are gone, and hear no more): nothing is under way. A
-// socket without a peer goes with its program's end.
+// Removes a connection when both sides wrote their end and saw the other's end, or are gone. A socket without a peer
+// is removed when its program closes it.
 void Network::forget_if_closed(Number number) {
   const Socket& socket = sockets_.at(number);
   if (!socket.write_ended) return;

@@ -1,5 +1,6 @@
-// The simulated out-of-band network: TCP between simulated hosts, over real stream descriptors whose far ends are here.
-// Bytes carry their sender's time and arrive after the network's latency. UDP is in datagrams.h.
+// TCP of the simulated out-of-band network. A program's descriptor is one end of a real stream pair, the simulator
+// holds the other end. Bytes leave at the time of the thread that wrote them and arrive after the network's latency.
+// UDP is in datagrams.h.
 #pragma once
 
 #include <cstdint>
@@ -25,48 +26,47 @@ class Network : public sc_core::sc_module {
  public:
   using Number = std::uint32_t;
 
-  // `outside`: some hosts are not simulated; nullptr: all are.
+  // `outside`: the world of hosts that are not simulated; nullptr: all hosts are simulated.
   Network(sc_core::sc_module_name name, const NetworkParams& params, std::vector<abi::NetworkInterface> hosts,
           OutsideWorld* outside = nullptr);
 
-  // Runs after bytes, connections or ends arrived at some descriptor.
+  // Called after bytes, a connection or an end of stream arrived at a descriptor.
   std::function<void()> on_arrival;
 
-  // Calls of a program on `host`, at the present time: 0 or errno.
-  // `inode` is that of the program's end.
+  // Calls of a program on `host`, at the present time. Return 0 or an errno. `inode`: of the program's descriptor.
   Number open(std::uint32_t host, Descriptor far_end, IpVersion version = IpVersion::v4, std::uint64_t inode = 0);
   int bind(Number number, const abi::NetAddress& address, std::uint16_t& port);
   int listen(Number number, std::uint32_t backlog);
   int set_v6_only(Number number, bool on);
   void set_reuse_port(Number number, bool on) { sockets_.at(number).reuse_port = on; }
-  // `done` runs when the connection stands or is refused.
+  // `done` is called when the connection is established or refused.
   void connect(Number number, const abi::NetAddress& to, std::function<void(int error, std::uint16_t port)> done);
-  // On success `near_end` is the program's end of the accepted connection.
+  // On success `near_end` is the program's descriptor of the accepted connection.
   int accept(Number number, Number& accepted, Descriptor& near_end, abi::NetAddress& peer);
   int names(Number number, abi::NetAddress (&names)[2]) const;
-  Duration round_trip(Number number) const;  // 0: there is no connection
-  // True, once: what its program reads ends by a reset, and not by the peer's end.
+  Duration round_trip(Number number) const;  // 0: not connected
+  // True once after a reset: the program reads ECONNRESET instead of the end of stream.
   bool take_reset(Number number, std::uint32_t host);
   bool belongs_to(Number number, std::uint32_t host) const;
-  // That of which a program on `host` has the end with that inode.
+  // A socket found by the inode of its program's descriptor.
   struct Found {
     Number number;
     IpVersion version;
   };
   std::optional<Found> find(std::uint32_t host, std::uint64_t inode) const;
 
-  // Takes what programs wrote since the last call; the bytes left at `written`.
+  // Takes the bytes that programs wrote since the last call; they leave at `written`.
   void collect(Duration written);
-  int descriptor() const { return epoll_.get(); }  // readable when there is something to collect
+  int descriptor() const { return epoll_.get(); }  // readable when collect() has something to take
   Datagrams& datagrams() { return datagrams_; }
 
  private:
-  static constexpr Number kDatagrams = 0;  // among the descriptors watched: no socket has it
+  static constexpr Number kDatagrams = 0;  // the datagrams' descriptor in the epoll set; sockets count from 1
 
   struct Socket {
     std::uint32_t host = 0;
     Descriptor far_end;
-    Descriptor near_end;                 // of a connection not yet accepted
+    Descriptor near_end;                 // set until the connection is accepted
     IpVersion version = IpVersion::v4;
     bool v6_only = false;
     bool reuse_port = false;
@@ -74,15 +74,15 @@ class Network : public sc_core::sc_module {
     abi::NetAddress local;
     abi::NetAddress remote;
     std::optional<Number> peer;
-    bool refused = false;                // its listener went before it was accepted
+    bool refused = false;                // the listener was closed before it accepted this connection
     bool listening = false;
     std::uint32_t backlog = 0;
-    std::deque<Number> waiting;          // connections to accept
-    std::vector<std::byte> undelivered;  // what the program's buffer had no room for
-    std::uint64_t coming = 0;            // bytes that the peer sent and the program's buffer has not taken yet
+    std::deque<Number> waiting;          // connections that wait for accept()
+    std::vector<std::byte> undelivered;  // bytes that arrived while the program's receive buffer was full
+    std::uint64_t coming = 0;            // bytes sent by the peer that are not in the program's receive buffer yet
     bool write_ended = false;            // the program closed or shut down its side
-    bool end_arrived = false;            // the peer's end
-    bool read_ended = false;             // told the program so
+    bool end_arrived = false;            // the peer's end of stream has arrived
+    bool read_ended = false;             // the program's descriptor shows the end of stream
     Duration line_free;
   };
 
@@ -114,9 +114,9 @@ class Network : public sc_core::sc_module {
   const HostAddresses addresses_;
   OutsideWorld* const outside_;
   std::map<Number, Socket> sockets_;
-  std::set<Number> full_;                // with bytes undelivered
-  std::map<Number, std::uint32_t> resets_;  // of which their programs, on these hosts, have not heard
-  std::set<Number> halted_;              // nothing is taken from their programs until there is room at their peers
+  std::set<Number> full_;                // have undelivered bytes
+  std::map<Number, std::uint32_t> resets_;  // host of each reset socket whose program has not asked yet
+  std::set<Number> halted_;              // nothing is read from these until their peers have room
   Number next_ = 1;
   EphemeralPorts ports_{32768};
   Descriptor epoll_;

@@ -1,4 +1,4 @@
-// The calls about sockets of the simulated out-of-band network.
+// Calls to sockets of the simulated out-of-band network.
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,13 +20,13 @@ abi::NetAddress address_in(const ThreadSlot& slot) {
   return address;
 }
 
-// Of anything else (an eventfd) there might be no end to what can be read.
+// Any other file, for example an eventfd, could be readable without end.
 bool is_socket(const Descriptor& descriptor) {
   struct stat kind {};
   return ::fstat(descriptor.get(), &kind) == 0 && S_ISSOCK(kind.st_mode);
 }
 
-// A stream would run them together.
+// A stream would join messages.
 bool keeps_messages(const Descriptor& descriptor) {
   int type = 0;
   socklen_t length = sizeof type;
@@ -54,7 +54,7 @@ bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
 bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   const std::uint32_t host = process.identity().host;
-  if (slot.call == Call::net_flush) return true;  // collected with the turn
+  if (slot.call == Call::net_flush) return true;  // the turn's end collects the bytes
   if (slot.call == Call::net_socket) {
     auto descriptors = process.receive_descriptors(thread.index);
     if (descriptors.empty()) return answer(slot, EBADF);
@@ -70,7 +70,7 @@ bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
     slot.value = network_.take_reset(number, host) ? ECONNRESET : 0;
     return true;
   }
-  // Of a connection that was reset, nothing is left but a descriptor.
+  // A connection that was reset is removed; its descriptor remains.
   if (!network_.belongs_to(number, host)) return answer(slot, slot.call == Call::net_name ? ENOTCONN : EINVAL);
   switch (slot.call) {
     case Call::net_bind: {
@@ -120,7 +120,8 @@ bool SystemCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number numb
   return false;
 }
 
-// An image knows its sockets by their numbers, and the next image, or another process, has only descriptors.
+// A program knows its sockets by number. After exec, and in a process that received the descriptor, only the inode is
+// known.
 int SystemCalls::find_inherited(ThreadSlot& slot, std::uint32_t host) const {
   const auto tell = [&](const auto& found, bool datagrams) {
     slot.value = found.number;

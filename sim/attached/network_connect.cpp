@@ -1,4 +1,4 @@
-// How connections of the out-of-band network come about: within the simulation, and with hosts outside.
+// Connecting sockets of the out-of-band network: within the simulation, and to hosts outside.
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -33,10 +33,10 @@ void Network::connect(Number number, const abi::NetAddress& to, std::function<vo
                  [this, number, to, done = std::move(done)]() mutable { finish_connect(number, to, std::move(done)); });
 }
 
-// The request is at the listener's host.
+// The connection request has arrived at the listener's host.
 void Network::finish_connect(Number number, const abi::NetAddress& to, std::function<void(int, std::uint16_t)> done) {
   const auto found = sockets_.find(number);
-  if (found == sockets_.end()) return;  // the program died meanwhile
+  if (found == sockets_.end()) return;  // the program died in the meantime
   Socket& client = found->second;
   const std::uint32_t host = *addresses_.host_of(client.host, to);
   const Duration back = now() + latency(client.host, host);
@@ -44,13 +44,14 @@ void Network::finish_connect(Number number, const abi::NetAddress& to, std::func
     const std::uint16_t port = client.local.port;
     arrivals_.push(back, [error, port, done = std::move(done)] { done(error, port); });
   };
-  // Another thread's request came first, or the socket listens meanwhile.
+  // Since the request left, another thread connected the socket or made it listen.
   if (client.peer) return answer(EISCONN);
   if (client.listening) return answer(EOPNOTSUPP);
   const auto target = listener(host, to, number);
   if (!target) return answer(ECONNREFUSED);
   Socket& server = sockets_.at(*target);
-  // Linux lets one more than the backlog wait; the next request is dropped and, for want of another, times out.
+  // Linux queues backlog + 1 connections. It drops the next request, which times out since the client sends no second
+  // one.
   if (server.waiting.size() > server.backlog) return answer(ETIMEDOUT);
   const auto port = client.local.port != 0 ? std::optional(client.local.port) : ephemeral_port(client.host);
   if (!port) return answer(EADDRNOTAVAIL);
@@ -68,13 +69,13 @@ void Network::finish_connect(Number number, const abi::NetAddress& to, std::func
   peer.peer = number;
   client.peer = accepted;
   server.waiting.push_back(accepted);
-  // So that the listening descriptor polls as readable; accept takes the byte.
+  // Makes the listening descriptor readable; accept() takes the byte.
   constexpr std::byte kMark{1};
   [[maybe_unused]] const auto written = ::send(server.far_end.get(), &kMark, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
   answer(0);
 }
 
-// The peer sees the port that the program sees: the port is chosen first.
+// The port is chosen before the peer is asked: program and peer must see the same port.
 void Network::connect_outside(Number number, std::uint32_t outside_host, const abi::NetAddress& to,
                               std::function<void(int, std::uint16_t)> done) {
   Socket& socket = sockets_.at(number);

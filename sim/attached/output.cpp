@@ -23,7 +23,7 @@ void OutputRelay::add(Descriptor from, std::string label, std::FILE* to) {
 bool OutputRelay::drain() {
   const int count = ::epoll_wait(epoll_.get(), events_.data(), int(events_.size()), 0);
   if (count <= 0) return false;
-  // In the order of the programs, not in that in which the kernel lists them.
+  // In the order of the programs: the kernel's order differs from run to run.
   std::sort(events_.begin(), events_.begin() + count,
             [](const epoll_event& a, const epoll_event& b) { return a.data.u64 < b.data.u64; });
   bool any = false;
@@ -31,7 +31,7 @@ bool OutputRelay::drain() {
     const epoll_event& event = events_[std::size_t(i)];
     Source& source = sources_[event.data.u64];
     any |= drain(source);
-    // Nobody could write any more when we asked: that was all.
+    // All write ends were closed before epoll_wait() returned, so drain() read the last bytes.
     if ((event.events & (EPOLLHUP | EPOLLERR)) != 0) end(source);
   }
   return any;

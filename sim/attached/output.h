@@ -1,4 +1,4 @@
-// What the programs print: relayed line by line, each line labelled with its host, in the order of simulated time.
+// Output of the programs: relayed line by line, each line labelled with its host, in the order of simulated time.
 #pragma once
 
 #include <sys/epoll.h>
@@ -19,12 +19,11 @@ class OutputRelay {
   OutputRelay();
   // Takes the read end of a program's standard output or error.
   void add(Descriptor from, std::string label, std::FILE* to);
-  // Relays what is there now. True: there was something.
+  // Relays the bytes that are there. True: there were some.
   bool drain();
-  // Asked while a program prints as fast as we relay it, which may have no end: whether to go on with what has come
-  // meanwhile.
+  // Called while a program prints as fast as the simulator relays, which may never end. False: stop relaying for now.
   std::function<bool()> goes_on;
-  // Bytes, of all programs.
+  // Bytes relayed, of all programs.
   std::uint64_t relayed() const { return relayed_; }
 
  private:
@@ -38,7 +37,7 @@ class OutputRelay {
 
   Descriptor epoll_;
   std::vector<Source> sources_;
-  std::vector<epoll_event> events_;  // one a source: at the end of a run nobody comes back for the rest
+  std::vector<epoll_event> events_;  // room for all sources: the last drain() of a run must see every source
   std::uint64_t relayed_ = 0;
 };
 

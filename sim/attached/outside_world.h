@@ -1,5 +1,6 @@
-// The world at the other end of a live wire, as a run and its out-of-band network see it (docs/live-wire.md). A host of
-// the topology that is outside runs no programs of the simulation; its address leads out.
+// Hosts outside of the simulation, at the other end of a live wire (docs/live-wire.md), as the run and the out-of-band
+// network see them. Such a host is in the topology but runs no simulated programs; its address leads out of the
+// simulation.
 #pragma once
 
 #include <poll.h>
@@ -19,22 +20,22 @@ class OutsideWorld {
  public:
   virtual ~OutsideWorld() = default;
 
-  // --- Of the network.
+  // --- Called by the network.
   virtual void join(Network& network) = 0;
   virtual bool has(std::uint32_t host) const = 0;
-  // A program on `host` listens at `local`, or does so no more.
+  // A program on `host` begins, or ends, to listen at `local`.
   virtual void listens(std::uint32_t host, const abi::NetAddress& local, bool v6_only) = 0;
   virtual void listens_no_more(std::uint32_t host, const abi::NetAddress& local) = 0;
-  // A program on `host`, bound to `port`, connects to an address outside. `answered` runs when the peer has answered:
-  // 0, or errno. On 0, it makes the connection within the simulation, to a listener of the outside host.
+  // A program on `host`, bound to `port`, connects to an outside address. `answered` is called with 0 or an errno when
+  // the peer has answered. With 0, the callback makes a simulated connection to a listener of the outside host.
   virtual void connect(std::uint32_t host, std::uint16_t port, const abi::NetAddress& to,
                        std::function<void(int error)> answered) = 0;
 
-  // --- Of the run.
-  virtual void watch(std::vector<pollfd>& watched) const = 0;  // what to wait for
-  // Moves what has come and what waits, at the present simulated time. Does not wait.
+  // --- Called by the run.
+  virtual void watch(std::vector<pollfd>& watched) const = 0;  // adds the descriptors to wait for
+  // Moves pending bytes in both directions, at the present simulated time. Does not block.
   virtual void work() = 0;
-  // Some of the bytes that programs wrote have not reached the world yet.
+  // True: bytes that programs wrote have not left yet.
   virtual bool owes() const = 0;
   virtual std::vector<std::string> report() const = 0;  // for the summary
 };

@@ -6,7 +6,7 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::uint64_t kLongestPeriod = 1'000'000'000'000;  // 1 s, in picoseconds
+constexpr std::uint64_t kLongestPeriod = 1'000'000'000'000;  // 1 s, in ps
 
 bool in_order(const std::vector<abi::LoopLook>& looks, std::uint64_t period) {
   std::uint64_t last = 0;

@@ -18,7 +18,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// A child that only waits to be killed.
+// A child process that waits until it is killed.
 class Child {
  public:
   Child() : pid_(::fork()) {
@@ -81,8 +81,8 @@ std::string system_problem() {
     return refusal("process_vm_readv", kMemory);
   if (::process_vm_writev(child.pid(), &local, 1, &remote, 1, 0) != ssize_t(sizeof seen))
     return refusal("process_vm_writev", kMemory);
-  // Of no arguments at all, which a kernel that has the call refuses as wrong. Where there is none, the C library falls
-  // back to clone().
+  // Called with no arguments: a kernel with the call returns EINVAL. ENOSYS is fine, since the C library then uses
+  // clone().
   if (::syscall(SYS_clone3, nullptr, 0) < 0 && errno != EINVAL && errno != ENOSYS)
     return refusal("clone3", "programs could have no threads");
   const Descriptor memory(::memfd_create("rnicsim-probe", MFD_CLOEXEC));

@@ -1,11 +1,13 @@
-// Does this system let the simulator do what it lives by? Containers' profiles and ptrace settings may not.
+// Checks that this system permits the calls that the simulator needs. Profiles of containers and ptrace settings may
+// refuse them.
 #pragma once
 
 #include <string>
 
 namespace rnicsim::sim {
 
-// Tries it on a child of this process's own. Empty, or one line: what is refused, why perhaps, and the remedy.
+// Tries the calls on a child process. Returns an empty string, or one line: the refused call, a likely reason, the
+// remedy.
 std::string system_problem();
 
 }  // namespace rnicsim::sim

@@ -71,9 +71,9 @@ void Process::replace_image(Descriptor socket, std::string program) {
   share_memory();
 }
 
-// They travel in the order in which threads made their calls, which need not be that in which the calls are executed.
+// Descriptors arrive in the order of the threads' calls, which may differ from the order of execution.
 std::vector<Descriptor> Process::receive_descriptors(std::uint32_t slot) {
-  // Those that are there, and not those that a program sends without end.
+  // Only the messages that are there now: a program may send without end.
   for (auto left = unread_messages(); left > 0 && receive_message(); --left) continue;
   const auto found = descriptors_.find(slot);
   if (found == descriptors_.end()) return {};
@@ -82,7 +82,7 @@ std::vector<Descriptor> Process::receive_descriptors(std::uint32_t slot) {
   return result;
 }
 
-// At most: of some that are malformed, several may be less than one.
+// Upper bound of the number of messages; several malformed ones may be shorter than one.
 std::size_t Process::unread_messages() const {
   int bytes = 0;
   if (::ioctl(socket_.get(), FIONREAD, &bytes) != 0) return 0;
@@ -110,8 +110,8 @@ bool Process::receive_message() {
       descriptors.emplace_back(fd);
     }
   }
-  // A thread makes one call at a time; what an earlier one did not take is closed. Of what came in part (the simulator
-  // has no descriptors left), nothing is of use.
+  // A thread makes one call at a time: descriptors that an earlier call did not take are closed. A message whose
+  // descriptors arrived in part (the simulator has none left) is dropped.
   const bool valid = got == ssize_t(sizeof announcement) && announcement.slot < abi::kMaxThreads;
   if (!valid || announcement.count == 0) return true;
   descriptors_.erase(announcement.slot);
@@ -137,7 +137,7 @@ bool Process::send_descriptor(int fd) {
   return ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) == ssize_t(sizeof announcement);
 }
 
-// A message with descriptors belongs to a call, and stays for it.
+// A message with descriptors belongs to a call and stays in the socket.
 void Process::drain_kicks() {
   abi::DescriptorMessage message;
   for (auto left = unread_messages(); left > 0; --left) {

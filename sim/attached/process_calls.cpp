@@ -1,4 +1,4 @@
-// The system calls about processes: children, images, ends.
+// System calls about processes: children, exec, exits.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -50,8 +50,8 @@ bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
   }
 }
 
-// Of a process that is about to attach, in real time. nullopt when it has ended or came back; or when nobody waits for
-// it any more or it took too long, and it was killed.
+// Waits, in real time, for the hello of a process that is about to attach. nullopt: the process ended, or came_back();
+// or it was killed, because the run ended, `waiting` exited, or the hello did not come in time.
 std::optional<Guest> SystemCalls::await_hello(pid_t pid, const Process& waiting, const std::string& who,
                                               const std::function<bool()>& came_back) {
   const Descriptor awaited(pid != 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
@@ -89,7 +89,8 @@ bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
   return true;
 }
 
-// What cannot be simulated would never attach, and all hosts would wait for it.
+// A static or setuid image would never attach, and all hosts would wait for it. Returns ENOEXEC with a reason in the
+// log.
 bool SystemCalls::check_image(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   const auto descriptors = process.receive_descriptors(thread.index);
@@ -103,7 +104,7 @@ bool SystemCalls::check_image(Thread& thread, ThreadSlot& slot) {
   return answer(slot, ENOEXEC);
 }
 
-// The thread goes on, in its turn, into the real exec: it comes back only as a new image, or because that failed.
+// The thread continues into the real exec in its own turn. It returns only as a new image, or because exec failed.
 bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   keeper_.release(thread);
@@ -166,7 +167,7 @@ Thread* SystemCalls::thread_of(Thread& asking, std::uint64_t number) {
   return process != nullptr ? &process->threads[0] : nullptr;
 }
 
-// What of a set the machine lacks is left out, as Linux does.
+// Processors that the machine lacks are removed from the set, as on Linux.
 bool SystemCalls::affinity(Thread& asking, ThreadSlot& slot) {
   Thread* thread = thread_of(asking, slot.argument[0]);
   if (thread == nullptr) return answer(slot, ESRCH);
@@ -202,7 +203,7 @@ bool SystemCalls::await_exit(Process& process) {
   return false;
 }
 
-// As its parent is told of it.
+// SIGCHLD record for the process's parent.
 static abi::SignalRecord end_of(const Process& process) {
   const int status = exit_status_of(process.identity().pid);
   const int code = !WIFSIGNALED(status) ? CLD_EXITED : WCOREDUMP(status) ? CLD_DUMPED : CLD_KILLED;
@@ -213,7 +214,7 @@ static abi::SignalRecord end_of(const Process& process) {
           .value = std::uint64_t(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status))};
 }
 
-// As Linux does it: queue pairs go first, then regions, and the pages last.
+// The order of Linux: queue pairs go first, then regions, pages last.
 void SystemCalls::detach(Process& process) {
   host_of(process).kernel->detach(process.pasid,
                                   [&process, image = process.image()] { process.forget_memory(image); });
@@ -241,7 +242,7 @@ void SystemCalls::process_died(Process& process) {
   if (on_exit) on_exit(process);
 }
 
-// One of its children did what it may wait for.
+// Ends waits of the parent for a child that has changed its state.
 void SystemCalls::wake_parent(Process& parent) {
   for (Thread& waiting : parent.threads)
     if (waiting.state == ThreadState::awaiting_child && answer_wait(waiting, parent.slot(waiting.index)))
@@ -249,7 +250,7 @@ void SystemCalls::wake_parent(Process& parent) {
 }
 
 void SystemCalls::process_stopped(Process& process, int signal) {
-  constexpr int kStopped = 0x7f, kGoesOn = 0xffff;  // as wait(2) tells it
+  constexpr int kStopped = 0x7f, kGoesOn = 0xffff;  // as wait(2) encodes them
   Process* parent = process.parent;
   if (parent == nullptr || !parent->alive) return;
   process.child_status = signal == SIGCONT ? kGoesOn : signal << 8 | kStopped;
@@ -262,7 +263,7 @@ void SystemCalls::process_stopped(Process& process, int signal) {
                           .value = std::uint64_t(signal)});
 }
 
-// True if a child has done what the thread waits for: it is in the slot then.
+// Fills the slot with a child that matches the thread's wait. False: there is none.
 bool SystemCalls::answer_wait(Thread& thread, ThreadSlot& slot) {
   Family& family = families_[thread.process];
   const auto options = thread.child_options;

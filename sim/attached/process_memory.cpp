@@ -19,17 +19,17 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr std::uint64_t kPage = host::AddressSpace::kPage;
-// Bus addresses that no process has for its own.
+// Bus addresses above the address space of every process.
 constexpr std::uint64_t kFirstBusAddress = 1ull << 56;
-// No process's number is given to another before all other numbers were: that takes longer.
+// The kernel reuses a process number only after it has used all others, which takes longer than this.
 constexpr std::chrono::microseconds kNumberStays{500};
-// The largest huge page: what is aligned stays so, wherever it goes.
+// The largest huge page: moved pages keep their alignment to every page size.
 constexpr std::uint64_t kLargestPage = 1ull << 30;
 
 std::uint64_t page_of(std::uint64_t address) { return address / kPage * kPage; }
 std::uint64_t pages_end(std::uint64_t address) { return (address + kPage - 1) / kPage * kPage; }
 
-// The first address from `from` on that lies in a page of any size as `model` does.
+// The first address from `from` on with the same offset in the largest page as `model`.
 std::uint64_t aligned_like(std::uint64_t model, std::uint64_t from) { return from + (model - from) % kLargestPage; }
 
 }  // namespace
@@ -94,7 +94,7 @@ bool ProcessMemory::keeps_some_of(std::uint64_t address, std::uint64_t bytes) {
   return false;
 }
 
-// A process that has ended may have left its number to another: what was read of that is not given to anybody.
+// The number of a process that has ended may belong to another process; data read from that one is discarded.
 bool ProcessMemory::read_piece(std::uint64_t address, std::span<std::byte> bytes) {
   const StallGuard::Access access(guard_, process_.get());
   const iovec local{bytes.data(), bytes.size()};
@@ -107,12 +107,12 @@ bool ProcessMemory::read_piece(std::uint64_t address, std::span<std::byte> bytes
 
 bool ProcessMemory::write(std::uint64_t address, std::span<const std::byte> bytes) {
   if (std::byte* to = shared(address, bytes.size())) {
-    // The last byte tells the reader that the entry is whole (owner of a CQE or EQE).
+    // The last byte marks the entry as complete (owner of a CQE or EQE).
     if (bytes.size() > 1) std::memcpy(to, bytes.data(), bytes.size() - 1);
     if (!bytes.empty()) std::atomic_ref(to[bytes.size() - 1]).store(bytes.back(), std::memory_order_release);
     return true;
   }
-  // The pages of a process that has ended stay pinned until its queue pairs are gone; no program reads them.
+  // Pages of a process that has ended stay pinned until its queue pairs are destroyed; no program reads them.
   if (!alive_) return true;
   if (is_lost(address, bytes.size())) return false;
   if (moved_.empty()) {
@@ -138,7 +138,7 @@ void ProcessMemory::keep(std::uint64_t address, std::uint64_t bus_address, std::
   }
 }
 
-// The one in which [begin, end) is about to be written.
+// The kept page into which [begin, end) is about to be written.
 KeptPages::Page& ProcessMemory::page_for(std::uint64_t address, std::size_t begin, std::size_t end) {
   KeptPages::Page* page = kept_.find(address);
   if (page != nullptr && page->adjoins(begin, end)) {
@@ -167,7 +167,7 @@ void ProcessMemory::flush() {
   turns_->remove(*this);
 }
 
-// How many were written whole. It stops at the first range that is not there.
+// Writes ranges until one is not mapped. Returns the number of complete ranges.
 std::size_t ProcessMemory::write_some(std::size_t first) {
   const std::size_t count = kept_.size() - first;
   from_.clear();
@@ -183,7 +183,7 @@ std::size_t ProcessMemory::write_some(std::size_t first) {
   return whole;
 }
 
-// A page that the process has taken its rights from since it was pinned is the device's still.
+// The device keeps access to a page whose protection the process has reduced since the page was pinned.
 bool ProcessMemory::write_by_force(KeptPages::Page& page) {
   const Descriptor memory = open_memory(O_RDWR);
   const auto bytes = page.written();
@@ -206,10 +206,10 @@ bool ProcessMemory::is_lost(std::uint64_t address, std::uint64_t bytes) const {
   return page != lost_.end() && *page <= (address + bytes - 1) / kPage;
 }
 
-// --- What is pinned.
+// --- Pinned pages.
 
-// The process maps what it shares with the simulator after it was pinned. A refusal leaves what is known of the pages,
-// which may be pinned already.
+// Memory shared with the simulator is mapped by the process after it was pinned. If the range is refused, the known
+// shared pages stay as they are, since they may be pinned already.
 int ProcessMemory::admit(std::uint64_t address, std::uint64_t bytes, bool writable) {
   if (shared(address, bytes)) return 0;
   const std::uint64_t begin = page_of(address);
@@ -284,7 +284,7 @@ std::vector<ProcessMemory::Piece> ProcessMemory::pieces(std::uint64_t address, s
 std::uint64_t ProcessMemory::bus_address_for(std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t begin = page_of(address);
   const std::uint64_t end = pages_end(address + bytes);
-  for (const auto& [bus, place] : moved_)  // it may be pinned memory that the process moved
+  for (const auto& [bus, place] : moved_)  // pinned memory that the process has moved has a bus address already
     if (begin >= place.address && end - place.address <= place.end - bus) return bus + (address - place.address);
   const auto next = moved_.lower_bound(end);
   if (next == moved_.begin() || std::prev(next)->second.end <= begin) return address;
@@ -294,7 +294,7 @@ std::uint64_t ProcessMemory::bus_address_for(std::uint64_t address, std::uint64_
   return bus + (address - begin);
 }
 
-// Cuts a place in two at this bus address.
+// Splits the moved range that contains bus address `at`.
 void ProcessMemory::cut(std::uint64_t at) {
   const auto behind = moved_.lower_bound(at);
   if (behind == moved_.begin()) return;
@@ -377,7 +377,7 @@ void ProcessMemory::unpinned(const Range& bus, const FirstPinned& pinned, std::v
   }
 }
 
-// A place aside that it leaves stays mapped: nobody is there to unmap it.
+// The process is not asked to unmap ranges aside that become free; they stay mapped.
 void ProcessMemory::left_bus(std::uint64_t address, std::uint64_t bytes) {
   std::vector<Range> nothing_aside;
   if (first_pinned) unpinned({address, bytes}, first_pinned, nothing_aside);

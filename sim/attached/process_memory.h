@@ -1,8 +1,8 @@
-// A real process's memory as DMA finds it: what it shares with the simulator directly, the rest by the kernel
-// (process_vm_readv and its like). An image's own: exec brings another, and this one ends.
+// Memory of a real process as DMA sees it. Memory shared with the simulator is accessed directly, other memory by the
+// kernel (process_vm_readv and process_vm_writev). One object belongs to one image: exec ends it and makes another.
 //
-// A page that the process unmaps while it is pinned stays, as on Linux: the process moves it to a place of its own, its
-// bus address stays what it was, and other memory that comes to lie at the old place gets another.
+// A page that the process unmaps while it is pinned stays, as on Linux: the process moves the page aside, and the page
+// keeps its bus address. Memory that is mapped later at the old address gets another bus address.
 #pragma once
 
 #include <sys/types.h>
@@ -33,20 +33,20 @@ class ProcessMemory final : public host::AddressSpace, private KeptWrites {
     std::uint64_t bytes = 0;
   };
 
-  // `process` is a pidfd, which stays open until end().
+  // `process` is a pidfd; the caller keeps it open until end().
   ProcessMemory(pid_t pid, const Descriptor& process, SharedMemory& shared);
   ~ProcessMemory() override;
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
-  // The image is no more: what the device still does to it is lost.
+  // The image has ended. Later writes of the device are dropped.
   void end();
-  bool has_exited() const;  // the process (a zombie counts)
+  bool has_exited() const;  // true for a zombie, too
   void guard(StallGuard& guard) { guard_ = &guard; }
 
-  // --- host::AddressSpace, by bus address. Writes outside the shared memory are kept and done in one go: nobody can
-  // see them before flush(), which comes before the next turn of one of the host's programs (join), before they are
-  // read, and when there are many. What other processes may map is written at once.
+  // --- host::AddressSpace, by bus address. Writes outside the shared memory are kept and done together by flush():
+  // before the next turn of a program of the host (join), before a read of the same pages, and when many are kept.
+  // Writes to memory that other processes may map are done at once.
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
   int admit(std::uint64_t address, std::uint64_t bytes, bool writable) override;
@@ -59,40 +59,40 @@ class ProcessMemory final : public host::AddressSpace, private KeptWrites {
   void flush() override;
   void join(HostTurns& turns) { turns_ = &turns; }
   void turn_begins() { turns_->begin(); }
-  void write_at_once(bool on) { write_at_once_ = on; }  // real time: the process looks at any moment
-  // Called with bus address and length when a write that was kept found no memory any more. From then on the page is
-  // refused, until it is pinned anew.
+  void write_at_once(bool on) { write_at_once_ = on; }  // real time: programs read at any moment
+  // Called with the bus address and length of a kept write whose memory was unmapped. Later accesses to the page fail
+  // until it is pinned again.
   std::function<void(std::uint64_t, std::uint64_t)> lost_write;
 
-  // --- Pages that move. Ranges of the process's addresses unless they say otherwise.
-  // Where the device is to find a range that is about to be pinned.
+  // --- Pages that move. Ranges hold addresses of the process unless a comment says "bus".
+  // Bus address for a range that is about to be pinned.
   std::uint64_t bus_address_for(std::uint64_t address, std::uint64_t bytes);
-  // The first pinned range of bus addresses within another; nullopt: there is none.
+  // The first pinned range within a range of bus addresses; nullopt: none.
   using FirstPinned = std::function<std::optional<Range>(const Range&)>;
   FirstPinned first_pinned;
-  // The first whole pages in `range` that are pinned; with `own_only` of memory that is not shared.
+  // The first whole pages in `range` that are pinned. `own_only`: without shared mappings.
   std::optional<Range> first_pinned_pages(const Range& range, const FirstPinned& pinned, bool own_only) const;
-  // The pages of `range` lie at `to` from now on.
+  // From now on the pages of `range` are at `to`.
   void move(const Range& range, std::uint64_t to, const FirstPinned& pinned);
-  // A place, that nobody else uses, for pages that the process is to put aside.
+  // A free address range to which the process can move pages aside.
   std::uint64_t place_aside(const Range& range);
-  // These bus addresses were unpinned. The places aside that nobody needs any more are added to `free`.
+  // `bus` was unpinned. Ranges aside that hold no pinned page any more are added to `free`.
   void unpinned(const Range& bus, const FirstPinned& pinned, std::vector<Range>& free);
-  // From the mapping that begins at `address` on, those of the same object.
+  // Length of the mappings of one object, from the mapping that begins at `address`.
   std::uint64_t bytes_of_object_at(std::uint64_t address) const;
 
  private:
   struct Place {
-    std::uint64_t end;      // of the bus addresses
-    std::uint64_t address;  // the process's, of the first
+    std::uint64_t end;      // bus address behind the last byte
+    std::uint64_t address;  // address in the process of the first byte
   };
   struct SharedRange {
     std::uint64_t end;
     host::SharedPage first;
   };
   struct Piece {
-    std::uint64_t address;  // the process's
-    std::size_t offset;     // in a range of bus addresses
+    std::uint64_t address;  // in the process
+    std::size_t offset;     // in the range of bus addresses
     std::size_t bytes;
   };
 
@@ -125,10 +125,10 @@ class ProcessMemory final : public host::AddressSpace, private KeptWrites {
   HostTurns own_turns_;
   HostTurns* turns_ = &own_turns_;
   KeptPages kept_;
-  std::vector<iovec> from_, to_;                 // of one call
-  std::map<std::uint64_t, Place> moved_;         // by bus address; the others lie where their number says
+  std::vector<iovec> from_, to_;                 // scratch space of one call
+  std::map<std::uint64_t, Place> moved_;         // by bus address; other pages have equal bus and process addresses
   std::map<std::uint64_t, SharedRange> shared_;  // by bus address
-  std::set<std::uint64_t> lost_;                 // bus pages
+  std::set<std::uint64_t> lost_;                 // numbers of bus pages whose memory was unmapped
   std::uint64_t next_bus_address_;
   std::uint64_t next_aside_;
 };

@@ -21,13 +21,13 @@ int count(const abi::ProcessorSet& set) {
   return count;
 }
 
-// Refused, where somebody else has a say: then it stays where it is.
+// May be refused by a container or a tool; the thread then stays on its processors.
 void bind(pid_t thread, const abi::ProcessorSet& set) {
   ::syscall(SYS_sched_setaffinity, thread, sizeof set.bits, set.bits);
 }
 
-// To look at a thread that spins on the same processor, this process has to take it away: with a short slice it may at
-// once (Linux 6.12; earlier ones let a sleeper do so anyway). Programs start without it.
+// To inspect a thread that spins on the same processor, this process must preempt it. With a short time slice it may
+// do so at once (Linux 6.12; earlier kernels let a woken thread preempt anyway). Programs do not inherit the slice.
 void look_promptly() {
   struct {
     std::uint32_t size, policy;

@@ -1,4 +1,4 @@
-// On which of this machine's processors the simulator and its programs run. Only one of their threads does at a time.
+// Placement of the simulator and its programs on this machine's processors. Only one of their threads runs at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -12,17 +12,17 @@
 
 namespace rnicsim::sim {
 
-// Those that the calling thread may use.
+// Processors that the calling thread may use.
 abi::ProcessorSet own_processors();
 
-// Whether all of them are better off on one processor. There the turn changes hands in a change of context. With two, a
-// thread that has been asleep is woken on an idle one, which takes ten times as long; but one that soon comes back may
-// be waited for busily, and one that does not come back is looked at without taking its processor away.
+// Decides whether the simulator and its programs share one processor. Shared: the turn passes by a context switch.
+// Apart: a sleeping thread is woken on an idle processor, which takes ten times as long, but the simulator can wait
+// busily for a thread that returns soon, and can inspect a thread that does not return without taking its processor.
 class Companionship {
  public:
   void turn_of_another() { weigh(kAnother); }
-  // So long after its last one began. Apart, two processors are taken as long as it takes; together, one is, and two
-  // changes of context are longer. A second of waiting counts as a second of a processor.
+  // `later`: time since the thread's last turn began. Apart, two processors are in use for that time. Together it is
+  // one, plus two context switches. A second of waiting counts as a second of processor time.
   void turn_of_the_same(std::chrono::microseconds later) {
     const auto gain = (later.count() - kWorthWaiting) / kUnit;
     weigh(int(std::clamp<std::int64_t>(gain, -kAnother, kAnother)));
@@ -32,7 +32,7 @@ class Companionship {
 
  private:
   static constexpr std::int64_t kWorthWaiting = 13;  // us
-  static constexpr std::int64_t kUnit = 3;           // us; of those below
+  static constexpr std::int64_t kUnit = 3;           // us; unit of the weights below
   static constexpr int kAnother = 8;
   static constexpr int kLook = 64;
   static constexpr int kDecided = 512;
@@ -45,19 +45,20 @@ class Companionship {
 class Processors {
  public:
   Processors();
-  // The simulator may wait busily: the thread for which it waits has another one.
+  // True: the simulator may wait busily, since the program's thread has a processor of its own.
   bool apart() const { return several_ && !companionship_.together(); }
 
-  // A thread is about to get its turn.
+  // Called before a thread gets its turn.
   void place(pid_t thread);
-  // Where it asked to be, for that turn: CPUID tells the processor's own number, and cannot be made to fault everywhere
-  // (hwloc asks each of them).
+  // For one turn of a thread that set its affinity: CPUID returns the number of the real processor and cannot be made
+  // to fault on every machine, and hwloc reads it on each processor in turn.
   void place_within(pid_t thread, const abi::ProcessorSet& set);
-  // It has it, and had the last one or not; and it did not come back, but has to be looked at.
+  // turn_began(): a thread has the turn; `of_another`: another thread had the last one. looked(): the thread did not
+  // return, and the simulator had to inspect it.
   void turn_began(bool of_another, std::chrono::steady_clock::time_point now);
   void looked();
-  // The simulator sleeps in between. Now and then it may wake elsewhere, and takes the others there: another process
-  // may have come to where it was.
+  // Around a sleep of the simulator. From time to time the simulator may wake on another processor, and the programs
+  // follow: another process may use the old one.
   void before_sleep();
   void after_sleep();
 
@@ -69,7 +70,7 @@ class Processors {
   const bool several_;
   Companionship companionship_;
   abi::ProcessorSet home_;
-  std::set<pid_t> placed_;         // threads, since the last change
+  std::set<pid_t> placed_;         // threads placed since the last change
   std::chrono::steady_clock::time_point settled_, turn_began_;
   bool floats_ = false;
 };

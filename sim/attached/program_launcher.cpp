@@ -43,7 +43,7 @@ bool is_replaced(std::string_view entry) {
   return std::ranges::find(kReplaced, name) != std::end(kReplaced);
 }
 
-// The libraries' folder, and behind it the user's search path.
+// The libraries' folder, then the user's search path.
 std::string library_path(const std::string& folder) {
   std::string result = folder;
   const char* given = ::getenv("LD_LIBRARY_PATH");
@@ -58,13 +58,13 @@ std::string library_path(const std::string& folder) {
   return result;
 }
 
-// The user's own, and enough for the descriptors that the preloaded library keeps above those of programs.
+// The user's limit, raised so that the preloaded library's own descriptors fit above those of the program.
 rlimit program_descriptors(rlimit given) {
   constexpr rlim_t kLeast = 1024;
   return {std::min(std::max(given.rlim_cur, kLeast), given.rlim_max), given.rlim_max};
 }
 
-// In the child, between fork and exec: only what is safe there.
+// Runs between fork and exec: only async-signal-safe calls.
 void become_program(const Pipe& out, const Pipe& err, int library_folder, const rlimit& descriptors,
                     bool keep_terminal) {
   if (!keep_terminal) {
@@ -72,13 +72,13 @@ void become_program(const Pipe& out, const Pipe& err, int library_folder, const 
     ::dup2(err.write_end.get(), STDERR_FILENO);
     const int null = ::open("/dev/null", O_RDONLY);
     ::dup2(null, STDIN_FILENO);
-    // Ctrl-C ends the simulator, which ends its programs.
+    // Ctrl-C reaches the simulator only, which then ends its programs.
     ::setpgid(0, 0);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::signal(SIGPIPE, SIG_DFL);  // the simulator ignores it, which would be inherited
+  ::signal(SIGPIPE, SIG_DFL);  // the simulator ignores SIGPIPE, and a child inherits that
   ::dup2(library_folder, abi::kLibraryDescriptor);
-  // Where it has that number already, nothing was done.
+  // dup2() of equal numbers leaves the close-on-exec flag set.
   ::fcntl(abi::kLibraryDescriptor, F_SETFD, 0);
   lay_out_programs();
   ::setrlimit(RLIMIT_NOFILE, &descriptors);
@@ -89,7 +89,7 @@ void become_program(const Pipe& out, const Pipe& err, int library_folder, const 
 void lay_out_programs() {
   const int persona = ::personality(0xffffffff);
   if (persona >= 0) ::personality(persona | ADDR_NO_RANDOMIZE);
-  // Where a program's memory lies depends on the stack's limit.
+  // The stack limit decides where the kernel maps memory.
   rlimit stack{8u << 20, RLIM_INFINITY};
   rlimit old{};
   if (::getrlimit(RLIMIT_STACK, &old) == 0) stack.rlim_max = old.rlim_max;
@@ -123,7 +123,7 @@ std::vector<std::string> ProgramLauncher::shell_environment(const std::string& h
   return result;
 }
 
-// The user's environment with ours, padded so that the stack starts at the same address whatever it holds.
+// The user's environment with the simulator's variables. Padding keeps the start of the stack at the same address.
 std::vector<std::string> ProgramLauncher::environment(const std::string& host, const std::string& path,
                                                       const std::vector<std::string>& arguments) const {
   constexpr std::size_t kRound = 64 * 1024;
@@ -135,7 +135,7 @@ std::vector<std::string> ProgramLauncher::environment(const std::string& host, c
   result.push_back(fmt::format("{}={}", abi::kLibrariesVariable, params_.library_folder));
   result.push_back(fmt::format("{}={}", abi::kSocketVariable, params_.socket_name));
   result.push_back(fmt::format("{}={}", abi::kHostVariable, host));
-  result.emplace_back("TMPDIR=/tmp");  // the host's
+  result.emplace_back("TMPDIR=/tmp");  // the simulated host's
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (!is_replaced(*entry)) result.emplace_back(*entry);
   if (::getenv("PYTHONHASHSEED") == nullptr) result.emplace_back("PYTHONHASHSEED=0");
@@ -150,7 +150,7 @@ std::vector<std::string> ProgramLauncher::environment(const std::string& host, c
   return result;
 }
 
-// A tool runs as itself and gives the program its variables: gdb and valgrind are not to be simulated.
+// gdb and valgrind run unsimulated and pass the variables on to the program.
 ProgramLauncher::Command ProgramLauncher::under_tool(const std::string& host, const std::string& path,
                                                      const std::vector<std::string>& arguments, Tool tool) const {
   std::vector<std::string> given = variables(host);
@@ -190,7 +190,7 @@ Launched ProgramLauncher::launch(const std::string& host, const std::string& pat
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   const rlimit descriptors = program_descriptors(params_.descriptors);
-  Pipe failure = make_pipe();  // closed by a successful exec, else carries its errno
+  Pipe failure = make_pipe();  // closed by a successful exec; otherwise has the errno of exec
 
   const pid_t pid = ::fork();
   if (pid < 0) fail("fork");
@@ -204,7 +204,7 @@ Launched ProgramLauncher::launch(const std::string& host, const std::string& pat
   failure.write_end.reset();
   int error = 0;
   ssize_t told;
-  // Ends with the exec or with the child; a signal is looked at afterwards.
+  // The read returns after exec or the child's end. A signal is handled later.
   do told = ::read(failure.read_end.get(), &error, sizeof error);
   while (told < 0 && errno == EINTR);
   if (told == ssize_t(sizeof error)) {

@@ -14,8 +14,8 @@ namespace rnicsim::sim {
 
 struct LaunchParams {
   std::string socket_name;
-  std::string library_folder;   // of librnicsim_os.so and libibverbs.so.1
-  rlimit descriptors;           // how many the programs may open
+  std::string library_folder;   // holds librnicsim_os.so and libibverbs.so.1
+  rlimit descriptors;           // limit of open files for programs
 };
 
 enum class Tool { none, gdb, valgrind };
@@ -26,24 +26,25 @@ struct Launched {
   Descriptor standard_error;
 };
 
-// "export NAME='value'", for a shell, of "NAME=value".
+// "NAME=value" as a shell's line "export NAME='value'".
 std::string export_line(const std::string& variable);
-// As execve wants them.
+// argv or envp for execve.
 std::vector<char*> pointers(std::vector<std::string>& strings);
-// In a process that is to execute a program, or a shell that does: addresses are the same at every run.
+// Called in a process that will execute a program, or a shell that does: makes the address layout the same at every
+// run.
 void lay_out_programs();
 
 class ProgramLauncher {
  public:
   explicit ProgramLauncher(LaunchParams params) : params_(std::move(params)) {}
 
-  // `path` is what execve gets; throws std::system_error. gdb keeps the terminal.
+  // `path` is passed to execve. Throws std::system_error. A program under gdb keeps the terminal.
   Launched launch(const std::string& host, const std::string& path, const std::vector<std::string>& arguments,
                   Tool tool) const;
 
-  // The variables with which a program finds this simulator: "NAME=value".
+  // Variables "NAME=value" with which a program finds this simulator.
   std::vector<std::string> variables(const std::string& host) const;
-  // For a shell that stays outside of the simulation, and whose programs do not.
+  // Environment of a shell that runs outside of the simulation while its programs run inside.
   std::vector<std::string> shell_environment(const std::string& host) const;
 
  private:

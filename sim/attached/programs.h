@@ -1,4 +1,4 @@
-// The real programs, as the time keeper meets them: they take the turn and give it back.
+// Interface between the time keeper and real programs: threads get the turn and give it back.
 #pragma once
 
 #include <chrono>
@@ -12,39 +12,39 @@ namespace rnicsim::sim {
 
 enum class TurnEnd {
   given_back,
-  died,     // with its process
-  blocked,  // in the real kernel, in a call that the simulator does not know: it may come back at any time
+  died,     // the process died
+  blocked,  // in a real system call that the simulator does not know; the thread may return at any time
 };
 
-// What a thread does with signals, in the real kernel's words.
+// Signal sets of a thread in the real kernel.
 struct SignalMasks {
   SignalSet blocked = 0;
-  SignalSet ignored = 0;  // by the program, not by default
+  SignalSet ignored = 0;  // by the program; signals that are ignored by default are not in the set
   SignalSet caught = 0;
-  SignalSet waiting = 0;  // held back there: they came from outside the simulation
+  SignalSet waiting = 0;  // pending in the real kernel: sent from outside the simulation
 };
 
 class Programs {
  public:
   virtual ~Programs() = default;
   virtual void give_turn(Thread& thread) = 0;
-  // The thread that has the turn runs until it ends. `meanwhile` is called now and then, with the time waited so far;
-  // true: it took in what programs wrote.
+  // Waits until the thread's turn ends. `meanwhile` is called from time to time with the real time waited so far; it
+  // returns true when it read output of programs.
   using Meanwhile = std::function<bool(std::chrono::microseconds waited)>;
   virtual TurnEnd await_turn_end(Thread& thread, const Meanwhile& meanwhile) = 0;
-  // The thread has given its turn away for good: what it still does, it does now.
+  // The thread has given its turn away for good. Waits until its real thread has ended.
   virtual void await_thread_end(const Thread& thread) = 0;
   virtual SignalMasks signal_masks(const Thread& thread) const = 0;
   // Sends a signal to a thread that is blocked in the real kernel.
   virtual void interrupt(const Thread& thread, std::uint32_t signal) = 0;
   virtual bool has_ended(const Process& process) const = 0;
-  // By a signal, the terminal's perhaps: it goes on when another comes.
+  // By a signal, for example of the terminal; SIGCONT lets the process run again.
   virtual bool is_stopped(const Thread& thread) const = 0;
-  // In the real kernel, which does not let it go on yet.
+  // Blocked in a real system call.
   virtual bool sleeps(const Thread& thread) const = 0;
-  // Which its threads have had of the real processors.
+  // Real processor time of all threads of the process.
   virtual std::chrono::microseconds processor_time(const Process& process) const = 0;
-  // "system call 202", for people.
+  // For people: "system call 202".
   virtual std::string activity(const Thread& thread) const = 0;
 };
 

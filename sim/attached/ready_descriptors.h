@@ -1,4 +1,4 @@
-// Descriptors that are ready, in an order that repeats.
+// Ready descriptors of an epoll set, in an order that repeats.
 #pragma once
 
 #include <sys/epoll.h>
@@ -11,8 +11,9 @@
 
 namespace rnicsim::sim {
 
-// Each event of `epoll` now, by what its owner gave as data.u32, and not in the order in which the kernel happened to
-// list them; until there is none, but not for ever: of `watched` descriptors each may show four.
+// Calls `action` for each event of `epoll`, sorted by data.u32 within each batch: the kernel's order differs from run
+// to run. Ends when no event is left. The number of rounds is limited, as if each of the `watched` descriptors had
+// four events: a program may write without end.
 template <class Action>
 void for_each_ready(const Descriptor& epoll, std::size_t watched, Action action) {
   std::array<epoll_event, 64> events;

@@ -1,6 +1,6 @@
-// --time=real: the programs run free, on the real clock, and the simulation goes as fast as it can. Calls and posted
-// writes are served whenever they come. What is due soon in simulated time (the path of a message) happens at once;
-// what is far (a retransmission timer) waits for the real clock.
+// --time=real: programs run freely on the real clock, and the simulation runs as fast as it can. Calls and posted
+// writes are served when they come. Events at most kNear ahead (such as packets on their way) happen at once; later
+// ones (such as retransmission timers) wait for the real clock.
 
 #include <poll.h>
 
@@ -42,17 +42,17 @@ void TimeKeeper::step_real() {
   const Duration next = time_to_next();
   const bool goes_on = !served && (next <= kNear || await_input(next));
   step_.arm(goes_on ? now() + next : now());
-  Agenda::current()->yield();  // to the kernel's threads
+  Agenda::current()->yield();  // lets the kernel's other processes run
 }
 
-// Of the simulation, and of the threads that wait for it.
+// Time until the next event of the simulation or deadline of a thread.
 Duration TimeKeeper::time_to_next() const {
   auto next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
   if (!timed_.empty()) next = std::min(next, *(*timed_.begin())->at);
   return next - now();
 }
 
-// What the programs put into their slots; true if there was anything.
+// Serves the calls and posted writes in the programs' slots. True: there were some.
 bool TimeKeeper::serve_slots() {
   bool served = false;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
@@ -90,7 +90,7 @@ bool TimeKeeper::all_sleep() const {
   });
 }
 
-// Waits a while for a program to do something; true when the real clock has passed what is next to come.
+// Waits for input from programs for at most kSpinTime plus kNapMs. True: the real clock has reached the next event.
 bool TimeKeeper::await_input(Duration next) {
   const auto idle_since = Clock::now();
   if (idle_next_ != now() + next) {

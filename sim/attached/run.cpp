@@ -49,18 +49,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A run in which a program failed is as good as over when the others only wait. Where all ended well so far, they get a
-// longer time to show that they do not. And what the NIC still has in hand (retries, with their timers) may come to an
-// end.
+// A run is over when a program has failed and the others wait for this much simulated time without progress
+// (options.grace). When all ended programs succeeded, the time is 10 times as long. While a NIC has work (retries and
+// their timers), it is at least 60 s.
 constexpr std::int64_t kGraceAfterSuccess = 10;
 constexpr Duration kGraceWithWork{60'000'000'000'000};
 
-// Nothing is to come for so long, in the time of this machine: then a run stands still.
+// A run stands still when no event is pending for this much real time.
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPatience{20};
-constexpr std::chrono::milliseconds kKernelPatience{2'000};  // while a thread is blocked in its kernel
+constexpr std::chrono::milliseconds kKernelPatience{2'000};  // while a thread is blocked in a real system call
 
-// Of a server in real time, which has come up when all wait for what their clients do. Some never do.
+// Decides in real time whether a server has started: all programs sleep. Some programs never sleep, hence kLongest.
 class Settling {
  public:
   void begin() { began_ = awake_ = Clock::now(); }
@@ -76,16 +76,16 @@ class Settling {
   Clock::time_point began_, awake_;
 };
 constexpr Duration kRealTimeLook{1'000'000'000};
-// How long a run waits until the world has taken what programs wrote last.
+// Real time that a run waits for the outside world to take the last bytes of the programs.
 constexpr std::chrono::seconds kLastBytes{5};
 
-// Says at the start what would otherwise look like a failure of the programs.
+// Refuses to start on a system whose restrictions would look like failures of the programs.
 void prepare_process() {
   if (const std::string problem = system_problem(); !problem.empty()) throw ConfigError(problem);
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-// Without that of the libraries' folder a program would run outside.
+// A program without the descriptor of the libraries' folder would run outside of the simulation.
 void require_descriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max <= rlim_t(abi::kLibraryDescriptor))
@@ -99,7 +99,7 @@ std::vector<HostServices> services_of(System& system) {
   for (std::size_t i = 0; i < system.hosts(); ++i) {
     Host& host = system.host(i);
     auto& made = services.emplace_back(HostServices{host.name(), nullptr, {}, &system.config().host_of(i)});
-    if (host.is_guest()) continue;  // no program of the simulation runs there
+    if (host.is_guest()) continue;  // a guest runs no programs of the simulation
     made.kernel = &host.kernel();
     for (const auto& adapter : host.adapters()) made.agents.push_back(&adapter->agent());
     made.quiet_until = [&host](Duration next) {
@@ -139,7 +139,7 @@ std::vector<HostFilesParams> files_params(const System& system) {
   return params;
 }
 
-// One run: the programs that it started, and what became of them.
+// One run: starts the programs and collects their results.
 class Run {
  public:
   enum class Purpose { run, serve };
@@ -176,7 +176,7 @@ class Run {
   }
 
   int execute() {
-    // The summary says how the run ended.
+    // The summary reports the end instead of SystemC.
     sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
     system_.start();
     ready_ = true;
@@ -192,14 +192,14 @@ class Run {
   struct Started {
     std::size_t command;
     pid_t pid;
-    pid_t program = 0;           // under gdb: its child, once it attached
-    bool program_ended = false;  // gdb's user is still there
+    pid_t program = 0;           // under gdb: gdb's child, once it attached
+    bool program_ended = false;  // gdb may still run
   };
 
   void run_all() {
     keeper_.at(now(), [this] { launch_from(0); });
     const Duration limit = options_.limits.simulated.value_or(Agenda::kNever);
-    // The devices' start may have taken as long.
+    // The start of the devices may have taken until the limit.
     if (now() < limit)
       do run_on(limit);
       while (!stopped_ && !mismatched() && now() < limit && keeper_.outlast_silence());
@@ -213,7 +213,7 @@ class Run {
     if (serving_ || index + 1 < options_.commands.size())
       keeper_.at(now() + options_.start_gap, [this, index] { launch_when_settled(index + 1); });
   }
-  // In real time the gap says nothing of how far the one before has come.
+  // In real time the simulated gap says nothing about the progress of the last program's start.
   void launch_when_settled(std::size_t index) {
     if (options_.time != TimeMode::real || settling_.ends(keeper_.all_sleep())) return launch_from(index);
     keeper_.at(now() + kRealTimeLook, [this, index] { launch_when_settled(index); });
@@ -239,7 +239,7 @@ class Run {
     started_.push_back({index, launched.pid});
     if (launched.standard_output) output_.add(std::move(launched.standard_output), host, stdout);
     if (launched.standard_error) output_.add(std::move(launched.standard_error), host, stderr);
-    // gdb's child is the program; the others become it.
+    // gdb starts the program as its child; valgrind executes the program in place.
     const bool child = tool == Tool::gdb;
     Patience patience(fmt::format("{}: {}", host, command.argv.front()));
     auto guest = server_.await(child ? 0 : launched.pid, child ? launched.pid : 0, [&] {
@@ -271,13 +271,13 @@ class Run {
     if (process.parent == nullptr) reap(pid);
   }
 
-  // A child of ours; it stays to be reaped.
+  // True: the child of this process has ended. It stays a zombie.
   static bool has_ended(pid_t pid) {
     siginfo_t info{};
     return ::waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT | WNOHANG) != 0 || info.si_pid != 0;
   }
 
-  // A gdb outlives its program: its user may still look around. False: there is none.
+  // gdb may run on after its program has ended, since its user may still inspect it. False: no such gdb.
   bool wait_for_user() {
     const auto found = std::ranges::find(started_, true, &Started::program_ended);
     if (found == started_.end()) return false;
@@ -289,7 +289,7 @@ class Run {
     return true;
   }
 
-  // Of one that has ended, or was killed.
+  // Collects the status of a started program that has ended or was killed.
   void reap(pid_t pid) {
     const auto found = std::ranges::find(started_, pid, &Started::pid);
     if (found == started_.end()) return;
@@ -301,7 +301,7 @@ class Run {
     record(command, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
   }
 
-  // At once: the run may go on for long.
+  // Printed at once, since the run may continue for long.
   void tell_of_death(std::size_t command, int signal) {
     outcome_.warnings.push_back(fmt::format("{}: {} was killed by signal {} ({})", host_name(command),
                                             options_.commands[command].argv.front(), signal, ::strsignal(signal)));
@@ -325,7 +325,7 @@ class Run {
     if (outcome_.programs.size() == options_.commands.size() && !serving_) stop_behind_last_bytes();
   }
 
-  // With a live wire, the run goes on until the peer outside has the last bytes of the programs.
+  // With a live wire the run continues until the outside peer has the programs' last bytes.
   void stop_behind_last_bytes() {
     if (outside_ == nullptr || ending_) return stop();
     last_ended_ = Clock::now();
@@ -338,7 +338,7 @@ class Run {
   }
 
   void stop() {
-    // What the dead leave takes the device a moment to forget; nobody is there to see it.
+    // The device still has to destroy objects of ended programs, but no program is left to see the effect.
     if (stopped_) return;
     stopped_ = true;
     keeper_.end();
@@ -347,15 +347,15 @@ class Run {
     sc_core::sc_stop();
   }
 
-  // Nothing is to come. Programs that only serve (they wait for a connection that nobody will make) are at their end
-  // when the others are.
+  // Called when no event is pending. Ends the run if the remaining programs only wait for connections that cannot come
+  // any more. True: wait on.
   bool stand_still() {
     look_outside();
     if (ending_) return false;
     if (keeper_.hear_from_outside()) return true;
-    // One that prints is only blocked in the real kernel while we do not take it.
+    // A program that prints is blocked in the real kernel until its output is read.
     if (std::exchange(seen_relayed_, output_.relayed()) != output_.relayed()) return true;
-    // A program that another has just killed takes a moment to be gone; what waits in the real kernel may come back.
+    // A killed program takes a moment to exit, and a thread in the real kernel may return.
     if (std::exchange(stood_still_at_, now()) != now()) stood_still_since_ = Clock::now();
     if (Clock::now() - stood_still_since_ < (keeper_.waits_for_real_kernel() ? kKernelPatience : kPatience)) {
       ::usleep(1000);
@@ -364,7 +364,7 @@ class Run {
     if (wait_for_user()) return !stopped_;
     if (serving_) {
       admit_stranger();
-      // A shell that is outside writes into its programs' pipes.
+      // The shell runs outside of the simulation and writes into pipes of its programs.
       keeper_.poll_descriptors();
       ::usleep(1000);
       return true;
@@ -373,7 +373,7 @@ class Run {
     return false;
   }
 
-  // Servers that have no more clients are at their end, too; who waits for something else stands still.
+  // Ends servers that have no clients left, with status 0. If a program waits for anything else, the run stood still.
   void end_those_who_wait(const std::string& standstill) {
     const bool someone_finished = !outcome_.programs.empty();
     if (!someone_finished || !keeper_.all_wait_for_descriptors()) return end_early({standstill, 1});
@@ -383,7 +383,7 @@ class Run {
     end_all(0);
   }
 
-  // Time goes on, but by nothing else than polls and timeouts.
+  // Called without progress: only polls and timeouts happen.
   void end_if_in_vain() {
     if (!ending_ && !system_.deadlock().empty()) return end_early({system_.deadlock(), 1});
     if (serving_ || ending_ || outcome_.programs.empty() || launched_ < options_.commands.size()) return;
@@ -396,7 +396,7 @@ class Run {
                                    failed ? "a program failed" : "a program ended", to_string(quiet)));
   }
 
-  // With the state of every thread and queue pair.
+  // The warning has the state of every thread and queue pair.
   void end_early(const Watch::End& end) {
     outcome_.warnings.push_back(end.why + '\n' + state());
     end_status_ = end.status;
@@ -443,7 +443,7 @@ class Run {
     snapshots_.serve();
   }
 
-  // For who watches.
+  // Adds the programs for `rnicsim top`.
   void complete(Snapshot& snapshot) const {
     for (const auto& process : keeper_.processes()) {
       if (!process->alive) continue;
@@ -462,13 +462,13 @@ class Run {
     if (serving_ && ready_ && server_.has_visitors()) admit_stranger();
   }
 
-  // A signal is how `serve` ends in good order.
+  // `serve` ends by a signal: status 0.
   void end_for(const Watch::End& end) {
     if (serving_ && end.status != kLimitStatus) return end_all(0);
     end_early(end);
   }
 
-  // The threads, and each host's queue pairs.
+  // State of the threads and of each NIC's queue pairs.
   std::string state() {
     std::string text = keeper_.describe();
     for (std::size_t i = 0; i < system_.adapters(); ++i) {
@@ -481,7 +481,7 @@ class Run {
     return text;
   }
 
-  // Daemons, and what a shell left in the background.
+  // Ends daemons, and programs that a shell left in the background.
   void end_survivors() {
     for (const auto& process : keeper_.processes())
       if (process->alive && !ending_)
@@ -490,7 +490,7 @@ class Run {
     kill_all();
   }
 
-  // A program sees only that its messages are late, or lost.
+  // The program itself sees only late or lost messages.
   void warn_of_discards() {
     for (std::size_t i = 0; i < system_.adapters(); ++i) {
       const auto frames = system_.adapter(i).nic().blocks().receive_buffer.counters().rx_discards_phy;
@@ -540,12 +540,12 @@ class Run {
   RunOutcome outcome_;
   std::optional<Duration> stood_still_at_;
   Clock::time_point stood_still_since_;
-  std::uint64_t seen_relayed_ = 0;  // at the last standstill
-  std::size_t launched_ = 0;        // of the commands
+  std::uint64_t seen_relayed_ = 0;  // output_.relayed() at the last standstill
+  std::size_t launched_ = 0;        // number of commands
   Settling settling_;
-  Clock::time_point last_ended_;    // the last program
+  Clock::time_point last_ended_;    // when the last program ended
   int end_status_ = 0;
-  bool ready_ = false;              // the hosts have come up
+  bool ready_ = false;              // the devices have started
   bool ending_ = false;
   bool stopped_ = false;
 };

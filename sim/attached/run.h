@@ -1,4 +1,4 @@
-// `rnicsim run`, `serve` and `shell`: a system, and real programs on its hosts.
+// `rnicsim run`, `serve` and `shell`: run real programs on the hosts of a system.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,13 @@ namespace rnicsim::sim {
 
 class OutsideWorld;
 
-// Each returns the exit status. run: the worst of the programs'. A waterfall's summary is put into the results.
-// `outside`: the system's hosts that are outside of the simulation, and with real time; nullptr: all are simulated.
+// Both return the exit status; `run` returns the worst status of the programs. The waterfall's summary goes into the
+// results. `outside`: hosts outside of the simulation, in real time; nullptr: all hosts are simulated.
 int run_programs(System& system, const RunOptions& options, const Waterfall* waterfall, JsonOutput& json,
                  OutsideWorld* outside = nullptr);
 int serve_programs(System& system, const RunOptions& options, const Waterfall* waterfall);
-// The same, silently, in a process whose user has another at the terminal; `ready`: programs can attach at the socket.
+// As serve_programs, without output, for a process whose parent holds the terminal. `ready` is called when programs
+// can attach at the socket.
 int serve_shell(System& system, const RunOptions& options, const Waterfall* waterfall, const std::string& socket_name,
                 const std::function<void()>& ready);
 

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The owner of what has the folder's name, were it a link or a file; nullopt: nothing has it.
+// lstat() of the path itself, even if it is a link; nullopt: the path does not exist.
 std::optional<struct stat> status_of(const fs::path& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
@@ -30,7 +30,7 @@ std::optional<struct stat> status_of(const fs::path& path) {
 
 bool is_own_folder(const struct stat& status) { return S_ISDIR(status.st_mode) && status.st_uid == ::geteuid(); }
 
-// Also what a program locked against itself. The path is a folder of ours: a link would be followed.
+// Also removes folders that a program made unreadable. `path` must be a folder of this user: a link would be followed.
 void remove_tree(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -44,7 +44,7 @@ void remove_tree(const fs::path& path) {
   fs::remove_all(path, error);
 }
 
-// Named semaphores lie beside the host's own memory, under the tag that verbs/clock gives them.
+// Named semaphores are outside of the host's folder: verbs/clock puts the socket name into their names.
 void remove_semaphores(const std::string& socket_name) {
   std::error_code error, ignored;
   const std::string prefix = "sem." + socket_name + '.';
@@ -53,7 +53,7 @@ void remove_semaphores(const std::string& socket_name) {
     if (at->path().filename().string().starts_with(prefix)) fs::remove(at->path(), ignored);
 }
 
-// Message queues have no files: verbs/clock notes their names in the host's memory.
+// POSIX message queues have no files: verbs/clock lists their names in the host's memory.
 void remove_queues(const std::string& socket_name) {
   std::error_code error;
   for (fs::directory_iterator host(abi::kHostMemoryPrefix + socket_name, error), end; !error && host != end;
@@ -65,13 +65,13 @@ void remove_queues(const std::string& socket_name) {
   }
 }
 
-// The lock of a folder of this user's, which goes with its owner, however that ends; not open: another process has it,
-// or the folder is gone. Some file systems have no locks: there, who made the folder has it all the same.
+// Locks a folder of this user. The kernel releases the lock when its holder ends. Not open: another process holds the
+// lock, or the folder is gone. On a file system without locks the process that made the folder counts as the holder.
 Descriptor locked(const fs::path& folder, bool is_just_made = false) {
   Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return {};
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || !is_just_made)) return {};
-  // The last owner of the lock may have removed the folder meanwhile, and another run may have made it anew.
+  // The folder may have been removed by the lock's last holder and made again by another run.
   struct stat held {};
   const auto present = status_of(folder);
   const bool is_same = ::fstat(fd.get(), &held) == 0 && present && present->st_ino == held.st_ino &&
@@ -79,14 +79,14 @@ Descriptor locked(const fs::path& folder, bool is_just_made = false) {
   return is_same ? std::move(fd) : Descriptor();
 }
 
-// Of the run of that name, whose folder this is.
+// Removes the folder and the semaphores and queues of the run `socket_name`.
 void remove_contents(const fs::path& folder, const std::string& socket_name) {
   if (folder.string().starts_with(abi::kHostMemoryPrefix)) remove_queues(socket_name);
   remove_semaphores(socket_name);
   remove_tree(folder);
 }
 
-// False: the run goes on.
+// False: the run is still alive.
 bool remove_leftover(const fs::path& folder, const std::string& socket_name) {
   const Descriptor lock = locked(folder);
   if (!lock) return false;
@@ -94,8 +94,8 @@ bool remove_leftover(const fs::path& folder, const std::string& socket_name) {
   return true;
 }
 
-// Of runs of this user's that were killed. A run that makes its folder just now may lose it before it has the lock, and
-// makes it again.
+// Removes folders of this user's runs that were killed. A run that has just made its folder and not locked it yet may
+// lose the folder; it then makes the folder again.
 void remove_leftovers() {
   for (const fs::path prefix : {abi::kHostFilesPrefix, abi::kHostMemoryPrefix}) {
     std::error_code error;
@@ -114,9 +114,9 @@ void remove_leftovers() {
                                 folder.string(), by, abi::kSocketVariable));
 }
 
-// The folder, anew, with its lock.
+// Makes and locks the folder, after the removal of an old one.
 Descriptor make_locked(const fs::path& folder, const std::string& socket_name) {
-  constexpr int kTries = 500;  // with a large leftover its removal by another process takes a while
+  constexpr int kTries = 500;  // another process may be removing a large folder
   constexpr useconds_t kPauseUs = 10'000;
   for (int tries = 0; tries < kTries; ++tries) {
     if (::mkdir(folder.c_str(), 0700) == 0) {
@@ -128,7 +128,7 @@ Descriptor make_locked(const fs::path& folder, const std::string& socket_name) {
     const auto status = status_of(folder);
     if (status && !S_ISDIR(status->st_mode)) refuse_taken(folder, "something else has the name");
     if (status && !is_own_folder(*status)) refuse_taken(folder, fmt::format("user {} has made it", status->st_uid));
-    // A `serve` that was killed left it; its name is ours now, since we listen at the socket of that name.
+    // Left by a `serve` that was killed. The name is free, since this process listens at the socket of that name.
     if (status && !remove_leftover(folder, socket_name)) ::usleep(kPauseUs);
   }
   refuse_taken(folder, "a run that goes on has it");

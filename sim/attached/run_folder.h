@@ -1,5 +1,5 @@
-// Where a run keeps what its hosts have of their own: a folder of files, and one in memory (their /dev/shm). Both go
-// with the object. What a run that was killed has left goes with the next run of the same user.
+// Folders of one run for the files of its hosts: one on disk, one in memory (the hosts' /dev/shm). Both are removed
+// with the object. Folders left by a run that was killed are removed by the next run of the same user.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@ namespace rnicsim::sim {
 
 class RunFolder {
  public:
-  // Named by the run's socket. ConfigError: another user, or another run, has the name: programs would use that
-  // one's files. std::filesystem::filesystem_error: there is no place for files.
+  // Names the folders after the run's socket. Throws ConfigError: another user or another run has the name.
+  // std::filesystem::filesystem_error: the folder for files cannot be made.
   explicit RunFolder(const std::string& socket_name);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -25,7 +25,7 @@ class RunFolder {
   std::string socket_name_;
   std::filesystem::path files_;
   std::filesystem::path memory_;
-  // The run holds the lock as long as it lives: the holder of the lock may remove the folder.
+  // Held as long as the run lives. Only the holder of a lock may remove the folder.
   Descriptor files_lock_;
   Descriptor memory_lock_;
 };

@@ -17,7 +17,7 @@ int Semaphores::get(key_t key, std::int64_t count, int flags, const IpcCaller& c
   return sets_.get(key, flags, caller, fits, make, number);
 }
 
-// The operation that cannot be done now; nullptr: all can.
+// The operation that must wait; nullptr: none.
 const sembuf* Semaphores::holds_up(const Set& set, std::span<const sembuf> operations) {
   std::map<std::uint16_t, int> changed;
   for (const sembuf& operation : operations) {
@@ -29,7 +29,7 @@ const sembuf* Semaphores::holds_up(const Set& set, std::span<const sembuf> opera
   return nullptr;
 }
 
-// All of them, or none. 0, kWaits, or an errno.
+// Executes all operations or none. Returns 0, kWaits or an errno.
 int Semaphores::try_to(Set& set, std::span<const sembuf> operations, const IpcCaller& caller) {
   if (const sembuf* blocked = holds_up(set, operations)) return (blocked->sem_flg & IPC_NOWAIT) != 0 ? EAGAIN : kWaits;
   std::map<std::uint16_t, int> values, undo;
@@ -48,7 +48,7 @@ int Semaphores::try_to(Set& set, std::span<const sembuf> operations, const IpcCa
   return 0;
 }
 
-// First come first served, but for those whose operations cannot be done yet.
+// After a change: executes waiting calls in order of arrival. A call that still cannot run does not stop later ones.
 void Semaphores::look_again(Set& set) {
   std::erase_if(set.waiting, [this](const Waiting& each) { return !goes_on(each.wait); });
   for (std::size_t i = 0; i < set.waiting.size();) {
@@ -193,7 +193,7 @@ seminfo Semaphores::info(bool used) const {
   return info;
 }
 
-// What would leave the range stops at its end, as on Linux.
+// A result outside the range of values is clamped, as on Linux.
 void Semaphores::process_ended(std::uint32_t process, std::int64_t time) {
   for (auto& [number, set] : sets_) {
     const auto found = set.undo.find(process);

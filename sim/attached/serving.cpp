@@ -24,7 +24,7 @@ const char* given_name() { return ::getenv(abi::kSocketVariable); }
 
 std::string prefix_of_names() { return fmt::format("rnicsim-serve-{}-", ::geteuid()); }
 
-// Other users may listen at names like ours.
+// Simulations of this user. Sockets with such a name that another user holds are left out.
 std::vector<Serving> all_serving() {
   std::vector<Serving> found;
   for (const std::string& name : socket_names(prefix_of_names())) {

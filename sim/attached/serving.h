@@ -1,7 +1,8 @@
-// Where `serve` and `shell` listen for programs, and how `env` and another `shell` find them.
+// The socket at which `serve` and `shell` listen for programs, and the search for it by `env` and `shell`.
 //
-// RNICSIM_SOCKET names the socket. Without it the name has a random part, which no other local user can take
-// beforehand; this user's simulation is then found among the sockets of this machine, by the user who listens there.
+// RNICSIM_SOCKET names the socket. Without the variable the name has a random part, so that no other local user can
+// take it beforehand. A simulation of this user is then found among the machine's sockets by the user of the listening
+// process.
 #pragma once
 
 #include <sys/types.h>
@@ -16,15 +17,15 @@ struct Serving {
   pid_t pid;
 };
 
-// The simulation of this user that serves. ConfigError: another user listens at the name that RNICSIM_SOCKET gives, or
-// without that variable several simulations of this user serve.
+// The serving simulation of this user; nullopt: none. ConfigError: another user listens at RNICSIM_SOCKET, or the
+// variable is not set and several simulations of this user serve.
 std::optional<Serving> find_serving();
-// The same, with that host; ConfigError: nobody serves, or it has no such host.
+// The serving simulation, which must have `host`. ConfigError: no simulation serves, or no such host.
 Serving serving_with(const std::string& host);
-// Where a new one is to listen.
+// Socket name for a new simulation.
 std::string name_to_serve_at();
-// Once it listens there. ConfigError: another simulation of this user serves, and programs would not know which is
-// meant.
+// Called after the simulation listens at `socket_name`. ConfigError: another simulation of this user serves, and
+// programs could not tell the two apart.
 void require_alone(const std::string& socket_name);
 
 int print_environment(const std::string& host);

@@ -17,7 +17,7 @@ SharedMemory::SharedMemory(const char* name, std::uint64_t bytes)
     : descriptor_(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)), bytes_(bytes) {
   if (!descriptor_) fail("memfd_create");
   if (::ftruncate(descriptor_.get(), off_t(bytes)) != 0) fail("ftruncate");
-  // A process that shrank its memory would make the simulator fault on it.
+  // If the process shrank the file, the simulator would get SIGBUS.
   ::fcntl(descriptor_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   void* mapped =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_.get(), 0);

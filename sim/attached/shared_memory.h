@@ -10,7 +10,7 @@ namespace rnicsim::sim {
 
 class SharedMemory {
  public:
-  SharedMemory(const char* name, std::uint64_t bytes);  // zeroed, not resident; throws std::system_error
+  SharedMemory(const char* name, std::uint64_t bytes);  // zeroed; no pages are allocated yet; throws std::system_error
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -18,7 +18,7 @@ class SharedMemory {
   std::byte* data() const { return data_; }
   std::uint64_t size() const { return bytes_; }
   int descriptor() const { return descriptor_.get(); }
-  void close_descriptor() { descriptor_.reset(); }  // what is mapped stays
+  void close_descriptor() { descriptor_.reset(); }  // the mapping stays
 
  private:
   Descriptor descriptor_;

@@ -1,4 +1,4 @@
-// Signals that programs send: to whom, as kill(2) names them.
+// Calls that send signals, with receivers as in kill(2).
 
 #include <signal.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ namespace rnicsim::sim {
 
 using abi::ThreadSlot;
 
-// Those of a host that a number of kill(2) means, in order of attaching. Groups are the real kernel's.
+// Receivers of kill(number) on the sender's host, in order of attaching. Process groups are those of the real kernel.
 std::vector<Process*> SystemCalls::signalled_by(const Process& sender, std::int64_t number) {
   const auto& all = keeper_.processes();
   const auto here = [&](const Process& process) { return process.identity().host == sender.identity().host; };
@@ -26,7 +26,7 @@ std::vector<Process*> SystemCalls::signalled_by(const Process& sender, std::int6
     if (const auto one = named(number); one != all.end() && (*one)->alive) found.push_back(one->get());
     return found;
   }
-  // A group outlives its leader.
+  // A group may exist after its leader has ended.
   const auto leader = number < 0 ? named(-number) : all.end();
   if (number < 0 && leader == all.end()) return found;
   const pid_t group = number == 0 ? ::getpgid(sender.identity().pid) : (*leader)->identity().pid;
@@ -35,7 +35,7 @@ std::vector<Process*> SystemCalls::signalled_by(const Process& sender, std::int6
   return found;
 }
 
-// Ended, and its parent has not waited for it: there to be found, and deaf.
+// True: a zombie. Signals to it succeed without effect.
 bool SystemCalls::is_unreaped(const Process& sender, std::int64_t number) {
   return std::ranges::any_of(families_, [&](const auto& family) {
     return std::ranges::any_of(family.second.ended, [&](const Process* process) {
@@ -57,7 +57,7 @@ bool SystemCalls::send_signal(Thread& thread, ThreadSlot& slot) {
   const auto receivers = only != nullptr ? std::vector{&sender} : signalled_by(sender, number);
   if (receivers.empty()) return answer(slot, is_unreaped(sender, number) ? 0 : ESRCH);
   if (signal.number == 0) return true;
-  // By the terminal.
+  // Stopped in the real kernel, by the terminal.
   const auto is_stopped = [&](const Process* process) { return keeper_.is_stopped(process->threads.front()); };
   const bool of_job = signal.number == SIGCONT && std::ranges::any_of(receivers, is_stopped);
   const bool ends_itself = signal.number == SIGKILL && std::ranges::find(receivers, &sender) != receivers.end();

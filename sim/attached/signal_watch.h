@@ -1,5 +1,5 @@
-// What stands behind a descriptor of signals (signalfd): all processes that have it share the set, and each sees its
-// own signals.
+// State behind a signalfd. All processes that have the descriptor share the set, and each process sees its own
+// signals.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace rnicsim::sim {
 
 struct SignalWatch {
   std::shared_ptr<SignalSet> set;
-  EventCounter counter;  // the process's own: counts while one of the set waits
-  bool shown = false;    // it does
+  EventCounter counter;  // this process's; not zero while a signal of the set is pending
+  bool shown = false;    // the counter is not zero
 };
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// Descriptors of signals (signalfd), and what else stands behind event descriptors that processes share.
+// signalfds, and the search for the timer or signalfd behind an eventfd that another process made.
 #include <signal.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool TimeKeeper::watch_signals(Thread& thread, ThreadSlot& slot) {
     watch.shown = false;
   }
   if (slot.argument[2] == 1) *watch.set = slot.argument[1];
-  // Others that have it see another set, too.
+  // Other processes that share the signalfd see the new set, too.
   for (const auto& other : processes_)
     if (other->alive && other->signal_watches.contains(number)) show_watches(*other, other->pending_signals.set());
   slot.value = number;
@@ -47,7 +47,7 @@ bool TimeKeeper::read_signals(Thread& thread, ThreadSlot& slot) {
   if (found == thread.process->signal_watches.end()) return answer(slot, EINVAL);
   constexpr std::size_t kMost = sizeof slot.output / (sizeof(abi::SignalRecord));
   const SignalSet set = *found->second.set;
-  // Those from outside it has taken itself.
+  // Signals from outside the simulation are read by the program itself.
   if (thread.process->outside_signals != 0) {
     thread.process->outside_signals = outside_signals(thread);
     show_watches(*thread.process, thread.process->pending_signals.set());
@@ -62,7 +62,7 @@ bool TimeKeeper::read_signals(Thread& thread, ThreadSlot& slot) {
   return true;
 }
 
-// `waiting`: for the process, and for the thread that is to look.
+// `waiting`: pending signals of the process and of the thread that is about to look.
 void TimeKeeper::show_watches(Process& process, SignalSet waiting) {
   for (auto& [number, watch] : process.signal_watches) {
     const bool shows = (*watch.set & (waiting | process.outside_signals)) != 0;
@@ -76,7 +76,7 @@ void TimeKeeper::show_watches(Process& process, SignalSet waiting) {
   }
 }
 
-// A child's end is the simulator's to tell.
+// Without SIGCHLD: the simulator sends it at the simulated end of a child.
 SignalSet TimeKeeper::outside_signals(const Thread& thread) const {
   return programs_.signal_masks(thread).waiting & ~set_of(SIGCHLD);
 }
@@ -96,7 +96,7 @@ bool TimeKeeper::hear_from_outside() {
   return heard;
 }
 
-// It has not heard of it before.
+// True: new signals for a waiting thread.
 bool TimeKeeper::hears_from_outside(Thread& thread) {
   Process& process = *thread.process;
   if (thread.state == ThreadState::awaiting_signal) {
@@ -142,7 +142,7 @@ bool TimeKeeper::find_event(Thread& thread, ThreadSlot& slot) {
   return answer(slot, ENOENT);
 }
 
-// Its watches count when it has told its own descriptors.
+// The child's signalfds have no counter until the child sends its own descriptors.
 void TimeKeeper::share_events(const Process& parent, Process& child) {
   for (const auto& [number, timer] : parent.timers)
     if (timer->counter) child.timers.emplace(number, timer);
@@ -150,7 +150,7 @@ void TimeKeeper::share_events(const Process& parent, Process& child) {
     child.signal_watches.emplace(number, SignalWatch{.set = watch.set});
 }
 
-// POSIX timers go, the alarm stays, and so does what stands behind descriptors that are still open.
+// POSIX timers are deleted; the alarm stays, and so do timerfds and signalfds that are still open.
 void TimeKeeper::replace_image(Process& process) {
   forget_threads(process);
   const bool asks = !process.signal_watches.empty() || std::ranges::any_of(process.timers, [](const auto& entry) {

@@ -1,5 +1,5 @@
-// Signals of the simulated hosts: who takes one, and when. A thread raises in itself, in its own turn, what it is given
-// here; what all threads block waits here.
+// Choice of the thread that takes a signal, and of the time. The thread raises the signal in itself in its own turn; a
+// signal that all threads block waits here.
 #include <signal.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using abi::ThreadSlot;
 
-// signal(7): what is not caught and does nothing.
+// signal(7): ignored unless caught.
 constexpr SignalSet kIgnoredByDefault = set_of(SIGCHLD) | set_of(SIGCONT) | set_of(SIGURG) | set_of(SIGWINCH);
 
 bool discards(const SignalMasks& masks, SignalSet signal) {
@@ -69,16 +69,16 @@ bool TimeKeeper::raise(Process& process, const abi::SignalRecord& signal, Thread
   }
   const bool has_room = (only != nullptr ? only->pending_signals : process.pending_signals).push(signal);
   show_pending(process);
-  // A watch may show it, to this thread alone.
+  // The signal may be readable from a signalfd, by this thread alone.
   if (only != nullptr && only->state == ThreadState::awaiting_descriptors && !process.signal_watches.empty())
     wake(*only);
   return has_room;
 }
 
-// At once if it waits, else when it next comes back.
+// Delivers at once if the thread waits, else at its next turn.
 void TimeKeeper::give(Thread& thread, const abi::SignalRecord& signal) {
   if (thread.state == ThreadState::in_real_kernel) return programs_.interrupt(thread, signal.number);
-  // As long as it has not been raised, it waits.
+  // A signal counts as pending until the thread has raised it.
   const auto same = [&](const abi::SignalRecord& due) { return due.number == signal.number; };
   const bool waits = signal.number < kFirstRealTime && std::ranges::any_of(thread.due_signals, same);
   if (waits || thread.due_signals.size() >= kMostDue) return;
@@ -121,7 +121,7 @@ bool TimeKeeper::take_signals(Thread& thread, const ThreadSlot& slot) {
   return true;
 }
 
-// With its turn.
+// Called when the thread gets its turn.
 void TimeKeeper::hand_over_signals(Thread& thread) {
   ThreadSlot& slot = slot_of(thread);
   slot.signal_count = 0;
@@ -132,7 +132,7 @@ void TimeKeeper::hand_over_signals(Thread& thread) {
   }
 }
 
-// False: it does not wait, or not so that a signal ends it.
+// Ends the thread's wait with EINTR. False: the thread does not wait, or its wait ignores signals.
 bool TimeKeeper::end_wait_for_signal(Thread& thread) {
   switch (thread.state) {
     case ThreadState::sleeping:

@@ -12,8 +12,8 @@
 namespace rnicsim::sim {
 namespace {
 
-// How often a thread of this process has left its processor, if it waits: as long as the number stays, it is one wait.
-// nullopt: it runs, lacks a processor, or is stopped.
+// Context switches of a waiting thread: as long as the number stays the same, the thread is in the same wait. nullopt:
+// the thread runs, lacks a processor, or is stopped.
 std::optional<std::uint64_t> wait_of(pid_t thread) {
   std::ifstream in(fmt::format("/proc/self/task/{}/status", thread));
   bool waits = false;
@@ -45,7 +45,7 @@ StallGuard::~StallGuard() {
   thread_.join();
 }
 
-// It looks now and then: an access pays for no clock.
+// Checks periodically, so that an access need not read a clock.
 void StallGuard::watch() {
   std::uint64_t seen = 0;
   std::optional<std::uint64_t> seen_wait;

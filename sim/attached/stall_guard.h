@@ -1,8 +1,9 @@
-// Watches over accesses to the memory of other processes, which may never end: a page that a userfaultfd or a user's
-// file system is to bring in waits for whoever serves that, and no signal but SIGKILL ends the wait.
+// Watches accesses to the memory of other processes. An access may never end: a page served by a userfaultfd or a
+// user's file system waits for the process that serves it, and only SIGKILL ends that wait.
 //
-// An access only counts as stalled when its thread has been in one wait of the kernel's for all that time. A thread
-// that lacks a processor, computes, pages, or is stopped by a debugger takes long as well, and its access will end.
+// An access counts as stalled only when its thread has been in a single wait of the kernel for the whole time. A
+// thread that lacks a processor, computes, pages, or is stopped by a debugger may take as long, but its access will
+// end.
 #pragma once
 
 #include <sys/types.h>
@@ -19,15 +20,15 @@ namespace rnicsim::sim {
 
 class StallGuard {
  public:
-  // Called in a thread of its own, with the pidfd whose memory it is, when an access waits for longer than `patience`,
-  // and once more each time that the same wait takes as long again; `calls` counts from 1.
+  // Called in the guard's own thread, with the pidfd of the accessed process, when a wait is longer than `patience`,
+  // and again each time the same wait has lasted that long once more. `calls` counts from 1.
   using OnStall = std::function<void(int process, int calls)>;
   StallGuard(std::chrono::milliseconds patience, OnStall on_stall);
   ~StallGuard();
   StallGuard(const StallGuard&) = delete;
   StallGuard& operator=(const StallGuard&) = delete;
 
-  // As long as it lives the access is under way. One at a time.
+  // The access is under way while the object lives. One at a time.
   class Access {
    public:
     Access(StallGuard* guard, int process) : guard_(guard) {
@@ -54,7 +55,7 @@ class StallGuard {
   const std::chrono::milliseconds patience_;
   const OnStall on_stall_;
   std::atomic<int> process_{-1};
-  std::atomic<pid_t> accessing_{0};       // the thread
+  std::atomic<pid_t> accessing_{0};       // thread that makes the access
   std::atomic<std::uint64_t> serial_{0};  // odd: an access is under way
   std::mutex lock_;
   std::condition_variable ending_;

@@ -1,5 +1,5 @@
-// Stops and their ends, within the simulation: a stopped process gets no turn. Nothing of it is stopped in the real
-// kernel, where only what comes from outside, a terminal's ^Z, stops one.
+// Stops and continuations within the simulation: a stopped process gets no turn. Its real process is not stopped; only
+// a signal from outside, such as a terminal's ^Z, stops a real process.
 #include <signal.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ bool waits_on_cpu(ThreadState state) {
 
 }  // namespace
 
-// It was to go on.
+// Called for a thread that is due while its process is stopped.
 void TimeKeeper::hold(Thread& thread) {
   timed_.erase(&thread);
   thread.at.reset();
@@ -58,7 +58,8 @@ void TimeKeeper::drop_pending(Process& process, SignalSet set) {
   }
 }
 
-// Nobody of its session is left to let it go on. What a user started has a shell, however it was started.
+// True: no process of the session outside of the group is left to continue the group. A program started by the user
+// counts as the child of a shell.
 bool TimeKeeper::in_orphaned_group(const Process& process) const {
   const pid_t group = ::getpgid(process.identity().pid);
   const pid_t session = ::getsid(process.identity().pid);
@@ -69,7 +70,7 @@ bool TimeKeeper::in_orphaned_group(const Process& process) const {
   });
 }
 
-// From another group of its session.
+// True: `one` is in another group of the same session.
 bool TimeKeeper::held_together(const Process& one, pid_t group, pid_t session) {
   return ::getpgid(one.identity().pid) != group && ::getsid(one.identity().pid) == session;
 }

@@ -19,7 +19,7 @@ namespace {
 
 using Results = std::vector<CounterResult>;
 
-// Rates would be over the programs' set-up, too, and say little.
+// Rates are left out: averaged over the programs' set-up, too, they say little.
 bool is_told(const CounterResult& result) {
   return result.kind == CounterResult::Kind::growth || result.kind == CounterResult::Kind::hit_rate;
 }
@@ -43,7 +43,7 @@ std::vector<std::size_t> simulated_adapters(const System& system) {
   return adapters;
 }
 
-// All simulated adapters; of very many those of hosts that had programs, and not all of them.
+// All simulated adapters; if there are more than kMost, the first ones whose hosts had programs.
 std::vector<std::size_t> shown_adapters(const System& system, const RunOutcome& outcome) {
   constexpr std::size_t kMost = 64;
   const auto all = simulated_adapters(system);
@@ -57,7 +57,7 @@ std::vector<std::size_t> shown_adapters(const System& system, const RunOutcome& 
   return shown;
 }
 
-// A row a counter, and a column each host.
+// A row for each counter, a column for each adapter.
 std::string hosts_table(const System& system, const RunOutcome& outcome) {
   const auto shown = shown_adapters(system, outcome);
   std::vector<Results> columns;

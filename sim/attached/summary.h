@@ -1,4 +1,4 @@
-// What a run leaves behind: the summary for people, the results file for machines.
+// Results of a run: a summary for people, and a results file for programs.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ namespace rnicsim::sim {
 struct ProgramResult {
   std::string host;
   std::vector<std::string> argv;
-  int exit_status;  // 128 + signal for one that was killed
+  int exit_status;  // 128 + signal number if a signal killed the program
 };
 
 struct RunOutcome {
-  Duration end;  // simulated time when the last program had ended
+  Duration end;  // simulated time at which the last program ended
   std::vector<ProgramResult> programs;
   std::vector<std::string> warnings;  // "not reproducible: ..."
   std::optional<WaterfallSummary> waterfall;
@@ -27,11 +27,11 @@ struct RunOutcome {
   int worst_status() const;
 };
 
-// A table of the counters that counted something and of the caches' hit rates, a column a host; warnings and failures
-// first, switches last.
+// Warnings and failed programs, then a table with a column for each adapter: counters that are not zero, and hit rates
+// of caches. Counters of switches come last.
 std::string summary_text(const System& system, const RunOutcome& outcome);
-// JSON: the resolved parameters and fault rules, the counters of hosts and switches with the caches' hit rates, the
-// simulated end, the exit statuses.
+// Resolved parameters and fault rules, counters of adapters and switches with cache hit rates, simulated end time, exit
+// statuses.
 Json results_json(const System& system, const RunOptions& options, const RunOutcome& outcome);
 
 }  // namespace rnicsim::sim

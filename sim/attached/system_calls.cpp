@@ -19,7 +19,7 @@ namespace {
 using abi::Call;
 using abi::ThreadSlot;
 
-// Of a host: two hosts' programs have different pids, as they would have by chance.
+// Hosts count from different numbers, as the process numbers of real hosts differ by chance.
 constexpr std::uint32_t kFirstPid = 1000;
 
 std::string random_addresses_of(const Process& process, const std::string& host) {
@@ -29,7 +29,7 @@ std::string random_addresses_of(const Process& process, const std::string& host)
       host, process.identity().program);
 }
 
-// A description of the pipe that is not the program's, and never blocks.
+// Opens the pipe's write end again: a file description that the program does not share, and that never blocks.
 Descriptor own_end(const Descriptor& pipe) {
   struct stat file {};
   if (::fstat(pipe.get(), &file) != 0 || !S_ISFIFO(file.st_mode)) return {};
@@ -71,7 +71,7 @@ Duration SystemCalls::quiet_until(std::uint32_t host, Duration next) const {
   return quiet ? quiet(next) : next;
 }
 
-// What software anywhere does reaches the memory of this host through a doorbell and a write of a device.
+// Software reaches this host's memory only through a doorbell and a later DMA write.
 Duration SystemCalls::quiet_until_doorbell(std::uint32_t host, Duration next) const {
   return quiet_until(host, next + least_doorbell_);
 }
@@ -106,7 +106,7 @@ void SystemCalls::fill_control(Process& process) const {
   std::copy_n(interfaces.begin(), header.interface_count, table);
 }
 
-// Each image anew.
+// Called for every image.
 void SystemCalls::equip(Process& process) {
   process.address_space().guard(stalls_);
   process.address_space().join(keeper_.turns_of(process.identity().host));
@@ -120,14 +120,14 @@ void SystemCalls::equip(Process& process) {
   };
 }
 
-// A process has its PASID, and its shared memory is pinned as a whole, from the start.
+// The PASID and the shared memory, pinned as a whole, exist from the start.
 void SystemCalls::join_device(Process& process) {
   host::HostKernel& kernel = *host_of(process).kernel;
   process.pasid = kernel.attach(process.address_space());
   kernel.pin(process.pasid, abi::kMemoryAddress, abi::kMemoryBytes);
 }
 
-// What a process costs: its socket, its pidfd, its control region, its memory.
+// Descriptors of a process: socket, pidfd, control region, DMA memory.
 bool SystemCalls::has_room(Guest& guest, std::uint32_t host) {
   constexpr std::size_t kPerProcess = 4;
   if (budget_.take_for_process(kPerProcess)) return true;
@@ -137,7 +137,7 @@ bool SystemCalls::has_room(Guest& guest, std::uint32_t host) {
   return false;
 }
 
-// An object that holds a descriptor here for as long as it lives. Said once a process and kind.
+// For an object that holds one descriptor while it exists. Logged once for each process and kind.
 bool SystemCalls::lacks_descriptors(const Process& process, const char* what) {
   if (budget_.take_for_object(1)) return false;
   std::string text = fmt::format("{}: {} is refused a {}", host_of(process).name, process.label(), what);
@@ -401,7 +401,7 @@ bool SystemCalls::open_channel(Thread& thread, ThreadSlot& slot) {
   auto sink = std::make_shared<Descriptor>(own_end(descriptors.front()));
   if (!*sink) return answer(slot, EBADF);
   slot.value = agent_of(thread).open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
-    // Thousands of events that the program has not read may fill the pipe.
+    // The pipe is full when thousands of events are unread.
     const bool written = ::write(sink->get(), &event, sizeof event) == ssize_t(sizeof event);
     keeper_.interrupted(process);
     keeper_.pipe_written(process, *sink);
@@ -416,7 +416,7 @@ bool SystemCalls::await_event(Thread& thread, ThreadSlot& slot) {
   const auto& channels = thread.process->channels;
   const auto found = channels.find({slot.device, std::uint32_t(slot.argument[0])});
   if (found == channels.end()) return answer(slot, ENOENT);
-  // It found nothing in its turn.
+  // The thread found the pipe empty in its turn.
   const bool written_since = thread.process->memory_writes != thread.seen_memory_writes;
   int bytes = 0;
   if (written_since && ::ioctl(found->second->get(), FIONREAD, &bytes) == 0 && bytes > 0) return true;

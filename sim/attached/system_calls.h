@@ -1,5 +1,6 @@
-// The operating system's services of the simulated hosts, as attached processes call them: time goes to the time
-// keeper, the device and its objects to the host's kernel agent, sockets to the network; processes are kept here.
+// Calls of attached processes to the operating system of their simulated host. TimeKeeper executes calls about time,
+// the host's kernel agent those about the device, Network those about sockets. Calls about processes are executed
+// here.
 #pragma once
 
 #include <chrono>
@@ -29,19 +30,20 @@ namespace rnicsim::sim {
 struct HostServices {
   std::string name;
   host::HostKernel* kernel = nullptr;
-  std::vector<host::KernelAgent*> agents{};  // of its devices
+  std::vector<host::KernelAgent*> agents{};  // one for each device of the host
   const host::HostParams* params = nullptr;
-  // No device of the host writes into its memory before this time, if nothing happens in them before the time given.
+  // Earliest time at which a device of the host may write to host memory, if no event happens in the devices before
+  // `next`.
   std::function<Duration(Duration next)> quiet_until{};
 };
 
 struct SessionParams {
   bool simulated_time = true;
-  bool each_look = false;               // of a thread takes a turn
+  bool each_look = false;               // every look (an empty poll or a yield) takes a turn
   std::uint64_t seed = 1;
-  std::uint64_t epoch = 1'700'000'000;  // seconds since 1970 at simulated time 0
-  std::uint64_t uptime = 12'345;        // seconds since the hosts' boot at simulated time 0
-  abi::ProcessorSet processors = own_processors();  // as programs are told
+  std::uint64_t epoch = 1'700'000'000;  // Unix time in seconds at simulated time 0
+  std::uint64_t uptime = 12'345;        // seconds from the hosts' boot to simulated time 0
+  abi::ProcessorSet processors = own_processors();  // shown to programs
 };
 
 class SystemCalls : public CallHandler {
@@ -49,9 +51,9 @@ class SystemCalls : public CallHandler {
   SystemCalls(const SessionParams& params, std::vector<HostServices> hosts, TimeKeeper& keeper, Network& network,
               AttachServer& server, DescriptorBudget& budget);
 
-  // Whether there is room for one more process; else the guest is told that there is none.
+  // True: there are descriptors for one more process. False: the guest was refused.
   bool has_room(Guest& guest, std::uint32_t host);
-  // A process on `host` that a launcher or a user started: its thread 0 runs from `start`.
+  // Attaches a process to `host`, started by a launcher, a user or `parent`. Its thread 0 runs from `start`.
   Process& admit(Guest guest, std::uint32_t host, Process* parent, Duration start);
   std::optional<std::uint32_t> host_named(const std::string& name) const;
   std::function<void(Process&)> on_exit;
@@ -69,10 +71,10 @@ class SystemCalls : public CallHandler {
   std::uint32_t new_tid(const Process& process) override { return next_pid_[process.identity().host]++; }
 
  private:
-  // Of an access to a program's memory: a machine that swaps may be slow.
+  // For one access to a program's memory. Long, since the machine may swap.
   static constexpr std::chrono::seconds kStallPatience{5};
 
-  struct Family {                     // what a parent may wait for
+  struct Family {                     // children of a process, for wait(2)
     std::vector<Process*> running;
     std::vector<Process*> ended;
   };
@@ -110,7 +112,7 @@ class SystemCalls : public CallHandler {
   bool is_unreaped(const Process& sender, std::int64_t number);
   bool send_signal(Thread& thread, abi::ThreadSlot& slot);
   bool find_process(const Process& asking, abi::ThreadSlot& slot);
-  // On the host of who asks; nullptr: nobody.
+  // A process on the same host as `asking`; nullptr: none.
   using IsWanted = std::function<bool(const Process::Identity&)>;
   Process* find_neighbour(const Process& asking, const IsWanted& is_wanted);
   Process* process_of(const Process& asking, std::uint64_t virtual_pid);
@@ -133,11 +135,12 @@ class SystemCalls : public CallHandler {
   void join_device(Process& process);
   HostServices& host_of(const Process& process) { return hosts_[process.identity().host]; }
   HugePages& huge_pages_of(const Process& process) { return huge_pages_[process.identity().host]; }
-  // nullptr: its host has no such device.
+  // nullptr: the host has no such device.
   host::KernelAgent* agent_of(const Process& process, std::uint32_t device);
-  // Of a call, which has been looked at.
+  // For calls whose device number execute() has checked.
   host::KernelAgent& agent_of(const Thread& thread) { return *agent_of(*thread.process, slot_of(thread).device); }
-  // The thread that made a call which is answered later, if it still waits for the answer.
+  // Finds the thread again when its call is answered later. Returns nullptr when the thread no longer waits in
+  // `state`.
   std::function<Thread*()> waiting_thread(Thread& thread, ThreadState state);
 
   const SessionParams params_;
@@ -148,9 +151,9 @@ class SystemCalls : public CallHandler {
   AttachServer& server_;
   DescriptorBudget& budget_;
   SystemV system_v_;
-  std::set<std::string> shortages_;  // said already
+  std::set<std::string> shortages_;  // texts that were already logged
   std::map<Process*, Family> families_;
-  Duration least_doorbell_;               // from software to a device
+  Duration least_doorbell_;               // shortest latency of an MMIO write, of all hosts
   std::vector<std::uint32_t> next_pid_;   // by host
   std::uint32_t next_order_ = 0;
   StallGuard stalls_{kStallPatience, &SystemCalls::end_stall};

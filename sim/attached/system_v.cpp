@@ -10,7 +10,7 @@ namespace {
 using abi::Call;
 using abi::ThreadSlot;
 
-// Input and output, which follow one another, hold what is longer than either.
+// Adjacent input and output of a slot together hold data that is longer than each.
 constexpr std::size_t kRoom = sizeof ThreadSlot::input + sizeof ThreadSlot::output;
 static_assert(offsetof(ThreadSlot, output) == offsetof(ThreadSlot, input) + sizeof ThreadSlot::input);
 static_assert(MessageQueues::kMostBytes <= kRoom && Semaphores::kMostOfASet * sizeof(std::uint16_t) <= kRoom);
@@ -96,7 +96,7 @@ bool SystemV::wait(Thread& thread, IpcWait wait, std::optional<Duration> until) 
   return false;
 }
 
-// nullptr: it has come to its end, by its deadline, a signal, or death.
+// nullptr: the wait has ended by its deadline, a signal, or the thread's death.
 Thread* SystemV::waiting(IpcWait wait) {
   const auto found = waits_.find(wait);
   if (found == waits_.end() || !found->second.process->alive) return nullptr;

@@ -1,4 +1,4 @@
-// System V semaphores and message queues, as programs call them: each host has its own.
+// The calls of programs to System V semaphores and message queues. Each host has objects of its own.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace rnicsim::sim {
 class SystemV {
  public:
   SystemV(TimeKeeper& keeper, std::size_t hosts, std::uint64_t epoch);
-  // True: answered; false: its thread waits.
+  // True: the call is answered. False: the thread waits.
   bool execute(Thread& thread);
   void process_ended(const Process& process);
 
@@ -34,7 +34,7 @@ class SystemV {
   bool send(Thread& thread, abi::ThreadSlot& slot);
   bool receive(Thread& thread, abi::ThreadSlot& slot);
   int control_queues(Host& host, const Process& process, abi::ThreadSlot& slot) const;
-  // A wait that this thread may be in from now on.
+  // Number for a wait that the thread may begin.
   IpcWait new_wait(const Thread& thread);
   bool wait(Thread& thread, IpcWait wait, std::optional<Duration> until);
   Thread* waiting(IpcWait wait);

@@ -1,5 +1,5 @@
-// A thread of an attached process, as the time keeper sees it. The states and their transitions are the table of
-// docs/virtual-time.md.
+// A thread of an attached process, as the time keeper sees it. docs/virtual-time.md has a table of the states and
+// their transitions.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ class Process;
 
 enum class ThreadState : std::uint8_t {
   free,              // the slot has no thread
-  starting,          // the slot is taken; the real thread does not exist yet
-  due,               // runs, or its call is executed, when the simulation reaches `at`
-  running,           // has the turn: the world stands still at `at`
-  polling,           // in a loop of looks that was proved to wait: until one of them may see something new
-  spinning,          // proved to wait for memory: until the device writes into the process, or looks again at `at`,
-                     // when another thread's stores show
-  sleeping,          // until `at`, if it is set
+  starting,          // the slot has a number, but the real thread does not run yet
+  due,               // runs, or its call is executed, when simulated time reaches `at`
+  running,           // has the turn: simulated time stands still
+  polling,           // parked in a loop of looks (empty polls, yields) until a look may see something new
+  spinning,          // proved to wait for memory: until the device writes to the process, or until `at`, when other
+                     // threads may have stored something
+  sleeping,          // until `at`; without `at` until an event
   awaiting_descriptors,  // until one of `watched` is ready, or `at`
-  awaiting_address,  // until `address` is woken, or `at`
+  awaiting_address,  // until a wake-up at `address`, or `at`
   awaiting_child,
-  awaiting_signal,   // one of `wanted_signals`, until `at`
-  awaiting_ipc,      // a semaphore or a message queue of System V, until `at`
-  awaiting_device,   // a command or an MMIO read is on its way
-  awaiting_peer,     // connects
-  in_real_kernel,    // blocked in a call that the simulator does not know: holds nobody back
+  awaiting_signal,   // until one of `wanted_signals` arrives, or `at`
+  awaiting_ipc,      // until a System V semaphore or message queue lets the thread continue, or `at`
+  awaiting_device,   // until the answer to a command or an MMIO read
+  awaiting_peer,     // until the peer's host answers connect()
+  in_real_kernel,    // blocked in a system call that the simulator does not know; other threads continue
 };
 
 const char* to_string(ThreadState state);
@@ -43,7 +43,7 @@ struct WatchedDescriptor {
   short events;
 };
 
-// A word of memory that processes of a host share, in whatever mapping: by its file.
+// A word in a shared mapping, named by its file so that processes with different addresses find the same word.
 struct SharedWord {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -55,32 +55,33 @@ struct Thread {
   Process* process = nullptr;
   std::uint32_t index = 0;
   ThreadState state = ThreadState::free;
-  std::deque<abi::SignalRecord> due_signals;  // its next turn begins with them, and no wait of it goes on
-  PendingSignals pending_signals;     // for this thread alone, which blocks them
+  // Signals to raise at the start of the next turn; they end the thread's wait.
+  std::deque<abi::SignalRecord> due_signals;
+  PendingSignals pending_signals;     // blocked signals that were sent to this thread alone
   SignalSet wanted_signals = 0;
-  bool call_pending = false;          // with `due`: execute the slot's call, then resume
-  std::optional<Duration> at;         // when it is due, or its wait ends
-  bool held = false;                  // that has come, and its process is stopped
-  std::optional<Duration> off_cpu;    // since when: it waits without a processor
-  Duration idle_since;                // last time it did something else than read clocks
-  bool looked_again = false;          // its turn began because another thread of its process may have stored something
-  std::optional<ParkedLoop> loop;     // of one that is polling
+  bool call_pending = false;          // in state `due`: the slot's call is executed before the thread resumes
+  std::optional<Duration> at;         // time of the next turn, or deadline of a wait
+  bool held = false;                  // `at` was reached while the process was stopped
+  std::optional<Duration> off_cpu;    // begin of a wait that needs no processor
+  Duration idle_since;                // the last act other than a read of a clock
+  bool looked_again = false;          // the turn began only because another thread may have stored something
+  std::optional<ParkedLoop> loop;     // set while the thread is parked in a loop
   std::uint64_t seen_memory_writes = 0;
-  std::uint64_t changes = 0;          // turns before which others may have written what it reads
+  std::uint64_t changes = 0;          // turns that began after others may have written memory that the thread reads
   std::uint64_t seen_stores = 0;
-  std::uint32_t waits_in_vain = 0;  // that came to their end since the world last made progress, by `seen_progress`
+  std::uint32_t waits_in_vain = 0;  // waits that ended by their deadline since progress `seen_progress`
   std::uint64_t seen_progress = 0;
-  ThreadState last_wait = ThreadState::free;  // the last of them
+  ThreadState last_wait = ThreadState::free;  // state of the last such wait
   std::uint64_t address = 0;
-  std::optional<SharedWord> shared_word;  // there, if other processes may wake it
-  std::uint64_t wait_ticket = 0;      // order of arrival at `address`; which wait it is (awaiting_ipc)
-  std::uint32_t wanted_child = 0;     // 0 = any
-  std::uint64_t child_options = 0;    // as waitid(2) has them
+  std::optional<SharedWord> shared_word;  // set while other processes may wake the thread
+  std::uint64_t wait_ticket = 0;      // order of arrival at `address`; in awaiting_ipc the number of the wait
+  std::uint32_t wanted_child = 0;     // process number; 0: any child
+  std::uint64_t child_options = 0;    // options of waitid(2)
   std::vector<WatchedDescriptor> watched;
-  const Descriptor* awaited_pipe = nullptr;  // of an event channel
-  // As the program asked for and is told; where it really runs is Processors' affair. Nothing: all.
+  const Descriptor* awaited_pipe = nullptr;  // pipe of the event channel for which the thread waits
+  // Affinity as the program sets and reads it; Processors chooses the real processor. nullopt: all processors.
   std::optional<abi::ProcessorSet> affinity;
-  bool asked_to_move = false;  // to those, and has had no turn since
+  bool asked_to_move = false;  // the affinity was set, and the thread has had no turn since
 };
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// The calls about time and threads: those that decide who runs next.
+// Calls about time and threads, which decide the order of turns.
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ std::optional<Duration> deadline(std::uint64_t ps) {
   return ps == abi::kForever ? std::nullopt : std::optional(duration(ps));
 }
 
-// Said once a process.
+// Logged once for each process.
 void tell_of_refused_wait(TimeKeeper& keeper, const Process& process) {
   std::string why = fmt::format(
       "h{}: {} is refused a wait for descriptors: the simulator is out of them; raise the hard limit (ulimit -Hn)",
@@ -35,10 +35,10 @@ bool TimeKeeper::execute(Thread& thread) {
   Process& process = *thread.process;
   ThreadSlot& slot = slot_of(thread);
   slot.error = 0;
-  deliver_posted();  // what it posted before the call goes before it
+  deliver_posted();  // writes posted before the call take effect first
   switch (slot.call) {
     case Call::sync:
-      return true;  // the world is here
+      return true;  // simulated time has reached the thread's clock
     case Call::look:
       return look(thread);
     case Call::spin:
@@ -95,7 +95,8 @@ bool TimeKeeper::execute(Thread& thread) {
 bool TimeKeeper::execute_by_handler(Thread& thread) {
   const Call call = slot_of(thread).call;
   const bool answered = handler_->execute(thread);
-  // To ask for what is not there, again and again, is to wait. (The thread of a call that isn't answered may be gone.)
+  // A call that only asks for something that is not there, in a loop, is a kind of wait. (After a call without an
+  // answer the thread may be gone.)
   const bool only_asked = call == Call::wait_child || call == Call::find_process || call == Call::net_connect ||
                           call == Call::net_error || call == Call::sem_control || call == Call::msg_control ||
                           (call >= Call::sem_get && !answered);
@@ -105,7 +106,7 @@ bool TimeKeeper::execute_by_handler(Thread& thread) {
 
 // --- Waiting for memory.
 
-// The world is where the thread can see it. To look is to wait, if there is nothing to see.
+// Simulated time has reached the thread's look. A look counts as a wait until something new is seen.
 bool TimeKeeper::look(Thread& thread) {
   const bool looks = slot_of(thread).argument[0] == 0;
   if (looks) note_vain_wait(thread, ThreadState::polling);
@@ -114,7 +115,7 @@ bool TimeKeeper::look(Thread& thread) {
 
 bool TimeKeeper::spin(Thread& thread) {
   const Process& process = *thread.process;
-  // What it proved was of the memory as it stood in its turn.
+  // The proof holds for the memory as it was during the thread's turn.
   const bool written = process.memory_writes != thread.seen_memory_writes;
   const bool stored = process.stores != thread.seen_stores;
   if (slot_of(thread).argument[1] != 0) return park(thread);
@@ -125,7 +126,7 @@ bool TimeKeeper::spin(Thread& thread) {
   return false;
 }
 
-// In a loop of looks. What came in its round, the thread finds itself.
+// For a loop of looks. EAGAIN: memory changed during the proved round, and the thread must look itself.
 bool TimeKeeper::park(Thread& thread) {
   const Process& process = *thread.process;
   ThreadSlot& slot = slot_of(thread);
@@ -145,7 +146,8 @@ bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {
   thread.watched.clear();
   if (const std::uint64_t sent = slot.argument[1]; sent != 0) {
     auto descriptors = thread.process->receive_descriptors(thread.index);
-    // A wait for some of them might not end. The lowest free numbers are given out: below the last, all are taken.
+    // Without all copies the wait might never end. The kernel gives out the lowest free number: when the last copy has
+    // a number of watched_end or more, all lower numbers are in use.
     const bool refused = descriptors.size() != sent || descriptors.back().get() >= params_.watched_end;
     if (refused) {
       tell_of_refused_wait(*this, *thread.process);
@@ -172,7 +174,7 @@ bool TimeKeeper::new_thread(const Thread& maker, ThreadSlot& slot) {
   const auto index = std::uint32_t(free - process.threads.begin());
   if (index >= abi::kMaxThreads) return answer(slot, EAGAIN);
   Thread& thread = slot_for(process, index);
-  // Nothing of the slot's last thread is left.
+  // Reset all state of the slot's last thread.
   thread = Thread{.process = &process, .index = index, .state = ThreadState::starting, .affinity = maker.affinity};
   process.slot(index).pending = process.pending_signals.set();
   process.slot(index).turn = ThreadSlot::kKernel;
@@ -182,7 +184,7 @@ bool TimeKeeper::new_thread(const Thread& maker, ThreadSlot& slot) {
   return true;
 }
 
-// Its own, or one that was to start and could not.
+// Ends the calling thread, or a thread that was announced and could not be created.
 bool TimeKeeper::exit_thread(Thread& thread, ThreadSlot& slot) {
   const std::uint64_t index = slot.argument[0];
   if (index == 0 || index == thread.index) {

@@ -16,10 +16,10 @@ namespace {
 
 using abi::ThreadSlot;
 
-// Locks are taken and released within a turn, in real memory: who waits for one must be known before anyone else runs.
+// Locks are in real memory and change hands within a turn: waiters must be known before another thread runs.
 bool at_once(abi::Call call) { return call == abi::Call::wait_address || call == abi::Call::wake_address; }
 
-// In the program's own words: it may have scribbled on them.
+// The program may have written any bytes there.
 std::string reason_of(const Thread& thread) {
   const char* text = slot_of(thread).reason;
   std::string reason(text, strnlen(text, sizeof ThreadSlot::reason));
@@ -51,12 +51,12 @@ void TimeKeeper::unschedule(Thread& thread) {
   if (std::exchange(thread.shared_word, std::nullopt)) show_shared_waits(thread.process->identity().host);
 }
 
-// Waits for what other threads may store.
+// True: the thread waits for memory that other threads may store to.
 bool TimeKeeper::watches(ThreadState state) {
   return state == ThreadState::spinning || state == ThreadState::polling;
 }
 
-// When what it waits for comes, and not only HostTimes::wakeup later.
+// True: the thread runs as soon as its event happens, without HostTimes::wakeup.
 bool TimeKeeper::goes_on_at_once(ThreadState state) {
   switch (state) {
     case ThreadState::free:
@@ -112,11 +112,11 @@ void TimeKeeper::resume(Thread& thread, Duration at, int error) {
 }
 
 void TimeKeeper::wait(Thread& thread, ThreadState state, std::optional<Duration> until) {
-  // The watched descriptors were put there for this very wait.
+  // The watched descriptors were set for this wait.
   auto watched = std::move(thread.watched);
   schedule(thread, state, until, false);
   thread.watched = std::move(watched);
-  // What came between the call and its execution must not be slept through.
+  // A signal that came after the call and before its execution must end the wait.
   if (!thread.due_signals.empty()) end_wait_for_signal(thread);
 }
 
@@ -201,10 +201,10 @@ bool TimeKeeper::outlast_silence() {
   return true;
 }
 
-// Killed while all its threads waited: nobody could notice. True: there was one.
+// Handles one process that was killed while all its threads waited. True: there was one.
 bool TimeKeeper::bury_the_dead() {
   for (const auto& process : processes_) {
-    // One that gets a turn shows its death there; or it has ended as programs do, at a time that is still to come.
+    // A thread with a later turn reports the death; a process may also have exited at a later simulated time.
     const bool gets_turn = std::ranges::any_of(process->threads, [](const Thread& thread) { return bool(thread.at); });
     if (!process->alive || gets_turn || !programs_.has_ended(*process)) continue;
     if (params_.simulated) disturbed(process->label() + ": was killed while it waited");
@@ -225,8 +225,8 @@ Thread* TimeKeeper::next_due() {
   return *first->at <= now() ? first : nullptr;
 }
 
-// Where the world must be before the thread goes on: others may come first. What the CPU sees at a look is what was in
-// memory some time before.
+// Simulated time that must be reached before the thread continues: other threads may come first. A look sees memory as
+// it was `detect` before the look's end.
 Duration TimeKeeper::world_wanted(const Thread& thread, bool pending) const {
   const bool looks = pending && sees_late(slot_of(thread));
   return clock_of(thread) - (looks ? times_of(*thread.process).detect : Duration{});
@@ -238,7 +238,7 @@ void TimeKeeper::run(Thread& thread) {
     if (thread.looked_again) slot_of(thread).value = 1;
     note_end_of_wait(thread);
   }
-  // A wait that came to its end.
+  // The wait ended by its deadline.
   if (thread.state == ThreadState::awaiting_descriptors || thread.state == ThreadState::awaiting_address)
     slot_of(thread).error = ETIMEDOUT;
   if (thread.state == ThreadState::awaiting_signal || thread.state == ThreadState::awaiting_ipc)
@@ -305,7 +305,7 @@ void TimeKeeper::wake_spinning(Process& process) {
   }
 }
 
-// There is something that the loop's looks may see, from `visible` on.
+// Memory changed: the loop ends with its first look that ends at `visible` or later.
 void TimeKeeper::end_loop(Thread& thread, Duration visible, bool only_stores) {
   if (thread.state != ThreadState::polling) return;
   thread.loop->only_stores = thread.loop->only_stores && only_stores;
@@ -314,7 +314,7 @@ void TimeKeeper::end_loop(Thread& thread, Duration visible, bool only_stores) {
   schedule(thread, ThreadState::polling, at, false);
 }
 
-// The look begins at the time that it has in the loop, which may lie before the world's: it ends later.
+// The look begins at its time in the loop, which may lie before the present time; the look's end lies after it.
 void TimeKeeper::continue_loop(Thread& thread) {
   ThreadSlot& slot = slot_of(thread);
   const auto look = thread.loop->first_look(now() + times_of(*thread.process).detect);
@@ -388,7 +388,7 @@ void TimeKeeper::progressed() {
   progressed_at_ = now();
 }
 
-// Not one that was ended by an event: its thread was due then.
+// A thread whose wait was ended by an event is `due`; only waits that ended by their deadline count.
 void TimeKeeper::note_end_of_wait(Thread& thread) {
   if (thread.state != ThreadState::due) note_vain_wait(thread, thread.state);
 }

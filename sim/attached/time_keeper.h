@@ -1,5 +1,6 @@
-// Who owns time when real programs run: one thread of one program at a time has the turn, the one whose clock is least;
-// the simulation advances only up to it. docs/virtual-time.md has the rules, the states and the reasons.
+// Controls simulated time while real programs run. One thread of one program at a time has the turn: the thread with
+// the earliest clock. The simulation advances up to that clock. docs/virtual-time.md has the rules, the states and the
+// reasons.
 #pragma once
 
 #include <chrono>
@@ -23,47 +24,48 @@
 
 namespace rnicsim::sim {
 
-// A host's CPU.
+// CPU delays of a host, in ps.
 struct HostTimes {
-  Duration detect{80'000};            // memory written until a spinning or polling CPU sees it
-  Duration wakeup{3'000'000};         // an event until a blocked thread runs again
+  Duration detect{80'000};            // from a DMA write until a spinning or polling CPU sees the data
+  Duration wakeup{3'000'000};         // from an event until a blocked thread runs again
 };
 
 struct TimeKeeperParams {
   bool simulated = true;
   HostTimes times;
-  std::vector<HostTimes> of_hosts;          // by number, where they differ; empty: all have `times`
-  bool each_look = false;               // each look takes a turn: slow, and nothing else is different
-  // A thread that reads clocks and looks at nothing else may be ahead of the world: by a part of the time since it did
-  // anything else, and so far at most.
+  std::vector<HostTimes> of_hosts;          // by host number, if hosts differ; empty: `times` holds for all
+  // Each look (an empty poll or a yield) takes a turn: slower, with the same results.
+  bool each_look = false;
+  // A thread that does nothing but read clocks may be ahead of simulated time by a part of the time since its last
+  // other act, and by this at most.
   Duration most_clock_slack{1'000'000'000};
-  Duration most_unseen{1'000'000'000};       // looks that need no turn end so long ahead of the world at most
-  Duration least_unseen{1'000'000};          // ... and may, whatever other processes of the host store meanwhile
-  Duration act_slack{100'000'000};           // the same for a thread that posts
-  int watched_end = INT_MAX;            // copies of descriptors that threads wait for are numbered below
-  std::optional<Duration> look_when_quiet;  // how often to ask on_quiet while nothing makes progress
+  Duration most_unseen{1'000'000'000};       // looks without a turn may end that far ahead of simulated time
+  Duration least_unseen{1'000'000};          // ... at least, even if other processes of the host store meanwhile
+  Duration act_slack{100'000'000};           // how far a thread that posts may be ahead
+  int watched_end = INT_MAX;            // copies of watched descriptors have numbers below this
+  std::optional<Duration> look_when_quiet;  // period of on_quiet while there is no progress
 };
 
-// What executes the calls that threads make, but for those that are about time and threads.
+// Executes the calls of threads that are not about time or threads.
 class CallHandler {
  public:
   virtual ~CallHandler() = default;
-  // At the present time. True: answered (in the slot); false: the thread's state says what it waits for.
+  // At the present time. True: the slot has the answer. False: the thread's state says for what the thread waits.
   virtual bool execute(Thread& thread) = 0;
-  // After a thread gave its turn back: what it wrote to sockets.
+  // Called after a thread gave its turn back: takes data that the thread wrote to sockets.
   virtual void collect_all(Duration at) = 0;
-  virtual int descriptor() const = 0;                  // readable when there is something to collect
+  virtual int descriptor() const = 0;                  // readable when collect_all() has something to take
   virtual void mmio_write(Process& process, const abi::MmioWrite& write) = 0;
   virtual void milestone(Process&, const abi::Milestone&) {}
-  // No device of this host writes into its memory before this time, if nothing happens in the devices before `next`; if
-  // no software writes to a device before `next`.
+  // Earliest time at which a device of `host` may write to host memory, if no event happens in the devices before
+  // `next`. quiet_until_doorbell(): if no software writes to a device before `next`.
   virtual Duration quiet_until(std::uint32_t /*host*/, Duration next) const { return next; }
   virtual Duration quiet_until_doorbell(std::uint32_t /*host*/, Duration next) const { return next; }
   virtual void process_died(Process& process) = 0;
-  virtual void process_stopped(Process&, int /*signal*/) {}  // SIGCONT: it goes on
-  // For one more object that holds a descriptor of a program's.
+  virtual void process_stopped(Process&, int /*signal*/) {}  // `signal` SIGCONT: the process runs again
+  // True: no descriptor is left for one more object of the program.
   virtual bool lacks_descriptors(const Process&, const char* /*what*/) { return false; }
-  virtual std::uint32_t new_tid(const Process&) { return 0; }  // the number of a thread, as its program knows it
+  virtual std::uint32_t new_tid(const Process&) { return 0; }  // thread number as the program sees it
 };
 
 class OutsideWorld;
@@ -72,18 +74,17 @@ class TimeKeeper : public sc_core::sc_module {
  public:
   TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, Programs& programs, OutputRelay& output);
   void set_handler(CallHandler& handler) { handler_ = &handler; }
-  // When the simulation has run dry: waits for what only the real world can bring. True: there is something to do
-  // again.
+  // Called when the simulation has no more events: waits for input from outside. True: there are new events.
   bool outlast_silence();
-  // Nothing can happen any more and nobody came back: true = go on waiting (outside input may come).
+  // Called when no event can happen and no thread returned. True: wait on, since input may come from outside.
   std::function<bool()> on_standstill;
-  // Called now and then, whoever has the turn: signals, visitors.
+  // Called from time to time in real time, also during turns: signals, attaching programs.
   std::function<void()> while_waiting;
-  // Called now and then, at times that only the simulation decides, while nothing makes progress.
+  // Called from time to time without progress; the times depend on the simulation only.
   std::function<void()> on_quiet;
-  // In real time: the world outside, if some hosts are there.
+  // Hosts outside of the simulation, in real time; nullptr: none.
   OutsideWorld* outside = nullptr;
-  // Run at the given times, before any thread that is due then.
+  // Calls `action` at `when`, before any thread that is due at that time.
   void at(Duration when, std::function<void()> action);
 
   HostTurns& turns_of(std::uint32_t host) { return turns_of_[host]; }
@@ -92,63 +93,66 @@ class TimeKeeper : public sc_core::sc_module {
 
   // --- For the call handler.
   void start_thread(Process& process, std::uint32_t index, Duration start);
-  void resume(Thread& thread, Duration at, int error = 0);          // the call is answered then
+  void resume(Thread& thread, Duration at, int error = 0);          // answers the thread's call
   void wait(Thread& thread, ThreadState state, std::optional<Duration> until);
-  void end_process(Process& process);                               // dead: forgets its threads
-  void release_orphans(const Process& dead);                        // stopped ones, whom nobody would let go on
+  void end_process(Process& process);                               // the process is dead; its threads are removed
+  // Sends SIGHUP and SIGCONT to stopped processes that `dead` leaves orphaned.
+  void release_orphans(const Process& dead);
   void forget_threads(Process& process);
-  void share_events(const Process& parent, Process& child);         // what it has by descriptors it inherited
-  void replace_image(Process& process);                             // exec: what is not the new one's goes
-  void release(Thread& thread);                                     // gives the turn; nobody waits for it to come back
-  void descriptors_may_be_ready();                                  // something was written to one
-  void poll_descriptors();                                          // wakes those whose wait is over
-  // The same for a pipe to which the simulator alone writes.
+  void share_events(const Process& parent, Process& child);         // the child inherits timerfds and signalfds
+  // exec: removes state that the new image does not inherit.
+  void replace_image(Process& process);
+  // Gives the thread the turn and does not wait for its end.
+  void release(Thread& thread);
+  void descriptors_may_be_ready();                                  // after a write to a descriptor
+  void poll_descriptors();                                          // wakes threads whose wait for descriptors is over
+  // Wait and wake-up for a pipe to which only the simulator writes.
   void await_pipe(Thread& thread, const Descriptor& pipe);
   void pipe_written(Process& process, const Descriptor& pipe);
-  // True: there was some.
+  // Relays output of programs. True: there was some.
   bool relay_output() {
     const bool any = output_.drain();
     if (any) progressed();
     return any;
   }
-  // Of a call that waits in real time: output, and whatever else is outside. False: the run is at its end.
+  // For calls that wait in real time: relays output, serves visitors and signals. False: the run has ended.
   bool look_around();
-  void end() { ended_ = true; }  // nobody waits for anything any more
+  void end() { ended_ = true; }  // the run has ended
   bool is_patient() const { return patient_; }
   bool is_stopped(const Thread& thread) const { return programs_.is_stopped(thread); }
   const HostTimes& times_of(const Process& process) const {
     return params_.of_hosts.empty() ? params_.times : params_.of_hosts[process.identity().host];
   }
 
-  // --- The world tells.
+  // --- Called by the device models.
   void memory_written(Process& process, std::uint64_t address, std::uint64_t bytes);  // by DMA
   void interrupted(Process& process);
 
-  // The run was not reproducible, and why (empty: it was).
+  // Reasons why the run is not reproducible; empty: it is.
   const std::set<std::string>& disturbances() const { return disturbances_; }
-  // A signal for a process, or one thread of it alone, at the world's time. False: too many wait for it already.
+  // Sends a signal to a process, or to the thread `only`, at the present simulated time. False: the queue of pending
+  // signals is full.
   bool raise(Process& process, const abi::SignalRecord& signal, Thread* only = nullptr);
-  static Thread* thread_numbered(Process& process, std::uint32_t virtual_tid);  // nullptr: there is none
+  static Thread* thread_numbered(Process& process, std::uint32_t virtual_tid);  // nullptr: no such thread
   void disturbed(std::string why) { disturbances_.insert(std::move(why)); }
-  bool all_wait_for_descriptors() const;  // without an end, or in vain
+  bool all_wait_for_descriptors() const;  // without a deadline, or in vain
   bool waits_for_real_kernel() const { return in_real_kernel_ != 0; }
-  // Progress: something was printed, came from the network or was written by the device, a program acted on the device,
-  // a process began or ended. Not: polls, looks at memory, waits that end by their own deadline.
+  // Notes progress: output, network data, a DMA write, an act of a program on the device, the begin or end of a
+  // process. Polls, reads of memory and waits that end by their deadline are no progress.
   void progressed();
   Duration progressed_at() const { return progressed_at_; }
-  // Nobody can be expected to do anything but wait: all threads wait without an end, or have waited to the end of
-  // several waits since there was progress.
+  // True: all threads wait without a deadline, or have waited to the end of several waits since the last progress.
   bool all_wait_in_vain() const;
-  // Processes that died outside their turn, killed by somebody: now, and not when their parents wait or time runs dry.
+  // Handles processes that were killed outside their turn at once, not when a parent waits or events run out.
   void find_the_dead();
-  // Signals from outside the simulation, for those that wait for them. True: there was one.
+  // Wakes threads that wait for a signal which came from outside the simulation. True: there was one.
   bool hear_from_outside();
-  // Who has the turn, or gets it next: for people.
+  // For people: the thread that has the turn, or gets it next.
   std::string awaited() const;
-  // Who holds time: a line a thread.
+  // For people: the state of every thread, one line each.
   std::string describe() const;
   void be_patient(bool patient) { patient_ = patient; }             // a debugger holds a program
-  // In real time: every program waits, in the simulator or in the real kernel.
+  // In real time: True if every program waits, in the simulator or in the real kernel.
   bool all_sleep() const;
 
  private:
@@ -180,14 +184,14 @@ class TimeKeeper : public sc_core::sc_module {
   void arm();
   Thread* next_due();
 
-  // --- time_calls.cpp: true = answered
+  // --- time_calls.cpp. True: the call is answered.
   bool execute(Thread& thread);
   bool execute_by_handler(Thread& thread);
   bool look(Thread& thread);
   bool spin(Thread& thread);
   bool park(Thread& thread);
   bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
-  static bool is_ready(const Thread& thread);  // what it watches
+  static bool is_ready(const Thread& thread);  // one of its watched descriptors
   void wake(Thread& thread);
   bool new_thread(const Thread& maker, abi::ThreadSlot& slot);
   bool exit_thread(Thread& thread, abi::ThreadSlot& slot);
@@ -233,7 +237,7 @@ class TimeKeeper : public sc_core::sc_module {
     std::uint64_t most;
     bool shared;
     Duration at;
-    bool spins = false;  // the threads do not sleep: they see it as soon as a CPU does
+    bool spins = false;  // the threads do not sleep: they see the word after `detect`
   };
   void wait_address(Thread& thread, const abi::ThreadSlot& slot, std::optional<Duration> until);
   std::uint64_t wake_address(Process& process, const Wake& wake);
@@ -265,8 +269,7 @@ class TimeKeeper : public sc_core::sc_module {
   bool await_input(Duration next);
   Duration time_to_next() const;
 
-  // A thread that came to the end of so many waits, while the world made no progress, only waits; a timer of so many
-  // ends rings in vain.
+  // A thread with that many vain waits, or a timer with that many vain expiries, since the last progress only waits.
   static constexpr std::uint32_t kVainEnds = 3;
 
   const TimeKeeperParams params_;
@@ -284,7 +287,7 @@ class TimeKeeper : public sc_core::sc_module {
   EventQueue<PostedWrite> posted_{[this] { deliver_posted(); }};
   Alarm step_{[this] { step(); }};
   std::uint64_t next_ticket_ = 0;
-  std::uint32_t next_shared_number_ = 1u << 30;  // of timers and watches of signals; above those of one process
+  std::uint32_t next_shared_number_ = 1u << 30;  // numbers timerfds and signalfds; numbers below belong to one process
   bool descriptors_changed_ = false;
   bool patient_ = false;
   bool ended_ = false;
@@ -292,14 +295,14 @@ class TimeKeeper : public sc_core::sc_module {
   std::uint64_t turns_ = 0;
   std::uint64_t progress_ = 0;
   Duration progressed_at_;
-  Duration quiet_look_;                       // the last one
-  std::size_t in_real_kernel_ = 0;            // threads
-  // Numbers of a process's threads; never iterated.
-  std::map<const Process*, std::size_t> prompt_;    // that wait for what lets them go on at once
-  std::map<const Process*, std::size_t> watching_;  // that wait for what others may store
-  std::map<std::uint32_t, std::size_t> watching_of_host_;  // the same, of all processes of a host
+  Duration quiet_look_;                       // when on_quiet was last called
+  std::size_t in_real_kernel_ = 0;            // number of threads
+  // Counts of threads in a state; looked up by key, never iterated, since pointers have no fixed order.
+  std::map<const Process*, std::size_t> prompt_;    // threads that continue as soon as their event happens
+  std::map<const Process*, std::size_t> watching_;  // threads that wait for memory that others may store to
+  std::map<std::uint32_t, std::size_t> watching_of_host_;  // the same, for all processes of a host
   std::set<std::string> disturbances_;
-  // Real time: since when the simulation has waited for the clock to reach what is next to come.
+  // Real time: when the simulation began to wait for the real clock, and the simulated time for which it waits.
   Duration idle_next_{-1};
   std::chrono::steady_clock::time_point idle_start_;
 };

@@ -1,5 +1,5 @@
-// A timer of an attached process: ITIMER_REAL's, a POSIX one, or one behind a descriptor (timerfd), which all processes
-// share that have it.
+// A timer of an attached process: ITIMER_REAL, a POSIX timer, or a timerfd. A timerfd is shared by all processes that
+// have the descriptor.
 #pragma once
 
 #include <time.h>
@@ -14,14 +14,14 @@
 namespace rnicsim::sim {
 
 struct Timer {
-  EventCounter counter;      // of its ends; or
-  abi::SignalRecord signal;  // number 0: it tells nobody
-  std::uint32_t thread = 0;  // virtual, who gets the signal; 0: the process
-  clockid_t clock = 0;       // as its maker counts
+  EventCounter counter;      // timerfd: counts expiries
+  abi::SignalRecord signal;  // otherwise: the signal; number 0: none
+  std::uint32_t thread = 0;  // virtual number of the thread that gets the signal; 0: the process
+  clockid_t clock = 0;       // clock that the program named
   std::optional<Duration> deadline;
   Duration interval;
-  std::uint64_t setting = 0;        // grows each time it is set
-  std::uint32_t fired_in_vain = 0;  // since the world last made progress, by `seen_progress`
+  std::uint64_t setting = 0;        // counts calls of settime
+  std::uint32_t fired_in_vain = 0;  // expiries since progress `seen_progress`
   std::uint64_t seen_progress = 0;
 };
 

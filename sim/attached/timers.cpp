@@ -1,4 +1,4 @@
-// Timers: each end at its simulated time, by a signal or on a descriptor.
+// Timers: each expires at its simulated time, by a signal or on a descriptor.
 #include <signal.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 using abi::ThreadSlot;
 
 constexpr std::uint64_t kMostTimers = 4096;
-// As setitimer counts: oftener than each microsecond, nothing else would happen any more.
+// 1 us, the resolution of setitimer(2). Shorter intervals would leave no time for anything else.
 constexpr Duration kLeastInterval{1'000'000};
 
 enum class Tells : std::uint64_t { descriptor, process, thread, nobody };
@@ -63,7 +63,7 @@ bool TimeKeeper::set_timer(Process& process, ThreadSlot& slot) {
   const bool is_off = slot.argument[1] == 0 || slot.argument[1] == abi::kForever;
   timer.deadline = is_off ? std::nullopt : std::optional(duration(slot.argument[1]));
   timer.interval = slot.argument[2] == 0 ? Duration{} : std::max(duration(slot.argument[2]), kLeastInterval);
-  // Ends that nobody has read are those of the old setting.
+  // Unread expiries belong to the old setting.
   timer.counter.clear();
   ++timer.setting;
   start_timer(process, found->second);
@@ -81,7 +81,7 @@ bool TimeKeeper::get_timer(Process& process, ThreadSlot& slot) {
   return true;
 }
 
-// It lives as long as a process has it.
+// The timer exists as long as a process has it; hence the weak pointer.
 void TimeKeeper::start_timer(Process& process, const std::shared_ptr<Timer>& timer) {
   if (!timer->deadline) return;
   at(*timer->deadline, [this, &process, kept = std::weak_ptr(timer), setting = timer->setting] {

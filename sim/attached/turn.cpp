@@ -1,4 +1,4 @@
-// The turn: until when a thread may run, and what it did when it gives the turn back.
+// A turn: how long a thread may run, and what is collected when the turn ends.
 
 #include <fmt/format.h>
 
@@ -11,23 +11,24 @@ namespace rnicsim::sim {
 namespace {
 
 using abi::ThreadSlot;
-// Short turns, too, may go on and on while time stands still.
+// Even short turns can follow each other for long while simulated time stands still.
 constexpr std::uint64_t kTurnsBetweenLooks = 4096;
 constexpr Duration kTick{1};
 
-// Of two threads of a host that are due at one time.
+// Order of two threads of a host that are due at the same time.
 bool before(const Thread& one, const Thread& other) { return rank_of(one) < rank_of(other); }
 
 }  // namespace
 
-// From the world's time: a thread that gets the turn when it is ahead already is no further ahead afterwards.
+// Relative to simulated time: a thread that is ahead when it gets the turn does not get further ahead.
 Duration TimeKeeper::clock_limit(const Thread& thread) const {
   constexpr std::int64_t kPart = 16;
   if (slot_of(thread).only_clocks == 0) return now();
   return now() + std::min(Duration{(now() - thread.idle_since).ps / kPart}, params_.most_clock_slack);
 }
 
-// Another thread waits for what this one may store: when it has stored what, its turns tell.
+// True: another thread of the process waits for memory that this one may store to. Stores become known at the end of a
+// turn.
 bool TimeKeeper::is_watched(const Thread& thread) const {
   return watching_.at(thread.process) > std::size_t(watches(thread.state));
 }
@@ -49,11 +50,11 @@ std::optional<Duration> TimeKeeper::next_timer_end(std::uint32_t host) const {
   return first;
 }
 
-// Nothing that the thread could see changes before, whatever the others do: what its looks find until then, and a
-// little longer, is what memory holds now.
+// Until this time nothing changes that the thread can see: a look that ends before it, or up to `detect` later, finds
+// memory as it is now.
 Duration TimeKeeper::quiet_until(const Thread& thread) const {
   if (params_.each_look || in_real_kernel_ != 0) return now();
-  constexpr int kMostAsked = 16;  // threads; those behind them come later
+  constexpr int kMostAsked = 16;  // threads; the time of the last one bounds the others
   const Process& process = *thread.process;
   const std::uint32_t host = process.identity().host;
   Duration quiet = now() + params_.most_unseen;
@@ -71,8 +72,8 @@ Duration TimeKeeper::quiet_until(const Thread& thread) const {
   }
   if (const auto end = next_timer_end(host)) quiet = std::min(quiet, *end);
   const Duration next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
-  // A thread that waits may go on at the next event, or when another thread acts. Most threads of the process do so a
-  // wake-up later; what a thread of another process stores then may be seen least_unseen late.
+  // A waiting thread may continue at the next event or act of another thread. Most threads of the same process do so
+  // `wakeup` later. A store of a thread of another process may be seen least_unseen late.
   const auto other = std::ranges::find_if(timed_, [&](const Thread* timed) { return timed != &thread; });
   const Duration acts = other != timed_.end() ? std::min(next, *(*other)->at) : next;
   const Duration wakeup = has_prompt_neighbours(thread) ? Duration{} : times_of(process).wakeup;
@@ -99,7 +100,7 @@ void TimeKeeper::grant(Thread& thread) {
   slot.ring_visible = process.ring_written ? std::uint64_t((*process.ring_written + detect).ps) : 0;
   slot.act_until = std::uint64_t((now() + params_.act_slack).ps);
   slot.acted = 0;
-  // The loop goes on with a look, which hears of them.
+  // The loop continues with a look, at which the thread takes its signals.
   if (thread.loop) {
     slot.signal_count = 0;
     if (!thread.due_signals.empty()) slot.looks_until = 0;
@@ -115,7 +116,7 @@ void TimeKeeper::grant(Thread& thread) {
 
 void TimeKeeper::release(Thread& thread) { programs_.give_turn(thread); }
 
-// False: it died, or is blocked in the real kernel; it holds nobody back from now on.
+// False: the process died, or the thread is blocked in the real kernel; other threads continue.
 bool TimeKeeper::await_return(Thread& thread) {
   LongTurn turn;
   if (++turns_ % kTurnsBetweenLooks == 0) look_around();
@@ -152,12 +153,13 @@ void TimeKeeper::report_stuck(const Thread& thread, const std::string& why) cons
              thread.process->label(), why, describe());
 }
 
-// Threads that came back from the real kernel; true if there was one.
+// Collects a thread that returned from the real kernel. True: there was one.
 bool TimeKeeper::poll_real_kernel() {
   for (const auto& process : processes_) {
     for (Thread& thread : process->threads) {
       if (thread.state != ThreadState::in_real_kernel) continue;
-      const bool ended = programs_.has_ended(*process);  // before the look at its turn, which may have been its last
+      // Read before the slot: the thread's last turn may have ended the process.
+      const bool ended = programs_.has_ended(*process);
       if (slot_of(thread).turn != ThreadSlot::kKernel) {
         if (!ended) continue;
         handler_->process_died(*process);
@@ -172,10 +174,10 @@ bool TimeKeeper::poll_real_kernel() {
   return false;
 }
 
-// What the thread did in its turn, at its own time.
+// Takes over the results of a turn, at the thread's own time.
 void TimeKeeper::collect(Thread& thread) {
   ThreadSlot& slot = slot_of(thread);
-  // A clock only goes forward.
+  // A thread's clock never goes back.
   slot.now = std::uint64_t(std::max(clock_of(thread), now()).ps);
   if (slot.acted != 0) thread.idle_since = clock_of(thread);
   if (!thread.pending_signals.empty()) show_watches(*thread.process, thread.process->pending_signals.set());
@@ -187,8 +189,9 @@ void TimeKeeper::collect(Thread& thread) {
   descriptors_changed_ = true;
 }
 
-// Other threads of its process, and processes with which it shares memory, may spin on what it stored. One that was
-// woken for that alone, and found nothing, stored nothing either: two that spin do not keep each other awake.
+// Wakes threads that spin on memory which this thread may have stored to, in its process and in others of its host. A
+// thread that was woken only for such a store and found nothing has stored nothing: two spinning threads do not wake
+// each other for ever.
 void TimeKeeper::show_stores(Thread& thread) {
   if (stored_nothing(thread)) return;
   const Duration detect = times_of(*thread.process).detect;
@@ -199,7 +202,8 @@ void TimeKeeper::show_stores(Thread& thread) {
     for (Thread& other : process->threads) {
       if (other.state == ThreadState::spinning)
         wait(other, ThreadState::spinning, std::min(other.at.value_or(seen), seen));
-      // At this very time a look comes before this turn or after it, by the order of the threads.
+      // For a look at this same time, the order of threads decides whether the look comes before this turn or after
+      // it.
       if (other.loop) end_loop(other, now() + detect + (before(other, thread) ? kTick : Duration{}), true);
     }
   }
@@ -222,7 +226,7 @@ void TimeKeeper::take_posted(Thread& thread) {
   const auto base = std::uint64_t(now().ps);
   const std::uint32_t produced = slot.mmio_produced.load(std::memory_order_acquire);
   std::uint32_t consumed = slot.mmio_consumed.load(std::memory_order_relaxed);
-  if (produced - consumed > ThreadSlot::kMmioEntries) consumed = produced;  // scribbled on
+  if (produced - consumed > ThreadSlot::kMmioEntries) consumed = produced;  // the program overwrote the counters
   for (; consumed != produced; ++consumed) {
     const abi::MmioWrite& entry = slot.mmio[consumed % ThreadSlot::kMmioEntries];
     const std::uint64_t time = std::clamp(entry.time, base, std::max(base, slot.now));
@@ -236,7 +240,7 @@ void TimeKeeper::take_milestones(Thread& thread) {
   const std::uint32_t produced = slot.milestones_produced.load(std::memory_order_acquire);
   std::uint32_t consumed = slot.milestones_consumed.load(std::memory_order_relaxed);
   if (produced == consumed) return;
-  if (produced - consumed > ThreadSlot::kMilestoneEntries) consumed = produced;  // scribbled on
+  if (produced - consumed > ThreadSlot::kMilestoneEntries) consumed = produced;  // the program overwrote the counters
   for (; consumed != produced; ++consumed) {
     abi::Milestone milestone = slot.milestones[consumed % ThreadSlot::kMilestoneEntries];
     milestone.time = std::min(milestone.time, slot.now);

@@ -1,4 +1,4 @@
-// Addresses of peers: from what came from them, and their MAC address.
+// Addresses of peers: taken from a received datagram, and resolved to a MAC address.
 #include <infiniband/verbs.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace rnicsim::verbs {
 namespace {
 
 constexpr std::uint16_t kNoVlan = 0xffff;
-constexpr std::size_t kIpv4HeaderAt = 20;  // in the 40 bytes that precede a UD payload
+constexpr std::size_t kIpv4HeaderAt = 20;  // offset in the 40 bytes before a UD payload
 
 struct Route {
   ibv_gid source{};
@@ -29,7 +29,7 @@ ibv_gid mapped_ipv4(const std::uint8_t* address) {
   return gid;
 }
 
-// RoCEv2 puts an IPv6 header there, or an IPv4 header in the last 20 bytes.
+// The 40 bytes before a UD payload hold an IPv6 header, or an IPv4 header in the last 20 bytes.
 Route route_of(const ibv_grh& grh) {
   Route route;
   const std::uint32_t first = __builtin_bswap32(grh.version_tclass_flow);
@@ -47,7 +47,7 @@ Route route_of(const ibv_grh& grh) {
   return route;
 }
 
-// The RoCEv2 entry of `gid`, or the first of any type.
+// Index of the RoCEv2 entry of `gid`, else of its first entry of any type.
 std::optional<std::uint8_t> find_gid(Context& context, std::uint8_t port, const ibv_gid& gid) {
   std::optional<std::uint8_t> any;
   for (std::uint32_t index = 0; index < 256; ++index) {

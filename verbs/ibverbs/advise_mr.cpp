@@ -1,4 +1,4 @@
-// Pages of regions on demand, brought in before they are needed.
+// ibv_advise_mr: brings pages of on-demand regions in before they are needed.
 #include <infiniband/verbs.h>
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace {
 
 struct Range {
   std::uint32_t region;
-  std::uint64_t address;                 // on the bus
+  std::uint64_t address;                 // bus address
   std::uint32_t bytes;
 };
 
-// As Linux's mlx5 names what is wrong.
+// Fills `range` from the SGE. Errors as in Linux's mlx5 driver.
 int find(Context& context, const ibv_pd* pd, const ibv_sge& sge, bool writes, Range& range) {
   int error = ENOENT;
   context.mrs.with(sge.lkey >> 8, [&](const Mr& mr) {
@@ -42,7 +42,7 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
     if (!context.pds.holds(pd->handle, &Pd::of(pd))) return EINVAL;
     if ((flags & ~std::uint32_t(IBV_ADVISE_MR_FLAG_FLUSH)) || count == 0) return EINVAL;
     const bool writes = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
-    // All of them are looked at before anything is done.
+    // All SGEs are checked before the first page is requested.
     std::vector<Range> ranges(count);
     for (std::uint32_t i = 0; i < count; ++i)
       if (const int error = find(context, pd, sges[i], writes, ranges[i])) return error;

@@ -1,4 +1,5 @@
-// Address handles: the way to a peer, or to a group, worked out once. The library's own: the device has it in each WQE.
+// Address handles: the path to a peer or a multicast group, resolved once. AHs exist in the library only; each WQE has
+// its own copy of the path for the device.
 #include <infiniband/verbs.h>
 
 #include <memory>

@@ -1,8 +1,8 @@
-// The edge of the C ABI: no exception passes it, and errno is left as the verbs manual pages promise. What unwinds a
-// thread that is cancelled while it waits for an event does pass.
+// Boundary of the C interface: no C++ exception passes it, and errno is set as the man pages say. The unwinding of a
+// thread that is cancelled while it waits for an event passes.
 #pragma once
 
-#include <bits/cxxabi_forced.h>  // <cxxabi.h> calls a namespace of its own abi
+#include <bits/cxxabi_forced.h>  // <cxxabi.h> defines a global namespace abi as well
 
 #include <cerrno>
 #include <new>
@@ -10,7 +10,7 @@
 
 namespace rnicsim::verbs {
 
-// `body` returns 0 or a positive errno.
+// Runs `body`, which returns 0 or a positive errno. Sets errno on failure.
 template <class Body>
 int guarded(Body&& body) {
   try {
@@ -26,13 +26,13 @@ int guarded(Body&& body) {
   }
 }
 
-// For verbs that answer -1.
+// For verbs that return -1 on failure.
 template <class Body>
 int guarded_minus_one(Body&& body) {
   return guarded(std::forward<Body>(body)) == 0 ? 0 : -1;
 }
 
-// For verbs that answer an object: `body` fills it and returns 0 or a positive errno.
+// For verbs that return an object: `body` sets it and returns 0 or a positive errno. nullptr on failure.
 template <class Object, class Body>
 Object* guarded_object(Body&& body) {
   Object* object = nullptr;

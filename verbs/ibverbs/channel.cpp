@@ -79,7 +79,7 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
 }
 
 void ibv_ack_cq_events(ibv_cq* cq, unsigned count) {
-  // Behind the last acknowledgement the queue may be gone.
+  // After the last acknowledgement another thread may destroy the CQ.
   rnicsim::CpuTime& cpu = Cq::of(cq).owner().port;
   const void* const completed = &cq->comp_events_completed;
   pthread_mutex_lock(&cq->mutex);

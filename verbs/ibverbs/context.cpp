@@ -17,13 +17,13 @@ namespace rnicsim::verbs {
 
 namespace {
 
-// As rdma-core's users know them of mlx5: MLX5_SHUT_UP_BF, MLX5_SCATTER_TO_CQE.
+// RNICSIM_SHUT_UP_BF and RNICSIM_SCATTER_TO_CQE, named after mlx5's MLX5_SHUT_UP_BF and MLX5_SCATTER_TO_CQE.
 bool is_on(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && std::strcmp(value, "0") != 0;
 }
 
-// All but what cmd_fd stands for.
+// Makes a context without cmd_fd.
 int make_context(ibv_device* device, std::unique_ptr<Context>& made) {
   DevicePort* port = device_port(Device::of(device).number);
   if (port == nullptr) return errno != 0 ? errno : ENODEV;
@@ -40,7 +40,7 @@ int make_context(ibv_device* device, std::unique_ptr<Context>& made) {
   return 0;
 }
 
-// The descriptor is nothing but the right to the context, which goes with it to whom it is passed.
+// The file is empty. A process that gets the descriptor may import the context.
 int open_context(ibv_device* device, ibv_context*& opened) {
   std::unique_ptr<Context> context;
   if (const int error = make_context(device, context)) return error;
@@ -52,7 +52,7 @@ int open_context(ibv_device* device, ibv_context*& opened) {
   return 0;
 }
 
-// EINVAL: it is none of that device's.
+// EINVAL: `fd` does not belong to a context of this device.
 int import_context(Device& device, int fd, ibv_context*& imported) {
   std::unique_ptr<Context> context;
   if (const int error = make_context(&device.device, context)) return error;
@@ -72,7 +72,7 @@ int import_context(int fd, ibv_context*& imported) {
   return error;
 }
 
-// What a program leaves behind goes in the order of its dependencies, as its kernel would do it.
+// Destroys all objects that the program left, in the order of their dependencies, as the kernel does.
 void destroy_leftovers(Context& context) {
   while (auto flow = context.flows.take_any()) release_flow(*flow);
   while (auto counters = context.counters.take_any()) release_counters(*counters);

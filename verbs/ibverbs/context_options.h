@@ -1,4 +1,5 @@
-// For software threads inside the simulator, which share one environment: what its variables are to a program.
+// Settings for software threads inside the simulator. The threads share one environment, so they cannot use the
+// variables that a program uses.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,11 @@ struct ibv_context;
 
 namespace rnicsim::verbs {
 
-// Whether the QPs that are made from now on ring by BlueFlame where they can, or by plain doorbells only:
-// RNICSIM_SHUT_UP_BF.
+// QPs created from now on use BlueFlame where possible, or plain doorbells only (RNICSIM_SHUT_UP_BF).
 void use_blue_flame(ibv_context* context, bool use);
 
-// The longest SEND that comes to the QPs that are made from now on in its completion; 0: none does. No more than the
-// device can: RNICSIM_SCATTER_TO_CQE asks for that.
+// Longest SEND in bytes that QPs created from now on may receive in its CQE; 0: none. Limited to the device's maximum,
+// which RNICSIM_SCATTER_TO_CQE selects.
 void use_inline_receive(ibv_context* context, std::uint32_t bytes);
 
 }  // namespace rnicsim::verbs

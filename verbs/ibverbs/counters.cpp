@@ -1,4 +1,4 @@
-// Counters of flows: the device counts packets and bytes, and a program says at which index it wants which.
+// Flow counters: the device counts packets and bytes, and the program chooses an index for each count.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ int create(Context& context, const ibv_counters_init_attr& attributes, ibv_count
   return 0;
 }
 
-// Before a flow counts: who has been counting can't be asked anew what.
+// Only before a flow uses the counters: their description cannot be changed later.
 int attach(Counters& counters, const ibv_counter_attach_attr& attributes, const ibv_flow* flow) {
   if (!resolves(counters)) return ENOENT;
   if (attributes.comp_mask != 0) return EINVAL;

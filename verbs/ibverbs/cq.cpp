@@ -1,4 +1,4 @@
-// Completion queues: creation, end, notification.
+// Completion queues: creation, resizing, destruction, notification.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -15,19 +15,19 @@ namespace rnicsim::verbs {
 
 namespace {
 
-// A ring of fewer would seem full at every other completion, and the device would look at its consumer before it goes
-// on.
+// A smaller ring would look full at every second completion, and the device would read the consumer index each time
+// before it continues.
 constexpr std::uint32_t kLeastEntries = 4;
 
 std::uint32_t entries_for(std::uint32_t asked) { return std::max(std::bit_ceil(asked), kLeastEntries); }
 
-// Not tag matching: the device knows nothing of it.
+// Without tag matching, which the device does not support.
 constexpr std::uint64_t kReadableFields = std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
                                           IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 constexpr std::uint64_t kFieldsOfFrames = IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG;
 constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 
-// A PD alone says nothing about a CQ.
+// A CQ takes a parent domain; a plain PD has no meaning for it.
 int check_domain(const Context& context, ibv_pd* domain) {
   if (domain == nullptr || domain->context != &context.context) return EINVAL;
   if (!context.pds.holds(domain->handle, &Pd::of(domain))) return ENOENT;
@@ -68,7 +68,7 @@ abi::Cqc context_of(const Context& context, const Cq& cq, const ibv_cq_init_attr
   cqc.uar_page = std::uint16_t(context.pages.first().uar.page());
   cqc.ring = cq.memory.bus_address();
   cqc.doorbell_record = cq.record.bus_address();
-  cqc.eqn = attributes.comp_vector;  // the kernel puts its event queue's number there
+  cqc.eqn = attributes.comp_vector;  // the kernel replaces the vector with its event queue's number
   return cqc;
 }
 
@@ -83,9 +83,9 @@ int create_on_device(Context& context, Cq& cq, const ibv_cq_init_attr_ex& attrib
   return unbound;
 }
 
-// CQEs that the device wrote into the old ring may still be on their way when the command has come back.
+// CQEs that the device wrote to the old ring may arrive after the command's completion.
 void wait_for_entries(const Cq& cq, std::uint32_t producer) {
-  constexpr int kLooks = 1000;  // a device that died writes no more
+  constexpr int kLooks = 1000;  // polls; a broken device writes no more
   for (int look = 0; look < kLooks && !cq.ring.sees_all_before(producer); ++look) cq.owner().port.wait_visible();
 }
 
@@ -178,9 +178,10 @@ int request_notification(ibv_cq* handle, int solicited_only) {
   const auto wanted = solicited_only != 0 ? Cq::Notification::solicited : Cq::Notification::any;
   const auto asked_for = cq.asked_for.load(std::memory_order_relaxed);
   cq.asked_for.store(std::max(asked_for, wanted), std::memory_order_relaxed);
-  // The device compares its producer with this index: CQEs that lie in the CQ raise an event at once. One event is
-  // enough for them: only later CQEs count while the program has not taken the event of an earlier request, and behind
-  // an event that told of all these CQEs, until the program takes one of them.
+  // The device compares its producer index with the index in the arm doorbell: CQEs behind that index raise an event
+  // at once. One event is enough for the CQEs in the CQ. Therefore the index is behind all CQEs in two cases: the
+  // program has not taken the event of an earlier request; or the last event covered all these CQEs, and the program
+  // has taken none of them.
   const std::uint32_t consumer = cq.ring.consumer(), seen = cq.ring.seen();
   const bool all_are_newer = cq.ring.is_behind(consumer, std::exchange(cq.seen_when_asked, seen));
   const bool told = all_are_newer && cq.told_at.load(std::memory_order_relaxed) == consumer;

@@ -34,7 +34,7 @@ struct IndirectionTable;
 struct Counters;
 struct Flow;
 
-// As rdma-core's private struct verbs_device begins. mlx5dv and efadv read `ops` to see whether the device is theirs.
+// Beginning of rdma-core's private struct verbs_device. mlx5dv and efadv compare `ops` to recognise their devices.
 struct VerbsDevice {
   ibv_device device{};
   const void* ops = nullptr;
@@ -43,24 +43,24 @@ struct VerbsDevice {
 static_assert(offsetof(VerbsDevice, ops) == sizeof(ibv_device));
 
 struct Device : VerbsDevice {
-  std::uint32_t number = 0;               // of the process's
-  std::uint64_t guid = 0;                 // CPU order
+  std::uint32_t number = 0;               // among the devices of the process's host
+  std::uint64_t guid = 0;                 // in CPU order
   std::atomic<std::uint32_t> next_tag{1};
 
-  // The low byte of the next key: never 0, so that no key looks like abi::kInvalidLkey.
+  // Low byte of the next key. Never 0, so that no key equals abi::kInvalidLkey.
   std::uint32_t take_tag() { return next_tag.fetch_add(1, std::memory_order_relaxed) % 255 + 1; }
   static Device& of(ibv_device* device) { return *static_cast<Device*>(reinterpret_cast<VerbsDevice*>(device)); }
 };
 
-// Of the calling process's host; nullptr: it has none with that number, or there is no simulator.
+// A device of the calling process's host. nullptr: no device has this number, or there is no simulator.
 Device* find_device(std::uint32_t number);
 
-// PDs by their handle. A parent domain has its PD's, and counts as it wherever a PD may stand.
+// PDs by handle. A parent domain has the handle of its PD and may stand for it in every call.
 class Pds : public ImportableRegistry<Pd> {
  public:
   bool holds(std::uint32_t handle, const Pd* pd) const;
 
-  Registry<Pd> parents;  // by a number of their own
+  Registry<Pd> parents;  // by Pd::Parent::number
 };
 
 struct Context : verbs_context {
@@ -69,7 +69,7 @@ struct Context : verbs_context {
 
   static Context& of(ibv_context* context) { return *static_cast<Context*>(verbs_get_ctx(context)); }
 
-  // Runs a command; 0 or errno, of the kernel or of the device.
+  // Executes a command. Returns 0, or an errno of the kernel or the device.
   template <class Output, class Input>
   int execute(const Input& input, Output& output);
   template <class Input>
@@ -79,18 +79,18 @@ struct Context : verbs_context {
   bool has_feature(std::uint64_t feature) const { return (capabilities.features & feature) != 0; }
 
   DevicePort& port;
-  bool blue_flame;  // may QPs made from now on use it
-  std::uint32_t inline_receive = 0;  // bytes that their receives' completions may bring
+  bool blue_flame;  // QPs created from now on may use BlueFlame
+  std::uint32_t inline_receive = 0;  // most bytes of a SEND in a receive's CQE, for QPs created from now on
   DoorbellPages pages;
   EventPipe events;
-  std::uint32_t number = 0;  // the kernel's, behind cmd_fd; 0: none yet
+  std::uint32_t number = 0;  // the kernel's number of the context, behind cmd_fd; 0: none yet
   abi::DeviceCapabilities capabilities;
   Pds pds;
   Registry<Td> thread_domains;
-  std::atomic<std::uint32_t> next_domain{1};  // of parents and thread domains: the kernel does not know them
+  std::atomic<std::uint32_t> next_domain{1};  // numbers parent and thread domains, which the kernel does not know
   ImportableRegistry<Mr> mrs;
   Registry<Ah> ahs;
-  std::atomic<std::uint32_t> next_ah{1};  // handle
+  std::atomic<std::uint32_t> next_ah{1};  // handle of the next AH
   std::atomic<std::uint32_t> address_handles{0};
   Registry<Mw> mws;
   ImportableRegistry<Dm> dms;
@@ -99,10 +99,11 @@ struct Context : verbs_context {
   Registry<Srq> srqs;
   Registry<Qp> qps;
   Registry<Xrcd> xrcds;
-  std::atomic<std::uint32_t> next_xrc{1};  // handle of a domain, and of what receives for one: it may be open twice
+  // Next handle of an XRC domain or receiving QP; both may be open several times.
+  std::atomic<std::uint32_t> next_xrc{1};
   Registry<Wq> wqs;
   Registry<IndirectionTable> tables;
-  std::atomic<std::uint32_t> next_table{1};  // number: neither kernel nor device know tables
+  std::atomic<std::uint32_t> next_table{1};  // next number of a table; neither kernel nor device know tables
   Registry<Counters> counters;
   Registry<Flow> flows;
 };
@@ -125,12 +126,12 @@ int Context::execute(const Input& input) {
   return execute(input, result);
 }
 
-// --- Set up by the object families when a context is opened.
+// --- Filled in by the object families when a context is opened.
 void fill_context_operations(ibv_context_ops& operations);
 void fill_extended_operations(verbs_context& operations);
 
 int query_capabilities(Context& context);
-// Work requests that a queue of any queue pair can hold, whatever its segments and inline data.
+// Work requests that a queue of any QP can hold, for all numbers of segments and inline bytes.
 std::uint32_t most_work_requests(const abi::DeviceCapabilities& limits);
 std::string firmware_text(std::uint64_t version);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,

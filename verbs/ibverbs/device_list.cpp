@@ -1,4 +1,4 @@
-// The device list: a process's host's (inside the simulator, a software process has one).
+// Device list of a process's host, or of a software thread's host inside the simulator.
 #include <infiniband/verbs.h>
 #undef ibv_get_device_list
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 class DeviceList {
  public:
-  // Kept for ever, since programs use a device after they freed the list it came in.
+  // Devices are never freed: programs use a device after they freed the list that contained it.
   Device* device(std::uint32_t number, std::uint64_t guid) {
     std::lock_guard guard(mutex_);
     std::unique_ptr<Device>& device = devices_[{::getpid(), guid}];
@@ -34,7 +34,7 @@ class DeviceList {
   static std::unique_ptr<Device> make(std::uint32_t number, std::uint64_t guid);
 
   std::mutex mutex_;
-  std::map<std::pair<pid_t, std::uint64_t>, std::unique_ptr<Device>> devices_;  // a child of fork has its own
+  std::map<std::pair<pid_t, std::uint64_t>, std::unique_ptr<Device>> devices_;  // a forked child has devices of its own
 };
 
 std::unique_ptr<Device> DeviceList::make(std::uint32_t number, std::uint64_t guid) {
@@ -52,7 +52,7 @@ std::unique_ptr<Device> DeviceList::make(std::uint32_t number, std::uint64_t gui
 }
 
 DeviceList& device_list() {
-  static DeviceList& list = *new DeviceList;  // outlives the program's own destructors
+  static DeviceList& list = *new DeviceList;  // never destroyed: the program's destructors may use it
   return list;
 }
 

@@ -1,4 +1,4 @@
-// Device memory: ranges that the kernel gives out, which the CPU reaches by stores and loads in the BAR.
+// Device memory: ranges allocated by the kernel, accessed by the CPU in the BAR.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint64_t kWord = 4;            // the CPU reaches it by whole ones, as mlx5's
+constexpr std::uint64_t kWord = 4;            // bytes; the CPU accesses whole words, as with mlx5
 constexpr std::uint64_t kDoubleWord = 8;
 constexpr std::uint64_t kCacheLine = 64;
-constexpr std::uint64_t kMostAtOnce = abi::uar::kBlueFlameBytes;  // of lines that leave the CPU together
+constexpr std::uint64_t kMostAtOnce = abi::uar::kBlueFlameBytes;  // lines that leave the CPU in one burst
 
-// At that place in the device's memory: whole lines as far as possible, else words.
+// Size of the next store at offset `at`: whole cache lines if possible, else a word.
 std::uint64_t next_store(std::uint64_t at, std::uint64_t left) {
   if (at % kCacheLine == 0 && left >= kCacheLine)
     return std::min(left / kCacheLine * kCacheLine, kMostAtOnce - at % kMostAtOnce);
@@ -55,7 +55,7 @@ int copy_to(ibv_dm* memory, std::uint64_t offset, const void* from, std::size_t 
   });
 }
 
-// A load waits until the stores before it have arrived, and for its own value.
+// A load waits for the stores before it, and for its value.
 int copy_from(void* to, ibv_dm* memory, std::uint64_t offset, std::size_t length) {
   return guarded([&] {
     const Dm& dm = Dm::of(memory);
@@ -77,7 +77,8 @@ int copy_from(void* to, ibv_dm* memory, std::uint64_t offset, std::size_t length
   });
 }
 
-// A forked child may allocate by the context that it inherited, of what is its own: the parent's it cannot reach.
+// A forked child may allocate with the inherited context. The memory is then its own: the parent's device port does
+// not work.
 DevicePort* port_of_process(Context& context) {
   if (!context.port.inherited()) return &context.port;
   return device_port(Device::of(context.context.device).number);
@@ -119,7 +120,7 @@ int import_dm(Context& context, std::uint32_t handle, ibv_dm*& imported) {
 
 }  // namespace
 
-// Beside the bytes in their words stays what was there.
+// Bytes of a word outside of the written range keep their values.
 void store_on_device(DevicePort& port, std::uint64_t offset, const std::uint8_t* from, std::size_t length) {
   while (length != 0) {
     const std::uint64_t skipped = offset % kWord;
@@ -160,7 +161,7 @@ ibv_dm* ibv_import_dm(ibv_context* context, std::uint32_t handle) {
   return guarded_object<ibv_dm>([&](ibv_dm*& dm) { return import_dm(Context::of(context), handle, dm); });
 }
 
-// The range itself stays, and what is registered of it.
+// The range, and regions that use it, stay.
 void ibv_unimport_dm(ibv_dm* dm) {
   guarded([&] {
     Context& context = Context::of(dm->context);

@@ -6,7 +6,8 @@ namespace rnicsim::verbs {
 
 namespace {
 
-// A ring lies where the device looks for it: not in the place of memory that went and is still pinned.
+// A ring must have a bus address equal to its pointer. Where memory that was unmapped is still pinned at this address,
+// that fails.
 bool pin(OsServices& system, void* memory, std::size_t bytes) {
   std::uint64_t bus_address = 0;
   if (system.pin(memory, bytes, true, bus_address) != 0) return false;

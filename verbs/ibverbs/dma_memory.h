@@ -1,5 +1,5 @@
-// Rings and doorbell records: zeroed memory from the port, or from a program's allocator, given back when the object
-// goes.
+// Memory of rings and doorbell records: zeroed, allocated by the port or by a program's allocator, released with the
+// object.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,7 +13,8 @@
 
 namespace rnicsim::verbs {
 
-// What memory is for, as a parent domain's allocator is told: below the driver's id, which is 0.
+// Purpose of an allocation, as the allocator of a parent domain gets it: the low bits below the driver's id, which is
+// 0.
 enum class MemoryUse : std::uint64_t {
   send_ring = 1,
   receive_ring = 2,
@@ -22,7 +23,7 @@ enum class MemoryUse : std::uint64_t {
   shared_receive_ring = 5,
 };
 
-// A program's, of a parent domain.
+// A program's allocator, given with a parent domain.
 struct Allocator {
   ibv_pd* pd = nullptr;
   void* context = nullptr;
@@ -35,7 +36,7 @@ class DmaMemory {
   DmaMemory() = default;
   DmaMemory(DevicePort& port, std::size_t bytes, std::size_t alignment)
       : port_(&port), memory_(port.allocate(bytes, alignment)), bytes_(bytes) {}
-  // From `allocator`, if there is one and it does not leave that to the port.
+  // Uses `allocator` if there is one and it does not return IBV_ALLOCATOR_USE_DEFAULT; else the port.
   DmaMemory(DevicePort& port, const Allocator* allocator, MemoryUse use, std::size_t bytes, std::size_t alignment);
   DmaMemory(DmaMemory&& other) noexcept { *this = std::move(other); }
   DmaMemory& operator=(DmaMemory&& other) noexcept {
@@ -62,7 +63,7 @@ class DmaMemory {
   DevicePort* port_ = nullptr;
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
-  const Allocator* allocator_ = nullptr;  // whose memory it is, and pinned
+  const Allocator* allocator_ = nullptr;  // set: the allocator's memory, which is pinned
   MemoryUse use_{};
 };
 

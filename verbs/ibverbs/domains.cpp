@@ -1,5 +1,5 @@
-// Thread domains and parent domains: what a program says about who uses its objects, and where their memory comes from.
-// Device and kernel do not know them.
+// Thread domains and parent domains: hints of the program about threads and about the memory of objects. Neither the
+// device nor the kernel knows them.
 #include <infiniband/verbs.h>
 
 #include <memory>
@@ -24,7 +24,7 @@ int check(const Context& context, const ibv_parent_domain_init_attr& attributes)
   if (attributes.comp_mask & ~kKnownMask) return EINVAL;
   if (attributes.pd == nullptr || attributes.pd->context != &context.context) return EINVAL;
   if (!context.pds.holds(attributes.pd->handle, &Pd::of(attributes.pd))) return ENOENT;
-  if (Pd::of(attributes.pd).parent) return EINVAL;  // of a PD, not of another parent
+  if (Pd::of(attributes.pd).parent) return EINVAL;  // the parent must be a PD, not another parent domain
   if (attributes.td != nullptr && attributes.td->context != &context.context) return EINVAL;
   if (attributes.td != nullptr && !holds(context, Td::of(attributes.td))) return ENOENT;
   const bool has_allocators = attributes.comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
@@ -48,7 +48,7 @@ bool is_imported(ibv_pd& pd) {
   return (parent != nullptr ? *parent->protection : Pd::of(&pd)).import != 0;
 }
 
-// Every kind of object that keeps its PD.
+// True: an object of any kind still uses the PD.
 bool has_objects(const Context& context, const Pd& pd) {
   const auto of_pd = [&](const auto& object) { return object.pd == &pd; };
   return context.mrs.any_of(of_pd) || context.mws.any_of(of_pd) || context.ahs.any_of(of_pd) ||

@@ -10,7 +10,7 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint32_t kMostPages = 512;  // of one context
+constexpr std::uint32_t kMostPages = 512;  // per context
 
 std::optional<std::uint32_t> number_in(const char* variable) {
   const char* text = std::getenv(variable);
@@ -91,7 +91,7 @@ DoorbellPage* DoorbellPages::add(bool shared) {
   return pages_.back().get();
 }
 
-// Of the shared pages; when the kernel gave none, the last page becomes one.
+// The shared page with the fewest users. If the kernel gave no shared page, the last dedicated page becomes shared.
 DoorbellPage& DoorbellPages::least_used() const {
   if (count(true) == 0) {
     const auto own = [](const auto& page) { return !page->of_thread; };

@@ -1,7 +1,7 @@
-// The doorbell pages of a context, and which queue pair rings which. The first queue pairs get a page each, which needs
-// no lock; the others share the rest, each time the page with the fewest users. Pages are taken from the kernel as they
-// are needed. Environment: RNICSIM_TOTAL_UUARS (pages at most, 16) and RNICSIM_NUM_LOW_LAT_UUARS (pages for one queue
-// pair alone, 4; less than all).
+// Doorbell pages of a context, and their assignment to QPs. The first QPs get a page each and need no lock. Later QPs
+// share the remaining pages; each takes the page with the fewest users. Pages are requested from the kernel when
+// needed. Environment: RNICSIM_TOTAL_UUARS (most pages, default 16) and RNICSIM_NUM_LOW_LAT_UUARS (pages with a
+// single QP, default 4, less than the total).
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace rnicsim::verbs {
 struct DoorbellPage {
   DoorbellPage(DeviceAccess& device, std::uint32_t page);
 
-  // Before a write to the page, which takes the CPU abi::CpuCost::mmio_write.
+  // Called before a write to the page; the write takes abi::CpuCost::mmio_write.
   void pass_lock(CpuTime& cpu) {
     if (shared) cpu.pass_lock(lock, abi::CpuCost::mmio_write);
   }
 
   provider::Uar uar;
   std::uint32_t users = 0;
-  bool shared = false;  // for more queue pairs than one: behind the lock
-  bool of_thread = false;  // a thread domain's: it goes with it, and its queue pairs need no lock
+  bool shared = false;  // may have several QPs, which take the lock
+  bool of_thread = false;  // belongs to a thread domain and is freed with it; its QPs need no lock
   TimedLock lock;
 };
 
@@ -37,18 +37,18 @@ class DoorbellPages {
   };
   static Limits limits_from_environment();
 
-  // The context's first page exists already: it arms CQs, and is the first queue pair's.
+  // `first` is the page that the context has already: it arms CQs and serves the first QP.
   DoorbellPages(DevicePort& port, std::uint32_t first, const Limits& limits);
   ~DoorbellPages();
   DoorbellPages(const DoorbellPages&) = delete;
   DoorbellPages& operator=(const DoorbellPages&) = delete;
 
   DoorbellPage& first() const { return *pages_.front(); }
-  // For one more queue pair. When the kernel has no more pages, those that there are are shared.
+  // Page for one more QP. When the kernel has no free page, existing pages are shared.
   DoorbellPage& take();
-  // For a thread domain; nullptr when the kernel has no more.
+  // Page for a thread domain; nullptr: the kernel has no free page.
   DoorbellPage* take_for_thread();
-  // One more queue pair of its thread domain.
+  // Adds a QP to the page of its thread domain.
   void share(DoorbellPage& page);
   void give_back(DoorbellPage& page);
 

@@ -26,7 +26,7 @@ std::optional<ibv_event_type> verbs_event(abi::EventType type) {
     case port_active: return IBV_EVENT_PORT_ACTIVE;
     case port_error: return IBV_EVENT_PORT_ERR;
     case device_fatal: return IBV_EVENT_DEVICE_FATAL;
-    case completion: break;  // goes to channels
+    case completion: break;  // sent to completion channels
   }
   return std::nullopt;
 }
@@ -45,14 +45,14 @@ bool concerns_qp(ibv_event_type type) {
   }
 }
 
-// The device moved the QP to ERR, and there may be no error CQE to tell.
+// True: the device moved the QP to ERR. There may be no error CQE.
 bool ends_in_error(ibv_event_type type) {
   return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR || type == IBV_EVENT_QP_ACCESS_ERR;
 }
 
 bool concerns_srq(ibv_event_type type) { return type == IBV_EVENT_SRQ_LIMIT_REACHED || type == IBV_EVENT_SRQ_ERR; }
 
-// To a program a work queue is no QP.
+// Programs see a work queue, not the QP behind it.
 bool deliver_of_wq(Context& context, std::uint32_t number, ibv_async_event& event) {
   return context.wqs.with(number, [&](Wq& wq) {
     ++wq.events_delivered;
@@ -62,7 +62,8 @@ bool deliver_of_wq(Context& context, std::uint32_t number, ibv_async_event& even
   });
 }
 
-// Of those that this context has of a domain's QP each gets one record.
+// One record comes for each handle of a domain's QP in this context: the handle with the fewest delivered events gets
+// it.
 template <class Tell>
 bool tell_domain_qp(Context& context, std::uint32_t number, Tell&& tell) {
   const auto place = [](const Qp& qp) { return std::pair(qp.events_delivered, qp.qp_base.handle); };
@@ -70,7 +71,7 @@ bool tell_domain_qp(Context& context, std::uint32_t number, Tell&& tell) {
   return context.qps.with_best([&](const Qp& qp) { return qp.xrcd != nullptr && qp.number() == number; }, behind, tell);
 }
 
-// False for an object that this context does not have (any more).
+// False: the context has no such object, or no longer.
 bool deliver(Context& context, const abi::EventRecord& record, ibv_async_event& event) {
   const auto type = verbs_event(abi::EventType(record.type));
   if (!type) return false;

@@ -1,4 +1,4 @@
-// Flows: which received frames a raw packet QP gets.
+// Flows: rules that choose the received frames of a raw packet QP.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace {
 using abi::CreateFlow;
 using abi::FlowHeader;
 
-// A spec's filter: its fields lie as the device wants them.
+// Position of value and mask in a flow spec. The fields have the layout that the device expects.
 struct Filter {
   FlowHeader header;
   std::size_t spec_bytes;
-  std::size_t value;  // where it lies in the spec
+  std::size_t value;  // offset in the spec
   std::size_t mask;
   std::size_t bytes;
 };
@@ -50,7 +50,7 @@ std::optional<Filter> filter_of(std::uint32_t type) {
   }
 }
 
-// The size that a spec of the type has; nothing for one that is no spec.
+// Size in bytes of a spec of this type; nullopt: an unknown type.
 std::optional<std::size_t> spec_bytes(std::uint32_t type) {
   switch (type) {
     case IBV_FLOW_SPEC_ACTION_TAG: return sizeof(ibv_flow_spec_action_tag);
@@ -63,7 +63,7 @@ std::optional<std::size_t> spec_bytes(std::uint32_t type) {
   return filter ? std::optional(filter->spec_bytes) : std::nullopt;
 }
 
-// A flow in the making.
+// A flow that is being built.
 struct Rule {
   CreateFlow command;
   const Counters* counters = nullptr;
@@ -81,7 +81,7 @@ int add_condition(const Filter& filter, bool inner, const std::byte* spec, Creat
   return 0;
 }
 
-// Each action at most once.
+// Each action may occur once.
 int add_flag(CreateFlow& command, std::uint8_t flag) {
   if (command.flags & flag) return EINVAL;
   command.flags |= flag;
@@ -121,8 +121,8 @@ int add_spec(const Context& context, const std::byte* spec, std::uint32_t type, 
   return add_action(context, spec, type, rule);
 }
 
-// They lie behind the attributes, whose `size` does not bound them: rdma-core goes by their number, and pyverbs leaves
-// it that of the attributes alone.
+// The specs follow the attributes. attributes.size cannot be used as their bound: rdma-core goes by num_of_specs, and
+// pyverbs sets the size of the attributes alone.
 int add_specs(const Context& context, const ibv_flow_attr& attributes, Rule& rule) {
   const auto* at = reinterpret_cast<const std::byte*>(&attributes + 1);
   for (int i = 0; i < attributes.num_of_specs; ++i) {

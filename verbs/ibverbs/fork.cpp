@@ -1,7 +1,7 @@
-// fork: regions belong to the process that registered them and are reached through its own address space, so a child's
-// copy-on-write never parts them from the device. In the child, its parent's objects are nobody's: posting to them,
-// polling them and commands are ENODEV, and closing the context only lets go of the copies. The child opens the device
-// anew, or imports its parent's context.
+// fork: a region belongs to the process that registered it and is accessed through that process's address space, so
+// copy-on-write in a child does not affect it. In the child, the parent's objects are unusable: posts, polls and
+// commands fail with ENODEV, and closing the context frees only the child's copies. The child opens the device again,
+// or imports the parent's context.
 #include <infiniband/verbs.h>
 
 #include <cstddef>

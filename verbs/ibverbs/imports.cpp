@@ -1,5 +1,5 @@
-// PDs and regions of other contexts, this process's or another's. The kernel answers for what may be imported; an
-// object that several have is destroyed by one of them, and unimported by the others.
+// Import of PDs and regions from other contexts of this or another process. The kernel checks what may be imported.
+// One user destroys the object; the others unimport it.
 #include <infiniband/verbs.h>
 
 #include <memory>
@@ -22,7 +22,7 @@ int import_pd(Context& context, std::uint32_t handle, ibv_pd*& imported) {
   return 0;
 }
 
-// Where its memory lies is its owner's to know: `addr` stays NULL.
+// `addr` stays NULL: only the owner knows the address of the memory.
 int import_mr(ibv_pd* pd, std::uint32_t handle, ibv_mr*& imported) {
   Context& context = Context::of(pd->context);
   if (!context.pds.holds(pd->handle, &Pd::of(pd))) return ENOENT;
@@ -49,7 +49,7 @@ int import_mr(ibv_pd* pd, std::uint32_t handle, ibv_mr*& imported) {
   return 0;
 }
 
-// What objects still point to stays until the context is closed.
+// An imported PD that objects still use stays until the context is closed.
 int unimport_pd(Pd& pd) {
   Context& context = Context::of(pd.context);
   if (!context.pds.holds(pd.handle, &pd)) return ENOENT;
@@ -59,7 +59,7 @@ int unimport_pd(Pd& pd) {
   return 0;
 }
 
-// The memory stays pinned, since the region lives on.
+// The memory stays pinned, since the region still exists.
 int unimport_mr(Mr& mr) {
   Context& context = Context::of(mr.context);
   if (!context.mrs.holds(mr.handle, &mr)) return ENOENT;

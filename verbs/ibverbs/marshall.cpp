@@ -1,4 +1,4 @@
-// Structures of the kernel's interface to and from those of verbs, for librdmacm.
+// Conversion between structures of the kernel's interface and of verbs, used by librdmacm.
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_sa.h>

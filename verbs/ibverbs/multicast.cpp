@@ -1,4 +1,4 @@
-// Queue pairs in multicast groups.
+// Attaches QPs to multicast groups, and detaches them.
 #include <infiniband/verbs.h>
 
 #include <span>
@@ -48,7 +48,7 @@ using namespace rnicsim::verbs;
 
 extern "C" {
 
-// A group's LID is InfiniBand's; RoCE has none.
+// The LID of a group has a meaning on InfiniBand only.
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t) {
   return guarded([&] { return attach(Qp::of(qp), std::to_array(gid->raw)); });
 }

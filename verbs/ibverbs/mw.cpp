@@ -1,4 +1,4 @@
-// Memory windows: made and destroyed by command, bound by work request.
+// Memory windows: created and destroyed by commands, bound by work requests.
 #include <infiniband/verbs.h>
 
 #include <memory>
@@ -36,7 +36,7 @@ int create_mw(ibv_pd* pd, ibv_mw_type type, ibv_mw*& created) {
   return 0;
 }
 
-// The index is the window's, the tag the caller's choice.
+// The index belongs to the window; the caller chooses the tag, the low 8 bits.
 std::uint32_t rkey_of(const ibv_mw& mw, std::uint32_t rkey) { return (mw.rkey & ~0xffu) | (rkey & 0xff); }
 
 abi::BindSegment segment_of(const ibv_mw& mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
@@ -50,7 +50,7 @@ abi::BindSegment segment_of(const ibv_mw& mw, std::uint32_t rkey, const ibv_mw_b
   return segment;
 }
 
-// Windows are for peers: that local writes are granted as well is often said, and changes nothing.
+// Programs often set IBV_ACCESS_LOCAL_WRITE as well, which has no effect on a window.
 bool may_have(unsigned access) { return (access & ~(kWindowAccess | IBV_ACCESS_LOCAL_WRITE)) == 0; }
 
 int check_bind(const Qp& qp, ibv_mw* mw, const ibv_mw_bind_info& info) {
@@ -62,7 +62,7 @@ int check_bind(const Qp& qp, ibv_mw* mw, const ibv_mw_bind_info& info) {
   return may_post_send(qp.qp_base.state) ? 0 : EINVAL;
 }
 
-// Under send_lock.
+// Called with send_lock held.
 int post_bind(Qp& qp, ibv_mw& mw, const ibv_mw_bind& bind) {
   if (qp.send->full()) return ENOMEM;
   const std::uint32_t rkey = ibv_inc_rkey(mw.rkey);

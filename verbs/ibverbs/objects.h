@@ -1,4 +1,4 @@
-// The objects of a context. Each begins with the struct that programs see, so a program's pointer is the object's.
+// Verbs objects of a context. Each begins with the struct that programs see, so the two have the same address.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -27,17 +27,17 @@
 
 namespace rnicsim::verbs {
 
-// The objects of one thread: queue pairs with a doorbell page of their own, CQs without a lock.
+// Thread domain: its QPs share a doorbell page that no other QP uses; its CQs need no lock.
 struct Td : ibv_td {
   std::uint32_t number = 0;
-  DoorbellPage* page = nullptr;  // none when the kernel had no more
+  DoorbellPage* page = nullptr;  // nullptr: the kernel had no free page
 
   static Td& of(ibv_td* td) { return *static_cast<Td*>(td); }
 };
 
 struct Pd : ibv_pd {
-  std::atomic<std::uint32_t> address_handles{0};  // of which the kernel knows nothing
-  // Of a parent domain.
+  std::atomic<std::uint32_t> address_handles{0};  // the kernel does not know AHs
+  // Set for a parent domain.
   struct Parent {
     std::uint32_t number = 0;
     Pd* protection = nullptr;
@@ -45,26 +45,26 @@ struct Pd : ibv_pd {
     Allocator allocator;
   };
   std::optional<Parent> parent;
-  std::uint32_t import = 0;  // not 0: the kernel's PD is another's, too
+  std::uint32_t import = 0;  // not 0: the kernel's PD has other users, too
 
   static Pd& of(ibv_pd* pd) { return *static_cast<Pd*>(pd); }
 };
 
 struct Mr : ibv_mr {
-  bool null = false;        // no memory of the program's
-  bool on_device = false;   // but the device's own: `bus_address` is an offset there
+  bool null = false;        // no memory of the program
+  bool on_device = false;   // in the device's memory; `bus_address` is an offset there
   bool pinned = false;
-  bool writable = false;    // for the device
+  bool writable = false;    // by the device
   std::uint64_t bus_address = 0;
-  std::uint32_t import = 0; // not 0: the kernel's region is another's, too
+  std::uint32_t import = 0; // not 0: the kernel's region has other users, too
   unsigned access = 0;
-  std::uint64_t start = 0;  // the first address that a work request may name
+  std::uint64_t start = 0;  // lowest address that a work request may name
 
   bool on_demand() const { return access & IBV_ACCESS_ON_DEMAND; }
   static Mr& of(ibv_mr* mr) { return *static_cast<Mr*>(mr); }
 };
 
-// Knows the whole way: a datagram's WQE takes the vector as it is.
+// Holds the complete address vector, which is copied into each datagram's WQE.
 struct Ah : ibv_ah {
   abi::AddressVector path;
 
@@ -76,13 +76,13 @@ struct Mw : ibv_mw {
   static Mw& of(ibv_mw* mw) { return *static_cast<Mw*>(mw); }
 };
 
-// Memory of the device; its handle is its offset there.
+// Device memory. The handle is the offset in it.
 struct Dm : ibv_dm {
   explicit Dm(DevicePort& carrier) : ibv_dm{}, port(carrier) {}
 
-  DevicePort& port;          // of the process that has it: a forked child allocates for itself
+  DevicePort& port;          // the allocating process's: a forked child uses its own
   std::uint64_t length = 0;
-  std::uint32_t import = 0;  // not 0: the kernel's range is another's, too
+  std::uint32_t import = 0;  // not 0: the kernel's range has other users, too
 
   static Dm& of(ibv_dm* dm) { return *static_cast<Dm*>(dm); }
 };
@@ -101,22 +101,22 @@ struct Cq : ibv_cq_ex {
   DmaMemory memory;
   DmaMemory record;
   provider::CompletionRing ring;
-  QueueLock lock;                              // of the ring, of `users` and of `shared`
+  QueueLock lock;                              // protects `ring`, `users` and `shared`
   std::unordered_map<std::uint32_t, Qp*> users;  // QPs by number
-  std::unordered_map<std::uint32_t, Srq*> shared;  // XRC SRQs that complete here, by number
+  std::unordered_map<std::uint32_t, Srq*> shared;  // XRC SRQs whose receives complete here, by number
   Qp* last_user = nullptr;
-  abi::Cqe current;                            // of the extended poll
+  abi::Cqe current;                            // the CQE that the extended poll reads
   bool single_threaded = false;
   ibv_pd* parent_domain = nullptr;
-  // What the program asked to be notified of since it last took an event of this CQ.
+  // Notification that the program requested since it took the last event of this CQ.
   enum class Notification : std::uint8_t { none, solicited, any };
   std::atomic<Notification> asked_for{Notification::none};
-  // The consumer index when the program took the last event; and one past the CQEs that lay in the CQ when the program
-  // last asked to be notified.
+  // told_at: the consumer index when the program took the last event. seen_when_asked: the index behind the last CQE
+  // when the program last requested a notification.
   static constexpr std::uint32_t kNeverTold = ~0u;
   std::atomic<std::uint32_t> told_at{kNeverTold};
   std::uint32_t seen_when_asked = 0;
-  std::uint32_t completions_delivered = 0;     // under the registry's mutex, until the CQ is taken from it
+  std::uint32_t completions_delivered = 0;     // protected by the registry's mutex while the CQ is there
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(context); }
@@ -125,7 +125,7 @@ struct Cq : ibv_cq_ex {
   static Cq& of(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
 };
 
-// An XRC domain, as often as it is open.
+// One open handle of an XRC domain.
 struct Xrcd : ibv_xrcd {
   std::uint32_t handle = 0;
   std::uint32_t number = 0;  // the kernel's
@@ -138,33 +138,33 @@ struct Srq : ibv_srq {
 
   DmaMemory memory;
   DmaMemory record;
-  provider::SharedReceiveRing ring;            // under `lock`, as what a program may post of it
+  provider::SharedReceiveRing ring;            // protected by `lock`, like max_wr and max_sge
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;
-  QueueLock lock;                              // taken behind that of a CQ
-  const Xrcd* xrcd = nullptr;                  // of an XRC one,
-  Cq* cq = nullptr;                            // and where its receives complete
+  QueueLock lock;                              // lock order: after the lock of a CQ
+  const Xrcd* xrcd = nullptr;                  // XRC only
+  Cq* cq = nullptr;                            // XRC only: CQ of the receives
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(context); }
   static Srq& of(ibv_srq* srq) { return *static_cast<Srq*>(srq); }
 };
 
-inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // of one data segment: the top bit says inline
+inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // per segment; the length's top bit means inline
 
-// A batch of the ibv_wr_* interface, between wr_start and wr_complete.
+// State of the ibv_wr_* interface between wr_start and wr_complete.
 struct Batch {
   provider::SendRing::Mark start;
-  int error = 0;       // the first; nothing of the batch is executed then
+  int error = 0;       // the first error; no WQE of the batch is executed then
   bool building = false;
-  bool takes_inline = false;  // the WQE that is being built
-  bool has_data = false;      // its one setter was called
-  bool wants_address = false; // UD: wr_set_ud_addr is to be called, XRC: wr_set_xrc_srqn
-  bool has_address = false;   // and was
+  bool takes_inline = false;  // by the WQE that is being built
+  bool has_data = false;      // the WQE's only data setter was called
+  bool wants_address = false; // UD: wr_set_ud_addr must be called; XRC: wr_set_xrc_srqn
+  bool has_address = false;   // ... was called
   std::uint64_t wr_id = 0;
 };
 
-// A bind of type 2 in a batch, which may still be given up.
+// A bind of a type 2 window in a batch that may still be aborted.
 struct Binding {
   ibv_mw* window;
   std::uint32_t rkey;
@@ -182,31 +182,31 @@ struct Qp : ibv_qp_ex {
 
   ibv_qp_cap capabilities{};
   bool signal_all = false;
-  std::uint64_t operations = 0; // IBV_QP_EX_WITH_*: what its transport has and the device can do
-  std::uint64_t known_operations = 0;  // what the device can do on some transport
+  std::uint64_t operations = 0; // IBV_QP_EX_WITH_*: operations of the transport that the device supports
+  std::uint64_t known_operations = 0;  // operations that the device supports on some transport
   bool extended = false;        // ibv_wr_* may be used
-  const Xrcd* xrcd = nullptr;   // not nullptr: it receives for that domain, and has no queue and no CQ
-  const IndirectionTable* table = nullptr;  // not nullptr: it has no queues of its own, and the device knows no QP
+  const Xrcd* xrcd = nullptr;   // set: receives for this domain, without queues and CQs of its own
+  const IndirectionTable* table = nullptr;  // set: an RSS QP without queues; the device knows no such QP
   std::uint32_t create_flags = 0;    // IBV_QP_CREATE_*
-  std::uint32_t source_qpn = 0;      // with IBV_QP_CREATE_SOURCE_QPN
+  std::uint32_t source_qpn = 0;      // for IBV_QP_CREATE_SOURCE_QPN
   std::uint32_t max_tso_header = 0;  // 0: no TSO
-  std::uint8_t port_number = 0; // since INIT
-  std::atomic<bool> failed{false};  // an error CQE or an event told that the device moved it to ERR
-  std::atomic<bool> posted_unseen{false};  // receives, since the device was last made to look for them
+  std::uint8_t port_number = 0; // valid from INIT on
+  std::atomic<bool> failed{false};  // an error CQE or an event reported that the device moved the QP to ERR
+  std::atomic<bool> posted_unseen{false};  // receives posted since the device last had to read the doorbell record
   DmaMemory send_memory;
   DmaMemory receive_memory;
   DmaMemory record;
   DoorbellPage* page = nullptr;
-  std::optional<provider::SendRing> send;  // absent when its max_*_wr is 0
+  std::optional<provider::SendRing> send;  // absent if max_send_wr is 0; `receive` likewise
   std::optional<provider::ReceiveRing> receive;
   QueueLock send_lock;
   QueueLock receive_lock;
-  provider::WqeBuilder builder{0};  // under send_lock
-  Batch batch;                      // under send_lock
-  std::vector<Binding> bindings;    // under send_lock: of the batch
-  abi::Milestone posting;           // under send_lock: what the next doorbell announces, when that is followed
+  provider::WqeBuilder builder{0};  // protected by send_lock
+  Batch batch;                      // protected by send_lock
+  std::vector<Binding> bindings;    // the batch's; protected by send_lock
+  abi::Milestone posting;           // the posts that the next doorbell announces; protected by send_lock
   std::mutex groups_mutex;
-  boost::container::flat_set<std::array<std::uint8_t, 16>> groups;  // multicast, to which it is attached
+  boost::container::flat_set<std::array<std::uint8_t, 16>> groups;  // multicast groups of the QP
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(qp_base.context); }
@@ -214,29 +214,29 @@ struct Qp : ibv_qp_ex {
   bool knows(ibv_qp_create_send_ops_flags operation) const { return known_operations & operation; }
   Srq* shared() const { return qp_base.srq != nullptr ? &Srq::of(qp_base.srq) : nullptr; }
   bool of_xrc() const { return qp_base.qp_type == IBV_QPT_XRC_SEND || xrcd != nullptr; }
-  // The device's, of a QP or of what scales receiving.
+  // The device's number of the QP or of the RSS object.
   std::uint32_t number() const { return qp_base.qp_num; }
   static Qp& of(ibv_qp* qp) { return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp)); }
   static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(qp); }
 };
 
-// A receive queue by itself: to the device a raw packet QP that has no other.
+// A receive queue of its own. For the device a raw packet QP without a send queue.
 struct Wq : ibv_wq {
   Wq() : ibv_wq{} {}
 
   std::unique_ptr<Qp> queue;
-  bool strips = false;  // tags, as far as the device knows
+  bool strips = false;  // the device strips VLAN tags
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(context); }
   static Wq& of(ibv_wq* wq) { return *static_cast<Wq*>(wq); }
 };
 
-// Which work queue gets what; the device hears of it when a QP is made of it.
+// Table of work queues. The device gets its contents when an RSS QP is created with it.
 struct IndirectionTable : ibv_rwq_ind_table {
   IndirectionTable() : ibv_rwq_ind_table{} {}
 
-  std::vector<Wq*> queues;  // one may be there often
+  std::vector<Wq*> queues;  // a queue may occur several times
 
   std::uint32_t number() const { return std::uint32_t(ind_tbl_handle); }
   static IndirectionTable& of(ibv_rwq_ind_table* table) { return *static_cast<IndirectionTable*>(table); }
@@ -246,13 +246,13 @@ struct Counters : ibv_counters {
   Counters() : ibv_counters{} {}
 
   std::uint32_t number = 0;  // the device's
-  // What is told where.
+  // Counter that is added to the value at `index`.
   struct Point {
     ibv_counter_description what;
     std::uint32_t index;
   };
   std::mutex mutex;
-  std::vector<Point> points;  // under `mutex`
+  std::vector<Point> points;  // protected by `mutex`
 
   Context& owner() const { return Context::of(context); }
   static Counters& of(ibv_counters* counters) { return *static_cast<Counters*>(counters); }
@@ -267,7 +267,7 @@ struct Flow : ibv_flow {
   static Flow& of(ibv_flow* flow) { return *static_cast<Flow*>(flow); }
 };
 
-// --- Parent and thread domains. For an object of this PD, which may be nullptr or no parent domain.
+// --- Parent and thread domains. `pd` is the PD of an object; it may be nullptr or no parent domain.
 DmaMemory allocate_for(Context& context, ibv_pd* pd, MemoryUse use, std::size_t bytes, std::size_t alignment);
 DoorbellPage& doorbell_page_for(Context& context, ibv_pd* pd);
 bool is_of_one_thread(ibv_pd* pd);
@@ -279,7 +279,7 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes);
 int dealloc_td(ibv_td* td);
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes);
 
-// --- The device's and the kernel's part of an object's end; 0 or errno.
+// --- Destroy the device's and the kernel's part of an object. Return 0 or an errno.
 int release_mr(Mr& mr);
 int release_mw(Mw& mw);
 int release_cq(Cq& cq);
@@ -296,12 +296,12 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int dealloc_mw(ibv_mw* mw);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
-// Of a bind of type 2, into the WQE that is being built: 0 or errno.
+// Appends the bind of a type 2 window to the WQE that is being built. Returns 0 or an errno.
 int add_binding(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info, provider::WqeBuilder& wqe);
-// Such a bind is posted: the window carries its new key from now on, as one of type 1 does.
+// Sets the window's new rkey, after the bind was posted.
 void take_rkey(ibv_mw& mw, std::uint32_t rkey);
 
-// --- Device memory. Any bytes of it, where a completion brought some; else the CPU reaches it by words.
+// --- Device memory. store_on_device() writes bytes at any offset; other accesses of the CPU are by words.
 void store_on_device(DevicePort& port, std::uint64_t offset, const std::uint8_t* from, std::size_t length);
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attributes);
 int free_dm(ibv_dm* dm);
@@ -309,11 +309,11 @@ int free_dm(ibv_dm* dm);
 // --- Completion queues.
 int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& created);
 int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions);
-void declare_looks(CpuTime& cpu);  // the functions that only poll
+void declare_looks(CpuTime& cpu);  // declares the functions that only poll
 int request_notification(ibv_cq* cq, int solicited_only);
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
-// Of the fields, those that were asked for (ibv_create_cq_wc_flags) can be read.
+// Enables the fields that the program asked for (ibv_create_cq_wc_flags).
 void fill_extended_poll(Cq& cq, std::uint64_t fields);
 ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe);
 unsigned work_completion_flags(const abi::Cqe& cqe);
@@ -326,40 +326,40 @@ void detach_user(Cq& cq, const Srq& srq);
 // --- Shared receive queues.
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes);
 int post_srq_receive(ibv_srq* srq, ibv_recv_wr* list, ibv_recv_wr** bad);
-// The receive at `index` is done: gives its wr_id, frees the entry.
+// Completes the receive at `index`: returns its wr_id and frees the entry.
 std::uint64_t retire_shared(Srq& srq, std::uint16_t index);
 
 // --- Queue pairs.
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
-// With its memory, its number and its place at its CQs; `attributes` name objects that were looked at.
+// Creates a QP with rings, number and CQs. The objects in `attributes` must have been checked.
 int make_qp(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made);
-// The device's part and the library's, of a change that may be asked for.
+// Modifies a QP on the device and in the library. The attributes must have been checked.
 int change_qp(Qp& qp, const ibv_qp_attr& attributes, int mask);
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* limit);
 bool resolves(const Qp& qp);
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
 bool may_post_send(ibv_qp_state state);
-bool has_peer(abi::SendOpcode opcode);  // else the work is the device's own
+bool has_peer(abi::SendOpcode opcode);  // false: the operation is local to the device
 bool may_be_inline(abi::SendOpcode opcode);
 abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey);
-// Of a TSO, into the WQE that is being built: 0 or errno.
+// Appends the segment of a TSO to the WQE that is being built. Returns 0 or an errno.
 int add_segmentation(const Qp& qp, const void* headers, std::uint16_t header_bytes, std::uint16_t mss,
                      provider::WqeBuilder& wqe);
-// The control segment's, of those of a work request.
+// Flags of the control segment for the send flags of a work request.
 std::uint32_t control_flags(const Qp& qp, unsigned flags);
-// The builder's WQE into the ring, and its cost; under send_lock.
+// Copies the builder's WQE into the ring and charges the cost. Called with send_lock held.
 void put_send(Qp& qp, std::uint64_t wr_id);
-// Of a QP known to be in ERR: it may have been there before these were posted, and looks for them once more. Who has
-// the send queue, perhaps the caller with a batch of its own, does it when it lets go.
+// For a QP in ERR: makes the device look for receives that were posted after the move to ERR. If a thread (or the
+// caller's own batch) holds the send queue, release_send() does this later.
 void flush_unseen_receives(Qp& qp);
 void release_send(Qp& qp);
-// Announces what was posted and charges for it; under send_lock.
+// Announces posted WQEs and charges the cost. Called with send_lock held.
 void ring_send(Qp& qp);
-// `asked`: IBV_QP_EX_WITH_*, as the program gave them when it made the queue pair.
+// `asked`: IBV_QP_EX_WITH_* flags that the program gave at creation.
 void fill_work_request_api(Qp& qp, std::uint64_t asked);
 
-// --- XRC: domains, and the queue pairs that receive for them.
+// --- XRC: domains, and the QPs that receive for them.
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes);
 int close_xrcd(ibv_xrcd* xrcd);
 bool resolves(const Context& context, ibv_xrcd* xrcd);
@@ -374,17 +374,17 @@ int modify_wq(ibv_wq* wq, ibv_wq_attr* attributes);
 int destroy_wq(ibv_wq* wq);
 bool resolves(const Wq& wq);
 
-// --- Receive-side scaling: tables of work queues, and the QPs by which flows name them.
+// --- Receive-side scaling: tables of work queues, and the QPs through which flows use a table.
 ibv_rwq_ind_table* create_table(ibv_context* context, ibv_rwq_ind_table_init_attr* attributes);
 int destroy_table(ibv_rwq_ind_table* table);
 int check_scaling(const Context& context, const ibv_qp_init_attr_ex& attributes);
 int create_scaling(Context& context, const ibv_rx_hash_conf& hash, Qp& qp);
-// Of which, too, the kernel knows no QP.
+// The kernel does not know these QPs.
 bool has_scaling_qps(const Context& context, const ibv_pd& pd);
 int modify_scaling(Qp& qp, const ibv_qp_attr& attributes, int mask);
 void query_scaling(const Qp& qp, ibv_qp_attr& attributes);
 
-// --- Flows and what counts them.
+// --- Flows and their counters.
 ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attributes);
 int destroy_flow(ibv_flow* flow);
 ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attributes);
@@ -392,11 +392,11 @@ int attach_counters(ibv_counters* counters, ibv_counter_attach_attr* attributes,
 int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count, std::uint32_t flags);
 int destroy_counters(ibv_counters* counters);
 
-// --- Events: whether it is of a QP, and of that one.
+// --- Events. names_qp(): the record is an event of QP `number`.
 bool names_qp(const abi::EventRecord& record, std::uint32_t number);
-// Waits until `completed` (under the object's mutex) says that all `delivered` events were acknowledged. The thread
-// waits through the port, not on the object's condition: the thread that acknowledges may be one of the simulator's
-// own. `function`, for people, is what the program called.
+// Waits until `completed` (protected by the object's mutex) equals `delivered`: all events are acknowledged. Waits
+// through the port and not on the object's condition, since the acknowledging thread may be a software thread of the
+// simulator. `function`: name of the program's call, for messages.
 void wait_acknowledged(CpuTime& cpu, pthread_mutex_t& mutex, const std::uint32_t& completed, std::uint32_t delivered,
                        const char* function);
 

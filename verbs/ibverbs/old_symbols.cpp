@@ -1,5 +1,5 @@
-// The IBVERBS_1.0 interface (libibverbs before 1.1, 2007): its structures were others, so a binary that old gets a
-// plain refusal. Every one must exist, since the loader binds them all at once.
+// The symbols of IBVERBS_1.0 (libibverbs before 1.1, 2007). Their structures differ from today's, so every call fails
+// with ENOSYS. All symbols must exist, since the loader binds them at once.
 #include <cerrno>
 
 #define RNICSIM_OLD_CALLS(X)                                                                                    \
@@ -28,7 +28,7 @@ RNICSIM_OLD_OBJECTS(RNICSIM_DEFINE_OLD_OBJECT)
 
 __attribute__((symver("ibv_get_device_guid@IBVERBS_1.0"))) unsigned long long old_ibv_get_device_guid() { return 0; }
 
-// Drivers of libibverbs 1.1 to 1.5; none can be registered here.
+// For drivers of libibverbs 1.1 to 1.5; none can be registered.
 __attribute__((symver("ibv_register_driver@IBVERBS_1.1"))) void old_ibv_register_driver() {}
 
 }  // extern "C"

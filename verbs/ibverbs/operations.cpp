@@ -1,4 +1,4 @@
-// What the header's inline calls reach through a context.
+// Function pointers of a context, which inline functions of <infiniband/verbs.h> call.
 #include <infiniband/verbs.h>
 
 #include "verbs/ibverbs/device.h"
@@ -17,7 +17,7 @@ void fill_context_operations(ibv_context_ops& operations) {
   operations.post_srq_recv = post_srq_receive;
 }
 
-// What stays NULL here, the header's inlines answer with EOPNOTSUPP.
+// For pointers that stay NULL the inline functions return EOPNOTSUPP.
 void fill_extended_operations(verbs_context& operations) {
   operations.query_port = query_port;
   operations.query_device_ex = query_device_ex;

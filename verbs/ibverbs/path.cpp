@@ -15,7 +15,7 @@ constexpr std::uint8_t kLocalHopLimit = 64;
 int check_path(Context& context, const ibv_ah_attr& path, std::uint8_t port) {
   if (path.port_num != port || !context.has_port(path.port_num)) return EINVAL;
   abi::GidEntry entry;
-  // The port says IBV_QPF_GRH_REQUIRED. A LID leads somewhere only with host.lid_paths.
+  // The port reports IBV_QPF_GRH_REQUIRED. A LID has a route only with host.lid_paths.
   if (!path.is_global) return context.port.lid_route(path.dlid, entry) == 0 ? 0 : EINVAL;
   return query_gid_entry(context, path.port_num, path.grh.sgid_index, entry) == 0 ? 0 : EINVAL;
 }
@@ -42,7 +42,7 @@ abi::AddressVector encode_path(Context& context, const ibv_ah_attr& path) {
 
 void decode_path(const abi::AddressVector& vector, std::uint8_t port, ibv_ah_attr& path) {
   path = {};
-  if (port == 0) return;  // never set
+  if (port == 0) return;  // the path was never set
   std::memcpy(path.grh.dgid.raw, vector.remote_gid, sizeof vector.remote_gid);
   path.grh.sgid_index = std::uint8_t(vector.sgid_index);
   path.grh.flow_label = vector.flow_label;

@@ -1,4 +1,4 @@
-// struct ibv_ah_attr to and from an address vector: of a QP's path, and of an address handle.
+// Conversion between struct ibv_ah_attr and an address vector, for paths of QPs and for address handles.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -10,10 +10,10 @@
 
 namespace rnicsim::verbs {
 
-// What the device can't see or can't refuse: 0 or errno. `port` is the port it is to leave by: an address vector names
-// one of its own, and the device never sees it.
+// Makes the checks that the device cannot make. Returns 0 or an errno. `port`: the port by which packets leave. The
+// port number in an address vector is not passed to the device.
 int check_path(Context& context, const ibv_ah_attr& path, std::uint8_t port);
-// The MAC address is the kernel's to find.
+// The kernel fills in the MAC address later.
 abi::AddressVector encode_path(Context& context, const ibv_ah_attr& path);
 void decode_path(const abi::AddressVector& vector, std::uint8_t port, ibv_ah_attr& path);
 

@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kDeviceAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
                                    IBV_ACCESS_ON_DEMAND;
-// Hints may be anything; of them the device hears of one.
+// All hints are accepted; only relaxed ordering is passed to the device.
 constexpr unsigned kHints = unsigned(IBV_ACCESS_HUGETLB) | unsigned(IBV_ACCESS_OPTIONAL_RANGE);
 constexpr unsigned kTold = kDeviceAccess | unsigned(IBV_ACCESS_RELAXED_ORDERING);
 
@@ -29,12 +29,12 @@ int check_access(const Context& context, unsigned access) {
   return remote_changes && !(access & IBV_ACCESS_LOCAL_WRITE) ? EINVAL : 0;
 }
 
-// For which Linux pins pages to be written.
+// Access rights for which Linux pins pages for writing.
 bool writes(unsigned access) {
   return access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
 }
 
-// A region on demand is reached at the program's own addresses, whatever is there.
+// An on-demand region is accessed at the program's own addresses, whatever is mapped there.
 int pin(Context& context, Mr& mr) {
   if (mr.on_demand()) {
     mr.bus_address = reinterpret_cast<std::uintptr_t>(mr.addr);
@@ -70,7 +70,8 @@ abi::Mpt entry_of(const Mr& mr, std::uint32_t tag) {
   return mpt;
 }
 
-// The kernel answers the index, the device keeps index << 8 | tag: a key of an earlier region at that index is stale.
+// The kernel returns the index; the key is index << 8 | tag. The tag makes keys of earlier regions with this index
+// invalid.
 int create_key(Context& context, Mr& mr) {
   const std::uint32_t tag = take_tag(context);
   abi::CommandResult result;
@@ -96,7 +97,7 @@ int register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t
   if (!context.pds.holds(pd->handle, &Pd::of(pd))) return ENOENT;
   if (const int error = check_access(context, access)) return error;
   if (const int error = check_length(context, address, length, access)) return error;
-  // All of the address space, by its own addresses.
+  // An implicit region covers the whole address space, with iova = 0.
   if (is_implicit(address, length, access) && iova != 0) return EINVAL;
   auto mr = std::make_unique<Mr>();
   mr->context = pd->context;
@@ -129,7 +130,7 @@ int register_null(ibv_pd* pd, ibv_mr*& registered) {
   return 0;
 }
 
-// Of the bytes [offset, offset + length) of the memory; their addresses count from 0.
+// Registers the bytes [offset, offset + length) of device memory; their addresses start at 0.
 int register_on_device(ibv_pd* pd, const Dm& dm, std::uint64_t offset, std::size_t length, unsigned access,
                        ibv_mr*& registered) {
   Context& context = Context::of(pd->context);
@@ -154,7 +155,7 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova
   return guarded_object<ibv_mr>([&](ibv_mr*& mr) { return register_region(pd, address, length, iova, access, mr); });
 }
 
-// --- Registering anew.
+// --- ibv_rereg_mr.
 struct Reregistration {
   unsigned flags;
   ibv_pd* pd;
@@ -165,16 +166,16 @@ struct Reregistration {
   bool moves() const { return flags & IBV_REREG_MR_CHANGE_TRANSLATION; }
   bool changes_pd() const { return flags & IBV_REREG_MR_CHANGE_PD; }
   bool changes_access() const { return flags & IBV_REREG_MR_CHANGE_ACCESS; }
-  // Pages that were pinned for reading are pinned anew to be written; those on demand are none that are pinned.
+  // Pages that were pinned for reading must be pinned again for writing. On-demand pages are not pinned.
   bool repins(const Mr& mr) const {
     const bool other_kind = bool(access & IBV_ACCESS_ON_DEMAND) != mr.on_demand();
     return moves() || (changes_access() && (other_kind || (writes(access) && !mr.writable)));
   }
 };
 
-// What rdma-core itself refuses (ERR_INPUT), and what it leaves to driver and kernel (ERR_CMD).
+// Errors that rdma-core finds itself (ERR_INPUT); check_command() has those of driver and kernel (ERR_CMD).
 int check_input(const Mr& mr, const Reregistration& wanted) {
-  if (mr.import != 0) return EOPNOTSUPP;  // its memory may be another process's
+  if (mr.import != 0) return EOPNOTSUPP;  // the memory may belong to another process
   if (mr.null || mr.on_device || (wanted.flags & ~unsigned(IBV_REREG_MR_FLAGS_SUPPORTED))) return EINVAL;
   if (wanted.moves() && (wanted.address == nullptr || wanted.length == 0)) return EINVAL;
   return wanted.access != 0 && !wanted.changes_access() ? EINVAL : 0;
@@ -192,7 +193,7 @@ int check_command(const Context& context, const Mr& mr, const Reregistration& wa
   return check_access(context, wanted.access);
 }
 
-// What the region is to be.
+// The region after the change.
 Mr changed(const Mr& mr, const Reregistration& wanted) {
   Mr next = mr;
   if (wanted.changes_pd()) next.pd = wanted.pd;
@@ -210,12 +211,12 @@ Mr changed(const Mr& mr, const Reregistration& wanted) {
   return next;
 }
 
-// New memory or another PD makes the old keys stale; other rights alone do not.
+// New memory or another PD makes the old keys invalid; other access rights do not.
 std::uint32_t tag_after(const Context& context, const Mr& mr, const Reregistration& wanted) {
   return wanted.moves() || wanted.changes_pd() ? take_tag(context) : mr.lkey & 0xff;
 }
 
-// enum ibv_rereg_mr_err_code, with errno.
+// Returns enum ibv_rereg_mr_err_code and sets errno.
 int register_anew(Mr& mr, const Reregistration& wanted) {
   Context& context = Context::of(mr.context);
   if ((errno = check_input(mr, wanted))) return IBV_REREG_MR_ERR_INPUT;
@@ -246,7 +247,7 @@ int alloc_pd(Context& context, ibv_pd*& allocated) {
 
 }  // namespace
 
-// The key first: while it is good, the memory must be there.
+// The key is destroyed first: while it is valid, the memory must stay pinned.
 int release_mr(Mr& mr) {
   Context& context = Context::of(mr.context);
   if (const int error = context.execute(provider::header(abi::CommandOpcode::destroy_mpt, mr.handle))) return error;

@@ -22,7 +22,7 @@ bool carries_invalidation(const abi::Cqe& cqe) {
   return provider::opcode_of(cqe) == abi::CqeOpcode::receive_send_with_inv;
 }
 
-// Immediate data stays as it was on the wire; an invalidated rkey is a number.
+// Immediate data keeps the byte order of the wire; an invalidated rkey is a number in CPU order.
 std::uint32_t immediate_or_rkey(const abi::Cqe& cqe) {
   const std::uint32_t value = cqe.immediate;
   return carries_invalidation(cqe) ? value : __builtin_bswap32(value);
@@ -34,25 +34,26 @@ std::uint32_t third_number(const abi::Cqe& cqe) {
 
 bool is_of_xrc_srq(const abi::Cqe& cqe) { return cqe.flags & abi::Cqe::kXrc; }
 
-// Of a datagram's sender; 0 elsewhere.
+// QPN of a datagram's sender; 0 for other transports.
 std::uint32_t source_qpn(const abi::Cqe& cqe) { return is_of_xrc_srq(cqe) ? 0 : third_number(cqe); }
 
-// Of a raw packet that a flow with a tag brought; 0 elsewhere.
+// Tag of the flow that delivered a raw packet; 0 if none.
 std::uint32_t flow_tag(const abi::Cqe& cqe) {
   return cqe.flags & abi::Cqe::kFlowTag ? std::uint32_t(cqe.immediate) : 0;
 }
 
-// Of a raw packet from which it was taken off; 0 elsewhere.
+// VLAN tag that the device removed from a raw packet; 0 if none.
 std::uint16_t vlan_tag(const abi::Cqe& cqe) { return cqe.flags & abi::Cqe::kVlan ? std::uint16_t(cqe.vlan) : 0; }
 
-// RoCE has no service level. Of a datagram mlx5 says there what its GRH is, and UCX drops those that do not say so.
+// RoCE has no service level. mlx5 reports here the version of a datagram's IP header, and UCX drops datagrams without
+// it.
 std::uint8_t service_level(const abi::Cqe& cqe) {
   constexpr std::uint8_t kIpv6Header = 1, kIpv4Header = 2;
   if (!(cqe.flags & abi::Cqe::kGrh)) return 0;
   return cqe.flags & abi::Cqe::kIpv4 ? kIpv4Header : kIpv6Header;
 }
 
-// Nanoseconds since 1970 by the host's real-time clock, which counts with the device's.
+// Nanoseconds since 1970 on the host's real-time clock, computed from a completion's timestamp.
 std::uint64_t wall_clock(const Context& context, std::uint64_t ticks) {
   constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
   const std::uint64_t khz = context.capabilities.core_clock_khz;
@@ -77,8 +78,8 @@ void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
   wc.dlid_path_bits = 0;
 }
 
-// Where the bytes that a segment names lie, on the device or not, or that the null region discards them; nothing when
-// no region of ours has them.
+// Place of the bytes that a data segment names. `place`: in memory; `on_device`: offset in device memory; neither: a
+// null region, which discards them. Not `found`: no region of this context has them.
 struct Location {
   bool found = false;
   void* place = nullptr;
@@ -100,8 +101,8 @@ Location locate(Context& context, const abi::DataSegment& segment, std::uint32_t
   return location;
 }
 
-// The payload that a CQE brought, to where its receive says. The device found the list long enough and did not look at
-// its keys.
+// Copies the payload in a CQE to the receive's segments. The device has checked their total length but not their keys.
+// False: an invalid key.
 bool place_inline_data(Qp& qp, const abi::Cqe& cqe) {
   Context& context = qp.owner();
   context.port.charge(abi::CpuCost::inline_receive);
@@ -124,7 +125,7 @@ bool place_inline_data(Qp& qp, const abi::Cqe& cqe) {
   return true;
 }
 
-// The user of the CQ that a CQE belongs to; under the CQ's lock.
+// The QP of a CQE. Called with the CQ's lock held.
 Qp* find_user(Cq& cq, const abi::Cqe& cqe) {
   if (cq.last_user != nullptr && cq.last_user->qp_base.qp_num == cqe.qpn) return cq.last_user;
   const auto found = cq.users.find(cqe.qpn);
@@ -137,11 +138,11 @@ void note_failure(Qp& qp) {
   flush_unseen_receives(qp);
 }
 
-// Its work request is done: gives the wr_id, frees the entry.
+// Completes the work request: returns its wr_id and frees its entry.
 std::uint64_t retire(Qp* qp, const abi::Cqe& cqe) {
   if (qp == nullptr) return 0;
   const bool requester = provider::is_requester(cqe);
-  // A send of UC or UD that fails stops the send queue alone.
+  // A failed send of UC or UD stops only the send queue, so the QP does not move to ERR.
   const bool reliable = qp->qp_base.qp_type == IBV_QPT_RC || qp->qp_base.qp_type == IBV_QPT_XRC_SEND;
   if (provider::is_error(cqe) && (!requester || reliable)) note_failure(*qp);
   if (requester) return qp->send ? qp->send->retire(cqe.wqe_counter) : 0;
@@ -149,13 +150,13 @@ std::uint64_t retire(Qp* qp, const abi::Cqe& cqe) {
   return qp->receive ? qp->receive->retire(cqe.wqe_counter) : 0;
 }
 
-// The queue pair may be another process's.
+// For a receive of an XRC SRQ, whose QP may belong to another process.
 std::uint64_t retire_of_domain(Cq& cq, const abi::Cqe& cqe) {
   const auto srq = cq.shared.find(third_number(cqe));
   return srq != cq.shared.end() ? retire_shared(*srq->second, cqe.wqe_counter) : 0;
 }
 
-// What is left to do for a CQE that was taken; gives its wr_id.
+// Completes a taken CQE, with inline data; returns its wr_id.
 std::uint64_t settle(Cq& cq, abi::Cqe& cqe) {
   if (is_of_xrc_srq(cqe)) return retire_of_domain(cq, cqe);
   Qp* qp = find_user(cq, cqe);
@@ -187,7 +188,7 @@ void tell_polled(Cq& cq, int count) {
                   .count = std::uint32_t(count), .kind = abi::MilestoneKind::polled});
 }
 
-// --- The extended poll: between start and end the caller holds the CQ.
+// --- The extended poll. The caller holds the CQ's lock between start_poll and end_poll.
 void lock(Cq& cq) {
   if (!cq.single_threaded) cq.lock.lock(cq.owner().port);
 }
@@ -328,7 +329,7 @@ void forget_completions(Cq& cq, const Qp& qp) {
   QueueGuard guard(cq.lock, cq.owner().port);
   cq.ring.remove_if([&](const abi::Cqe& cqe) {
     if (cqe.qpn != qp.qp_base.qp_num) return false;
-    // Its own rings begin anew; a shared queue goes on.
+    // The QP's own rings are reset; a shared receive queue keeps its entries.
     if (qp.shared() != nullptr && !provider::is_requester(cqe)) retire_shared(*qp.shared(), cqe.wqe_counter);
     return true;
   });
@@ -339,7 +340,7 @@ void attach_user(Cq& cq, Srq& srq) {
   cq.shared[srq.handle] = &srq;
 }
 
-// Its receives' completions go with it.
+// Completions of the SRQ's receives are removed, too.
 void detach_user(Cq& cq, const Srq& srq) {
   QueueGuard guard(cq.lock, cq.owner().port);
   cq.ring.remove_if([&](const abi::Cqe& cqe) { return is_of_xrc_srq(cqe) && third_number(cqe) == srq.handle; });

@@ -9,7 +9,7 @@
 #include "verbs/ibverbs/boundary.h"
 #include "verbs/ibverbs/device.h"
 
-// As the header's inline ibv_query_port has it: struct ibv_port_attr before port_cap_flags2 was added.
+// struct ibv_port_attr before port_cap_flags2 was added, as the header's inline ibv_query_port passes it.
 struct _compat_ibv_port_attr {
   char bytes[offsetof(ibv_port_attr, port_cap_flags2)];
 };
@@ -61,7 +61,7 @@ int gid_ex(Context& context, std::uint32_t port, std::uint32_t index, ibv_gid_en
   return error;
 }
 
-// Goes over the valid entries of all ports; `visit` returns false to stop.
+// Calls `visit` for the valid entries of all ports until `visit` returns false.
 template <class Visit>
 int for_each_gid(Context& context, Visit&& visit) {
   for (std::uint32_t port = 1; context.has_port(port); ++port) {
@@ -150,7 +150,7 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::
   return error == 0 ? ssize_t(count) : -error;
 }
 
-// rdma-core keeps this one for its own tools: 0 = IB or RoCE v1, 1 = RoCE v2; an empty entry counts as v1.
+// Private to rdma-core's tools. Type 0: IB or RoCE v1, also for an empty entry; 1: RoCE v2.
 int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsigned index, std::uint32_t* type) {
   return guarded_minus_one([&] {
     abi::GidEntry entry;

@@ -1,4 +1,4 @@
-// Posting to a receive queue, of a QP or shared.
+// Posting to the receive queue of a QP, or to a shared one.
 #include <infiniband/verbs.h>
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace {
 
 bool may_post_receive(ibv_qp_state state) { return state != IBV_QPS_RESET && state != IBV_QPS_UNKNOWN; }
 
-// Into the ring, which has room.
+// Adds an entry to the ring, which has room.
 template <class Ring>
 int put_receive(Ring& ring, std::uint32_t max_sge, CpuTime& cpu, const ibv_recv_wr& wr) {
   if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > max_sge) return EINVAL;
@@ -38,9 +38,9 @@ int post_one(Srq& srq, const ibv_recv_wr& wr) {
   return put_receive(srq.ring, srq.max_sge, srq.owner().port, wr);
 }
 
-// A receive queue has no doorbell: the device looks at its record when a message comes. None comes to a QP in ERR,
-// whose receives are to be flushed: a doorbell that announces nothing makes it look.
-// Under send_lock.
+// A receive queue has no doorbell: the device reads the doorbell record when a message arrives. No message arrives at
+// a QP in ERR, but its receives must be flushed. A send doorbell with the old producer index makes the device read the
+// record. Called with send_lock held.
 void announce_receives(Qp& qp) {
   CpuTime& cpu = qp.owner().port;
   qp.page->pass_lock(cpu);

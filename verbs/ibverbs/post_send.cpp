@@ -25,11 +25,11 @@ std::optional<abi::SendOpcode> device_opcode(ibv_wr_opcode opcode) {
     case IBV_WR_BIND_MW: return abi::SendOpcode::bind_window;
     case IBV_WR_TSO: return abi::SendOpcode::tso;
     case IBV_WR_ATOMIC_WRITE: return abi::SendOpcode::atomic_write;
-    default: return std::nullopt;  // not of this device, or no opcode at all
+    default: return std::nullopt;  // not supported by this device, or no opcode
   }
 }
 
-// <infiniband/verbs.h> numbers the operations of ibv_post_send(3) and of the ibv_wr_* interface alike, but for one.
+// Both interfaces, ibv_post_send(3) and ibv_wr_*, number the operations alike, with one exception.
 constexpr ibv_qp_create_send_ops_flags operation_of(ibv_wr_opcode opcode) {
   if (opcode == IBV_WR_ATOMIC_WRITE) return IBV_QP_EX_WITH_ATOMIC_WRITE;
   return ibv_qp_create_send_ops_flags(1u << opcode);
@@ -46,7 +46,7 @@ static_assert(operation_of(IBV_WR_BIND_MW) == IBV_QP_EX_WITH_BIND_MW);
 static_assert(operation_of(IBV_WR_SEND_WITH_INV) == IBV_QP_EX_WITH_SEND_WITH_INV);
 static_assert(operation_of(IBV_WR_TSO) == IBV_QP_EX_WITH_TSO);
 
-// The control segment's immediate, in CPU order.
+// Immediate data or rkey of the control segment, in CPU order.
 std::uint32_t immediate_of(const ibv_send_wr& wr) {
   switch (wr.opcode) {
     case IBV_WR_SEND_WITH_IMM:
@@ -97,7 +97,7 @@ int add_segments(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   return 0;
 }
 
-// Nothing else can keep this WQE from being posted.
+// Called last: the window gets its new rkey, so the WQE must not fail any more.
 int add_final_binding(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   const auto& [window, rkey, info] = wr.bind_mw;
   if (const int error = add_binding(window, rkey, info, wqe)) return error;
@@ -111,7 +111,8 @@ int build(const Qp& qp, const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   if (!legal && !(opcode && qp.knows(operation_of(wr.opcode)))) return EINVAL;
   if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > qp.capabilities.max_send_sge) return EINVAL;
   wqe.begin(*opcode, control_flags(qp, wr.send_flags), immediate_of(wr));
-  // Of another transport: the device says so in a completion. What the rest of the request means is then unknown.
+  // An operation of another transport: the device reports it in a completion. The rest of the work request is not
+  // interpreted.
   if (!legal) return 0;
   if (qp.qp_base.qp_type == IBV_QPT_UD) {
     const auto& [ah, remote_qpn, qkey] = wr.wr.ud;

@@ -1,6 +1,6 @@
-// What vendor providers (libmlx5, libefa and the others) import from libibverbs's private interface. They are loaded by
-// programs that ask for their direct verbs, but this library never hands them a device: registering is harmless, the
-// rest fails. The symbol test checks the list against their import tables.
+// Functions of libibverbs's private interface that vendor providers (libmlx5, libefa and others) import. Programs load
+// these providers for direct verbs, but this library never gives them a device. Therefore registration does nothing,
+// and the other functions fail. The symbol test compares the list with the providers' import tables.
 #include <cerrno>
 
 #define RNICSIM_PRIVATE_CALLS(X)                                                                                \

@@ -1,4 +1,4 @@
-// Queue pairs: modification, query, end. Creation is in qp_create.cpp.
+// Queue pairs: modification, query, destruction. Creation is in qp_create.cpp.
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -22,7 +22,7 @@ void for_each_cq(Qp& qp, Action&& action) {
   if (receives != nullptr && receives != sends) action(Cq::of(receives));
 }
 
-// The device forgot every WQE; so do the rings and the CQs.
+// After a reset: the device has forgotten all WQEs, and so do the rings and the CQs.
 void forget_work(Qp& qp) {
   for_each_cq(qp, [&](Cq& cq) { forget_completions(cq, qp); });
   DevicePort& port = qp.owner().port;
@@ -83,7 +83,7 @@ int destroy_qp(Qp& qp) {
   if (!resolves(qp)) return ENOENT;
   if (const int error = release_qp(qp)) return error;
   const std::unique_ptr<Qp> last = context.qps.take(qp.qp_base.handle);
-  // Only a queue pair that receives for an XRC domain may be open once more.
+  // Only a receiving QP of an XRC domain may have several handles.
   const auto is_same = [&](const Qp& other) { return other.number() == last->number(); };
   const bool gone = last->xrcd == nullptr || !context.qps.any_of(is_same);
   context.events.purge([&](const abi::EventRecord& record) { return gone && names_qp(record, last->number()); });
@@ -168,7 +168,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
   return guarded([&] { return destroy_qp(Qp::of(qp)); });
 }
 
-// Not promised: a packet's DMA bursts may be reordered on their way to memory.
+// No promise: DMA bursts of a packet may reach memory in another order.
 int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) { return 0; }
 
 }  // extern "C"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kKnownMask = ((1 << 21) - 1) | IBV_QP_RATE_LIMIT;
 
-// The states in which a program may be behind the device.
+// States that a program may give as current state: it may not know the device's latest one.
 bool may_be_current(ibv_qp_state state) {
   return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
@@ -66,7 +66,7 @@ void decode_attributes(const abi::Qpc& from, ibv_qp_attr& to) {
   to.path_mtu = ibv_mtu(from.path_mtu);
   to.path_mig_state = ibv_mig_state(from.path_migration_state);
   to.qkey = from.qkey;
-  // Those that come next; the first ones are the program's own.
+  // The PSNs expected and sent next, not the initial ones, which the program has set.
   to.rq_psn = from.expected_psn;
   to.sq_psn = from.next_send_psn;
   to.dest_qp_num = from.remote_qpn;

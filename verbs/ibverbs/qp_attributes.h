@@ -1,4 +1,4 @@
-// struct ibv_qp_attr to and from a QP context.
+// Conversion between struct ibv_qp_attr and a QP context.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -10,11 +10,11 @@
 
 namespace rnicsim::verbs {
 
-// What the device can't see or can't refuse: 0 or errno. The device checks the state table and the values.
+// Makes the checks that the device cannot make. Returns 0 or an errno. The device checks state transitions and values.
 int check_attributes(Context& context, const Qp& qp, const ibv_qp_attr& attributes, int mask);
 
 abi::Qpc encode_attributes(Context& context, const ibv_qp_attr& attributes, int mask);
-// All but `cap`.
+// Sets all attributes but `cap`.
 void decode_attributes(const abi::Qpc& context, ibv_qp_attr& attributes);
 
 }  // namespace rnicsim::verbs

@@ -14,7 +14,7 @@ namespace rnicsim::verbs {
 
 namespace {
 
-// ibv_post_send(3), the table of operations and transports.
+// The table of operations and transports in ibv_post_send(3).
 constexpr std::uint64_t kRawOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO;
 constexpr std::uint64_t kUdOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
@@ -31,12 +31,12 @@ constexpr std::uint32_t kKnownCreateFlags =
     IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
     IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING;
 constexpr std::uint32_t kFrameFlags = IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING;
-constexpr std::uint32_t kMaxRingEntries = 1u << 15;  // indices are 16 bits; a full ring differs from an empty one
+constexpr std::uint32_t kMaxRingEntries = 1u << 15;  // indices have 16 bits; a full ring must differ from an empty one
 
-// The sizes of a QP's rings, in powers of two, and what a program may count on.
+// Sizes of a QP's rings, and the capabilities granted to the program.
 struct Sizes {
   ibv_qp_cap granted{};
-  std::uint32_t send_wqe_blocks = 0;  // of the longest
+  std::uint32_t send_wqe_blocks = 0;  // blocks of the longest WQE
   std::uint8_t log_send_blocks = 0;
   std::uint8_t log_receive_wqes = 0;
   std::uint8_t log_receive_stride = 0;
@@ -55,7 +55,7 @@ int check_type(const Context& context, ibv_qp_type type) {
   return EINVAL;
 }
 
-// Those of its transport (UC has no packet that invalidates at the peer) that the device can do.
+// Operations of the transport that the device supports. UC has no packet for SEND with invalidate.
 std::uint64_t send_operations(const Context& context, ibv_qp_type type) {
   const bool invalidates = context.has_feature(abi::feature::kInvalidate);
   const std::uint64_t local = (invalidates ? IBV_QP_EX_WITH_LOCAL_INV : 0) |
@@ -71,7 +71,7 @@ std::uint64_t send_operations(const Context& context, ibv_qp_type type) {
   }
 }
 
-// On any transport: RC has all but those of raw packets.
+// Operations of all transports: RC has all but those of raw packets.
 std::uint64_t known_operations(const Context& context) {
   const bool has_frames = context.has_feature(abi::feature::kRaw);
   return send_operations(context, IBV_QPT_RC) | (has_frames ? send_operations(context, IBV_QPT_RAW_PACKET) : 0);
@@ -85,7 +85,7 @@ std::uint32_t max_tso_header_of(const ibv_qp_init_attr_ex& attributes) {
   return attributes.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER ? attributes.max_tso_header : 0;
 }
 
-// A flag that needs a feature, and QPs of one kind have.
+// A create flag is valid if the device has the feature and the QP is of the right kind.
 int check_flag(const Context& context, std::uint64_t feature, bool has_it) {
   if (!context.has_feature(feature)) return EOPNOTSUPP;
   return has_it ? 0 : EINVAL;
@@ -101,7 +101,7 @@ int check_create_flags(const Context& context, const ibv_qp_init_attr_ex& attrib
   }
   if (flags & IBV_QP_CREATE_SOURCE_QPN)
     if (const int error = check_flag(context, abi::feature::kSourceQpn, attributes.qp_type == IBV_QPT_UD)) return error;
-  // Beside a table its work queues have the flags.
+  // With a table, the work queues have these flags, not the QP.
   const bool receives_frames = raw && !(attributes.comp_mask & kScalingMask);
   if (flags & IBV_QP_CREATE_PCI_WRITE_END_PADDING)
     if (const int error = check_flag(context, abi::feature::kWritePadding, receives_frames)) return error;
@@ -201,7 +201,7 @@ int size_receive_ring(const abi::DeviceCapabilities& limits, const ibv_qp_cap& a
   return 0;
 }
 
-// Short ones share a page, and no read of them crosses what it would not cross in a page of their own.
+// Short rings share a page. They are aligned so that a read crosses no more boundaries than in a page of its own.
 DmaMemory allocate_ring(Context& context, const Qp& qp, MemoryUse use, std::size_t bytes) {
   constexpr std::size_t kLeast = 64, kPage = 4096;
   return allocate_for(context, qp.qp_base.pd, use, bytes, std::clamp(bytes, kLeast, kPage));
@@ -235,8 +235,8 @@ std::uint8_t context_flags(const Qp& qp) {
 
 abi::Qpc context_of(const Qp& qp, const Sizes& sizes) {
   abi::Qpc qpc;
-  // A receive may name another process's memory, where the library can place nothing. A raw packet's completion has no
-  // room for it.
+  // Not inline if the PD is imported: a receive may name another process's memory, into which the library cannot copy.
+  // The CQE of a raw packet has no room for inline data.
   const bool may_be_inline = !is_imported(*qp.qp_base.pd) && qp.qp_base.qp_type != IBV_QPT_RAW_PACKET;
   if (may_be_inline) qpc.inline_receive = std::uint8_t(qp.owner().inline_receive);
   qpc.transport = abi::Transport(qp.qp_base.qp_type);
@@ -299,7 +299,7 @@ void fill_object(Context& context, const ibv_qp_init_attr_ex& attributes, const 
   fill_work_request_api(qp, qp.extended ? attributes.send_ops_flags : 0);
 }
 
-// The domain's, whose receives other processes may have.
+// A receiving QP of an XRC domain, whose SRQs may belong to other processes.
 int make_receiver(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made) {
   if (const int error = check_domain_qp(context, attributes)) return error;
   attributes.cap = {};
@@ -311,7 +311,7 @@ int make_receiver(Context& context, ibv_qp_init_attr_ex& attributes, std::unique
   return 0;
 }
 
-// The QP is one with which a flow may name a table of work queues; it has no queue of its own.
+// A QP through which flows use a table of work queues; it has no queues of its own.
 int make_scaling_qp(Context& context, const ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made) {
   if (const int error = check_pd(context, attributes)) return error;
   if (const int error = check_scaling(context, attributes)) return error;
@@ -352,7 +352,7 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
 }  // namespace
 
 int make_qp(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made) {
-  // A QP with a shared receive queue has none of its own.
+  // A QP with a shared receive queue has no receive ring.
   const bool sends_only = attributes.qp_type == IBV_QPT_XRC_SEND;
   if (attributes.srq != nullptr || sends_only) attributes.cap.max_recv_wr = attributes.cap.max_recv_sge = 0;
   if (sends_only) attributes.recv_cq = nullptr;
@@ -395,7 +395,7 @@ using namespace rnicsim::verbs;
 
 extern "C" {
 
-// The header's ibv_create_qp_ex comes here, too, with whatever PD its caller gave it.
+// The header's inline ibv_create_qp_ex calls this function, too, with any PD.
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   if (pd == nullptr) return errno = EINVAL, nullptr;
   ibv_qp_init_attr_ex extended{};

@@ -1,4 +1,4 @@
-// What the device can do.
+// Capabilities of the device.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint64_t kPageSizes = 0xfffffffffffff000ull;  // any: a region is one range of addresses
+constexpr std::uint64_t kPageSizes = 0xfffffffffffff000ull;  // from 4 KiB, any: a region is one range of addresses
 
-// IB_UVERBS_DEVICE_ATOMIC_WRITE of later headers.
+// IB_UVERBS_DEVICE_ATOMIC_WRITE of later kernel headers.
 constexpr std::uint64_t kAtomicWriteFlag = 1ull << 40;
 
-// A limit by itself, with those that bound it besides.
+// The smaller of a limit and its bound, as an int.
 int least(std::uint64_t limit, std::uint64_t bound) { return int(std::min({limit, bound, std::uint64_t{INT_MAX}})); }
 
 void fill_multicast_limits(const abi::DeviceCapabilities& from, ibv_device_attr& to) {
@@ -146,11 +146,11 @@ int query_device_ex(ibv_context* handle, const ibv_query_device_ex_input* input,
   });
 }
 
-// The clock in its own ticks, as completion timestamps have it.
+// Reads the device's clock in ticks, the unit of completion timestamps.
 int query_rt_values(ibv_context* handle, ibv_values_ex* values) {
   return guarded([&] {
     const bool wanted = values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK;
-    values->comp_mask = 0;  // what is filled in
+    values->comp_mask = 0;  // becomes the mask of the values that were filled in
     if (!wanted) return 0;
     const std::uint64_t ticks = Context::of(handle).port.mmio_read(abi::reg::kClock, sizeof(std::uint64_t));
     values->raw_clock = {.tv_sec = 0, .tv_nsec = long(ticks)};

@@ -1,5 +1,5 @@
-// The lock of a queue. A thread that finds the lock taken gives way through the port: in simulated time the holder may
-// be waiting for its turn, which a thread asleep in the real kernel would never let it have.
+// Lock of a queue. A thread that waits for it gives its turn back through the port: in simulated time the holder may
+// need the turn to continue, and would never get it from a thread that sleeps in the real kernel.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@ namespace rnicsim::verbs {
 class QueueLock {
  public:
   void lock(CpuTime& cpu) {
-    // Behind the thread that was handed the lock: one that frees the lock and takes it again would shut others out.
+    // A lock that was handed to a waiting thread is left to it: otherwise a thread that unlocks and locks again could
+    // keep the others out.
     if (!handed_.load(std::memory_order_relaxed) && try_lock()) return;
     do {
       waiting_.fetch_add(1, std::memory_order_relaxed);
@@ -21,7 +22,7 @@ class QueueLock {
       handed_.store(false, std::memory_order_relaxed);
     } while (!try_lock());
   }
-  // False: a thread has the lock, perhaps the caller.
+  // False: a thread holds the lock, possibly the caller.
   bool try_lock() { return !taken_.test_and_set(std::memory_order_acquire); }
   void unlock(CpuTime& cpu) {
     if (waiting_.load(std::memory_order_relaxed) != 0) handed_.store(cpu.hand_over(this), std::memory_order_relaxed);
@@ -31,7 +32,7 @@ class QueueLock {
  private:
   std::atomic_flag taken_;
   std::atomic<std::uint32_t> waiting_{0};
-  std::atomic<bool> handed_{false};  // to a thread that has not taken it yet
+  std::atomic<bool> handed_{false};  // given to a waiting thread that has not taken it yet
 };
 
 class QueueGuard {

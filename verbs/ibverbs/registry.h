@@ -1,5 +1,5 @@
-// A context's objects of one kind by handle. A caller's pointer is believed only when the handle it carries leads back
-// to it. The mutex is never held across a call of the port.
+// Objects of one kind in a context, by handle. A pointer from the program is used only if the handle in the object
+// leads back to the same pointer. The mutex is never held during a call of the port.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace rnicsim::verbs {
 template <class T>
 class Registry {
  public:
-  // By reference: callers take the handle from the object in the same breath.
+  // Reference to the pointer, since callers read the handle from the object in the same call.
   void add(std::uint32_t handle, std::unique_ptr<T>&& object) {
     std::lock_guard guard(mutex_);
     objects_[handle] = std::move(object);
@@ -27,7 +27,7 @@ class Registry {
     return found != objects_.end() && found->second.get() == object;
   }
 
-  // Runs `action` on the object while it can't be taken; false when there is none.
+  // Calls `action` with the object, which cannot be taken meanwhile. False: no such object.
   template <class Action>
   bool with(std::uint32_t handle, Action&& action) {
     std::lock_guard guard(mutex_);
@@ -37,7 +37,8 @@ class Registry {
     return true;
   }
 
-  // The object that `better(one, other)` prefers, of those for which `predicate` holds: as with().
+  // Calls `action` with the object that better(one, other) prefers among those for which `predicate` is true. False:
+  // none.
   template <class Predicate, class Better, class Action>
   bool with_best(Predicate&& predicate, Better&& better, Action&& action) {
     std::lock_guard guard(mutex_);
@@ -78,8 +79,9 @@ class Registry {
   std::unordered_map<std::uint32_t, std::unique_ptr<T>> objects_;
 };
 
-// Objects that one kernel object may have several of: the one that made it, by handle, and those that import it, by a
-// number of the library's own (T::import), as those whose kernel object another importer destroyed.
+// Objects of which several may stand for the same kernel object: the original one, by handle, and imports, by a number
+// of the library's own (T::import). When another importer has destroyed the kernel object, an original whose handle is
+// used again becomes an import.
 template <class T>
 class ImportableRegistry : public Registry<T> {
  public:

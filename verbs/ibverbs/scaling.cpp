@@ -1,4 +1,4 @@
-// Receive-side scaling: tables of work queues, and the QPs by which a flow leads to the queues of a table.
+// Receive-side scaling: tables of work queues, and the QPs through which flows use a table.
 #include <infiniband/verbs.h>
 
 #include <bit>
@@ -56,7 +56,7 @@ int destroy(IndirectionTable& table) {
   return 0;
 }
 
-// Of each layer one header at most: a frame has no more.
+// At most one header of each layer: a frame has no more.
 int check_fields(std::uint64_t fields) {
   constexpr std::uint64_t kKnown =
       kIpv4Fields | kIpv6Fields | kTcpFields | kUdpFields | IBV_RX_HASH_IPSEC_SPI | IBV_RX_HASH_INNER;
@@ -115,7 +115,7 @@ bool has_scaling_qps(const Context& context, const ibv_pd& pd) {
   return context.qps.any_of([&](const Qp& qp) { return qp.table != nullptr && qp.qp_base.pd == &pd; });
 }
 
-// The device knows of no state there: its queues have theirs.
+// RSS QPs have no state on the device; only their work queues do.
 int modify_scaling(Qp& qp, const ibv_qp_attr& attributes, int mask) {
   const ibv_qp_state from = qp.qp_base.state;
   const ibv_qp_state to = mask & IBV_QP_STATE ? attributes.qp_state : from;

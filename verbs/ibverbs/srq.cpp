@@ -22,7 +22,7 @@ constexpr std::uint32_t kXrcMask = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ
 
 bool resolves(const Srq& srq) { return srq.owner().srqs.holds(srq.handle, &srq); }
 
-// One entry of the ring is never posted.
+// The ring has one entry more than can be posted.
 std::uint8_t log_entries_for(std::uint32_t max_wr) { return std::uint8_t(std::bit_width(max_wr)); }
 
 ibv_srq_type type_of(const ibv_srq_init_attr_ex& attributes) {
@@ -131,7 +131,7 @@ int query_limit(Srq& srq, std::uint32_t& limit) {
   return 0;
 }
 
-// What the queue holds once it is changed, or why it can't be: nothing changes before all of it is known to be good.
+// Checks a whole change before any of it is made. Returns 0 or an errno.
 int check_change(Srq& srq, const ibv_srq_attr& attributes, int mask) {
   const bool resizes = mask & IBV_SRQ_MAX_WR;
   const std::uint32_t max_wr = resizes ? attributes.max_wr : srq.max_wr;
@@ -232,7 +232,7 @@ using namespace rnicsim::verbs;
 
 extern "C" {
 
-// The header's ibv_create_srq_ex comes here, too, with whatever PD its caller gave it.
+// The header's inline ibv_create_srq_ex calls this function, too, with any PD.
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) {
   if (pd == nullptr) return errno = EINVAL, nullptr;
   ibv_srq_init_attr_ex extended{};

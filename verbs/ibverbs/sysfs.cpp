@@ -1,5 +1,5 @@
-// What programs read of the device under /sys. The files exist in no real /sys, so they are answered here; other paths
-// are read as they are.
+// Files of the device under /sys. The real /sys does not have them, so this file makes their contents; other paths are
+// read from the file system.
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ std::string firmware_version(const Device& device) {
   return rnicsim::verbs::firmware_text(capabilities.firmware_version);
 }
 
-// Empty when the device has no such file.
+// Empty: the device has no such file.
 std::string attribute(Device& device, std::string_view file) {
   if (file == "board_id" || file == "node_desc") return "rnicsim";
   if (file == "hca_type") return "rnicsim";

@@ -1,4 +1,4 @@
-// The one list of what this device does not do (yet). Each answers EOPNOTSUPP, which tests take for a skip.
+// Exported verbs that this device does not support. They fail with EOPNOTSUPP, which tests count as skipped.
 #include <infiniband/verbs.h>
 
 #include <cerrno>

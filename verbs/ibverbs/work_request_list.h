@@ -1,11 +1,12 @@
-// Lists of work requests, of sends and of receives.
+// Lists of work requests.
 #pragma once
 
 #include <cerrno>
 
 namespace rnicsim::verbs {
 
-// Posts until the list ends or a WR is refused; a list linked to itself ends when the queue is full. 0 or errno.
+// Posts work requests until the list ends or one fails. A cyclic list ends when the queue is full. Returns 0 or an
+// errno.
 template <class WorkRequest, class PostOne>
 int post_list(WorkRequest* list, WorkRequest** bad, PostOne&& post_one) {
   for (WorkRequest* wr = list; wr != nullptr; wr = wr->next) {

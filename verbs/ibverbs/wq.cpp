@@ -1,4 +1,4 @@
-// Work queues: receive queues by themselves, of which tables for receive-side scaling are made.
+// Work queues: receive queues of their own, which tables for receive-side scaling list.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::uint32_t flags_of(const ibv_wq_init_attr& attributes) {
   return attributes.comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attributes.create_flags : 0;
 }
 
-// Its flags, as a queue pair's.
+// The WQ's flags as QP create flags.
 std::uint32_t queue_pair_flags(std::uint32_t flags) {
   return (flags & IBV_WQ_FLAGS_CVLAN_STRIPPING ? IBV_QP_CREATE_CVLAN_STRIPPING : 0) |
          (flags & IBV_WQ_FLAGS_SCATTER_FCS ? IBV_QP_CREATE_SCATTER_FCS : 0) |
@@ -125,7 +125,7 @@ int move(Wq& wq, ibv_wq_state state) {
 
 bool is_to_strip(const Wq& wq) { return wq.queue->create_flags & IBV_QP_CREATE_CVLAN_STRIPPING; }
 
-// While frames come. What is reset hears of it when it becomes ready.
+// Sets VLAN stripping on the device while frames arrive. For a queue in RESET this is done when it becomes ready.
 int tell_stripping(Wq& wq) {
   if (wq.strips == is_to_strip(wq)) return 0;
   abi::Qpc context;
@@ -174,7 +174,7 @@ int destroy(Wq& wq) {
 
 bool resolves(const Wq& wq) { return wq.owner().wqs.holds(wq.handle, &wq); }
 
-// The header's inline makes mutex and condition.
+// The header's inline function initialises mutex and condition.
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
   return guarded_object<ibv_wq>([&](ibv_wq*& made) { return create(Context::of(context), *attributes, made); });
 }

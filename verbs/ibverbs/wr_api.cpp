@@ -1,5 +1,5 @@
-// The ibv_wr_* interface: between wr_start and wr_complete the caller holds the send queue. A WQE goes into the ring
-// when the next one begins or the batch ends; the device hears of none before wr_complete.
+// The ibv_wr_* interface. The caller holds the send queue between wr_start and wr_complete. A WQE is copied into the
+// ring when the next one begins or the batch ends. The doorbell is rung by wr_complete.
 #include <infiniband/verbs.h>
 
 #include <span>
@@ -25,7 +25,7 @@ void finish_wqe(Qp& qp) {
   put_send(qp, qp.batch.wr_id);
 }
 
-// Begins a WQE; `immediate` in CPU order. False when the batch has failed.
+// Begins a WQE; `immediate` in CPU order. False: the batch has failed.
 bool begin_wqe(Qp& qp, abi::SendOpcode opcode, std::uint32_t immediate = 0) {
   finish_wqe(qp);
   if (!qp.send || qp.send->full()) latch(qp, ENOMEM);
@@ -58,7 +58,7 @@ void begin_atomic(ibv_qp_ex* handle, abi::SendOpcode opcode, std::uint32_t rkey,
   qp.builder.atomic(swap_add, compare);
 }
 
-// The WQE that a setter completes; nullptr when there is none, or when it has been completed.
+// The WQE whose data a setter may set. nullptr: no WQE was begun, or its data are set.
 provider::WqeBuilder* open_wqe(Qp& qp) {
   if (!qp.batch.building || std::exchange(qp.batch.has_data, true)) latch(qp, EINVAL);
   return qp.batch.error == 0 ? &qp.builder : nullptr;
@@ -164,7 +164,7 @@ void fill_builders(Qp& qp) {
   qp.wr_atomic_fetch_add = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address, std::uint64_t add) {
     begin_atomic(at, abi::SendOpcode::fetch_add, rkey, address, add, 0);
   };
-  // These take no setter: the WQE is complete.
+  // Calls without a setter: the WQE is complete.
   qp.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address, const void* word) {
     Qp& own = Qp::of(at);
     if (!begin_rdma(at, abi::SendOpcode::atomic_write, rkey, address)) return;
@@ -208,7 +208,8 @@ void fill_setters(Qp& qp) {
   qp.wr_set_xrc_srqn = set_shared_queue;
 }
 
-// Of its transport or the device, refused at creation: a program that calls them all the same gets an error.
+// Operations that transport or device lack cannot be requested at creation. A program that calls one anyway gets an
+// error.
 void fill_refusals(Qp& qp) {
   if (qp.qp_base.qp_type != IBV_QPT_XRC_SEND) qp.wr_set_xrc_srqn = [](ibv_qp_ex* at, std::uint32_t) { refuse(at); };
   if (qp.qp_base.qp_type != IBV_QPT_UD)
@@ -241,7 +242,7 @@ void unset(Qp& qp, std::uint64_t asked, ibv_qp_create_send_ops_flags operation, 
   if (qp.does(operation) && !(asked & operation)) qp.*call = nullptr;
 }
 
-// As mlx5 leaves them: a queue pair has no pointer for an operation that was not asked for.
+// As in mlx5: operations that were not requested at creation have a null pointer.
 void unset_unasked(Qp& qp, std::uint64_t asked) {
   unset(qp, asked, IBV_QP_EX_WITH_SEND, &ibv_qp_ex::wr_send);
   unset(qp, asked, IBV_QP_EX_WITH_SEND_WITH_IMM, &ibv_qp_ex::wr_send_imm);

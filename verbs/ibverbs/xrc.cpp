@@ -1,5 +1,5 @@
-// XRC domains, and the queue pairs that receive for them: a process makes one, and any that has the domain open may
-// open it, too.
+// XRC domains, and the QPs that receive for them. One process creates such a QP; any process that has the domain open
+// may open the QP as well.
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kDomainMask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 constexpr std::uint32_t kOpenMask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
-// A receiving QP's number may be here twice: its handle is of the library's own.
+// A receiving QP may be open twice in one context, so handles are the library's own numbers.
 constexpr std::uint32_t kFirstHandle = 1u << 31;
 
 int open_domain(Context& context, const ibv_xrcd_init_attr& attributes, ibv_xrcd*& opened) {

@@ -1,5 +1,5 @@
-// The DevicePorts of an attached process: calls and posted writes through its threads' slots, DMA memory shared with
-// the simulator.
+// DevicePorts of an attached process. Calls and posted writes go through the slot of the calling thread; DMA memory is
+// shared with the simulator.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ namespace {
 using abi::Call;
 using abi::ThreadSlot;
 
-// The memory that all devices reach.
+// Heap of DMA memory, shared by all devices of the process.
 class DmaHeap {
  public:
   DmaHeap() : heap_(boost::interprocess::create_only, clock::session()->memory, clock::session()->memory_bytes) {}
@@ -51,8 +51,8 @@ class DmaHeap {
   std::mutex mutex_;
 };
 
-// In real time. Where another thread has closed the pipe meanwhile, its object is gone, too. Linux lets a thread that
-// waits for an event sleep on when another thread closes the file; this function does the same.
+// For real time. If another thread has closed the pipe, the caller's object may be gone. The function then sleeps, as
+// a thread on Linux sleeps on when another thread closes the file for which it waits.
 bool wait_for_record(int fd) {
   pollfd descriptor{fd, POLLIN, 0};
   if (::poll(&descriptor, 1, -1) < 0) return false;
@@ -123,7 +123,7 @@ class AttachedPort : public DevicePort {
     return 0;
   }
   void on_demand(const void* address, std::size_t bytes) override {
-    constexpr std::size_t kMost = SIZE_MAX / 2;  // above it no process has memory
+    constexpr std::size_t kMost = SIZE_MAX / 2;  // no process has memory above this
     clock::note_pinned(address, std::min(bytes, kMost));
   }
   int make_present(std::uint32_t region, std::uint64_t address, std::size_t bytes, bool writable, bool waits) override {
@@ -281,7 +281,7 @@ class AttachedPort : public DevicePort {
   void pass_lock(TimedLock& lock, abi::CpuCost held) override {
     ThreadSlot* slot = clock::simulated_slot();
     if (slot == nullptr) return;
-    // A thread behind this one may come to it first: let the world get here.
+    // A thread whose clock is earlier may come to the lock first: simulated time must reach this clock.
     if (clock::other_threads()) clock::sync(*slot);
     const auto& cost = clock::session()->header().cost;
     slot->now = lock.take(slot->now, {cost[std::size_t(abi::CpuCost::doorbell_lock)],
@@ -295,8 +295,8 @@ class AttachedPort : public DevicePort {
     if (slot == nullptr) return wait_for_record(fd);
     clock::cancellation_point();
     const int error = call(*slot, Call::await_event, {channel});
-    if (error == ENOENT) return clock::wait_ready(*slot, fd, POLLIN);  // of the process that forked this one
-    // A handler may have had turns: what was found before it is old.
+    if (error == ENOENT) return clock::wait_ready(*slot, fd, POLLIN);  // a channel of the process that forked this one
+    // A signal handler may have had turns: the earlier look at the pipe is out of date.
     if (error == 0 || clock::ended_by_cancellation(error)) return true;
     errno = error;
     return error == EINTR && clock::restarts_after_signal();
@@ -318,7 +318,8 @@ class AttachedPort : public DevicePort {
   }
 
  private:
-  // Null for a thread that the simulator does not know, in a signal handler outside the thread's turn, and in a child.
+  // nullptr: the simulator does not know the thread, or the code runs in a signal handler outside the thread's turn,
+  // or in a forked child.
   ThreadSlot* usable_slot() const {
     if (inherited()) return nullptr;
     return clock::simulated() ? clock::simulated_slot() : clock::own_slot();
@@ -351,7 +352,7 @@ class AttachedPort : public DevicePort {
   const abi::NetworkInterface interface_;
 };
 
-// Of one process, for its devices.
+// All ports of one process.
 struct Ports {
   DmaHeap heap;
   std::array<std::unique_ptr<AttachedPort>, abi::kMaxDevices> by_device;
@@ -368,7 +369,7 @@ __attribute__((visibility("default"))) DevicePort* device_port(std::uint32_t dev
     errno = ENODEV;
     return nullptr;
   }
-  // A forked child attaches anew: what it inherited of its parent's is its parent's, in memory that is unmapped.
+  // A forked child attaches again. The inherited ports belong to the parent, and their shared memory is unmapped here.
   if (virtual_pid != clock::session()->header().virtual_pid) {
     ports = new Ports;
     virtual_pid = clock::session()->header().virtual_pid;

@@ -1,6 +1,6 @@
-// The seam between the verbs library and whatever carries it to a device of a simulated host: the shared memory of an
-// attached process (verbs/port/attached_port) or a software thread inside the simulator (model/host/cpu_port). What
-// needs one of its four parts takes that part.
+// Interface of the verbs library to a device of a simulated host. Implementations: shared memory of an attached
+// process (verbs/port/attached_port), and a software thread inside the simulator (model/host/cpu_port). Code that
+// needs only one of the four base classes takes that one.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ class DevicePort : public DeviceAccess, public OsServices, public CpuTime, publi
  public:
   virtual ~DevicePort() = default;
 
-  // This process is a forked child, and the port its parent's: nothing goes through it, and the memory that it gave out
-  // is not here.
+  // True: the port belongs to the parent, and this process is a forked child. Calls through the port fail, and memory
+  // that the port allocated is not mapped here.
   virtual bool inherited() const { return false; }
 };
 
-// The port of the calling process to a device of its host, made at the first call; nullptr, with errno set: ENODEV when
-// there is no such device, or no simulator. Each carrier defines it: a program links exactly one.
+// The calling process's port to a device of its host, made at the first call. nullptr with errno ENODEV: no such
+// device, or no simulator. Each implementation defines this function; a program links exactly one.
 DevicePort* device_port(std::uint32_t device);
-// What belongs to no device goes through that of the first.
+// The port for calls that concern no particular device: the first device's port.
 inline DevicePort* process_port() { return device_port(0); }
 
 }  // namespace rnicsim

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-// The C library's own names: the preloaded clock would take a read() for one of the program's, and the waiting was the
-// port's.
+// The C library's own functions: the interposed read() would count as a wait of the program, but the port has already
+// waited.
 extern "C" ssize_t __read(int, void*, size_t);
 extern "C" ssize_t __write(int, const void*, size_t);
 
@@ -19,7 +19,7 @@ namespace rnicsim {
 
 namespace {
 
-// Half of what a pipe surely holds: its last page may count as full with one record in it.
+// Half of the records that a pipe is sure to hold. The last page may count as full with a single record in it.
 std::uint32_t half_of(int pipe) {
   constexpr int kPage = 4096;
   const int pages = std::max(::fcntl(pipe, F_GETPIPE_SZ) / kPage, 1);
@@ -42,8 +42,8 @@ int EventPipe::open() {
   return error;
 }
 
-// The read end blocks or not as the program has it do. A second description of the pipe, in the place of the write end,
-// is not the program's. Without /proc there is none.
+// The program may set O_NONBLOCK at the read end. Therefore the library opens the pipe once more, with flags of its
+// own, in place of the write end. Without /proc this fails.
 void EventPipe::take_own_end() {
   const std::string pipe = "/proc/self/fd/" + std::to_string(read_fd_);
   const int own = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -82,7 +82,7 @@ int EventPipe::take_record(abi::EventRecord& record) {
   return 0;
 }
 
-// Not under the lock: the port may let others run meanwhile.
+// Without the lock, since other threads may get turns in the port's call.
 void EventPipe::refill(std::unique_lock<std::mutex>& guard) {
   if (taken_ < refill_after_) return;
   taken_ = 0;
@@ -100,7 +100,7 @@ void EventPipe::purge(const std::function<bool(const abi::EventRecord&)>& stale)
   auto back = kept.begin();
   while (back != kept.end() && write_record(*back)) ++back;
   taken_ -= std::min(taken_, std::uint32_t(back - kept.begin()));
-  // In real time the kernel may have filled the pipe meanwhile.
+  // In real time the kernel may have filled the pipe in the meantime.
   put_back_.assign(back, kept.end());
   refill(guard);
 }
@@ -117,7 +117,7 @@ bool EventPipe::write_record(const abi::EventRecord& record) {
   return __write(write_fd_, &record, sizeof record) == sizeof record;
 }
 
-// The other thread that woke may have taken the record, and a read would sleep.
+// Another thread may have taken the record; a blocking read would then sleep.
 bool EventPipe::has_record() const {
   int available = 0;
   return ::ioctl(read_fd_, FIONREAD, &available) == 0 && available >= int(sizeof(abi::EventRecord));

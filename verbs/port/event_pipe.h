@@ -1,6 +1,6 @@
-// A pipe into which the kernel writes event records. Its read end is what a program polls: a completion channel's fd
-// or a context's async_fd. Records that find it full wait in the kernel, which is asked for them before the pipe can
-// have been read empty: while any wait, the read end is readable.
+// A pipe into which the simulated kernel writes event records. Programs poll the read end: the fd of a completion
+// channel or the async_fd of a context. While the pipe is full, the kernel keeps further records. It is asked for them
+// before the pipe can be empty, so the read end stays readable as long as records are pending.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ class EventPipe {
   EventPipe(const EventPipe&) = delete;
   EventPipe& operator=(const EventPipe&) = delete;
 
-  int open();  // 0 or errno
+  int open();  // returns 0 or an errno
   int close();
 
   int fd() const { return read_fd_; }
   std::uint32_t number() const { return number_; }
 
-  // The next record: 0, EAGAIN on a non-blocking fd, EINTR, or EBADF where the program has closed the fd.
+  // Takes the next record. Returns 0; EAGAIN: empty, and the fd is non-blocking; EINTR; EBADF: the program closed the
+  // fd.
   int next(abi::EventRecord& record);
-  // Takes out the records nobody read yet for which `stale` holds: their object is gone, its number may live on.
+  // Removes unread records for which `stale` is true: their object is destroyed, and a new object may get its number.
   void purge(const std::function<bool(const abi::EventRecord&)>& stale);
 
  private:
@@ -36,18 +37,18 @@ class EventPipe {
   bool has_record() const;
   int read_record(abi::EventRecord& record);
   bool write_record(const abi::EventRecord& record);
-  // 0, EAGAIN when there is none, or EIO.
+  // Returns 0, EAGAIN (no record) or EIO.
   int take_record(abi::EventRecord& record);
   void refill(std::unique_lock<std::mutex>& guard);
 
   OsServices& system_;
   std::mutex reading_;
-  std::deque<abi::EventRecord> put_back_;  // ahead of those in the pipe, which is full
-  std::uint32_t taken_ = 0;                // since the kernel was last asked for more
+  std::deque<abi::EventRecord> put_back_;  // older than the records in the pipe, which had no room for these
+  std::uint32_t taken_ = 0;                // records taken since the kernel was last asked for more
   std::uint32_t refill_after_ = 1;
   int read_fd_ = -1;
   int write_fd_ = -1;
-  bool reads_at_own_end_ = false;          // write_fd_
+  bool reads_at_own_end_ = false;          // records are read from write_fd_, opened by the library itself
   std::uint32_t number_ = 0;
   bool opened_ = false;
 };

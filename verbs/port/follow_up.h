@@ -1,4 +1,4 @@
-// Whether somebody follows work requests, and is to be told of them. That costs no time.
+// Reports milestones of work requests to a simulator that follows them. Reporting takes no simulated time.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace rnicsim {
 class FollowUp {
  public:
   bool followed() const { return followed_; }
-  virtual std::uint64_t time() { return 0; }  // the caller's clock, in picoseconds
+  virtual std::uint64_t time() { return 0; }  // simulated time of the caller, in ps
   virtual void tell(const abi::Milestone&) {}
 
  protected:

@@ -1,5 +1,5 @@
-// The driver's side of the command queue, of the kernel's agent. Nothing blocks: a command is submitted, and its
-// completion looked for when the device's MSI-X vector 0 (or a poll) says so.
+// Driver side of the command queue, for the kernel agent. No call blocks: the agent submits a command, and checks for
+// its completion after MSI-X vector 0, or by polling.
 //
 // Contract with the device: the input mailbox and the entry are plain stores, `owner` is published (release) after them
 // and before the doorbell. The device writes the output mailbox, then the status, then clears `owner` (release), which
@@ -27,15 +27,15 @@ class CommandQueue {
   using Slot = std::uint32_t;
   struct Completion {
     abi::CommandStatus status = abi::CommandStatus::ok;
-    std::span<const std::byte> output;  // the mailbox: valid until the slot is submitted again
+    std::span<const std::byte> output;  // output mailbox; valid until the slot is used again
   };
 
-  // `ring` has kRingBytes, 4 KiB aligned, and is at reg::kCommandQueueBase; `mailboxes` has kMailboxesBytes.
+  // `ring`: kRingBytes, aligned to 4 KiB, with its address in reg::kCommandQueueBase. `mailboxes`: kMailboxesBytes.
   CommandQueue(DmaBuffer ring, DmaBuffer mailboxes, Mmio mmio);
 
-  // nullopt when every entry is in use, or the input is larger than a mailbox.
+  // nullopt: no entry is free, or the input is larger than a mailbox.
   std::optional<Slot> submit(std::span<const std::byte> input, std::size_t output_bytes);
-  // nullopt while the device has it. Frees the slot.
+  // nullopt: the device still owns the entry. Otherwise frees the slot.
   std::optional<Completion> try_complete(Slot slot);
 
  private:

@@ -22,7 +22,7 @@ int to_errno(abi::CommandStatus status) {
     case bad_output_length:
     case bad_mailbox: break;
   }
-  return EIO;  // the driver's fault or the device's, never the caller's
+  return EIO;  // an error of the driver or the device, not of the caller
 }
 
 abi::CommandHeader header(abi::CommandOpcode opcode, std::uint32_t object) {

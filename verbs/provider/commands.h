@@ -1,4 +1,4 @@
-// Command mailboxes: what goes in, what comes out, and what a status means to a caller of verbs.
+// Contents of command mailboxes, and the errno for a command status.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace rnicsim::provider {
 
-// 0 or a positive errno.
+// 0 or a positive errno
 int to_errno(abi::CommandStatus status);
 
 // --- Inputs.
@@ -31,13 +31,13 @@ abi::CreateMpt modify_mpt(std::uint32_t index, const abi::Mpt& context);
 abi::CreateSrq create_srq(std::uint32_t srqn, const abi::Srqc& context);
 abi::CreateQp create_qp(std::uint32_t qpn, const abi::Qpc& context);
 abi::ModifyQp modify_qp(std::uint32_t qpn, std::uint32_t attributes, const abi::Qpc& context);
-// 2^n queues, by their qpns.
+// `qpns` has 2^n queues.
 abi::CreateRss create_rss(std::uint32_t fields, std::span<const std::uint8_t, 40> key,
                           std::span<const std::uint32_t> qpns);
 abi::MulticastGroup attach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group);
 abi::MulticastGroup detach_multicast(std::uint32_t qpn, std::span<const std::uint8_t, 16> group);
 
-// --- Both ways: any mailbox as bytes, and back. `decode` zero-fills what the bytes do not reach.
+// --- Mailboxes as bytes. decode() sets fields beyond the end of `bytes` to zero.
 template <class Mailbox>
 std::span<const std::byte> encode(const Mailbox& mailbox) {
   return bytes_of(mailbox);

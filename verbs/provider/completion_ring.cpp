@@ -25,13 +25,13 @@ void CompletionRing::move_to(std::uint8_t log_entries, DmaBuffer ring, std::uint
   mask_ = mask;
 }
 
-// CQEs from the consumer to there.
+// Number of CQEs from the consumer index to `producer`.
 std::uint32_t CompletionRing::ahead(std::uint32_t producer) const {
   return std::uint32_t(producer - consumer_) & kRecordMask;
 }
 
 void CompletionRing::remove_if(const std::function<bool(const abi::Cqe&)>& drop) {
-  // From the newest back to the oldest, kept entries move up over dropped ones; an owner bit stays with its place.
+  // From the newest to the oldest CQE: kept CQEs move up over dropped ones. The owner bit belongs to the position.
   const std::uint64_t end = visible_end();
   std::uint64_t dropped = 0;
   for (std::uint64_t position = end; position-- > consumer_;) {

@@ -1,8 +1,8 @@
-// A completion queue: the device writes CQEs, the driver takes them in order.
+// Driver side of a completion queue: the device writes CQEs, the driver takes them in order.
 //
-// Contract with the device: it writes an entry's owner byte last (release); the driver observes that byte (acquire)
-// before it reads the rest. The consumer doorbell record is published (release) after the entries were read: the
-// device may overwrite them from then on. The caller serialises all calls.
+// Contract with the device: the device writes an entry's owner byte last (release); the driver reads that byte first
+// (acquire). The driver publishes the consumer index in the doorbell record (release) after it has read the entries;
+// from then on the device may overwrite them. The caller serialises all calls.
 #pragma once
 
 #include <cstddef>
@@ -31,38 +31,39 @@ class CompletionRing {
   CompletionRing(std::uint8_t log_entries, DmaBuffer ring, abi::CqDoorbellRecord* record);
 
   std::uint32_t entries() const { return mask_ + 1; }
-  // CQEs that can be taken.
+  // CQEs that take() can return now.
   std::uint32_t unconsumed() const { return std::uint32_t(visible_end() - consumer_); }
 
-  // Gives every entry of a ring to the device, before it hears of the ring.
+  // Marks every entry of a ring as owned by the device. Called before the device gets the ring.
   static void hand_over(std::uint8_t log_entries, DmaBuffer ring);
-  // The device went on in another ring from `producer` on; the caller has waited until all before it can be seen. What
-  // is not consumed comes along, each CQE at its position.
+  // Resize: from `producer` on, the device writes to another ring. The caller first waits for sees_all_before().
+  // move_to() copies the CQEs that are not consumed, each to its position.
   bool sees_all_before(std::uint32_t producer) const { return unconsumed() >= ahead(producer); }
   void move_to(std::uint8_t log_entries, DmaBuffer ring, std::uint32_t producer);
 
-  // The next CQE, consumed for the driver but not yet given back to the device.
+  // The next CQE. Its entry belongs to the driver until release().
   std::optional<abi::Cqe> take() {
     if (!ready(consumer_)) return std::nullopt;
     return at(consumer_++);
   }
-  // Gives back what was taken.
+  // Gives the taken entries back to the device.
   void release() {
     if (released_ == consumer_) return;
     publish_be(record_->consumer, consumer());
     released_ = consumer_;
   }
-  // One past the last CQE taken, as the doorbell record counts.
+  // Index behind the last CQE taken, modulo 2^24 as in the doorbell record.
   std::uint32_t consumer() const { return std::uint32_t(consumer_ & kRecordMask); }
-  // One past the last CQE in the ring, consumed or not, as the doorbell record counts.
+  // Index behind the last CQE in the ring, consumed or not, modulo 2^24.
   std::uint32_t seen() const { return std::uint32_t(visible_end() & kRecordMask); }
-  // Whether the ring has no CQE from index `one` on before index `other`.
+  // True: index `one` is `other` or later, modulo 2^24.
   static bool is_behind(std::uint32_t one, std::uint32_t other) {
     return ((one - other) & kRecordMask) <= kRecordMask / 2;
   }
-  // An event for CQEs later than those in the ring now: a CQE that slips in before the device is armed still fires.
+  // Requests an event for CQEs later than those in the ring now. A CQE written before the device is armed raises it,
+  // too.
   void arm(Uar& uar, std::uint32_t cqn, bool solicited_only) const { uar.arm_cq(cqn, solicited_only, seen()); }
-  // Removes the CQEs for which `drop` holds, keeps the order of the others.
+  // Removes CQEs for which `drop` is true; the others keep their order.
   void remove_if(const std::function<bool(const abi::Cqe&)>& drop);
 
  private:
@@ -83,7 +84,7 @@ class CompletionRing {
   abi::CqDoorbellRecord* record_ = nullptr;
   std::uint8_t log_entries_ = 0;
   std::uint32_t mask_ = 0;
-  std::uint64_t consumer_ = 0;  // counted for ever
+  std::uint64_t consumer_ = 0;  // never wraps
   std::uint64_t released_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// Memory that driver and device share, and the order in which each sees the other's stores.
+// Memory shared by driver and device, and the order in which each sees the other's stores.
 //
-// The device reads and writes this memory from another process or thread, so the words that hand something over are
-// atomic: `publish` (release) makes every earlier store visible before the word, `observe` (acquire) makes every later
-// load see what was stored before the word. All other fields are plain.
+// The device may access this memory from another process or thread. Words that pass ownership are atomic: publish()
+// (release) makes all earlier stores visible before the word, observe() (acquire) makes all later loads see what was
+// stored before the word. All other fields are plain.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace rnicsim::provider {
 
-// `bus_address` is where the device finds `memory`: the same number for a process, another for a kernel's memory.
+// `bus_address`: where the device finds `memory`. Equal to the pointer for a process, different for kernel memory.
 struct DmaBuffer {
   std::byte* memory = nullptr;
   std::uint64_t bus_address = 0;

@@ -1,7 +1,8 @@
-// An event queue, of the kernel's agent: EQEs announced by an MSI-X vector.
+// Driver side of an event queue, for the kernel agent. An MSI-X vector announces EQEs.
 //
-// Contract with the device: as for a CQ, the owner byte is written last (release) and observed first (acquire). `rearm`
-// gives the entries back and arms the vector; an EQE that came in between fires at once.
+// Contract with the device: as for a CQ, the device writes the owner byte last (release) and the driver reads it first
+// (acquire). rearm() gives the entries back and arms the vector; an EQE written in between raises the interrupt at
+// once.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +18,10 @@ namespace rnicsim::provider {
 class EventRing {
  public:
   EventRing() = default;
-  // Of zeros, which are the device's if it begins at first().
+  // `ring` must be zeroed: all entries then belong to the device, since positions count from first().
   EventRing(std::uint32_t eqn, std::uint8_t log_entries, DmaBuffer ring);
-  // The ring's second lap, in which an owner bit of 0 is the device's: so memory that nobody has touched stays that.
+  // Positions start in the second lap of the ring, where owner bit 0 means "the device's": so a ring of untouched
+  // pages needs no initialisation.
   static std::uint32_t first(std::uint8_t log_entries) { return 1u << log_entries; }
 
   std::uint32_t eqn() const { return eqn_; }
@@ -32,7 +34,7 @@ class EventRing {
   DmaBuffer ring_;
   std::uint32_t eqn_ = 0;
   std::uint8_t log_entries_ = 0;
-  std::uint64_t consumer_ = 0;  // counted for ever
+  std::uint64_t consumer_ = 0;  // never wraps
 };
 
 }  // namespace rnicsim::provider

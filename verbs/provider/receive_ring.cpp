@@ -18,7 +18,7 @@ void ReceiveRing::segment(std::uint64_t address, std::uint32_t bytes, std::uint3
 }
 
 void ReceiveRing::close() {
-  // A full entry is ended by its stride.
+  // The device ends an entry at its stride; only a shorter list needs an end mark.
   if (segments_ < max_segments()) {
     entry(posted_)[segments_] = {.byte_count = 0u, .lkey = abi::kInvalidLkey, .address = std::uint64_t(0)};
   }

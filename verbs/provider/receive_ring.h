@@ -1,8 +1,8 @@
-// The receive queue of a QP: entries of 2^log_stride bytes, each a list of data segments.
+// Driver side of a QP's receive queue: entries of 2^log_stride bytes, each a list of data segments.
 //
 // Contract with the device: an entry's segments are plain stores; the doorbell record is published (release) after
-// them and is all the announcement there is. The device consumes entries in order and says so by CQEs. The caller
-// serialises post and ring; `retire` may run beside them.
+// them and is the only announcement. The device consumes entries in order and reports that by CQEs. The caller
+// serialises posting and ring(); retire() may run concurrently.
 #pragma once
 
 #include <atomic>
@@ -31,16 +31,16 @@ class ReceiveRing {
   std::uint64_t outstanding() const { return posted_ - retired_.load(std::memory_order_acquire); }
   bool full() const { return outstanding() >= capacity(); }
 
-  // Not full: an entry is opened, gets at most max_segments() segments, and is closed.
+  // Posts an entry: open(), at most max_segments() calls of segment(), close(). Precondition: !full().
   void open(std::uint64_t wr_id);
   void segment(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey);
   void close();
-  // Publishes what was closed since the last ring; false when there is nothing.
+  // Publishes the entries closed since the last call. False: there are none.
   bool ring();
 
-  // Those of the entry at `index`, until it is retired.
+  // Segments of the entry at `index`; valid until retire().
   std::span<const abi::DataSegment> segments(std::uint16_t index) const;
-  // A CQE arrived for the entry at `index`: gives its wr_id and frees it and all before it.
+  // For the CQE of the entry at `index`: returns its wr_id, frees the entry and all earlier ones.
   std::uint64_t retire(std::uint16_t index);
   void reset();
 
@@ -53,11 +53,11 @@ class ReceiveRing {
   std::vector<std::uint64_t> slots_;  // wr_id
   std::uint64_t posted_ = 0;
   std::uint64_t rung_ = 0;
-  std::uint32_t segments_ = 0;  // of the open entry
+  std::uint32_t segments_ = 0;  // segments of the open entry so far
   std::atomic<std::uint64_t> retired_{0};
 };
 
-// log2 of the stride that holds `segments`.
+// log2 of the entry size in bytes for `segments` data segments.
 std::uint8_t log_receive_stride(std::uint32_t segments);
 
 }  // namespace rnicsim::provider

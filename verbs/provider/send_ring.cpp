@@ -11,7 +11,7 @@ namespace rnicsim::provider {
 namespace {
 constexpr std::uint32_t kBlueFlameBlocks = abi::uar::kBlueFlameBytes / abi::kSendBlock;
 constexpr std::uint32_t kRecordMask = 0xffff;
-constexpr std::size_t kSegment = 16;  // of which a WQE has a whole number
+constexpr std::size_t kSegment = 16;  // bytes; a WQE is a whole number of segments
 }  // namespace
 
 SendRing::SendRing(const Layout& layout, DmaBuffer ring, abi::QpDoorbellRecord* record, Uar* uar)
@@ -33,7 +33,7 @@ void SendRing::post(WqeBuilder& wqe, std::uint64_t wr_id) {
   ++wqes_;
 }
 
-// Segment by segment: copies of a length that is known are no calls.
+// Copies of constant length compile to plain moves, without a call of memcpy.
 void SendRing::copy_in(const std::byte* wqe, std::size_t bytes) {
   const std::size_t begin = std::size_t(producer_) * abi::kSendBlock;
   const std::size_t mask = (std::size_t(mask_) + 1) * abi::kSendBlock - 1;

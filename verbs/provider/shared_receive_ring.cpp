@@ -36,7 +36,7 @@ void SharedReceiveRing::segment(std::uint64_t address, std::uint32_t bytes, std:
 }
 
 void SharedReceiveRing::close() {
-  // A full entry is ended by its stride.
+  // The device ends an entry at its stride; only a shorter list needs an end mark.
   if (segments_ < max_segments())
     data(head_)[segments_] = {.byte_count = 0u, .lkey = abi::kInvalidLkey, .address = std::uint64_t(0)};
   head_ = link(head_).next;

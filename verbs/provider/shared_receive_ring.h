@@ -1,10 +1,11 @@
-// A shared receive queue: entries in one piece of memory, linked in the order in which they will be posted, because
-// they come free in any order.
+// Driver side of a shared receive queue: entries in one memory range, linked in the order in which they will be
+// posted. Entries become free in any order.
 //
-// Contract with the device: an entry's segments are plain stores; the doorbell record is published (release) after them
-// and is all the announcement there is. The device follows `next` from entry 0 on, as far as the record says. So `next`
-// of an entry is settled before the entry is posted, and one entry, the last of the free ones, is never posted: what
-// comes free is hung behind it. A CQE names the entry that it frees. The caller serialises all calls.
+// Contract with the device: an entry's segments are plain stores; the doorbell record is published (release) after
+// them and is the only announcement. The device starts at entry 0 and follows `next`, for as many entries as the
+// record says. Therefore `next` of an entry must be set before the entry is posted, and one free entry, the last in
+// the list, is never posted: a freed entry is linked behind it. A CQE names the entry that it frees. The caller
+// serialises all calls.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ class SharedReceiveRing {
   };
 
   SharedReceiveRing() = default;
-  // All its entries are free.
+  // All entries are free.
   SharedReceiveRing(const Layout& layout, DmaBuffer ring, abi::QpDoorbellRecord* record);
 
   const Layout& layout() const { return layout_; }
@@ -34,19 +35,20 @@ class SharedReceiveRing {
   std::uint32_t max_segments() const;
   std::uint32_t outstanding() const { return outstanding_; }
 
-  // Fewer than capacity() outstanding: an entry is opened, gets at most max_segments() segments, and is closed.
+  // Posts an entry: open(), at most max_segments() calls of segment(), close(). Precondition: outstanding() <
+  // capacity().
   void open(std::uint64_t wr_id);
   void segment(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey);
   void close();
-  // Publishes what was closed since the last ring.
+  // Publishes the entries closed since the last call.
   void ring();
 
-  // Those of the entry at `index`, until it is retired; none for an index that is not outstanding.
+  // Segments of the entry at `index`; valid until retire(). Empty: the entry is not outstanding.
   std::span<const abi::DataSegment> segments(std::uint16_t index) const;
-  // A CQE arrived for the entry at `index`: gives its wr_id and frees it.
+  // For the CQE of the entry at `index`: returns its wr_id and frees the entry.
   std::uint64_t retire(std::uint16_t index);
 
-  // The same entries, and more, in other memory: made first, in force from `move_to` on.
+  // Resize: copy_to() prepares a larger ring in other memory, with the same entries; move_to() switches to it.
   void copy_to(DmaBuffer ring, std::uint8_t log_entries) const;
   void move_to(DmaBuffer ring, std::uint8_t log_entries);
 
@@ -64,14 +66,14 @@ class SharedReceiveRing {
   DmaBuffer ring_;
   abi::QpDoorbellRecord* record_ = nullptr;
   std::vector<Slot> slots_;
-  std::uint16_t head_ = 0;      // the next to be posted
-  std::uint16_t tail_ = 0;      // the last free one
-  std::uint16_t posted_ = 0;    // ever, modulo 2^16
+  std::uint16_t head_ = 0;      // next entry to post
+  std::uint16_t tail_ = 0;      // last free entry
+  std::uint16_t posted_ = 0;    // entries posted, modulo 2^16
   std::uint32_t outstanding_ = 0;
-  std::uint32_t segments_ = 0;  // of the open entry
+  std::uint32_t segments_ = 0;  // segments of the open entry so far
 };
 
-// log2 of the stride that holds `segments`.
+// log2 of the entry size in bytes for `segments` data segments.
 std::uint8_t log_shared_receive_stride(std::uint32_t segments);
 
 }  // namespace rnicsim::provider

@@ -1,4 +1,4 @@
-// A page of doorbells. The writes are posted: what they announce must be published (dma.h) before they are made.
+// A page of doorbells. Its writes are posted: announced data must be published (dma.h) before the write.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace rnicsim::provider {
 
-// A posted write to BAR0.
+// Posts a write to BAR0.
 using Mmio = std::function<void(std::uint32_t offset, std::span<const std::byte> data)>;
 
 class Uar {
@@ -19,8 +19,8 @@ class Uar {
   std::uint32_t page() const { return page_; }
 
   void ring_send(std::uint32_t qpn, std::uint32_t producer);
-  // `wqe` is at most abi::uar::kBlueFlameBytes, in whole blocks. The two windows are used in turn, so that the device
-  // can drain one while the CPU fills the other.
+  // `wqe`: whole blocks, at most abi::uar::kBlueFlameBytes. The two buffers are used alternately, so that the device
+  // can read one while the CPU fills the other.
   void blue_flame(std::span<const std::byte> wqe);
   void arm_cq(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);
   void ring_eq(std::uint32_t eqn, std::uint32_t consumer);
@@ -30,7 +30,7 @@ class Uar {
 
   Mmio mmio_;
   std::uint32_t page_;
-  std::atomic<std::uint32_t> blue_flames_{0};  // queues of one process share the page
+  std::atomic<std::uint32_t> blue_flames_{0};  // atomic, since the queues of a process share the page
 };
 
 }  // namespace rnicsim::provider

@@ -1,5 +1,5 @@
-// A send WQE in the making: segments appended one after the other in private memory, so that nothing the device can
-// read changes before SendRing::post copies the whole into the ring.
+// Builds a send WQE by appending segments in private memory. The device sees nothing of it until SendRing::post()
+// copies the complete WQE into the ring.
 #pragma once
 
 #include <cstddef>
@@ -13,30 +13,30 @@ namespace rnicsim::provider {
 
 class WqeBuilder {
  public:
-  // Of a queue pair's longest WQE, or of the longest that there is.
+  // `blocks`: longest WQE of the QP, in 64-byte blocks.
   explicit WqeBuilder(std::uint32_t blocks = abi::kMaxWqeBlocks)
       : bytes_(std::make_unique<std::byte[]>(blocks * abi::kSendBlock)), capacity_(blocks * abi::kSendBlock) {}
 
   // `flags` are abi::ControlSegment's; `immediate` in CPU order.
   void begin(abi::SendOpcode opcode, std::uint32_t flags, std::uint32_t immediate = 0);
-  // UD: what a WQE begins with; it may be known later than what follows.
+  // UD: the first segment after the control segment. Its contents may be set later, by set_datagram().
   void datagram(const abi::DatagramSegment& segment = {});
   void set_datagram(const abi::DatagramSegment& segment);
-  // XRC: what a WQE with data begins with; as above.
+  // XRC: the first segment of a WQE with data. Its contents may be set later.
   void shared_queue(std::uint32_t srqn = 0);
   void set_shared_queue(std::uint32_t srqn);
   void remote_address(std::uint64_t address, std::uint32_t rkey);
   void atomic(std::uint64_t swap_add, std::uint64_t compare);
   void bind(const abi::BindSegment& segment);
-  // TSO: the headers of each frame, and how much of the data follows them there.
+  // TSO: `headers` begin each frame; `mss` is the number of data bytes behind them in a frame.
   void segmentation(std::uint16_t mss, std::span<const std::byte> headers);
   void data(std::uint64_t address, std::uint32_t bytes, std::uint32_t lkey);
-  // One inline segment may follow the others: begin_inline, any number of pieces, end_inline.
+  // Adds one inline segment: begin_inline(), any number of inline_bytes(), end_inline().
   void begin_inline();
   void inline_bytes(std::span<const std::byte> piece);
   void end_inline();
 
-  // False when a segment did not fit: the WQE is unusable.
+  // False: a segment did not fit, and the WQE must not be posted.
   bool fits() const { return fits_; }
   std::size_t size() const { return size_; }
   std::uint32_t blocks() const { return std::uint32_t((size_ + abi::kSendBlock - 1) / abi::kSendBlock); }
@@ -58,13 +58,13 @@ class WqeBuilder {
   bool fits_ = true;
 };
 
-// Bytes of a WQE with `sges` data segments, or with `inline_bytes` of inline data, of the transport's longest opcode
-// that may carry them (RC and XRC: atomics for segments, RDMA WRITE for inline).
+// Size in bytes of a WQE with `sges` data segments, or with `inline_bytes` of inline data, for the transport's longest
+// opcode that may carry them (RC and XRC: an atomic for segments, RDMA WRITE for inline data).
 std::size_t wqe_bytes_with_sges(abi::Transport transport, std::uint32_t sges);
 std::size_t wqe_bytes_with_inline(abi::Transport transport, std::uint32_t inline_bytes);
-// Bytes of a WQE, before its data segments, for TSO with so many bytes of headers; 0 for none.
+// Bytes before the data segments of a TSO WQE with `header_bytes` of headers; 0 for none.
 std::size_t wqe_bytes_of_segmentation(std::uint32_t header_bytes);
-// Inline bytes that a WQE of `blocks` can hold.
+// Inline data in bytes that a WQE of `blocks` can hold.
 std::uint32_t inline_capacity(abi::Transport transport, std::uint32_t blocks);
 
 }  // namespace rnicsim::provider

@@ -1,4 +1,4 @@
-// Addresses and routes: binding, resolving, and what the kernel then knows of them.
+// Addresses and routes: binding, resolution, and queries to the kernel.
 #include <infiniband/ib.h>
 #include <infiniband/sa.h>
 
@@ -13,9 +13,9 @@ namespace rnicsim::rdmacm {
 
 namespace {
 
-constexpr std::size_t kMostPaths = 6;  // of each direction three: primary, alternate, and that of the MADs
+constexpr std::size_t kMostPaths = 6;  // three for each direction: primary, alternate, and the path of the MADs
 
-// struct rdma_ucm_query_path_resp, whose array has no size.
+// struct rdma_ucm_query_path_resp with an array of fixed size.
 struct PathAnswer {
   std::uint32_t num_paths;
   std::uint32_t reserved;
@@ -49,7 +49,7 @@ ibv_gid gid_of(const __kernel_sockaddr_storage& address) {
   return gid;
 }
 
-// From its form in MADs. The selectors say: exactly so.
+// Unpacks a path record in the format of MADs. The selectors mean "exactly".
 ibv_sa_path_rec unpack(const ibv_path_data& data) {
   constexpr std::uint8_t kExactly = 2;
   const ibv_path_record& from = data.path;
@@ -85,7 +85,7 @@ __be16 port_of(const sockaddr_storage& address) {
 
 }  // namespace
 
-// AF_IB is not among them, as with a kernel that does not have it.
+// Size of a supported address; 0 for others, such as AF_IB.
 socklen_t address_size(const sockaddr* address) {
   if (address == nullptr) return 0;
   switch (address->sa_family) {

@@ -1,4 +1,4 @@
-// rdma_getaddrinfo(3), over getaddrinfo. There is no service that knows routes or connection data beforehand.
+// rdma_getaddrinfo(3), based on getaddrinfo(3). No service provides routes or connection data in advance.
 #include <infiniband/ib.h>
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
@@ -97,7 +97,7 @@ int copy_hints(const rdma_addrinfo& hints, rdma_addrinfo& to) {
   return hints.ai_dst_len != 0 ? copy_address(hints.ai_dst_addr, hints.ai_dst_len, to.ai_dst_addr, to.ai_dst_len) : 0;
 }
 
-// Answers errno; `resolver_error` is what getaddrinfo said.
+// Returns an errno. `resolver_error` is the result of getaddrinfo(3).
 int look_up(const char* node, const char* service, const rdma_addrinfo* hints, rdma_addrinfo& to, int& resolver_error) {
   addrinfo* first = nullptr;
   addrinfo socket_hints{};
@@ -136,7 +136,7 @@ using namespace rnicsim::rdmacm;
 
 extern "C" {
 
-// 0, -1 with errno, or a code of getaddrinfo's.
+// Returns 0, -1 with errno set, or an error code of getaddrinfo(3).
 int rdma_getaddrinfo(const char* node, const char* service, const rdma_addrinfo* hints, rdma_addrinfo** res) {
   int resolver_error = 0;
   RdmaInfo found;

@@ -1,4 +1,4 @@
-// Completion queues that an id makes, with channels of their own, for a program that names none.
+// CQs and completion channels that an id creates when the program passes no CQ.
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -36,7 +36,7 @@ void destroy_send_cq(Id& id) { unmake(id.send_cq_channel, id.send_cq); }
 void destroy_receive_cq(Id& id) { unmake(id.recv_cq_channel, id.recv_cq); }
 
 void destroy_cqs(Id& id) {
-  if (id.qp_type == IBV_QPT_XRC_RECV && id.srq != nullptr) return;  // the SRQ's
+  if (id.qp_type == IBV_QPT_XRC_RECV && id.srq != nullptr) return;  // the CQs belong to the SRQ
   destroy_receive_cq(id);
   destroy_send_cq(id);
 }

@@ -1,4 +1,4 @@
-// Connections and datagram lookups: connect, listen, accept, reject, disconnect.
+// Connections and SIDR lookups: connect, listen, accept, reject, disconnect.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace rnicsim::rdmacm {
 
 namespace {
 
-constexpr std::uint8_t kMostRetries = 7;           // 3 bits
-constexpr std::uint8_t kVendorOptionRefused = 35;  // IBTA: vendor option not supported
-constexpr std::uint8_t kReasonOfTheConsumer = 0;   // the kernel fills in the number
+constexpr std::uint8_t kMostRetries = 7;           // field of 3 bits
+constexpr std::uint8_t kVendorOptionRefused = 35;  // IBTA reject reason: vendor option not supported
+constexpr std::uint8_t kReasonOfTheConsumer = 0;   // the kernel sets the reason "consumer reject"
 
 int check_parameters(const Id& id, const rdma_conn_param* given) {
   if (id.device == nullptr) return EINVAL;
@@ -34,7 +34,7 @@ bool append_private_data(kernel::rdma_ucm_conn_param& to, const void* data, std:
   return true;
 }
 
-// The depths are the id's.
+// responder_resources and initiator_depth are taken from the id.
 int fill_parameters(const Id& id, const rdma_conn_param* given, kernel::rdma_ucm_conn_param& to) {
   if (id.qp != nullptr) {
     to.qp_num = id.qp->qp_num;
@@ -75,7 +75,7 @@ int listen(Id& id, int backlog) {
   return query_address(id);
 }
 
-// At most what the request asks for, which the id has since then.
+// At most the values of the request, which the id holds since the CONNECT_REQUEST event.
 void choose_depths(Id& id, const rdma_conn_param* given) {
   if (given == nullptr || given->initiator_depth == RDMA_MAX_INIT_DEPTH) {
     id.initiator_depth = std::min(id.initiator_depth, id.device->max_initiator_depth);
@@ -111,7 +111,7 @@ int accept(Id& id, const rdma_conn_param* given) {
     return error;
   }
   if (!id.datagram()) return complete(id);
-  // Nothing follows the answer to a lookup.
+  // No event follows a SIDR reply.
   if (id.synchronous()) acknowledge_last(id);
   return 0;
 }

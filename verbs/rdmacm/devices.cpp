@@ -38,21 +38,21 @@ class DeviceList {
   ibv_device** list_;
 };
 
-// Opening gives way to other threads, so the lock does, too.
+// A QueueLock, since other threads may get turns while a device is opened.
 struct OpenDevices {
   QueueLock lock;
-  std::map<ibv_device*, Device> devices;  // a forked child's are others than its parent's
+  std::map<ibv_device*, Device> devices;  // a forked child has devices of its own
 };
 
-// Each process of the simulator's own has another port, and none of them knows of the others' locks.
+// By port: each software process of the simulator has a port of its own and does not share locks with the others.
 OpenDevices& open_devices(DevicePort& port) {
   static std::mutex& mutex = *new std::mutex;
   static std::map<DevicePort*, OpenDevices>& open = *new std::map<DevicePort*, OpenDevices>;
-  const std::lock_guard guard(mutex);  // both outlive the program's own destructors
+  const std::lock_guard guard(mutex);  // never destroyed: the program's destructors may use them
   return open[&port];
 }
 
-// Under the lock.
+// Called with the lock held.
 int open_device(OpenDevices& open, ibv_device* device, Device*& opened) {
   const auto known = open.devices.find(device);
   if (known != open.devices.end()) return opened = &known->second, 0;
@@ -153,7 +153,7 @@ ibv_context** rdma_get_devices(int* num_devices) {
   return list;
 }
 
-// The devices stay open.
+// Frees the array only; the devices stay open.
 void rdma_free_devices(ibv_context** list) { std::free(list); }
 
 }  // extern "C"

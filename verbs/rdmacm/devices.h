@@ -1,5 +1,4 @@
-// The devices that ids are bound to: opened once, open as long as the process lives, with a default PD while an id
-// uses them.
+// Devices of the process's ids. A device is opened once and stays open; it has a default PD while an id uses it.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -12,20 +11,20 @@ namespace rnicsim::rdmacm {
 
 struct Device {
   ibv_context* context = nullptr;
-  ibv_pd* pd = nullptr;      // the default one
-  ibv_xrcd* xrcd = nullptr;  // made when an id first wants it
-  std::uint32_t users = 0;   // ids
+  ibv_pd* pd = nullptr;      // default PD
+  ibv_xrcd* xrcd = nullptr;  // default XRC domain, created on first use
+  std::uint32_t users = 0;   // number of ids
   std::uint8_t max_responder_resources = 0;
   std::uint8_t max_initiator_depth = 0;
 };
 
-// Whether the calling process has any device.
+// True: the calling process has a device.
 bool has_devices();
 
-// The device that the kernel names by its GUID, for one more id: 0 or errno.
+// Finds the device with this GUID, opens it if necessary and counts one more user. Returns 0 or an errno.
 int hold_device(DevicePort& port, __be64 guid, Device*& held);
 void release_device(DevicePort& port, Device& device);
-// The default XRC domain: 0 or errno.
+// Returns 0 or an errno.
 int default_xrcd(DevicePort& port, Device& device, ibv_xrcd*& domain);
 
 }  // namespace rnicsim::rdmacm

@@ -1,5 +1,5 @@
-// Enhanced connection establishment: what the QPs of both ends can do beyond the standard. A program that keeps its QP
-// itself says and hears it here; for an id's own QP the library asks libibverbs.
+// Enhanced connection establishment (ECE): vendor features of the QPs at both ends. A program with a QP of its own
+// passes them by the functions here; for an id's QP the library exchanges them through libibverbs.
 #include <infiniband/verbs.h>
 
 #include "verbs/ibverbs/boundary.h"
@@ -9,7 +9,7 @@ namespace rnicsim::rdmacm {
 
 namespace {
 
-// What the QP would do; EOPNOTSUPP, of a device without ECE: nothing.
+// ECE of the QP; empty if the device does not support ECE.
 int query(ibv_qp& qp, ibv_ece& ece) {
   ece = {};
   const int error = ibv_query_ece(&qp, &ece);

@@ -1,4 +1,4 @@
-// Endpoints: an id and its QP in one call, synchronous.
+// Endpoints: a synchronous id and its QP, made in one call.
 #include <infiniband/verbs.h>
 
 #include <cstddef>
@@ -70,7 +70,8 @@ int check_request(const Id& listener, const rdma_cm_event& event) {
   return create_qp(Id::of(event.id), listener.pd, attributes);
 }
 
-// The event is the new id's, or, if nothing came of it, the listener's.
+// The event belongs to the new id, or on failure to the listener, until the next synchronous operation acknowledges
+// it.
 int get_request(Id& listener, rdma_cm_id*& connection) {
   if (!listener.synchronous()) return EINVAL;
   acknowledge_last(listener);

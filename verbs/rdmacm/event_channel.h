@@ -1,4 +1,4 @@
-// An event channel, and how the kernel's connection manager is asked through it.
+// An event channel, with the commands to the kernel's connection manager that go through it.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -17,7 +17,7 @@ namespace rnicsim::rdmacm {
 struct EventChannel : rdma_event_channel {
   explicit EventChannel(DevicePort& carrier) : rdma_event_channel{}, port(carrier), pipe(carrier) {}
 
-  // Commands return 0 or errno.
+  // Execute a command of <rdma/rdma_user_cm.h>. Return 0 or an errno.
   int command(std::uint32_t number, std::span<const std::byte> input, std::span<std::byte> output = {}) {
     return port.rdma_cm(pipe.number(), number, input, output);
   }
@@ -30,7 +30,8 @@ struct EventChannel : rdma_event_channel {
     return command(number, std::as_bytes(std::span(&input, 1)), std::as_writable_bytes(std::span(&output, 1)));
   }
 
-  // The kernel has no more events of that id or group here: nor may the descriptor be readable for them.
+  // Removes the records of events of this id or group: the kernel has none left, and the descriptor must not stay
+  // readable.
   void forget(std::uint32_t id) {
     pipe.purge([id](const abi::EventRecord& record) {
       return record.type == abi::EventRecord::kConnectionEvent && record.number == id;
@@ -43,7 +44,7 @@ struct EventChannel : rdma_event_channel {
   static EventChannel& of(rdma_event_channel* channel) { return *static_cast<EventChannel*>(channel); }
 };
 
-// Of the calling process: 0 or errno, ENODEV without a device.
+// Opens a channel of the calling process. Returns 0 or an errno; ENODEV: there is no device.
 int open_channel(std::unique_ptr<EventChannel>& opened);
 
 }  // namespace rnicsim::rdmacm

@@ -1,4 +1,4 @@
-// Events: taken from the kernel, made what the program sees, acknowledged.
+// Events: read from the kernel, converted for the program, acknowledged.
 #include <infiniband/verbs.h>
 
 #include <array>
@@ -23,8 +23,8 @@ struct Event : rdma_cm_event {
   Event() : rdma_cm_event{} {}
 
   std::array<std::uint8_t, RDMA_MAX_PRIVATE_DATA> private_data{};
-  Id* owner = nullptr;     // whose kernel id counted it: of a request, the listener
-  Group* group = nullptr;  // the same of a group's
+  Id* owner = nullptr;     // id that counts the acknowledgement; for a CONNECT_REQUEST the listener
+  Group* group = nullptr;  // the same for a multicast event
 
   static Event& of(rdma_cm_event& event) { return static_cast<Event&>(event); }
 };
@@ -34,7 +34,7 @@ void count_acknowledged(CpuTime& cpu, std::atomic<std::uint32_t>& completed) {
   cpu.acknowledged(&completed);
 }
 
-// Nobody sees the event.
+// Acknowledges an event that the program does not get.
 bool discard(Id& owner) {
   count_acknowledged(owner.port, owner.events_completed);
   return false;
@@ -98,7 +98,7 @@ int query_request(Id& id) {
   return query_paths(id);
 }
 
-// The connection's own id. It is as synchronous as its listener.
+// Makes the id of a requested connection. It is synchronous if the listener is.
 int make_connection(const Id& listener, const kernel::rdma_ucm_event_resp& raw, Id*& made) {
   auto id = std::make_unique<Id>(listener.events(), listener.context, listener.ps, listener.qp_type);
   id->handle = raw.id;
@@ -125,7 +125,7 @@ bool connection_requested(Event& event, Id& listener, const kernel::rdma_ucm_eve
   return true;
 }
 
-// The reply to a program that keeps its QP itself is its own to answer.
+// A program that has a QP of its own answers the REP itself.
 void connection_answered(Event& event, Id& id, const kernel::rdma_ucm_event_resp& raw) {
   id.remote_ece = raw.ece;
   if (id.qp == nullptr) return;
@@ -147,7 +147,7 @@ int attach(Group& group) {
   return error;
 }
 
-// The uid of these is the group's.
+// For multicast events the kernel's uid is the Group.
 void of_group(Event& event, const kernel::rdma_ucm_event_resp& raw) {
   Group& group = *reinterpret_cast<Group*>(raw.uid);
   event.group = &group;
@@ -161,9 +161,9 @@ void of_group(Event& event, const kernel::rdma_ucm_event_resp& raw) {
   event.param.ud.private_data = group.context;
 }
 
-// False: the program does not see it.
+// False: the program does not get this event.
 bool deliver(Event& event, const kernel::rdma_ucm_event_resp& raw) {
-  if (raw.uid == 0) return false;  // of a connection that nobody knows yet
+  if (raw.uid == 0) return false;  // the connection has no id yet
   event.event = rdma_cm_event_type(raw.event);
   event.status = int(raw.status);
   if (event.event == RDMA_CM_EVENT_MULTICAST_JOIN || event.event == RDMA_CM_EVENT_MULTICAST_ERROR) {
@@ -203,7 +203,7 @@ int next_event(EventChannel& channel, rdma_cm_event*& taken) {
     const kernel::rdma_ucm_get_event command{.response = 0};
     kernel::rdma_ucm_event_resp raw{};
     const int error = channel.ask(kernel::RDMA_USER_CM_CMD_GET_EVENT, command, raw);
-    if (error == EAGAIN) continue;  // its id is gone, or on another channel
+    if (error == EAGAIN) continue;  // the id was destroyed or moved to another channel
     if (error != 0) return error;
     auto event = std::make_unique<Event>();
     if (deliver(*event, raw)) {
@@ -215,7 +215,7 @@ int next_event(EventChannel& channel, rdma_cm_event*& taken) {
 
 void acknowledge(rdma_cm_event& acknowledged) {
   const std::unique_ptr<Event> event(&Event::of(acknowledged));
-  // In this order: who waits for the group frees it, and whoever waits for the id frees both.
+  // The group first: a thread in rdma_leave_multicast frees the group, a thread in rdma_destroy_id both.
   CpuTime& cpu = event->owner->port;
   if (event->group != nullptr) count_acknowledged(cpu, event->group->events_completed);
   count_acknowledged(cpu, event->owner->events_completed);
@@ -225,7 +225,8 @@ void acknowledge_last(Id& id) {
   if (id.event != nullptr) acknowledge(*std::exchange(id.event, nullptr));
 }
 
-// Of a rejection the status is the peer's reason; others come from the kernel (negative) or from a SIDR reply.
+// For REJECTED the status is the peer's reason. Other values are negative errnos of the kernel, or a status of a SIDR
+// reply.
 int outcome(const rdma_cm_event& event) {
   if (event.status == 0) return 0;
   return event.event == RDMA_CM_EVENT_REJECTED ? ECONNREFUSED : std::abs(event.status);

@@ -1,4 +1,4 @@
-// Ids: their making, end and migration.
+// Ids: creation, destruction, migration between channels.
 #include "verbs/rdmacm/id.h"
 
 #include <utility>
@@ -22,7 +22,7 @@ Id::~Id() {
 
 namespace {
 
-// Of what the kernel has no more events on that channel, the groups' too.
+// Removes records of events that the kernel no longer has on the id's channel, for the id and its multicast groups.
 void forget_events(Id& id) {
   std::vector<std::uint32_t> numbers{id.handle};
   {
@@ -84,8 +84,7 @@ int migrate_id(Id& id, rdma_event_channel* channel) {
   return 0;
 }
 
-// The thread waits through the port, not on a condition: the thread that acknowledges may be one of the simulator's
-// own.
+// Waits through the port and not on a condition: the acknowledging thread may be a software thread of the simulator.
 void wait_acknowledged(CpuTime& cpu, const std::atomic<std::uint32_t>& completed, std::uint32_t reported,
                        const char* function) {
   for (std::uint32_t acknowledged; (acknowledged = completed.load(std::memory_order_acquire)) < reported;)

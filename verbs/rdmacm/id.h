@@ -1,4 +1,4 @@
-// An rdma_cm_id, and what its parts do for one another. Functions return 0 or errno.
+// An rdma_cm_id, and functions shared by the sources of this folder. Functions return 0 or an errno.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -26,7 +26,7 @@ struct Group {
   sockaddr_storage address{};
   std::uint32_t handle = 0;  // the kernel's
   std::uint16_t join_flags = 0;
-  bool attached = false;     // the QP is
+  bool attached = false;     // the QP is attached to the group
   ibv_gid gid{};
   std::atomic<std::uint32_t> events_completed{0};
 };
@@ -43,33 +43,33 @@ struct Id : rdma_cm_id {
 
   DevicePort& port;
   std::uint32_t handle = 0;                   // the kernel's
-  std::unique_ptr<EventChannel> own_channel;  // of a synchronous id
-  Device* device = nullptr;                   // since the id is bound to one
+  std::unique_ptr<EventChannel> own_channel;  // set: the id is synchronous
+  Device* device = nullptr;                   // set once the id is bound to a device
   std::atomic<std::uint32_t> events_completed{0};
-  bool connect_failed = false;                // and the program was told: it hears no other end
+  bool connect_failed = false;                // the program got CONNECT_ERROR; later ends are not reported
   std::uint8_t initiator_depth = 0;
   std::uint8_t responder_resources = 0;
-  std::vector<ibv_sa_path_rec> paths;         // route.path_rec
-  std::vector<std::byte> connect_data;        // of an endpoint: goes ahead of the program's private data
-  std::optional<ibv_qp_init_attr> connection_attributes;  // of a passive endpoint: for the QPs of its connections
+  std::vector<ibv_sa_path_rec> paths;         // memory of route.path_rec
+  std::vector<std::byte> connect_data;        // for an endpoint: sent before the program's private data
+  std::optional<ibv_qp_init_attr> connection_attributes;  // for a passive endpoint: attributes of its connections' QPs
   kernel::rdma_ucm_ece local_ece{};
   kernel::rdma_ucm_ece remote_ece{};
-  std::mutex groups_mutex;                    // never held over a call that may wait
+  std::mutex groups_mutex;                    // never held during a call that may wait
   std::list<std::unique_ptr<Group>> groups;
 
   static Id& of(rdma_cm_id* id) { return *static_cast<Id*>(id); }
 };
 
-// --- id.cpp. Without a channel the id is synchronous.
+// --- id.cpp. An id created without a channel is synchronous.
 int create_id(rdma_event_channel* channel, void* context, rdma_port_space port_space, ibv_qp_type type, Id*& created);
 int destroy_id(Id& id);
 int migrate_id(Id& id, rdma_event_channel* channel);
-// Until the program acknowledged all events that the kernel reported.
+// Waits until the program has acknowledged all `reported` events.
 void wait_acknowledged(CpuTime& cpu, const std::atomic<std::uint32_t>& completed, std::uint32_t reported,
                        const char* function);
 
 // --- address.cpp
-socklen_t address_size(const sockaddr* address);  // 0: none that can be used
+socklen_t address_size(const sockaddr* address);  // 0: unsupported address family
 int bind_address(Id& id, const sockaddr* address);
 int resolve_address(Id& id, const sockaddr* source, const sockaddr* destination, int timeout_ms);
 int resolve_route(Id& id, int timeout_ms);
@@ -80,15 +80,15 @@ int query_paths(Id& id);
 // --- events.cpp
 int next_event(EventChannel& channel, rdma_cm_event*& event);
 void acknowledge(rdma_cm_event& event);
-void acknowledge_last(Id& id);  // of a synchronous id
-// Of a synchronous id: waits for the event that ends the operation, and answers its outcome.
+void acknowledge_last(Id& id);  // only for a synchronous id
+// For a synchronous id: waits for the event that ends the operation, and returns its outcome. For others: returns 0.
 int complete(Id& id);
 int outcome(const rdma_cm_event& event);
 
-// --- qp_states.cpp: with no QP, nothing happens.
+// --- qp_states.cpp. Without a QP, ready_to_receive(), ready_to_send() and to_error() do nothing.
 int init_qp_attributes(Id& id, ibv_qp_attr& attributes, int& mask);
-int make_usable(Id& id, ibv_qp& qp);  // of a new QP
-// The depths are those of the id's request or reply, or RDMA_MAX_*: as the kernel says.
+int make_usable(Id& id, ibv_qp& qp);  // for a new QP
+// RDMA_MAX_RESP_RES and RDMA_MAX_INIT_DEPTH mean: the value that the kernel returns.
 int ready_to_receive(Id& id, std::uint8_t responder_resources);
 int ready_to_send(Id& id, std::uint8_t initiator_depth);
 int to_error(Id& id);
@@ -104,14 +104,14 @@ void destroy_send_cq(Id& id);
 void destroy_receive_cq(Id& id);
 void destroy_cqs(Id& id);
 
-// --- connect.cpp: the active side's answer to a reply.
+// --- connect.cpp. finish_connection() completes the active side after a REP.
 int finish_connection(Id& id);
 int reject(Id& id, const void* private_data, std::uint8_t bytes, std::uint8_t reason);
 
 // --- options.cpp
 int set_option(Id& id, int level, int name, const void* value, std::size_t bytes);
 
-// --- ece.cpp: of a QP just made; a device without enhanced connection establishment has none.
+// --- ece.cpp. For a new QP; without effect if the device does not support ECE.
 int exchange_ece(Id& id, ibv_qp& qp);
 
 }  // namespace rnicsim::rdmacm

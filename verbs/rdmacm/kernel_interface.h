@@ -1,10 +1,10 @@
-// The structures of the kernel's connection manager (<rdma/rdma_user_cm.h>). That header and <rdma/rdma_cma.h> both
-// name the port spaces, the options and the join flags, so here the kernel's have a namespace of their own; what the
-// header includes stays outside of it.
+// Structures of the kernel's connection manager (<rdma/rdma_user_cm.h>), in a namespace of their own: that header and
+// <rdma/rdma_cma.h> both define the port spaces, options and join flags. The headers that it includes stay outside of
+// the namespace.
 #pragma once
 
 #include <netinet/in.h>
-// In front of the kernel's own definition of the IPv6 addresses.
+// <netinet/in.h> must come before this header, which defines the IPv6 addresses for the kernel.
 #include <linux/in6.h>
 #include <linux/socket.h>
 #include <linux/types.h>

@@ -1,4 +1,4 @@
-// Multicast groups. The QP is attached when the program reads that the id has joined.
+// Multicast groups. The QP is attached to a group when the program reads the MULTICAST_JOIN event.
 #include <infiniband/verbs.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// rdma_set_option(3): the kernel knows the options.
+// rdma_set_option(3). The kernel interprets the options.
 #include <cstring>
 
 #include "verbs/ibverbs/boundary.h"
@@ -8,7 +8,7 @@ namespace rnicsim::rdmacm {
 
 namespace {
 
-constexpr std::size_t kLongestOption = 2048;  // more than any has: six paths
+constexpr std::size_t kLongestOption = 2048;  // bytes; the longest option has six path records
 
 }  // namespace
 

@@ -27,7 +27,7 @@ int choose_xrcd(Id& id, ibv_qp_init_attr_ex& attributes) {
   return default_xrcd(id.port, *id.device, attributes.xrcd);
 }
 
-// Makes those that nobody named. What it made stays on the id, also if it fails.
+// Creates the CQs that the program did not pass. They stay in the id even if this function fails.
 int choose_cqs(Id& id, ibv_qp_init_attr_ex& attributes) {
   if (attributes.recv_cq == nullptr) {
     if (id.recv_cq == nullptr && attributes.cap.max_recv_wr != 0) {
@@ -44,7 +44,7 @@ int choose_cqs(Id& id, ibv_qp_init_attr_ex& attributes) {
   return 0;
 }
 
-// The id has the QP only once it can be used.
+// The id gets the QP only after the QP has reached a usable state.
 int make_qp(Id& id, ibv_qp_init_attr_ex& attributes) {
   if (const int error = choose_cqs(id, attributes)) return error;
   if (attributes.srq == nullptr) attributes.srq = id.srq;

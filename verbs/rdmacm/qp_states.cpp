@@ -1,4 +1,4 @@
-// The states of an id's queue pair. What they need of the connection, the kernel knows.
+// State transitions of an id's QP, with the attributes that the kernel's connection manager provides.
 #include <infiniband/verbs.h>
 
 #include "verbs/ibverbs/boundary.h"
@@ -12,7 +12,7 @@ namespace rnicsim::rdmacm {
 
 namespace {
 
-// As the kernel says for that state.
+// Moves the QP to `state` with the kernel's attributes.
 int move(Id& id, ibv_qp& qp, ibv_qp_state state) {
   ibv_qp_attr attributes{};
   int mask = 0;
@@ -49,7 +49,7 @@ int make_usable(Id& id, ibv_qp& qp) {
 
 int ready_to_receive(Id& id, std::uint8_t responder_resources) {
   if (id.qp == nullptr) return 0;
-  // What may be done to the peer's requests is settled only now.
+  // INIT again: the access rights of the peer are known only now.
   if (const int error = move(id, *id.qp, IBV_QPS_INIT)) return error;
   ibv_qp_attr attributes{};
   int mask = 0;

@@ -10,7 +10,7 @@ namespace rnicsim::rdmacm {
 
 namespace {
 
-// Of an XRC SRQ: its domain, and the CQ of its receives.
+// Sets the domain and the CQ of an XRC SRQ, if the program did not pass them.
 int choose_for_xrc(Id& id, ibv_srq_init_attr_ex& attributes) {
   if ((attributes.comp_mask & IBV_SRQ_INIT_ATTR_XRCD) == 0 || attributes.xrcd == nullptr) {
     if (const int error = default_xrcd(id.port, *id.device, attributes.xrcd)) return error;

@@ -1,4 +1,4 @@
-// The calls of <rdma/rsocket.h>.
+// The functions of <rdma/rsocket.h>.
 #include <bits/cxxabi_forced.h>
 #include <fcntl.h>
 #include <rdma/rsocket.h>
@@ -16,7 +16,8 @@ namespace rnicsim::rsockets {
 
 namespace {
 
-// No exception passes the C ABI, but what unwinds a cancelled thread; an answer below 0 becomes -1 and errno.
+// No C++ exception passes the C interface, except the unwinding of a cancelled thread. A negative result becomes -1
+// and errno.
 template <class Body>
 Answer answered(Body&& body) {
   Answer answer;

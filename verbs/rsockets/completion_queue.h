@@ -1,4 +1,4 @@
-// A completion queue with a channel of its own that never blocks.
+// A completion queue with a non-blocking completion channel of its own.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,19 +15,19 @@ class CompletionQueue {
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
-  // 0 or a positive errno.
+  // Returns 0 or a positive errno.
   int make(ibv_context* context, int entries);
 
   ibv_cq* get() const { return cq_; }
-  // Readable: there is an event to take.
+  // Readable while take_event() has an event to take.
   int fd() const { return channel_->fd; }
 
-  // One event when the next completion comes; nothing if it is asked for already.
+  // Requests one event at the next completion. Does nothing if an event is already requested. Returns 0 or an errno.
   int arm();
-  // If there is one.
+  // Takes an event, if there is one.
   void take_event();
 
-  // How many, or a negative number.
+  // Returns the number of completions, or a negative number on failure.
   int poll(std::span<ibv_wc> completions) { return ibv_poll_cq(cq_, int(completions.size()), completions.data()); }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 int error_of(const rdma_cm_event& event) {
   switch (event.event) {
     case RDMA_CM_EVENT_REJECTED:
-      return ECONNREFUSED;  // its status is the reason
+      return ECONNREFUSED;  // event.status is the reject reason
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
     case RDMA_CM_EVENT_CONNECT_ERROR:

@@ -1,4 +1,4 @@
-// A communication identifier with an event channel of its own that never blocks.
+// An rdma_cm_id with a non-blocking event channel of its own.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -8,32 +8,32 @@
 
 namespace rnicsim::rsockets {
 
-// What an event says, after it is acknowledged.
+// Contents of an event that is already acknowledged.
 struct ConnectionEvent {
   rdma_cm_event_type type{};
-  int error = 0;  // a positive errno
+  int error = 0;  // positive errno, or 0
   rdma_cm_id* id = nullptr;
-  rdma_conn_param parameters{};  // private_data: see below
+  rdma_conn_param parameters{};  // private_data is NULL; see the next member
   std::array<std::byte, 256> private_data{};
 };
 
 class Connection {
  public:
   Connection() = default;
-  // Tears down what is left of the connection.
+  // Disconnects if necessary.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Each: 0 or a positive errno.
+  // The calls return 0 or a positive errno.
   int create(rdma_port_space space);
-  // A request's identifier, from the listener's channel.
+  // Takes over the id of a connection request from the listener's channel.
   int adopt(rdma_cm_id* id);
-  // EAGAIN: there is none.
+  // Takes the next event. EAGAIN: there is none.
   int next(ConnectionEvent& event);
-  // Sleeps until there is one; EINTR.
+  // Waits for an event. EINTR: a signal came first.
   int wait() const;
-  // The next event, which is to be `expected`.
+  // Waits for the next event. An error, if it is another one than `expected`.
   int expect(rdma_cm_event_type expected);
 
   rdma_cm_id* id() const { return id_; }

@@ -19,7 +19,7 @@ namespace rnicsim::rsockets {
 
 namespace {
 
-// A buffer is as long as its queue has slots; the smaller of the two counts.
+// Each slot of the queue has kLowWater bytes of buffer; the smaller of queue and buffer decides.
 void fit(std::uint32_t& bytes, std::uint16_t& queue) {
   queue = std::uint16_t(std::clamp<std::uint32_t>(bytes / kLowWater, 1, std::max<std::uint16_t>(queue, 1)));
   bytes = queue * kLowWater;
@@ -40,7 +40,7 @@ int Datagram::create() {
   return udp_ < 0 ? errno : 0;
 }
 
-// From now on peers may find it.
+// Makes buffers and adds the socket to the lookup service; from now on peers can find the socket.
 int Datagram::prepare() {
   if (prepared_) return 0;
   fit(sizes_.send_bytes, sizes_.send_queue);
@@ -68,7 +68,7 @@ void Datagram::close() {
   LookupService::service().remove(*this);
   Lock lock(mutex_);
   closed_ = true;
-  // Sends of a UD queue pair complete by themselves.
+  // Sends of a UD QP complete without the peer.
   while (prepared_ && wait_until(lock, true, [&] { return slots_.all_free(); }) == EINTR) {
   }
   waiters_.wake_others();
@@ -78,7 +78,7 @@ void Datagram::process() {
   bool any = false;
   std::array<ibv_wc, 16> completions;
   for (const auto& port : ports_) {
-    // Fewer than asked for are all, as in Stream::process().
+    // Fewer completions than requested: the CQ is empty, see Stream::process().
     for (int count = int(completions.size()); count == int(completions.size());) {
       count = port->completions().poll(completions);
       if (count <= 0) break;
@@ -115,7 +115,7 @@ void Datagram::finish(const Arrival& arrival) {
 Answer Datagram::receive(std::span<const iovec> into, int flags, AddressOut source) {
   if ((flags & MSG_OOB) != 0) return -EOPNOTSUPP;
   Lock lock(mutex_);
-  if (!prepared_) return -EINVAL;  // nobody can know of it
+  if (!prepared_) return -EINVAL;  // no peer can know the socket yet
   const int error = wait_until(lock, waits(flags), [&] { return !arrivals_.empty() || closed_; });
   if (error != 0) return -error;
   if (arrivals_.empty()) return -EBADF;
@@ -172,7 +172,7 @@ void Datagram::watch(std::vector<pollfd>& descriptors) {
   for (const auto& port : ports_) descriptors.push_back({port->completions().fd(), POLLIN, 0});
 }
 
-// Ports that came meanwhile are at the end.
+// Ports added during the wait are at the end of ports_, and not in `descriptors`.
 void Datagram::take_events(std::span<const pollfd> descriptors) {
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     if (descriptors[i].revents != 0) ports_[i]->completions().take_event();

@@ -1,8 +1,7 @@
-// A SOCK_DGRAM rsocket: a UDP socket, whose port it has, and a UD queue pair for each local address that it uses.
+// A SOCK_DGRAM rsocket: a UDP socket, which provides the port number, and a UD QP for each local address in use.
 //
-// A datagram to a peer whose queue pair is not known yet goes by UDP, with a lookup header; the peer answers with its
-// number, and from then on datagrams go from queue pair to queue pair. A thread of the library's own answers
-// (lookup_service.h).
+// A datagram to a peer whose QP number is unknown goes by UDP, with a lookup header in front. The peer answers with
+// its QP number, and later datagrams go from QP to QP. A thread of the library answers lookups (lookup_service.h).
 #pragma once
 
 #include <array>
@@ -24,7 +23,7 @@ class Datagram final : public Socket, public LookupSocket, public std::enable_sh
   explicit Datagram(int domain);
   ~Datagram() override;
 
-  // 0 or a positive errno. Before any other call.
+  // Called first. Returns 0 or a positive errno.
   int create();
 
   int fd() const override { return udp_; }
@@ -50,11 +49,11 @@ class Datagram final : public Socket, public LookupSocket, public std::enable_sh
 
   short look(short events) override;
 
-  // The UDP socket is readable: one datagram of a peer that asks, or answers.
+  // Called when the UDP socket is readable: handles a lookup or an answer of a peer.
   void take_lookup() override;
 
  private:
-  // An address of the program's, without what does not tell one from another.
+  // Address, port and family of a socket address, without the fields that do not identify it.
   struct Key {
     explicit Key(const sockaddr& address);
     std::array<std::uint8_t, 20> bytes{};
@@ -64,13 +63,13 @@ class Datagram final : public Socket, public LookupSocket, public std::enable_sh
     SocketAddress address;
     DatagramPort* port;
     ibv_ah* handle;
-    std::optional<std::uint32_t> qp_number;  // nothing: not known yet
+    std::optional<std::uint32_t> qp_number;  // nullopt: not known yet
   };
-  // A datagram to read: in a slot of a port, or as it came by UDP.
+  // A received datagram, in a slot of a port or in memory if it came by UDP.
   struct Arrival {
-    DatagramPort* port;  // nothing: by UDP
+    DatagramPort* port;  // nullptr: the datagram came by UDP
     std::uint32_t slot;
-    std::uint32_t offset;  // behind the header
+    std::uint32_t offset;  // where the data begin, behind the header
     std::uint32_t length;
     std::vector<std::byte> bytes;
     SocketAddress source;
@@ -81,7 +80,7 @@ class Datagram final : public Socket, public LookupSocket, public std::enable_sh
   void watch(std::vector<pollfd>& descriptors) override;
   void take_events(std::span<const pollfd> descriptors) override;
 
-  // Each: 0 or a positive errno.
+  // Return 0 or a positive errno.
   int prepare();
   int find_destination(Lock& lock, const sockaddr& address, Destination*& found);
   int find_port(SocketAddress local, DatagramPort*& found);
@@ -93,13 +92,14 @@ class Datagram final : public Socket, public LookupSocket, public std::enable_sh
   void finish(const Arrival& arrival);
 
   int udp_ = -1;
-  std::optional<SocketAddress> loopback_;  // bound as a wildcard
+  // Set if the program bound the loopback address; the UDP socket is bound to the wildcard then.
+  std::optional<SocketAddress> loopback_;
   Sizes sizes_;
   bool prepared_ = false;
   bool closed_ = false;
   SendSlots slots_;
   std::vector<std::unique_ptr<DatagramPort>> ports_;
-  std::map<Key, Destination> destinations_;  // none goes before the socket does
+  std::map<Key, Destination> destinations_;  // entries stay until the socket is destroyed
   Destination* connected_ = nullptr;
   std::deque<Arrival> arrivals_;
 };

@@ -1,5 +1,5 @@
-// Where a datagram comes from and goes: the socket's own address, destinations, the ports they are reached from, and
-// what peers tell by UDP.
+// Addresses of a datagram socket: its own, its destinations and the ports from which they are reached; and the lookup
+// datagrams of peers.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
@@ -32,7 +32,7 @@ bool is_loopback(const SocketAddress& address) {
   return ntohl(address.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-// An IPv4 sender, as a socket of IPv6 is told of it.
+// Converts the IPv4-mapped address of a sender, received on an IPv6 socket, to IPv4.
 void unmap_v4(SocketAddress& address) {
   if (address.any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&address.v6.sin6_addr)) return;
   SocketAddress v4{};
@@ -42,7 +42,7 @@ void unmap_v4(SocketAddress& address) {
   address = v4;
 }
 
-// From which local address, and by which way. `local`: nothing where it does not matter.
+// Resolves address and route to `to`. `local` may be a wildcard: then rdma_cm chooses the source address.
 int resolve(Connection& way, const SocketAddress& local, const sockaddr& to) {
   SocketAddress source = local;
   port_of(source) = 0;
@@ -58,7 +58,8 @@ int resolve(Connection& way, const SocketAddress& local, const sockaddr& to) {
 
 }  // namespace
 
-// The loopback address is no device's. As rdma_cm does, it is bound as a wildcard; the socket goes on telling it.
+// The loopback address belongs to no device. As in rdma_cm, the socket is bound to the wildcard, but still reports the
+// loopback address.
 Answer Datagram::bind(const sockaddr& address, socklen_t length) {
   if (length < length_of(address)) return -EINVAL;
   const Lock lock(mutex_);
@@ -105,7 +106,7 @@ Datagram::Key::Key(const sockaddr& address) {
   }
 }
 
-// A socket that sends before it is bound gets a port now: its queue pairs name it.
+// Local address with port number. An unbound socket gets a port now, since its QPs put the port into their headers.
 int Datagram::local_port_number(SocketAddress& local) const {
   socklen_t length = sizeof local;
   if (::getsockname(udp_, &local.any, &length) != 0) return errno;
@@ -127,12 +128,12 @@ int Datagram::find_port(SocketAddress local, DatagramPort*& found) {
   if (const int error = made->make(local, sizes_, slots_)) return error;
   found = made.get();
   ports_.push_back(std::move(made));
-  // Sleepers do not watch it yet; the caller's own wait may be one.
+  // Sleeping threads do not watch the new port yet, possibly including this thread's own wait.
   waiters_.wake_all();
   return 0;
 }
 
-// The mutex is free while the way is looked for.
+// The mutex is released during the resolution.
 int Datagram::find_destination(Lock& lock, const sockaddr& address, Destination*& found) {
   const Key key(address);
   if (const auto known = destinations_.find(key); known != destinations_.end()) {
@@ -154,7 +155,7 @@ int Datagram::find_destination(Lock& lock, const sockaddr& address, Destination*
   if (const int failed = find_port(source, port)) return failed;
   const auto [place, added] = destinations_.try_emplace(key, Destination{{}, port, nullptr, std::nullopt});
   found = &place->second;
-  if (!added) return 0;  // by another thread meanwhile
+  if (!added) return 0;  // another thread added it in the meantime
   std::memcpy(&found->address, &address, length_of(address));
   found->handle = port->make_handle(way.id()->route);
   if (found->handle != nullptr) return 0;

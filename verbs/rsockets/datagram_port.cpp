@@ -82,7 +82,7 @@ const std::byte* DatagramPort::received(std::uint32_t slot) const {
   return receive_.data() + std::size_t(slot) * kLowWater;
 }
 
-// The GRH is of no use to anybody: all share its place.
+// All receives share one place for the GRH, which is not used.
 int DatagramPort::post_receive(std::uint32_t slot) {
   ibv_sge pieces[2] = {{receive_.address() + grh_offset_, sizeof(ibv_grh), receive_.lkey()},
                        {receive_.address() + std::size_t(slot) * kLowWater, kLowWater, receive_.lkey()}};

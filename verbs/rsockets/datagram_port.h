@@ -1,4 +1,4 @@
-// What a datagram socket has at one of its host's addresses: a UD queue pair.
+// A datagram socket's UD QP for one local address.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,10 +13,10 @@
 
 namespace rnicsim::rsockets {
 
-// The sends of all ports come from these slots, each of kLowWater bytes.
+// Send slots of kLowWater bytes each, shared by all ports of a socket.
 class SendSlots {
  public:
-  // False: no memory.
+  // False: out of memory.
   bool make(std::uint32_t count);
   bool any_free() const { return !free_.empty(); }
   bool all_free() const { return free_.size() == count_; }
@@ -39,21 +39,21 @@ class DatagramPort {
   DatagramPort(const DatagramPort&) = delete;
   DatagramPort& operator=(const DatagramPort&) = delete;
 
-  // All receives are posted. 0 or a positive errno.
+  // Creates the QP and posts all receives. Returns 0 or a positive errno.
   int make(const SocketAddress& local, Sizes& sizes, const SendSlots& slots);
 
   const SocketAddress& address() const { return address_; }
   const DatagramHeader& header() const { return header_; }
   CompletionQueue& completions() { return completions_; }
   std::uint32_t qp_number() const { return connection_.id()->qp->qp_num; }
-  // The most that one packet takes, with the header.
+  // Most bytes of one packet, including the header.
   std::uint32_t longest() const { return longest_; }
 
   const std::byte* received(std::uint32_t slot) const;
   int post_receive(std::uint32_t slot);
   int post_send(std::uint32_t slot, const std::byte* bytes, std::uint32_t length, ibv_ah* to, std::uint32_t qp_number);
 
-  // An address handle for what a route says; nothing: errno.
+  // An address handle for the route. nullptr: failed, errno is set.
   ibv_ah* make_handle(const rdma_route& route) const;
 
  private:

@@ -89,7 +89,7 @@ std::span<WireMapping> Endpoint::mappings() const {
 }
 
 int Endpoint::post_receives(std::uint32_t count) {
-  // They take no bytes: what arrives is immediate data.
+  // Receives without buffers: messages arrive as immediate data.
   ibv_recv_wr request{};
   request.wr_id = kReceiveWork;
   for (; count != 0; --count) {

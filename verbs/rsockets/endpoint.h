@@ -1,4 +1,4 @@
-// The verbs objects of a connected stream, and their memory.
+// Verbs objects and memory of a connected stream.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,7 +13,7 @@
 
 namespace rnicsim::rsockets {
 
-// Zeroed memory that the device may reach.
+// Zeroed memory with a memory region.
 class RegisteredMemory {
  public:
   RegisteredMemory() = default;
@@ -32,7 +32,7 @@ class RegisteredMemory {
   ibv_mr* region_ = nullptr;
 };
 
-// The queue sizes that a device can have, of those wanted.
+// Limits the queue sizes to those that the device supports.
 void limit_queues(ibv_context* context, Sizes& sizes);
 
 class Endpoint {
@@ -42,13 +42,13 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  // Receives are posted; `sizes` become those that were possible. 0 or a positive errno.
+  // Creates the QP and posts receives. `sizes` are set to the granted sizes. Returns 0 or a positive errno.
   int make(Sizes& sizes);
 
   CompletionQueue& completions() { return completions_; }
   ibv_pd* pd() const { return id_->qp->pd; }
 
-  // The part of the private data that is about this side's memory.
+  // Connection data that describe this side's memory.
   ConnectionData describe(const Sizes& sizes) const;
 
   std::byte* send_bytes() const { return send_.data(); }
@@ -66,12 +66,12 @@ class Endpoint {
     return {reinterpret_cast<std::uintptr_t>(bytes), length, send_.lkey()};
   }
 
-  // Each: 0 or a positive errno.
+  // The calls return 0 or a positive errno.
   int post_receives(std::uint32_t count);
-  // An RDMA write of the pieces to `target`; with the message as immediate data, or without. The completion's wr_id
-  // is the message.
+  // Posts an RDMA WRITE of the pieces to `target`, with the message as immediate data or without. The message is the
+  // wr_id.
   int post(Message message, bool immediate, std::span<ibv_sge> pieces, bool inlined, const Extent& target);
-  // Flushes what is posted.
+  // Moves the QP to ERR, which flushes all posted work.
   void stop();
 
  private:
@@ -86,7 +86,7 @@ class Endpoint {
   CompletionQueue completions_;
 };
 
-// Marks the completions of receives.
+// Bit of a wr_id that marks receives.
 inline constexpr std::uint64_t kReceiveWork = 1ull << 63;
 
 }  // namespace rnicsim::rsockets

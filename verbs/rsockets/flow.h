@@ -1,9 +1,9 @@
-// The arithmetic of a stream: who may send how much, and where it comes to lie. Plain numbers; no verbs.
+// Flow control of a stream: how much a side may send, and where the bytes are placed. Pure arithmetic, without verbs.
 //
-// Invariants, whatever the order of calls that the names allow:
+// Invariants, for every order of calls that the preconditions allow:
 // - SendRing: bytes taken and not released never exceed the size, and no two such pieces overlap.
 // - SendWindow, ReceiveWindow: data messages that arrived and were not consumed never exceed the receive queue's size.
-// - ReceiveRing: what was published and is not yet filled is not what the reader still has to read.
+// - ReceiveRing: space that is published and not filled yet never overlaps bytes that the reader has not read.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace rnicsim::rsockets {
 
-// The sender's view of the receiver's places for data messages: free-running counts of 16 bits.
+// Sender's view of the receiver's places for data messages. The counts have 16 bits and wrap.
 class SendWindow {
  public:
   explicit SendWindow(std::uint16_t credits = 0) : granted_(credits) {}
@@ -31,13 +31,13 @@ class SendWindow {
   std::uint16_t granted_;
 };
 
-// The receiver's: it tells anew when half of the places have been used since it last told.
+// Receiver's side of the window. A new grant is due when half of the places were used since the last grant.
 class ReceiveWindow {
  public:
   explicit ReceiveWindow(std::uint16_t places = 0) : places_(places), due_at_(places / 2) {}
   void consumed() { ++consumed_; }
   bool due() const { return std::int16_t(std::uint16_t(consumed_ - due_at_)) >= 0; }
-  // What to tell the sender.
+  // The limit to send to the sender.
   std::uint16_t grant() {
     due_at_ = std::uint16_t(consumed_ + places_ / 2);
     return std::uint16_t(consumed_ + places_);
@@ -49,13 +49,14 @@ class ReceiveWindow {
   std::uint16_t due_at_;
 };
 
-// Messages that need no window (grants, controls) have a few places of their own in the send queue.
+// Places of the send queue that are reserved for messages without a window (grants, controls).
 inline constexpr std::uint32_t kControlPlaces = 4;
 
 class ControlPlaces {
  public:
   bool available() const { return used_ != kControlPlaces; }
-  // Which of the places: a message's bytes lie there until it is done. Messages end in the order of their sending.
+  // Returns the number of a place, which holds a message's bytes until done(). Messages complete in the order of
+  // sending.
   std::uint32_t take() {
     ++used_;
     return next_++ % kControlPlaces;
@@ -73,12 +74,13 @@ struct Piece {
   std::uint32_t length = 0;
 };
 
-// Bytes on their way lie here until they are acknowledged, in order.
+// Buffer of bytes that are sent and not acknowledged, in order.
 class SendRing {
  public:
   explicit SendRing(std::uint32_t size = 0) : size_(size), available_(size) {}
   std::uint32_t available() const { return available_; }
-  // At most available(). One piece or, around the end, two; the second may be empty.
+  // Precondition: length <= available(). Returns two pieces if the range wraps around the end; otherwise the second is
+  // empty.
   std::array<Piece, 2> take(std::uint32_t length) {
     available_ -= length;
     const std::uint32_t first = std::min(length, size_ - head_);
@@ -86,7 +88,7 @@ class SendRing {
     head_ = first == length ? (head_ + first) % size_ : length - first;
     return pieces;
   }
-  // Counted as if they lay here: inline data, which the queue itself holds.
+  // For inline data, which is in the WQE and not in the buffer, but counts against its size.
   void count(std::uint32_t length) { available_ -= length; }
   void release(std::uint32_t length) { available_ += length; }
 
@@ -96,15 +98,15 @@ class SendRing {
   std::uint32_t head_ = 0;
 };
 
-// The peer's receive buffers, each of which is filled to its end before the next. The peer writes them by RDMA into
-// the entries of a list in this side's memory, in turn.
+// Receive buffers of the peer, each filled completely before the next. The peer writes them by RDMA into the entries
+// of a list in this side's memory, in turn.
 class Targets {
  public:
   static constexpr std::uint32_t kEntries = 2;
 
   explicit Targets(const Extent& first = {}) { entries_[0] = first; }
   std::uint32_t room() const { return entries_[current_].length; }
-  // At most room(): where these bytes go.
+  // Precondition: length <= room(). Returns the memory for the next bytes.
   Extent take(std::uint32_t length) {
     Extent& entry = entries_[current_];
     const Extent taken{entry.address, entry.key, length};
@@ -113,7 +115,7 @@ class Targets {
     if (entry.length == 0) current_ = (current_ + 1) % kEntries;
     return taken;
   }
-  // The peer told that it may have written to the list.
+  // Called when the peer may have written a list entry.
   void look(std::span<WireExtent, kEntries> list) {
     WireExtent& written = list[next_];
     if (written.length == 0 || entries_[next_].length != 0) return;
@@ -128,12 +130,12 @@ class Targets {
   std::uint32_t next_ = 1;
 };
 
-// The receive buffer, in two halves that are published to the peer as they become free.
+// The receive buffer. Its two halves are published to the peer when they become free.
 class ReceiveRing {
  public:
-  // `half` bytes are published from the beginning.
+  // The first half is published at once.
   explicit ReceiveRing(std::uint32_t half = 0) : half_(half), announced_(half), free_(half), next_half_(half) {}
-  // False: the peer says more than it was given room for.
+  // False: the peer sent more than was published.
   bool arrived(std::uint32_t length) {
     if (length > announced_) return false;
     announced_ -= length;
@@ -144,7 +146,7 @@ class ReceiveRing {
   std::size_t messages() const { return messages_.size(); }
 
   bool half_free() const { return free_ >= half_; }
-  // Where the half lies that the peer may fill next.
+  // Publishes the next half; returns its offset.
   std::uint32_t publish() {
     const std::uint32_t offset = next_half_;
     free_ -= half_;
@@ -153,8 +155,8 @@ class ReceiveRing {
     return offset;
   }
 
-  // Calls `copy` with each piece of what has arrived, at most `wanted` bytes in all. The messages read to their end
-  // are told to `window`.
+  // Calls `copy` for pieces of the received data, at most `wanted` bytes in total. Reports completely read messages to
+  // `window`.
   template <class Copy>
   std::uint32_t read(std::uint32_t wanted, ReceiveWindow& window, Copy&& copy) {
     std::uint32_t done = 0;
@@ -172,7 +174,7 @@ class ReceiveRing {
     }
     return done;
   }
-  // The same, and everything stays.
+  // The same without consuming the data.
   template <class Copy>
   std::uint32_t peek(std::uint32_t wanted, Copy&& copy) const {
     std::uint32_t done = 0;
@@ -191,14 +193,14 @@ class ReceiveRing {
 
  private:
   std::uint32_t half_;
-  std::uint32_t announced_;  // to the peer, and not yet filled
-  std::uint32_t free_;       // read, and not yet announced anew
+  std::uint32_t announced_;  // published, not filled yet
+  std::uint32_t free_;       // read, not published again yet
   std::uint32_t next_half_;
-  std::uint32_t offset_ = 0;  // of the reader
+  std::uint32_t offset_ = 0;  // read position
   std::deque<std::uint32_t> messages_;
 };
 
-// A send begins small, so that the first bytes travel while the next are copied.
+// Lengths of the messages of one send call: small at first, so that the first bytes travel while the next are copied.
 class Overlap {
  public:
   std::uint32_t next(std::size_t left) {

@@ -18,7 +18,7 @@ constexpr unsigned kDefaultSeconds = 7200;
 
 }  // namespace
 
-// Never destroyed: its thread may outlive main.
+// Never destroyed: the thread may outlive main().
 Keepalive& Keepalive::service() {
   static Keepalive& only = *new Keepalive;
   return only;
@@ -62,7 +62,7 @@ void Keepalive::run() {
   running_ = false;
 }
 
-// Without the lock: a stream's own mutex comes first in other threads.
+// Releases the lock: other threads take a stream's mutex before this one.
 void Keepalive::send_due(std::unique_lock<std::mutex>& lock) {
   std::vector<std::shared_ptr<Stream>> due;
   const Clock::time_point now = Clock::now();

@@ -1,4 +1,4 @@
-// Looks from time to time whether the peers of idle streams are still there; a thread of its own, while there are any.
+// Sends keepalives on idle streams, to detect dead peers. One thread serves all streams, and ends when there are none.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ class Keepalive {
  public:
   static Keepalive& service();
 
-  // From now on every so often; of one that is here already, the new interval. 0 or a positive errno.
+  // Adds the stream, or changes its interval. Returns 0 or a positive errno.
   int set(const std::shared_ptr<Stream>& stream, std::chrono::seconds interval);
   void remove(Stream& stream);
 
@@ -35,7 +35,7 @@ class Keepalive {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Stream*, Entry> entries_;
-  bool running_ = false;  // the thread
+  bool running_ = false;  // the thread runs
 };
 
 }  // namespace rnicsim::rsockets

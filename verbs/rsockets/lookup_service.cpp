@@ -7,7 +7,7 @@
 
 namespace rnicsim::rsockets {
 
-// Never destroyed: its thread may outlive main.
+// Never destroyed: the thread may outlive main().
 LookupService& LookupService::service() {
   static LookupService& only = *new LookupService;
   return only;

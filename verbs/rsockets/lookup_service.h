@@ -1,4 +1,4 @@
-// One thread that reads the UDP sockets of all datagram sockets, while there are any.
+// A thread that reads the UDP sockets of all datagram sockets; it ends when there are none.
 #pragma once
 
 #include <condition_variable>
@@ -25,9 +25,9 @@ class LookupService {
  public:
   static LookupService& service();
 
-  // 0 or a positive errno.
+  // Returns 0 or a positive errno.
   int add(const std::shared_ptr<LookupSocket>& socket);
-  // When it returns, the thread does not use the socket any more.
+  // After the return the thread does not use the socket any more.
   void remove(const LookupSocket& socket);
 
  private:
@@ -35,10 +35,10 @@ class LookupService {
 
   std::mutex mutex_;
   std::condition_variable rounds_changed_;
-  std::uint64_t rounds_ = 0;  // of the thread
+  std::uint64_t rounds_ = 0;  // rounds of the thread's loop
   std::vector<std::shared_ptr<LookupSocket>> sockets_;
   std::unique_ptr<Waiter> news_;
-  bool running_ = false;  // the thread
+  bool running_ = false;  // the thread runs
 };
 
 }  // namespace rnicsim::rsockets

@@ -1,4 +1,4 @@
-// The values of socket options, as programs pass them.
+// Reads and writes the values of socket options.
 #pragma once
 
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 
 namespace rnicsim::rsockets {
 
-// 0 or EINVAL: too short.
+// Return 0, or EINVAL: the buffer is too short.
 template <class Value>
 int read_option(const void* bytes, socklen_t length, Value& value) {
   if (bytes == nullptr || length < sizeof value) return EINVAL;

@@ -1,4 +1,4 @@
-// Walks over the pieces of a program's message.
+// Iterates over the iovec pieces of a message.
 #pragma once
 
 #include <sys/uio.h>
@@ -14,7 +14,7 @@ class Pieces {
  public:
   explicit Pieces(std::span<const iovec> pieces) : pieces_(pieces) { skip_empty(); }
 
-  // Where the next bytes lie, and how many of them on end.
+  // Address of the next bytes, and their number up to the end of the piece.
   std::byte* next() const { return static_cast<std::byte*>(pieces_.front().iov_base) + offset_; }
   std::size_t contiguous() const { return pieces_.empty() ? 0 : pieces_.front().iov_len - offset_; }
   void skip(std::size_t length) {
@@ -34,7 +34,7 @@ class Pieces {
   std::size_t offset_ = 0;
 };
 
-// To be sent.
+// Pieces to send.
 class Source : public Pieces {
  public:
   using Pieces::Pieces;
@@ -49,7 +49,7 @@ class Source : public Pieces {
   }
 };
 
-// To be received into.
+// Pieces to receive into.
 class Sink : public Pieces {
  public:
   using Pieces::Pieces;

@@ -16,7 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Watched {
-  SocketRef socket;  // nothing: an ordinary descriptor
+  SocketRef socket;  // nullptr: an ordinary descriptor
   std::size_t first = 0;
   std::size_t count = 0;
 };
@@ -31,7 +31,7 @@ class PollCall {
     return std::ranges::any_of(watched_, [](const Watched& watched) { return watched.socket != nullptr; });
   }
 
-  // How many are ready now; ordinary ones are asked all at once. Or a negative errno.
+  // Returns the number of ready descriptors, or a negated errno. Ordinary descriptors are checked by a single poll(2).
   Answer look() {
     std::vector<pollfd> ordinary;
     for (std::size_t i = 0; i < asked_.size(); ++i) {
@@ -51,7 +51,7 @@ class PollCall {
     return std::ranges::count_if(asked_, [](const pollfd& descriptor) { return descriptor.revents != 0; });
   }
 
-  // Until something may have changed, at most so long. What is ready already ends it at once.
+  // Sleeps until a descriptor may have changed, at most `timeout_ms`. Returns at once if one is ready already.
   Answer sleep(int timeout_ms) {
     Waiter* waiter = Waiter::of_this_thread();
     if (waiter == nullptr) return -errno;
@@ -97,7 +97,7 @@ class PollCall {
   std::vector<pollfd> descriptors_;
 };
 
-// Of a wait that ends at `end`, the part until the next look.
+// Sleep time in ms until the next check, for a wait that ends at `end`.
 int next_sleep_ms(bool forever, Clock::time_point end) {
   const auto longest = settings().wake_up_interval;
   if (forever) return int(longest.count());
@@ -131,7 +131,7 @@ namespace {
 
 bool in(int fd, const fd_set* set) { return set != nullptr && FD_ISSET(fd, set); }
 
-// Empties a set of select's, and puts in what answers `events`.
+// Clears a set of select() and adds the descriptors that have `events`. Returns their number.
 int answer(std::span<const pollfd> descriptors, short events, const fd_set* asked, fd_set* set) {
   if (set == nullptr) return 0;
   int count = 0;

@@ -10,7 +10,7 @@ namespace rnicsim::rsockets {
 
 namespace {
 
-// A file that is not there, or holds no number, changes nothing.
+// Leaves `value` unchanged if the file is missing or has no number.
 template <class Number>
 void read_number(const std::string& folder, const char* name, Number& value) {
   std::ifstream file(folder + '/' + name);

@@ -1,4 +1,4 @@
-// Defaults, from the files of /etc/rdma/rsocket.
+// Default sizes and times, read from files in /etc/rdma/rsocket.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 namespace rnicsim::rsockets {
 
 inline constexpr const char* kSettingsFolder = "/etc/rdma/rsocket";
-// A sender waits until so many bytes fit; a datagram, with its header, is at most as long.
+// Bytes. A sender waits until this much space is free; a datagram with its header is at most this long.
 inline constexpr std::uint32_t kLowWater = 2048;
 
 struct Settings {
@@ -18,13 +18,13 @@ struct Settings {
   std::uint16_t receive_queue = 384;
   std::uint16_t inline_bytes = 64;
   std::uint16_t iomap_entries = 0;
-  std::chrono::microseconds polling_time{10};  // before a call goes to sleep
+  std::chrono::microseconds polling_time{10};  // time that a call polls before it sleeps
   std::chrono::milliseconds wake_up_interval{5000};
 
   static Settings read(const std::string& folder);
 };
 
-// Read once.
+// Read once per process.
 const Settings& settings();
 
 }  // namespace rnicsim::rsockets

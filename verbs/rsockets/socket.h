@@ -1,4 +1,4 @@
-// What the calls of rsocket.h have in common for streams and datagrams.
+// Base class of streams and datagrams: the calls of <rdma/rsocket.h>.
 #pragma once
 
 #include <poll.h>
@@ -18,17 +18,17 @@
 
 namespace rnicsim::rsockets {
 
-// A count of bytes or another answer that is not negative, or an errno with a minus.
+// Result of a call: a value >= 0, such as a number of bytes, or a negated errno.
 using Answer = std::int64_t;
 
 struct AddressOut {
   sockaddr* address = nullptr;
   socklen_t* length = nullptr;
 };
-// As much of it as fits, and how long it is.
+// Copies as much of the address as fits, and sets the full length.
 void put_address(const sockaddr& address, AddressOut out);
 
-// What all sockets are made with, and options may change until the queue pair exists.
+// Sizes of a socket. Options may change them until the QP exists.
 struct Sizes {
   std::uint32_t receive_bytes;
   std::uint32_t send_bytes;
@@ -52,7 +52,7 @@ class Socket {
   const int domain;
   const int type;
 
-  // The descriptor whose number is the socket's.
+  // The socket's number for the program is that of this descriptor.
   virtual int fd() const = 0;
 
   virtual Answer bind(const sockaddr& address, socklen_t length) = 0;
@@ -60,7 +60,7 @@ class Socket {
   virtual Answer accept(SocketRef& accepted) = 0;
   virtual Answer connect(const sockaddr& address, socklen_t length) = 0;
   virtual Answer shutdown(int how) = 0;
-  // The last call; it may wait until what was sent has arrived.
+  // The last call. Waits until sent data has arrived.
   virtual void close() = 0;
 
   virtual Answer receive(std::span<const iovec> into, int flags, AddressOut source) = 0;
@@ -75,11 +75,12 @@ class Socket {
   virtual Answer unmap(void* buffer, std::size_t length) = 0;
   virtual Answer write_mapped(const void* buffer, std::size_t length, std::int64_t offset, int flags) = 0;
 
-  // Does what can be done without waiting, and tells what of `events` is so (and POLLERR, POLLHUP).
+  // Makes all progress that is possible without waiting. Returns those of `events` that are true, and POLLERR and
+  // POLLHUP.
   virtual short look(short events) = 0;
-  // From now on one of `descriptors` becomes readable, or `waiter` is woken, when look() may have more to say.
+  // From now on a descriptor becomes readable, or `waiter` is woken, when look() may return more.
   void begin_wait(Waiter& waiter, std::vector<pollfd>& descriptors);
-  // The wait is over; what made some of `descriptors` readable, those of begin_wait, is taken.
+  // Ends the wait. `descriptors`: those of begin_wait(); takes the events that made them readable.
   void end_wait(Waiter& waiter, std::span<const pollfd> descriptors);
 
   int flags() const { return flags_; }
@@ -90,16 +91,16 @@ class Socket {
 
   bool waits(int call_flags) const;
 
-  // The rest with the mutex held.
-  // Takes what has completed.
+  // The functions below are called with mutex_ held.
+  // Handles completions.
   virtual void process() = 0;
-  // A completion from now on makes a descriptor readable.
+  // The next completion makes a descriptor readable.
   virtual void arm() = 0;
   virtual void watch(std::vector<pollfd>& descriptors) = 0;
-  // Those of watch.
+  // `descriptors`: those that watch() added.
   virtual void take_events(std::span<const pollfd> descriptors) = 0;
 
-  // Until `ready`; EAGAIN where it may not wait, EINTR. The mutex is free while it sleeps.
+  // Waits until ready() is true. Returns 0, EAGAIN (`waits` is false) or EINTR. The mutex is free during sleeps.
   template <class Ready>
   int wait_until(Lock& lock, bool waits, Ready ready);
 
@@ -109,7 +110,7 @@ class Socket {
  private:
   int sleep(Lock& lock);
 
-  std::atomic<int> flags_{0};  // of F_SETFL
+  std::atomic<int> flags_{0};  // flags of F_SETFL
 };
 
 template <class Ready>

@@ -1,7 +1,7 @@
 // A SOCK_STREAM rsocket.
 //
-// Locks: a call that sends or receives holds send_mutex_ or receive_mutex_ to its end, so that the bytes of two calls
-// do not mix; Socket's mutex_, taken after them, guards all other members and is free while the call sleeps.
+// Locks: a call holds send_mutex_ or receive_mutex_ until it returns, so that the bytes of two calls do not mix.
+// mutex_ of Socket is taken after them. It protects all other members and is free while the call sleeps.
 #pragma once
 
 #include <list>
@@ -24,7 +24,7 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
   explicit Stream(int domain);
   ~Stream() override;
 
-  // 0 or a positive errno. Before any other call.
+  // Called first. Returns 0 or a positive errno.
   int create();
 
   int fd() const override { return connection_.fd(); }
@@ -50,7 +50,7 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
 
   short look(short events) override;
 
-  // Nothing arrives by it; but where the peer is gone, it fails.
+  // Sends a message without data. It fails if the peer is gone.
   void send_keepalive();
 
  private:
@@ -64,8 +64,8 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
     accepting,
     connected,
     disconnected,
-    refused,  // no connection came about
-    broken,   // one ended by an error
+    refused,  // no connection was established
+    broken,   // the connection ended by an error
   };
 
   bool opening() const { return state_ >= State::resolving_address && state_ <= State::accepting; }
@@ -73,7 +73,7 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
     return state_ == State::connected || state_ == State::disconnected || state_ == State::broken;
   }
 
-  // Connecting (stream_connect.cpp). Each: 0, or a positive errno; EINPROGRESS: not yet.
+  // Connecting (stream_connect.cpp). Return 0 or a positive errno; EINPROGRESS: not finished.
   int begin_connect();
   int resolve_address();
   int resolve_route();
@@ -89,7 +89,7 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
   int answer_request(Lock& lock, const ConnectionEvent& request, const Stream& listener);
   int ready_for_data(Lock& lock, bool waits);
 
-  // What completes, and what that lets happen (stream_completions.cpp).
+  // Completions, and the sends that they permit (stream_completions.cpp).
   void process() override;
   void arm() override;
   void watch(std::vector<pollfd>& descriptors) override;
@@ -111,17 +111,17 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
 
   // Sending (stream_send.cpp).
   int may_send() const;
-  // Until a message may be posted, and, for data, there is room at the peer.
+  // Waits until a message can be posted; with `room`, also until the peer has room for data.
   int wait_to_post(Lock& lock, bool waits, bool room);
   void post_bytes(Source& source, Message message, bool immediate, const Extent& target);
-  // What a call answers that sent so much, and then met an error.
+  // Result of a call that sent `bytes` before the error.
   static Answer sent_or(std::size_t bytes, int error) { return bytes != 0 || error == 0 ? Answer(bytes) : -error; }
 
   // Mappings (stream_iomap.cpp).
   struct LocalMapping {
     ibv_mr* region;
     std::uint64_t offset;
-    std::optional<std::uint32_t> index;  // the entry at the peer; nothing: local only
+    std::optional<std::uint32_t> index;  // entry in the peer's list; nullopt: a local mapping only
     bool told;
   };
   int tell_mappings(Lock& lock, bool waits);
@@ -138,7 +138,7 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
   int set_keepalive(bool on);
 
   Connection connection_;
-  std::unique_ptr<Endpoint> endpoint_;  // before connection_ in destruction
+  std::unique_ptr<Endpoint> endpoint_;  // destroyed before connection_
 
   std::mutex send_mutex_;
   std::mutex receive_mutex_;
@@ -146,9 +146,9 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
   State state_ = State::idle;
   bool readable_ = false;
   bool writable_ = false;
-  bool shut_for_sending_ = false;  // by this side
-  int error_ = 0;                  // of SO_ERROR
-  unsigned attempts_ = 0;          // to resolve
+  bool shut_for_sending_ = false;  // by shutdown() of this side
+  int error_ = 0;                  // value of SO_ERROR
+  unsigned attempts_ = 0;          // attempts to resolve
   SocketAddress destination_{};
 
   Sizes sizes_;
@@ -158,8 +158,8 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
   bool no_delay_ = false;
   bool v6_only_ = false;
   bool keepalive_ = false;
-  unsigned keepalive_seconds_ = 0;  // nothing chosen yet
-  std::vector<std::byte> route_;    // to use in place of a resolved one
+  unsigned keepalive_seconds_ = 0;  // 0: not set
+  std::vector<std::byte> route_;    // from option RDMA_ROUTE: replaces the resolved route
 
   bool swapped_ = false;  // the peer has the other byte order
   std::uint32_t send_places_ = 0;
@@ -169,12 +169,12 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
   SendRing send_ring_;
   ReceiveRing receive_ring_;
   Targets targets_;
-  Extent peer_list_;              // of targets; length: entries
-  std::uint32_t peer_entry_ = 0;  // the next to write
+  Extent peer_list_;              // the peer's list of targets; length: entries
+  std::uint32_t peer_entry_ = 0;  // next entry to write
   Extent peer_mapping_list_;      // length: entries
   std::vector<Mapping> peer_mappings_;
   std::list<LocalMapping> mappings_;
-  std::vector<std::byte> scratch_;  // inline data that was in pieces
+  std::vector<std::byte> scratch_;  // copy of inline data that had several pieces
 };
 
 }  // namespace rnicsim::rsockets

@@ -1,4 +1,4 @@
-// What completes, what it says of the peer, and what that lets this side send.
+// Handles completions: messages of the peer, and the sends that they permit.
 #include <arpa/inet.h>
 
 #include <array>
@@ -14,8 +14,9 @@ void Stream::process() {
   give_credits();
   std::array<ibv_wc, 16> completions;
   bool any = false;
-  // Fewer than asked for are all. A look at an empty queue may last until something comes: so would the end of the
-  // connection be told of together with the data before it.
+  // Fewer completions than requested: the CQ is empty. The loop does not poll an empty CQ again, since such a poll may
+  // wait for the next completion, and the end of the connection would then be reported together with the data before
+  // it.
   for (int count = int(completions.size()); count == int(completions.size());) {
     count = endpoint_->completions().poll(completions);
     if (count < 0) broke(EIO);
@@ -42,7 +43,7 @@ void Stream::received(const ibv_wc& completion) {
   const Message message = decode_message(ntohl(completion.imm_data));
   switch (message.op) {
     case Op::data:
-      // One message more than there are places: the peer does not keep to the window.
+      // More messages than places: the peer violates the window.
       if (receive_ring_.messages() >= sizes_.receive_queue || !receive_ring_.arrived(message.value)) broke(EPROTO);
       return;
     case Op::grant:
@@ -98,7 +99,7 @@ void Stream::disconnected() {
   readable_ = writable_ = false;
 }
 
-// An error after the end is none.
+// Errors after the end of the connection are ignored.
 void Stream::broke(int error) {
   if (state_ != State::connected) return;
   state_ = State::broken;
@@ -106,7 +107,7 @@ void Stream::broke(int error) {
   readable_ = writable_ = false;
 }
 
-// A peer that ended without a word, as a killed process does: its host's kernel disconnects. What it sent before has
+// A peer that ended without a message, for example a killed process: its kernel disconnects. Data sent before has
 // arrived.
 void Stream::follow_connection() {
   ConnectionEvent event;

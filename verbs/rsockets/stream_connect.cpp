@@ -1,4 +1,4 @@
-// From an address to a connection, on both sides.
+// Establishes connections, on the active and the passive side.
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -10,7 +10,7 @@ namespace rnicsim::rsockets {
 namespace {
 
 constexpr int kFirstTimeoutMs = 1000;
-constexpr unsigned kMostAttempts = 7;  // each waits twice as long as the one before
+constexpr unsigned kMostAttempts = 7;  // the timeout doubles with each attempt
 constexpr std::uint8_t kMostRetries = 7;
 
 SocketAddress wildcard(int domain) {
@@ -77,8 +77,8 @@ Answer Stream::accept(SocketRef& accepted) {
   return 0;
 }
 
-// A listener that waits gives sockets that are connected; of another, the socket becomes connected later, so that one
-// thread can be both sides.
+// A blocking listener waits until the accepted socket is connected. With a non-blocking listener the socket connects
+// later, so that one thread can serve both sides.
 int Stream::answer_request(Lock& lock, const ConnectionEvent& request, const Stream& listener) {
   sizes_ = listener.sizes_;
   if (const int error = connection_.adopt(request.id)) return error;
@@ -151,7 +151,7 @@ int Stream::make_endpoint() {
   return 0;
 }
 
-// A connection that did not come about.
+// The connection could not be established.
 int Stream::refuse(int error) {
   state_ = State::refused;
   error_ = error;
@@ -201,10 +201,10 @@ int Stream::follow_failed(const ConnectionEvent& event) {
     if (event.type == RDMA_CM_EVENT_ADDR_ERROR) return resolve_address();
     if (event.type == RDMA_CM_EVENT_ROUTE_ERROR) return resolve_route();
   }
-  return event.error;  // 0: of no matter here
+  return event.error;  // 0: the event has no meaning here
 }
 
-// What the peer's private data tell.
+// Takes over the peer's private data.
 int Stream::learn_peer(const ConnectionEvent& event) {
   const auto data = decode_connection_data(event.private_data.data(), event.parameters.private_data_len);
   if (!data || data->version != kConnectionVersion) return ENOTSUP;
@@ -222,11 +222,11 @@ int Stream::learn_peer(const ConnectionEvent& event) {
 void Stream::establish() {
   state_ = State::connected;
   readable_ = writable_ = true;
-  // The caller's own wait too: it is for the connection, and not yet for data.
+  // This thread's own wait ends, too: it watches the connection and not the CQ yet.
   waiters_.wake_all();
 }
 
-// For calls that need a connection: those in the making are awaited.
+// For calls that need a connection: waits for a connection that is being established.
 int Stream::ready_for_data(Lock& lock, bool waits) {
   if (opening()) {
     const int error = advance(lock, waits);

@@ -1,4 +1,4 @@
-// Memory that the peer may write to by offset: riomap, riounmap, riowrite.
+// Memory to which the peer may write by offset: riomap, riounmap, riowrite.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace rnicsim::rsockets {
 
-// The least entry of the peer's list that is not in use.
+// Lowest free entry of the peer's list.
 std::optional<std::uint32_t> Stream::free_mapping_index() const {
   for (std::uint32_t index = 0; index < peer_mapping_list_.length; ++index) {
     if (std::ranges::none_of(mappings_, [&](const LocalMapping& mapping) { return mapping.index == index; })) {
@@ -48,12 +48,12 @@ void Stream::release_mappings() {
   mappings_.clear();
 }
 
-// Mappings made since the last send go before its bytes.
+// Mappings made since the last send are sent before the next data.
 int Stream::tell_mappings(Lock& lock, bool waits) {
   for (;;) {
     if (std::ranges::all_of(mappings_, &LocalMapping::told)) return 0;
     if (const int error = wait_to_post(lock, waits, false)) return error;
-    // While this slept, another thread may have unmapped it.
+    // During the sleep another thread may have unmapped the buffer.
     const auto next = std::ranges::find(mappings_, false, &LocalMapping::told);
     if (next == mappings_.end()) return 0;
     next->told = true;
@@ -68,7 +68,7 @@ int Stream::tell_mappings(Lock& lock, bool waits) {
   }
 }
 
-// The peer wrote this entry of the list here; it used a place of the window.
+// The peer has written entry `index` of this side's list. The message used a place of the window.
 void Stream::take_mapping(std::uint32_t index) {
   receive_window_.consumed();
   const std::span<WireMapping> list = endpoint_->mappings();
@@ -101,7 +101,7 @@ Answer Stream::write_mapped(const void* buffer, std::size_t length, std::int64_t
     const std::uint64_t position = std::uint64_t(offset) + done;
     if (peer_mapping(position) == nullptr) process();
     const Mapping* mapping = peer_mapping(position);
-    if (mapping == nullptr) break;  // as much as is mapped
+    if (mapping == nullptr) break;  // the rest of the range is not mapped
     const auto within = std::uint32_t(position - mapping->offset);
     const std::uint32_t part =
         std::min({overlap.next(length - done), send_ring_.available(), mapping->extent.length - within});

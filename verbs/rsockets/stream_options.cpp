@@ -1,4 +1,4 @@
-// Options and names.
+// Socket options, and local and peer addresses.
 #include <arpa/inet.h>
 #include <infiniband/sa.h>
 #include <netinet/tcp.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kUnknownPathMtu = 2048;
 
-// What a path record says, in the layout of SA messages.
+// A path record in the layout of SA messages.
 ibv_path_data path_data(const ibv_sa_path_rec& path) {
   constexpr std::uint8_t kExactly = 2 << 6;
   ibv_path_data data{};
@@ -61,7 +61,7 @@ Answer Stream::set_socket_option(int name, const void* value, socklen_t length) 
   if (const int error = read_option(value, length, number)) return -error;
   switch (name) {
     case SO_REUSEADDR:
-      // Of a connected one it changes nothing.
+      // The error of a connected id is ignored: the option has no effect there.
       if (rdma_set_option(connection_.id(), RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &number, sizeof number) != 0 &&
           state_ == State::idle) {
         return -errno;
@@ -92,7 +92,7 @@ Answer Stream::set_tcp_option(int name, const void* value, socklen_t length) {
       if (number <= 0) return -EINVAL;
       keepalive_seconds_ = unsigned(number);
       return keepalive_ ? -set_keepalive(true) : 0;
-    // Of no meaning: the connection below is reliable, and segments by itself.
+    // Accepted without effect: the RDMA connection is reliable and segments the data itself.
     case TCP_KEEPCNT:
     case TCP_KEEPINTVL:
     case TCP_MAXSEG:
@@ -139,7 +139,7 @@ Answer Stream::set_option(int level, int name, const void* value, socklen_t leng
   return 0;
 }
 
-// The one that was set, or those of the connection.
+// The route set by RDMA_ROUTE, else the paths of the connection.
 Answer Stream::get_route(void* value, socklen_t* length) const {
   if (value == nullptr || length == nullptr) return -EINVAL;
   if (!route_.empty()) {

@@ -1,4 +1,4 @@
-// Receiving.
+// Receiving on a stream.
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -7,7 +7,7 @@
 
 namespace rnicsim::rsockets {
 
-// What arrived before the end of the connection is still there to read.
+// Data that arrived before the end of the connection can still be read.
 Answer Stream::receive(std::span<const iovec> into, int flags, AddressOut source) {
   if ((flags & MSG_OOB) != 0) return -EOPNOTSUPP;
   const std::lock_guard calls(receive_mutex_);
@@ -20,7 +20,7 @@ Answer Stream::receive(std::span<const iovec> into, int flags, AddressOut source
   const auto copy = [&](Piece piece) { sink.copy(endpoint_->receive_bytes() + piece.offset, piece.length); };
   std::uint32_t done = 0;
   int error = 0;
-  // A message of no bytes is no end of the stream.
+  // A message of 0 bytes is not the end of the stream.
   while (done == 0 || ((flags & MSG_WAITALL) != 0 && done < wanted)) {
     if (receive_ring_.empty()) {
       error = wait_until(lock, waiting, [&] { return can_receive(); });

@@ -1,4 +1,4 @@
-// Sending, and the end of it.
+// Sending on a stream, shutdown and close.
 #include <sys/socket.h>
 
 #include <array>
@@ -22,8 +22,8 @@ int Stream::wait_to_post(Lock& lock, bool waits, bool room) {
   return may_send();
 }
 
-// `message`'s value is the length, but for a mapping's entry; it takes a place of the send queue, and what it carries
-// a place of the ring.
+// Posts target.length bytes with `message`. Uses one place of the send queue and that many bytes of the send ring.
+// message.value must be the length, except for a mapping's entry: the completion releases as many bytes.
 void Stream::post_bytes(Source& source, Message message, bool immediate, const Extent& target) {
   --send_places_;
   const std::uint32_t length = target.length;
@@ -113,7 +113,7 @@ void Stream::close() {
     const Lock lock(mutex_);
     connected = state_ == State::connected;
   }
-  // A signal does not cut this short.
+  // shutdown() is repeated after a signal.
   while (connected && shutdown(SHUT_RDWR) == -EINTR) {
   }
   const Lock lock(mutex_);

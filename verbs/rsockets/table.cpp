@@ -12,7 +12,7 @@ struct Table {
   std::shared_mutex mutex;
   std::vector<SocketRef> sockets;
 };
-// Never destroyed: threads of the program may outlive main.
+// Never destroyed: threads of the program may outlive main().
 Table& table() {
   static Table& only = *new Table;
   return only;

@@ -1,14 +1,14 @@
-// Which descriptors are rsockets.
+// Table of rsockets, by descriptor number.
 #pragma once
 
 #include "verbs/rsockets/socket.h"
 
 namespace rnicsim::rsockets {
 
-// Nothing: this descriptor is none.
+// nullptr: not an rsocket.
 SocketRef find_socket(int fd);
 void add_socket(SocketRef socket);
-// Before its descriptor is closed: the number may be another's at once.
+// Called before the descriptor is closed: another thread may get the number at once.
 SocketRef take_socket(int fd);
 
 }  // namespace rnicsim::rsockets

@@ -33,7 +33,7 @@ Waiter* Waiter::of_this_thread() {
 
 void Waiter::wake() const {
   const std::uint64_t one = 1;
-  // Full: it will wake anyway.
+  // A failed write means that the counter is full, so the thread wakes anyway.
   [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
 }
 void Waiter::quiet() const {

@@ -1,5 +1,5 @@
-// Threads that sleep on a socket, and the others that may do their work meanwhile. Whoever takes completions from a
-// queue takes the news from those who sleep on its descriptor: so it wakes them, and they look again.
+// Threads that sleep on a socket while other threads use it. A thread that takes completions clears the event on which
+// the others sleep, so it wakes them, and they check again.
 #pragma once
 
 #include <poll.h>
@@ -10,7 +10,7 @@
 
 namespace rnicsim::rsockets {
 
-// A descriptor of one thread by which others wake it.
+// An eventfd of one thread, by which other threads wake it.
 class Waiter {
  public:
   Waiter();
@@ -18,25 +18,25 @@ class Waiter {
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
-  // The calling thread's; nothing if there is no descriptor left (errno).
+  // The calling thread's. nullptr with errno set: no descriptor is left.
   static Waiter* of_this_thread();
-  // Nothing: it never slept.
+  // nullptr: the calling thread has never slept.
   static const Waiter* known_of_this_thread();
 
   int fd() const { return fd_; }
   void wake() const;
-  // After a sleep.
+  // Clears the wake-up; called after a sleep.
   void quiet() const;
 
  private:
   int fd_;
 };
 
-// Guarded by the socket's mutex.
+// The sleeping threads of a socket; protected by the socket's mutex.
 class Waiters {
  public:
   void add(Waiter& waiter) { waiters_.push_back(&waiter); }
-  // One entry of it.
+  // Removes one entry of this waiter.
   void remove(Waiter& waiter) {
     const auto found = std::find(waiters_.begin(), waiters_.end(), &waiter);
     if (found != waiters_.end()) waiters_.erase(found);
@@ -54,7 +54,7 @@ class Waiters {
   std::vector<Waiter*> waiters_;
 };
 
-// The time that a call may spend looking before it sleeps.
+// Time that a call polls before it sleeps.
 class PollingTime {
  public:
   PollingTime();
@@ -64,7 +64,7 @@ class PollingTime {
   std::chrono::steady_clock::time_point end_;
 };
 
-// poll(2); 0 or a positive errno.
+// poll(2). Returns 0 or a positive errno.
 int sleep_on(std::vector<pollfd>& descriptors, int timeout_ms);
 
 }  // namespace rnicsim::rsockets

@@ -57,7 +57,7 @@ struct LookupBytes {
 static_assert(sizeof(LookupBytes) == kLookupHeaderV6 && offsetof(LookupBytes, address) == 12);
 
 constexpr std::uint32_t kQpNumberMask = 0xffffff;
-constexpr int kExactBits = 7;  // of a scaled count: below 2^7 it is the count itself
+constexpr int kExactBits = 7;  // in a scaled count: numbers up to 2^7 are exact
 
 }  // namespace
 

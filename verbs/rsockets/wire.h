@@ -1,5 +1,5 @@
-// What two rsockets say to one another: the immediate data of a message, the private data of a connection, the
-// entries that they write into each other's memory, and the headers of datagrams. The layouts are those of rdma-core.
+// Protocol between two rsockets: immediate data of messages, private data of connections, entries written to the
+// peer's memory, and headers of datagrams. The layouts are those of rdma-core.
 #pragma once
 
 #include <netinet/in.h>
@@ -14,12 +14,12 @@
 
 namespace rnicsim::rsockets {
 
-// Immediate data: three bits of operation, 29 of what it means.
+// Immediate data: 3 bits of operation, 29 bits of value.
 enum class Op : std::uint8_t {
-  data = 0,          // so many bytes, in the receiver's next buffer
-  direct_write = 2,  // never sent: marks an own write into a mapped buffer of the peer
-  grant = 4,         // the data messages granted so far, modulo 2^16; a target entry may have changed
-  iomap = 6,         // the index of a mapping that changed; takes a place as data messages do
+  data = 0,          // value: bytes in the receiver's next buffer
+  direct_write = 2,  // never sent: marks an RDMA write to a mapped buffer of the peer
+  grant = 4,         // value: data messages granted so far, modulo 2^16; a target entry may have changed
+  iomap = 6,         // value: index of a changed mapping; uses a place of the window like data
   control = 7,
 };
 enum class Control : std::uint32_t { disconnect = 0, keepalive = 1, shutdown = 2 };
@@ -33,7 +33,7 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-// In the CPU's byte order.
+// Immediate data in the CPU's byte order.
 constexpr std::uint32_t encode(Message message) {
   return std::uint32_t(message.op) << kMessageValueBits | (message.value & kMaxMessageValue);
 }
@@ -42,7 +42,7 @@ constexpr Message decode_message(std::uint32_t immediate) {
 }
 constexpr Message control_message(Control control) { return {Op::control, std::uint32_t(control)}; }
 
-// Memory of the one side that the other may write to.
+// Memory of one side that the other side may write to.
 struct Extent {
   std::uint64_t address = 0;
   std::uint32_t key = 0;
@@ -50,14 +50,14 @@ struct Extent {
   friend bool operator==(const Extent&, const Extent&) = default;
 };
 
-// An extent that the peer maps at `offset`.
+// An extent that the peer addresses by `offset`.
 struct Mapping {
   std::uint64_t offset = 0;
   Extent extent;
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };
 
-// As they lie in memory, in the byte order of the side that reads them.
+// Layouts in memory, in the byte order of the reading side.
 struct WireExtent {
   std::uint64_t address;
   std::uint32_t key;
@@ -81,27 +81,27 @@ constexpr WireMapping encode(const Mapping& mapping, bool swapped) {
 constexpr Extent decode(const WireExtent& wire) { return {wire.address, wire.key, wire.length}; }
 constexpr Mapping decode(const WireMapping& wire) { return {wire.offset, decode(wire.extent)}; }
 
-// The private data of REQ and REP. Numbers are big-endian.
+// Private data of REQ and REP; numbers are big-endian.
 inline constexpr std::size_t kConnectionDataBytes = 40;
 inline constexpr std::uint8_t kConnectionVersion = 1;
 
 struct ConnectionData {
   std::uint8_t version = kConnectionVersion;
   bool big_endian = std::endian::native == std::endian::big;
-  bool maps = true;                 // the entries of iomaps follow those of targets
-  std::uint16_t credits = 0;        // data messages that the sender of this may be sent at once
-  std::uint16_t iomap_entries = 0;  // see round_iomap_entries
-  Extent targets;                   // length: entries, not bytes
-  Extent buffer;                    // the first target of the other side
+  bool maps = true;                 // entries of iomaps follow the entries of targets
+  std::uint16_t credits = 0;        // data messages that this side can receive at first
+  std::uint16_t iomap_entries = 0;  // a value of round_iomap_entries()
+  Extent targets;                   // list of targets; length: entries, not bytes
+  Extent buffer;                    // the peer's first target
   friend bool operator==(const ConnectionData&, const ConnectionData&) = default;
 };
 
 std::array<std::byte, kConnectionDataBytes> encode(const ConnectionData& data);
-// Nothing: too short.
+// nullopt: too short.
 std::optional<ConnectionData> decode_connection_data(const void* bytes, std::size_t length);
 
-// A count of iomaps goes in eight bits: up to 128 exactly, above in steps of 256. The largest that does not exceed
-// `wanted`.
+// The number of iomaps has eight bits: up to 128 exactly, above in steps of 256. Returns the largest such number that
+// does not exceed `wanted`.
 std::uint8_t scaled_iomap_entries(std::uint16_t wanted);
 std::uint16_t unscaled_iomap_entries(std::uint8_t scaled);
 inline std::uint16_t round_iomap_entries(std::uint16_t wanted) {
@@ -116,7 +116,7 @@ union SocketAddress {
 };
 socklen_t length_of(const sockaddr& address);
 
-// In front of a datagram from one UD queue pair to another: who sent it.
+// Header of a datagram between two UD QPs; names the sender.
 inline constexpr std::size_t kDatagramHeaderV4 = 8;
 inline constexpr std::size_t kDatagramHeaderV6 = 24;
 
@@ -125,19 +125,19 @@ struct DatagramHeader {
   std::size_t length = 0;
 };
 DatagramHeader datagram_header(const SocketAddress& source);
-// Nothing: no such header. Otherwise its length, and the source.
+// Sets the source and returns the length of the header. nullopt: not a valid header.
 std::optional<std::size_t> parse_datagram_header(const std::byte* bytes, std::size_t length, SocketAddress& source);
 
-// In front of a datagram that goes by UDP, before the queue pair of the peer is known: that of the sender.
+// Header of a datagram sent by UDP while the peer's QP is unknown; names the sender's QP.
 inline constexpr std::uint32_t kLookupTag = 0x55555555;
 inline constexpr std::size_t kLookupHeaderV4 = 16;
 inline constexpr std::size_t kLookupHeaderV6 = 28;
 
 struct LookupHeader {
-  Op op = Op::data;  // control: an answer, without a datagram
+  Op op = Op::data;  // control: an answer without data
   std::uint32_t qp_number = 0;
   bool v6 = false;
-  std::array<std::byte, 16> address{};  // as the sender of this has it
+  std::array<std::byte, 16> address{};  // the sender's address as the sender knows it
   std::size_t length() const { return v6 ? kLookupHeaderV6 : kLookupHeaderV4; }
   friend bool operator==(const LookupHeader&, const LookupHeader&) = default;
 };

@@ -1,4 +1,4 @@
-// Address handles: the kernel knows where the frames of a path go.
+// Address handles. The kernel resolves the destination MAC address of a path.
 #include <cstring>
 
 #include "verbs/linux/provider/objects.h"

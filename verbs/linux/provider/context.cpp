@@ -1,4 +1,4 @@
-// The provider of rdma-core: found by PCI vendor and device, its contexts, and what needs no rings.
+// Entry point of the rdma-core provider, found by PCI vendor and device; contexts, and verbs that need no rings.
 #include <endian.h>
 
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kDriverUnknown = 0;  // RDMA_DRIVER_UNKNOWN: Linux has no number for this driver
 
-// libibverbs allocates it, as zeros.
+// Allocated and zeroed by libibverbs.
 struct Shell {
   Context* own;
   verbs_context verbs;
@@ -25,7 +25,7 @@ Shell& shell_of(ibv_context* context) {
   return *reinterpret_cast<Shell*>(verbs - offsetof(Shell, verbs));
 }
 
-// A doorbell is one store of 8 bytes to the page. What it announces was stored before it.
+// A doorbell is a single store of 8 bytes to the page. The fence keeps it behind the stores that it announces.
 provider::Mmio doorbells_of(const Mapping& page, std::uint32_t number) {
   auto* words = page.at<volatile std::uint64_t>(0);
   const std::uint32_t base = abi::kUarBase + number * abi::kUarPageSize;

@@ -1,4 +1,4 @@
-// Completion queues: their life, their notification. Polling is in poll.cpp.
+// Completion queues: creation, resizing, notification. Polling is in poll.cpp.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -54,7 +54,7 @@ int resize(Cq& cq, int entries) {
   const rnic_resize_cq_resp resized = answer.driver();
   Mapping memory(cq.owner().command_file, resized.ring);
   if (!memory) return errno;
-  // The command's answer came behind the entries that the device had written.
+  // The device wrote all CQEs before `producer` ahead of the command's response.
   cq.ring.move_to(std::uint8_t(resized.log_entries), memory.buffer(), resized.producer);
   std::swap(cq.memory, memory);
   return 0;
@@ -92,9 +92,10 @@ int destroy_cq(ibv_cq* handle) {
   return error;
 }
 
-// The device compares its producer with this index: CQEs that lie in the CQ raise an event at once. One event is enough
-// for them: only later CQEs count while the program has not taken the event of an earlier request, and behind an event
-// that told of all these CQEs, until the program takes one of them.
+// The device compares its producer index with the index in the arm doorbell: CQEs behind that index raise an event at
+// once. One event is enough for the CQEs in the CQ. Therefore the index is behind all CQEs in two cases: the
+// program has not taken the event of an earlier request; or the last event covered all these CQEs, and the program has
+// taken none of them.
 int request_notification(ibv_cq* handle, int solicited_only) {
   Cq& cq = Cq::of(handle);
   QueueGuard guard(cq.lock);
@@ -108,7 +109,7 @@ int request_notification(ibv_cq* handle, int solicited_only) {
   return 0;
 }
 
-// Before the program gets it.
+// Called before the program gets the event.
 void take_completion_event(ibv_cq* handle) {
   Cq& cq = Cq::of(handle);
   QueueGuard guard(cq.lock);
@@ -125,7 +126,7 @@ void forget_completions(Cq& cq, Qp& qp) {
   QueueGuard guard(cq.lock);
   cq.ring.remove_if([&](const abi::Cqe& cqe) {
     if (cqe.qpn != qp.qp.qp_num) return false;
-    // Its own rings begin anew; a shared queue goes on.
+    // The QP's own rings are reset; a shared receive queue keeps its entries.
     if (qp.shared() != nullptr && !provider::is_requester(cqe)) retire_shared(*qp.shared(), cqe.wqe_counter);
     return true;
   });

@@ -1,4 +1,4 @@
-// Memory that the kernel driver lends: rings, doorbell records, a UAR page.
+// Memory mapped from the kernel driver: rings, doorbell records, a UAR page.
 #pragma once
 
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ namespace rnicsim::linux_provider {
 class Mapping {
  public:
   Mapping() = default;
-  // Empty when the mapping is of no bytes, or failed: errno says why.
+  // Empty if `from` has no bytes, or if mmap fails (errno is set).
   Mapping(int command_file, const rnic_mapping& from, int protection = PROT_READ | PROT_WRITE) : bytes_(from.bytes) {
     if (bytes_ == 0) return;
     void* at = mmap(nullptr, bytes_, protection, MAP_SHARED, command_file, off_t(from.offset));
@@ -31,7 +31,7 @@ class Mapping {
   }
 
   explicit operator bool() const { return memory_ != nullptr; }
-  // The device's address of it is the kernel driver's business.
+  // The bus address is known to the kernel driver only; 0 here.
   provider::DmaBuffer buffer() const { return {memory_, 0}; }
   template <class T>
   T* at(std::size_t offset) const {

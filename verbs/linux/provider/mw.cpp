@@ -1,4 +1,4 @@
-// Memory windows: made and destroyed by the kernel, bound by work requests.
+// Memory windows: allocated by commands to the kernel, bound by work requests.
 #include <memory>
 
 #include "model/abi/device.h"
@@ -22,7 +22,7 @@ int create(ibv_pd* pd, ibv_mw_type type, std::unique_ptr<ibv_mw>& made) {
   return 0;
 }
 
-// The index is the window's, the tag the caller's choice.
+// The index belongs to the window; the caller chooses the tag, the low 8 bits.
 std::uint32_t rkey_of(const ibv_mw& mw, std::uint32_t rkey) { return (mw.rkey & ~0xffu) | (rkey & 0xff); }
 
 abi::BindSegment segment_of(const ibv_mw& mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
@@ -36,7 +36,7 @@ abi::BindSegment segment_of(const ibv_mw& mw, std::uint32_t rkey, const ibv_mw_b
   return segment;
 }
 
-// Programs often name local writes as well, which mean nothing for a window.
+// Programs often set IBV_ACCESS_LOCAL_WRITE as well, which has no effect on a window.
 bool may_have(unsigned access) { return (access & ~(kWindowAccess | IBV_ACCESS_LOCAL_WRITE)) == 0; }
 
 int check(const Qp& qp, const ibv_mw& mw, const ibv_mw_bind_info& info) {
@@ -47,7 +47,7 @@ int check(const Qp& qp, const ibv_mw& mw, const ibv_mw_bind_info& info) {
   return may_post_send(qp.qp.state) ? 0 : EINVAL;
 }
 
-// Under send_lock.
+// Called with send_lock held.
 int post(Qp& qp, ibv_mw& mw, const ibv_mw_bind& bind) {
   if (qp.send->full()) return ENOMEM;
   const std::uint32_t rkey = ibv_inc_rkey(mw.rkey);

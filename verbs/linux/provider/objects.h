@@ -1,4 +1,4 @@
-// The objects of a context. Each begins with the struct that libibverbs and programs see.
+// Verbs objects of the provider. Each begins with the library's struct that libibverbs and programs use.
 #pragma once
 
 #include <pthread.h>
@@ -24,7 +24,7 @@
 
 namespace rnicsim::linux_provider {
 
-// Of a queue; none where the program says that one thread alone uses it.
+// Lock of a queue. Without effect if the program declared that a single thread uses the queue.
 class QueueLock {
  public:
   explicit QueueLock(bool needed = true) : needed_(needed) { pthread_spin_init(&lock_, PTHREAD_PROCESS_PRIVATE); }
@@ -73,15 +73,15 @@ struct Cq : verbs_cq {
   Mapping memory;
   Mapping record;
   provider::CompletionRing ring;
-  QueueLock lock;  // of the ring and of `users`
-  std::unordered_map<std::uint32_t, Qp*> users;  // queue pairs by number
+  QueueLock lock;  // protects `ring` and `users`
+  std::unordered_map<std::uint32_t, Qp*> users;  // QPs by number
   Qp* last_user = nullptr;
-  abi::Cqe current;  // of the extended poll
-  // What the program asked to be notified of since it last took an event of this CQ.
+  abi::Cqe current;  // the CQE that the extended poll reads
+  // Notification that the program requested since it took the last event of this CQ.
   enum class Notification : std::uint8_t { none, solicited, any };
   Notification asked_for = Notification::none;
-  // The consumer index when the program took the last event; and one past the CQEs that lay in the CQ when the program
-  // last asked to be notified.
+  // told_at: the consumer index when the program took the last event. seen_when_asked: the index behind the last CQE
+  // when the program last requested a notification.
   static constexpr std::uint32_t kNeverTold = ~0u;
   std::uint32_t told_at = kNeverTold;
   std::uint32_t seen_when_asked = 0;
@@ -98,26 +98,26 @@ struct Srq : verbs_srq {
   provider::SharedReceiveRing ring;
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;
-  QueueLock lock;  // taken behind that of a CQ
+  QueueLock lock;  // lock order: after the lock of a CQ
 
   static Srq& of(ibv_srq* srq) { return *static_cast<Srq*>(reinterpret_cast<verbs_srq*>(srq)); }
 };
 
-inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // of one data segment: the top bit says inline
+inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // per segment; the length's top bit means inline
 
-// A bind of type 2 in a batch, which may still be given up.
+// A bind of a type 2 window in a batch that may still be aborted.
 struct Binding {
   ibv_mw* window;
   std::uint32_t rkey;
 };
 
-// A batch of the ibv_wr_* interface, between wr_start and wr_complete.
+// State of the ibv_wr_* interface between wr_start and wr_complete.
 struct Batch {
   provider::SendRing::Mark start;
-  int error = 0;  // the first; nothing of the batch is executed then
+  int error = 0;  // the first error; no WQE of the batch is executed then
   bool building = false;
   bool takes_inline = false;
-  bool has_data = false;     // its one setter was called
+  bool has_data = false;     // the WQE's only data setter was called
   bool has_address = false;  // UD: wr_set_ud_addr was called
   std::uint64_t wr_id = 0;
   std::vector<Binding> bindings;
@@ -128,14 +128,14 @@ struct Qp : verbs_qp {
 
   ibv_qp_cap capabilities{};
   bool signal_all = false;
-  std::uint64_t operations = 0;  // IBV_QP_EX_WITH_*: what its transport has and the device can do
-  std::atomic<bool> failed{false};         // an error CQE or an event told that the device moved it to ERR
-  std::atomic<bool> posted_unseen{false};  // receives, since the device was last made to look for them
+  std::uint64_t operations = 0;  // IBV_QP_EX_WITH_*: operations of the transport that the device supports
+  std::atomic<bool> failed{false};         // an error CQE or an event reported that the device moved the QP to ERR
+  std::atomic<bool> posted_unseen{false};  // receives posted since the device last had to read the doorbell record
   Mapping send_memory;
   Mapping receive_memory;
-  std::optional<provider::SendRing> send;  // absent when its max_*_wr is 0
+  std::optional<provider::SendRing> send;  // absent if max_send_wr is 0; `receive` likewise
   std::optional<provider::ReceiveRing> receive;
-  provider::WqeBuilder builder;  // under send_lock
+  provider::WqeBuilder builder;  // protected by send_lock
   Batch batch;
   QueueLock send_lock;
   QueueLock receive_lock;
@@ -147,7 +147,7 @@ struct Qp : verbs_qp {
   static Qp& of(ibv_qp_ex* qp) { return *static_cast<Qp*>(reinterpret_cast<verbs_qp*>(qp)); }
 };
 
-// The edge of the C interface: no exception passes it. `body` returns 0 or a positive errno.
+// Boundary to C: no exception may pass. `body` returns 0 or a positive errno.
 template <class Body>
 int guarded(Body&& body) {
   try {
@@ -189,16 +189,16 @@ bool may_post_send(ibv_qp_state);
 std::uint32_t control_flags(const Qp&, unsigned flags);
 abi::DatagramSegment datagram_of(ibv_ah&, std::uint32_t remote_qpn, std::uint32_t qkey);
 bool may_be_inline(abi::SendOpcode);
-// Under send_lock, which it gives back.
+// Called with send_lock held; releases the lock.
 void finish_sending(Qp&);
 
 // --- mw.cpp
 ibv_mw* alloc_mw(ibv_pd*, ibv_mw_type);
 int dealloc_mw(ibv_mw*);
 int bind_mw(ibv_qp*, ibv_mw*, ibv_mw_bind*);
-// Adds a bind of type 2 to the WQE that is being built: 0 or errno.
+// Appends the bind of a type 2 window to the WQE that is being built. Returns 0 or an errno.
 int add_binding(ibv_mw*, std::uint32_t rkey, const ibv_mw_bind_info&, provider::WqeBuilder&);
-// After a bind is posted the window has its new key.
+// Sets the window's new rkey, after the bind was posted.
 void take_rkey(ibv_mw&, std::uint32_t rkey);
 
 // --- wr_api.cpp

@@ -9,13 +9,13 @@ bool carries_invalidation(const abi::Cqe& cqe) {
   return provider::opcode_of(cqe) == abi::CqeOpcode::receive_send_with_inv;
 }
 
-// Immediate data stays as it was on the wire; an invalidated rkey is a number.
+// Immediate data keeps the byte order of the wire; an invalidated rkey is a number in CPU order.
 std::uint32_t immediate_or_rkey(const abi::Cqe& cqe) {
   const std::uint32_t value = cqe.immediate;
   return carries_invalidation(cqe) ? value : __builtin_bswap32(value);
 }
 
-// Of a datagram's sender; 0 elsewhere.
+// QPN of a datagram's sender; 0 for other transports.
 std::uint32_t source_qpn(const abi::Cqe& cqe) {
   return std::uint32_t(cqe.source_qpn[0]) << 16 | std::uint32_t(cqe.source_qpn[1]) << 8 | cqe.source_qpn[2];
 }
@@ -62,7 +62,7 @@ void fill(const abi::Cqe& cqe, std::uint64_t wr_id, ibv_wc& wc) {
   wc.dlid_path_bits = 0;
 }
 
-// The user of the CQ that a CQE belongs to; under the CQ's lock.
+// The QP of a CQE. Called with the CQ's lock held.
 Qp* find_user(Cq& cq, const abi::Cqe& cqe) {
   if (cq.last_user != nullptr && cq.last_user->qp.qp_num == cqe.qpn) return cq.last_user;
   const auto found = cq.users.find(cqe.qpn);
@@ -70,12 +70,12 @@ Qp* find_user(Cq& cq, const abi::Cqe& cqe) {
   return cq.last_user;
 }
 
-// The work request of a CQE that was taken is done: gives the wr_id, frees the entry.
+// Completes the work request of a taken CQE: returns its wr_id and frees its entry.
 std::uint64_t settle(Cq& cq, const abi::Cqe& cqe) {
   Qp* qp = find_user(cq, cqe);
   if (qp == nullptr) return 0;
   const bool requester = provider::is_requester(cqe);
-  // A send of UC or UD that fails stops the send queue alone.
+  // A failed send of UC or UD stops only the send queue, so the QP does not move to ERR.
   if (provider::is_error(cqe) && (!requester || qp->qp.qp_type == IBV_QPT_RC)) {
     qp->failed = true;
     flush_unseen_receives(*qp);
@@ -85,7 +85,7 @@ std::uint64_t settle(Cq& cq, const abi::Cqe& cqe) {
   return qp->receive ? qp->receive->retire(cqe.wqe_counter) : 0;
 }
 
-// --- The extended poll: between start and end the caller holds the CQ.
+// --- The extended poll. The caller holds the CQ's lock between start_poll and end_poll.
 bool advance(Cq& cq) {
   const auto cqe = cq.ring.take();
   if (!cqe) return false;

@@ -1,4 +1,4 @@
-// Posting to a receive queue, of a QP or shared.
+// Posting to the receive queue of a QP, or to a shared one.
 #include <span>
 
 #include "verbs/linux/provider/objects.h"
@@ -10,7 +10,7 @@ namespace {
 
 bool may_post_receive(ibv_qp_state state) { return state != IBV_QPS_RESET && state != IBV_QPS_UNKNOWN; }
 
-// Into the ring, which has room.
+// Adds an entry to the ring, which has room.
 template <class Ring>
 int put_receive(Ring& ring, std::uint32_t max_sge, const ibv_recv_wr& wr) {
   if (wr.num_sge < 0 || std::uint32_t(wr.num_sge) > max_sge) return EINVAL;
@@ -35,8 +35,9 @@ int post_one(Srq& srq, const ibv_recv_wr& wr) {
 
 }  // namespace
 
-// A receive queue has no doorbell: the device looks at its record when a message comes. None comes to a QP in ERR,
-// whose receives are to be flushed: a doorbell that announces nothing makes it look.
+// A receive queue has no doorbell: the device reads the doorbell record when a message arrives. No message arrives at
+// a QP in ERR, but its receives must be flushed. A send doorbell with the old producer index makes the device read the
+// record.
 void flush_unseen_receives(Qp& qp) {
   if (!qp.posted_unseen || !qp.send_lock.try_lock()) return;
   if (qp.posted_unseen.exchange(false)) qp.owner().uar.ring_send(qp.qp.qp_num, qp.send ? qp.send->rung() : 0);

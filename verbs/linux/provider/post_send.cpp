@@ -29,11 +29,11 @@ std::optional<Operation> operation_of(ibv_wr_opcode opcode) {
     case IBV_WR_LOCAL_INV: return Operation{abi::SendOpcode::local_inv, IBV_QP_EX_WITH_LOCAL_INV};
     case IBV_WR_BIND_MW: return Operation{abi::SendOpcode::bind_window, IBV_QP_EX_WITH_BIND_MW};
     case IBV_WR_ATOMIC_WRITE: return Operation{abi::SendOpcode::atomic_write, IBV_QP_EX_WITH_ATOMIC_WRITE};
-    default: return std::nullopt;  // not of this device, or no opcode at all
+    default: return std::nullopt;  // not supported by this device, or no opcode
   }
 }
 
-// The control segment's immediate, in CPU order.
+// Immediate data or rkey of the control segment, in CPU order.
 std::uint32_t immediate_of(const ibv_send_wr& wr) {
   switch (wr.opcode) {
     case IBV_WR_SEND_WITH_IMM:
@@ -82,7 +82,7 @@ int add_segments(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   return 0;
 }
 
-// Nothing else can keep this WQE from being posted.
+// Called last: the window gets its new rkey, so the WQE must not fail any more.
 int add_final_binding(const ibv_send_wr& wr, provider::WqeBuilder& wqe) {
   const auto& [window, rkey, info] = wr.bind_mw;
   if (const int error = add_binding(window, rkey, info, wqe)) return error;

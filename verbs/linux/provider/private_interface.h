@@ -1,5 +1,5 @@
-// The interface between libibverbs and its providers, IBVERBS_PRIVATE_34 of rdma-core 44: what this provider uses of
-// it, with the sizes and places that the library has. Debian ships no header of it.
+// The private interface between libibverbs and its providers, IBVERBS_PRIVATE_34 of rdma-core 44: the parts that this
+// provider uses, with the sizes and offsets of the library. Debian ships no header for it.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -12,7 +12,7 @@ extern "C" {
 
 struct verbs_sysfs_dev;
 
-// Which devices a provider takes: by PCI vendor and device.
+// Devices of a provider, by PCI vendor and device.
 struct verbs_match_ent {
   void* driver_data;
   const char* modalias;
@@ -45,7 +45,7 @@ struct verbs_device {
   std::uint64_t core_support;
 };
 
-// The library's part of an object; the program's begins it.
+// The library's part of an object, which begins with the program's part.
 struct verbs_mr {
   ibv_mr mr;
   int type;
@@ -74,7 +74,7 @@ struct verbs_srq {
   std::uint32_t number;
 };
 
-// Every operation that a provider may have, in this order. Those that this one has not have no type here.
+// All operations of a provider, in the library's order. Unused ones have no type here.
 using UnusedOperation = void (*)();
 struct verbs_context_ops {
   UnusedOperation advise_mr, alloc_dm;
@@ -140,7 +140,7 @@ struct verbs_context_ops {
 static_assert(sizeof(verbs_context_ops) == 76 * sizeof(void*));
 
 void verbs_register_driver_34(const verbs_device_ops*);
-// Zeroed memory of `bytes`; `offset` is where the verbs_context lies in it.
+// Allocates `bytes` of zeroed memory; `offset` is the position of the verbs_context in it.
 void* _verbs_init_and_alloc_context(ibv_device*, int command_file, std::size_t bytes, verbs_context* offset,
                                     std::uint32_t driver_id);
 void verbs_uninit_context(verbs_context*);
@@ -150,7 +150,7 @@ void verbs_set_ops(verbs_context*, const verbs_context_ops*);
 
 namespace rnicsim::linux_provider {
 
-// What a command is told: the library's header, then the kernel's struct. The library fills both.
+// Request of a command: the library's header, then the kernel's struct. The library fills both.
 template <class Core>
 struct Command {
   alignas(8) std::byte bytes[sizeof(ib_uverbs_cmd_hdr) + sizeof(Core)]{};
@@ -160,7 +160,7 @@ struct ExtendedCommand {
   alignas(8) std::byte bytes[sizeof(ib_uverbs_cmd_hdr) + sizeof(ib_uverbs_ex_cmd_hdr) + sizeof(Core)]{};
 };
 
-// What a command answers: the kernel's struct, then the driver's.
+// Response of a command: the kernel's struct, then the driver's struct.
 template <class Core, class Driver>
 struct Answer {
   alignas(8) std::byte bytes[sizeof(Core) + sizeof(Driver)]{};

@@ -8,7 +8,7 @@ namespace rnicsim::linux_provider {
 
 namespace {
 
-// ibv_post_send(3), the table of operations and transports.
+// The table of operations and transports in ibv_post_send(3).
 constexpr std::uint64_t kUdOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 constexpr std::uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
@@ -62,7 +62,7 @@ int map(Qp& qp, int command_file, const rnic_create_qp_resp& answer) {
   return qp.send_memory && (qp.receive_memory || answer.receive.bytes == 0) ? 0 : errno;
 }
 
-// What the library sets in the QP behind this call, rings and CQs need before.
+// Runs before the library has filled in the QP: rings and CQs take PD, CQs and capabilities from `attributes`.
 int create(ibv_context* handle, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Qp>& made) {
   Context& context = Context::of(handle);
   if (const int error = check(context, attributes)) return error;
@@ -96,7 +96,7 @@ void for_each_cq(Qp& qp, Action&& action) {
   if (qp.qp.recv_cq != qp.qp.send_cq) action(Cq::of(qp.qp.recv_cq));
 }
 
-// The device forgot every WQE; so do the rings and the CQs.
+// After a reset: the device has forgotten all WQEs, and so do the rings and the CQs.
 void forget_work(Qp& qp) {
   for_each_cq(qp, [&](Cq& cq) { forget_completions(cq, qp); });
   if (qp.send) {
@@ -165,7 +165,7 @@ int destroy_qp(ibv_qp* handle) {
   return 0;
 }
 
-// Before the program gets it.
+// Called before the program gets the event.
 void take_event(ibv_context*, ibv_async_event* event) {
   switch (event->event_type) {
     case IBV_EVENT_QP_FATAL:

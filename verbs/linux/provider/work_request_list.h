@@ -1,4 +1,4 @@
-// A list of work requests is posted up to the first that cannot be.
+// Posts a list of work requests up to the first one that fails.
 #pragma once
 
 namespace rnicsim::linux_provider {

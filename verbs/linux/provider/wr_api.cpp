@@ -1,5 +1,5 @@
-// The ibv_wr_* interface: between wr_start and wr_complete the caller holds the send queue. A WQE goes into the ring
-// when the next one begins or the batch ends; the device hears of none before wr_complete.
+// The ibv_wr_* interface. The caller holds the send queue between wr_start and wr_complete. A WQE is copied into the
+// ring when the next one begins or the batch ends. The doorbell is rung by wr_complete.
 #include <span>
 #include <utility>
 
@@ -21,7 +21,7 @@ void finish_wqe(Qp& qp) {
   if (qp.batch.error == 0) qp.send->post(qp.builder, qp.batch.wr_id);
 }
 
-// Begins a WQE; `immediate` in CPU order. False when the batch has failed.
+// Begins a WQE; `immediate` in CPU order. False: the batch has failed.
 bool begin_wqe(Qp& qp, std::uint64_t operation, abi::SendOpcode opcode, std::uint32_t immediate = 0) {
   finish_wqe(qp);
   if (!qp.does(operation)) latch(qp, EOPNOTSUPP);
@@ -44,7 +44,7 @@ bool begin_rdma(ibv_qp_ex* handle, std::uint64_t operation, abi::SendOpcode opco
   return true;
 }
 
-// The WQE that a setter completes; nullptr when there is none, or when it has been completed.
+// The WQE whose data a setter may set. nullptr: no WQE was begun, or its data are set.
 provider::WqeBuilder* open_wqe(Qp& qp) {
   if (!qp.batch.building || std::exchange(qp.batch.has_data, true)) latch(qp, EINVAL);
   return qp.batch.error == 0 ? &qp.builder : nullptr;
@@ -91,10 +91,10 @@ void start(ibv_qp_ex* handle) {
   qp.batch.start = qp.send->mark();
 }
 
-// The window's new key holds when the batch is posted.
+// The window gets its new rkey when the batch is posted.
 void add_binding_to_batch(Qp& qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
   if (!begin_wqe(qp, IBV_QP_EX_WITH_BIND_MW, abi::SendOpcode::bind_window)) return;
-  qp.batch.has_data = true;  // no setter
+  qp.batch.has_data = true;  // the WQE takes no setter
   const int error = guarded([&] {
     qp.batch.bindings.push_back({mw, rkey});
     return add_binding(mw, rkey, info, qp.builder);
@@ -150,7 +150,7 @@ void fill_builders(ibv_qp_ex& calls) {
     if (begin_rdma(at, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, abi::SendOpcode::fetch_add, rkey, address))
       Qp::of(at).builder.atomic(add, 0);
   };
-  // These take no setter: the WQE is complete.
+  // Calls without a setter: the WQE is complete.
   calls.wr_atomic_write = [](ibv_qp_ex* at, std::uint32_t rkey, std::uint64_t address, const void* word) {
     Qp& own = Qp::of(at);
     if (!begin_rdma(at, IBV_QP_EX_WITH_ATOMIC_WRITE, abi::SendOpcode::atomic_write, rkey, address)) return;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMost = 65536;
 
-// 0: no placeholder; otherwise kind and number, and one more.
+// 0: not a placeholder; otherwise kind and number of the target, plus 1.
 std::array<std::atomic<std::uint64_t>, kMost> table;
 std::mutex changes;
 

@@ -1,5 +1,5 @@
-// The program's descriptors that stand for a socket of another number: a placeholder keeps the program's number, and
-// what is behind it may change from an rsocket to an ordinary one. Copies (dup2) share it.
+// Descriptors of the program that stand for a socket with another number. A placeholder keeps the program's number;
+// the socket behind it may change from an rsocket to an ordinary socket. Copies made by dup2() share the socket.
 #pragma once
 
 namespace rnicsim::rsockets::preload {
@@ -11,17 +11,18 @@ struct Behind {
   int fd = -1;
 };
 
-// A descriptor that is no placeholder stands for itself. Takes no lock: read and write of everything come here.
+// A descriptor that is no placeholder stands for itself. Takes no lock, since every read() and write() calls it.
 Behind behind(int fd);
 bool is_placeholder(int fd);
 
-// A new placeholder; -1 and errno.
+// Returns the new placeholder, or -1 and errno.
 int open_placeholder(Behind target, bool close_on_exec);
-// Of all copies.
+// Changes the target of `fd` and of all its copies.
 void replace(int fd, Behind target);
-// `copy`, which is open, stands for the same as `fd` from now on.
+// From now on `copy`, an open descriptor, has the same target as `fd`.
 void share(int fd, int copy);
-// True: it was the last, and its target (in `last`) is to be closed. The placeholder's own descriptor stays open.
+// Removes a placeholder, whose own descriptor stays open. True: it was the last one for the target `last`, which the
+// caller must close.
 bool drop(int fd, Behind& last);
 
 }  // namespace rnicsim::rsockets::preload

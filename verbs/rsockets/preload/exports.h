@@ -1,15 +1,15 @@
-// The edge of librspreload.so.
+// Exported functions of librspreload.so, and the choice between rsockets and ordinary sockets.
 #pragma once
 
 #include "verbs/rsockets/preload/descriptors.h"
 #include "verbs/rsockets/preload/next_calls.h"
 
-// What librspreload.map exports.
+// Marks the functions that librspreload.map exports.
 #define RNICSIM_EXPORT extern "C"
 
 namespace rnicsim::rsockets::preload {
 
-// While a thread is in a call of rsocket.h, the sockets and descriptors that it uses are ordinary ones.
+// Set during a call of <rdma/rsocket.h>: sockets and descriptors that the library itself uses are ordinary ones.
 class Inside {
  public:
   Inside() { ++depth; }
@@ -22,7 +22,7 @@ class Inside {
   static thread_local int depth;
 };
 
-// The one call or the other, by what is behind the descriptor.
+// Calls `rsocket` or `ordinary`, depending on the target of the descriptor.
 template <class Rsocket, class Ordinary>
 auto choose(int fd, Rsocket&& rsocket, Ordinary&& ordinary) {
   const Behind target = Inside::now() ? Behind{Kind::ordinary, fd} : behind(fd);

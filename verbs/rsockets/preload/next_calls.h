@@ -1,4 +1,4 @@
-// The calls that this library stands in for, as the next library has them.
+// The interposed functions, as the next library in the search order defines them.
 #pragma once
 
 #include <poll.h>

@@ -23,7 +23,7 @@ constexpr Word kTypes[] = {
 constexpr Word kProtocols[] = {
     {"TCP", IPPROTO_TCP}, {"IPPROTO_TCP", IPPROTO_TCP}, {"UDP", IPPROTO_UDP}, {"IPPROTO_UDP", IPPROTO_UDP}};
 
-// False: no such word.
+// False: unknown word.
 bool parse(const std::string& word, std::span<const Word> words, std::optional<int>& value) {
   value.reset();
   if (word == "*") return true;

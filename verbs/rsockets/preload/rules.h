@@ -1,9 +1,9 @@
-// Which sockets of which programs become rsockets: /etc/rdma/rsocket/preload_config, a rule a line:
+// Rules that choose the sockets to become rsockets: /etc/rdma/rsocket/preload_config, with one rule per line:
 //
 //   program domain type protocol
 //
-// each `*` for any; domain INET or INET6, type STREAM or DGRAM, protocol TCP or UDP (with or without AF_, PF_, SOCK_,
-// IPPROTO_ before). `#` begins a comment.
+// `*` stands for any value; domain is INET or INET6, type STREAM or DGRAM, protocol TCP or UDP, also with the prefixes
+// AF_, PF_, SOCK_ or IPPROTO_. `#` begins a comment.
 #pragma once
 
 #include <istream>
@@ -14,18 +14,18 @@
 
 namespace rnicsim::rsockets::preload {
 
-// Nothing: any.
+// nullopt: any value.
 struct Rule {
-  std::string program;  // what its name begins with; empty: any
+  std::string program;  // beginning of the program's name; empty: any
   std::optional<int> domain;
   std::optional<int> type;
   std::optional<int> protocol;
 };
 
-// Lines that are no rule are passed over.
+// Skips invalid lines.
 std::vector<Rule> parse_rules(std::istream& file);
 
-// Without rules, all are. `type` without flags.
+// True if there are no rules. `type` has no SOCK_NONBLOCK or SOCK_CLOEXEC.
 bool becomes_rsocket(const std::vector<Rule>& rules, std::string_view program, int domain, int type, int protocol);
 
 }  // namespace rnicsim::rsockets::preload

@@ -1,4 +1,4 @@
-// From socket to close.
+// Interposed functions of sockets and descriptors, from socket() to close().
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <rdma/rsocket.h>
@@ -34,7 +34,7 @@ const std::vector<Rule>& rules() {
   return read;
 }
 
-// The sizes that a program's user may choose.
+// Sets the sizes that the environment gives.
 void set_sizes(int rsocket) {
   const auto set = [&](int option, const char* variable) {
     const int value = number_of(variable);
@@ -45,7 +45,8 @@ void set_sizes(int rsocket) {
   set(RDMA_INLINE, "RS_INLINE");
 }
 
-// Rsockets that survive a fork are not built: a program that wants them is told, and not served otherwise in silence.
+// Rsockets that survive fork() are not supported. A program that requests them gets an error and a message, not
+// another socket.
 bool wants_fork() {
   static const bool wants = [] {
     if (number_of("RDMAV_FORK_SAFE") == 0) return false;
@@ -56,7 +57,7 @@ bool wants_fork() {
   return wants;
 }
 
-// An rsocket behind a placeholder. -1 and errno; ENOTSUP: it can't be one.
+// Opens an rsocket behind a placeholder. Returns -1 and errno; ENOTSUP: not possible as an rsocket.
 int open_rsocket(int domain, int type, int flags, int protocol) {
   const Inside inside;
   const int fd = rsocket(domain, type, protocol);
@@ -71,7 +72,7 @@ int open_rsocket(int domain, int type, int flags, int protocol) {
   return -1;
 }
 
-// What a program may have set of the rsocket before it turned out that there is nobody to connect to by RDMA.
+// Copies options that the program set before RDMA turned out to be unavailable.
 void copy_options(int from, int to) {
   const int flags = rfcntl(from, F_GETFL);
   if (flags > 0) next_calls().fcntl(to, F_SETFL, flags);
@@ -86,7 +87,7 @@ void copy_options(int from, int to) {
   copy(IPPROTO_TCP, TCP_NODELAY);
 }
 
-// In place of the rsocket behind `fd`, an ordinary socket; -1 and errno.
+// Replaces the rsocket behind `fd` by an ordinary socket. Returns the socket, or -1 and errno.
 int fall_back(int fd, int rsocket) {
   const Inside inside;
   sockaddr_storage address{};
@@ -101,7 +102,7 @@ int fall_back(int fd, int rsocket) {
 }
 
 bool is_stream(int rsocket) {
-  // Only a stream has a segment size.
+  // Only streams have TCP_MAXSEG.
   int size;
   socklen_t length = sizeof size;
   return rgetsockopt(rsocket, IPPROTO_TCP, TCP_MAXSEG, &size, &length) == 0;
@@ -159,7 +160,7 @@ RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int fla
 }
 RNICSIM_EXPORT int accept(int fd, sockaddr* address, socklen_t* length) { return ::accept4(fd, address, length, 0); }
 
-// Where no rsocket answers, an ordinary socket may.
+// If the RDMA connection fails, connect() tries an ordinary socket.
 RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
   return choose(
       fd,
@@ -211,14 +212,14 @@ RNICSIM_EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_
       [&](int ordinary) { return next_calls().getsockopt(ordinary, level, name, value, length); });
 }
 
-// A copy of a placeholder is one too.
+// Makes a copy of a placeholder a placeholder, too.
 static int shared(int fd, int copy) {
   if (copy >= 0) share(fd, copy);
   return copy;
 }
 
-// What is a descriptor's own (close-on-exec, copies) is the placeholder's; flags of the file are the socket's. The
-// argument, whatever it is, fits a word.
+// Descriptor flags and copies are those of the placeholder; file flags are those of the socket. Every kind of argument
+// fits into a long.
 static int control(int fd, int command, long argument) {
   if (Inside::now() || !is_placeholder(fd)) return next_calls().fcntl(fd, command, argument);
   switch (command) {

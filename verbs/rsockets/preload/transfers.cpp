@@ -1,4 +1,4 @@
-// Reading, writing and waiting.
+// Interposed functions for reading, writing and waiting.
 #include <pthread.h>
 #include <rdma/rsocket.h>
 #include <unistd.h>
@@ -66,7 +66,7 @@ RNICSIM_EXPORT ssize_t writev(int fd, const iovec* pieces, int count) {
       [&](int ordinary) { return next_calls().writev(ordinary, pieces, count); });
 }
 
-// The same descriptors, by the numbers of what is behind them.
+// Polls the targets of the descriptors.
 static int poll_behind(pollfd* descriptors, nfds_t count, int timeout) {
   std::vector<pollfd> asked(descriptors, descriptors + count);
   for (pollfd& descriptor : asked) descriptor.fd = behind(descriptor.fd).fd;
@@ -111,7 +111,7 @@ std::optional<int> milliseconds(const timeval* timeout) {
 
 }  // namespace
 
-// By poll: what is behind a number may be too large for a set.
+// Uses poll(): the number of a target may be too large for an fd_set.
 RNICSIM_EXPORT int select(int count, fd_set* read, fd_set* write, fd_set* except, timeval* timeout) {
   std::vector<pollfd> descriptors;
   bool ours = false;
@@ -133,7 +133,7 @@ RNICSIM_EXPORT int select(int count, fd_set* read, fd_set* write, fd_set* except
          answer(descriptors, 0, short(~(POLLIN | POLLOUT)), except);
 }
 
-// Through memory: an rsocket's bytes pass it anyway. What the socket does not take stays in the file.
+// Copies through memory, as an rsocket does for all data. Bytes that the socket does not accept stay in the file.
 static ssize_t send_file(int rsocket, int file, off_t* offset, size_t count) {
   std::array<char, 65536> bytes;
   off_t position = offset != nullptr ? *offset : ::lseek(file, 0, SEEK_CUR);
@@ -168,7 +168,7 @@ RNICSIM_EXPORT ssize_t sendfile(int to, int file, off_t* offset, size_t count) n
   return choose(
       to,
       [&](int rsocket) {
-        int state;  // it is no cancellation point, and the calls that it is made of are
+        int state;  // sendfile() is no cancellation point, but the calls inside are
         ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
         const ssize_t sent = send_file(rsocket, file, offset, count);
         ::pthread_setcancelstate(state, nullptr);
