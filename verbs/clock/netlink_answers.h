@@ -1,5 +1,5 @@
-// What a simulated host's kernel answers on netlink sockets: the bytes of a send in, datagrams out. Knows of no
-// descriptor and no session.
+// The simulated kernel's answers on netlink sockets: takes the bytes of a send, produces datagrams. Independent of
+// descriptors and of the session.
 #pragma once
 
 #include "verbs/clock/netlink_dump.h"
@@ -7,22 +7,22 @@
 
 namespace rnicsim::clock {
 
-// What there is of this host behind a socket of one NETLINK_ protocol. Errors are errno's.
+// A NETLINK_ protocol of the host. Errors are numbers of errno.
 struct NetlinkProtocol {
   bool (*is_dump)(const NetlinkMessage& request);
-  // Of one object; puts no more than one message.
+  // Answers a request for one object, with one message at most.
   int (*get)(const HostView& view, const NetlinkCaller& caller, const NetlinkMessage& request, NetlinkDatagram& answer);
-  // What of all it wants.
+  // Reads from a dump request which objects are wanted.
   int (*read_filter)(const NetlinkCaller& caller, const NetlinkMessage& request, DumpFilter& filter);
-  // Gives the items. An error ends the dump behind them.
+  // Passes all items to `dump`. An error ends the dump after the items so far.
   int (*dump)(const HostView& view, std::uint16_t type, Dump& dump);
 };
 
 bool has_netlink_protocol(int protocol);
 
-// What a program sent. False: some answer found no room.
+// Answers the messages of one send. False: an answer found no room.
 bool answer_netlink(const HostView& view, const NetlinkCaller& caller, NetlinkBytes sent, NetlinkSink& sink);
-// More of a dump, in the place of its mark.
+// Continues a dump whose mark was read from the queue.
 bool continue_dump(const HostView& view, const DumpMark& mark, NetlinkSink& sink);
 
 }  // namespace rnicsim::clock
