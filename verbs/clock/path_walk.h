@@ -57,7 +57,7 @@ class PathWalk {
   enum class Led {
     nowhere,    // not followed: the kernel answers for the given path
     as_given,   // the kernel finds the same file by the given path; `result` has its absolute path
-    elsewhere,  // to `result`, an absolute path
+    elsewhere,  // the path leads to `result`, which is absolute
     too_far,    // the resulting path is too long
   };
   // A relative path starts at `folder`, a descriptor or AT_FDCWD.
