@@ -21,7 +21,7 @@ namespace {
 
 constinit struct sigaction program_action {};
 constinit std::atomic<bool> due{false};
-constinit siginfo_t due_info{};  // of the first signal that is not handled yet
+constinit siginfo_t due_info{};  // data of the first signal that is not handled yet
 
 bool is_handler(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);

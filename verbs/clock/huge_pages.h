@@ -10,7 +10,7 @@ struct HugePageCounts {
   unsigned long long total = 0;
   unsigned long long free = 0;
 };
-HugePageCounts huge_pages();  // of the calling thread's host
+HugePageCounts huge_pages();  // for the calling thread's host
 
 // True: mmap() with these flags asks for huge pages without a file, and the host provides them.
 bool wants_huge_pages(int flags);

@@ -21,7 +21,7 @@ struct HostView {
   std::string_view (*read_file)(const char* path, std::span<char> room) = nullptr;
 };
 
-inline constexpr std::uint32_t kQueueLength = 1000;  // of each device, Linux's default
+inline constexpr std::uint32_t kQueueLength = 1000;  // Linux's default for each device
 
 struct NetDevice {
   char name[IFNAMSIZ];

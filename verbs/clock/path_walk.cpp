@@ -15,7 +15,7 @@
 namespace rnicsim::clock {
 namespace {
 
-constexpr int kMostLinks = 40;  // as Linux
+constexpr int kMostLinks = 40;  // Linux's limit
 constexpr std::string_view kProc = "/proc";
 constexpr std::string_view kSelf = "/proc/self";
 constexpr std::string_view kThreadSelf = "/proc/thread-self";

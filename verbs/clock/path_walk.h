@@ -38,7 +38,7 @@ class HostTree {
 
   struct Inside {
     std::string_view name;  // beginning of the file's name on the host
-    std::size_t length;     // of the beginning of the real path, which `name` replaces
+    std::size_t length;     // length of the real path's beginning, which `name` replaces
   };
   // For a real path in one of the host's own folders; nullopt: another path.
   virtual std::optional<Inside> inside(std::string_view path) const = 0;

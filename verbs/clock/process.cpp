@@ -83,7 +83,7 @@ struct Ended {
   pid_t virtual_pid = 0;       // 0: none
   pid_t real_pid = 0;
   int status = 0;              // if the child stopped or continued; 0: it ended
-  std::uint64_t cpu_time = 0;  // of the child and its children, in ps
+  std::uint64_t cpu_time = 0;  // for the child and its children, in ps
 };
 
 // `options` are those of waitid(2).

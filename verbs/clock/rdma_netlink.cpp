@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint8_t kNodeCa = 1;
 constexpr std::uint8_t kPortActive = 4;
 constexpr std::uint8_t kPhysicalLinkUp = 5;
-constexpr std::uint32_t kPorts = 1;  // of each device
+constexpr std::uint32_t kPorts = 1;  // for each device
 constexpr std::uint8_t kSharedNetworks = 1;
 
 constexpr std::uint16_t type_of(int command) { return RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command); }

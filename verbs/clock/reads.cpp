@@ -77,7 +77,7 @@ ssize_t receive_all(int fd, void* buffer, size_t bytes, int flags) {
 // Receives the rest of a message without control data, of which `got` bytes are there. An end or error is left for the
 // next receive.
 ssize_t receive_rest(int fd, const msghdr& message, size_t got, int flags) {
-  size_t begin = 0;  // of the part, in bytes of the message
+  size_t begin = 0;  // first byte of the part, counted in the message
   for (size_t i = 0; i < message.msg_iovlen && got >= begin; ++i) {
     const iovec& part = message.msg_iov[i];
     size_t held = std::min(got - begin, part.iov_len);

@@ -282,7 +282,7 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_mq_unlink: return apply(unlink_queue_call, w);
     case SYS_mq_timedsend: return apply(::mq_timedsend, w);
     case SYS_mq_timedreceive: return apply(::mq_timedreceive, w);
-    // chance, names
+    // random numbers, names
     case SYS_getrandom: return apply(::getrandom, w);
     case SYS_uname: return apply(::uname, w);
     // descriptors

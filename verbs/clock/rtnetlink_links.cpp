@@ -1,4 +1,4 @@
-// Devices and their addresses.
+// Network devices (links) and their addresses.
 
 #include "verbs/clock/rtnetlink.h"
 

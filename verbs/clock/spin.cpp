@@ -52,7 +52,7 @@ struct Look {
   int proof_steps = 0;  // steps of the last check with a proof: the thread is likely to come round to that loop again
   int next_kept = kFirstKept;
   int kept_at = 0;             // step of `kept`
-  int period = 0;              // of the loop, in steps
+  int period = 0;              // steps of the loop
   std::uint64_t activity = 0;  // activity() when the check began
   std::int64_t begun_ns = 0;   // in the thread's CPU time; kNever: the check will be short
   std::int64_t rests_until_ns = 0;
@@ -229,7 +229,7 @@ void judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& state) {
   }
 }
 
-// --- Loops of looks.
+// --- Loops of looks (timed_look.h).
 
 constexpr int kMostLoopSteps = 8'000;
 

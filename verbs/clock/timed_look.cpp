@@ -28,7 +28,7 @@ std::array<LookFunction, 16> functions{};
 // no difference to what the program sees.
 struct Site {
   std::uintptr_t place = 0;
-  int steps = 0;                       // of a round that was proved; 0: none yet
+  int steps = 0;                       // steps of a proved round; 0: none yet
   int looks = 8;                       // most looks to follow
   std::uint32_t failures = 0;
   std::uint32_t turns_to_skip = 0;
