@@ -30,7 +30,8 @@ class Reason {
 int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, Sharing sharing = Sharing::process);
 // Wakes at most `most` waiters, in the order in which they came. Returns how many.
 std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most, Sharing sharing = Sharing::process);
-// Wakes one waiter of the process that spins instead of sleeping: it continues after CpuCost::detect. False: no waiter.
+// Wakes one waiter of the process that spins instead of sleeping: the waiter continues after CpuCost::detect. False:
+// none.
 bool wake_spinning(abi::ThreadSlot& slot, const void* address);
 
 // A thread that was woken for a lock several times and always found it taken: while the object lives, other threads of
@@ -48,7 +49,7 @@ class Starving {
   Starving* next_;
 };
 
-// In a forked child: the forking thread is its only thread.
+// In a forked child: forgets all waiters, because the forking thread is its only thread.
 void forget_other_waiters();
 
 }  // namespace rnicsim::clock

@@ -16,7 +16,7 @@ int set_affinity(abi::ThreadSlot& slot, std::uint64_t number, const abi::Process
 long get_affinity_call(abi::ThreadSlot& slot, long number, std::size_t size, void* bytes);
 
 // Fixes the number of malloc's arenas. By default it depends on the processors that the process may use when malloc
-// asks.
+// counts them.
 void fix_malloc_arenas();
 
 }  // namespace rnicsim::clock

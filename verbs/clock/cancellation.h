@@ -10,7 +10,8 @@ namespace rnicsim::clock {
 // library's own cancellation in the thread.
 void prepare_cancellation(const abi::ThreadSlot& slot);
 void begin_cancellation(const abi::ThreadSlot& slot);
-// Marks the thread as cancelled. True: the thread ends now; false: cancellation is disabled and stays pending.
+// Marks the thread as cancelled. True: the thread ends now; false: it has disabled cancellation, and the request stays
+// pending.
 bool mark_cancelled(const abi::ThreadSlot& slot);
 // Sets PTHREAD_CANCEL_ENABLE or _DISABLE for the calling thread; returns the former state.
 int set_cancel_state(const abi::ThreadSlot& slot, int state);

@@ -10,7 +10,7 @@ namespace rnicsim::clock {
 int set_child_action(const struct sigaction* action, struct sigaction* old);
 // Tells the simulator whether SIGCHLD reports stopped children (SA_NOCLDSTOP); also in each new process.
 void tell_of_child_action();
-// In a forked child: no SIGCHLD is pending.
+// In a forked child: forgets the parent's pending SIGCHLD.
 void forget_child_signal();
 // True: SIGCHLD was raised, and the signal mask blocks it.
 bool child_signal_waits();

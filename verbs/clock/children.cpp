@@ -45,7 +45,7 @@ class Children {
   Child* find_outside() {
     return find_if([](const Child& child) { return child.outside; });
   }
-  // In a forked child: it has no children yet.
+  // In a forked child: forgets the parent's children.
   void clear() {
     for (Block* block = &first_; block != nullptr; block = block->next) block->entries = {};
   }

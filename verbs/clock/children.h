@@ -22,7 +22,7 @@ const Child* find_child(pid_t virtual_pid);
 const Child* find_child_outside();
 const Child* find_real_child(pid_t real_pid);
 void forget_child(pid_t virtual_pid);
-// In a forked child: it has no children yet.
+// In a forked child: forgets the parent's children.
 void forget_children();
 
 }  // namespace rnicsim::clock

@@ -8,6 +8,6 @@
 namespace rnicsim::clock {
 
 long clone_call(const Words& words);  // arguments in the order of SYS_clone
-long refuse_clone(long number);       // ENOSYS; the simulator reports the call
+long refuse_clone(long number);       // fails with ENOSYS; the simulator reports the call
 
 }  // namespace rnicsim::clock

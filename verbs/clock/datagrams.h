@@ -13,7 +13,7 @@ namespace rnicsim::clock {
 // nullopt: not a UDP socket of the simulated network.
 std::optional<KnownDescriptor> find_datagrams(int fd);
 
-// Return values of the C library's functions: -1 with errno.
+// Return what the C library's functions for sockets return; -1 with errno.
 int bind_datagrams(int fd, const KnownDescriptor& socket, const sockaddr* address, socklen_t length);
 int connect_datagrams(int fd, const KnownDescriptor& socket, const sockaddr* address, socklen_t length);
 ssize_t send_datagram(int fd, const KnownDescriptor& socket, const msghdr& message, int flags);

@@ -24,7 +24,8 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
 // Waits until a call on `fd` would not block. False: the call fails with errno.
 bool wait_ready(abi::ThreadSlot& slot, int fd, short events);
 
-// Charges a call that reads from or writes to `fd`, and waits if the call would block. False: it fails with errno.
+// Charges a call that reads from or writes to `fd`, and waits if the call would block. False: the call fails with
+// errno.
 bool prepare(int fd, short events, bool dont_wait);
 
 // True: O_NONBLOCK is not set.

@@ -14,7 +14,7 @@ namespace rnicsim::clock {
 // True: open(2) with these flags would wait for the other end. The path is one for the real kernel.
 bool waits_for_other_end(int folder, const char* path, int flags);
 
-// Repeats a check with pauses that grow from 1 us to 1 ms.
+// Repeats the check whether the other end is open, with pauses that grow from 1 us to 1 ms.
 class OtherEnd {
  public:
   // Waits for the next check. False: a signal came, errno is EINTR.

@@ -14,13 +14,13 @@ struct FutexCall {
   std::uint32_t* word;
   int operation;
   std::uint32_t value;
-  const timespec* timeout;  // FUTEX_WAKE_OP: a number, the most waiters to wake at second_word
+  const timespec* timeout;  // a timeout, or with FUTEX_WAKE_OP a number: the most waiters to wake at second_word
   std::uint32_t* second_word;
   std::uint32_t third_value;
   Sharing sharing = Sharing::process;  // set by futex()
 };
 
-// Return value of syscall(SYS_futex, ...): -1 with errno.
+// Returns what syscall(SYS_futex, ...) returns; -1 with errno.
 long futex(abi::ThreadSlot& slot, FutexCall call);
 
 }  // namespace rnicsim::clock

@@ -24,7 +24,7 @@ RNICSIM_NEXT(access);
 namespace rnicsim::clock {
 namespace {
 
-// The host's own files of the kernel, and folders with all that is below them.
+// Files of the kernel that are the host's own; a folder stands for all that is below it.
 constexpr std::string_view kOfKernel[] = {
     "/dev/infiniband",
     "/etc/hostname",

@@ -40,8 +40,8 @@ namespace {
 
 constexpr int kLibrariesFlags = O_PATH | O_DIRECTORY;
 
-// False: the simulator cannot follow a process into the file, and has printed why. True without a file, because the
-// system's own error tells more.
+// False: the simulator cannot follow a process into the file, and has printed the reason. True without a file, because
+// the system's own error tells more.
 bool can_execute(int fd) {
   abi::ThreadSlot* slot = own_slot();
   // valgrind is an image that cannot be followed, and runs the program all the same.

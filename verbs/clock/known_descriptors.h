@@ -32,8 +32,8 @@ struct KnownDescriptor {
   bool datagrams = false;    // UDP; TCP and UDP sockets are numbered separately
   bool v6_only = false;      // TCP: IPV6_V6ONLY is set
   bool listening = false;
-  bool connected = false;    // TCP: there is a connection; false: unknown, for another descriptor or process may have
-                             // connected the socket
+  bool connected = false;    // TCP: there is a connection; false: unknown, because another descriptor or process may
+                             // have connected the socket
   std::uint32_t timer = 0;   // the simulator's number of a timer (timerfd); 0: none
   clockid_t timer_clock = 0;
   std::uint32_t signals = 0; // the simulator's number of a signal watch (signalfd); 0: none
@@ -54,7 +54,7 @@ bool remember(int fd, const KnownDescriptor& descriptor);
 void copy_knowledge(int from, int to);  // dup
 void forget(int fd);                    // close
 
-bool is_known_event(std::uint32_t number);  // timer or signal watch of any descriptor
+bool is_known_event(std::uint32_t number);  // True: the timer or signal watch of a descriptor
 // The first descriptor from `fd` on that has an entry; -1: none.
 int next_known(int fd);
 bool is_event_descriptor(int fd);  // eventfd, also that of a timer or a signal watch

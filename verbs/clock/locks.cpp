@@ -107,7 +107,7 @@ bool is_own(const abi::ThreadSlot& slot, const pthread_mutex_t& mutex) {
   return mutex.__data.__owner == int(slot.tid);
 }
 
-// True: the thread waits for a mutex of its own that checks for that.
+// True: the mutex checks for errors, and the thread that waits for it owns it.
 bool is_checked_and_own(const abi::ThreadSlot& slot, const pthread_mutex_t& mutex) {
   constexpr int kKinds = 3;
   return (mutex.__data.__kind & kKinds) == PTHREAD_MUTEX_ERRORCHECK && is_own(slot, mutex);
@@ -210,7 +210,7 @@ RNICSIM_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   return error;
 }
 
-// --- Locks of readers and writers.
+// --- Reader-writer locks.
 
 RNICSIM_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* rwlock) noexcept {
   abi::ThreadSlot* slot = simulated_slot();

@@ -6,9 +6,8 @@
 
 namespace rnicsim::clock {
 
-// Makes the pages present, as Linux does when it pins them: a later access of the device must not wait for a page, and
-// a userfaultfd could hold it back for ever. False: a page cannot be had. Holes and access rights are checked by the
-// simulator.
+// Makes the pages present, as Linux does when it pins them: the device must not wait for a page later, which a
+// userfaultfd could withhold for ever. False: a page cannot be had. The simulator checks for holes and access rights.
 bool populate(const void* address, std::size_t bytes);
 
 // Notes that the memory was pinned. A later unmap tells the simulator, and moves pinned pages aside first.
@@ -17,7 +16,7 @@ void note_pinned(const void* address, std::size_t bytes);
 // pinned so far.
 bool may_be_pinned(std::uint64_t address);
 // mmap, munmap, mremap, madvise and shmdt, as the C library answers them. They have names of their own because UCX
-// overwrites the functions of the usual names with jumps into itself, and makes the system calls by number.
+// overwrites the functions of the usual names with jumps into itself; it then calls syscall(), which leads here.
 void* map_pages(void* address, std::size_t bytes, int protection, int flags, int fd, long offset);
 int unmap_pages(void* address, std::size_t bytes);
 void* remap_pages(void* address, std::size_t old_bytes, std::size_t bytes, int flags, void* wanted);

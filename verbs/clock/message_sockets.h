@@ -11,7 +11,7 @@ namespace rnicsim::clock {
 
 std::optional<KnownDescriptor> find_message_socket(int fd);
 
-// Return values of the C library's functions: -1 with errno.
+// Return what sendmsg(2) and recvmsg(2) return; -1 with errno.
 ssize_t send_whole_message(int fd, const KnownDescriptor& socket, const msghdr& message, int flags);
 ssize_t receive_whole_message(int fd, const KnownDescriptor& socket, msghdr& message, int flags);
 

@@ -107,7 +107,7 @@ int bind_any_port(int fd, int protocol) {
   return error;
 }
 
-// Gives a socket that sends a port. Returns 0 or errno.
+// Binds the socket to a port if it has none, because a socket that sends needs one. Returns 0 or errno.
 int ensure_port(int fd, const KnownDescriptor& socket) {
   return OwnName::read(fd) ? 0 : bind_any_port(fd, socket.netlink->protocol);
 }
@@ -129,7 +129,8 @@ class OwnQueue final : public NetlinkSink {
   const int fd_;
 };
 
-// Replaces the mark of a dump that is next to be read by the messages that it stands for. False: some found no room.
+// If a dump's mark is next in the queue, replaces the mark by the messages that it stands for. False: some found no
+// room.
 bool continue_dumps(int fd) {
   for (;;) {
     std::byte bytes[sizeof(DumpMark)];

@@ -15,7 +15,7 @@ std::optional<KnownDescriptor> find_netlink(int fd);
 // Registers a netlink socket that came from another image or process. False: not a netlink socket.
 bool know_inherited_netlink(int fd);
 
-// Return values of the C library's functions: -1 with errno.
+// Return what the C library's functions for sockets return; -1 with errno.
 int open_netlink(int type, int protocol);
 int bind_netlink(int fd, const KnownDescriptor& socket, const sockaddr* address, socklen_t length);
 int connect_netlink(int fd, const KnownDescriptor& socket, const sockaddr* address, socklen_t length);

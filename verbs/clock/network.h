@@ -30,7 +30,7 @@ ssize_t settle_end(int fd, std::size_t wanted, ssize_t found);
 // Registers a TCP, UDP or netlink socket that came from another image or process.
 void know_inherited_socket(int fd);
 
-// The slot of a thread that may make network calls; nullptr: none. It is valid in real time, too.
+// The slot of a thread that may make network calls; nullptr: none. In real time there is one, too.
 abi::ThreadSlot* network_slot();
 
 // Replaces a socket whose first address is outside the simulated network by a real one with the same number.

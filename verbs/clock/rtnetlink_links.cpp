@@ -15,7 +15,7 @@
 namespace rnicsim::clock {
 namespace {
 
-constexpr std::uint32_t kForeverSeconds = ~0u;  // lifetime of an address
+constexpr std::uint32_t kForeverSeconds = ~0u;  // infinite lifetime of an address
 
 // Statistics are left out: bytes on the simulated network are not counted.
 void put_link(const NetDevice& device, NetlinkDatagram& message) {
@@ -63,8 +63,7 @@ void put_device_address(const DeviceAddress& entry, NetlinkDatagram& message) {
     message.put_text(IFA_LABEL, entry.device.name);
   }
   message.put(IFA_FLAGS, flags);
-  message.put(IFA_CACHEINFO, ifa_cacheinfo{kForeverSeconds, kForeverSeconds, 0, 0});  // the last two: created and
-                                                                                      // updated at the boot
+  message.put(IFA_CACHEINFO, ifa_cacheinfo{kForeverSeconds, kForeverSeconds, 0, 0});  // created at boot
 }
 
 template <class Visit>

@@ -12,7 +12,7 @@
 #define RNICSIM_WITH_FLAGS(instruction) \
   "lea -128(%%rsp), %%rsp; push %1; popf; " instruction "; pushf; pop %1; lea 128(%%rsp), %%rsp"
 
-// Symbols of the linker for this library.
+// Begin and end of this library's code, defined by the linker.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start, etext;
 
 namespace rnicsim::clock {

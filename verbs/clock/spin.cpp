@@ -46,7 +46,7 @@ constexpr int kFirstKept = 8;
 struct Look {
   bool active = false;
   bool following = false;  // in a handler of this library: another check would check this one
-  bool woken = false;  // another may have stored something: one round tells whether that concerns this thread
+  bool woken = false;  // another thread may have stored something: one round tells whether it matters here
   int steps = 0;
   int most_steps = kFirstSteps;
   int proof_steps = 0;  // steps of the last check with a proof: the thread is likely to come round to that loop again
@@ -64,8 +64,8 @@ struct Look {
   bool proved = false;         // the loop is proved, and the thread goes on to `least`
   TimedLoop* loop = nullptr;   // loop of looks that take time (timed_loop.h); such a thread does not spin
   std::uintptr_t site = 0;     // return address of the look at which that loop began
-  int clock_reads_left = 0;    // clock reads until a loop of them is known; 0: another kind of check
-  int interruptions = 0;       // by further checks, since the last step
+  int clock_reads_left = 0;    // clock reads still to be followed; 0: another kind of check
+  int interruptions = 0;       // number of further checks since the last step
   LoopMark* mark = nullptr;    // where the check began, or where the thread waits
   LoopMark* passed = nullptr;  // the thread executes this marked instruction; the mark is set after that step
 
@@ -275,7 +275,7 @@ void make_look(abi::ThreadSlot& slot, const LookFunction& function, ucontext_t& 
   auto& registers = context.uc_mcontext.gregs;
   using Call = long (*)(greg_t, greg_t, greg_t);
   const auto call = reinterpret_cast<Call>(reinterpret_cast<std::uintptr_t>(function.function));
-  // A handler of the program that runs meanwhile may not return.
+  // A handler of the program that runs during the call may not return: `look` is inactive meanwhile.
   const std::uint64_t began = slot.now;
   // In this order: a check that the simulator asks for meanwhile must not replace this one.
   looks_while_followed = true;

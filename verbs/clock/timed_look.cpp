@@ -46,7 +46,7 @@ Site* site_at(std::uintptr_t place) {
 
 bool is_worth_following(Site& site) {
   constexpr std::uint32_t kTurnsOfUnknown = 3;
-  constexpr int kStepsPerTurn = 30;    // a turn costs as much real time
+  constexpr int kStepsPerTurn = 30;    // steps that cost as much real time as a turn
   if (site.turns_to_skip != 0) {
     --site.turns_to_skip;
     return false;
@@ -119,7 +119,7 @@ int most_looks_from(std::uintptr_t place) {
   return site != nullptr ? site->looks : 0;
 }
 
-// A loop over more queues than looks were followed comes round only later: more looks are followed the next time.
+// A loop over many queues comes round after more looks than were followed: more are followed the next time.
 void note_proof(std::uintptr_t place, int steps, int looks) {
   constexpr std::uint32_t kFirstSkip = 8, kMostDoublings = 9;
   Site* site = site_at(place);

@@ -1,6 +1,6 @@
 // Looks in simulated time. A look is one check of memory that the device or another thread writes: an empty poll, a
 // yield. A look costs time, and sees what was written until CpuCost::detect before its end. The simulator tells until
-// when nothing can be written: looks that end before need no turn.
+// when nothing can be written: looks that end before that time need no turn.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rnicsim::clock {
 
-// Call begin_timed_look(), timed_look() if there is nothing to be found yet, and always end_timed_look().
+// Call in this order: begin_timed_look(); timed_look(), only if memory holds nothing new; end_timed_look().
 void begin_timed_look(abi::ThreadSlot& slot, abi::CpuCost cost);
 // After this call memory is as the CPU sees it at the end of the look. `site` is the return address of the looking
 // function.

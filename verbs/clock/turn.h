@@ -1,6 +1,6 @@
-// Turns. In simulated time a thread runs only while its slot's turn is ThreadSlot::kProcess. A call gives the turn to
-// the simulator, the kernel of the host, and returns when the turn comes back. The thread's clock is then the one that
-// the simulator set.
+// Turns. In simulated time a thread runs only while its slot's turn is ThreadSlot::kProcess. The world, which is all
+// the rest of the simulation, stands still meanwhile. A call gives the turn to the simulator, the kernel of the host,
+// and returns when the turn comes back. The thread's clock is then the one that the simulator set.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ int call(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint6
 // The same in two steps.
 int call_without_signals(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments = {});
 void raise_signals(abi::ThreadSlot& slot);
-// True: the thread is followed (spin.cpp) and makes a look for that. A handler of the program that ran meanwhile sets
-// it to false.
+// True: spin.cpp calls a looking function for a thread that it follows. False again after a signal, because a handler
+// of the program may have run.
 extern constinit thread_local bool looks_while_followed;
 // A call at a cancellation point (pthreads(7)): does not return to a thread that was cancelled before or during the
 // wait.
@@ -79,7 +79,7 @@ void charge_ahead(abi::ThreadSlot& slot, abi::CpuCost cost, std::uint32_t times 
 // time. Its reads then cost more.
 extern constinit thread_local Repetition clock_reads_of_thread;
 inline constexpr std::uint64_t kClockReadStep = 10 * kMostRepeated;
-// Memory that a loop of clock reads also reads: not known yet, none that others write, or memory that others write.
+// Other memory that such a loop reads: not known yet, none that others write, or memory that others write.
 enum class LooksAt : std::uint8_t { unknown, clocks_only, others };
 extern constinit thread_local LooksAt thread_looks_at;
 // Follows the thread for some clock reads; the result is thread_looks_at. follow_clock_loops_by() sets, once, the
@@ -93,8 +93,8 @@ inline std::uint64_t cost_of_clock_read(const abi::ThreadSlot& slot, std::uint64
   const std::uint64_t stretched = 1 + reads_before / kClockReadStep;
   return cost * (stretched < kMostStretched ? stretched : kMostStretched);
 }
-// The result is used at a fixed clock read, because the time of the search depends on the machine. If there is no
-// result by then, the previous result stays.
+// The result of follow_clock_loop() is used at a fixed clock read, because the time until the result depends on the
+// machine. If there is no result by then, the previous result stays.
 inline void count_clock_read(abi::ThreadSlot& slot) {
   constexpr std::uint64_t kAnswerAt = 8;
   const std::uint64_t reads = clock_reads_of_thread.begin();
@@ -103,7 +103,7 @@ inline void count_clock_read(abi::ThreadSlot& slot) {
   const bool counts = reads % kClockReadStep == kAnswerAt && reads > kClockReadStep;
   if (counts && thread_looks_at != LooksAt::unknown) slot.only_clocks = thread_looks_at == LooksAt::clocks_only ? 1 : 0;
 }
-// Value of the time-stamp counter (rdtsc) at that time: one cycle a nanosecond.
+// Value of the time-stamp counter (rdtsc) at a simulated time: one cycle a nanosecond.
 inline std::uint64_t counter_at(std::uint64_t picoseconds) {
   return session()->header().uptime * 1'000'000'000 + picoseconds / 1000;
 }

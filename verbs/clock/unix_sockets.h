@@ -34,7 +34,8 @@ class UnixAddress {
 // *length is the length that the kernel returned.
 void hide_unix_address(sockaddr* address, socklen_t room, socklen_t* length);
 
-// Makes a call that writes the address of a real socket to `address`.
+// Makes a call that writes a real socket's address to `address`, and turns that into the address that the program
+// knows.
 template <class Call>
 auto with_unix_name(sockaddr* address, socklen_t* length, Call call) {
   const socklen_t room = length != nullptr ? *length : 0;
