@@ -66,8 +66,8 @@ Duration Agenda::next_in_kernel() {
   return kernel->next_time(next) ? Duration{static_cast<std::int64_t>(next.value())} : kNever;
 }
 
-// --- The heap: a binary one from place 1 on, whose entries know their places. Behind the last it goes on with entries
-// that are never due, so that each has two children to compare it with.
+// --- The heap: binary, from place 1 on; each alarm knows the place of its entry. Entries that are never due follow the
+// last one, so that each entry has two children to compare with.
 std::uint32_t Agenda::admit(Alarm& alarm) {
   alarms_.push_back(&alarm);
   places_.push_back(kNowhere);

@@ -1,7 +1,7 @@
-// An Ethernet frame at a frame port: a handle to one body, which copies of the frame share. Nobody changes a shared
-// body. The frame's bytes are a header, a payload and a trailer (pad and ICRC). A body may keep the sender's decoded
-// packet instead of bytes, and write header and trailer when they are first read. A telemetry block may follow the
-// trailer; switches add records to it. FCS and preamble are not part of the frame; links account for their time.
+// An Ethernet frame at a frame port: a handle to one body, which copies of the frame share. A shared body is immutable.
+// The frame's bytes are a header, a payload and a trailer (pad and ICRC). A body may keep the sender's decoded packet
+// instead of bytes, and write header and trailer when they are first read. A telemetry block may follow the trailer;
+// switches add records to it. FCS and preamble are not part of the frame; links account for their time.
 #pragma once
 
 #include <array>
