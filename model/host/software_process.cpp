@@ -56,7 +56,8 @@ void SoftwareProcess::run() {
 
 namespace rnicsim {
 
-// The process of a thread is the nearest SoftwareProcess above it in the object hierarchy. It has one device, number 0.
+// The process of a thread is the nearest SoftwareProcess above it in the object hierarchy. A process has one device,
+// number 0.
 DevicePort* device_port(std::uint32_t device) {
   for (const sc_core::sc_object* object = sc_core::sc_get_current_process_b(); object && device == 0;
        object = object->get_parent_object())
