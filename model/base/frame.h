@@ -43,7 +43,7 @@ class FrameBody {
   std::uint32_t header_bytes_ = 0;
   Mac destination_mac_{};
   std::uint8_t trailer_bytes_ = 0;
-  std::uint8_t traffic_class_ = 0;         // of the IP header: DSCP and ECN
+  std::uint8_t traffic_class_ = 0;         // DSCP and ECN of the IP header
   const std::byte* header_ = nullptr;      // nullptr until write()
   std::array<std::byte, kTrailerCapacity> trailer_;
   Telemetry* telemetry_ = nullptr;         // part of the derived body; nullptr: the frame carries none

@@ -18,7 +18,7 @@ class QueueDiscipline {
   // The queues, one a priority, that may send.
   struct Ready {
     std::uint32_t queues = 0;                        // a bit each; at least one bit is set
-    std::array<std::uint32_t, kPriorities> bytes{};  // of the first frame of each
+    std::array<std::uint32_t, kPriorities> bytes{};  // length of the first frame of each queue
   };
 
   // `params`: the parameters that were registered with the name; nullptr for a discipline without parameters. Returns

@@ -91,7 +91,7 @@ class TransmitPort {
   std::uint64_t bytes(std::uint8_t priority) const { return bytes_of_[priority]; }
   Counter most_bytes() const { return most_bytes_; }
   Counter most_bytes(std::uint8_t priority) const { return most_bytes_of_[priority]; }
-  Counter paused_ps() const;                      // of all priorities together
+  Counter paused_ps() const;                      // sum over all priorities
   Counter paused_ps(std::uint8_t priority) const { return paused_ps_of_[priority] + pause_so_far(priority); }
 
   void clear();                                   // drops all frames and pauses, keeps the counts (device reset)

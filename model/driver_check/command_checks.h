@@ -30,8 +30,8 @@ class CommandChecks {
   // Entry and input mailbox as the driver left them at the doorbell.
   struct Issued {
     nic::CommandEntry entry;
-    std::vector<std::byte> bytes;  // of the entry
-    std::vector<std::byte> input;  // of the input mailbox; empty: could not be read
+    std::vector<std::byte> bytes;  // bytes of the entry
+    std::vector<std::byte> input;  // bytes of the input mailbox; empty: could not be read
     bool taken = false;
   };
   void rung(std::uint32_t entries, std::uint32_t swapped);

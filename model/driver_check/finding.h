@@ -56,7 +56,7 @@ inline constexpr std::size_t kFindingKinds = static_cast<std::size_t>(FindingKin
 struct KindTerm {
   FindingKind kind;
   const char* name;
-  const char* section;  // of docs/device.md
+  const char* section;  // heading in docs/device.md
   const char* meaning;
 };
 std::span<const KindTerm> finding_kinds();

@@ -22,7 +22,7 @@ class KernelMemory : public AddressSpace {
   std::optional<SharedPage> shared_page(std::uint64_t) const override { return std::nullopt; }
 
  private:
-  static constexpr std::uint64_t kBusAddress = 0x1'0000'0000;  // of the arena's first byte
+  static constexpr std::uint64_t kBusAddress = 0x1'0000'0000;  // address of the arena's first byte
   DmaArena arena_;
 };
 

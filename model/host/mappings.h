@@ -15,8 +15,8 @@ struct Mapping {
   bool readable = false;
   bool writable = false;
   bool shared = false;
-  std::uint64_t offset = 0;  // in the file
-  std::uint64_t device = 0;  // of the file
+  std::uint64_t offset = 0;  // offset in the file
+  std::uint64_t device = 0;  // number of the file's device
   std::uint64_t inode = 0;   // 0: anonymous
 };
 

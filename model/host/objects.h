@@ -209,12 +209,12 @@ class Objects {
   XrcDomains domains;
 
   NumberPool cq_numbers;
-  NumberPool mr_numbers;                   // of regions and windows
+  NumberPool mr_numbers;                   // numbers of regions and windows
   NumberPool srq_numbers;
-  NumberPool qp_numbers;                   // of QPs and RSS contexts
+  NumberPool qp_numbers;                   // numbers of QPs and RSS contexts
   NumberPool counter_numbers;
   NumberPool flow_numbers;
-  RangePool pages;                         // of the MTT
+  RangePool pages;                         // entries of the MTT
   std::uint64_t max_mr_size = 0;
 
  private:

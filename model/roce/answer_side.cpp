@@ -211,7 +211,7 @@ std::size_t AnswerSide::owed() const {
 void AnswerSide::pass_over_acknowledgements(std::optional<Psn> chosen) {
   while (owed_.size() > 1 && owed_.front().kind == Owed::Kind::acknowledge && owed_.front().psn != chosen) {
     const auto& next = *std::next(owed_.begin());
-    if (next.waits || next.invalidate || next.result != MemoryResult::ok) return;  // its completion is not reported yet
+    if (next.waits || next.invalidate || next.result != MemoryResult::ok) return;  // the completion is not reported yet
     if (!chosen && next.kind != Owed::Kind::acknowledge) return;
     owed_.pop_front();
     settle();

@@ -30,7 +30,7 @@ inline constexpr std::uint32_t kMaxDestRdAtomic = 1u << 17;
 inline constexpr std::uint32_t kMigration = 1u << 18;
 inline constexpr std::uint32_t kRemoteQpn = 1u << 20;
 inline constexpr std::uint32_t kRateLimit = 1u << 25;
-inline constexpr std::uint32_t kStripVlan = 1u << 26;  // of this device: for raw packets
+inline constexpr std::uint32_t kStripVlan = 1u << 26;  // specific to this device: for raw packets
 }  // namespace attr
 
 enum class Transition : std::uint8_t { ok, not_allowed, missing_attribute, extra_attribute };

@@ -15,7 +15,7 @@ struct SentRequest {
   bool begins = true;            // first packet of the message
   bool again = false;            // a retransmission of this packet alone
   std::uint64_t message = 0;     // SendRequest::id
-  std::uint32_t offset = 0;      // of the payload within the message
+  std::uint32_t offset = 0;      // offset of the payload within the message
   std::uint32_t payload = 0;
   Psn end;                       // one past the last PSN of the packet (READ: of its response)
 };

@@ -84,7 +84,7 @@ struct Message {
 struct SendAttributes {
   Transport transport = Transport::rc;
   Qpn local;
-  Qpn remote;                            // of a connected queue pair
+  Qpn remote;                            // for a connected queue pair
   std::uint32_t mtu = 1024;
   std::uint8_t max_rd_atomic = 0;
   std::uint8_t retry_count = 0;

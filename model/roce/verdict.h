@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kAtomic = 1u << 3;
 
 struct ResponderAttributes {
   Transport transport = Transport::rc;   // RC's responder: rc or xrc_recv
-  Qpn remote;                            // of a connected queue pair
+  Qpn remote;                            // for a connected queue pair
   std::uint32_t mtu = 1024;
   std::uint32_t qkey = 0;                // UD
   std::uint32_t access = 0;              // remote_access bits that the queue pair grants

@@ -94,7 +94,7 @@ struct FlowState : Measured {
   std::uint64_t completed = 0;  // since the run began
   Duration progress{};          // last time at which the flow progressed or began to wait
   std::vector<SenderWork> work;  // by sender
-  Backlog backlog;               // of the flow's receivers
+  Backlog backlog;               // backlog of the flow's receivers
 
   Measured after_turn;
   std::optional<Batches> observed;  // batches from the beginning on, while the end of the warm-up is searched

@@ -14,7 +14,7 @@ struct CalibrateOptions {
   unsigned jobs = 1;
   bool sensitivity = false;        // instead of the comparison: how the numbers change with each estimate
   std::optional<std::string> fit;  // instead of the comparison: NIC profile whose estimates are searched
-  unsigned rounds = 4;             // of the search
+  unsigned rounds = 4;             // rounds of the search
 };
 
 // Returns 0 if every number is within its tolerance, argued, or not judged; else 1. ConfigError: invalid options.

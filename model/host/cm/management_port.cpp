@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kQpn = 1;
 constexpr std::uint32_t kQkey = 0x80010000;  // well-known Q_Key (IBTA vol 1, 10.2.4)
-constexpr std::uint32_t kPd = 0;             // of the kernel
+constexpr std::uint32_t kPd = 0;             // the kernel's protection domain
 constexpr std::uint32_t kRegion = 0;
 constexpr std::uint32_t kLkey = kRegion << 8;
 constexpr std::uint32_t kSends = 128;

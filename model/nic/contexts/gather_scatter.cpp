@@ -15,7 +15,7 @@ struct GatherScatter::Job {
   Tag tag;
   Qpn qpn;
   bool is_gather;
-  bool frame;                            // of a raw packet
+  bool frame;                            // the bytes of a raw packet
   AccessRequest access;
   Regions regions;
   Payload payload;

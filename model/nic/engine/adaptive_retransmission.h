@@ -70,7 +70,7 @@ class AdaptiveTimeouts {
 
   const Duration time_base_;
   const std::uint32_t init_low_, init_size_, start_;
-  const std::uint32_t decrement_;          // of the exponent at progress; 0: to the lowest of the range
+  const std::uint32_t decrement_;          // exponent's decrement at progress; 0: to the lowest of the range
   std::vector<Range> ranges_;
 };
 

@@ -99,7 +99,7 @@ struct Qp {
     std::uint16_t receive_index = 0;
     roce::OwedId owed = 0;
   };
-  PooledList<OwedCqe> cqes;              // of complete messages with payload still under way
+  PooledList<OwedCqe> cqes;              // CQEs of complete messages with payload still under way
   PacketLane answers;
   bool answer_turn = false;
   bool mark_to_echo = false;             // a request had a mark (CE): the next acknowledgement must echo it

@@ -49,7 +49,7 @@ struct QpLimits {
   AdaptiveRetransmissionParams adaptive_retransmission{};
   TransportParams transport{};
   CongestionParams congestion{};
-  PriorityMap priorities{};              // of the port
+  PriorityMap priorities{};              // map of the port
   BitRate line{100'000'000'000};         // rate of the port
   std::uint32_t line_overhead = 24;      // bytes that a frame takes on the line beyond itself
   Duration receive_latency{};            // time from a packet's last bit to the engine

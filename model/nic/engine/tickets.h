@@ -16,7 +16,7 @@ class Tickets {
   struct Ticket {
     Purpose purpose{};
     Qpn qpn;
-    std::uint64_t epoch = 0;             // of the QP
+    std::uint64_t epoch = 0;             // epoch of the QP
     std::uint64_t argument = 0;
   };
 

@@ -14,8 +14,8 @@ struct CongestionSeen {
   Cause cause;
   roce::Qpn qpn;                           // the receiving QP
   roce::Qpn peer;                          // the sending QP
-  std::uint16_t gid_index;                 // of the receiving address
-  std::uint8_t traffic_class;              // of the packet
+  std::uint16_t gid_index;                 // index of the receiving address
+  std::uint8_t traffic_class;              // traffic class of the packet
   roce::FrameAddresses to;                 // the sender's address and the path attributes
 };
 

@@ -24,7 +24,7 @@ struct IcrcRule {
 struct RawFacts {
   bool fill_checksums = false;           // sending, as the members up to `last`: IP, and TCP or UDP
   Payload headers{};                     // headers before the payload, which is a segment of a message
-  std::uint32_t offset = 0;              // of the payload in the message
+  std::uint32_t offset = 0;              // offset of the payload in the message
   std::uint32_t number = 0;              // segments before this one
   bool last = true;
   bool checksums_right = false;          // receiving, as the members below
@@ -65,7 +65,7 @@ class Packet final : public FrameBody {
 
   roce::Headers headers;
   roce::FrameAddresses addresses;
-  RawFacts raw;                          // of raw frames only
+  RawFacts raw;                          // only for raw frames
 
  private:
   struct Pool;

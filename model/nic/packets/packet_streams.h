@@ -26,7 +26,7 @@ struct PacketIn {
   Qpn destination;                       // a QP; the packet itself may be for a multicast group
   std::uint16_t gid_index = 0;           // index of the destination in the GID table; not for a group
   Payload grh{};                         // UD: roce::kGrhBytes before the payload in memory
-  BufferHold hold{};                     // of the frame
+  BufferHold hold{};                     // buffer that the frame holds
 
   const roce::Headers& headers() const { return packet->headers; }
   const Payload& payload() const { return packet->payload(); }

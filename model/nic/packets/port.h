@@ -45,7 +45,7 @@ class Port : public sc_core::sc_module {
   Output<Frame, Duration> frame_in;        // to the receive pipeline; time until the last bit arrives
   Output<std::uint64_t> left;              // Frame::id of a frame that has left
   trace::Point<FrameScheduled> scheduled;
-  trace::Point<Frame> sent;                // its last bit has left
+  trace::Point<Frame> sent;                // the last bit of the frame has left
   trace::Point<FrameReceived> received;
   trace::Point<PriorityPaused> paused;     // pauses that the port obeys
 

@@ -137,7 +137,7 @@ class Dma : public sc_core::sc_module {
     Place place{};
     DmaReply reply;
     Payload data;               // a read before sampling: only its length
-    TlpCount tlps;              // of a write, or of a read's requests, each of which has a tag
+    TlpCount tlps;              // TLPs of a write, or of a read's requests, each of which has a tag
     AccessResult result = AccessResult::ok;
     bool discard = false;
     // Reads:
@@ -282,7 +282,7 @@ class Dma : public sc_core::sc_module {
   Access* last_write_ = nullptr;               // last write of the last list
   std::uint64_t burst_bytes_ = 0;              // bytes of that list
   std::uint64_t writes_pushed_ = 0;            // ordered writes so far
-  std::uint64_t writes_landed_ = 0;            // of those, landed so far
+  std::uint64_t writes_landed_ = 0;            // ordered writes that have landed
   DelayLine<Access*> lone_writes_{[this] { land_each(lone_writes_); }};
   DelayLine<Access*> relaxed_writes_{[this] { land_each(relaxed_writes_); }};  // land before the last of bursts_
   std::vector<std::byte> scratch_;

@@ -55,7 +55,7 @@ class PcieLink {
   static std::uint64_t pieces(std::uint64_t address, std::uint64_t bytes, unsigned log_size) {
     return bytes == 0 ? 1 : ((address + bytes - 1) >> log_size) - (address >> log_size) + 1;
   }
-  std::uint64_t completions(std::uint64_t address, std::uint64_t bytes) const;  // of one request
+  std::uint64_t completions(std::uint64_t address, std::uint64_t bytes) const;  // number of completions of one request
 
   PcieLinkParams params_;
   SteadyRate rate_;

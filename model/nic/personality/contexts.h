@@ -10,7 +10,7 @@
 
 namespace rnicsim::nic {
 
-inline constexpr std::uint32_t kCounterMask = 0xffffff;  // of producer and consumer indices of CQs and EQs
+inline constexpr std::uint32_t kCounterMask = 0xffffff;  // for producer and consumer indices of CQs and EQs
 inline constexpr std::uint64_t kRingAlignment = 64;      // bytes; for rings and for ICM memory
 inline constexpr std::uint8_t kMostLogReceiveStride = 9;  // log2 of a receive WQE's bytes
 

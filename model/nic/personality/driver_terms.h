@@ -39,7 +39,7 @@ struct CommandTerm {
 // Reserved bytes that are not 0.
 struct ReservedBytes {
   const char* layout;
-  std::size_t offset;  // of the first such byte in its layout
+  std::size_t offset;  // offset of the first such byte in its layout
   std::uint8_t value;
 };
 

@@ -38,7 +38,7 @@ struct FlowCondition {
 enum class FlowKind : std::uint8_t {
   normal = 0,
   all_default = 1,                         // frames that no normal rule takes
-  multicast_default = 2,                   // of these, frames to multicast MAC addresses
+  multicast_default = 2,                   // those of all_default with a multicast MAC address
   sniffer = 3,                             // a copy of every frame, also of taken ones
 };
 

@@ -44,8 +44,8 @@ struct Layout {
   PciFunction pci;
   std::uint8_t log_send_block = 0;       // log2: block of a send ring
   std::uint32_t send_head = 0;           // first bytes of a send WQE, which include its length
-  std::uint32_t data_segment = 0;        // of a receive WQE's list
-  std::uint32_t qp_record = 0;           // of the doorbell records
+  std::uint32_t data_segment = 0;        // segment of a receive WQE's list
+  std::uint32_t qp_record = 0;           // doorbell records
   std::uint32_t cq_record = 0;
   std::uint32_t cqe = 0;
   std::uint32_t inline_receive = 0;      // largest message that a CQE holds

@@ -39,8 +39,8 @@ struct SharedReceive {
 
 // Operands of a bind_window; length 0: closes the window.
 struct WindowBinding {
-  std::uint32_t window;                  // its key before
-  std::uint32_t key;                     // its new key
+  std::uint32_t window;                  // the window's key before
+  std::uint32_t key;                     // the window's new key
   std::uint32_t region;
   std::uint32_t access;
   std::uint64_t address;
@@ -59,14 +59,14 @@ struct Registration {
 
 struct SendWqe {
   SendOpcode opcode = SendOpcode::nop;
-  std::uint16_t index = 0;               // of the first block
+  std::uint16_t index = 0;               // index of the first block
   std::uint16_t blocks = 1;
   enum class Presence : std::uint8_t { unknown, asked, at_hand } presence = Presence::unknown;
   Presence destination = Presence::unknown;  // presence of its local memory, which may be on demand
   Regions regions;
   std::optional<Payload> inline_data;
   std::optional<Path> path;              // UD; other transports use the QP's path
-  std::variant<std::monostate, WindowBinding, Registration> key_work;  // of bind_window and fast_register
+  std::variant<std::monostate, WindowBinding, Registration> key_work;  // for bind_window and fast_register
   std::uint64_t message = 0;             // id of its request
   std::uint32_t length = 0;              // length of its request
   std::uint32_t segment = 0;             // segment of its request

@@ -103,7 +103,7 @@ struct WqeFetch {
   Qpn qpn;
   QueueKind queue;
   Pasid pasid;
-  std::uint64_t address;                 // of the first byte in the ring
+  std::uint64_t address;                 // address of the first byte in the ring
   std::uint32_t bytes;                   // the range does not wrap
 };
 
@@ -198,7 +198,7 @@ struct CqeWrite {
   Cqn cqn;
   Cqe cqe;
   bool solicited;                        // may satisfy an arm for solicited events only
-  bool behind_payload = false;           // its message's payload has just landed: the CQE follows it without latency
+  bool behind_payload = false;           // the message's payload has just landed: the CQE follows without latency
   Payload payload{};                     // message that the CQE carries
   std::uint64_t life = 0;                // XRC SRQ of the receive: as in SrqTaken
 };
@@ -219,7 +219,7 @@ inline std::uint32_t unit_of(Qpn qpn, std::uint32_t units) { return qpn.value % 
 // A send WQE was read. It is needed again when it is sent and when it completes.
 struct WqeHeld {
   Qpn qpn;
-  std::uint16_t index;                   // of the first block
+  std::uint16_t index;                   // index of the first block
   std::uint16_t blocks;
 };
 
@@ -283,7 +283,7 @@ struct EngineOutputs {
   Output<WqeHeld> wqe_held;
   Output<WqeNeeded> wqe_needed;
   Output<WqeRetired> wqe_retired;
-  Output<CqeWrite> cqe;                   // of receives
+  Output<CqeWrite> cqe;                   // CQEs of receives
   Output<EventOut> event;
   Output<TimerArm> timer;
   Output<QpCommandDone> command_done;

@@ -20,7 +20,7 @@ namespace {
 
 using namespace rnicsim::literals;
 
-constexpr double kParts = 1024;              // of dce_tcp_g
+constexpr double kParts = 1024;              // unit of dce_tcp_g: 1 / kParts
 constexpr double kMostAlpha = 1023;          // initial_alpha_value: 1
 constexpr int kGdUnit = 10;                  // rpg_gd: alpha is divided by 2 to the power of rpg_gd - 10
 constexpr double kResolution = 1e6;          // bits per second: a rate this near to the line's counts as the line's

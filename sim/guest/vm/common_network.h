@@ -23,7 +23,7 @@ class CommonNetwork final : public GuestDevices {
   DeviceArguments hub();
 
   const std::vector<std::string> macs_;
-  std::vector<Wire> wires_;  // of guest 1 and the following
+  std::vector<Wire> wires_;  // wires of guest 1 and the following
   Descriptor outside_;
   Descriptor lone_end_;      // for a single guest without a wire: its frames are lost
 };

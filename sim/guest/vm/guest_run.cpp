@@ -42,7 +42,7 @@ struct CommandUnderWay {
   std::string line;
   LabelledLines output, errors;
   std::optional<Clock::time_point> started;
-  bool waits = false;  // its processes sleep, or it has ended: the next command may start
+  bool waits = false;  // the processes sleep or the command has ended: the next command may start
   std::optional<int> status;
 };
 

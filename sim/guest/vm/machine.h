@@ -23,7 +23,7 @@ namespace rnicsim::sim {
 
 struct MachineParams {
   std::size_t number = 0;
-  std::size_t count = 1;      // of all guests
+  std::size_t count = 1;      // number of guests
   ByteCount memory;
   std::string kernel_words;   // additional parameters of the kernel
   std::string console_file;   // empty: none
