@@ -136,8 +136,7 @@ class Agenda {
   std::vector<Due> heap_;
   std::size_t size_ = 0;                 // entries of the heap, from kRoot on; kNothing behind them
   std::vector<Alarm*> alarms_;           // by rank
-  std::vector<std::uint32_t> places_;    // position in the heap, by rank; kept apart from the alarms so that a move
-                                         // touches no alarm
+  std::vector<std::uint32_t> places_;    // position in the heap, by rank; apart, so that a move touches no alarm
   sc_core::sc_event wake_{"agenda_wake"};
   sc_core::sc_event idle_{"agenda_idle"};  // notified when an agenda that is a thread has served
   sc_core::sc_process_handle process_;

@@ -23,8 +23,7 @@ class Point {
   }
 
  private:
-  std::unique_ptr<std::vector<Subscriber>> subscribers_;  // a pointer: blocks have many points, most without
-                                                          // subscribers
+  std::unique_ptr<std::vector<Subscriber>> subscribers_;  // a pointer: most of the many points have no subscriber
 };
 
 }  // namespace rnicsim::trace

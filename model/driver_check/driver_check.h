@@ -38,7 +38,7 @@ class DriverCheck {
   void tell(std::function<void(const Finding&)> found);
 
   // --- The platform reports the memory that it maps for the device, so that the check knows former mappings. PASID 0
-  // is the kernel's. Mappings of one byte are counted.
+  // is the kernel's. Each byte counts its mappings.
   void mapped(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
   void unmapped(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
 

@@ -16,7 +16,7 @@ class MemoryMaps {
  public:
   static constexpr std::size_t kMostGone = 4096;
 
-  // Mappings of one byte are counted.
+  // Each byte counts its mappings.
   void map(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
   void unmap(Pasid pasid, std::uint64_t address, std::uint64_t bytes, Duration at);
 

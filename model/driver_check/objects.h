@@ -118,8 +118,7 @@ class Objects {
   std::map<std::pair<ObjectKind, std::uint32_t>, Duration> gone_;
   using Ranges = std::multimap<std::pair<Pasid, std::uint64_t>, MemoryRange>;
   Ranges ranges_;
-  std::map<std::pair<MemoryKind, std::uint32_t>, Ranges::iterator> places_;  // without ICM, which has several ranges
-                                                                             // for each table
+  std::map<std::pair<MemoryKind, std::uint32_t>, Ranges::iterator> places_;  // ranges that occur once: all but ICM
   std::uint64_t lives_ = 0;
 };
 

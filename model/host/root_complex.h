@@ -139,8 +139,7 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   // The IOMMU's domain for requests of the device without a PASID.
   Pasid own_domain() const { return Iommu::own_domain(function_); }
   const RootComplexCounters& counters() const { return counters_; }
-  const IommuCounters& iommu_counters() const { return iommu_.counters(function_); }  // counters of the device's
-                                                                                      // requests
+  const IommuCounters& iommu_counters() const { return iommu_.counters(function_); }  // for the device's requests
 
  private:
   void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
@@ -185,8 +184,7 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   StorePath path_;
   DeviceBar* device_ = nullptr;
   tlm::tlm_generic_payload message_;
-  tlm::tlm_generic_payload request_;   // shared by all requests of the CPU: the device answers at once, so two never
-                                       // overlap
+  tlm::tlm_generic_payload request_;   // for all requests of the CPU: the device answers at once, so two never overlap
   RootComplexCounters counters_;
 };
 

@@ -22,8 +22,7 @@ class SoftwareProcess : public sc_core::sc_module {
   void spawn(std::string name, std::function<void()> body);
 
   CpuPort& port() { return port_; }
-  bool finished() const { return finished_; }  // every thread has ended, and kernel and device have destroyed the
-                                               // process's objects
+  bool finished() const { return finished_; }  // all threads have ended; kernel and device have destroyed the objects
 
  private:
   using Thread = std::pair<std::string, std::function<void()>>;

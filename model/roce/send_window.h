@@ -52,8 +52,7 @@ struct Message {
   std::uint32_t acknowledged = 0;        // PSNs that the responder has answered
   std::uint32_t asked_from = 0;          // READ: first packet of its last request
   std::uint32_t placing = 0;             // packets of a response on their way to memory
-  bool started = false;                  // a packet was sent once (and may have to be resent), or the local work was
-                                         // started
+  bool started = false;                  // a packet was sent once (and may be resent), or the local work was started
   bool outstanding = false;              // counts in SendWindow::rd_atomic_outstanding
   enum class Local : std::uint8_t { none, waiting, running } local = Local::none;  // work inside the device
   std::optional<Status> error;

@@ -279,7 +279,7 @@ void Runner::run_until(Duration at) {
   while (now() < at && control_.failure().empty()) {
     advance(at);
     look_at_engines();
-    if (now() < at && control_.failure().empty()) return;  // report() or fail() stopped the simulation
+    if (now() < at && control_.failure().empty()) return;  // report() stopped the simulation
   }
   if (now() >= limit_ && control_.failure().empty()) end(at_simulated_limit(limit_));
 }

@@ -16,8 +16,7 @@ namespace rnicsim::sim::bench {
 inline constexpr double kNoChange = 0.01;
 
 struct Steadiness {
-  std::optional<bool> steady;   // nullopt: too few completions, or too short a time, to decide; members below then are
-                                // not set
+  std::optional<bool> steady;   // nullopt: too few completions or too short a time; truncation, drift, reach are unset
   double truncation = 0;        // share of the time that MSER-5 leaves out
   double drift = 0;             // rate of the second half over the rate of the first half, minus 1
   std::optional<double> reach;  // half-width of the rate's 95 % confidence interval, relative to the rate

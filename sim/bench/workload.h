@@ -134,8 +134,7 @@ struct Measure {
   static constexpr Duration kFirstLook = 256_us;
 
   std::optional<Duration> warmup;  // absent: until the rates are steady
-  std::optional<Duration> duration;  // at most one of duration and operations; without warmup both may be absent: as
-                                     // long as needed
+  std::optional<Duration> duration;  // duration or operations; both absent (only without warmup): as long as needed
   std::optional<std::uint64_t> operations;
   Duration limit = kFirstLook * 256;  // limit of the search for steady rates
 

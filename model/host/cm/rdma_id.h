@@ -50,8 +50,7 @@ struct RdmaId {
   Pasid owner = 0;
   std::uint32_t channel = 0;
   std::uint64_t uid = 0;                   // the program's value for the id
-  bool accepted = true;                    // false: a peer's request that the program has not accepted; `uid` is not
-                                           // set
+  bool accepted = true;                    // false: a peer's request that is not accepted yet; `uid` is not set
   rdma_ucm_port_space port_space = RDMA_PS_TCP;
   IdQpType qp_type = IdQpType::rc;
   IdState state = IdState::idle;

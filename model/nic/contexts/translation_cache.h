@@ -38,8 +38,7 @@ class TranslationCache : public sc_core::sc_module {
     Pasid pasid = 0;
     std::uint64_t address = 0;           // any address in the page
     bool write = false;
-    bool waits = false;                  // wait until the page is present; else the result is `absent`, and the page is
-                                         // requested
+    bool waits = false;                  // wait until the page is present; else return `absent` and request the page
     std::uint32_t asker = 0;             // if a request fails, the next lookup of an asker that got `absent` returns
                                          // `refused`
   };

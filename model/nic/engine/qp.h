@@ -63,8 +63,7 @@ struct Qp {
   bool early_timer = false;              // the ACK timer is shorter than the QP's timeout
   std::uint8_t early_timeouts = 0;       // early timeouts since the last progress
   AdaptiveTimer adaptive;
-  std::uint32_t leaving = 0;             // not RC: packets under way to the port; their messages complete when they
-                                         // leave
+  std::uint32_t leaving = 0;             // not RC: packets under way to the port; messages complete when these leave
   PooledList<PacketIn> responses;        // responses without an outcome of the core
 
   ReceiveRing receive_ring;

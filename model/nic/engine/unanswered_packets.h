@@ -21,8 +21,7 @@ class UnansweredPackets {
   std::size_t packets() const { return packets_.size(); }
   std::uint64_t bytes() const { return bytes_; }          // on the wire
   std::uint32_t asked() const { return asked_; }          // packets that request an acknowledgement
-  std::uint32_t unasked() const { return unasked_; }      // packets since the last one that requested an
-                                                          // acknowledgement
+  std::uint32_t unasked() const { return unasked_; }      // packets since the last ACK request
 
   // `end`: one past the packet's PSNs.
   void sent(roce::Psn end, std::uint32_t bytes, bool asks) {

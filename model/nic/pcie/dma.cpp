@@ -12,8 +12,7 @@ constexpr std::uint64_t kCreditBytes = 16;     // a data credit, PCIe 2.6.1
 constexpr double kLoadWindowPs = 2e6;          // averaging window of the link's load
 constexpr double kMostLoad = 0.95;             // bound, because a queue is finite
 constexpr Duration kCompletionTimeout{50'000'000'000};  // 50 ms, the end of PCIe's default range
-constexpr std::uint32_t kMostOvertakings = 64;  // limit for passing one waiting write, so that it does not wait for
-                                                // ever
+constexpr std::uint32_t kMostOvertakings = 64;  // limit for passing one waiting write, which must not wait for ever
 
 }  // namespace
 

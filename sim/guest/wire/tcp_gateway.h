@@ -27,7 +27,7 @@ class TcpGateway {
   ~TcpGateway();
 
   void join(Network& network) { network_ = &network; }
-  // As of OutsideWorld.
+  // As declared in OutsideWorld.
   void listens(std::uint32_t host, const abi::NetAddress& local, bool v6_only);
   void listens_no_more(std::uint32_t host, const abi::NetAddress& local);
   void connect(std::uint32_t host, std::uint16_t port, const abi::NetAddress& to,

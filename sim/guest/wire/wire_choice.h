@@ -1,4 +1,4 @@
-// One `--wire HOST=...` of the command line.
+// A `--wire HOST=...` option of the command line.
 #pragma once
 
 #include <cstdint>
