@@ -1,4 +1,4 @@
-// What a frame takes on a line.
+// Time and bytes that a frame takes on a line, with preamble, FCS and gap (`overhead`) and padded to `least_frame`.
 #pragma once
 
 #include <algorithm>

@@ -13,7 +13,7 @@ constexpr FrameBody::Mac kMacControl{0x01, 0x80, 0xc2, 0, 0, 1};
 constexpr std::uint16_t kMacControlType = 0x8808;
 constexpr std::uint16_t kPriorityFlowControl = 0x0101;
 constexpr std::size_t kMacBytes = 6, kLeastFrame = 60;
-// Type, opcode, enable vector and times, after both addresses.
+// Offsets of type, opcode, enable vector and times; the two addresses come first.
 constexpr std::size_t kType = 2 * kMacBytes, kOpcode = kType + 2, kEnabled = kOpcode + 2, kTimes = kEnabled + 2;
 constexpr std::size_t kUsed = kTimes + 2 * kPriorities;
 
@@ -31,7 +31,7 @@ Frame to_frame(const PriorityPause& pause, const FrameBody::Mac& source) {
 }
 
 std::optional<PriorityPause> priority_pause_of(const Frame& frame) {
-  std::vector<std::byte> all;  // whatever of it its maker called header
+  std::vector<std::byte> all;  // a maker may cut the frame anywhere into header and payload
   frame.append_to(all);
   if (!is_mac_control(frame) || all.size() < kUsed) return std::nullopt;
   const auto* bytes = reinterpret_cast<const unsigned char*>(all.data());

@@ -8,7 +8,7 @@
 namespace rnicsim {
 namespace {
 
-// The number at the front, which goes; nullopt: there is none, or it is not below `limit`.
+// Cuts a number off the front of `text`. nullopt: no number, or one that is not below `limit`.
 std::optional<std::size_t> take_number(std::string_view& text, std::size_t limit) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

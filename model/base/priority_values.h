@@ -1,4 +1,4 @@
-// A text that gives some priorities a number each: "3:15 4:5".
+// Parses a text that gives a number to some priorities: "3:15 4:5".
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace rnicsim {
 
 using PriorityValues = std::array<std::optional<std::uint32_t>, kPriorities>;
 
-// nullopt: the text is no such list, a priority is there twice, or a number is 0 or more than `most`.
+// nullopt: the text is not such a list, names a priority twice, or has a number that is 0 or above `most`.
 std::optional<PriorityValues> parse_priority_values(std::string_view text, std::uint32_t most);
 
 }  // namespace rnicsim

@@ -1,5 +1,5 @@
-// Which queue of a port sends next, among those whose first frame may leave now: a policy (model/base/policy.h).
-// Control frames are not part of this: they leave first. Each discipline is a source of its own in
+// Chooses the queue of a port that sends next, among those whose first frame may leave now: a policy
+// (model/base/policy.h). Control frames leave before all queues. Each discipline is a source file in
 // model/base/scheduling/.
 #pragma once
 
@@ -17,24 +17,24 @@ class QueueDiscipline {
  public:
   // The queues, one a priority, that may send.
   struct Ready {
-    std::uint32_t queues = 0;                        // a bit each, never 0
-    std::array<std::uint32_t, kPriorities> bytes{};  // of the first frame of each
+    std::uint32_t queues = 0;                        // a bit each; at least one bit is set
+    std::array<std::uint32_t, kPriorities> bytes{};  // length of the first frame of each queue
   };
 
-  // `params`: what was registered with the name; nullptr for a discipline without parameters. Returns nullptr for
-  // strict priority, which TransmitPort does by itself.
+  // `params`: the parameters that were registered with the name; nullptr for a discipline without parameters. Returns
+  // nullptr for strict priority, which TransmitPort implements itself.
   using Make = std::unique_ptr<QueueDiscipline> (*)(const PolicyParams* params);
 
   virtual ~QueueDiscipline() = default;
 
-  // One of the queues that are ready. The port asks again, perhaps with other queues, until the frame's first bit is
-  // out: only the last answer counts.
+  // Returns one of the ready queues. The port may call choose() again, with other queues, until the first bit of the
+  // frame is sent: only the last answer counts.
   virtual std::uint8_t choose(const Ready& ready) = 0;
-  // The frame of the last answer has left. `empty`: nothing else waits in its queue.
+  // The frame of the last answer has left. `empty`: its queue holds no other frame.
   virtual void left(bool empty) = 0;
-  // All that waited in the queue was dropped.
+  // All waiting frames of the queue were dropped.
   virtual void emptied(std::uint8_t queue) = 0;
-  // As at the beginning.
+  // Returns to the initial state.
   virtual void reset() = 0;
 };
 

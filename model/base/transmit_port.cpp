@@ -49,8 +49,8 @@ void TransmitPort::forget(std::uint8_t queue, const Frame& frame) {
   if (counts(queue)) counted_bytes_ -= bytes;
 }
 
-// The next queue: of the queues whose first frame may leave at the earliest time, the highest priority, or the one that
-// the discipline chooses.
+// Chooses the next queue: among the queues whose first frame may leave at the earliest time, the highest priority, or
+// the one that the discipline chooses.
 void TransmitPort::choose() {
   next_ = kNone;
   if (filled_ == 0) return;
@@ -79,7 +79,7 @@ std::uint8_t TransmitPort::choose_by_discipline(Duration begins) {
   return discipline_->choose(ready);
 }
 
-// Unless the first bit is out.
+// Repeats the choice unless the first bit of the chosen frame is sent.
 void TransmitPort::choose_anew() {
   if (next_ != kNone && next_begins_ <= now()) return;
   choose();

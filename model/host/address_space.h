@@ -1,5 +1,5 @@
-// The memory of one process as DMA finds it behind the IOMMU. Implementations: the kernel's own memory, a software
-// thread of this process (cpu_port), an attached process (sim/attached).
+// The memory of one process, which DMA reaches through the IOMMU. Implementations: the kernel's own memory, a software
+// thread of the simulator's process (cpu_port), an attached process (sim/attached).
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace rnicsim::host {
 
-// Memory that may be mapped more than once, and by more than one process: pages are the same when these are equal.
+// Identity of a page that may be mapped more than once, and by more than one process: equal values mean the same page.
 struct SharedPage {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -23,19 +23,19 @@ class AddressSpace {
   static constexpr std::uint64_t kPage = 4096;
 
   virtual ~AddressSpace() = default;
-  // False when some byte is not there (the process unmapped it or died). A read then leaves `bytes` undefined.
+  // False: some byte is not mapped (the process unmapped it or died). A failed read leaves `bytes` undefined.
   virtual bool read(std::uint64_t address, std::span<std::byte> bytes) = 0;
   virtual bool write(std::uint64_t address, std::span<const std::byte> bytes) = 0;
-  // It is about to be pinned: 0, and from now on its pages are what lies there now. EFAULT when some of it is not
-  // there, may not be read, or not be written if `writable`; then nothing has changed.
+  // Prepares a range for pinning: its pages stay those that are mapped now. 0 or errno. EFAULT: part of the range is
+  // not mapped, not readable, or not writable although `writable`; nothing has changed.
   virtual int admit(std::uint64_t address, std::uint64_t bytes, bool writable) = 0;
-  // What lies at a pinned address; nullopt: memory of this space alone.
+  // Identity of the page at a pinned address; nullopt: private memory of this address space.
   virtual std::optional<SharedPage> shared_page(std::uint64_t address) const = 0;
-  // Where on the bus the device is to find that memory, of the process's own addresses, when it is pinned; and that it
-  // is pinned there no more.
+  // Pinning a page on demand: returns the bus address of a range of the process's own addresses. left_bus() ends the
+  // use of that bus address.
   virtual std::uint64_t place_on_bus(std::uint64_t address, std::uint64_t) { return address; }
   virtual void left_bus(std::uint64_t, std::uint64_t) {}
-  // False once the process has ended: what the device still does to it is nobody's mistake.
+  // False once the process has ended: DMA to its memory is then not an error of a program.
   virtual bool exists() const { return true; }
 };
 

@@ -18,7 +18,7 @@ DmaArena::DmaArena(std::size_t bytes) : heap_(std::make_unique<Heap>(bytes)), me
 DmaArena::~DmaArena() = default;
 
 std::byte* DmaArena::allocate(std::size_t bytes, std::size_t alignment) {
-  // The heap keeps its records between the pieces; a whole cache line each keeps them out of the device's reach.
+  // The heap's records lie between the pieces; pieces of whole cache lines keep DMA away from them.
   constexpr std::size_t kLine = 64;
   const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kLine - 1) / kLine * kLine;
   auto* memory = static_cast<std::byte*>(

@@ -1,4 +1,4 @@
-// Zeroed memory handed out in pieces: an anonymous mapping, reserved whole and used as far as it is touched.
+// Zeroed memory given out in pieces: an anonymous mapping that is reserved as a whole; only touched pages take memory.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class DmaArena {
 
   std::byte* begin() const { return memory_.data(); }
   std::size_t size() const { return memory_.size(); }
-  // [offset, offset + bytes) of the arena; empty when it reaches outside.
+  // [offset, offset + bytes) of the arena; empty if the range is not inside.
   std::span<std::byte> range(std::uint64_t offset, std::size_t bytes) const {
     if (offset > size() || bytes > size() - offset) return {};
     return memory_.subspan(offset, bytes);
@@ -26,7 +26,7 @@ class DmaArena {
  private:
   struct Heap;
   std::unique_ptr<Heap> heap_;
-  std::span<std::byte> memory_;         // all of it
+  std::span<std::byte> memory_;         // the whole arena
 };
 
 }  // namespace rnicsim::host

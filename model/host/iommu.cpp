@@ -11,10 +11,10 @@
 namespace rnicsim::host {
 namespace {
 
-// A fault is one line for people, but a device gone wild would drown everything else.
+// A fault is one log line, but a broken device would flood the log.
 constexpr Counter kFaultsLogged = 8;
 constexpr std::uint64_t kPage = AddressSpace::kPage;
-// Of the shared pages' devices: what belongs to one process, whose PASID stands for the inode.
+// SharedPage::device of private pages; the PASID takes the place of the inode.
 constexpr std::uint64_t kPrivate = ~0ull;
 
 bool wraps(std::uint64_t address, std::uint64_t bytes) { return address + bytes < address; }
@@ -176,7 +176,7 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> Iommu::first_pinned(Pasid
   return std::pair(begin, std::min(until, end) - begin);
 }
 
-// What lies there may be another page from now on.
+// A new pin may mean another page at the same address.
 void Iommu::forget(Process& process, std::uint64_t address, std::uint64_t bytes) {
   process.frames.erase(process.frames.lower_bound(address / kPage),
                        process.frames.upper_bound((address + bytes - 1) / kPage));
@@ -197,7 +197,7 @@ std::optional<std::uint64_t> Iommu::physical(Requester from, std::uint64_t addre
   return known->second * kPage + address % kPage;
 }
 
-// What is pinned for writing only has no pin for reading that could be taken away.
+// A range with only writable pins has no read-only pin to remove.
 bool Iommu::has_pin(const Pins& pins, std::uint64_t address, std::uint64_t bytes, bool writable) {
   const std::uint64_t end = address + bytes;
   for (auto segment = pins.find(address); segment != pins.end() && segment->first.lower() <= address; ++segment) {
@@ -279,7 +279,7 @@ void Iommu::lost_write(Pasid pasid, std::uint64_t address, std::uint64_t bytes) 
   fault(IommuFault{now(), pasid, address, bytes, true, IommuFault::Reason::not_mapped});
 }
 
-// What was under way when a process ended is no mistake of a program's.
+// Accesses under way when a process ends are not an error of a program.
 bool Iommu::has_ended(const Requester& from) const {
   const auto process = processes_.find(domain_of(from));
   return process == processes_.end() ? departed_.contains(domain_of(from)) : !process->second.space->exists();

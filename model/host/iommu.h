@@ -1,8 +1,8 @@
-// The IOMMU of a host: which process's memory a PASID means, which ranges of it the device may read and which it may
-// write. Everything else is a completer abort, counted and recorded.
+// The IOMMU of a host: maps a PASID to a process's memory, and knows the ranges that the device may read or write. Any
+// other access is a completer abort, counted and recorded.
 //
-// Each page that the device asks for has a number, its physical frame, which all its mappings have in common. They are
-// given out in the order of asking, so that they are the same at every run.
+// Each page that the device asks for has a number, its physical frame, which is common to all mappings of the page.
+// Frames are numbered in the order of the requests, so that the numbers are the same in every run.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@
 
 namespace rnicsim::host {
 
-// Whose request it is: a device of the host, and the process for which it asks, if it does for one.
+// Source of a request: a device function of the host, and the process for which it asks (kKernelPasid: none).
 struct Requester {
   constexpr Requester(Pasid for_process, std::uint32_t of_function = 0) : pasid(for_process), function(of_function) {}
   Pasid pasid;
@@ -44,7 +44,7 @@ struct IommuFault {
 };
 const char* to_string(IommuFault::Reason reason);
 
-// A range was pinned, or unpinned, once.
+// A range was pinned or unpinned once.
 struct IommuMapping {
   Pasid domain;                          // the process's PASID, or a function's own_domain()
   std::uint64_t address;
@@ -52,12 +52,12 @@ struct IommuMapping {
   bool pinned;
   bool writable;
 };
-// A process's memory can be reached from now on, or not any more.
+// A process's memory became reachable (`attached`) or unreachable.
 struct IommuProcess {
   Pasid domain;
   bool attached;
 };
-// Pages of a process are to be there from now on, or are withdrawn.
+// Pages of a process are brought in.
 struct IommuDemand {
   Pasid domain;
   std::uint64_t address;
@@ -68,47 +68,48 @@ class Iommu {
  public:
   explicit Iommu(std::string host) : host_(std::move(host)) {}
 
-  // In the place of a PASID, below: what a function reaches that asks without one.
+  // Domain of requests without a PASID: memory that the function itself reaches. Used like a PASID below.
   static constexpr Pasid own_domain(std::uint32_t function) { return function << kPasidBits; }
 
-  // `space` stays until detach.
+  // `space` must live until detach().
   void attach(Pasid pasid, AddressSpace& space);
   void detach(Pasid pasid);
 
-  // Counted, byte by byte. 0 or errno: EINVAL for a range that wraps, ESRCH for no such process, EFAULT for memory that
-  // is not there or, `writable` for the device, read-only; unpin: EINVAL unless all of the range is pinned so.
+  // Pins are counted for each byte. 0 or errno. EINVAL: the range wraps; ESRCH: no such process; EFAULT: memory is not
+  // mapped, or read-only although `writable`. unpin(): EINVAL unless the whole range has such a pin.
   int pin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool writable = true);
   int unpin(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool writable = true);
-  // The first range from `address` on, below address + bytes, that is pinned without a gap: {begin, bytes}.
+  // The first range without a gap that is pinned in [address, address + bytes): {begin, bytes}.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> first_pinned(Pasid pasid, std::uint64_t address,
                                                                       std::uint64_t bytes) const;
 
-  // --- Pages on demand, of the process's own addresses: pinned for as long as the process leaves them where they are.
+  // --- Pages on demand, by the process's own addresses: pinned until the process moves or unmaps them.
   PageTranslation page_translation(Requester from, std::uint64_t address) const;
-  // As pin(), of the pages of that range that are not there so already; until some of it could not be.
+  // Pins the pages of the range that are not present yet, as pin(). On an error the pages before it stay present.
   int bring_in(Pasid pasid, std::uint64_t address, std::uint64_t bytes, bool writable);
   struct PageRun {
     std::uint64_t address;
     std::uint64_t pages;
   };
-  // Those of a range that are there are no more, to who asks for them; until release() the device may use them.
+  // Withdraws the present pages of a range: translations no longer find them, but the device may use them until
+  // release().
   std::vector<PageRun> withdraw(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
   void release(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
 
-  // False: aborted.
+  // False: completer abort.
   bool read(Requester from, std::uint64_t address, std::span<std::byte> bytes);
   bool write(Requester from, std::uint64_t address, std::span<const std::byte> bytes);
 
-  // As read(), for an observer: nothing is counted, and no fault recorded.
+  // Reads as read(), for an observer: no counter changes, and no fault is recorded.
   bool look(Requester from, std::uint64_t address, std::span<std::byte> bytes);
 
   // False: the process has ended, its objects are still being destroyed, and its memory is gone. Linux keeps the pages
-  // pinned for so long: writes are accepted and lost, reads get no completion.
+  // pinned until then: here writes are accepted and lost, and reads get no completion.
   bool answers(Requester from) const;
 
   // nullopt: not pinned.
   std::optional<std::uint64_t> physical(Requester from, std::uint64_t address);
-  // A write that was let pass turned out to have no memory: counted and recorded. The caller tells people.
+  // Counts and records a write that passed the IOMMU but found no memory. The caller writes the log line.
   void lost_write(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
 
   const IommuCounters& counters(std::uint32_t function = 0) const { return counters_.at(function); }
@@ -143,12 +144,12 @@ class Iommu {
   struct Process {
     AddressSpace* space;
     Pins pins;
-    Range known[2];  // found pinned last for reading, for writing: most accesses are to its like
-    std::map<std::uint64_t, std::uint64_t> frames;  // by page, of those asked for
+    Range known[2];  // range that was last found pinned, for reading and for writing: most accesses fall into it
+    std::map<std::uint64_t, std::uint64_t> frames;  // frame by page, for pages that a device asked for
     std::map<std::uint64_t, OnDemandPage> on_demand{};  // by page
   };
 
-  // Whether every byte is pinned so at least once.
+  // True if every byte has at least one such pin.
   static bool has_pin(const Pins& pins, std::uint64_t address, std::uint64_t bytes, bool writable);
   static bool pinned(Process& process, std::uint64_t address, std::uint64_t bytes, bool writable);
   static void forget(Process& process, std::uint64_t address, std::uint64_t bytes);
@@ -168,7 +169,7 @@ class Iommu {
 
   std::string host_;
   std::map<Pasid, Process> processes_;
-  Process* last_ = nullptr;                       // whose memory was asked for last
+  Process* last_ = nullptr;                       // process of the last request
   Pasid last_domain_ = 0;
   std::set<Pasid> departed_;
   std::map<SharedPage, std::uint64_t> frames_;

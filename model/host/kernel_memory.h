@@ -1,5 +1,5 @@
 // The kernel's own DMA memory, behind PASID 0: the command queue, the event queues and the contexts lent to the device.
-// Bus addresses are the same in every run, whatever the host address of the mapping.
+// Bus addresses are the same in every run, independent of the mapping's host address.
 #pragma once
 
 #include "model/host/address_space.h"
@@ -12,7 +12,7 @@ class KernelMemory : public AddressSpace {
  public:
   explicit KernelMemory(std::size_t bytes) : arena_(bytes) {}
 
-  // Memory at nullptr when exhausted.
+  // `memory` is nullptr when no memory is left.
   provider::DmaBuffer allocate(std::size_t bytes, std::size_t alignment);
   void release(const provider::DmaBuffer& buffer, std::size_t bytes) { arena_.release(buffer.memory, bytes); }
 
@@ -22,7 +22,7 @@ class KernelMemory : public AddressSpace {
   std::optional<SharedPage> shared_page(std::uint64_t) const override { return std::nullopt; }
 
  private:
-  static constexpr std::uint64_t kBusAddress = 0x1'0000'0000;  // of the arena's first byte
+  static constexpr std::uint64_t kBusAddress = 0x1'0000'0000;  // address of the arena's first byte
   DmaArena arena_;
 };
 

@@ -10,7 +10,7 @@
 namespace rnicsim::host {
 namespace {
 
-// The kernel copies, so that an address which is not mapped answers false instead of ending the simulator.
+// Copies by a system call, so that an unmapped address returns false instead of a fatal signal.
 template <auto copy>
 bool copy_checked(std::uint64_t address, void* mine, std::size_t bytes) {
   iovec local{mine, bytes};

@@ -1,4 +1,4 @@
-// The memory of a software thread of the simulator's own process: bus address = pointer.
+// The memory of a software thread in the simulator's process: bus address = pointer.
 #pragma once
 
 #include <vector>
@@ -14,19 +14,19 @@ class LocalMemory : public AddressSpace {
 
   DmaArena& arena() { return arena_; }
 
-  // Memory that stays mapped as long as this object is: it is reached without asking the kernel whether it is there.
+  // Declares memory that stays mapped as long as this object lives: accesses need no check by the kernel.
   void trust(std::span<std::byte> memory) { trusted_.push_back(memory); }
 
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(std::uint64_t address, std::span<const std::byte> bytes) override;
   int admit(std::uint64_t address, std::uint64_t bytes, bool writable) override;
-  // All such processes have the simulator's memory.
+  // All processes of this kind share the simulator's memory.
   std::optional<SharedPage> shared_page(std::uint64_t address) const override {
     return SharedPage{0, 0, address / kPage};
   }
 
  private:
-  // Empty: it must be asked for.
+  // Empty: not memory that is known to be mapped.
   std::span<std::byte> known(std::uint64_t address, std::size_t bytes) const;
 
   DmaArena arena_;

@@ -13,7 +13,7 @@
 namespace rnicsim::host {
 namespace {
 
-// The fields of a line, one after the other: 10,000 regions read 10,000 times all lines.
+// Fields of a line, parsed one after the other: 10,000 registrations read all lines 10,000 times.
 class Fields {
  public:
   explicit Fields(std::string_view line) : at_(line.data()), end_(at_ + line.size()) {}

@@ -1,4 +1,4 @@
-// What is mapped in a process's memory, by /proc/<pid>/maps, and what a kernel lets a device have of it.
+// The mappings of a process's memory, from /proc/<pid>/maps, and the kernel's check whether a range may be pinned.
 #pragma once
 
 #include <sys/types.h>
@@ -15,16 +15,16 @@ struct Mapping {
   bool readable = false;
   bool writable = false;
   bool shared = false;
-  std::uint64_t offset = 0;  // in its file
-  std::uint64_t device = 0;  // of it
+  std::uint64_t offset = 0;  // offset in the file
+  std::uint64_t device = 0;  // number of the file's device
   std::uint64_t inode = 0;   // 0: anonymous
 };
 
-// Those that have some of [begin, begin + bytes), in the order of their addresses.
+// Mappings that overlap [begin, begin + bytes), by address.
 std::vector<Mapping> mappings_of(pid_t pid, std::uint64_t begin, std::uint64_t bytes);
 
-// As Linux pins pages: 0, or EFAULT when some of the range is not mapped, may not be read, or not be written if
-// `writable`.
+// The check of Linux before pinning. 0 or errno. EFAULT: part of the range is not mapped, not readable, or not writable
+// although `writable`.
 int may_be_pinned(std::span<const Mapping> mappings, std::uint64_t begin, std::uint64_t bytes, bool writable);
 
 }  // namespace rnicsim::host

@@ -1,5 +1,5 @@
-// The kernel's work on pages on demand: brings in what devices ask for, and takes back what a process is about to move
-// or to unmap, which ends only when no device uses it any more.
+// The kernel's handling of pages on demand: brings in pages that devices request, and withdraws pages that a process is
+// about to move or unmap. A withdrawal ends when no device uses the pages any more.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ class PageFaults {
  public:
   PageFaults(const HostParams& params, Iommu& iommu) : params_(params), iommu_(iommu) {}
 
-  // The device behind it asks, too.
+  // Registers a root complex whose device requests pages.
   void add(RootComplex& device);
 
-  // The process is about to do away with that range. False: nothing of it is on demand; else `done` runs when the
-  // devices are done with it, and until then no page of it is brought in.
+  // Call before the process unmaps or moves the range. False: no page of it is on demand. True: `done` runs when the
+  // devices have released the pages; until then no page of the range is brought in.
   bool withdraw(Pasid process, std::uint64_t address, std::uint64_t bytes, std::function<void()> done);
-  // Brings pages in, in the time that takes. `done` gets 0 or errno.
+  // Brings pages in, which takes simulated time. `done` gets 0 or errno.
   void make_present(Pasid process, std::uint64_t address, std::uint64_t bytes, bool writable,
                     std::function<void(int)> done);
-  // The process has ended.
+  // Withdraws all pages of a process that has ended.
   void forget(Pasid process);
 
   const PageFaultCounters& counters() const { return counters_; }
@@ -55,8 +55,8 @@ class PageFaults {
   std::vector<RootComplex*> devices_;
   EventQueue<std::function<void()>> work_{[this] { run_due(); }};
   std::map<std::uint64_t, Withdrawal> withdrawals_;         // by number
-  std::map<std::uint32_t, std::uint64_t> invalidations_;    // by tag: of which withdrawal
-  std::vector<std::function<void()>> held_up_;              // by a withdrawal
+  std::map<std::uint32_t, std::uint64_t> invalidations_;    // by tag: the number of the withdrawal
+  std::vector<std::function<void()>> held_up_;              // requests that wait for the end of a withdrawal
   std::uint64_t next_withdrawal_ = 0;
   std::uint32_t next_tag_ = 0;
   PageFaultCounters counters_;

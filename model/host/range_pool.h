@@ -1,4 +1,4 @@
-// Ranges of indices: the first gap that is large enough is given, and gaps that touch are one.
+// Ranges of indices: first fit; adjacent gaps are merged.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ class RangePool {
   RangePool() = default;
   explicit RangePool(std::uint32_t size);
 
-  // The first index of so many; nullopt: there is no such gap. None are found anywhere.
+  // The first index of a range of `count` indices; nullopt: no gap is large enough. `count` 0 always succeeds.
   std::optional<std::uint32_t> take(std::uint32_t count) { return take(count, 1); }
-  // One that is a multiple of `alignment`.
+  // The first index is a multiple of `alignment`.
   std::optional<std::uint32_t> take(std::uint32_t count, std::uint64_t alignment);
-  // As it was taken.
+  // `first` and `count` as they were taken.
   void give_back(std::uint32_t first, std::uint32_t count);
 
  private:

@@ -10,7 +10,7 @@
 
 namespace rnicsim::host {
 
-// Not boost::interprocess::anonymous_shared_memory: all of it would count as used, and be a child's as well.
+// boost::interprocess::anonymous_shared_memory is not used: all of it would count as used, and children would share it.
 SparseMemory::SparseMemory(std::size_t bytes, std::uintptr_t wanted) {
   if (bytes == 0) return;
   void* memory = mmap(reinterpret_cast<void*>(wanted), bytes, PROT_READ | PROT_WRITE,

@@ -1,4 +1,4 @@
-// Zeroed memory of this process alone, resident as far as it is touched: it may be more than the machine has.
+// Zeroed private memory of this process, resident only where it is touched: may be larger than the machine's memory.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@ namespace rnicsim::host {
 
 class SparseMemory {
  public:
-  // At an address of the caller's choice, or where there is room. Throws std::system_error.
+  // Maps at the address `wanted`, or anywhere if `wanted` is 0. Throws std::system_error.
   explicit SparseMemory(std::size_t bytes, std::uintptr_t wanted = 0);
   ~SparseMemory();
   SparseMemory(const SparseMemory&) = delete;
   SparseMemory& operator=(const SparseMemory&) = delete;
 
   std::span<std::byte> bytes() const { return bytes_; }
-  // Zeros again. Whole pages take no memory until they are touched.
+  // Zeroes the part. Whole pages take no memory until they are touched again.
   static void clear(std::span<std::byte> part);
 
  private:

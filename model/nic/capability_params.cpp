@@ -7,7 +7,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// The codes of the InfiniBand specification, PortInfo: LinkSpeedActive and its extension, LinkWidthActive.
+// Codes of the InfiniBand specification, PortInfo: LinkSpeedActive and its extension, LinkWidthActive.
 constexpr double kSpeeds[] = {1, 2, 4, 8, 16, 32, 64, 128};
 constexpr double kLinkWidths[] = {1, 2, 4, 8, 16};
 

@@ -1,4 +1,4 @@
-// Counters of the NIC: those of its blocks.
+// Counters of the NIC: the counters of its blocks.
 #pragma once
 
 #include "model/base/stats.h"

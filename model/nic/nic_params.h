@@ -1,4 +1,4 @@
-// Parameters of the NIC: those of its blocks, and of the whole.
+// Parameters of the NIC: those of its blocks, and those of the whole NIC.
 #pragma once
 
 #include <string>

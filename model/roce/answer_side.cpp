@@ -24,13 +24,13 @@ Verdict AnswerSide::judge(const Headers& headers, std::uint32_t payload, Offer o
   offer.duplicates_pending = duplicates_pending_;
   if (std::exchange(wants_access_, false) && offer.access_granted) return responder_.go_on(headers, payload, offer);
   auto verdict = responder_.receive(headers, payload, offer);
-  // One that takes a receive as well is judged anew: that is the caller's to offer again.
+  // A packet that takes a receive is judged from the start: the caller must offer the receive again.
   wants_access_ = verdict.kind == Verdict::Kind::wants_access && !verdict.duplicate && !verdict.early &&
                   !info(headers.bth.opcode).has(header::kImmediate);
   return verdict;
 }
 
-// What the verdict brings to owe.
+// Adds the pending answer that the verdict requires.
 void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
   using Kind = Verdict::Kind;
   const bool owes = verdict.kind != Kind::drop && verdict.kind != Kind::wants_receive &&
@@ -57,7 +57,7 @@ void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
     case Kind::place:
       if (verdict.acknowledge) owed.kind = Owed::Kind::acknowledge;
       if (verdict.answers_read) owed.kind = Owed::Kind::read;
-      owed.waits = payload != 0 || transport_ == Transport::ud;  // a GRH always comes
+      owed.waits = payload != 0 || transport_ == Transport::ud;  // a GRH is always written
       owed.to_receive = verdict.to_receive_wqe;
       owed.completes_receive = verdict.completes_receive;
       owed.invalidate = verdict.invalidate;
@@ -83,14 +83,14 @@ void AnswerSide::accept(Verdict& verdict, std::uint32_t payload) {
   }
 }
 
-// The last one is new.
+// The last pending answer is new.
 void AnswerSide::order_data() {
   if (owed_.back().duplicate) return order_again();
   ++rd_atomic_pending_;
 }
 
-// A requester that went back wants its answers in the order of their PSNs: that of a duplicate goes before what is owed
-// to later requests, and one that is owed already is not owed twice.
+// A requester that went back expects answers in the order of PSNs: the answer of a duplicate goes before pending
+// answers of later requests. If the answer is already pending, no second one is added.
 void AnswerSide::order_again() {
   const auto last = std::prev(owed_.end());
   for (auto earlier = owed_.begin(); earlier != last; ++earlier) {
@@ -113,7 +113,7 @@ AnswerSide::Owed* AnswerSide::find(OwedId id) {
   return found == owed_.end() ? nullptr : &*found;
 }
 
-// Atomics follow one another at once, but wait for the writes before them.
+// Consecutive atomics do not wait for each other, but for earlier writes.
 void AnswerSide::carry_out_atomics() {
   if (atomics_pending_ == 0) return;
   for (auto& owed : owed_) {
@@ -174,8 +174,8 @@ void AnswerSide::settle_ahead() {
   settle();
 }
 
-// The payload could not be written, and all before it was. A reliable requester is told by a NAK, behind which all is
-// flushed; of others a receive completes with the error, and else nothing happened. True: go on.
+// The payload could not be written; all earlier payload was. Reliable transports: a NAK is sent, after which all is
+// flushed. Others: a receive completes with the error, or the message is dropped. True: continue with the next answer.
 bool AnswerSide::place_failed(PooledList<Owed>::iterator owed) {
   const bool refused = owed->result == MemoryResult::refused && !owed->to_receive;
   const PlacementFailure failure{owed->id, owed->to_receive, owed->completes_receive, refused};
@@ -207,11 +207,11 @@ std::size_t AnswerSide::owed() const {
   return static_cast<std::size_t>(std::distance(held, owed_.end()));
 }
 
-// Left to itself, it sends the last of a run of ACKs.
+// Merges acknowledgements at the head into the last one of their run, or into the `chosen` one.
 void AnswerSide::pass_over_acknowledgements(std::optional<Psn> chosen) {
   while (owed_.size() > 1 && owed_.front().kind == Owed::Kind::acknowledge && owed_.front().psn != chosen) {
     const auto& next = *std::next(owed_.begin());
-    if (next.waits || next.invalidate || next.result != MemoryResult::ok) return;  // its completion is still to come
+    if (next.waits || next.invalidate || next.result != MemoryResult::ok) return;  // the completion is not reported yet
     if (!chosen && next.kind != Owed::Kind::acknowledge) return;
     owed_.pop_front();
     settle();
@@ -255,7 +255,7 @@ void AnswerSide::put(Headers& headers, Opcode opcode, Psn psn, const Owed& owed)
   if (info(opcode).has(header::kAeth)) headers.aeth = Aeth{owed.syndrome, owed.msn};
 }
 
-// A NAK in place of the packet, and nothing behind it.
+// A NAK replaces the packet; all later answers are dropped.
 void AnswerSide::unreadable(Psn psn, MemoryResult result) {
   owed_.clear();
   const auto syndrome =

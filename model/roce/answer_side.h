@@ -1,5 +1,5 @@
-// The answers of one queue pair: what its responder owes for requests, in order, each when its payload has reached
-// memory (IBTA vol 1, 9.5 and 9.7).
+// The answers of one queue pair: the pending answers of its responder, in order. An answer is sent when the payload of
+// its request has reached memory (IBTA vol 1, 9.5 and 9.7).
 #pragma once
 
 #include <cstdint>
@@ -30,26 +30,26 @@ class AnswerSide {
     accept(verdict, payload);
     actions_.judged(slot_, verdict);
   }
-  // An atomic is ordered before the writes that follow it.
+  // An atomic is ordered before the writes that follow it: a request with payload waits for pending atomics.
   bool must_wait(std::uint32_t payload) const { return atomics_pending_ != 0 && payload != 0; }
-  // request() in two: a verdict changes nothing that is owed before it is accepted.
+  // request() in two steps: judge() changes no pending answer; accept() adds the answer of the verdict.
   Verdict judge(const Headers& headers, std::uint32_t payload, Offer offer);
   void accept(Verdict& verdict, std::uint32_t payload);
-  // Completes, in order, what has reached memory. Packets to send stay at the head until they get their turn.
+  // Completes, in order, answers whose payload is in memory. Answers with a packet stay at the head until their turn.
   void settle();
-  // The same of a responder that does not let receives wait for the turns of acknowledgements before them.
+  // Like settle(), for a responder whose receives do not wait until earlier acknowledgements are sent.
   void settle_ahead();
   void placed(OwedId owed, MemoryResult result);
   void carried_out(OwedId owed, MemoryResult result, std::uint64_t original);
   void invalidated(OwedId owed);
   std::optional<std::uint32_t> next() const;
-  // The next, or, where that is left to the core no more, the one of this PSN: what is answered stands for all
-  // acknowledgements before it.
+  // Writes the headers of the next answer. `chosen`: PSN of the answer, if the caller chooses it. One acknowledgement
+  // stands for all acknowledgements before it.
   SentAnswer answer(Headers& headers, std::optional<Psn> chosen = {});
   void unreadable(Psn psn, MemoryResult result);
 
   const QpResponder& responder() const { return responder_; }
-  // What is owed but for acknowledgements at the head that wait for their turn only.
+  // Number of pending answers, without acknowledgements at the head that wait only for their turn.
   std::size_t owed() const;
   std::optional<OwedId> oldest() const { return owed_.empty() ? std::nullopt : std::optional(owed_.front().id); }
 
@@ -61,18 +61,18 @@ class AnswerSide {
     Psn psn;
     std::uint8_t syndrome = Aeth::kAck | Aeth::kNoCredits;
     std::uint32_t msn = 0;
-    bool waits = false;                    // its payload, atomic or invalidation is under way
-    bool to_receive = false;               // its payload belongs to a receive WQE
-    bool completes_receive = false;        // and that was not told yet
-    bool duplicate = false;                // read, atomic: answered once already
-    bool fatal = false;                    // nak: the queue pair goes to error behind it
+    bool waits = false;                    // the payload, atomic or invalidation is under way
+    bool to_receive = false;               // the payload belongs to a receive WQE
+    bool completes_receive = false;        // and its completion was not reported yet
+    bool duplicate = false;                // read, atomic: a repeated answer
+    bool fatal = false;                    // nak: the queue pair enters the error state after it
     bool is_swap = false;
     MemoryResult result = MemoryResult::ok;
-    std::optional<Rkey> invalidate;        // before the receive completes
+    std::optional<Rkey> invalidate;        // key to invalidate before the receive completes
     RemoteRange range;                     // read
     std::uint32_t next_packet = 0;
-    std::uint32_t domain = 0;              // XRC: read, atomic: of its keys
-    std::optional<AtomicEth> atomic;       // to be carried out, when what is before it has reached memory
+    std::uint32_t domain = 0;              // XRC: read, atomic: domain of the key
+    std::optional<AtomicEth> atomic;       // to be executed when all earlier payload is in memory
     std::uint64_t original = 0;
 
     bool has_data() const { return kind == Kind::read || kind == Kind::atomic; }
@@ -104,8 +104,8 @@ class AnswerSide {
   OwedId next_owed_ = 0;
   std::uint32_t rd_atomic_pending_ = 0;
   std::uint32_t duplicates_pending_ = 0;
-  std::uint32_t atomics_pending_ = 0;      // accepted, not carried out
-  bool wants_access_ = false;              // the request last judged; all else of it is checked
+  std::uint32_t atomics_pending_ = 0;      // accepted and not executed
+  bool wants_access_ = false;              // the last verdict was wants_access, and all other checks passed
 };
 
 }  // namespace rnicsim::roce

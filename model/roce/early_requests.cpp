@@ -21,7 +21,7 @@ std::optional<RemoteRange> EarlyRequests::place_of(Psn psn, std::uint32_t payloa
   return std::nullopt;
 }
 
-// A WRITE that is executed is the responder's message, which knows where its payload belongs.
+// A WRITE whose execution has begun is tracked by the responder's message instead.
 void EarlyRequests::move_to(Psn expected) {
   came_.move_to(expected);
   std::erase_if(writes_, [&](const EarlyWrite& write) { return before(write.first, expected); });

@@ -1,5 +1,5 @@
-// Requests of one queue pair that came while earlier ones were missing: their PSNs, and where the payload of WRITEs
-// belongs whose first packet has come. Packets of RC name their address in the first packet of a message only.
+// Requests of one queue pair that arrived while earlier ones were missing: their PSNs, and the targets of WRITEs whose
+// first packet has arrived. RC carries the address in the first packet of a message only.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace rnicsim::roce {
 
-// A WRITE of which a first packet has come.
+// A WRITE whose first packet arrived early.
 struct EarlyWrite {
   Psn first;
-  RemoteRange target;                    // of the whole message
-  bool granted = false;                  // the key grants it, and its memory is there
+  RemoteRange target;                    // range of the whole message
+  bool granted = false;                  // the key grants the range, and its memory is present
 
-  // Where the payload of the packet of that PSN belongs; nullopt: the packet does not fit this WRITE.
+  // Target of the payload of packet `psn`; nullopt: the packet does not fit this WRITE.
   std::optional<RemoteRange> part(Psn psn, std::uint32_t payload, bool ends, std::uint32_t mtu) const;
 };
 
@@ -25,14 +25,14 @@ class EarlyRequests {
  public:
   bool empty() const { return came_.empty(); }
   bool contains(Psn psn) const { return came_.contains(psn); }
-  // `expected`: the first missing one.
+  // `expected`: the first missing PSN.
   void insert(Psn psn, Psn expected) {
     if (came_.empty()) came_.move_to(expected);
     came_.insert(psn);
   }
   void begin_write(const EarlyWrite& write) { writes_.push_back(write); }
   std::optional<RemoteRange> place_of(Psn psn, std::uint32_t payload, bool ends, std::uint32_t mtu) const;
-  // Requests before that PSN were executed.
+  // All requests before `expected` were executed.
   void move_to(Psn expected);
 
  private:

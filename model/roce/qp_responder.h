@@ -1,4 +1,4 @@
-// The responder of a queue pair, by its transport.
+// The responder of a queue pair, chosen by its transport.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +34,13 @@ class QpResponder {
     if (auto* raw = std::get_if<RawResponder>(&of_)) return raw->receive(payload, offer);
     return std::get<UdResponder>(of_).receive(headers, payload, offer);
   }
-  // Of RC and UC.
+  // RC and UC only.
   Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer) {
     if (auto* uc = std::get_if<UcResponder>(&of_)) return uc->go_on(headers, payload, offer);
     return std::get<Responder>(of_).go_on(headers, payload, offer);
   }
   void atomic_done(Psn psn, std::uint64_t original) { std::get<Responder>(of_).atomic_done(psn, original); }
-  // Datagrams and frames have no order.
+  // UD and raw queue pairs have no order of packets: 0.
   Psn expected_psn() const {
     if (std::holds_alternative<UdResponder>(of_) || std::holds_alternative<RawResponder>(of_)) return {};
     if (const auto* uc = std::get_if<UcResponder>(&of_)) return uc->expected_psn();

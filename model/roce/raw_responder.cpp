@@ -5,7 +5,7 @@ namespace rnicsim::roce {
 Verdict RawResponder::receive(std::uint32_t bytes, const Offer& offer) {
   if (offer.receive == Offer::Receive::unknown) return {Verdict::Kind::wants_receive};
   const bool has_one = offer.receive == Offer::Receive::available;
-  // The receive stays for a frame that it is long enough for.
+  // A dropped frame leaves the receive WQE for a later, shorter frame.
   if (!has_one || bytes > offer.receive_bytes) {
     Verdict dropped{Verdict::Kind::drop};
     const bool absent = offer.receive == Offer::Receive::absent;

@@ -1,5 +1,4 @@
-// The receiving side of a raw queue pair: every frame is a message of its own, which fits a receive or comes to
-// nothing.
+// The receiving side of a raw queue pair: every frame is a message, which is placed in a receive WQE or dropped.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ class RawResponder {
   std::uint32_t msn() const { return msn_; }
 
  private:
-  std::uint32_t msn_ = 0;                // frames; nobody is told
+  std::uint32_t msn_ = 0;                // frames; not reported to the peer
 };
 
 }  // namespace rnicsim::roce

@@ -60,7 +60,7 @@ bool Responder::check_psn(const Packet& packet, Verdict& verdict) {
   return false;
 }
 
-// Go-back-0: what came of the message does not count. A receive that the message took remains the message's.
+// Go-back-0: the data received so far does not count. A receive WQE that the message took stays with the message.
 void Responder::restart_message() {
   expected_ = message_->first;
   message_->received = 0;
@@ -73,7 +73,7 @@ bool Responder::begins_again(const Packet& packet) const {
          row.operation == message_->operation && packet.headers.xrc_srqn.value_or(0) == message_->srqn;
 }
 
-// The packet stays for its turn. The payload of a WRITE need not: it may lie in memory before that.
+// Keeps the packet until its turn. The payload of a WRITE may be placed in memory before that.
 bool Responder::keep_early(const Packet& packet, Verdict& verdict) {
   const auto psn = packet.headers.bth.psn;
   verdict.early = true;
@@ -102,8 +102,8 @@ bool Responder::keep_early(const Packet& packet, Verdict& verdict) {
   return false;
 }
 
-// The first packet of a WRITE tells where the others belong. What its key does not grant is refused, and answered, at
-// the packet's turn. XRC: the packet's queue, whose keys it uses, is not known.
+// The first packet of a WRITE gives the target of the others. A target that the key does not grant is refused at the
+// packet's turn. XRC: not used, since the packet's queue, and so the domain of its key, is not known yet.
 std::optional<EarlyWrite> Responder::begun_early(const Packet& packet) const {
   const auto& reth = packet.headers.reth;
   const bool begins = packet.row.operation == Operation::write && packet.row.begins() && !of_xrc();
@@ -125,7 +125,7 @@ std::optional<RemoteRange> Responder::early_place(const Packet& packet) const {
   return early_.place_of(psn, packet.payload, row.ends(), attributes_.mtu);
 }
 
-// The requester has to go back: nothing else tells that this packet, which came, is lost.
+// The requester must go back: no other packet shows that this packet, which arrived, was dropped.
 bool Responder::lose_early(Verdict& verdict) {
   verdict.early = false;
   if (std::exchange(nak_sent_, true)) return false;
@@ -167,13 +167,13 @@ bool Responder::check_opcode_valid(const Packet& packet, Verdict& verdict) const
   if (row.operation == Operation::atomic_write && !attributes_.atomic_write) return invalid(packet, verdict);
   const auto needed = needed_access(packet);
   if (!row.begins() || (attributes_.access & needed) == needed) return true;
-  // Before any receive is looked for: whether one happens to be held tells nothing.
+  // Checked before the receive: the answer must not depend on whether a receive WQE is available.
   reject(packet, Aeth::kRemoteAccessError, verdict);
   verdict.fatal = verdict.access_event = true;
   return false;
 }
 
-// A message goes to one queue, which it has from its first packet on. Who takes a receive hears of the queue with that.
+// All packets of a message name the same queue. A packet that takes a receive checks the queue with the receive.
 bool Responder::check_queue(const Packet& packet, Verdict& verdict) const {
   if (!of_xrc()) return true;
   const bool begins = packet.row.begins();
@@ -250,7 +250,7 @@ inline void Responder::execute_operation(const Packet& packet, Verdict& verdict)
   verdict.kind = Kind::place;
   verdict.begins_receive = takes_receive(packet);
   if (packet.row.begins()) {
-    const bool has_receive = message_ && message_->has_receive;  // go-back-0: from before
+    const bool has_receive = message_ && message_->has_receive;  // go-back-0: from the earlier attempt
     message_ = InMessage{packet.row.operation, {}, 0, has_receive, headers.xrc_srqn.value_or(0), headers.bth.psn};
     if (headers.reth) message_->target = {headers.reth->address, headers.reth->rkey, headers.reth->length};
   }
@@ -313,13 +313,13 @@ void Responder::atomic_done(Psn psn, std::uint64_t original) {
   if (auto* atomic = saved(psn)) atomic->original = original;
 }
 
-// The last of that PSN: those before it are of an earlier round of the circle.
+// The newest entry with this PSN: older ones are from an earlier wrap of the PSNs.
 Responder::SavedAtomic* Responder::saved(Psn psn) {
   const auto found = std::ranges::find(saved_.rbegin(), saved_.rend(), psn, &SavedAtomic::psn);
   return found == saved_.rend() ? nullptr : &*found;
 }
 
-// SEND and WRITE are answered again, a READ is executed again as far as its PSNs were accepted before, an atomic is
+// SEND and WRITE are acknowledged again. A READ is executed again if all its PSNs were accepted before. An atomic is
 // answered from its saved result.
 bool Responder::duplicate(const Packet& packet, Verdict& verdict) {
   const bool request = !packet.row.response() && packet.row.transport == attributes_.transport;
@@ -351,7 +351,7 @@ void Responder::duplicate_read(const Packet& packet, Verdict& verdict) {
     return;
   }
   if (packet.offer.access_granted == false && reth.length != 0) return;
-  // Once accepted it is answered, and its answer waits for absent memory.
+  // An accepted duplicate is answered, and its answer waits for absent memory.
   if (!packet.offer.access_granted && !check_rkey(packet, verdict)) return;
   verdict.kind = Kind::read;
   verdict.range = {reth.address, reth.rkey, reth.length};
@@ -360,14 +360,15 @@ void Responder::duplicate_read(const Packet& packet, Verdict& verdict) {
   verdict.psn = headers.bth.psn;
 }
 
-// It is not written again: what was written behind it must stay.
+// The write is not repeated: later writes to the address must stay.
 void Responder::duplicate_atomic_write(const Packet& packet, Verdict& verdict) const {
   if (packet.offer.duplicates_pending >= attributes_.max_dest_rd_atomic) return;
   verdict.kind = Kind::read;
   verdict.psn = packet.headers.bth.psn;
 }
 
-// One that is not saved any more, or not carried out yet, is dropped: its own answer is on its way, or nobody waits.
+// A duplicate that is no longer saved, or not executed yet, is dropped: its answer is on the way, or nothing waits for
+// it.
 void Responder::duplicate_atomic(const Packet& packet, Verdict& verdict) {
   const auto* atomic = saved(packet.headers.bth.psn);
   if (atomic == nullptr || !atomic->original) return;
@@ -385,7 +386,7 @@ bool Responder::reject(const Packet& packet, std::uint8_t syndrome, Verdict& ver
 }
 
 bool Responder::not_ready(const Packet& packet, Verdict& verdict) {
-  nak_sent_ = true;  // what follows in flight is dropped without a word
+  nak_sent_ = true;  // packets that follow in flight are dropped without an answer
   return reject(packet, Aeth::kRnrNak | (attributes_.min_rnr_timer & Aeth::kValueMask), verdict);
 }
 
@@ -396,7 +397,7 @@ bool Responder::invalid(const Packet& packet, Verdict& verdict) const {
 
 bool Responder::refuse_access(const Packet& packet, Verdict& verdict) const {
   verdict.fatal = verdict.access_event = true;
-  // A WRITE with immediate tells through the receive WQE that it would have taken.
+  // WRITE with immediate: the receive WQE that the message would have taken completes with the error.
   if (packet.row.has(header::kImmediate) && packet.offer.receive == Offer::Receive::available) {
     verdict.receive_status = Status::local_access_error;
     verdict.begins_receive = true;

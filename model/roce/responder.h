@@ -1,6 +1,5 @@
-// The responder of RC, and of XRC, which differs in that each message names the shared receive queue that it is for:
-// judges request packets by the check chain of IBTA vol 1, 9.7 (PSN, opcode sequence,
-// opcode, queue, resources, length, rkey) and says what to do.
+// The responder of RC and XRC. In XRC each message names its shared receive queue. Judges request packets by the check
+// chain of IBTA vol 1, 9.7 (PSN, opcode sequence, opcode, queue, resources, length, rkey), and returns a verdict.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +17,9 @@ class Responder {
   void update(const ResponderAttributes& attributes) { attributes_ = attributes; }
 
   Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
-  // The rest of the chain, for the packet that wanted access, takes no receive and is no duplicate.
+  // The rest of the chain, for a packet whose verdict was wants_access, that takes no receive and is no duplicate.
   Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer);
-  // What stood at the address of the atomic that was accepted at `psn`: kept for a duplicate.
+  // The value before the atomic of `psn`: kept for duplicates.
   void atomic_done(Psn psn, std::uint64_t original);
 
   Psn expected_psn() const { return expected_; }
@@ -37,11 +36,11 @@ class Responder {
     bool has_receive = false;
     std::uint32_t srqn = 0;              // XRC
     Psn first;
-    bool restarts = false;               // go-back-0: its first packet comes once more
+    bool restarts = false;               // go-back-0: the first packet of the message comes again
   };
   struct SavedAtomic {
     Psn psn;
-    std::optional<std::uint64_t> original;  // nullopt: not carried out yet
+    std::optional<std::uint64_t> original;  // nullopt: not executed yet
   };
   struct Packet {
     const Headers& headers;
@@ -49,7 +48,7 @@ class Responder {
     std::uint32_t payload;
     const Offer& offer;
   };
-  // Each gives a verdict, or passes the packet on: true.
+  // Each check returns true to continue, or sets the verdict and returns false.
   bool check_psn(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void restart_message();
   bool begins_again(const Packet& packet) const;
@@ -71,7 +70,7 @@ class Responder {
   [[gnu::noinline]] void execute_atomic_write(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] void execute_atomic(const Packet& packet, Verdict& verdict);
 
-  // Verdicts that end the chain: false.
+  // Set a verdict that ends the chain; return false.
   [[gnu::noinline]] bool duplicate(const Packet& packet, Verdict& verdict);
   [[gnu::noinline]] bool reject(const Packet& packet, std::uint8_t syndrome, Verdict& verdict) const;
   [[gnu::noinline]] bool not_ready(const Packet& packet, Verdict& verdict);
@@ -94,8 +93,8 @@ class Responder {
   Psn expected_;
   std::uint32_t msn_ = 0;
   std::optional<InMessage> message_;
-  std::vector<SavedAtomic> saved_;       // the last max_dest_rd_atomic
-  bool nak_sent_ = false;                // one NAK a gap
+  std::vector<SavedAtomic> saved_;       // the last max_dest_rd_atomic atomics
+  bool nak_sent_ = false;                // at most one NAK for a gap
   EarlyRequests early_;
 };
 

@@ -1,4 +1,4 @@
-// The core in C++: acts within the call of each event; its timers are the shell's.
+// The core in C++: acts within the call of each event; the shell runs its timers.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace rnicsim::roce {
 
 class TransportCore final : public QpCore {
  public:
-  // Keeps `sends_ahead` messages of a queue pair that wait for their turn.
+  // `sends_ahead`: messages of a queue pair that the core stores until their turn.
   explicit TransportCore(std::size_t sends_ahead) : sends_ahead_(sends_ahead) {}
 
   void bind(CoreActions& actions) override { actions_ = &actions; }

@@ -61,7 +61,7 @@ bool UcResponder::length_fits(const Packet& packet) const {
 }
 
 Verdict UcResponder::drop(const Packet& packet, DropCause cause) {
-  // What began before a gap is lost, too.
+  // A gap also loses the message that began before it.
   message_.reset();
   expected_ = packet.headers.bth.psn + 1;
   Verdict verdict{Kind::drop};

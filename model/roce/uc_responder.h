@@ -1,5 +1,5 @@
-// The responder of UC (IBTA vol 1, 9.8.2): as that of RC without a word to the requester. A message of which a packet
-// is lost, or that can't be carried out, comes to nothing; the receive that it took is the next one's.
+// The responder of UC (IBTA vol 1, 9.8.2): like that of RC, without answers. A message that lost a packet, or that
+// cannot be executed, is dropped; the next message uses its receive WQE.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class UcResponder {
   void update(const ResponderAttributes& attributes) { attributes_ = attributes; }
 
   [[gnu::noinline]] Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
-  // The rest of the chain, for the packet that wanted access and takes no receive.
+  // The rest of the chain, for a packet whose verdict was wants_access, and that takes no receive.
   [[gnu::noinline]] Verdict go_on(const Headers& headers, std::uint32_t payload, const Offer& offer);
 
   Psn expected_psn() const { return expected_; }
@@ -34,7 +34,7 @@ class UcResponder {
     const OpcodeInfo& row;
     std::uint32_t payload;
     const Offer& offer;
-    const InMessage* message;            // that it goes on with
+    const InMessage* message;            // message that the packet continues; nullptr: none
   };
 
   std::optional<DropCause> check(const Packet& packet) const;
@@ -45,9 +45,9 @@ class UcResponder {
 
   ResponderAttributes attributes_;
   Psn expected_;
-  std::uint32_t msn_ = 0;                // messages; nobody is told
+  std::uint32_t msn_ = 0;                // messages; not reported to the peer
   std::optional<InMessage> message_;
-  bool holds_receive_ = false;           // taken, and not filled by a whole message yet
+  bool holds_receive_ = false;           // a receive WQE was taken and no whole message has filled it yet
 };
 
 }  // namespace rnicsim::roce

@@ -18,7 +18,7 @@ Verdict UdResponder::receive(const Headers& headers, std::uint32_t payload, cons
   if (offer.receive == Offer::Receive::unknown) return {Verdict::Kind::wants_receive};
   if (offer.receive == Offer::Receive::none) return dropped_for(DropCause::no_receive);
   if (offer.receive == Offer::Receive::absent) return dropped_for(DropCause::absent);
-  // The receive stays for a message that it is long enough for.
+  // A dropped message leaves the receive WQE for a later, shorter message.
   if (std::uint64_t{kGrhBytes} + payload > offer.receive_bytes) return dropped_for(DropCause::unfit);
   msn_ = (msn_ + 1) & Psn::kMask;
   Verdict verdict{Verdict::Kind::place};

@@ -1,5 +1,4 @@
-// The responder of UD (IBTA vol 1, 9.8.3): every packet is a message of its own, which fits a receive or comes to
-// nothing.
+// The responder of UD (IBTA vol 1, 9.8.3): every packet is a message, which is placed in a receive WQE or dropped.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +15,14 @@ class UdResponder {
   }
   void update(const ResponderAttributes& attributes) { attributes_ = attributes; }
 
-  // `payload` without the GRH, which takes the first kGrhBytes of the receive.
+  // `payload`: bytes without the GRH, which takes the first kGrhBytes of the receive buffer.
   [[gnu::noinline]] Verdict receive(const Headers& headers, std::uint32_t payload, const Offer& offer);
 
   std::uint32_t msn() const { return msn_; }
 
  private:
   ResponderAttributes attributes_;
-  std::uint32_t msn_ = 0;                // messages; nobody is told
+  std::uint32_t msn_ = 0;                // messages; not reported to the peer
 };
 
 }  // namespace rnicsim::roce

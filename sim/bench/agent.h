@@ -9,11 +9,12 @@ class Agent {
  public:
   virtual ~Agent() = default;
 
-  // Before anybody sends.
+  // Called before any agent sends.
   virtual void fill() {}
-  // The thread's body.
+  // Body of the thread.
   virtual void run() = 0;
-  // "h0 flow[0] thread 3: 4 of 4 operations wait for completions ..."; for the report of a run that stands still.
+  // Example: "h0 flow[0] thread 3: 4 of 4 operations wait for completions ..."; for the report of a run without
+  // progress.
   virtual std::string describe() const = 0;
 };
 

@@ -16,7 +16,7 @@ Arrivals::Arrivals(System& system, std::vector<FlowState>& flows) : flows_(flows
     const nic::NicBlocks& nic = system.adapter(host).nic().blocks();
     nic.gather_scatter.taken.subscribe(
         [this, host](const nic::PayloadTaken& taken) { count(host, taken.qpn.value, taken.bytes); });
-    // A message that comes in its completion is scattered nowhere.
+    // A message that its completion carries (inline receive) is not scattered to memory.
     nic.completion.written.subscribe([this, host](const nic::CqeWritten& written) {
       if (written.inline_data) count(host, written.cqe.qpn, written.cqe.byte_count);
       completed(host, written.cqe.qpn);

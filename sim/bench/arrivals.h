@@ -1,6 +1,6 @@
-// Payload as it arrives and is accepted, flow by flow: a message that ends within the measured time but began before it
-// counts with its part, and so does one that has not ended yet. How long memory takes for it then does not count: what
-// had to wait there could come faster than the line.
+// Counts payload as it arrives and is accepted, flow by flow. A message that began before the measured time, or has not
+// ended in it, counts with its part. Payload counts when the NIC takes it, not when memory has it: payload that waited
+// for memory could come faster than the line.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace rnicsim::sim::bench {
 
 class Arrivals {
  public:
-  // `flows` and the system's NICs outlive it, or nothing happens on them any more.
+  // `flows` outlives this object. The NICs call this object, so it must live while they process packets.
   Arrivals(System& system, std::vector<FlowState>& flows);
   Arrivals(const Arrivals&) = delete;
   Arrivals& operator=(const Arrivals&) = delete;
 
-  // What arrives for this QP belongs to the flow, without the first `header` bytes of each packet.
+  // Payload that arrives for this QP counts for the flow, without the first `header` bytes of each packet.
   void add(std::uint32_t host, std::uint32_t qpn, std::uint32_t flow, std::uint32_t header);
-  // The CQEs of this QP, which was added before, are receives: they count for the flow's backlog.
+  // The CQEs of this QP, for which add() was called before, are receives: they count for the flow's backlog.
   void receives(std::uint32_t host, std::uint32_t qpn);
 
  private:

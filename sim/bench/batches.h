@@ -1,5 +1,5 @@
-// How many completions came in each of many equal stretches of simulated time. The longer the time, the longer each: so
-// there are never more than kMost, however long a run takes, and what they are depends on nothing but times.
+// Number of completions in each of many intervals of equal length in simulated time. The length doubles when there
+// would be more than `most` intervals. The counts depend on nothing but times.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Batches {
   static constexpr std::size_t kMost = 1600;
   static constexpr Duration kShortest{10'000};
 
-  // No more than `most` of them.
+  // `most`: limit of the number of intervals.
   explicit Batches(Duration from = {}, std::size_t most = kMost) : from_(from), most_(most) {}
 
   void add(Duration at, std::uint64_t count) {
@@ -25,10 +25,10 @@ class Batches {
     if (place >= counts_.size()) counts_.resize(place + 1);
     counts_[place] += count;
   }
-  // Another process's, of the same time.
+  // Adds the counts of another process for the same time.
   void add(Batches other);
 
-  // Of the whole stretches up to then.
+  // Counts of the complete intervals before `end`.
   std::vector<std::uint64_t> until(Duration end) const;
   Duration length_until(Duration end) const;
 
@@ -36,7 +36,7 @@ class Batches {
   static Batches take(ByteReader& in);
 
  private:
-  void join();  // by twos
+  void join();  // joins pairs of intervals
 
   Duration from_;
   std::size_t most_;

@@ -98,7 +98,7 @@ Json flow_parameters(const Flow& flow) {
   return json;
 }
 
-// Of no operation none is known.
+// Without samples the times are null.
 Json latency_json(const Histogram& latency) {
   const auto known = [&](Duration value) { return latency.count() == 0 ? Json() : Json(value.ps); };
   return {{"samples", latency.count()},
@@ -132,7 +132,7 @@ Json rate_interval(const Steadiness& steadiness, double rate) {
   return {{"low", rate * (1 - *steadiness.reach)}, {"high", rate * (1 + *steadiness.reach)}};
 }
 
-// Of all flows: false if one is not, null if it is not known of one.
+// True if all flows are steady, false if one is not, null if it is unknown for one.
 Json all_steady(const BenchResult& result) {
   bool known = true;
   for (std::size_t i = 0; i < result.workload.flows.size(); ++i) {

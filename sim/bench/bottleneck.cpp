@@ -18,7 +18,7 @@
 namespace rnicsim::sim::bench {
 namespace {
 
-// From here on a resource is what things wait for: what a queue in front of it costs grows with 1 / (1 - use).
+// Use above which a resource limits the run: the wait in the queue before it grows with 1 / (1 - use).
 constexpr double kUsedUp = 0.9;
 
 constexpr std::string_view kBusyShare = "_busy_share", kBusiestShare = "_busiest_share", kCpu = ".cpu";
@@ -44,7 +44,7 @@ void add_blocks(const BenchResult& result, std::size_t host, std::vector<Resourc
     if (share.kind != CounterResult::Kind::share || !share.path.ends_with(kBusyShare) || share.value <= 0) continue;
     const auto resource = share.path.substr(0, share.path.size() - kBusyShare.size());
     const auto queue = resource + "_queue";
-    // Work that has its unit waits for it, however idle the others are.
+    // Work that is bound to one unit waits for this unit, however idle the other units are.
     const double used = value_of(whole, resource + std::string(kBusiestShare)).value_or(share.value);
     ResourceUse use{resource, result.system.adapter(host).label(), used, value_of(whole, queue), {}};
     const auto early = value_of(first, queue), late = value_of(second, queue);
@@ -67,7 +67,7 @@ PortInterval port_interval(const Snapshot& before, const Snapshot& after, std::s
   return {before.ports[box], after.ports[box], std::max<double>(1, static_cast<double>((after.at - before.at).ps))};
 }
 
-// The use of a port by each priority, and of the port as the sum of all priorities.
+// Use of a port by each priority, and by all priorities together.
 std::vector<ResourceUse> uses_of_port(const BenchResult& result, std::size_t box, std::size_t port,
                                       const std::string& peer) {
   using Counters = fabric::SwitchPortCounters;
@@ -96,7 +96,7 @@ std::vector<ResourceUse> uses_of_port(const BenchResult& result, std::size_t box
     *all.queue += *use.queue;
     if (use.taken() > 0) priorities.push_back(std::move(use));
   }
-  all.use = std::min(all.use, 1.0);  // a frame counts whole, at the time's edges, too
+  all.use = std::min(all.use, 1.0);  // a frame counts in full, even if only a part of it is within the interval
   // A port with one priority in use, which is not paused, has no line for that priority.
   if (priorities.size() == 1 && priorities.front().paused <= 0) priorities.clear();
   if (all.use > 0 || all.discards > 0) priorities.insert(priorities.begin(), std::move(all));
@@ -109,7 +109,7 @@ void add_ports(const BenchResult& result, std::size_t box, std::vector<ResourceU
     for (auto& use : uses_of_port(result, box, port, names[port])) uses.push_back(std::move(use));
 }
 
-// The mean of a flow's agents on a host, at one of its ends.
+// Mean over the agents of a flow on one host, for each end of the flow.
 void add_cpus(const BenchResult& result, std::vector<ResourceUse>& uses) {
   std::map<std::tuple<std::uint32_t, bool, std::uint32_t>, std::pair<double, std::size_t>> shares;
   for (std::size_t i = 0; i < result.plan.agents.size(); ++i) {
@@ -130,7 +130,7 @@ void add_cpus(const BenchResult& result, std::vector<ResourceUse>& uses) {
   }
 }
 
-// Slots are held for as long as a read of host memory takes: where its link is used up, that is why they are.
+// Slots are held for the duration of a read of host memory. If the link is used up, the link is the cause.
 bool waits_for(const ResourceUse& slots, const ResourceUse& link) {
   return slots.resource.ends_with(".slots") && link.resource.starts_with("nic.dma.") && slots.host == link.host &&
          link.use >= kUsedUp;
@@ -141,7 +141,7 @@ bool is_transmit_port(const BenchResult& result, const ResourceUse& use) {
          std::ranges::count(result.system.config().topology.switches, use.host) != 0;
 }
 
-// Ports that a stream passes one after another are equally busy: the first has the queue.
+// Ports that a stream passes one after another are equally busy: the first of them has the queue.
 ResourceUse fullest_of_ports(const BenchResult& result, const std::vector<ResourceUse>& uses) {
   constexpr double kAsBusy = 0.02;
   const auto queue = [&](const ResourceUse& use) {
@@ -168,7 +168,7 @@ ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& 
     const auto link = std::ranges::find_if(uses, [&](const auto& use) { return waits_for(uses.front(), use); });
     return link == uses.end() ? uses.front() : *link;
   }
-  // Nothing is used up where all wait for one that pauses the others: that is the port which it pauses.
+  // If all senders wait for a device that pauses them, no resource is used up: the limit is the paused port.
   const auto paused = std::ranges::max_element(
       uses, {}, [](const auto& use) { return use.paused > 0 && use.taken() >= kUsedUp ? use.paused : 0; });
   if (paused != uses.end() && paused->paused > 0 && paused->taken() >= kUsedUp) return *paused;
@@ -178,7 +178,7 @@ ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& 
   return limit;
 }
 
-// "h0 nic.port.tx 98 %, 12.3 waiting (+0.1)"; "h0's CPU, 99 % busy (flow[0].from)"
+// Examples: "h0 nic.port.tx 98 %, 12.3 waiting (+0.1)"; "h0's CPU, 99 % busy (flow[0].from)".
 std::string limit_text(const ResourceUse& limit) {
   if (limit.host.empty())
     return fmt::format("{}: no resource is used up, the busiest {:.0f} %", limit.resource, 100 * limit.use);

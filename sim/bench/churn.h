@@ -1,4 +1,4 @@
-// A thread that makes an object and destroys it, again and again: a memory region, or a connected queue pair.
+// A thread that repeatedly makes and destroys an object: a memory region, or a connected queue pair.
 #pragma once
 
 #include <string>

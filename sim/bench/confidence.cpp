@@ -14,7 +14,7 @@ Interval interval_of(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   constexpr double kTail = 0.025;
-  // In double alone: what Boost sets up for long double, as the program begins, is beyond valgrind's.
+  // Only double: at program start Boost would initialize constants in long double, whose precision valgrind lacks.
   using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
   const boost::math::students_t_distribution<double, InDouble> distribution(n - 1);
   const double reach = quantile(complement(distribution, kTail)) * std::sqrt(squares / (n - 1) / n);

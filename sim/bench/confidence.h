@@ -1,4 +1,4 @@
-// Where a mean would be if more were measured.
+// Confidence interval of a mean.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace rnicsim::sim::bench {
 
-// The mean of several numbers and, with 95 % confidence, where that of many more would be (Student's t).
+// Mean of several values, and the 95 % confidence interval of the mean (Student's t).
 struct Interval {
   double mean, low, high;
   std::size_t count;

@@ -15,8 +15,8 @@
 namespace rnicsim::sim::bench {
 namespace {
 
-constexpr std::size_t kMostColumns = 8;   // side by side
-constexpr std::size_t kMostSwitches = 4;  // with a column each, unless all are asked for
+constexpr std::size_t kMostColumns = 8;   // in one table
+constexpr std::size_t kMostSwitches = 4;  // with a column for each, unless all_counters is set
 
 // The counters of one host or switch.
 struct Column {
@@ -71,7 +71,7 @@ std::string all_text(std::span<const Column> columns) {
 // One counter over several hosts or switches; a column that does not know the counter is left out.
 struct Summary {
   double mean = 0, least = std::numeric_limits<double>::infinity(), most = -least;
-  std::string of;  // the first that has the most
+  std::string of;  // the first column with the largest value
   std::size_t count = 0;
 };
 
@@ -99,7 +99,7 @@ std::string summaries_text(const std::string& what, std::span<const Column> all,
     const auto& counter = all.front().counters[row];
     const auto summary = summary_of(columns, row);
     if (summary.count == 0 || (summary.most == 0 && counter.kind != CounterResult::Kind::hit_rate)) continue;
-    // A mean of whole numbers is seldom one.
+    // The mean of whole numbers is rarely a whole number.
     const auto mean =
         counter.derived() || summary.mean >= 1e6 ? cell(counter, summary.mean) : fmt::format("{:.6g}", summary.mean);
     text += fmt::format("{:<{}} {:>12} {:>12} {:>12}  {} ({})\n", counter.path, width, mean,

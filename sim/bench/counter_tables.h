@@ -1,5 +1,5 @@
-// The counters of hosts and switches as tables for people: a row a counter, a column each; of many of them a summary,
-// of switches by layer of the topology.
+// Counters of hosts and switches as text tables: a row for each counter, a column for each host or switch. Many hosts
+// or switches are summarized, switches by layer of the topology.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace rnicsim::sim::bench {
 
-// Switches that are equally far from the hosts, as "edge0" to "edge31".
+// Switches at the same distance from the hosts, for example "edge0" to "edge31".
 struct SwitchLayer {
-  std::string name;  // "edge"; "layer 2" where the names of the switches have nothing in common
+  std::string name;  // "edge"; "layer 2" if the names of the switches have no common stem
   std::vector<std::size_t> switches;
 };
-// The nearest to the hosts first; at the end those that reach no host.
+// Nearest to the hosts first; switches that reach no host last.
 std::vector<SwitchLayer> switch_layers(const Topology& topology);
 
-// Empty: there is no switch. Of what never counted anything there is no row.
+// Counters that are 0 in all columns have no row. switches_table() is empty if there is no switch.
 std::string hosts_table(const BenchResult& result);
 std::string switches_table(const BenchResult& result);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kNoMore = ~0u;
 
-// Names, units and meanings are the same everywhere.
+// Values only: names, units and meanings are the same in all processes.
 void put_counters(ByteWriter& out, const CounterList& list) {
   for (const auto& entry : list.entries()) {
     out.put(entry.value);

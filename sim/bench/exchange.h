@@ -1,4 +1,4 @@
-// What a process has seen of a run, for the one that prints it.
+// Serialized results of one process, for the process that prints them.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace rnicsim::sim::bench {
 
-// Of the hosts (and their agents) and switches that are `here`.
+// Hosts (and their agents) and switches that the process simulates.
 struct Share {
   std::function<bool(std::uint32_t)> host, agent, box;
 };
 
 void put(ByteWriter& out, const Snapshot& snapshot, const Share& share);
-// Into what stands there for them.
+// Replaces the entries of these hosts, agents and switches; adds the sums.
 void take(ByteReader& in, Snapshot& snapshot);
 void put(ByteWriter& out, const FlowState& flow);
-// Added to what this process has seen of it.
+// Adds to the results of this process.
 void take(ByteReader& in, FlowState& flow);
 
 }  // namespace rnicsim::sim::bench

@@ -10,7 +10,8 @@ namespace rnicsim::sim::bench {
 namespace {
 
 constexpr std::uint8_t kOnlyPort = 1;
-// Entries of a table, as drivers have them: queues that are no power of two share it nearly equally.
+// Entries of the table, as in drivers. With many entries, a number of queues that is no power of 2 shares nearly
+// equally.
 constexpr std::size_t kTableEntries = 128;
 
 std::uint64_t hash_field(RssField field) {

@@ -1,5 +1,5 @@
-// A receive queue of raw packets; the first of a host's leads frames to all of them: a table, a queue pair that names
-// it and how to hash, and a flow to that.
+// A receive queue of raw packets. The first queue of a host also directs the frames to all queues of the host: by an
+// indirection table, a queue pair with this table and the hash, and a flow rule for this queue pair.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -19,9 +19,9 @@ class FrameQueue {
   // UDP's destination port of a flow's frames.
   static std::uint16_t udp_port(std::uint32_t flow) { return static_cast<std::uint16_t>(10000 + flow); }
 
-  // Each throws std::runtime_error. Receives may be posted from then on.
+  // Throws std::runtime_error, as lead_to(). Receives may be posted afterwards.
   void make(ibv_pd* pd, ibv_cq* cq, const Flow& flow);
-  // What comes to this address and port; `queues` are in one context.
+  // Directs the frames to this MAC address and UDP port to `queues`, which are in one context.
   void lead_to(std::span<FrameQueue* const> queues, const RawOptions& options, const Mac& mac, std::uint16_t port);
   void destroy();
 

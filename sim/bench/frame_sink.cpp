@@ -15,7 +15,7 @@ FrameSink::FrameSink(Station& station, FlowState& state, std::size_t queue, Cont
   }
 }
 
-// Each receive has a slot of the memory of its own, to which it comes back.
+// Each receive has a slot of the memory. The receive is posted again with the same slot.
 void FrameSink::prepare(std::size_t i, std::uint64_t slot, bool last) {
   const Region& memory = station_.regions().front();
   const auto place = static_cast<std::uint32_t>(station_.flow().place().bytes);

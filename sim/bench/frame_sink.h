@@ -1,4 +1,4 @@
-// A thread that keeps receives posted on a queue of raw packets, as fast as it can: what finds none is lost.
+// A thread that keeps receives posted on a queue of raw packets, as fast as it can. Frames without a receive are lost.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -16,7 +16,7 @@ namespace rnicsim::sim::bench {
 
 class FrameSink : public Agent {
  public:
-  // `queue`: its place among those that `state` counts.
+  // `queue`: index of the queue in FlowState::received.
   FrameSink(Station& station, FlowState& state, std::size_t queue, Control& control, host::CpuPort& port,
             std::string name);
 

@@ -12,7 +12,7 @@ namespace rnicsim::sim::bench {
 namespace {
 
 constexpr std::size_t kEthernetBytes = 14, kIpv4Bytes = 20;
-// 198.18.0.0/15, for benchmarks of networks (RFC 2544).
+// 198.18.0.0/15 is reserved for benchmarks of networks (RFC 2544).
 constexpr std::uint32_t kFirstSource = 0xc6120000, kSources = 1 << 17;
 constexpr std::uint32_t kFirstPort = 1024;
 
@@ -21,7 +21,7 @@ void put_be16(std::span<std::uint8_t> headers, std::size_t at, std::uint32_t val
   headers[at + 1] = static_cast<std::uint8_t>(value);
 }
 
-// RFC 1071; the checksum's own place is 0.
+// RFC 1071. The checksum field of `header` is 0.
 std::uint32_t ipv4_checksum(std::span<const std::uint8_t> header) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i < header.size(); i += 2) sum += std::uint32_t{header[i]} << 8 | header[i + 1];

@@ -1,4 +1,4 @@
-// The frames that a sender of raw packets makes for one receiver: UDP datagrams of many flows in turn.
+// Frames that a sender of raw packets makes for one receiver: UDP datagrams of several flows in turn.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,7 +15,8 @@ class FrameSource {
  public:
   FrameSource(const Station& from, const Station& to, std::uint64_t seed);
 
-  // A work request for the next frame, of so many bytes, which lies at `at` in `memory` until it has been sent.
+  // Fills a work request for the next frame, of `bytes` bytes. The frame must stay at `at` in `memory` until it is
+  // sent.
   void fill(ibv_send_wr& wr, ibv_sge& sge, const Region& memory, std::uint64_t at, std::uint32_t bytes);
 
  private:

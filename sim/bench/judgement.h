@@ -1,4 +1,4 @@
-// The measurements that decide whether a running flow is steady, added up over the processes of the simulation.
+// Measurements that decide whether a running flow is steady, summed over the processes of the simulation.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@
 
 namespace rnicsim::sim::bench {
 
-// The operations of each sender in the two halves of an interval that ends at `end`; the batches of a sender are
-// equally long.
+// Operations of each sender in the two halves of the interval that ends at `end`. The batches of a sender are equally
+// long.
 std::vector<SenderCounts> sender_counts(const std::vector<Batches>& of_senders, const std::vector<SenderWork>& work,
                                         Duration end);
 
-// How many receives waited to be polled on average, in each half of an interval.
+// Average number of receives that waited to be polled, in each half of an interval.
 struct BacklogHalves {
   double early = 0, late = 0;
 };
-// The areas (Backlog::area_until) are those at three moments.
+// The areas are Backlog::area_until() at the three times.
 BacklogHalves backlog_halves(Duration from, double area_from, Duration middle, double area_middle, Duration end,
                              double area_end);
 
 class FlowJudgement {
  public:
-  // `stock`: of receives that the flow's receivers keep posted.
+  // `stock`: number of receives that the flow's receivers keep posted.
   FlowJudgement(const FlowState& flow, BacklogHalves backlog, std::uint64_t stock);
 
   void put(ByteWriter& out) const;
-  void add(ByteReader& in);  // another process's, of the same flow
+  void add(ByteReader& in);  // adds the measurements of another process for the same flow
 
-  // Whether the second half of all that time may be what is measured.
+  // True: the second half of the observed time can be the measured interval.
   bool is_steady(Duration now, double level, double well_known) const;
 
  private:

@@ -1,4 +1,4 @@
-// What is known of a run at one moment.
+// State of a run at one time.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct Snapshot {
   std::vector<CounterList> hosts;
   std::vector<CounterList> switches;
   std::vector<std::vector<fabric::SwitchPortCounters>> ports;  // by switch
-  // By switch; of one without switch.histograms there are none.
+  // By switch; empty for a switch without switch.histograms.
   std::vector<std::vector<fabric::PortHistograms>> histograms;
   std::vector<double> backlogs;       // Backlog::area_until(at), by flow
-  std::vector<Duration> agents_busy;  // time at work of each agent's CPU, ever
+  std::vector<Duration> agents_busy;  // working time of each agent's CPU since the run began
   std::uint64_t packets = 0;          // sent by all NICs
   std::uint64_t posted = 0;
   std::uint64_t events = 0;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kPsPerSecond = 1e12;
 
-// The mean time between two operations of one of the flow's threads.
+// Mean time between two operations of one thread of the flow, in ps; 0: no pace.
 double time_between(const Flow& flow, std::uint32_t senders) {
   if (!flow.pace) return 0;
   const double rate = flow.pace->operations_per_second > 0

@@ -1,4 +1,4 @@
-// When an agent whose flow has a pace may begin the next operation.
+// Decides when an agent of a flow with a pace may begin the next operation.
 #pragma once
 
 #include "model/host/cpu_port.h"
@@ -8,12 +8,12 @@ namespace rnicsim::sim::bench {
 
 class Pacer {
  public:
-  // Of one of the flow's threads. All outlive it.
+  // For one thread of the flow. The arguments outlive this object.
   Pacer(const Flow& flow, const FlowState& state, const Control& control, host::CpuPort& port);
 
   void start() { next_ps_ = static_cast<double>(now().ps); }
-  // So many at once. With nothing to poll for the thread sleeps until then; else a poll of an empty queue may make it a
-  // little late.
+  // `operations`: number begun at once. Without completions to poll for, the thread sleeps until then. Otherwise the
+  // caller polls, and a poll of an empty queue may make the operation a little late.
   bool may_begin(std::uint32_t operations, bool polls) {
     return between_ps_ <= 0 || may_begin_at(port_.thread_time(), operations, polls);
   }

@@ -1,4 +1,4 @@
-// Two threads that write to each other in turn and poll their memory for the other's write, as ib_write_lat's do. A
+// Two threads that write to each other in turn, and poll their memory for the peer's write, as ib_write_lat does. A
 // sample is half a round trip, from post to post.
 #pragma once
 
@@ -41,8 +41,8 @@ class PingPong : public Agent {
   host::CpuPort& port_;
   const std::string name_;
   const std::uint64_t bytes_;
-  const std::uint64_t landing_;  // where in a region the other's writes arrive
-  std::uint32_t turn_ = 0;       // the last byte of each write tells it
+  const std::uint64_t landing_;  // offset in a region at which the peer's writes arrive
+  std::uint32_t turn_ = 0;       // the last byte of each write has this number
 };
 
 }  // namespace rnicsim::sim::bench

@@ -8,8 +8,8 @@
 
 namespace rnicsim::sim::bench {
 
-// "flow[0].address", "faults", "nic.contexts.qpc.replacement", "ways of switches"; empty: every seed gives the same
-// run.
+// Examples: "flow[0].address", "faults", "nic.contexts.qpc.replacement", "ways of switches". Empty: all seeds give the
+// same run.
 std::vector<std::string> random_parts(const BenchResult& result);
 
 }  // namespace rnicsim::sim::bench

@@ -61,7 +61,7 @@ void Receiver::run() {
       if (first.status != IBV_WC_SUCCESS)
         return control_.fail(fmt::format("{}, qp {:#x}: a receive ended with: {}", name_,
                                          first.qp_num, ibv_wc_status_str(first.status)));
-      // Those of one QP in a row are posted together.
+      // Posts receives for consecutive completions of one QP together.
       int last = i + 1;
       while (last < count && completions_[static_cast<std::size_t>(last)].wr_id == first.wr_id &&
              completions_[static_cast<std::size_t>(last)].status == IBV_WC_SUCCESS)

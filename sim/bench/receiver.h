@@ -1,4 +1,4 @@
-// A thread that keeps receives posted for those who send to it.
+// A thread that keeps receives posted for the senders of its flow.
 #pragma once
 
 #include <infiniband/verbs.h>

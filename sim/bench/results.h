@@ -1,4 +1,4 @@
-// The measurements of a run, and their tables for people.
+// Results of a run, and their tables for people (JSON: bench_json.h).
 #pragma once
 
 #include <string>
@@ -29,8 +29,8 @@ struct BenchResult {
   const Plan& plan;
   const Runner& runner;
   const System& system;
-  const Waterfall* waterfall = nullptr;  // what nobody asked for is not shown
-  bool all_counters = false;             // those of each host and switch, however many there are
+  const Waterfall* waterfall = nullptr;  // nullptr: not requested
+  bool all_counters = false;             // show the counters of each host and switch, however many there are
 };
 
 // The cost of the simulation itself in the measured interval.
@@ -39,7 +39,7 @@ struct Speed {
   long peak_kib;
 };
 
-// Of raw packets, in the measured interval.
+// Frames of raw packets in the measured interval.
 struct FramesResult {
   struct Queue {
     std::string host;
@@ -48,29 +48,29 @@ struct FramesResult {
   };
   std::vector<Queue> queues;
   std::uint64_t received = 0;
-  // By the receiving hosts, whoever sent them.
+  // Frames lost at the receiving hosts, from any sender.
   std::uint64_t no_receive = 0;
   std::uint64_t no_flow = 0;
 };
 
-const char* end_name(bool sends);  // the end at which an agent is: "from", "to"
+const char* end_name(bool sends);  // end of the flow at which the agent is
 double per_second(std::uint64_t count, Duration interval);
 std::vector<CounterResult> host_counters(const BenchResult& result, std::size_t host);
-std::vector<CounterResult> switch_counters(const BenchResult& result, std::size_t box);  // of all ports together
+std::vector<CounterResult> switch_counters(const BenchResult& result, std::size_t box);  // sum of all ports
 Speed speed_of(const Runner& runner);
-// How a flow's work was shared among its senders.
+// Distribution of a flow's work among its senders.
 struct Fairness {
   std::size_t senders = 0;
   double least_per_s = 0, most_per_s = 0;
-  double jain = 1;           // Jain's index: 1, all did the same; 1 / senders, one did all
-  std::size_t silent = 0;    // have work to do, and completed nothing
-  std::size_t halted = 0;    // completed something, but nothing in one of the halves
-  std::size_t await_ack = 0, await_rnr = 0;  // of the silent and halted senders
+  double jain = 1;           // Jain's index: 1 for equal shares; 1 / senders if one sender did all
+  std::size_t silent = 0;    // senders that have work to do and completed nothing
+  std::size_t halted = 0;    // senders that have work to do and completed nothing in one of the halves
+  std::size_t await_ack = 0, await_rnr = 0;  // silent and halted senders that wait for an ACK, or after an RNR NAK
 };
 Fairness fairness_of(const BenchResult& result, std::size_t flow);
 FramesResult frames_result(const BenchResult& result, std::size_t flow);
 FlowResult flow_result(const FlowState& flow, Duration run_end);
-// Of a flow's rate, in its part of the interval.
+// Steadiness of a flow's rate, in the flow's part of the interval.
 Steadiness steadiness_of(const BenchResult& result, std::size_t flow);
 std::string results_text(const BenchResult& result);
 

@@ -58,7 +58,7 @@ std::string unsteady_text(const BenchResult& result) {
   return text;
 }
 
-// How the work was shared, and who did none.
+// Distribution of the work among senders, and the senders without completions.
 std::string senders_text(const BenchResult& result) {
   std::string text;
   for (std::size_t i = 0; i < result.workload.flows.size(); ++i) {
@@ -101,7 +101,7 @@ std::string flows_table(const BenchResult& result) {
   return text + senders_text(result) + unsteady_text(result);
 }
 
-// Raw packets: how many were received and lost, and by which queue.
+// Raw packets: frames received and lost, and frames by queue.
 std::string frames_table(const BenchResult& result) {
   std::string text;
   for (std::size_t i = 0; i < result.workload.flows.size(); ++i) {

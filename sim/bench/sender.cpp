@@ -66,7 +66,7 @@ void Sender::run() {
   while (!control_.stopping && !state_.stopped && port_.thread_time() < state_.end) {
     post_ready();
     while (poll() == kPollMost && !control_.stopping) {
-      // There are more.
+      // The CQ may have more completions.
     }
   }
   --state_.senders;
@@ -136,8 +136,8 @@ bool Sender::is_signalled(Queue& queue) {
   return true;
 }
 
-// Where the next batch waits for a completion, there must be one: of this queue pair, or of any where the thread's
-// window is full and the WQEs to be signalled are counted over all queue pairs.
+// If the next batch has to wait for a completion, a signalled WQE must be under way: of this queue pair; or of any, if
+// the thread's window is full and signal_every counts the WQEs of all queue pairs.
 void Sender::choose_last(Queue& queue, bool has_room) {
   const bool full = flow_.window_per == WindowPer::thread && flow_.signal_per == WindowPer::thread &&
                     flow_.window - outstanding_ < 2 * flow_.batch && signals_ == 0;
@@ -166,7 +166,7 @@ void Sender::fill(ibv_send_wr& wr, ibv_sge& sge, Queue& queue, const MixedOp& op
   }
 }
 
-// In a place that is its own until its completion.
+// Each frame has its own slot until the frame's completion.
 void Sender::fill_frame(ibv_send_wr& wr, ibv_sge& sge, std::uint32_t number, const MixedOp& op) {
   const std::uint64_t turn = queues_[number].posted & ((1u << log_slots_) - 1);
   const std::uint64_t slot = (std::uint64_t(number) << log_slots_) + turn;

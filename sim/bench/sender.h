@@ -30,15 +30,15 @@ class Sender : public Agent {
  private:
   struct Queue {
     ibv_qp* qp = nullptr;
-    ibv_ah* ah = nullptr;  // UD, as what follows
+    ibv_ah* ah = nullptr;  // UD only, with remote_qpn
     std::uint32_t remote_qpn = 0;
     std::uint32_t remote_srqn = 0;  // XRC: the peer's shared receive queue
     const Walk* remote_walk = nullptr;
     FrameSource* frames = nullptr;  // raw packets
     Walk::Place local;
     Walk::Place remote;
-    std::uint32_t posted = 0;     // ever, modulo 2^32
-    std::uint32_t completed = 0;  // ever, as far as the completions tell
+    std::uint32_t posted = 0;     // since the run began, modulo 2^32
+    std::uint32_t completed = 0;  // since the run began, as far as completions have been polled
     std::uint32_t unsignalled = 0;
   };
   // An operation that is under way.
@@ -47,7 +47,7 @@ class Sender : public Agent {
     std::uint8_t mix = 0;
   };
   static constexpr int kPollMost = 32;
-  static constexpr int kPostMost = 128;  // batches before it polls again, however many queues have room
+  static constexpr int kPostMost = 128;  // limit of the batches between two polls, however many queues have room
 
   void post_ready();
   std::uint32_t take_queue();
@@ -64,7 +64,7 @@ class Sender : public Agent {
   void fill_frame(ibv_send_wr& wr, ibv_sge& sge, std::uint32_t number, const MixedOp& op);
   std::size_t pick_op() { return flow_.mix.size() == 1 ? 0 : draw_op(); }
   std::size_t draw_op();
-  int poll();  // completions taken
+  int poll();  // returns the number of completions
   void complete(const ibv_wc& wc, Duration at);
 
   Posted& slot(std::uint32_t queue, std::uint32_t sequence) {
@@ -79,8 +79,8 @@ class Sender : public Agent {
   const std::string name_;
   Generator generator_;
   Walk walk_;
-  std::vector<std::unique_ptr<Walk>> remote_walks_;  // of the peers
-  std::vector<std::unique_ptr<FrameSource>> frames_;  // for each of them
+  std::vector<std::unique_ptr<Walk>> remote_walks_;  // by peer
+  std::vector<std::unique_ptr<FrameSource>> frames_;  // by peer
   std::vector<Queue> queues_;
   Fifo<std::uint32_t> ready_;                // queues with room for a batch
   std::vector<std::uint32_t> ready_random_;  // the same, for pick = random
@@ -91,8 +91,8 @@ class Sender : public Agent {
   std::array<ibv_wc, kPollMost> completions_{};
   std::uint64_t weights_ = 0;
   std::uint32_t outstanding_ = 0;
-  std::uint32_t unsignalled_ = 0;  // in a row, of all QPs
-  std::uint32_t signals_ = 0;      // CQEs that will come
+  std::uint32_t unsignalled_ = 0;  // consecutive unsignalled WQEs, over all QPs
+  std::uint32_t signals_ = 0;      // CQEs that are expected
   Pacer pacer_;
 };
 

@@ -48,7 +48,7 @@ void Sequencer::run() {
       begin(track);
     }
     while (poll() == kPollMost && goes_on()) {
-      // There are more.
+      // The CQ may have more completions.
     }
   }
   --state_.senders;
@@ -72,7 +72,8 @@ const Sequence& Sequencer::draw_sequence() {
   return flow_.sequences[chosen];
 }
 
-// The lock's old value lies there first: once it was got these are the zeros that free it.
+// Begins with the old value of the lock. With the lock taken this value is 0, and the last write frees the lock with
+// it.
 std::uint64_t Sequencer::memory_of_track(std::uint64_t track) const {
   return station_.regions().front().address + track * track_bytes(flow_);
 }

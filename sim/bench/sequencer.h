@@ -1,5 +1,5 @@
-// A thread that carries out sequences of operations: the next is posted when the one before has completed. A sequence
-// that begins with a lock asks for it until it has it.
+// A thread that executes sequences of operations: each operation is posted when the one before has completed. A
+// sequence that begins with a lock repeats the request until it has the lock.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -27,13 +27,13 @@ class Sequencer : public Agent {
   std::string describe() const override;
 
  private:
-  // One after another, in a place of the agent's memory that is its own.
+  // A place of the agent's memory in which sequences are executed one after another.
   struct Track {
     ibv_qp* qp = nullptr;
-    const Walk* walk = nullptr;  // of the peer's memory
-    Walk::Place place;           // of the lock, if there is one, and what follows it
-    Sequence sequence;           // under way
-    std::size_t step = 0;        // of `sequence`
+    const Walk* walk = nullptr;  // places in the peer's memory
+    Walk::Place place;           // place of the lock, if there is one, and of the data after it
+    Sequence sequence;           // the sequence under way
+    std::size_t step = 0;        // index in `sequence`
     Duration begun;
   };
   static constexpr int kPollMost = 32;
@@ -59,9 +59,9 @@ class Sequencer : public Agent {
   const std::string name_;
   Generator generator_;
   Pacer pacer_;
-  std::vector<std::unique_ptr<Walk>> walks_;  // of the peers
+  std::vector<std::unique_ptr<Walk>> walks_;  // by peer
   std::vector<Track> tracks_;
-  std::uint64_t weights_ = 0;  // of all sequences
+  std::uint64_t weights_ = 0;  // sum over all sequences
   Fifo<std::uint32_t> idle_;
   std::array<ibv_wc, kPollMost> completions_{};
 };

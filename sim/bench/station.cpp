@@ -14,11 +14,11 @@ namespace {
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint8_t kPort = 1;
 constexpr std::uint8_t kLocalGidIndex = 0;
-constexpr int kEcnBits = 2;            // of a traffic class, below the DSCP
-constexpr std::uint8_t kGidIndex = 1;  // of the host's IPv4 address
-// The device looks up how far a small CQ was polled again and again.
+constexpr int kEcnBits = 2;            // bits of a traffic class below the DSCP
+constexpr std::uint8_t kGidIndex = 1;  // the GID of the host's IPv4 address
+// Lower limit of a CQ: the device often reads the doorbell record of a small CQ.
 constexpr std::uint64_t kLeastEntries = 255;
-constexpr std::uint8_t kRetryForEver = 7;  // RNR
+constexpr std::uint8_t kRetryForEver = 7;  // for RNR NAKs: no limit of retries
 
 ibv_qp_type type_of(Transport transport, bool sends) {
   switch (transport) {
@@ -30,7 +30,7 @@ ibv_qp_type type_of(Transport transport, bool sends) {
   }
 }
 
-// As the link-local GID has it: EUI-64.
+// MAC address from the link-local GID, which has it as EUI-64.
 Mac mac_of(const ibv_gid& gid) {
   const auto& raw = gid.raw;
   return {static_cast<std::uint8_t>(raw[8] ^ 2), raw[9], raw[10], raw[13], raw[14], raw[15]};
@@ -249,7 +249,7 @@ void Station::connect_and_destroy() {
 }
 
 void Station::destroy() {
-  // What is left goes with the context.
+  // Errors are ignored: closing the context destroys the remaining objects.
   for (auto* qp : qps_) ibv_destroy_qp(qp);
   qps_.clear();
   if (srq_) ibv_destroy_srq(srq_);

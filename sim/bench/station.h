@@ -1,4 +1,4 @@
-// An agent's verbs objects: context, CQ, QPs, memory regions; made and connected by a thread of its host.
+// Verbs objects of an agent: context, CQ, QPs, memory regions. A thread of the agent's host makes and connects them.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,7 +15,7 @@
 
 namespace rnicsim::sim::bench {
 
-// The key of the datagrams of a run.
+// Q_Key of the datagrams of a run.
 inline constexpr std::uint32_t kQkey = 0x11111111;
 
 struct Region {
@@ -24,7 +24,7 @@ struct Region {
   std::uint32_t rkey;
 };
 
-// What the agents of one doorbell page share.
+// Objects that the agents of one doorbell page share.
 struct OpenDevice {
   ibv_context* context = nullptr;
   ibv_pd* pd = nullptr;
@@ -33,10 +33,10 @@ struct OpenDevice {
   Mac mac{};
 };
 
-// The contexts of a host, each opened when it is first asked for.
+// Contexts of a host. A context is opened at its first use.
 class Devices {
  public:
-  // std::runtime_error: it can't be had.
+  // std::runtime_error: the device or one of its objects is not available.
   OpenDevice& of(const PlannedAgent& agent, const Flow& flow);
   void close();
 
@@ -52,9 +52,9 @@ class Station {
 
   Station(const PlannedAgent& plan, const Flow& flow) : plan_(plan), flow_(flow) {}
 
-  // --- By a thread of the host; each throws std::runtime_error.
-  // `memory` is for its regions: plan.region rounded up to pages, times flow.mrs. Unless another lends it its own,
-  // which has been made.
+  // --- Called by a thread of the host; each throws std::runtime_error.
+  // `memory`: for the agent's regions, plan.region rounded up to pages, times flow.mrs. If `lender` is another station,
+  // its regions are used; make() of that station was called before.
   void make(OpenDevice& device, std::span<std::byte> memory, const Station& lender);
   void connect(const std::vector<std::unique_ptr<Station>>& all);
   void destroy();
@@ -67,15 +67,15 @@ class Station {
   const std::vector<ibv_qp*>& qps() const { return qps_; }
   ibv_srq* srq() const { return srq_; }  // nullptr: each QP has its own receives
   const std::vector<Region>& regions() const { return regions_; }
-  // Of one that registers it again and again.
+  // For an agent that registers this memory repeatedly.
   std::span<std::byte> memory() const { return memory_; }
   ibv_pd* pd() const { return device_->pd; }
   const ibv_gid& gid() const { return device_->gid; }
   const Mac& mac() const { return device_->mac; }
-  // Of one that receives raw packets.
+  // True: the agent receives raw packets.
   bool has_frames() const { return flow_.transport == Transport::raw && !plan_.sends; }
   const FrameQueue& frames() const { return frames_; }
-  // Of a UD QP's peer: whom its datagrams go to.
+  // Address handle for the peer of a UD QP.
   ibv_ah* address_handle(std::size_t qp) const { return address_handles_[qp]; }
 
  private:
@@ -101,7 +101,7 @@ class Station {
   std::vector<Region> regions_;
 };
 
-// Bytes of memory that the regions of that agent take: none of those that are lent to it.
+// Bytes of memory for the agent's own regions; 0 if another agent lends its regions.
 std::uint64_t memory_of(const Plan& plan, std::uint32_t number, const Flow& flow);
 
 }  // namespace rnicsim::sim::bench

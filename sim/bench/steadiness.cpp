@@ -11,8 +11,8 @@ namespace rnicsim::sim::bench {
 namespace {
 
 constexpr std::size_t kOfMser = 5;
-// Of the last few means some may be equal by chance: they are no beginning of what is steady (Hoad, Robinson and
-// Davies 2010).
+// MSER-5 does not begin within the last few means: some of them may be equal by chance (Hoad, Robinson and Davies
+// 2010).
 constexpr std::size_t kLastOfMser = 5;
 constexpr std::size_t kBatches = 20;
 constexpr std::uint64_t kLeastOfBatch = 5;
@@ -25,7 +25,7 @@ double mean_of(std::span<const std::uint64_t> counts) { return sum_of(counts) / 
 
 double change(double from, double to) { return from > 0 ? to / from - 1 : to > 0 ? 1 : 0; }
 
-// The last ones; what does not fill a batch is left out at the beginning.
+// Means of the last batches. Counts that do not fill a batch are left out at the beginning.
 std::vector<double> batch_means(std::span<const std::uint64_t> counts) {
   const auto each = counts.size() / kBatches;
   std::vector<double> means;
@@ -97,8 +97,8 @@ bool has_trend(const std::vector<double>& values, double level) {
 
 namespace {
 
-// Without what MSER-5 leaves out the rate would be another. Where that is more than half, the halves tell; half the
-// numbers tell their means half as well, and so twice the difference of both.
+// True: without the counts that MSER-5 leaves out the rate would be another. If these are half or more, the halves are
+// compared. A half has half of the counts, so the difference of two halves is only known to twice the reach.
 bool warms_up(std::span<const std::uint64_t> counts, const Steadiness& of) {
   const double reach = of.reach.value_or(0);
   if (of.truncation >= 0.5) return std::abs(of.drift) > std::max(kNoChange, 2 * reach);

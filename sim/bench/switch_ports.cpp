@@ -30,7 +30,7 @@ SwitchPortCounters growth_of(const SwitchPortCounters& before, const SwitchPortC
 
 Counter sum(const std::array<Counter, kPriorities>& of) { return std::accumulate(of.begin(), of.end(), Counter{0}); }
 
-// Makes the list of one switch.
+// Collects the results of one switch.
 class PortLister {
  public:
   explicit PortLister(Duration interval) : ps_(std::max<double>(1, static_cast<double>(interval.ps))) {}
@@ -93,7 +93,7 @@ double share_of(Counter time, Duration interval) {
   return std::min(1.0, static_cast<double>(time) / std::max<double>(1, static_cast<double>(interval.ps)));
 }
 
-// The port that delays most frames of a switch which asks its neighbours to pause.
+// The port that delays frames most, of a switch that pauses its neighbours.
 std::string fullest_port(const std::vector<std::string>& names, const std::vector<SwitchPortCounters>& growths) {
   std::size_t fullest = 0;
   Counter most = 0;
@@ -132,7 +132,7 @@ void add_pauses_at(const BenchResult& result, std::size_t box, std::vector<Pause
     }
 }
 
-// A cable without a switch.
+// Pauses on cables without a switch.
 void add_pauses_between_nics(const BenchResult& result, std::vector<Pause>& pauses) {
   const auto& topology = result.system.config().topology;
   for (const auto& [from, to] : topology.cables) {

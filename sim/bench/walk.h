@@ -1,4 +1,4 @@
-// Where in its regions an agent's operations go.
+// Places in memory regions that the operations of an agent use.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +38,9 @@ class Walk {
 
   bool moves() const { return addressing_ != Addressing::fixed && addressing_ != Addressing::one; }
 
-  // Neighbours begin at different places.
+  // Consecutive numbers have different places.
   Place first(std::uint64_t number) const { return place(number % all_); }
-  // The same at the end that is asked, where all may mean one.
+  // As first(), in the peer's memory: with Addressing::one all numbers have the same place.
   Place target(std::uint64_t number) const { return first(addressing_ == Addressing::one ? 0 : number); }
 
   void advance(Place& at, Generator& generator) const {
@@ -65,7 +65,7 @@ class Walk {
   Place place(std::uint64_t number) const {
     return {static_cast<std::uint32_t>(number / places_), number % places_ * step_};
   }
-  // What is asked for most lies apart, and where it does is the same for all.
+  // Spreads the frequent ranks over the memory, in the same way for all agents.
   std::uint64_t scattered(std::uint64_t rank) const {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(static_cast<Wide>(rank) * apart_ % all_);
@@ -73,9 +73,9 @@ class Walk {
 
   Addressing addressing_;
   const std::vector<Region>& regions_;
-  std::uint64_t limit_;  // the last offset at which the longest operation fits
+  std::uint64_t limit_;  // last offset at which the longest operation fits
   std::uint64_t step_;
-  std::uint64_t places_;  // of a region
+  std::uint64_t places_;  // number of places in a region
   std::uint64_t all_;
   Zipf zipf_;
   std::uint64_t apart_ = 1;

@@ -5,7 +5,7 @@
 namespace rnicsim::sim::bench {
 namespace {
 
-// (e^x - 1) / x, and log(1 + x) / x; where x is next to nothing, too.
+// (e^x - 1) / x, and log(1 + x) / x, also for x near 0.
 double growth(double x) { return std::abs(x) > 1e-8 ? std::expm1(x) / x : 1 + x / 2; }
 double decline(double x) { return std::abs(x) > 1e-8 ? std::log1p(x) / x : 1 - x / 2; }
 

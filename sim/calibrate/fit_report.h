@@ -1,4 +1,4 @@
-// What `rnicsim calibrate --fit` says.
+// Results of `rnicsim calibrate --fit` as text, JSON and TOML.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace rnicsim::sim::calibrate {
 
 std::string fit_text(const NicRows& rows, const Fit& fit);
 Json fit_json(const NicRows& rows, const Fit& fit);
-// What the fit moved, as a NIC's profile that has the fitted one as its base.
+// The changed estimates, as a NIC's profile whose base is the fitted profile.
 std::string fit_toml(const NicRows& rows, const Fit& fit);
 
 }  // namespace rnicsim::sim::calibrate

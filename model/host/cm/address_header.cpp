@@ -10,7 +10,7 @@ constexpr std::size_t kPort = 2;
 constexpr std::size_t kSource = 4;
 constexpr std::size_t kDestination = 20;
 
-// An IPv4 address is the last four bytes of its field, behind zeros.
+// An IPv4 address takes the last four bytes of the field, after zeros.
 void put(const IpAddress& address, std::uint8_t* field) {
   const auto from = address.bytes.begin() + (address.ipv6 ? 0 : 12);
   std::copy(from, address.bytes.end(), field + (address.ipv6 ? 0 : 12));

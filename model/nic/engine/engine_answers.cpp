@@ -1,4 +1,4 @@
-// The responder's answers in the engine shell: what has reached memory, receives that complete, packets that leave.
+// Answers of the responder in the engine shell: payload that reached memory, completed receives, packets that leave.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -11,7 +11,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::size_t kAnswersAhead = 32;  // packets of READ responses that wait for their payload
-constexpr std::uint64_t kPieceState = 80;  // bytes that a piece takes of what may be awaited, besides its own
+constexpr std::uint64_t kPieceState = 80;  // bytes that each piece counts in read_ahead, besides its own
 
 }  // namespace
 
@@ -52,8 +52,8 @@ void EngineShell::receive_completed(roce::Slot slot, roce::OwedId owed) {
   out_.cqe(std::move(write));
 }
 
-// A key that can't be invalidated is the responder's own error. Its receive completes with it, and the requester hears
-// nothing.
+// A key that cannot be invalidated is an error of the responder's program. The receive completes with the error; the
+// requester gets no answer.
 void EngineShell::key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result) {
   if (result == AccessResult::ok) {
     core_->invalidated(qp.slot, owed);
@@ -64,7 +64,7 @@ void EngineShell::key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result
   fail(qp);
 }
 
-// A receive completes with an error, and once: its message's last packet may be here already, or is still to come.
+// Completes one receive with an error: its message's last packet may have come, or not.
 void EngineShell::fail_receive(Qp& qp, roce::OwedId owed, roce::Status status) {
   auto& ring = qp.receive_ring;
   const auto cqe = std::ranges::find_if(qp.cqes, [owed](const Qp::OwedCqe& one) { return one.owed >= owed; });
@@ -103,8 +103,8 @@ bool EngineShell::answer_waits(const Qp& qp) const {
   return bytes && qp.answers.all_asked() && (*bytes == 0 || may_read(qp, *bytes));
 }
 
-// What a QP awaits of its READ responses is bounded in bytes, however they lie in packets: its rate is that over the
-// time of a read, at any MTU. Smaller pieces come sooner, and no more of them for that.
+// The READ response data that a QP awaits is limited in bytes, however it is divided into packets: so its rate is the
+// limit over the time of a read, at any MTU. Smaller pieces arrive sooner, but no more of them are in flight.
 bool EngineShell::may_read(const Qp& qp, std::uint32_t bytes) const {
   if (qp.answers.awaited() == 0) return true;
   const auto awaited = qp.answers.awaited() + std::min(bytes, limits_.read_piece);
@@ -165,7 +165,7 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done)
     read_answers(qp);
     return emit_ready(qp, qp.answers);
   }
-  // The bytes of a READ could not be had: a NAK in their place, and nothing behind it.
+  // The bytes of a READ response could not be read: a NAK is sent instead, and nothing after it.
   const auto psn = entry->packet->headers.bth.psn;
   const auto last = qp.answers.last().packet;
   const auto dropped = drop(qp.answers, sequence);
@@ -177,8 +177,8 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done)
   core_->answer_unreadable(qp.slot, psn, result, dropped);
 }
 
-// Bytes of an earlier packet could not be had either. A NAK that had its turn, and was dropped with what is behind that
-// packet, is for it then: the requester would hear nothing more.
+// Bytes of an earlier packet could not be read either. A NAK that had its turn was dropped with the packets after the
+// earlier one: it is sent for the earlier packet, since the requester would get no other answer.
 void EngineShell::move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn) {
   const auto& aeth = dropped->headers.aeth;
   if (!aeth || (aeth->syndrome & roce::Aeth::kClassMask) != roce::Aeth::kNak) return;
@@ -196,7 +196,8 @@ CqeWrite EngineShell::receive_error(const Qp& qp, std::uint16_t index, roce::Sta
   return write;
 }
 
-// In place of the completion that is owed, which a domain's QP may owe another queue than the one it took from last.
+// The error replaces the pending completion. A domain's QP may complete to another queue than the one of its last
+// receive.
 CqeWrite EngineShell::receive_error(const Qp& qp, const Qp::OwedCqe& owed, roce::Status status) const {
   if (!qp.of_domain()) return receive_error(qp, owed.receive_index, status);
   auto write = receive_error_cqe(qp.qpn, owed.write.cqn, owed.receive_index, status);

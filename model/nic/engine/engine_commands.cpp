@@ -1,4 +1,4 @@
-// Commands on queue pairs: creation, the state machine, queries. What the core knows of a context is asked of it.
+// Commands on queue pairs: creation, state machine, queries. The core is queried for its part of a context.
 #include <utility>
 
 #include "model/nic/engine/engine_shell.h"
@@ -15,7 +15,7 @@ void EngineShell::execute(const QpCommand& command) {
   if (qp == nullptr) return finish(command, CommandStatus::bad_resource, QpSyndrome::none, {});
   if (command.kind == Kind::query) return ask(*qp, {Ask::query, command});
   if (command.kind == Kind::modify) {
-    // Whether it drains still, the core knows.
+    // The core knows whether the queue is still draining.
     if (qp->state == QpState::sqd) return ask(*qp, {Ask::modify, command});
     return modify(*qp, command, false);
   }
@@ -44,7 +44,7 @@ void EngineShell::create(const QpCommand& command) {
   slots_[*slot] = &qp;
   if (!control_rests_) qp.congestion = make_gate();
   qp.context = command.context;
-  // A datagram is as long as the port allows.
+  // The largest datagram is that of the port's MTU.
   if (transport == roce::Transport::ud) qp.context.path_mtu = limits_.max_mtu;
   qp.context.state = QpState::reset;
   out_.context_write_back({command.qpn, qp.context});
@@ -60,7 +60,7 @@ void EngineShell::modify(Qp& qp, const QpCommand& command, bool draining) {
     const bool moves = from != to || (command.attributes & ~(roce::attr::kState | roce::attr::kStripVlan)) != 0;
     if (moves) enter(qp, from, to);
   }
-  ask(*find(command.qpn), {Ask::modified, command, refused});  // reset makes it a new object
+  ask(*find(command.qpn), {Ask::modified, command, refused});  // a transition to reset replaces the Qp object
 }
 
 void EngineShell::enter(Qp& qp, QpState from, QpState to) {
@@ -78,7 +78,7 @@ void EngineShell::enter(Qp& qp, QpState from, QpState to) {
     core_->update_sends(qp.slot, sends, to == QpState::sqd);
 }
 
-// Everything on its way for this QP is void: answers to its tags find another epoch.
+// Resets the QP: everything under way is void, because answers to its tags find another epoch.
 Qp& EngineShell::rebirth(Qp& qp) {
   if (qp.has_srq()) give_back_all(qp);
   drop(qp.requests);

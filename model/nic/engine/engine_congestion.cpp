@@ -1,5 +1,5 @@
-// Congestion control in the engine shell: what a queue pair's control is told, CNPs that come (the reaction point), and
-// what the notification point is told.
+// Congestion control in the engine shell: inputs of a queue pair's control, received CNPs (the reaction point), and
+// inputs of the notification point.
 #include <utility>
 
 #include "model/base/kernel.h"
@@ -11,7 +11,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// Bytes of the packet's frame on the line: headers, payload, ICRC, telemetry, and the overhead of a frame.
+// Bytes of the packet's frame on the line: headers, payload, ICRC, telemetry, and overhead of a frame.
 std::uint32_t line_bytes(const Qp& qp, const Packet& packet, std::uint32_t payload, std::uint32_t overhead) {
   const bool ipv4 = roce::is_ipv4_mapped(qp.context.path.remote_gid);
   const auto network = roce::kEthernetBytes + (ipv4 ? roce::kIpv4Bytes : roce::kIpv6Bytes) + roce::kUdpBytes;
@@ -48,8 +48,8 @@ void EngineShell::control_sent(Qp& qp, std::uint32_t bytes) {
   if (control_rests_ && qp.congestion.at_rest()) qp.congestion = {};
 }
 
-// A packet that is sent again, alone, is in the window already, and asks for an acknowledgement.
-// Nothing that answers a READ's request could give telemetry back, and the ports of its way are not those of the data.
+// A packet that is resent alone is already in the window; it requests an acknowledgement. A READ request carries no
+// telemetry: no answer could return it, and the ports of its path are not those of the data.
 void EngineShell::request_sent(Qp& qp, Packet& packet, std::uint32_t payload, bool again) {
   const auto operation = roce::info(packet.headers.bth.opcode).operation;
   const auto carried = qp.congestion.carried();
@@ -99,8 +99,8 @@ void EngineShell::tell_control(Qp& qp) {
   if (const auto view = qp.congestion.new_view(now())) trace_.control_changed({qp.qpn, view->state, view->window});
 }
 
-// A connected queue pair hears its own peer alone: nobody else slows it down. A queue pair of datagrams hears
-// every sender.
+// A connected queue pair accepts CNPs of its own peer only, so that no other host can slow it down. A datagram queue
+// pair accepts CNPs of every sender.
 void EngineShell::take_notification(Qp& qp, const PacketIn& packet) {
   if (packet.headers().bth.opcode == roce::Opcode::read_acknowledge) return take_read_acknowledgement(qp, packet);
   const bool works = qp.transport != roce::Transport::raw && (qp.sends() || qp.responds());
@@ -112,7 +112,7 @@ void EngineShell::take_notification(Qp& qp, const PacketIn& packet) {
   tell_control(qp);
 }
 
-// What has come back already is for this side's own control.
+// A returned block is for this side's control.
 void EngineShell::keep_telemetry(Qp& qp, const PacketIn& packet, const Telemetry& telemetry) const {
   if (telemetry.goes_back() || !qp.reliable()) return;
   const auto& bth = packet.headers().bth;
@@ -127,9 +127,9 @@ void EngineShell::give_back_telemetry(Qp& qp, Packet& answer) const {
   if (qp.returns->empty()) qp.returns = nullptr;
 }
 
-// --- Acknowledgements of READ responses. A responder asks for them (AckReq of a response): then its control hears of
-// round trips and marks, and windows and most_in_flight count for responses. What is lost the requester asks for again,
-// by READs, which tell the responder what a NAK would.
+// --- Acknowledgements of READ responses. A responder requests them (AckReq of a response): then its control gets round
+// trips and marks, and windows and most_in_flight apply to responses. The requester requests lost responses again, by
+// READs, which tell the responder as much as a NAK.
 ReadAcks& EngineShell::read_acks(Qp& qp) {
   if (!qp.read_acks) qp.read_acks = std::make_unique<ReadAcks>();
   return *qp.read_acks;
@@ -161,7 +161,7 @@ void EngineShell::response_sent(Qp& qp, PacketLane::Entry& entry, std::uint32_t 
   unanswered.sent(entry.end, bytes, bth.ack_request);
 }
 
-// The requester asks for a response once more: nothing that was sent before counts any more.
+// The requester requests a response again: responses sent before no longer count.
 void EngineShell::responses_lost(Qp& qp) {
   qp.read_acks->unanswered.clear();
   if (!qp.congestion) return;
@@ -169,7 +169,7 @@ void EngineShell::responses_lost(Qp& qp) {
   tell_control(qp);
 }
 
-// Takes no credit: a queue of data does not hold the acknowledgement up.
+// The acknowledgement takes no credit, so that queued data does not delay it.
 void EngineShell::acknowledge_response(Qp& qp, roce::Psn oldest) {
   auto packet = Packet::make();
   auto& headers = packet->headers;
@@ -201,7 +201,7 @@ void EngineShell::take_read_acknowledgement(Qp& qp, const PacketIn& packet) {
   schedule(qp);
 }
 
-// The answer goes back by the queue pair's path; a datagram's, to where the datagram came from.
+// The CNP goes back on the queue pair's path; for a datagram, to the datagram's source.
 void EngineShell::tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause) {
   const auto& came = packet.packet->addresses;
   CongestionSeen seen{.cause = cause, .qpn = qp.qpn, .peer = {qp.context.remote_qpn},

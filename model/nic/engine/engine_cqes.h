@@ -1,4 +1,4 @@
-// Completion queue entries as any engine builds them.
+// Completion queue entries of an engine.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace rnicsim::nic {
 
-// `index` is the WQE's first block; `length` the message's.
+// `index`: first block of the WQE; `length`: of the message.
 CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, SendOpcode opcode, std::uint32_t length,
                   roce::Status status);
-// `last`: of the message's last packet.
+// `last`: headers of the message's last packet.
 CqeWrite receive_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, const roce::Headers& last, std::uint32_t length);
 CqeWrite receive_error_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, roce::Status status);
 
-// Of an XRC SRQ.
+// Names the XRC SRQ of the receive.
 inline void name_queue(CqeWrite& write, std::uint32_t srqn, std::uint64_t life) {
   write.cqe.xrc = true;
   write.cqe.source_qpn = srqn;

@@ -1,4 +1,4 @@
-// Request packets that come before others that are missing, in the engine shell (nic.transport.reorder_window).
+// Request packets that arrive before missing ones, in the engine shell (nic.transport.reorder_window).
 #include <utility>
 
 #include "model/nic/engine/engine_shell.h"
@@ -6,12 +6,12 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint32_t kFrameOverhead = 128;  // bytes of the receive buffer for a packet's headers, at most
+constexpr std::uint32_t kFrameOverhead = 128;  // receive buffer bytes for a packet's headers, at most
 
 }  // namespace
 
-// A packet whose payload cannot be placed yet takes room in the receive buffer until its turn. The missing packets need
-// room, too, because nothing else ends the wait. So kept packets have a bound of their own.
+// A packet whose payload cannot be placed yet occupies the receive buffer until its turn. The missing packets need
+// buffer space, too, and only they end the wait. So kept packets have a limit of their own.
 void EngineShell::keep_early(Qp& qp, PacketIn&& packet, const roce::Verdict& verdict) {
   ++counters_.out_of_sequence;
   auto& entry = qp.early.add(std::move(packet));
@@ -36,7 +36,7 @@ bool EngineShell::placed_early(const Qp& qp) const {
   return qp.early.due() && qp.early.first().payload != EarlyPackets::Payload::here;
 }
 
-// The turn of a packet whose payload was placed before, or is on its way.
+// Handles the turn of a packet whose payload is placed or on its way.
 void EngineShell::settle_early(Qp& qp, const PacketIn& packet, const roce::Verdict& verdict) {
   const auto& entry = qp.early.first();
   const OwedAt at{verdict.owed, entry.psn()};

@@ -25,11 +25,11 @@ void EngineShell::receives_fetched(Qp& qp, const WqeBytes& wqes) {
   for (auto i = before; i < ring.held(); ++i)
     trace_.wqe_taken({qp.qpn, QueueKind::receive, ring[i].index, SendOpcode::nop, ring[i].bytes, false});
   receives_settled(qp);
-  // So that it is known what is posted when these run low.
+  // Read the producer in advance: the number of posted receives is then known when the held ones run low.
   if (found == ReceiveRing::Found::receives && ring.all_read()) look_for_receives(qp);
 }
 
-// The ring was looked at: a packet that waited for a receive WQE goes on, with one or without.
+// The ring was read: a packet that waited for a receive WQE continues, with a receive or without.
 void EngineShell::receives_settled(Qp& qp) {
   auto& ring = qp.receive_ring;
   if (!qp.looks_for_receive || ring.reading()) return;
@@ -46,7 +46,7 @@ void EngineShell::fail(Qp& qp) {
   qp.inbound.clear();
   qp.early.clear();
   qp.asked = qp.looks_for_receive = qp.waits = false;
-  // Messages that are whole but not settled go first: their receives were taken first.
+  // Complete messages with payload under way go first: their receives were taken first.
   for (; !qp.cqes.empty(); qp.cqes.pop_front())
     flush_receive(receive_error(qp, qp.cqes.front(), roce::Status::flushed_error));
   core_->fail(qp.slot);

@@ -1,5 +1,5 @@
-// The responder's side of the engine shell: request packets in, payload placed, receives taken. What is owed for them
-// is the core's, and engine_answers.cpp's.
+// Requests at the responder in the engine shell: request packets in, payload placed, receives taken. Pending answers
+// are in the core and in engine_answers.cpp.
 #include <algorithm>
 #include <utility>
 
@@ -14,25 +14,25 @@ using Kind = roce::Verdict::Kind;
 
 constexpr std::uint32_t kMostPadding = 63;  // to the end of a cache line
 
-// Packets before this one are missing.
+// True: packets before this one are missing.
 bool tells_of_gap(const roce::Verdict& verdict) {
   if (verdict.kind == Kind::keep) return verdict.tells_of_gap;
   if (verdict.kind == Kind::reject) return verdict.syndrome == roce::Aeth::kSequenceError;
   return verdict.kind == Kind::drop && !verdict.duplicate && verdict.cause == roce::DropCause::out_of_sequence;
 }
 
-// A SEND of one packet, no longer than the QP allows.
+// True for a SEND of one packet, no longer than the QP's inline_receive: its payload goes into the CQE.
 bool comes_in_cqe(const Qp& qp, const roce::Verdict& verdict, std::uint32_t bytes) {
   return verdict.to_receive_wqe && verdict.begins_receive && verdict.completes_receive &&
          bytes <= qp.context.inline_receive;
 }
 
-// A datagram; only an IPv6 header fills its GRH from the first byte on.
+// True for a datagram over IPv4: only an IPv6 header fills the GRH from its first byte on.
 bool came_by_ipv4(const PacketIn& packet) {
   return packet.grh.size() != 0 && std::to_integer<unsigned>(packet.grh.bytes().front()) >> 4 != 6;
 }
 
-// A datagram with its GRH, as it is to lie in memory.
+// A datagram with its GRH, as written to memory.
 Payload joined(const Payload& grh, const Payload& payload) {
   Payload both(grh.size() + payload.size());
   std::ranges::copy(grh.bytes(), both.writable().begin());
@@ -65,7 +65,7 @@ void EngineShell::take_request(Qp& qp, PacketIn& packet) {
   pump_inbound(qp);
 }
 
-// The head stays until it is judged for good.
+// The head of the queue stays until its final verdict.
 void EngineShell::pump_inbound(Qp& qp) {
   while (qp.has_request() && !qp.asked && !qp.waits && qp.responds()) {
     const auto& packet = qp.next_request();
@@ -96,15 +96,15 @@ roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
   return offer;
 }
 
-// A SEND is told that there is a receive when it is known whether the memory of that is there.
+// For a SEND, the receive counts as available only when its memory is known to be present.
 roce::Offer::Receive EngineShell::held_receive(const Qp& qp, const roce::OpcodeInfo& row) const {
   using enum roce::Offer::Receive;
   if (row.operation != roce::Operation::send || qp.receive_memory == Qp::ReceiveMemory::present) return available;
   return qp.receive_memory == Qp::ReceiveMemory::absent ? absent : unknown;
 }
 
-// Of a message of one packet as much as that fills; how long another is nobody knows yet. A datagram waits until the
-// memory is there: nobody would send it again.
+// Checks the memory of the receive: for a message of one packet as much as the packet fills; for a longer message all
+// of it, since its length is not known yet. A datagram waits until the memory is present, since it would not be resent.
 void EngineShell::look_for_memory(Qp& qp) {
   const auto& packet = qp.next_request();
   const auto& receive = qp.receive_ring[0];
@@ -136,7 +136,7 @@ void EngineShell::judged(roce::Slot slot, const roce::Verdict& verdict) {
   qp.no_receive = false;
   qp.named.found = roce::Offer::Queue::unknown;
   core_->settle_answers(slot);
-  // Behind the payload on the way to memory.
+  // After the payload was sent to memory.
   if (verdict.begins_receive && qp.has_receive() && qp.receive_ring.low(qp.context)) look_for_receives(qp);
   if (qp.has_srq()) give_back_held(qp);
 }
@@ -179,7 +179,7 @@ void EngineShell::carry_verdict(Qp& qp, const PacketIn& packet, const roce::Verd
   }
 }
 
-// A message counts when its first packet is accepted.
+// A message is counted when its first packet is accepted.
 void EngineShell::count_request(const PacketIn& packet, const roce::Verdict& verdict) {
   const auto& row = roce::info(packet.headers().bth.opcode);
   const bool accepted = verdict.kind != Kind::drop && verdict.kind != Kind::reject && verdict.kind != Kind::keep;

@@ -19,7 +19,7 @@ TransmitWork::Kind work_kind(roce::Operation operation) {
   }
 }
 
-// What comes back is written to memory here.
+// True if the response is written to memory here.
 bool brings(const SendWqe& wqe) {
   return wqe.opcode == SendOpcode::read || wqe.opcode == SendOpcode::compare_swap ||
          wqe.opcode == SendOpcode::fetch_add;
@@ -27,7 +27,7 @@ bool brings(const SendWqe& wqe) {
 
 bool reads_payload(const SendWqe& wqe) { return wqe.length != 0 && !wqe.inline_data && !brings(wqe); }
 
-// Of a frame, or of a segment of many.
+// Facts of a frame, or of one of several segments.
 RawFacts facts_of(const SendWqe& wqe, const roce::SentRequest& sent) {
   return {.fill_checksums = wqe.checksums,
           .headers = wqe.headers,
@@ -42,7 +42,7 @@ void EngineShell::take_doorbell(const SendDoorbell& doorbell) {
   auto* qp = find(doorbell.qpn);
   if (qp == nullptr) return;
   if (qp->state == roce::QpState::reset) return ignore_doorbell(*qp, Refusal::Why::wrong_state);
-  // Receives have no doorbell of their own: one that announces no send tells a failed QP to look for them.
+  // Receives have no doorbell: a doorbell without a send tells a failed QP to read the receive ring again.
   if (qp->state == roce::QpState::error && qp->has_receive()) {
     qp->receive_ring.begin_flush();
     flush_receives(*qp);
@@ -69,7 +69,7 @@ void EngineShell::fetch_sends(Qp& qp) {
 
 void EngineShell::sends_fetched(Qp& qp, const WqeBytes& wqe) {
   if (!qp.send_ring.end_read(wqe)) {
-    // Nothing of it can complete, not even in error.
+    // The ring cannot be read: its WQEs cannot complete, not even in error.
     if (qp.state == roce::QpState::error) return;
     out_.event({EventType::qp_fatal, qp.qpn.value});
     return fail(qp);
@@ -104,7 +104,7 @@ void EngineShell::posted(roce::Slot slot, std::uint64_t message, roce::Psn first
   trace_.wqe_taken({qp.qpn, QueueKind::send, wqe.index, wqe.opcode, wqe.length, wqe.signaled, message, first, packets});
 }
 
-// The WQE of the next packet's message has to be at hand; one that is not is asked for.
+// The WQE of the next packet's message must be in the cache; else it is requested.
 bool EngineShell::request_waits(Qp& qp) {
   if (qp.requests.size() >= kPacketsAhead) return false;
   const auto message = core_->next_send(qp.slot);
@@ -119,7 +119,7 @@ bool EngineShell::request_waits(Qp& qp) {
   return false;
 }
 
-// As many payloads are read as may be at a time. The next that has to be is that of who waited longest.
+// The number of concurrent payload reads is limited. The next read is that of the QP that waited longest.
 bool EngineShell::awaits_read(Qp& qp, const SendWqe& wqe) {
   if (!reads_payload(wqe)) return false;
   if (!std::exchange(qp.awaits_read, true)) reads_awaited_.push_back(Qpn(qp.qpn));
@@ -139,7 +139,7 @@ void EngineShell::payload_read() {
   }
 }
 
-// What a READ or an atomic brings finds its memory there: it is not sent before.
+// READs and atomics are sent only when the memory for their response is present.
 bool EngineShell::destination_present(Qp& qp, SendWqe& wqe) {
   if (!brings(wqe) || wqe.destination == SendWqe::Presence::at_hand) return true;
   if (std::exchange(wqe.destination, SendWqe::Presence::asked) == SendWqe::Presence::asked) return false;
@@ -219,7 +219,7 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   if (outcome.rewound) drop_requests(qp);
   if (!outcome.placement) return;
   const auto& placement = *outcome.placement;
-  // The number that an atomic brings is memory as the host reads it.
+  // The original value of an atomic is written to memory in the host's byte order.
   const auto& original = packet->headers.atomic_ack;
   auto payload = original ? Payload::copy_of(std::as_bytes(std::span(&*original, 1))) : packet->payload();
   const auto* wqe = qp.wqe_of(placement.message);
@@ -293,12 +293,12 @@ void EngineShell::complete_send(Qp& qp, roce::Status status, bool behind_payload
   out_.wqe_retired(std::move(retired));
 }
 
-// All that has not left is to be sent again.
+// Packets that have not left are void; the core sends them again.
 void EngineShell::drop_requests(Qp& qp) {
   core_->dropped_requests(qp.slot, drop(qp.requests));
 }
 
-// The receive queue goes on (IBTA vol 1, 10.3.1: Send Queue Error).
+// The receive queue continues (IBTA vol 1, 10.3.1: Send Queue Error).
 void EngineShell::fail_sends(Qp& qp) {
   set_state(qp, roce::QpState::sqe);
   drop(qp.requests);

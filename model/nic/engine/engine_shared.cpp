@@ -1,5 +1,5 @@
-// The engine shell's receives from a shared queue: one is taken for each message that begins. What no message will
-// complete goes back, so that whatever was posted comes out once.
+// Receives of a shared queue in the engine shell: one receive is taken for each message that begins. A receive that no
+// message will complete goes back, so that each posted receive completes once.
 #include <utility>
 
 #include "model/nic/engine/engine_shell.h"
@@ -13,7 +13,7 @@ void EngineShell::ask_for_shared(Qp& qp, bool looks) {
   out_.srq_take({tag, qp.qpn, *qp.next_request().headers().xrc_srqn, qp.context.xrcd, looks});
 }
 
-// What XRC's requests without a receive go by.
+// XRC: the domain of the keys of requests without a receive.
 void EngineShell::want_queue(Qp& qp) { ask_for_shared(qp, true); }
 
 void EngineShell::queue_known(Qp& qp, const SrqTaken& taken) {
@@ -57,7 +57,7 @@ void EngineShell::give_back_held(Qp& qp) {
   while (const auto index = qp.receive_ring.release()) give_back(qp, *index);
 }
 
-// The QP goes, and what it began goes with it.
+// The QP is destroyed or reset: receives of its incomplete messages go back, too.
 void EngineShell::give_back_all(Qp& qp) {
   for (const auto& [write, index, owed] : qp.cqes)
     qp.of_domain() ? out_.srq_give_back({qp.qpn, write.cqe.source_qpn, write.life, index}) : give_back(qp, index);

@@ -19,8 +19,8 @@ constexpr int kPoison = 0xdd;
 constexpr std::uint32_t kNoCq = 0xffffff;
 constexpr std::size_t kSmallInput = 32;
 constexpr int kQpnBits = 24;
-constexpr std::uint8_t kMostEarly = 8;      // timeouts in a row, each four times as long
-// Beside those of the core.
+constexpr std::uint8_t kMostEarly = 8;      // timeouts in a row, each four times as long as the one before
+// A timer of the shell, besides those of the core.
 constexpr auto kHeldBackTimer = static_cast<std::uint32_t>(roce::Timer::rnr) + 1;
 
 bool is_marked(const PacketIn& packet) { return (packet.packet->addresses.traffic_class & kEcnMask) == kCe; }
@@ -50,7 +50,7 @@ EngineShell::EngineShell(const QpLimits& limits, std::unique_ptr<roce::QpCore> c
 
 void EngineShell::end_step() { finish_step(); }
 
-// Answers may come while a request is made: they wait until the present input is done with.
+// Answers may come during the call that causes them: they wait until the present input is finished.
 template <auto take, class Input>
 void EngineShell::step(Input& input) {
   if (busy_) return defer<take>(input);
@@ -59,7 +59,7 @@ void EngineShell::step(Input& input) {
   finish_step();
 }
 
-// Packets and commands are large, and seldom come here.
+// Packets and commands are large, and are rarely deferred.
 template <auto take, class Input>
 void EngineShell::defer(Input& input) {
   if constexpr (sizeof(Input) > kSmallInput)
@@ -91,13 +91,13 @@ void EngineShell::wqe_at_hand(Tag tag) { step<&EngineShell::take_wqe_at_hand>(ta
 void EngineShell::receives_displaced(Qpn qpn) { step<&EngineShell::take_displacement>(qpn); }
 void EngineShell::context(ContextFill fill) { step<&EngineShell::take_context>(fill); }
 void EngineShell::evict(Qpn qpn) { step<&EngineShell::take_eviction>(qpn); }
-// Most often the answer comes while it is asked.
+// The answer usually comes during the request.
 void EngineShell::transmit_free(std::uint32_t unit) {
   busy_ ? units_.free_next(unit) : step<&EngineShell::take_unit>(unit);
 }
 void EngineShell::gathered(DmaDone&& done) { step<&EngineShell::take_gathered>(done); }
 void EngineShell::scattered(DmaDone&& done) { step<&EngineShell::take_scattered>(done); }
-// When it comes at once, granted() goes on with it.
+// If the answer comes during the request, granted() uses it.
 void EngineShell::checked(KeyDone done) {
   if (done.tag != checking_ || done.result == AccessResult::absent) return step<&EngineShell::take_checked>(done);
   redeem(std::exchange(checking_, 0));
@@ -294,14 +294,14 @@ void EngineShell::moved(roce::Slot slot, bool answers) {
   if (qp.evicted) to_give_up_.push_back(qp.qpn);
 }
 
-// Before the queue pair's own timeout; 0: none. IRN has one for few packets in flight and one for many; ConnectX waits
-// longer each time.
+// A timeout before the queue pair's own; 0: none. IRN has one for few packets in flight and one for many; with
+// ConnectX's adaptive retransmission each timeout is longer.
 Duration EngineShell::early_timeout(Qp& qp, bool few) const {
   const auto& transport = limits_.transport;
   if (transport.rto_high != Duration{}) return few ? transport.rto_low : transport.rto_high;
   if (!adaptive_) return limits_.adaptive_timeout * (std::int64_t{1} << 2 * qp.early_timeouts);
   if (!qp.adaptive.begun) {
-    // Each life of a number draws anew.
+    // Each QP with this number draws again.
     SmallGenerator generator(seed_, qp.epoch << kQpnBits | qp.qpn.value);
     adaptive_.begin(qp.adaptive, generator.draw_below(adaptive_.first_choices()));
   }
@@ -367,7 +367,7 @@ void EngineShell::take_context(const ContextFill& fill) {
     qp->context = *fill.context;
     return;
   }
-  // Its context can't be read any more: it is lost, and where its completions go with it.
+  // The context can no longer be read: it is lost, and with it the CQs of the QP.
   qp->context = {};
   qp->context.send_cqn = qp->context.receive_cqn = kNoCq;
   out_.event({EventType::qp_fatal, fill.qpn.value});
@@ -393,7 +393,7 @@ void EngineShell::give_up_contexts() {
   to_give_up_.clear();
 }
 
-// The context goes to ICM, and what stays here is not to be read by mistake.
+// Writes the context to ICM, and overwrites it here so that a mistaken read shows.
 void EngineShell::give_up(Qp& qp, const roce::CoreState& state) {
   if (!qp.evicted || qp.in_use() || !state.idle || core_->in_use(qp.slot)) return;
   qp.evicted = false;
@@ -418,7 +418,7 @@ EngineShell::Redeemed EngineShell::redeem(Tag tag) {
   return {qp, ticket->purpose, ticket->argument};
 }
 
-// --- Packets take their turns on the transmit units.
+// --- Turns of packets at the transmit units.
 void EngineShell::schedule_requests(Qp& qp) {
   fetch_sends(qp);
   if (qp.request_turn || !may_request(qp)) return;
@@ -439,7 +439,7 @@ bool EngineShell::may_answer(Qp& qp) {
 }
 
 Duration EngineShell::next_request_at(Qp& qp) {
-  // The window of a control has had room for what is sent again: the packet was sent before.
+  // The window does not apply to a retransmission, which had room when it was first sent.
   const auto* windowed = core_->sends_again(qp.slot) ? nullptr : &qp.congestion.requests();
   const auto responses = qp.read_acks ? qp.read_acks->unanswered.bytes() : 0;
   const auto controlled = qp.congestion ? qp.congestion.not_before(now(), windowed, responses) : Duration{};
@@ -463,8 +463,8 @@ std::uint8_t EngineShell::unconnected_class(Qp& qp) const {
   return wqe != nullptr && wqe->path ? class_of(*wqe->path) : class_of(qp.context.path);
 }
 
-// Each packet takes a credit, which its leaving the port gives back. They are bounded in bytes, too: where a connection
-// has to go back, what waits for a port that is full is lost.
+// Each packet takes a credit, which returns when the packet leaves the port. Bytes are limited, too: when a connection
+// goes back, packets that wait for a full port are wasted.
 void EngineShell::dispatch() {
   while ((room_.open() & units_.used()) != 0) {
     units_.settle();
@@ -486,7 +486,7 @@ void EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
   (turn.answers ? qp->answer_turn : qp->request_turn) = false;
   if (qp->evicted) to_give_up_.push_back(turn.qpn);
   if (turn.answers ? !may_answer(*qp) : !may_request(*qp)) return;
-  // The queue pair's path has changed since the turn was enqueued.
+  // The queue pair's path may have changed since the turn was enqueued.
   if (turn.credit_class != (turn.answers ? class_of(qp->context.path) : request_class(*qp)))
     return turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);
   auto work = turn.answers ? send_answer(*qp) : send_request(*qp);

@@ -1,9 +1,9 @@
 // The QP engine: one shell around a transport core (model/roce/qp_core.h), in C++ or Verilated. The shell has the
-// rings, the contexts, packets that wait for their payload, and the CQEs; the core says what is sent, placed and
+// rings, the contexts, packets that wait for their payload, and the CQEs; the core decides what is sent, placed and
 // completed.
 //
-// A QP's requests and answers take turns at the transmit units, a packet a turn, when one is free and the QP is at
-// none, as long as there are packet credits.
+// Requests and answers of a QP take turns at the transmit units. A turn sends one packet, when a unit is free, the QP
+// occupies no unit, and its credit class has room.
 #pragma once
 
 #include <functional>
@@ -89,8 +89,8 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     std::uint64_t argument = 0;
   };
 
-  // --- engine_shell.cpp: inputs one at a time, tags, turns, contexts. Inputs that each packet brings are flattened: to
-  // call most of these functions costs more than what they do. What is seldom is not to be part of that.
+  // --- engine_shell.cpp: inputs one at a time, tags, turns, contexts. Inputs of every packet are flattened, since the
+  // calls would cost more than the work. Rare paths are kept out of line.
   template <auto take, class Input>
   void step(Input& input);
   template <auto take, class Input>
@@ -130,7 +130,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   Redeemed redeem(Tag tag);
   Qp* find(Qpn qpn) { return qps_.find(qpn.value); }
   Qp& of(roce::Slot slot) { return *slots_[slot]; }
-  // What it can do after an event, of either kind or of both.
+  // Enqueues a turn if the QP can send after an event: requests, answers or both.
   void schedule_requests(Qp& qp);
   void schedule_answers(Qp& qp);
   void schedule(Qp& qp) {
@@ -145,7 +145,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   bool may_answer(Qp& qp);
   [[gnu::noinline]] Duration next_request_at(Qp& qp);
   std::uint8_t class_of(const Path& path) const { return limits_.priorities.of_dscp(path.traffic_class / 4); }
-  // The credit class of the next request; there is one.
+  // The credit class of the next request, which must exist.
   std::uint8_t request_class(Qp& qp) const {
     return qp.connected() ? class_of(qp.context.path) : unconnected_class(qp);
   }
@@ -153,11 +153,11 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] bool holds_back(Qp& qp, Duration at);
   [[gnu::noinline]] void pace(Qp& qp, const PacketLane::Entry& entry, std::uint32_t payload);
 
-  // --- engine_congestion.cpp: the reaction point, and what the notification point is told.
+  // --- engine_congestion.cpp: the reaction point, and inputs of the notification point.
   CongestionGate make_gate() const;
-  // False: the NIC has no congestion control.
+  // Gives the QP a control if it has none. False: the NIC has no congestion control.
   bool wake_control(Qp& qp);
-  // With `rewound` a control at rest hears of it as well, if that is like a CNP.
+  // True if the control gets the event. `rewound`: a control at rest gets it, too, if it counts as a CNP.
   bool control_hears(const Qp& qp, bool rewound) const {
     return qp.congestion || (rewound && control_rests_ && limits_.congestion.cnp_on_retransmit);
   }
@@ -191,7 +191,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void read_ring(Qp& qp, QueueKind queue, const RingRead& read);
   [[gnu::noinline]] void set_state(Qp& qp, roce::QpState state);
 
-  // --- What the core does; of sends in engine_send.cpp, of answers in engine_receive.cpp and engine_answers.cpp.
+  // --- Actions of the core; sends in engine_send.cpp, answers in engine_receive.cpp and engine_answers.cpp.
   void begin_step() override { busy_ = true; }
   void end_step() override;
   void moved(roce::Slot slot, bool answers) override;
@@ -239,7 +239,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
                                             const Packet& packet);
   void complete_send(Qp& qp, roce::Status status, bool behind_payload);
   [[gnu::noinline]] void drop_requests(Qp& qp);
-  [[gnu::noinline]] void fail_sends(Qp& qp);               // of UC and UD: to the SQE state, and flush
+  [[gnu::noinline]] void fail_sends(Qp& qp);               // UC and UD: enters the SQE state and flushes
 
   // --- engine_receive.cpp: the responder's side, requests in.
   void take_request(Qp& qp, PacketIn& packet);
@@ -257,7 +257,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void count_drop(const roce::Verdict& verdict);
   void complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict);
 
-  // --- engine_early.cpp: requests that come before others that are missing.
+  // --- engine_early.cpp: requests that arrive before missing ones.
   bool may_keep() const { return early_waiting_ < limits_.transport.reorder_buffer.bytes; }
   [[gnu::noinline]] void keep_early(Qp& qp, PacketIn&& packet, const roce::Verdict& verdict);
   bool placed_early(const Qp& qp) const;
@@ -290,7 +290,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void look_for_receives(Qp& qp);
   [[gnu::noinline]] void receives_fetched(Qp& qp, const WqeBytes& wqes);
   void receives_settled(Qp& qp);
-  [[gnu::noinline]] void fail(Qp& qp);                     // to the error state, and flush
+  [[gnu::noinline]] void fail(Qp& qp);                     // enters the error state and flushes
   void flush_receives(Qp& qp);
   void flush_receive(CqeWrite&& write);
   void count_receive_error(roce::Status status);
@@ -299,34 +299,37 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const std::unique_ptr<roce::QpCore> core_;
   const bool ecn_forced_;
   const bool echoes_marks_;
-  const bool control_rests_;             // a queue pair has no control until it is notified
+  const bool control_rests_;             // a queue pair has no control until its first notification
   const AdaptiveTimeouts adaptive_;
   const bool has_early_timeouts_;
   const bool keeps_early_;
-  const bool begins_again_;              // go-back-0: a message that lost a packet starts over
-  const bool acks_reads_;                // READ responses ask for acknowledgements
+  const bool begins_again_;              // go-back-0: a message that lost a packet is sent again from its first packet
+  const bool acks_reads_;                // READ responses request acknowledgements
   EngineOutputs out_;
   EngineTrace trace_;
-  std::uint64_t early_waiting_ = 0;                             // bytes kept that cannot be placed yet
+  std::uint64_t early_waiting_ = 0;                             // bytes of kept packets that cannot be placed yet
   IndexTable<Qp> qps_;
-  std::vector<Qp*> slots_;                                      // by their places in the core
+  std::vector<Qp*> slots_;                                      // by slot in the core
   std::uint64_t births_ = 0;
   std::uint64_t seed_ = 1;
   Tickets<Purpose> tickets_;
-  Fifo<InlineFunction<void()>> inputs_;                         // those that came while one was executed
+  Fifo<InlineFunction<void()>> inputs_;                         // inputs that came during another input
   bool busy_ = false;
   bool on_demand_ = false;
-  Tag checking_ = 0;                                            // of the check that may be answered at once; 0: none
-  bool granted_ = false;                                        // what was answered
-  bool checked_later_ = false;                                  // it was not, and judged() is to come
+  Tag checking_ = 0;                                            // tag of the check that may be answered during the
+                                                                // call; 0: none
+  bool granted_ = false;                                        // answer of that check
+  bool checked_later_ = false;                                  // the check is not answered yet: judged() will be
+                                                                // called
   TransmitUnits units_;
   std::uint64_t evictions_ = 0;
-  std::vector<Qpn> to_give_up_;                                 // evicted; something that needed their context is done
-  // Packets that were put out and have not left the port, by credit class.
+  std::vector<Qpn> to_give_up_;                                 // evicted QPs that may have become idle
+  // Packets that were sent out and have not left the port, by credit class.
   std::array<Fifo<Leaving>, kCreditClasses> leaving_;
-  SendRoom room_;                                               // of all that had their turn and have not left
+  SendRoom room_;                                               // room for packets that had their turn and have not
+                                                                // left
   std::uint32_t request_reads_ = 0;                             // payloads of requests on their way from memory
-  Fifo<Qpn> reads_awaited_;                                     // who wants to begin one, and may not yet
+  Fifo<Qpn> reads_awaited_;                                     // QPs that wait to begin such a read
   EngineCounters counters_;
 };
 

@@ -1,4 +1,4 @@
-// The room that a frame takes in the receive buffer, for as long as this is there. A copy takes none.
+// Space of a frame in the receive buffer; the destructor frees it. A copy holds no space.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace rnicsim::nic {
 class BufferHold {
  public:
   BufferHold() = default;
-  // Of the bytes that are taken in all, which outlive it.
+  // Adds `bytes` to `taken`, the bytes taken in total, which must outlive this object.
   BufferHold(std::uint64_t& taken, std::uint32_t bytes) : taken_(&taken), bytes_(bytes) { taken += bytes; }
   BufferHold(const BufferHold&) noexcept {}
   BufferHold(BufferHold&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)), bytes_(other.bytes_) {}

@@ -28,10 +28,10 @@ bool asks_all_of(const FlowRule& rule, const FlowRule& other) {
   });
 }
 
-// Whatever the order, and however often they ask it.
+// True if both rules have the same conditions, in any order, with or without duplicates.
 bool ask_the_same(const FlowRule& a, const FlowRule& b) { return asks_all_of(a, b) && asks_all_of(b, a); }
 
-// Bits of a value that its mask does not have ask for nothing.
+// Value bits outside of the mask do not count.
 FlowRule masked(FlowRule rule) {
   for (auto& condition : rule.conditions)
     for (std::size_t i = 0; i < condition.value.size(); ++i) condition.value[i] &= condition.mask[i];
@@ -101,7 +101,7 @@ bool FlowTable::look_up(const FrameHeaders& headers, std::uint32_t bytes, bool f
 FlowTable::Outcome FlowTable::look_up_normal(const FrameHeaders& headers, std::uint32_t bytes,
                                              std::vector<FlowHit>& hits) {
   auto outcome = Outcome::none;
-  const FlowRule* first = nullptr;         // that takes it
+  const FlowRule* first = nullptr;         // first rule that takes the frame
   for (const auto& [number, rule] : rules_) {
     if (first != nullptr && rule.priority != first->priority) break;
     if (rule.kind != FlowKind::normal || !matches(rule, headers)) continue;

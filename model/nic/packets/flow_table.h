@@ -1,5 +1,6 @@
-// Which frames go to which queues: rules by priority, of which the first that matches takes the frame (ibv_create_flow,
-// IBV_FLOW_ATTR_*). Rules of one priority that ask for the same share it; of others the older is first.
+// Flow rules: assign frames to queues, by priority; the first matching rule takes the frame (ibv_create_flow,
+// IBV_FLOW_ATTR_*). Rules of equal priority and equal conditions share the frame; among others of equal priority the
+// older is first.
 #pragma once
 
 #include <cstdint>
@@ -36,19 +37,19 @@ class FlowTable {
   explicit FlowTable(const FlowLimits& limits) : limits_(limits) {}
 
   enum class Result : std::uint8_t { done, exists, no_such, no_room, in_use };
-  Result add(std::uint32_t number, const FlowRule& rule);  // no_such: its counter
+  Result add(std::uint32_t number, const FlowRule& rule);  // no_such: the rule's counter
   Result remove(std::uint32_t number);
-  bool leads_to(Qpn qpn) const;            // a rule does
+  bool leads_to(Qpn qpn) const;            // a rule has this destination
 
   Result add_counter(std::uint32_t number);
-  Result remove_counter(std::uint32_t number);  // in_use: by a rule
+  Result remove_counter(std::uint32_t number);  // in_use: a rule uses it
   const FlowCount* counter(std::uint32_t number) const;
 
-  // No rule would take anything: a frame need not be looked at.
+  // No rule can match: frames need not be parsed.
   bool takes_nothing() const { return rules_.empty(); }
   bool sniffs() const { return sniffers_ != 0; }
-  // Who gets a frame of so many bytes; counts. `for_sniffers`: of sniffers alone, as a frame that another part of the
-  // device takes. False: no rule does anything with it.
+  // Appends the destinations of a frame, and counts it. `for_sniffers`: sniffer rules only, as for a frame that another
+  // part of the device takes. False: no rule matches.
   bool look_up(const FrameHeaders& headers, std::uint32_t bytes, bool for_sniffers, std::vector<FlowHit>& hits);
   void clear();
 

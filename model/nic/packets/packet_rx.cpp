@@ -16,13 +16,13 @@ bool icrc_right(std::span<const std::byte> headers, std::span<const std::byte> p
   return true;
 }
 
-// Frames of ours are cut where the payload begins and ends; others are made one piece first.
+// Frames of this model are cut where the payload begins and ends; other frames are first joined into one piece.
 bool cut_as(const Frame& frame, const roce::ParsedFrame& parsed) {
   return parsed.payload_offset == frame.header_bytes() && parsed.payload_bytes == frame.payload().size() &&
          frame.trailer_span().size() == parsed.headers.bth.pad + roce::kIcrcBytes;
 }
 
-// Writes what stands before a datagram's payload; of other packets nothing does.
+// The GRH before a datagram's payload, written by `write`; empty for other packets.
 template <class Write>
 Payload grh_of(const roce::Headers& headers, Write&& write) {
   if (!headers.deth) return {};
@@ -31,7 +31,7 @@ Payload grh_of(const roce::Headers& headers, Write&& write) {
   return grh;
 }
 
-// The table has one entry, and that is a full member: a limited one matches it too (IBTA vol 1, 10.9.3).
+// The table has one entry, a full member, which a limited member matches, too (IBTA vol 1, 10.9.3).
 bool in_partition(std::uint16_t pkey) {
   constexpr std::uint16_t kNumber = 0x7fff;  // the top bit says full member
   return (pkey & kNumber) == (roce::Bth::kDefaultPkey & kNumber);
@@ -43,7 +43,7 @@ PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, c
                    const MulticastTable& groups, IcrcRule icrc)
     : sc_module(name), params_(params), gids_(gids), groups_(groups), icrc_(icrc) {}
 
-// --- Each packet's way, in one piece.
+// --- The path of each packet, inline.
 inline std::optional<PacketRx::Way> PacketRx::way_of(const roce::Headers& headers,
                                                      const roce::FrameAddresses& addresses) const {
   if (headers.bth.destination.value == roce::kMulticastQpn) return way_of_group(headers, addresses);
@@ -62,7 +62,7 @@ inline void PacketRx::deliver(PacketIn&& came, std::uint32_t frame_bytes, const 
     received({headers.bth.destination, headers, came.payload(), came.packet->addresses, came.packet->id(),
               now() - params_.latency});
   if (members == nullptr) return packet(std::move(came));
-  // The last of them has the room.
+  // The last member gets the buffer hold.
   for (const Qpn member : *members) {
     came.destination = member;
     packet(&member == &members->back() ? std::move(came) : PacketIn(came));
@@ -109,7 +109,7 @@ void PacketRx::parse(const Frame& frame, BufferHold&& hold) {
           frame.size(), way->members);
 }
 
-// Sound and for us.
+// The destination of a packet that is valid and for this device; nullopt: dropped.
 std::optional<PacketRx::Way> PacketRx::accept(const roce::ParsedFrame& parsed) {
   std::optional<Way> way;
   if (parsed.error != roce::ParseError::none)

@@ -1,6 +1,6 @@
-// The RoCE transport's frames: validates one, then gives its packet to the engine. What is not for us or not right is
-// dropped and counted by cause. What is for a group becomes a packet for each QP attached to it. A frame that still is
-// its sender's packet is taken as that; any other is parsed, and its ICRC checked.
+// Frames of the RoCE transport: validates a frame and gives its packet to the engine. Invalid frames, and frames for
+// others, are dropped and counted by cause. A packet to a multicast group is delivered to each attached QP. A frame
+// that is still its sender's packet is taken as that packet; any other frame is parsed, and its ICRC checked.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ namespace rnicsim::nic {
 
 class PacketRx : public sc_core::sc_module {
  public:
-  // Headers only: so is the ICRC of frames that are cut as PacketTx cuts them.
+  // `icrc.headers_only`: the ICRC covers no payload, in frames that are cut as PacketTx cuts them.
   PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, const GidTable& gids,
            const MulticastTable& groups, IcrcRule icrc = {});
 
@@ -34,10 +34,10 @@ class PacketRx : public sc_core::sc_module {
   const PacketRxCounters& counters() const { return counters_; }
 
  private:
-  // Where a packet goes on this device.
+  // Destination of a packet on this device.
   struct Way {
     std::uint16_t gid_index = 0;
-    const std::vector<Qpn>* members = nullptr;  // of its group
+    const std::vector<Qpn>* members = nullptr;  // QPs of the group; nullptr: not a group
   };
 
   void take(const Packet& packet, std::uint32_t frame_bytes, BufferHold&& hold);

@@ -27,7 +27,7 @@ void RawRx::look_up_due() {
   }
 }
 
-// A flow may take a frame, and drop it.
+// True if a rule matches; the rule may drop the frame.
 bool RawRx::give(FrameIn& came, bool to_sniffers) {
   const auto bytes = bytes_of(came.frame);
   const FrameHeaders headers(bytes.bytes());
@@ -39,7 +39,7 @@ bool RawRx::give(FrameIn& came, bool to_sniffers) {
   return taken;
 }
 
-// The first that gets it has the room.
+// The first destination gets the buffer hold.
 void RawRx::give_to(const FlowHit& hit, const FrameHeaders& headers, const Payload& bytes, FrameIn& came) {
   auto destination = hit.destination;
   RawFacts facts{.checksums_right = checksums_right(bytes.bytes()), .flow_tag = hit.tag};
@@ -47,7 +47,7 @@ void RawRx::give_to(const FlowHit& hit, const FrameHeaders& headers, const Paylo
     facts.rss_hash = rss_hash(*scaling, headers);
     destination = scaling->queues[facts.rss_hash & (scaling->queues.size() - 1)];
   }
-  // Several ways of receive-side scaling may end at one queue.
+  // Several destinations may lead to the same queue.
   if (std::ranges::find(given_, destination) != given_.end()) return;
   given_.push_back(destination);
   ++counters_.copies;

@@ -1,4 +1,4 @@
-// Raw frames in: flow rules say who gets one, receive-side scaling to which of its queues.
+// Received raw frames: flow rules choose the destinations, and receive-side scaling one of their queues.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class RawRx {
   trace::Point<PacketDropped> dropped;
 
   void receive(FrameIn&& came) { looked_up_.push(now() + params_.lookup, {std::move(came), false}); }
-  // Another part of the device takes it.
+  // Another part of the device takes the frame; only sniffers get a copy.
   void sniff(Frame&& frame) { looked_up_.push(now() + params_.lookup, {{std::move(frame)}, true}); }
   void reset() { looked_up_.clear(); }
 
@@ -46,7 +46,7 @@ class RawRx {
   const RssTable& scaling_;
   DelayLine<Waiting> looked_up_{[this] { look_up_due(); }};
   std::vector<FlowHit> hits_;
-  std::vector<Qpn> given_;                 // who has got the frame
+  std::vector<Qpn> given_;                 // queues that got the frame
   RawRxCounters counters_;
 };
 

@@ -7,7 +7,7 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr auto kBetweenLooks = 200_ns;       // or half a pause, if that is less
+constexpr auto kBetweenLooks = 200_ns;       // or half a pause, if shorter
 
 }  // namespace
 

@@ -1,7 +1,6 @@
-// The receive buffer: frames that came, until what they bring is on its way over PCIe. The buffer fills where frames
-// come faster than the engine takes them, than addresses are translated, or than PCIe takes the payload. A frame that
-// finds no room is lost. Before that the sender is told to pause (IEEE 802.1Qbb), if the frame's priority is one
-// without loss.
+// The receive buffer: holds frames until their payload is on its way over PCIe. The buffer fills when frames arrive
+// faster than the engine takes them, addresses are translated, or PCIe takes the payload. A frame that finds no space
+// is lost. Before that, the sender is asked to pause (IEEE 802.1Qbb), if the frame's priority is lossless.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +20,13 @@ namespace rnicsim::nic {
 
 class ReceiveBuffer {
  public:
-  // At the rate of the port.
+  // `rate`: of the port.
   ReceiveBuffer(const ReceiveBufferParams& params, const PriorityMap& priorities, BitRate rate);
 
-  std::function<std::uint64_t()> draining;   // bytes of payload that wait for a translation or for PCIe
-  Output<PriorityPause> pause;               // to be told at the other end of the cable
+  std::function<std::uint64_t()> draining;   // payload bytes that wait for a translation or for PCIe
+  Output<PriorityPause> pause;               // to be sent to the other end of the cable
 
-  // nullopt: it is lost.
+  // nullopt: no space, the frame is lost.
   std::optional<BufferHold> take(const Frame& frame);
   void reset();
 
@@ -41,9 +40,9 @@ class ReceiveBuffer {
   const PriorityMap priorities_;
   const Duration half_pause_;
   std::uint64_t taken_ = 0;
-  std::uint8_t paused_ = 0;                  // priorities, a bit each
-  Duration told_;                            // when they were asked last
-  Alarm looks_{[this] { look(); }};          // whether there is room again, as long as some are paused
+  std::uint8_t paused_ = 0;                  // paused priorities, a bit each
+  Duration told_;                            // time of the last pause frame
+  Alarm looks_{[this] { look(); }};          // while priorities are paused: checks for space, and renews the pause
   ReceiveBufferCounters counters_;
 };
 

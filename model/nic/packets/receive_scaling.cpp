@@ -5,7 +5,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// A hash's input, put together from fields.
+// The input of a hash, composed of fields.
 class Input {
  public:
   void add(const FlowFields& fields, std::size_t offset, std::size_t bytes) {
@@ -36,7 +36,7 @@ constexpr Field kFields[] = {
 
 }  // namespace
 
-// Of each bit that is set, the 32 bits of the key from there on.
+// For each set bit i of the input: XOR of the 32 key bits from bit i on.
 std::uint32_t toeplitz(const RssKey& key, std::span<const std::byte> input) {
   constexpr std::size_t kWindow = 8;
   std::uint64_t window = 0;

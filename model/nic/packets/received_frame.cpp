@@ -13,7 +13,7 @@ namespace {
 
 using namespace network;
 
-// IEEE 802.3: of the frame as it came, the lowest byte first on the wire.
+// FCS (IEEE 802.3) over the received frame, lowest byte first.
 void append_fcs(std::span<const std::byte> frame, std::vector<std::byte>& out) {
   boost::crc_32_type crc;
   crc.process_bytes(frame.data(), frame.size());

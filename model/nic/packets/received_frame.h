@@ -1,4 +1,4 @@
-// What a raw queue pair wants done to the frames that it receives.
+// Options of a raw queue pair for received frames.
 #pragma once
 
 #include "model/nic/packets/packet.h"
@@ -6,13 +6,13 @@
 namespace rnicsim::nic {
 
 struct ReceiveOptions {
-  bool strip_vlan = false;               // the outermost tag comes beside the frame
-  bool scatter_fcs = false;              // the FCS comes behind it
+  bool strip_vlan = false;               // the outermost tag is removed and reported in the CQE
+  bool scatter_fcs = false;              // the FCS follows the frame
 
   bool any() const { return strip_vlan || scatter_fcs; }
 };
 
-// The frame as it is to lie in memory.
+// The frame as it is written to memory.
 PacketHandle adapted(const Packet& frame, const ReceiveOptions& options);
 
 }  // namespace rnicsim::nic

@@ -36,7 +36,7 @@ void Steering::steer_due(DelayLine<FrameIn>& pipeline) {
   FrameIn came;
   while (pipeline.pop_due(came)) {
     const auto& frame = came.frame;
-    // A packet of ours needs no look at its bytes.
+    // A packet of this model need not be parsed.
     if (frame.as<Packet>() == nullptr && is_foreign(frame)) {
       ++counters_.not_roce;
       raw(std::move(came));

@@ -1,6 +1,6 @@
-// Where receiving begins: behind a fixed latency it says which part of the device takes a frame, the RoCE transport or,
-// of another protocol or UDP port, the flows of raw packets; flows that sniff get a copy of all. Frames keep their
-// order.
+// The first stage of receiving: after a fixed latency it gives each frame to a part of the device: the RoCE transport,
+// or, for another protocol or UDP port, the flows of raw packets. Sniffer flows get a copy of every frame. Frames keep
+// their order.
 #pragma once
 
 #include "model/base/delay_line.h"
@@ -19,10 +19,10 @@ class Steering : public sc_core::sc_module {
 
   Output<FrameIn> roce;
   Output<FrameIn> raw;
-  Output<Frame> sniffed;                   // what goes to `roce`
+  Output<Frame> sniffed;                   // copies of frames for `roce`
 
-  void receive(FrameIn&& frame, Duration delay);    // from the port: its last bit arrives in so long
-  void receive_own(Frame&& frame, Duration delay);  // the same, of this device's own
+  void receive(FrameIn&& frame, Duration delay);    // from the port; `delay`: time until the last bit arrives
+  void receive_own(Frame&& frame, Duration delay);  // the same, for frames of this device
   void reset();
 
   const SteeringCounters& counters() const { return counters_; }
@@ -32,7 +32,7 @@ class Steering : public sc_core::sc_module {
 
   const Duration latency_;
   const FlowTable& flows_;
-  // Each keeps its order; their delays differ.
+  // Each line keeps its order; their delays differ.
   DelayLine<FrameIn> pipeline_{[this] { steer_due(pipeline_); }};
   DelayLine<FrameIn> own_{[this] { steer_due(own_); }};
   SteeringCounters counters_;

@@ -36,7 +36,7 @@ bool bind_to(const Descriptor& socket, const sockaddr_un& address) {
   return result == 0;
 }
 
-// The socket of a process that was killed.
+// True: a socket without a listener, left by a process that was killed.
 bool is_forsaken(const std::string& path) {
   struct stat facts {};
   return ::lstat(path.c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode) && !connect_to_path(path) &&

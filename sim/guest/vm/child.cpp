@@ -15,7 +15,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// Between fork and exec: only what is safe there.
+// Runs in the child, between fork and exec: only async-signal-safe calls.
 void become(const ChildProgram& program, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, program.last_signal);
   if (::getppid() != parent) ::_exit(1);

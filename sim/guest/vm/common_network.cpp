@@ -58,7 +58,7 @@ DeviceArguments CommonNetwork::hub() {
   return result;
 }
 
-// QEMU carries the frames by itself.
+// Only waits: the QEMU processes carry the frames.
 void CommonNetwork::work(std::vector<pollfd>& watched, std::chrono::milliseconds longest) {
   if (::poll(watched.data(), watched.size(), int(longest.count())) >= 0) return;
   if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");

@@ -6,7 +6,7 @@
 namespace rnicsim::sim {
 
 struct SocketEnds {
-  Descriptor here;  // does not block
+  Descriptor here;  // non-blocking
   Descriptor there;
 };
 

@@ -61,7 +61,7 @@ void TcpStream::work() {
   if (!end_) return;
   give_to_program();
   if (connection_ == nullptr) {
-    // The connection was reset: what came before is the program's still.
+    // The connection was reset: bytes that came before the reset still go to the program.
     if (to_program_.empty()) end();
     return;
   }
@@ -99,7 +99,7 @@ void TcpStream::failed(int error) {
   if (!end_) over_ = true;
 }
 
-// The window opens by what the program's socket has taken.
+// The TCP window opens by the bytes that the program's socket has taken.
 void TcpStream::give_to_program() {
   std::size_t done = 0;
   while (done < to_program_.size()) {

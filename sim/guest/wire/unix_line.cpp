@@ -15,10 +15,10 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenAttempts{100};
-// Bytes that wait for a peer that does not read.
+// Limit of the bytes queued for a peer that does not read.
 constexpr std::size_t kMostOutgoing = 16 << 20;
 constexpr short kHungUp = POLLRDHUP | POLLHUP;
-// Reads at a time, so that a peer that floods leaves the simulation its turn.
+// Reads in one receive(): a peer that sends much must not stop the simulation.
 constexpr int kMostReads = 4;
 
 int process_of(const Descriptor& socket) {
@@ -48,7 +48,7 @@ void UnixLine::watch(std::vector<pollfd>& watched, bool hears) const {
 
 void UnixLine::work() {
   if (listener_) {
-    // The next peer waits until all is read that the one before has left.
+    // The next peer is accepted after all bytes of the former one have been read.
     if (has_hung_up()) return flush();
     if (auto socket = listener_->accept()) take_connection(std::move(socket));
   } else if (!socket_ && Clock::now() >= next_attempt_) {
@@ -105,7 +105,7 @@ bool UnixLine::send(std::span<const std::byte> frame) {
   return true;
 }
 
-// An error shows when the socket is read.
+// A later read reports the error.
 void UnixLine::flush() {
   std::size_t gone = 0;
   while (socket_ && gone < outgoing_.size()) {

@@ -1,5 +1,5 @@
-// Frames over a UNIX stream socket, in QEMU's framing. One side listens, the other connects, again and again when the
-// connection has ended.
+// Frames over a UNIX stream socket, in QEMU's framing. One side listens. The other side connects, and connects again
+// after each end of the connection.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace rnicsim::sim {
 class UnixLine : public WireLine {
  public:
   enum class Role { listen, connect };
-  // ConfigError: the path cannot be listened at.
+  // ConfigError: the path is too long, or this process cannot listen there.
   UnixLine(const std::string& path, Role role, WireNotices& notices);
 
   void watch(std::vector<pollfd>& watched, bool hears) const override;
