@@ -15,6 +15,8 @@
 #include <system_error>
 #include <utility>
 
+#include "sim/throw_errno.h"
+
 namespace rnicsim::sim {
 namespace {
 
@@ -44,7 +46,7 @@ struct Child {
 
 Child start(const ChildWork& work, std::size_t job) {
   std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  if (pipe(ends.data()) != 0) throw_errno("pipe");
   std::fflush(nullptr);
   const pid_t parent = getpid();
   const pid_t process = fork();
@@ -108,7 +110,7 @@ class Pool {
     for (const auto& child : children_) waiting.push_back({child.results, POLLIN, 0});
     constexpr int kLookMs = 250;
     if (poll(waiting.data(), waiting.size(), kLookMs) < 0 && errno != EINTR)
-      throw std::system_error(errno, std::generic_category(), "poll");
+      throw_errno("poll");
     std::vector<ChildResult> ended;
     for (std::size_t i = children_.size(); i-- > 0;) {
       if (waiting[i].revents == 0 || !read_some(children_[i])) continue;

@@ -13,7 +13,7 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint32_t kKnownFlags = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS |
+constexpr std::uint32_t kKnownWqFlags = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS |
                                       IBV_WQ_FLAGS_DELAY_DROP | IBV_WQ_FLAGS_PCI_WRITE_END_PADDING;
 constexpr std::uint32_t kFlagsThatChange = IBV_WQ_FLAGS_CVLAN_STRIPPING;
 constexpr std::uint32_t kFlagsAtCreation =
@@ -21,7 +21,7 @@ constexpr std::uint32_t kFlagsAtCreation =
 constexpr std::uint32_t kKnownAttributes = IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
 
 int check_flags(std::uint32_t flags, std::uint32_t possible) {
-  if (flags & ~kKnownFlags) return EINVAL;
+  if (flags & ~kKnownWqFlags) return EINVAL;
   return flags & ~possible ? EOPNOTSUPP : 0;
 }
 

@@ -11,7 +11,7 @@ namespace rnicsim::host {
 namespace {
 
 constexpr std::uint32_t kQpn = 1;
-constexpr std::uint32_t kQkey = 0x80010000;  // well-known Q_Key (IBTA vol 1, 10.2.4)
+constexpr std::uint32_t kWellKnownQkey = 0x80010000;  // well-known Q_Key (IBTA vol 1, 10.2.4)
 constexpr std::uint32_t kPd = 0;             // the kernel's protection domain
 constexpr std::uint32_t kRegion = 0;
 constexpr std::uint32_t kLkey = kRegion << 8;
@@ -103,7 +103,7 @@ void ManagementPort::create_queues() {
 
   namespace attribute = abi::qp_attr;
   qpc.port = 1;
-  qpc.qkey = kQkey;
+  qpc.qkey = kWellKnownQkey;
   const auto move = [&](abi::QpState state, std::uint32_t attributes) {
     qpc.state = state;
     driver_.must_execute(provider::encode(provider::modify_qp(kQpn, attribute::kState | attributes, qpc)), "modify_qp");
@@ -135,7 +135,7 @@ void ManagementPort::post_waiting() {
     abi::DatagramSegment segment;
     segment.path = departure.path;
     segment.remote_qpn = kQpn;
-    segment.qkey = kQkey;
+    segment.qkey = kWellKnownQkey;
     wqe.datagram(segment);
     wqe.data(buffer.bus_address, cm::kMadBytes, kLkey);
     send_->post(wqe, 0);

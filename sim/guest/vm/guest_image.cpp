@@ -11,13 +11,14 @@
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
 #include "sim/guest/vm/child.h"
+#include "sim/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {
 
 Descriptor memory_file(const char* name) {
   Descriptor file(::memfd_create(name, MFD_CLOEXEC));
-  if (!file) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  if (!file) throw_errno("memfd_create");
   return file;
 }
 

@@ -13,6 +13,7 @@
 #include "sim/config/config_error.h"
 #include "sim/guest/vm/socket_ends.h"
 #include "sim/progress_line.h"
+#include "sim/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -21,11 +22,9 @@ constexpr char kQemu[] = "qemu-system-x86_64";
 // Reads of one descriptor in one step: a guest with much output must not delay the others.
 constexpr int kMostReads = 16;
 
-[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
-
 SocketEnds make_pipe_ends() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe");
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }

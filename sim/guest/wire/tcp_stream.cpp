@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/guest/wire/lwip_address.h"
+#include "sim/guest/wire/transient_error.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -26,8 +27,6 @@ err_t on_received(void* stream, tcp_pcb*, pbuf* bytes, err_t) {
 void on_error(void* stream, err_t error) { static_cast<TcpStream*>(stream)->failed(error); }
 
 constexpr std::size_t kWindow = TCP_WND;
-
-bool comes_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 }  // namespace
 
@@ -105,7 +104,7 @@ void TcpStream::give_to_program() {
   while (done < to_program_.size()) {
     const ssize_t sent =
         ::send(end_.get(), to_program_.data() + done, to_program_.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && comes_later(errno)) break;
+    if (sent < 0 && is_transient(errno)) break;
     if (sent < 0) {
       broken_ = true;
       return;
@@ -125,7 +124,7 @@ void TcpStream::take_from_program() {
     std::array<std::byte, 16384> buffer;
     const auto most = std::min<std::size_t>(buffer.size(), tcp_sndbuf(connection_));
     const ssize_t came = ::recv(end_.get(), buffer.data(), most, MSG_DONTWAIT);
-    if (came < 0 && comes_later(errno)) break;
+    if (came < 0 && is_transient(errno)) break;
     if (came < 0) {
       broken_ = true;
       return;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/config/config_error.h"
+#include "sim/guest/wire/transient_error.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -27,8 +28,6 @@ int process_of(const Descriptor& socket) {
   ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length);
   return peer.pid;
 }
-
-bool comes_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 }  // namespace
 
@@ -78,7 +77,7 @@ void UnixLine::receive(const Take& take) {
   std::array<std::byte, 65536> buffer;
   for (int reads = 0; reads < kMostReads && socket_; ++reads) {
     const ssize_t came = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (came < 0 && comes_later(errno)) return;
+    if (came < 0 && is_transient(errno)) return;
     if (came <= 0) {
       if (incoming_.is_within_frame())
         return hang_up(WireTrouble::cut_off, "the peer closed the connection within a frame");
