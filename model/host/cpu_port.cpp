@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "model/host/page_faults.h"
+#include "model/host/memory/page_faults.h"
 #include "model/host/root_complex.h"
 
 namespace rnicsim::host {

@@ -13,7 +13,7 @@
 #include "model/host/host_kernel.h"
 #include "model/host/host_params.h"
 #include "model/host/kernel_agent.h"
-#include "model/host/local_memory.h"
+#include "model/host/memory/local_memory.h"
 #include "model/host/root_complex.h"
 #include "verbs/port/device_port.h"
 

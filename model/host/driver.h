@@ -13,7 +13,7 @@
 #include "model/abi/command.h"
 #include "model/host/gids.h"
 #include "model/host/host_params.h"
-#include "model/host/kernel_memory.h"
+#include "model/host/memory/kernel_memory.h"
 #include "model/host/root_complex.h"
 #include "verbs/provider/command_queue.h"
 #include "verbs/provider/event_ring.h"

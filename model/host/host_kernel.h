@@ -14,9 +14,9 @@
 #include "model/base/kernel.h"
 #include "model/base/pcie.h"
 #include "model/base/units.h"
-#include "model/host/address_space.h"
 #include "model/host/gids.h"
 #include "model/host/host_params.h"
+#include "model/host/memory/address_space.h"
 
 namespace rnicsim::host {
 

@@ -32,8 +32,8 @@
 #include "model/host/host_counters.h"
 #include "model/host/host_params.h"
 #include "model/host/kernel_driver.h"
+#include "model/host/memory/page_faults.h"
 #include "model/host/objects.h"
-#include "model/host/page_faults.h"
 #include "model/host/root_complex.h"
 
 namespace rnicsim::host {

@@ -12,8 +12,8 @@
 #include "model/base/pcie.h"
 #include "model/host/context_file.h"
 #include "model/host/gids.h"
+#include "model/host/memory/range_pool.h"
 #include "model/host/number_pool.h"
-#include "model/host/range_pool.h"
 #include "model/host/xrc_domains.h"
 
 namespace rnicsim::host {

@@ -19,7 +19,7 @@
 #include "model/base/trace.h"
 #include "model/host/host_counters.h"
 #include "model/host/host_params.h"
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 
 namespace rnicsim::host {
 

@@ -1,7 +1,7 @@
 #include "model/nic/capability_params.h"
 
-#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/multicast_table.h"
+#include "model/nic/packets/receive/flow_table.h"
 #include "model/nic/personality/commands.h"
 
 namespace rnicsim::nic {

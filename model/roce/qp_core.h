@@ -1,5 +1,5 @@
 // The interface between a queue pair's transport (the core) and the shell, which has rings, memory and time
-// (model/nic/engine/engine_shell.h). Events go in, actions come out. A core has no clock, no memory and no payload.
+// (model/nic/engine/shell/engine_shell.h). Events go in, actions come out. A core has no clock, no memory, no payload.
 // Free choices of an implementation (which queue pair sends next, when a timer fires) come from the shell.
 //
 // A core calls actions within the call of an event, or later, between CoreActions::begin_step() and end_step(). The

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "model/roce/answer_side.h"
 #include "model/roce/qp_core.h"
+#include "model/roce/responders/answer_side.h"
 #include "model/roce/send_side.h"
 
 namespace rnicsim::roce {

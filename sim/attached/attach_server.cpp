@@ -15,8 +15,8 @@
 #include "sim/attached/native_thread.h"
 #include "sim/attached/process.h"
 #include "sim/config/config_error.h"
-#include "sim/local_socket.h"
-#include "sim/throw_errno.h"
+#include "sim/os/local_socket.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {

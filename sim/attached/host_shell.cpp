@@ -20,11 +20,11 @@
 #include "sim/attached/serving.h"
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
-#include "sim/descriptor.h"
-#include "sim/program_check.h"
-#include "sim/progress_line.h"
-#include "sim/shell_word.h"
-#include "sim/throw_errno.h"
+#include "sim/os/descriptor.h"
+#include "sim/os/program_check.h"
+#include "sim/os/progress_line.h"
+#include "sim/os/shell_word.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "model/abi/attach.h"
-#include "sim/shell_word.h"
-#include "sim/throw_errno.h"
+#include "sim/os/shell_word.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "sim/throw_errno.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 

@@ -4,16 +4,16 @@
 
 #include <stdexcept>
 
-#include "sim/bench/bench_json.h"
-#include "sim/bench/results.h"
+#include "sim/bench/results/bench_json.h"
+#include "sim/bench/results/results.h"
 #include "sim/bench/runner.h"
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
-#include "sim/descriptor_limit.h"
 #include "sim/engine_choice.h"
-#include "sim/json_output.h"
+#include "sim/os/descriptor_limit.h"
 #include "sim/pause_settings.h"
 #include "sim/processes/boundary.h"
+#include "sim/results/json_output.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim::bench {

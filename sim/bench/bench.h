@@ -11,8 +11,8 @@
 #include "sim/bench/workload.h"
 #include "sim/config/config.h"
 #include "sim/config/engine_params.h"
-#include "sim/json.h"
 #include "sim/observers.h"
+#include "sim/results/json.h"
 #include "sim/watch.h"
 
 namespace rnicsim::sim::bench {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "model/base/kernel.h"
-#include "sim/bench/batches.h"
+#include "sim/bench/results/batches.h"
 #include "sim/bench/workload.h"
-#include "sim/histogram.h"
+#include "sim/results/histogram.h"
 
 namespace rnicsim::sim::bench {
 

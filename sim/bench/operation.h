@@ -3,7 +3,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "sim/bench/station.h"
+#include "sim/bench/agents/station.h"
 #include "sim/bench/workload.h"
 
 namespace rnicsim::sim::bench {

@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "model/host/memory/sparse_memory.h"
 #include "model/host/software_process.h"
-#include "model/host/sparse_memory.h"
-#include "sim/bench/agent.h"
-#include "sim/bench/arrivals.h"
+#include "sim/bench/agents/agent.h"
+#include "sim/bench/agents/arrivals.h"
+#include "sim/bench/agents/station.h"
 #include "sim/bench/flow_state.h"
-#include "sim/bench/measured.h"
 #include "sim/bench/plan.h"
-#include "sim/bench/station.h"
-#include "sim/system.h"
+#include "sim/bench/results/measured.h"
 #include "sim/snapshot_server.h"
+#include "sim/system.h"
 #include "sim/watch.h"
 
 namespace rnicsim::sim::bench {

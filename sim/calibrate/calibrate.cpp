@@ -21,7 +21,7 @@
 #include "sim/config/param_list.h"
 #include "sim/config/profile_marks.h"
 #include "sim/config/profile_notes.h"
-#include "sim/json_output.h"
+#include "sim/results/json_output.h"
 
 namespace rnicsim::sim::calibrate {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/calibrate/fit.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::calibrate {
 

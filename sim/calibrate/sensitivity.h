@@ -7,7 +7,7 @@
 
 #include "sim/calibrate/row.h"
 #include "sim/config/param_list.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::calibrate {
 

@@ -9,7 +9,7 @@
 #include "sim/config/config_error.h"
 #include "sim/guest/wire/live_wire.h"
 #include "sim/guest/wire/wire_choice.h"
-#include "sim/json_output.h"
+#include "sim/results/json_output.h"
 
 namespace rnicsim::sim {
 namespace {

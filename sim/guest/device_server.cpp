@@ -9,7 +9,7 @@
 #include "sim/adapter.h"
 #include "sim/config/host_record.h"
 #include "sim/guest/nic_function.h"
-#include "sim/progress_line.h"
+#include "sim/os/progress_line.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "sim/replay/alignment.h"
+#include "sim/replay/capture/alignment.h"
 
 namespace rnicsim::sim::replay {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "model/base/policy_params.h"
-#include "model/base/priority_values.h"
-#include "model/base/queue_discipline.h"
+#include "model/base/ports/priority_values.h"
+#include "model/base/ports/queue_discipline.h"
 
 namespace rnicsim {
 namespace {

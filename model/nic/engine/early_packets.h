@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "model/base/pooled_list.h"
-#include "model/nic/packets/buffer_hold.h"
 #include "model/nic/packets/packet_streams.h"
+#include "model/nic/packets/receive/buffer_hold.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "model/base/priority_map.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/units.h"
 #include "model/nic/engine/adaptive_retransmission.h"
 #include "model/nic/engine/congestion_params.h"
@@ -13,7 +13,7 @@
 #include "model/nic/personality/personality.h"
 #include "model/nic/seam/qp_engine.h"
 #include "model/roce/qp_state.h"
-#include "model/roce/responder.h"
+#include "model/roce/responders/responder.h"
 #include "model/roce/send_window.h"
 
 namespace rnicsim::nic {

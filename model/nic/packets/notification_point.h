@@ -10,7 +10,7 @@
 
 #include "model/base/delay_line.h"
 #include "model/base/kernel.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/stream.h"
 #include "model/nic/packets/congestion_seen.h"
 #include "model/nic/packets/notification_counters.h"

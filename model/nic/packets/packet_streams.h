@@ -5,9 +5,9 @@
 
 #include "model/base/frame.h"
 #include "model/base/payload.h"
-#include "model/base/priority_map.h"
-#include "model/nic/packets/buffer_hold.h"
+#include "model/base/ports/priority_map.h"
 #include "model/nic/packets/packet.h"
+#include "model/nic/packets/receive/buffer_hold.h"
 #include "model/roce/headers.h"
 #include "model/roce/types.h"
 

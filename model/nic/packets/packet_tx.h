@@ -9,12 +9,12 @@
 #include "model/base/params.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
-#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/loopback.h"
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/packets/packet_streams.h"
 #include "model/nic/packets/packet_tx_params.h"
+#include "model/nic/packets/receive/flow_table.h"
 #include "model/roce/packet.h"
 
 namespace rnicsim::nic {

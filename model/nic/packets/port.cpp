@@ -3,9 +3,9 @@
 #include <array>
 #include <optional>
 
-#include "model/base/pause_frame.h"
 #include "model/base/policy.h"
 #include "model/base/policy_params.h"
+#include "model/base/ports/pause_frame.h"
 
 namespace rnicsim::nic {
 namespace {

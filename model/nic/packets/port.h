@@ -9,13 +9,13 @@
 
 #include "model/base/delay_line.h"
 #include "model/base/frame.h"
-#include "model/base/line_timing.h"
 #include "model/base/params.h"
-#include "model/base/pause_frame.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/line_timing.h"
+#include "model/base/ports/pause_frame.h"
+#include "model/base/ports/priority_map.h"
+#include "model/base/ports/transmit_port.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
-#include "model/base/transmit_port.h"
 #include "model/nic/packets/port_params.h"
 
 namespace rnicsim::nic {

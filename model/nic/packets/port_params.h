@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string>
 
-#include "model/base/line_timing.h"
 #include "model/base/params.h"
 #include "model/base/policy_choice.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/line_timing.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/stats.h"
 
 namespace rnicsim {

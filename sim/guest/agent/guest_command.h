@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/descriptor.h"
 #include "sim/guest/agent/frames.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

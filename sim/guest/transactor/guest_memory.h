@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

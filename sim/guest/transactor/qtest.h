@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/descriptor.h"
 #include "sim/guest/transactor/guest_client.h"
 #include "sim/guest/transactor/guest_port.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -6,7 +6,7 @@
 
 #include "sim/guest/transactor/guest_port.h"
 #include "sim/guest/transactor/vfio_user_bodies.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <system_error>
 
-#include "sim/descriptor.h"
-#include "sim/throw_errno.h"
+#include "sim/os/descriptor.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "sim/throw_errno.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {

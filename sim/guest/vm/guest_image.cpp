@@ -11,7 +11,7 @@
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
 #include "sim/guest/vm/child.h"
-#include "sim/throw_errno.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

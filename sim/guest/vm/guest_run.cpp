@@ -14,8 +14,8 @@
 #include "sim/config/config_error.h"
 #include "sim/config/host_names.h"
 #include "sim/guest/vm/machine.h"
-#include "sim/labelled_lines.h"
-#include "sim/progress_line.h"
+#include "sim/os/labelled_lines.h"
+#include "sim/os/progress_line.h"
 
 namespace rnicsim::sim {
 namespace {

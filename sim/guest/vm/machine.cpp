@@ -12,8 +12,8 @@
 
 #include "sim/config/config_error.h"
 #include "sim/guest/vm/socket_ends.h"
-#include "sim/progress_line.h"
-#include "sim/throw_errno.h"
+#include "sim/os/progress_line.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {

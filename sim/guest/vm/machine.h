@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "model/base/units.h"
-#include "sim/descriptor.h"
 #include "sim/guest/agent/frames.h"
 #include "sim/guest/vm/child.h"
 #include "sim/guest/vm/console_log.h"
 #include "sim/guest/vm/guest_devices.h"
 #include "sim/guest/vm/guest_image.h"
-#include "sim/labelled_lines.h"
+#include "sim/os/descriptor.h"
+#include "sim/os/labelled_lines.h"
 
 namespace rnicsim::sim {
 

@@ -1,7 +1,7 @@
 // A connected pair of sockets: one end for this process, and one for a process that it starts.
 #pragma once
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "sim/descriptor.h"
 #include "sim/guest/wire/wire_line.h"
 #include "sim/guest/wire/wire_notices.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

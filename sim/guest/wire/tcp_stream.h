@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/abi/attach.h"
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 struct pbuf;
 struct tcp_pcb;

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "sim/descriptor.h"
 #include "sim/guest/transactor/path_socket.h"
 #include "sim/guest/wire/stream_framing.h"
 #include "sim/guest/wire/wire_line.h"
 #include "sim/guest/wire/wire_notices.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
