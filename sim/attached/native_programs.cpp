@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/attached/native_thread.h"
+#include "sim/attached/time/native_thread.h"
 
 namespace rnicsim::sim {
 namespace {

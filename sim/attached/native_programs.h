@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <set>
 
-#include "sim/attached/processors.h"
 #include "sim/attached/programs.h"
+#include "sim/attached/time/processors.h"
 
 namespace rnicsim::sim {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "sim/attached/pending_signals.h"
-#include "sim/attached/process.h"
+#include "sim/attached/processes/pending_signals.h"
+#include "sim/attached/processes/process.h"
 
 namespace rnicsim::sim {
 

@@ -18,12 +18,12 @@
 #include "model/host/root_complex.h"
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
-#include "sim/attached/huge_pages.h"
-#include "sim/attached/network.h"
-#include "sim/attached/processors.h"
-#include "sim/attached/stall_guard.h"
-#include "sim/attached/system_v.h"
-#include "sim/attached/time_keeper.h"
+#include "sim/attached/ipc/system_v.h"
+#include "sim/attached/network/network.h"
+#include "sim/attached/processes/huge_pages.h"
+#include "sim/attached/time/processors.h"
+#include "sim/attached/time/stall_guard.h"
+#include "sim/attached/time/time_keeper.h"
 
 namespace rnicsim::sim {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/attached/outside_world.h"
+#include "sim/attached/network/outside_world.h"
 #include "sim/guest/wire/ip_stack.h"
 #include "sim/guest/wire/tcp_gateway.h"
 #include "sim/guest/wire/wire_choice.h"

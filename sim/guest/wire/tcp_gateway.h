@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "model/abi/attach.h"
-#include "sim/attached/network.h"
+#include "sim/attached/network/network.h"
 #include "sim/guest/wire/ip_stack.h"
 #include "sim/guest/wire/tcp_stream.h"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "model/abi/net_address.h"
-#include "sim/attached/datagrams.h"
+#include "sim/attached/network/datagrams.h"
 #include "sim/config/topology.h"
 
 namespace rnicsim::sim::attached_datagrams_test {

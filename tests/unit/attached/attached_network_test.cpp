@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/attached/network.h"
+#include "sim/attached/network/network.h"
 #include "sim/config/topology.h"
 
 namespace rnicsim::sim::attached_network_test {

@@ -1,4 +1,4 @@
-#include "sim/attached/long_turn.h"
+#include "sim/attached/time/long_turn.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <chrono>
 #include <string>
 
-#include "sim/attached/native_thread.h"
+#include "sim/attached/time/native_thread.h"
 
 namespace rnicsim::sim {
 namespace {

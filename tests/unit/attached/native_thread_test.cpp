@@ -1,5 +1,5 @@
 // What /proc says of a thread, whatever its process is called.
-#include "sim/attached/native_thread.h"
+#include "sim/attached/time/native_thread.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // The times of the looks of a thread that is parked in a loop.
-#include "sim/attached/parked_loop.h"
+#include "sim/attached/time/parked_loop.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "sim/attached/pending_signals.h"
+#include "sim/attached/processes/pending_signals.h"
 
 namespace rnicsim::sim {
 namespace {

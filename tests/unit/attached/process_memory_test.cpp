@@ -1,5 +1,5 @@
 // Does the device find the pages that were pinned, wherever the process has moved them, and nobody else's?
-#include "sim/attached/process_memory.h"
+#include "sim/attached/processes/process_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

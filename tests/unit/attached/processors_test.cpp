@@ -1,5 +1,5 @@
 // On which processors the simulator and its programs run.
-#include "sim/attached/processors.h"
+#include "sim/attached/time/processors.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

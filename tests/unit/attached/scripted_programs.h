@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/attached/time_keeper.h"
+#include "sim/attached/time/time_keeper.h"
 
 namespace rnicsim::sim::test {
 

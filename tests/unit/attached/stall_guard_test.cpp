@@ -1,5 +1,5 @@
 // Is an access that does not end noticed, again and again, and nothing else?
-#include "sim/attached/stall_guard.h"
+#include "sim/attached/time/stall_guard.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

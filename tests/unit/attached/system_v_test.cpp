@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "sim/attached/message_queues.h"
-#include "sim/attached/semaphores.h"
+#include "sim/attached/ipc/message_queues.h"
+#include "sim/attached/ipc/semaphores.h"
 
 namespace rnicsim::sim {
 namespace {

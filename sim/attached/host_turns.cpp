@@ -1,9 +1,0 @@
-#include "sim/attached/host_turns.h"
-
-namespace rnicsim::sim {
-
-void HostTurns::begin() {
-  while (!keeping_.empty()) keeping_.back()->flush();
-}
-
-}  // namespace rnicsim::sim
