@@ -12,7 +12,7 @@
 namespace rnicsim::clock {
 namespace {
 
-// Threads that wait, by the address they wait at: a release with nobody waiting makes no call.
+// Number of waiting threads by the hash of their address: a release without waiters makes no call.
 constexpr std::size_t kBuckets = 256;
 std::array<std::atomic<int>, kBuckets> waiters{};
 

@@ -1,4 +1,4 @@
-// Threads that wait for one another: on an address, in simulated time.
+// Waits on addresses and wakes them in simulated time. Locks, condition variables and futexes use this.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace rnicsim::clock {
 
-// Who may wait and wake: the threads of a process, or of all that have the memory mapped.
+// Threads that a wait or a wake reaches: those of this process, or those of all processes that map the memory.
 enum class Sharing : std::uint64_t { process = 0, host = 1 };
 constexpr Sharing sharing_of(bool shared) { return shared ? Sharing::host : Sharing::process; }
 
 inline constexpr std::uint64_t kEveryone = ~0ull;
 
-// What the thread waits for, for people, as long as the object lives.
+// Names the cause of the thread's wait, for the simulator's messages to people, while the object lives.
 class Reason {
  public:
   Reason(abi::ThreadSlot& slot, const char* text);
@@ -25,16 +25,17 @@ class Reason {
   abi::ThreadSlot& slot_;
 };
 
-// Until somebody wakes `address`; 0 or ETIMEDOUT. Between the look that made the caller wait and this no other thread
-// runs.
+// Waits until wake() on `address` or until `deadline` (absolute, in ps). Returns 0, EINTR or ETIMEDOUT. No other thread
+// runs between the caller's check of the address and this wait.
 int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, Sharing sharing = Sharing::process);
-// At most so many, first come first woken; returns how many.
+// Wakes at most `most` waiters, in the order in which they came. Returns how many.
 std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most, Sharing sharing = Sharing::process);
-// One thread of the process, which does not sleep: it goes on as soon as a CPU sees what changed. False: none waits.
+// Wakes one waiter of the process that spins instead of sleeping: the waiter continues after CpuCost::detect. False:
+// none.
 bool wake_spinning(abi::ThreadSlot& slot, const void* address);
 
-// A thread that was woken for a lock again and again and always found it taken: others let it go first. Those of the
-// process are known in it; made, asked for and ended in the thread's turn.
+// A thread that was woken for a lock several times and always found it taken: while the object lives, other threads of
+// the process let that thread take the lock first. Only the thread that has the turn makes, queries and ends one.
 class Starving {
  public:
   explicit Starving(const void* address);
@@ -48,7 +49,7 @@ class Starving {
   Starving* next_;
 };
 
-// In a new process there are none but its own thread.
+// In a forked child: forgets all waiters, because the forking thread is its only thread.
 void forget_other_waiters();
 
 }  // namespace rnicsim::clock

@@ -29,7 +29,7 @@ int affinity_call(abi::ThreadSlot& slot, std::uint64_t number, bool sets) {
   return call(slot, abi::Call::affinity, {number, sets ? 1u : 0u});
 }
 
-// Of the last word that the host has processors in.
+// Size of the mask in bytes, up to the last word with a processor of the host.
 std::size_t known_bytes() {
   const auto& bits = session()->header().processors.bits;
   std::size_t words = std::size(bits);
@@ -37,7 +37,7 @@ std::size_t known_bytes() {
   return words * sizeof bits[0];
 }
 
-// As Linux counts: whole words, with room for all.
+// Linux's rules: whole words, with room for all of the host's processors.
 int get_as_bytes(abi::ThreadSlot& slot, std::uint64_t number, size_t size, void* bytes) {
   if (size < known_bytes() || size % sizeof(unsigned long) != 0) return EINVAL;
   if (bytes == nullptr) return EFAULT;
@@ -47,7 +47,7 @@ int get_as_bytes(abi::ThreadSlot& slot, std::uint64_t number, size_t size, void*
   memcpy(bytes, &set, std::min(size, known_bytes()));
   return 0;
 }
-// OpenMP runtimes (LLVM's) set nothing at all, to see whether they may.
+// LLVM's OpenMP runtime passes a null set to find out whether affinity can be set: EFAULT says that it can.
 int set_as_bytes(abi::ThreadSlot& slot, std::uint64_t number, size_t size, const void* bytes) {
   if (bytes == nullptr) return EFAULT;
   abi::ProcessorSet set;
@@ -79,8 +79,8 @@ long get_affinity_call(abi::ThreadSlot& slot, long number, size_t size, void* by
   return error != 0 ? failed(error) : long(std::min(size, known_bytes()));
 }
 
-// For each processor it makes eight, and asks the real kernel how many there are: that may be fewer now than at its
-// next question.
+// By default the C library allows eight arenas for each processor and asks the real kernel for the number of
+// processors, which may change between two runs and within one.
 void fix_malloc_arenas() {
   if (::getenv("MALLOC_ARENA_MAX") != nullptr || ::getenv("GLIBC_TUNABLES") != nullptr) return;
   int processors = 0;

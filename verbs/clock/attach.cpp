@@ -48,7 +48,7 @@ namespace rnicsim::clock {
 namespace {
 
 char** first_environment = nullptr;  // as the kernel made it
-// Above what programs and their select() sets use, so that a program sees the descriptor numbers it expects.
+// Above the numbers that programs use, so that a program gets the descriptor numbers that it expects.
 constexpr int kSocketDescriptor = 1000;
 
 void receive_welcome(abi::Welcome& welcome, int (&descriptors)[2]) {
@@ -60,7 +60,7 @@ void receive_welcome(abi::Welcome& welcome, int (&descriptors)[2]) {
   message.msg_control = ancillary;
   message.msg_controllen = sizeof ancillary;
   ssize_t got;
-  // A simulator that refuses without reading the hello resets the connection: that is told once, then comes its reason.
+  // A simulator that refuses without reading the hello resets the connection: ECONNRESET comes once, then the reason.
   bool was_reset = false;
   do got = next_recvmsg(the_session.socket, &message, MSG_CMSG_CLOEXEC);
   while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(was_reset, true))));
@@ -79,12 +79,12 @@ std::byte* map(int descriptor, std::uint64_t bytes, std::uint64_t address) {
                         MAP_SHARED | MAP_NORESERVE | fixed, descriptor, 0);
   if (memory == MAP_FAILED) die("cannot map the simulator's memory: %s", strerror(errno));
   next_close(descriptor);
-  // A core file would have all of it, used or not.
+  // A core file would contain the whole region, used or not.
   checked_call(SYS_madvise, memory, bytes, MADV_DONTDUMP);
   return static_cast<std::byte*>(memory);
 }
 
-// Connects the session's socket; false (with errno) when nobody listens.
+// Connects the session's socket. False, with errno: no listener.
 bool connect_socket(const char* name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -92,7 +92,7 @@ bool connect_socket(const char* name) {
   memcpy(address.sun_path + 1, name, length);
   const int fd = next_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
-  // A child whose other numbers are all in use gets its parent's at once.
+  // A forked child with all lower numbers in use gets the parent's former number from socket() itself.
   const int above = fd >= kSocketDescriptor ? fd : ::fcntl(fd, F_DUPFD_CLOEXEC, kSocketDescriptor);
   the_session.socket = above >= 0 ? above : fd;
   if (the_session.socket != fd) next_close(fd);
@@ -100,8 +100,8 @@ bool connect_socket(const char* name) {
   return next_connect(the_session.socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
 }
 
-// A process attaches with a socket and two regions of memory, although its program may have used up its descriptors: a
-// fork needs none.
+// Raises the soft limit of descriptors to the hard limit while the process attaches. Attaching needs a socket and two
+// regions of memory, but a program that forks may have used up its descriptors, because fork(2) needs none.
 class SpareDescriptors {
  public:
   SpareDescriptors() {
@@ -120,7 +120,8 @@ class SpareDescriptors {
   bool raised_ = false;
 };
 
-// Any local user may listen at any name, and the listener becomes this program's kernel.
+// The listener becomes this program's kernel, but any local user may listen at any name: only this user and root are
+// accepted.
 void check_listener(const char* name) {
   ucred peer{};
   socklen_t length = sizeof peer;
@@ -131,8 +132,8 @@ void check_listener(const char* name) {
         peer.pid, peer.uid, name, abi::kSocketVariable);
 }
 
-// Address layout: two runs must see the same addresses. A program that a user's own script started is run again without
-// randomisation; where that is refused, only the DMA memory has a fixed address.
+// Two runs must see the same addresses. A program that a user's own script started is executed again without address
+// randomisation. Where that is refused, only the DMA memory has a fixed address.
 void fix_address_layout() {
   const int now = ::personality(0xffffffff);
   if (now < 0 || (now & ADDR_NO_RANDOMIZE) != 0 || ::getenv("RNICSIM_KEEP_LAYOUT") != nullptr) return;
@@ -151,22 +152,22 @@ void fix_address_layout() {
   next_execve("/proc/self/exe", arguments, environ);
 }
 
-// The shell of `rnicsim shell` is no program of the host, what it starts is: it keeps real time and its terminal. But
-// what it redirects to /tmp, its programs are to find there.
+// The shell of `rnicsim shell` is outside the simulation: it keeps real time and its terminal. The programs that it
+// starts are on the host, and find the files there that the shell redirects to /tmp.
 bool stays_outside(char** environment) {
   constexpr std::string_view kMark = "RNICSIM_OUTSIDE=";
   char** found = environment;
   while (*found != nullptr && !std::string_view(*found).starts_with(kMark)) ++found;
   if (*found == nullptr) return false;
-  // By hand: bash has an unsetenv of its own, for variables that it has not read yet.
+  // Done by hand, because bash has an unsetenv() of its own, for variables that it has not read yet.
   for (; *found != nullptr; ++found) *found = found[1];
   const char* host = ::getenv(abi::kHostVariable);
   if (host != nullptr) find_host_files(::getenv(abi::kSocketVariable), host);
   return true;
 }
 
-// The loader runs this before every other constructor (-z initfirst), the C library's own among them: what that would
-// have set stands in the arguments.
+// The loader runs this constructor before all others (-z initfirst), even the C library's: values that the C library
+// would have set are taken from the arguments.
 __attribute__((constructor)) void start(int, char** arguments, char** environment) {
   environ = first_environment = environment;
   if (::getenv(abi::kSocketVariable) == nullptr) return;
@@ -183,7 +184,7 @@ __attribute__((constructor)) void start(int, char** arguments, char** environmen
 
 }  // namespace
 
-// A tool sees to the layout itself.
+// A tool fixes the layout itself.
 static bool has_random_addresses() {
   const int now = ::personality(0xffffffff);
   return tool() == Tool::none && (now < 0 || (now & ADDR_NO_RANDOMIZE) == 0);
@@ -195,7 +196,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   if (socket_name == nullptr || host == nullptr) return;
   find_tool();
   raise_signals_by(raise_here);
-  take_signals();  // before the simulator knows us, and may send one
+  take_signals();  // before the simulator knows the process and can signal it
   const SpareDescriptors spare;
   if (!connect_socket(socket_name))
     die(errno == EMFILE || errno == ENFILE ? "no file descriptor is left to attach with: %s"
@@ -210,7 +211,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   hello.flags = hello_flags | (has_random_addresses() ? abi::Hello::kRandomAddresses : 0);
   snprintf(hello.host, sizeof hello.host, "%s", host);
   snprintf(hello.program, sizeof hello.program, "%s", program_invocation_short_name);
-  // The welcome of a simulator that has refused this process already says why.
+  // EPIPE, ECONNRESET: the simulator has refused this process before the hello; its welcome says why.
   if (::send(the_session.socket, &hello, sizeof hello, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
     die("the simulator closed the connection");
 
@@ -218,7 +219,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   int descriptors[2];
   receive_welcome(welcome, descriptors);
   the_session.control = map(descriptors[0], welcome.control_bytes, 0);
-  // memcheck looks at each page, used or not.
+  // memcheck inspects each page, used or not.
   constexpr std::uint64_t kMostUnderValgrind = 1 << 30;
   the_session.memory_bytes =
       tool() == Tool::valgrind ? std::min(welcome.memory_bytes, kMostUnderValgrind) : welcome.memory_bytes;
@@ -229,7 +230,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   own_slot() = &the_session.slot(0);
   prepare_cancellation(the_session.slot(0));
   begin_cancellation(the_session.slot(0));
-  wait_for_turn();  // in real time, too, for the first: before, the slot is not served
+  wait_for_turn();  // in real time, too, the first time: before that the slot is not served
   const bool new_image = (hello_flags & abi::Hello::kFork) == 0;
   if (new_image) know_inherited(know_inherited_socket, know_event);
   if (!simulated()) return;
@@ -241,7 +242,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   redraw_auxiliary_bytes();
   take_standard_input();
   take_streams();
-  // Lines, so that what several programs print comes out in the order of simulated time.
+  // Line by line, so that the output of several programs appears in the order of simulated time.
   ::setvbuf(stdout, nullptr, _IOLBF, 4096);
 }
 

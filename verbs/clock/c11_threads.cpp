@@ -1,4 +1,4 @@
-// C11's threads: the C library makes them of the same parts as POSIX's, but by names of its own.
+// C11 threads. The C library builds them from the parts of POSIX threads, but under names of their own.
 
 #include <errno.h>
 #include <pthread.h>
@@ -47,7 +47,7 @@ int to_c11(int error) {
   }
 }
 
-// The C library's are the same objects under both names.
+// In the C library, the objects of C11 and POSIX threads are the same.
 static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t) && sizeof(cnd_t) == sizeof(pthread_cond_t));
 pthread_mutex_t* posix(mtx_t* mutex) { return reinterpret_cast<pthread_mutex_t*>(mutex); }
 pthread_cond_t* posix(cnd_t* condition) { return reinterpret_cast<pthread_cond_t*>(condition); }
@@ -73,7 +73,7 @@ RNICSIM_EXPORT int thrd_join(thrd_t thread, int* result) {
   if (result != nullptr) *result = int(reinterpret_cast<std::intptr_t>(value));
   return to_c11(error);
 }
-// -1: an alarm came first.
+// -1: a signal came first.
 RNICSIM_EXPORT int thrd_sleep(const timespec* time, timespec* left) {
   if (simulated_slot() == nullptr) return next_thrd_sleep(time, left);
   const int error = ::clock_nanosleep(CLOCK_REALTIME, 0, time, left);

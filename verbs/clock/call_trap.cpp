@@ -24,7 +24,7 @@
 namespace rnicsim::clock {
 namespace {
 
-// Of <linux/prctl.h> and <asm-generic/siginfo.h>, which older headers lack.
+// Constants of <linux/prctl.h> and <asm-generic/siginfo.h>, which older headers lack.
 constexpr int kSetUserDispatch = 59, kDispatchOn = 1, kUserDispatch = 2;
 
 struct Text {
@@ -33,7 +33,7 @@ struct Text {
   bool has(std::uintptr_t address) const { return address - begin < bytes; }
 };
 
-// The executable segment around an address.
+// The executable segment that contains an address.
 Text text_around(std::uintptr_t address) {
   struct Search {
     std::uintptr_t address;
@@ -59,14 +59,14 @@ Text text_of_image(std::uintptr_t base) {
   return base != 0 ? text_around(base + header->e_entry) : Text{};
 }
 
-// The file of the object around an address, in any namespace (LD_AUDIT, dlmopen); "" for the program's own.
+// File name of the object that contains an address, in any namespace (LD_AUDIT, dlmopen); "" for the program itself.
 const char* file_around(std::uintptr_t address) {
   dl_find_object object;
   return ::_dl_find_object(reinterpret_cast<void*>(address), &object) == 0 ? object.dlfo_link_map->l_name : "";
 }
 
-// Whose calls go on to the kernel: the C library, the loader, which comes before it, and the vDSO, in which the C
-// library reads the clocks that are the processor's. An auditor's copy of the C library serves the auditor.
+// Code from which system calls go on to the kernel: the C library, the loader, which runs before it, and the vDSO,
+// which passes reads of CPU-time clocks on to the kernel. An auditor's copy of the C library is trusted, too.
 struct Trusted {
   std::uintptr_t inside = reinterpret_cast<std::uintptr_t>(&::gnu_get_libc_version);
   Text library = text_around(inside);
@@ -94,7 +94,7 @@ long answer(abi::ThreadSlot& slot, long number, const Words& words, ucontext_t& 
 }  // namespace
 
 void trap_calls() {
-  if (tool() != Tool::none) return;  // they look at calls themselves
+  if (tool() != Tool::none) return;  // the tools handle system calls themselves
   ::prctl(kSetUserDispatch, kDispatchOn, trusted().library.begin, trusted().library.bytes, nullptr);
 }
 
@@ -107,7 +107,7 @@ bool emulate_call(const siginfo_t& info, void* opaque) {
                     registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
   const long number = info.si_syscall;
   abi::ThreadSlot* slot = simulated_slot();
-  if (info.si_arch != AUDIT_ARCH_X86_64) {  // int 0x80: of another table
+  if (info.si_arch != AUDIT_ARCH_X86_64) {  // int 0x80: numbers of another table
     registers[REG_RAX] = -ENOSYS;
     return true;
   }

@@ -1,14 +1,15 @@
-// System calls by instruction, past the C library's functions: made to raise SIGSYS (syscall user dispatch of
-// Linux 5.11), and answered as syscall() answers them. The C library's own go on to the kernel, as do the loader's.
+// System calls by an instruction of the program instead of a function of the C library. They raise SIGSYS (syscall user
+// dispatch, Linux 5.11) and are answered as syscall() answers them. System calls of the C library and of the loader go
+// to the kernel.
 #pragma once
 
 #include <signal.h>
 
 namespace rnicsim::clock {
 
-void trap_calls();  // in this thread; those that it starts, and children, have to ask for themselves
+void trap_calls();  // for the calling thread; new threads and forked children call this themselves
 
-// If the signal is for a call by instruction: answers it in `context`.
+// Answers the system call in `context`. False: the signal has another cause.
 bool emulate_call(const siginfo_t& info, void* context);
 
 }  // namespace rnicsim::clock

@@ -1,5 +1,5 @@
-// pthread_cancel(3) and its like. A thread that may be cancelled anywhere (PTHREAD_CANCEL_ASYNCHRONOUS) is as others
-// are: what unwinds it in the middle of a call would leave its turn behind.
+// pthread_cancel(3) and related functions. A thread with PTHREAD_CANCEL_ASYNCHRONOUS is cancelled only where others
+// are: if it were unwound in the middle of a call, its turn would be left behind.
 
 #include <errno.h>
 #include <pthread.h>

@@ -19,7 +19,7 @@ struct Cancellation {
   std::atomic<bool> refused{false};
   std::atomic<bool> pending{false};
 };
-std::array<Cancellation, abi::kMaxThreads> cancellations;  // by slot
+std::array<Cancellation, abi::kMaxThreads> cancellations;  // by index of the slot
 Cancellation& cancellation_of(const abi::ThreadSlot& slot) {
   return cancellations[std::size_t(&slot - &session()->slot(0))];
 }
@@ -34,7 +34,7 @@ void prepare_cancellation(const abi::ThreadSlot& slot) {
 
 void begin_cancellation(const abi::ThreadSlot& slot) {
   if (!simulated()) return;
-  cancellation_of(slot).refused = refuses;  // who has forked may have done so before
+  cancellation_of(slot).refused = refuses;  // the thread that forked may have disabled cancellation
   next_pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
 }
 

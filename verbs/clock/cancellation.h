@@ -1,21 +1,23 @@
-// Cancellation of threads (pthread_cancel(3)). The C library is kept from it, but at points of ours: it would unwind a
-// thread out of the middle of a call, or through what may not throw.
+// Cancellation of threads (pthread_cancel(3)). The C library cancels a thread only at cancellation points of this
+// library: elsewhere it would unwind the thread from the middle of a call, or through a function that must not throw.
 #pragma once
 
 #include "model/abi/attach.h"
 
 namespace rnicsim::clock {
 
-// Of a thread to come, by whoever makes it; and the thread itself.
+// prepare_cancellation() resets the state of a slot before its thread starts. begin_cancellation() disables the C
+// library's own cancellation in the thread.
 void prepare_cancellation(const abi::ThreadSlot& slot);
 void begin_cancellation(const abi::ThreadSlot& slot);
-// True: it is to act on it now, not when it wants to be cancelled again.
+// Marks the thread as cancelled. True: the thread ends now; false: it has disabled cancellation, and the request stays
+// pending.
 bool mark_cancelled(const abi::ThreadSlot& slot);
-// PTHREAD_CANCEL_ENABLE or _DISABLE, of the calling thread; returns the one before.
+// Sets PTHREAD_CANCEL_ENABLE or _DISABLE for the calling thread; returns the former state.
 int set_cancel_state(const abi::ThreadSlot& slot, int state);
-// Does not return to a thread that was cancelled.
+// Ends the calling thread if it was cancelled and cancellation is enabled.
 void cancellation_point();
-// As long as it lives the calling thread is not cancelled.
+// The calling thread is not cancelled while the object lives.
 class Uncancelled {
  public:
   Uncancelled();

@@ -21,7 +21,7 @@ namespace {
 
 constinit struct sigaction program_action {};
 constinit std::atomic<bool> due{false};
-constinit siginfo_t due_info{};  // of the first that came
+constinit siginfo_t due_info{};  // data of the first signal that is not handled yet
 
 bool is_handler(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
@@ -30,17 +30,17 @@ bool is_handler(const struct sigaction& action) {
 bool is_raised_here(const siginfo_t& info) {
   return info.si_code == SI_QUEUE && info.si_value.sival_ptr == static_cast<void*>(&due);
 }
-// The simulator's, for a thread that is blocked in the real kernel.
+// The simulator's own SIGCHLD, for a thread that is blocked in the real kernel.
 bool is_interrupt(const siginfo_t& info) {
   return info.si_code == SI_TKILL && info.si_pid != pid_t(raw_call(SYS_getpid));
 }
-// The real kernel's word for an end whose time has not come, or has been.
+// The real kernel's report of a child's end. In simulated time the child ends at another time.
 bool is_real_end(const siginfo_t& info) {
   const bool ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
   return ended && find_child_outside() == nullptr;
 }
 
-// The first child that has ended, as the program knows it.
+// The first child that has ended, with the pid that the program knows.
 void describe_child(siginfo_t& info) {
   siginfo_t ended{};
   if (raw_call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT, nullptr) == 0 && ended.si_pid != 0)
@@ -52,7 +52,7 @@ void install(const struct sigaction& action);
 
 enum class Meaning { nothing, child_ended, interrupt, other };
 
-// A real one that waits, blocked, takes the place of ours.
+// A blocked signal is pending only once: a SIGCHLD of the real kernel may stand for the one that was raised here.
 Meaning meaning_of(const siginfo_t& info) {
   if (!simulated()) return Meaning::other;
   if (is_raised_here(info) || is_real_end(info)) return due.exchange(false) ? Meaning::child_ended : Meaning::nothing;
@@ -88,7 +88,8 @@ void install(const struct sigaction& action) {
   struct sigaction real = action;
   if (is_handler(action)) {
     real.sa_sigaction = on_child;
-    // A signal that is not passed on interrupts nothing, and blocks nothing: the real kernel sends it at any time.
+    // The real kernel sends SIGCHLD at any time: a signal that is not passed on must interrupt no call and block no
+    // signal.
     real.sa_flags = (action.sa_flags & kKept) | SA_SIGINFO | SA_RESTART | SA_NODEFER;
     ::sigemptyset(&real.sa_mask);
   }
@@ -115,7 +116,7 @@ void forget_child_signal() { due = false; }
 
 bool child_signal_waits() { return due; }
 
-// A handler that was held back hears of the first; so may an ordinary signal, sent by kill(2).
+// While SIGCHLD is blocked, only the data of the first one are kept: of a child's end, or of a signal by kill(2).
 void raise_child_signal(const siginfo_t& told) {
   if (!due) due_info = told;
   due = true;

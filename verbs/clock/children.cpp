@@ -19,7 +19,7 @@ RNICSIM_NEXT(wait4);
 namespace rnicsim::clock {
 namespace {
 
-// Signal handlers look here: what is there stays where it is, and is taken for the next child.
+// Signal handlers search the table: an entry never moves, and a free entry is used for the next child.
 class Children {
  public:
   void remember(const Child& child) {
@@ -45,7 +45,7 @@ class Children {
   Child* find_outside() {
     return find_if([](const Child& child) { return child.outside; });
   }
-  // Of a new process: it has none.
+  // In a forked child: forgets the parent's children.
   void clear() {
     for (Block* block = &first_; block != nullptr; block = block->next) block->entries = {};
   }

@@ -1,4 +1,4 @@
-// The clocks of a simulated program: one clock behind every call, counting simulated time.
+// The clocks of a simulated program. All calls read one clock of simulated time.
 
 #include <errno.h>
 #include <sys/time.h>
@@ -21,26 +21,26 @@ static const rnicsim::clock::Next<int(timeb*)> next_ftime{"ftime"};
 namespace rnicsim::clock {
 namespace {
 
-// Reads this thread's clock, at the cost of a read: simulated time.
+// Charges a clock read and returns the thread's clock, in ps.
 std::uint64_t read_clock(abi::ThreadSlot& slot) {
   charge_clock_read(slot);
   return slot.now;
 }
 
-// What `id`, which is none of CPU time, shows.
+// Time of the clock `id`, which is not one of CPU time.
 timespec look_at(abi::ThreadSlot& slot, clockid_t id) {
   timespec result = to_timespec(read_clock(slot));
   result.tv_sec += time_t(zero_of(id));
   return result;
 }
 
-// Of files (clock_gettime(2), dynamic clocks): not ours to answer.
+// True: a clock of a file (clock_gettime(2), dynamic clocks). The real kernel answers for it.
 bool is_of_device(clockid_t id) {
   constexpr int kKind = 7, kDevice = 3;
   return id < 0 && (id & kKind) == kDevice;
 }
 bool is_there(clockid_t id) {
-  constexpr clockid_t kCycles = 10;  // of SGI's, once
+  constexpr clockid_t kCycles = 10;  // formerly a clock of SGI
   return id <= CLOCK_TAI && id != kCycles;
 }
 
@@ -78,7 +78,7 @@ RNICSIM_EXPORT int clock_getres(clockid_t id, timespec* result) {
   return 0;
 }
 
-// C11's.
+// Clock of C11.
 RNICSIM_EXPORT int timespec_get(timespec* result, int base) noexcept {
   if (simulated_slot() == nullptr || base != TIME_UTC) return next_timespec_get(result, base);
   ::clock_gettime(CLOCK_REALTIME, result);
@@ -93,7 +93,7 @@ RNICSIM_EXPORT int gettimeofday(timeval* result, void* zone) {
   return 0;
 }
 
-// An old form of gettimeofday.
+// Old form of gettimeofday().
 RNICSIM_EXPORT int ftime(timeb* result) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_ftime(result);

@@ -17,14 +17,15 @@ RNICSIM_NEXT(clone);
 namespace rnicsim::clock {
 namespace {
 
-// Where the child's number goes.
+// Addresses at which the child's number is stored.
 struct Numbers {
   pid_t* of_child;  // in the parent's memory, by CLONE_PARENT_SETTID
-  pid_t* of_own;    // in the child's, by CLONE_CHILD_SETTID
+  pid_t* of_own;    // in the child's memory, by CLONE_CHILD_SETTID
 };
 
 bool is_fork(long flags) {
-  // The first two only store a number. The last one clears it at the child's end, in memory that no other process has.
+  // CLONE_PARENT_SETTID and CLONE_CHILD_SETTID only store a number. CLONE_CHILD_CLEARTID clears one at the child's end,
+  // in memory that no other process has.
   const long shared = flags & ~long(CSIGNAL | CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID);
   return (flags & CSIGNAL) == SIGCHLD && (shared == 0 || shared == CLONE_VFORK || shared == (CLONE_VM | CLONE_VFORK));
 }
@@ -36,7 +37,7 @@ pid_t fork_as_told(long flags, const Numbers& numbers) {
   return child;
 }
 
-// The child calls its function on the stack that it was given.
+// Calls the child's function on the stack that clone() was given.
 [[noreturn]] void run_on(void* stack, int (*function)(void*), void* argument) {
   const std::uintptr_t top = reinterpret_cast<std::uintptr_t>(stack) & ~std::uintptr_t{15};
   void (*const leave)(int) = ::_exit;
@@ -61,7 +62,7 @@ long refuse_clone(long number) {
   return -1;
 }
 
-// A child with a stack of its own would return there from a function that it never called.
+// A child with another stack is refused: it would return from here on a stack without a return address.
 long clone_call(const Words& words) {
   if (!is_fork(words[0]) || words[1] != 0) return refuse_clone(SYS_clone);
   return fork_as_told(words[0], {reinterpret_cast<pid_t*>(words[2]), reinterpret_cast<pid_t*>(words[3])});

@@ -18,16 +18,16 @@
 namespace rnicsim::clock {
 namespace {
 
-constexpr std::uint32_t kOften = 64;  // what is then done once costs as much as a few traps
+constexpr std::uint32_t kOften = 64;  // traps before the jump is written, which costs as much as a few of them
 
 constexpr std::size_t kReadBytes = 2;  // rdtsc
 constexpr std::size_t kJumpBytes = 5;  // jmp rel32
 constexpr std::size_t kMostBehind = ZYDIS_MAX_INSTRUCTION_LENGTH;
 
 struct Site {
-  std::uintptr_t place = 0;  // 0: nobody's
+  std::uintptr_t place = 0;  // 0: free entry
   std::uint32_t reads = 0;
-  std::uintptr_t displaced = 0;  // where the instruction behind is now; 0: where it was
+  std::uintptr_t displaced = 0;  // address of the moved instruction behind rdtsc; 0: not moved
 };
 std::array<Site, 64> sites;
 
@@ -41,7 +41,7 @@ const Site* site_before(std::uintptr_t place) {
   return site != nullptr && site->displaced != 0 ? site : nullptr;
 }
 
-// Of an instruction that does the same elsewhere, and fills a jump; else 0.
+// Length of the instruction behind rdtsc if it can be executed elsewhere and is long enough for the jump; else 0.
 std::size_t bytes_behind(std::uintptr_t place) {
   ZydisDecoder decoder;
   ZydisDecodedInstruction instruction;
@@ -57,7 +57,7 @@ std::size_t bytes_behind(std::uintptr_t place) {
   return moves ? instruction.length : 0;
 }
 
-// By its note: a Go program's stacks are no larger than its compiler found necessary.
+// True: the object has a note of Go. The stacks of a Go program are no larger than its compiler found necessary.
 bool is_of_go(std::uintptr_t place) {
   dl_find_object object;
   if (::_dl_find_object(reinterpret_cast<void*>(place), &object) != 0) return false;
@@ -76,7 +76,7 @@ bool is_of_go(std::uintptr_t place) {
   });
 }
 
-// What a site jumps to. The 128 bytes below the stack pointer may be in use.
+// The generated code that a site jumps to. It skips the 128 bytes below the stack pointer, which may be in use.
 class Detour {
  public:
   static constexpr std::size_t kMostBytes = 96;
@@ -118,15 +118,15 @@ class Detour {
   std::size_t size_ = 0;
 };
 
-// Near enough for a jump whose second byte of the distance, where the instruction behind began, is a breakpoint; 0:
-// there is no room.
+// An address for the detour, near enough for a jump. The second byte of the jump's distance is where the instruction
+// behind rdtsc began, and must be a breakpoint instruction. 0: no room.
 std::uintptr_t room_for_detour(std::uintptr_t place) {
   constexpr std::intptr_t kBreakpoint = 0xcc00, kStep = 1 << 16, kMostSteps = 0x7ff0;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
   for (std::intptr_t step = 1; step < kMostSteps; ++step) {
     for (const std::intptr_t distance : {-step * kStep + kBreakpoint, step * kStep + kBreakpoint}) {
       std::uintptr_t address = place + kJumpBytes + std::uintptr_t(distance);
-      // Within one page.
+      // The detour must not cross a page boundary.
       if (kPageBytes - address % kPageBytes < Detour::kMostBytes) address += Detour::kMostBytes;
       const std::uintptr_t page = address & ~(kPageBytes - 1);
       const long mapped = raw_call(SYS_mmap, page, kPageBytes, PROT_READ | PROT_WRITE | PROT_EXEC, kFlags, -1, 0);
@@ -156,7 +156,7 @@ bool note_counter_read(std::uintptr_t place) {
   Site* site = site_at(place);
   if (site == nullptr) site = site_at(0);
   if (site == nullptr) return false;
-  // Other code has come to where there was a jump.
+  // Other code has come to a place where a jump stood.
   if (site->displaced != 0) *site = {};
   site->place = place;
   if (++site->reads == kOften) divert(*site);

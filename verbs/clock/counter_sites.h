@@ -1,5 +1,5 @@
-// Where a program reads the time-stamp counter again and again: a trap costs microseconds, so the instruction becomes a
-// jump to code of ours, which reads the thread's clock and goes on with what stood behind.
+// Instructions that read the time-stamp counter often. A trap costs microseconds of real time, so rdtsc is replaced by
+// a jump to generated code, which reads the thread's clock, executes the instruction behind rdtsc and jumps back.
 #pragma once
 
 #include <ucontext.h>
@@ -8,11 +8,12 @@
 
 namespace rnicsim::clock {
 
-// rdtsc has trapped there. True: the thread is to go on there, for it is a jump now.
+// Counts a trapped rdtsc at `place`. True: the instruction is a jump now, and the thread continues there.
 bool note_counter_read(std::uintptr_t place);
 
-// The jump covers the instruction behind, too. Who comes to that from elsewhere, or had trapped before, meets a
-// breakpoint, and is sent where the instruction is now; false: it is another breakpoint.
+// The jump also covers the instruction behind rdtsc. A thread that comes to that instruction from elsewhere, or that
+// trapped before the jump was written, meets a breakpoint and continues at the moved instruction. False: the breakpoint
+// has another cause.
 bool resume_behind_counter_read(ucontext_t& context);
 bool is_behind_counter_read(std::uintptr_t place);
 

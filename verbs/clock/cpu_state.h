@@ -8,11 +8,11 @@
 
 namespace rnicsim::clock {
 
-// Of EFLAGS: the next instruction raises SIGTRAP behind it; it is not stopped at again.
+// Bits of EFLAGS. Trap flag: SIGTRAP after the next instruction. Resume flag: no second stop at the next instruction.
 inline constexpr greg_t kTrapFlag = 1 << 8;
 inline constexpr greg_t kResumeFlag = 1 << 16;
 
-// What the next instructions' effect depends on, memory apart.
+// The processor's state that the effect of the next instructions depends on; memory is not included.
 struct CpuState {
   greg_t registers[REG_RIP + 1];
   greg_t flags;
@@ -36,20 +36,20 @@ struct CpuState {
     return memcmp(x87, other.x87, sizeof x87) == 0 && memcmp(vectors, other.vectors, sizeof vectors) == 0 &&
            memcmp(upper_halves, other.upper_halves, sizeof upper_halves) == 0;
   }
-  // But for its vectors.
+  // Writes the general registers and the flags; vector registers, trap flag and resume flag of `context` stay.
   void put_into(ucontext_t& context) const {
     greg_t& its_flags = context.uc_mcontext.gregs[REG_EFL];
     memcpy(context.uc_mcontext.gregs, registers, sizeof registers);
     its_flags = flags | (its_flags & (kTrapFlag | kResumeFlag));
   }
-  // Any order will do that does not depend on when the thread was looked at.
+  // An order of states that does not depend on when the thread was interrupted.
   bool operator<(const CpuState& other) const {
     if (registers[REG_RIP] != other.registers[REG_RIP]) return registers[REG_RIP] < other.registers[REG_RIP];
     return memcmp(this, &other, sizeof *this) < 0;
   }
 
  private:
-  // The layout of XSAVE's area, as the kernel puts it into a signal's frame (asm/sigcontext.h).
+  // Layout of the XSAVE area in a signal frame (asm/sigcontext.h).
   static constexpr std::size_t kMagic = 464, kComponents = 512, kUpperHalves = 576;
   static constexpr std::uint32_t kHasXsave = 0x46505853;
   static constexpr std::uint64_t kUpperHalvesComponent = 1 << 2;

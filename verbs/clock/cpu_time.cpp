@@ -25,7 +25,7 @@ RNICSIM_NEXT(pthread_getcpuclockid);
 namespace rnicsim::clock {
 namespace {
 
-// As the C library and the kernel number the clocks of processes and threads; 0 is the caller.
+// Clock numbers of processes and threads, as the C library and the kernel form them; number 0 is the caller.
 constexpr int kThreadClock = 4, kScheduledTime = 2, kNumberShift = 3;
 clockid_t clock_of(std::uint32_t number, int of_thread) {
   return clockid_t(~number << kNumberShift) | kScheduledTime | of_thread;
@@ -43,7 +43,7 @@ std::uint64_t cpu_time_of_process(std::uint64_t now) {
   std::uint64_t sum = session()->header().ended_threads_time;
   for (std::uint32_t i = 0; i < abi::kMaxThreads; ++i) {
     const abi::ThreadSlot& slot = session()->slot(i);
-    if (slot.virtual_tid == 0) break;  // nor was any behind it ever a thread's
+    if (slot.virtual_tid == 0) break;  // slots are used in order: no later one has ever been used
     sum += cpu_time_of_thread(slot, now);
   }
   return sum;
@@ -107,7 +107,7 @@ RNICSIM_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t* id) noexce
   return 0;
 }
 
-// The real processor's faults, switches and pages are not the simulated one's, which has none.
+// Faults, switches and pages stay 0: those of the real processor are not the simulated one's.
 RNICSIM_EXPORT int getrusage(__rusage_who_t who, rusage* result) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_getrusage(who, result);
@@ -123,7 +123,7 @@ RNICSIM_EXPORT int getrusage(__rusage_who_t who, rusage* result) noexcept {
   return 0;
 }
 
-// As Linux answers: ticks since the boot, and the processor's.
+// As on Linux: returns the ticks since the boot, and stores CPU times in ticks.
 RNICSIM_EXPORT clock_t times(tms* result) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_times(result);

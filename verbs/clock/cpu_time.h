@@ -1,4 +1,4 @@
-// Times of the simulated CPU, in picoseconds: of ThreadSlot::began and waited.
+// Simulated CPU time in ps, computed from ThreadSlot::began and ThreadSlot::waited.
 #pragma once
 
 #include <time.h>
@@ -10,12 +10,12 @@
 
 namespace rnicsim::clock {
 
-// What this clock of CPU time shows to the thread that asks: its own, its process's, or that of another process of the
-// host or another thread of this one, by its number (clock_getcpuclockid(3), pthread_getcpuclockid(3)). Nothing: there
-// is no such process or thread.
+// Value of a CPU-time clock for the calling thread: the clock of the thread, of its process, of another process of the
+// host or of another thread of the process (clock_getcpuclockid(3), pthread_getcpuclockid(3)). nullopt: no such process
+// or thread.
 std::optional<std::uint64_t> cpu_time_on(abi::ThreadSlot& caller, clockid_t id);
 
-// The real kernel's name for such a clock. Nothing: as above.
+// The real kernel's number of the same clock. nullopt: no such process or thread.
 std::optional<clockid_t> real_cpu_clock(clockid_t id);
 
 }  // namespace rnicsim::clock

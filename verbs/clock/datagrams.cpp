@@ -41,7 +41,7 @@ int name_call(abi::Call code, const KnownDescriptor& socket, const abi::NetAddre
   return call(*slot, code, {socket.socket});
 }
 
-// It has no port of the simulated network yet, and may still become a real one.
+// True: the socket has no port on the simulated network yet, and can still become a real one.
 bool is_unused(const KnownDescriptor& socket) {
   abi::ThreadSlot* slot = network_slot();
   if (slot == nullptr || call(*slot, abi::Call::dgram_name, {socket.socket}) != 0) return false;
@@ -50,7 +50,7 @@ bool is_unused(const KnownDescriptor& socket) {
   return local.port == 0;
 }
 
-// The message's parts with the header before them; `parts` has room for all.
+// The message with the header before its parts; `parts` has room for all of them.
 msghdr framed(abi::DatagramHeader& header, const msghdr& message, iovec* parts) {
   parts[0] = {&header, sizeof header};
   std::copy_n(message.msg_iov, message.msg_iovlen, parts + 1);
@@ -60,10 +60,10 @@ msghdr framed(abi::DatagramHeader& header, const msghdr& message, iovec* parts) 
   return result;
 }
 bool can_be_framed(const msghdr& message) { return message.msg_iovlen < std::size_t(IOV_MAX); }
-// On the stack, which may be a small one: a program's messages seldom have many parts.
+// Allocates on the stack, which may be small: messages seldom have many parts.
 #define RNICSIM_FRAME_PARTS(message) static_cast<iovec*>(__builtin_alloca(((message).msg_iovlen + 1) * sizeof(iovec)))
 
-// What goes with a datagram and is no address: where it must be cut, which nobody does here.
+// True: the message asks for segments (UDP_SEGMENT), which are not supported.
 bool asks_for_segments(const msghdr& message) {
   auto* copy = const_cast<msghdr*>(&message);
   for (cmsghdr* control = CMSG_FIRSTHDR(copy); control != nullptr; control = CMSG_NXTHDR(copy, control))
@@ -71,7 +71,7 @@ bool asks_for_segments(const msghdr& message) {
   return false;
 }
 
-// Whether this address can be one of this family's socket. To one of IPv6 IPv4 can be given as it is.
+// True: a socket of this family can use the address. An IPv6 socket accepts an IPv4 address as it is.
 bool fits_family(const sockaddr* address, int family) { return family == AF_INET6 || address->sa_family == AF_INET; }
 
 }  // namespace
@@ -155,7 +155,7 @@ ssize_t receive_datagram(int fd, const KnownDescriptor& socket, msghdr& message,
   }
   message.msg_controllen = 0;
   message.msg_flags = whole.msg_flags;
-  if (got < kHeaderBytes) {  // shut down
+  if (got < kHeaderBytes) {  // the socket was shut down
     message.msg_namelen = 0;
     return 0;
   }

@@ -1,5 +1,5 @@
-// UDP of the simulated network. On the program's descriptor each message begins with a header, which the calls here put
-// before what is sent and take from what comes.
+// UDP of the simulated network. Each message on the program's descriptor begins with a header (abi::DatagramHeader).
+// These functions put the header before a message that is sent and remove it from one that is received.
 #pragma once
 
 #include <sys/socket.h>
@@ -10,15 +10,15 @@
 
 namespace rnicsim::clock {
 
-// A socket of datagrams of the simulated network.
+// nullopt: not a UDP socket of the simulated network.
 std::optional<KnownDescriptor> find_datagrams(int fd);
 
-// As the calls of the C library: -1 and errno.
+// Return what the C library's functions for sockets return; -1 with errno.
 int bind_datagrams(int fd, const KnownDescriptor& socket, const sockaddr* address, socklen_t length);
 int connect_datagrams(int fd, const KnownDescriptor& socket, const sockaddr* address, socklen_t length);
 ssize_t send_datagram(int fd, const KnownDescriptor& socket, const msghdr& message, int flags);
 ssize_t receive_datagram(int fd, const KnownDescriptor& socket, msghdr& message, int flags);
-// Payload of the next one to be received; 0: there is none.
+// Payload bytes of the next datagram to be received; 0: no datagram.
 int next_datagram_bytes(int fd);
 
 }  // namespace rnicsim::clock

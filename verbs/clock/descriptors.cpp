@@ -1,5 +1,5 @@
-// Waits for descriptors. A thread in its turn must not block in the real kernel: the world stands still until it comes
-// back.
+// Waits for descriptors. A thread in its turn must not block in the real kernel, because the world stands still until
+// the thread gives its turn back.
 
 #include "verbs/clock/descriptors.h"
 
@@ -49,7 +49,8 @@ std::uint64_t deadline_after(const abi::ThreadSlot& slot, const timespec* time) 
   return after(slot.now, picoseconds(*time));
 }
 
-// A call that does not wait, as if the simulator's own signals had not come: no EINTR, and none left in errno.
+// Makes a call that does not wait, and repeats it while the simulator's own signals interrupt it. errno stays on
+// success.
 template <class Call>
 int undisturbed(Call call) {
   const int before = errno;
@@ -60,12 +61,12 @@ int undisturbed(Call call) {
   return result;
 }
 
-// What is ready now.
+// Events that are ready now.
 int epoll_now(int fd, epoll_event* events, int most) {
   return undisturbed([&] { return next_epoll_wait(fd, events, most, 0); });
 }
 
-// The bits of poll and epoll are the same. poll may name one descriptor several times.
+// poll and epoll use the same bits. poll may name one descriptor several times: its events are joined.
 std::uint32_t wanted_of(int fd, std::span<const pollfd> descriptors) {
   std::uint32_t wanted = 0;
   for (const pollfd& descriptor : descriptors)
@@ -73,7 +74,8 @@ std::uint32_t wanted_of(int fd, std::span<const pollfd> descriptors) {
   return wanted;
 }
 
-// One descriptor that is readable when one of these is ready; -1 and errno. What is always ready is no part of it.
+// An epoll descriptor that is readable when one of `descriptors` is ready; -1 with errno. Files that are always ready
+// are left out.
 int gather(std::span<const pollfd> descriptors) {
   const int set = ::epoll_create1(EPOLL_CLOEXEC);
   for (const pollfd& descriptor : descriptors) {
@@ -89,7 +91,7 @@ int gather(std::span<const pollfd> descriptors) {
   return set;
 }
 
-// Copies of what is to be watched go to the simulator, so many. False, with errno: they can't.
+// Sends copies of the descriptors to the simulator; `count` is their number. False, with errno: not possible.
 bool send_watched(abi::ThreadSlot& slot, std::span<const pollfd> descriptors, std::uint32_t& count) {
   int watched[abi::kMaxDescriptors];
   std::uint32_t events[abi::kMaxDescriptors];
@@ -116,7 +118,7 @@ bool send_watched(abi::ThreadSlot& slot, std::span<const pollfd> descriptors, st
   return sent;
 }
 
-// How long a call on a socket may wait: SO_RCVTIMEO, SO_SNDTIMEO.
+// Longest wait of a call on a socket, in ps (SO_RCVTIMEO, SO_SNDTIMEO).
 std::uint64_t patience_of(int fd, short events) {
   timeval limit{};
   socklen_t length = sizeof limit;
@@ -126,16 +128,16 @@ std::uint64_t patience_of(int fd, short events) {
   return limited ? picoseconds(limit) : abi::kForever;
 }
 
-// A pipe, a socket within the host, a counter of events: what is written there others read at once, whatever their
-// clocks. (A stream's bytes carry their time.)
+// True for a pipe, a socket within the host and an eventfd: others read what is written there at once, whatever their
+// clocks. (The bytes of a TCP socket carry their time.)
 bool tells_at_once(int fd) {
   struct stat file {};
   return raw_call(SYS_fstat, fd, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISCHR(file.st_mode) && !is_stream(fd);
 }
 
-// A program that only asks one socket of the network waits for it, and the simulator is told.
+// A program that only polls one socket of the network waits for it: after many polls, each poll waits in the simulator.
 void look_again(abi::ThreadSlot& slot, int fd) {
-  constexpr std::uint64_t kWait = 1000 * kMicrosecond;  // or until something comes
+  constexpr std::uint64_t kWait = 1000 * kMicrosecond;  // or until data arrive
   constinit thread_local static Repetition looks;
   constinit thread_local static int last = -1;
   const std::uint64_t before = looks.begin(fd == std::exchange(last, fd));
@@ -160,7 +162,7 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
   }
   for (;;) {
     std::uint32_t count = 0;
-    cancellation_point();  // before the simulator has copies of them
+    cancellation_point();  // before the simulator has copies of the descriptors
     if (!send_watched(slot, descriptors, count)) return -1;
     const int error = call(slot, abi::Call::wait_descriptors, {deadline, count});
     if (ended_by_cancellation(error)) continue;
@@ -173,7 +175,7 @@ int wait_descriptors(abi::ThreadSlot& slot, std::span<pollfd> descriptors, std::
   }
 }
 
-// A call that fails at once waits for nothing.
+// False: the call does not wait, because the descriptor does not block or is not open for it.
 static bool may_wait(int fd, short events) {
   const int flags = ::fcntl(fd, F_GETFL);
   const int cannot = events == POLLIN ? O_WRONLY : O_RDONLY;
@@ -196,11 +198,11 @@ bool wait_ready(abi::ThreadSlot& slot, int fd, short events) {
   for (;;) {
     const int ready = wait_descriptors(slot, {&descriptor, 1}, deadline);
     if (ready > 0) {
-      end_quiet_time(slot);  // as below
+      end_quiet_time(slot);  // as in prepare()
       return true;
     }
     if (ready == 0) errno = EAGAIN;
-    // With a time limit a call does not begin again.
+    // A call with a time limit does not begin again.
     if (ready == 0 || errno != EINTR || deadline != abi::kForever || !restarts_after_signal()) return false;
   }
 }
@@ -223,12 +225,12 @@ bool prepare(int fd, short events, bool dont_wait) {
     look_again(*slot, fd);
     return true;
   }
-  // What a program prints costs it nothing; the simulator takes it at the latest when the turn is its own.
+  // Output of the program costs no time. The simulator reads it at the latest when it has the turn.
   const bool prints = (fd == 1 || fd == 2) && events == POLLOUT;
   if (!prints) charge(*slot, abi::CpuCost::system_call);
   const bool tells = !prints && tells_at_once(fd);
   if (from_network || (events == POLLOUT && tells)) sync(*slot);
-  // The simulator learns at the end of this turn that a thread can go on which waits for the bytes or for the room.
+  // Another thread may wait for these bytes or for this room; the simulator learns of them at the end of this turn.
   if (tells || from_network) end_quiet_time(*slot);
   return at_once || wait_ready(*slot, fd, events);
 }
@@ -310,7 +312,7 @@ RNICSIM_EXPORT int select(int count, fd_set* in, fd_set* out, fd_set* except, ti
   if (timeout == nullptr) return select_until(*slot, count, in, out, except, abi::kForever);
   const std::uint64_t deadline = after(slot->now, picoseconds(*timeout));
   const int ready = select_until(*slot, count, in, out, except, deadline);
-  *timeout = to_timeval(deadline > slot->now ? deadline - slot->now : 0);  // as Linux does, alone
+  *timeout = to_timeval(deadline > slot->now ? deadline - slot->now : 0);  // Linux alone does this
   return ready;
 }
 RNICSIM_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout,
@@ -322,7 +324,7 @@ RNICSIM_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, c
   return select_until(*slot, count, in, out, except, deadline_after(*slot, timeout));
 }
 
-// An epoll descriptor is itself readable when something in it is ready.
+// An epoll descriptor is itself readable when one of its descriptors is ready.
 static int epoll_until(abi::ThreadSlot& slot, int fd, epoll_event* events, int most, std::uint64_t deadline) {
   charge(slot, abi::CpuCost::system_call);
   sync(slot);

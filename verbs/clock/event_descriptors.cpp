@@ -19,7 +19,7 @@ int first_of_signals(std::uint32_t signals) {
   return fd;
 }
 
-// In the place of those that show another process's signals, a descriptor that shows this one's.
+// Replaces the descriptors that show another process's signals by one that shows this process's.
 void show_own_signals(std::uint32_t signals) {
   const int first = first_of_signals(signals);
   const auto own = int(raw_call(SYS_eventfd2, 0, raw_call(SYS_fcntl, first, F_GETFL) & O_NONBLOCK));

@@ -1,16 +1,17 @@
-// Timers and signals behind descriptors (timerfd, signalfd): each is an event descriptor (eventfd) that the simulator
-// counts up. Processes that have one share what stands behind it.
+// Descriptors of timers and signals (timerfd, signalfd). Each is an eventfd that the simulator counts up. Processes
+// with the same descriptor share its timer, or its set of signals.
 #pragma once
 
 namespace rnicsim::clock {
 
-// Before a descriptor is closed, or its number given to another: what stands behind it goes with the last one.
+// Call before a descriptor is closed or its number is given to another file: the timer or the signal watch ends for
+// this process with its last descriptor.
 void let_go_of_event(int fd);
-// It can only be read.
+// True: a descriptor of a timer or of signals, which programs can only read.
 bool is_of_event(int fd);
-// One that came from another image or process.
+// Registers a descriptor that came from another image or process.
 void know_event(int fd);
-// In a forked child: it sees its own signals.
+// In a forked child: its signalfds show the child's own signals.
 void take_inherited_signals();
 
 }  // namespace rnicsim::clock

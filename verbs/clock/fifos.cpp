@@ -30,14 +30,14 @@ bool OtherEnd::look_later() {
   return false;
 }
 
-// One that has been, and what it left, count, too.
+// Also true if a writer has been there and closed the FIFO, or left bytes in it.
 bool OtherEnd::has_writer(int reader) {
   int bytes = 0;
   pollfd end{reader, POLLIN, 0};
   const bool has_something = raw_call(SYS_ioctl, reader, FIONREAD, &bytes) == 0 && bytes > 0;
   if (has_something || (raw_call(SYS_poll, &end, 1, 0) == 1 && (end.revents & POLLHUP) != 0)) return true;
   char byte;
-  return raw_call(SYS_read, reader, &byte, 1) != 0;  // EAGAIN; 0 is an end that nobody has opened
+  return raw_call(SYS_read, reader, &byte, 1) != 0;  // EAGAIN: there is a writer; 0: there has been none
 }
 
 int OtherEnd::opened(int fd, int flags) {

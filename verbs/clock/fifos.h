@@ -1,4 +1,4 @@
-// Opening a FIFO waits until somebody has its other end: in simulated time.
+// Opening a FIFO waits in simulated time until its other end is open.
 #pragma once
 
 #include <errno.h>
@@ -11,22 +11,22 @@
 
 namespace rnicsim::clock {
 
-// Whether open(2) with these flags would wait for the other end. A path as the real kernel takes it.
+// True: open(2) with these flags would wait for the other end. The path is one for the real kernel.
 bool waits_for_other_end(int folder, const char* path, int flags);
 
-// Looks again and again, less often each time.
+// Repeats the check whether the other end is open, with pauses that grow from 1 us to 1 ms.
 class OtherEnd {
  public:
-  // False: a signal came, and errno says EINTR.
+  // Waits for the next check. False: a signal came, errno is EINTR.
   bool look_later();
   static bool has_writer(int reader);
-  static int opened(int fd, int flags);  // it blocks from now on, as was asked for
+  static int opened(int fd, int flags);  // clears O_NONBLOCK
 
  private:
   std::uint64_t pause_ = 0;
 };
 
-// `open` opens the path with the flags that it is given.
+// `open` opens the path with the flags of its argument.
 template <class Open>
 int open_fifo(int flags, Open open) {
   OtherEnd other;

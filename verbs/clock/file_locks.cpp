@@ -1,5 +1,5 @@
-// Locks on files. The real kernel grants them, but a thread must not wait there: it looks again and again, less often
-// each time.
+// Locks on files. The real kernel grants them, but a thread must not wait there: the thread tries again, with growing
+// pauses.
 
 #include "verbs/clock/file_locks.h"
 
@@ -23,7 +23,7 @@ RNICSIM_NEXT(lockf);
 namespace rnicsim::clock {
 namespace {
 
-// `attempt` is a call that does not wait; what it says of a lock that another has is `taken`.
+// `attempt` tries the lock without waiting; `taken` is its errno if another has the lock.
 template <class Attempt>
 int lock(abi::ThreadSlot& slot, int taken, Attempt attempt) {
   for (std::uint64_t pause = kMicrosecond;; pause = std::min(2 * pause, kMillisecond)) {

@@ -1,4 +1,4 @@
-// Locks on files, in simulated time.
+// Locks on files in simulated time.
 #pragma once
 
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 
 namespace rnicsim::clock {
 
-// For fcntl: the answer to a command that waits for a lock, or asks who has it; nothing: another command.
+// Result of an fcntl() command that waits for a lock or asks for its holder; nullopt: another command.
 std::optional<int> control_lock(int fd, int command, struct flock* record);
 
 }  // namespace rnicsim::clock

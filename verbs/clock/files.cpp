@@ -1,4 +1,5 @@
-// Calls that take a path, by name: all go through HostPath, and so to the simulated host's own file where it has one.
+// Interposed functions that take a path. All translate it by HostPath, which leads to the simulated host's own file
+// where there is one.
 
 #include <dirent.h>
 #include <errno.h>
@@ -46,7 +47,7 @@ RNICSIM_NEXT(renameat);
 RNICSIM_NEXT(renameat2);
 RNICSIM_NEXT(link);
 RNICSIM_NEXT(linkat);
-// What <fcntl.h> makes of open in a program that was compiled with _FORTIFY_SOURCE.
+// <fcntl.h> calls these functions for open and openat in programs compiled with _FORTIFY_SOURCE.
 static const Next<int(const char*, int)> next_open_2{"__open_2"};
 static const Next<int(const char*, int)> next_open64_2{"__open64_2"};
 static const Next<int(int, const char*, int)> next_openat_2{"__openat_2"};
@@ -54,20 +55,20 @@ static const Next<int(int, const char*, int)> next_openat64_2{"__openat64_2"};
 
 namespace {
 
-// Only a file that may be made has a mode.
+// Only a call that may create the file has a mode.
 mode_t mode_of(int flags, va_list list) {
   const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
   return makes ? mode_t(va_arg(list, unsigned)) : 0;
 }
 
-// O_NOFOLLOW refuses a link; a file that is made by O_EXCL is no link's.
+// O_NOFOLLOW refuses a link; O_CREAT with O_EXCL does not follow one.
 Last last_of(int flags) {
   constexpr int kMakes = O_CREAT | O_EXCL;
   return (flags & O_NOFOLLOW) != 0 || (flags & kMakes) == kMakes ? Last::itself : Last::followed;
 }
 Last last_at(int flags) { return (flags & AT_SYMLINK_NOFOLLOW) != 0 ? Last::itself : Last::followed; }
 
-// `open` opens the path, with the flags, that it is given.
+// `open` opens the path of its first argument with the flags of its second.
 template <class Open>
 int open_path(int folder, const char* given, int flags, Open open) {
   const HostPath path(folder, given, last_of(flags));
@@ -94,8 +95,9 @@ FILE* open_stream(const char* given, const char* mode, Open open) {
 
 }  // namespace
 
-// The next function with the path in its first place, or in its second behind an open folder. `last` says what the call
-// does with a link (Last). By its name in the library, which the headers declare in several ways.
+// Interposes a function with the path as its first argument, or as its second behind an open folder. `last` tells what
+// the call does with a link (Last). asm() sets the name in the library, because headers declare the functions in
+// different ways.
 #define RNICSIM_PATH_CALL(result, name, last, parameters, ...)                     \
   RNICSIM_NEXT(name);                                                              \
   RNICSIM_EXPORT result own_##name parameters asm(#name);                          \
@@ -109,7 +111,7 @@ FILE* open_stream(const char* given, const char* mode, Open open) {
     return next_##name(folder, HostPath(folder, path, last).get() __VA_OPT__(, ) __VA_ARGS__); \
   }
 
-// --- Opening.
+// --- Open.
 
 RNICSIM_EXPORT int open(const char* path, int flags, ...) {
   va_list list;
@@ -159,11 +161,12 @@ RNICSIM_PATH_CALL(FILE*, freopen64, Last::followed, (const char* path, const cha
 RNICSIM_PATH_CALL(int, creat, Last::followed, (const char* path, mode_t mode), mode)
 RNICSIM_PATH_CALL(int, creat64, Last::followed, (const char* path, mode_t mode), mode)
 
-// --- Looking.
+// --- Query.
 
 RNICSIM_PATH_CALL(int, stat, Last::followed, (const char* path, struct stat* result), result)
 RNICSIM_PATH_CALL(int, stat64, Last::followed, (const char* path, struct stat64* result), result)
-// (Not by fstatat(), by which `rm -r` asks: it takes away the link, and leaves the machine its folder.)
+// lstat() does not show links to this machine's files. fstatat() does, because `rm -r` uses it: it removes the link,
+// and not the machine's folder.
 RNICSIM_NEXT(lstat);
 RNICSIM_NEXT(lstat64);
 RNICSIM_EXPORT int lstat(const char* path, struct stat* result) noexcept {
@@ -195,7 +198,7 @@ RNICSIM_EXPORT int inotify_add_watch(int fd, const char* path, uint32_t mask) no
   const Last last = (mask & IN_DONT_FOLLOW) != 0 ? Last::itself : Last::followed;
   return next_inotify_add_watch(fd, HostPath(path, last).get(), mask);
 }
-// ls -l asks for access control lists.
+// `ls -l` reads access control lists.
 RNICSIM_PATH_CALL(ssize_t, getxattr, Last::followed, (const char* path, const char* name, void* value, size_t size),
                   name, value, size)
 RNICSIM_PATH_CALL(ssize_t, lgetxattr, Last::seen, (const char* path, const char* name, void* value, size_t size), name,
@@ -233,7 +236,7 @@ RNICSIM_EXPORT char* realpath(const char* path, char* resolved) noexcept {
   return result;
 }
 
-// The C library's own walk, by functions that look at the host's folders.
+// The C library's own search, with functions that look at the host's folders.
 template <class Next, class Found, class Entry, class Status>
 static int glob_by(Next next, const char* pattern, int flags, int (*failed)(const char*, int), Found* found,
                    Entry* (*read_entry)(DIR*), int (*look)(const char*, Status*),
@@ -257,14 +260,14 @@ RNICSIM_EXPORT int glob64(const char* pattern, int flags, int (*failed)(const ch
 
 RNICSIM_EXPORT char* canonicalize_file_name(const char* path) noexcept { return ::realpath(path, nullptr); }
 
-// As the C library makes it of the file's number and its device's.
+// Forms the key as the C library does, from the numbers of the file and of its device.
 RNICSIM_EXPORT key_t ftok(const char* path, int project) noexcept {
   struct stat file;
   if (::stat(path, &file) != 0) return -1;
   return key_t((file.st_ino & 0xffff) | (file.st_dev & 0xff) << 16 | unsigned(project & 0xff) << 24);
 }
 
-// What stat and mknod were called by until glibc 2.33.
+// Names of stat and mknod until glibc 2.33.
 RNICSIM_EXPORT int __xstat(int, const char* path, struct stat* result) { return ::stat(path, result); }
 RNICSIM_EXPORT int __xstat64(int, const char* path, struct stat64* result) { return ::stat64(path, result); }
 RNICSIM_EXPORT int __lxstat(int, const char* path, struct stat* result) { return ::lstat(path, result); }
@@ -282,7 +285,7 @@ RNICSIM_EXPORT int __xmknodat(int, int folder, const char* path, mode_t mode, de
   return ::mknodat(folder, path, mode, *device);
 }
 
-// --- Where the process stands.
+// --- Working folder.
 
 RNICSIM_PATH_CALL(int, chdir, Last::followed, (const char* path))
 RNICSIM_EXPORT char* getcwd(char* buffer, size_t size) noexcept {
@@ -293,7 +296,7 @@ RNICSIM_EXPORT char* getcwd(char* buffer, size_t size) noexcept {
 RNICSIM_EXPORT char* getwd(char* buffer) noexcept { return ::getcwd(buffer, PATH_MAX); }
 RNICSIM_EXPORT char* get_current_dir_name() noexcept { return ::getcwd(nullptr, 0); }
 
-// --- Making, changing, taking away.
+// --- Create, change, remove.
 
 RNICSIM_PATH_CALL(int, mkdir, Last::itself, (const char* path, mode_t mode), mode)
 RNICSIM_PATH_AT_CALL(int, mkdirat, Last::itself, (int folder, const char* path, mode_t mode), mode)
@@ -333,7 +336,7 @@ RNICSIM_PATH_CALL(int, lsetxattr, Last::itself, (const char* path, const char* n
 RNICSIM_PATH_CALL(int, removexattr, Last::followed, (const char* path, const char* name), name)
 RNICSIM_PATH_CALL(int, lremovexattr, Last::itself, (const char* path, const char* name), name)
 
-// A link keeps the words that it is given, but for LinkText.
+// A link keeps the text that it is given, except as LinkText says.
 RNICSIM_EXPORT int own_symlink(const char* target, const char* path) asm("symlink");
 RNICSIM_NEXT(symlink);
 int own_symlink(const char* target, const char* path) {

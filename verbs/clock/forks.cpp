@@ -1,4 +1,4 @@
-// What the C library makes of a fork of its own: made of ours, as it does.
+// Functions for which the C library uses a fork of its own. They are built on the interposed fork() instead.
 
 #include <fcntl.h>
 #include <pty.h>

@@ -1,4 +1,5 @@
-// What programs compiled with _FORTIFY_SOURCE call: the C library's own would go past the functions that stand in here.
+// Functions that programs compiled with _FORTIFY_SOURCE call. The C library's own would bypass the interposed
+// functions.
 
 #include <poll.h>
 #include <limits.h>

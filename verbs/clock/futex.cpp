@@ -24,8 +24,8 @@ int fail(int error) {
   return -1;
 }
 
-// Another process may wait for, or wake, a word in memory that is mapped as shared. A word said to be private is not
-// looked up; nor is memory here that moves often: a wait costs a look at the table of mappings.
+// True: the word is in memory that is mapped as shared, so that another process may wait for it or wake it. Each call
+// reads the table of mappings; futex() does not ask for words that the program declares private.
 bool is_shared(const void* word) {
   const int fd = int(raw_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC));
   if (fd < 0) return false;
@@ -44,7 +44,7 @@ bool is_shared(const void* word) {
         shared = rights[3] == 's';
     }
     held -= std::size_t(line - text);
-    // A line of which only the name is too long: its beginning has been of use, or will not be.
+    // A line longer than the buffer is dropped: its mapping counts as not shared.
     if (held == sizeof text - 1) held = 0;
     memmove(text, line, held);
   }
@@ -60,13 +60,13 @@ long in_real_kernel(const FutexCall& call) {
 
 long wait(abi::ThreadSlot& slot, const FutexCall& call, std::uint64_t deadline) {
   charge(slot, abi::CpuCost::system_call);
-  sync(slot);  // the word as it is when the world has come to this moment
+  sync(slot);  // the word is read when the world has reached this time
   if (*static_cast<volatile std::uint32_t*>(call.word) != call.value) return fail(EAGAIN);
   if (deadline != abi::kForever && deadline <= slot.now) return fail(ETIMEDOUT);
   return wait_on(slot, call.word, deadline, call.sharing) == ETIMEDOUT ? fail(ETIMEDOUT) : 0;
 }
 
-// FUTEX_WAIT's timeout is a length of time, that of the others a moment.
+// The timeout of FUTEX_WAIT is a duration, that of the others a point in time.
 std::uint64_t deadline_of(const abi::ThreadSlot& slot, const FutexCall& call, bool relative) {
   if (call.timeout == nullptr) return abi::kForever;
   if (relative) return after(slot.now, picoseconds(*call.timeout));
@@ -88,7 +88,8 @@ bool holds(std::uint32_t comparison, std::uint32_t old, std::int32_t with) {
 
 std::int32_t sign_extended(std::uint32_t twelve_bits) { return std::int32_t(twelve_bits << 20) >> 20; }
 
-// FUTEX_WAKE_OP: changes the second word, wakes at the first, and at the second if its old value compares.
+// FUTEX_WAKE_OP: changes the second word, wakes waiters at the first word, and wakes waiters at the second word if its
+// old value satisfies a comparison.
 long wake_two(abi::ThreadSlot& slot, const FutexCall& call) {
   const std::uint32_t code = call.third_value;
   std::int32_t operand = sign_extended(code >> 12 & 0xfff);
@@ -117,7 +118,8 @@ long futex(abi::ThreadSlot& slot, FutexCall call) {
   if (reinterpret_cast<std::uintptr_t>(call.word) % sizeof(std::uint32_t) != 0) return fail(EINVAL);
   if (call.word == nullptr) return fail(EFAULT);
   call.sharing = sharing_of(may_be_shared && is_shared(call.word));
-  // To wake too many is allowed: those who wait look again. So masks, and queues to move to, need no memory.
+  // Waking too many threads is allowed, because they check the word again. So bit masks and requeueing wake all
+  // waiters.
   const bool masked = call.third_value != FUTEX_BITSET_MATCH_ANY;
   switch (operation) {
     case FUTEX_WAIT:
@@ -135,7 +137,7 @@ long futex(abi::ThreadSlot& slot, FutexCall call) {
     case FUTEX_WAKE_OP:
       return wake_two(slot, call);
     default:
-      return in_real_kernel(call);  // those that hand priority on
+      return in_real_kernel(call);  // operations with priority inheritance
   }
 }
 

@@ -1,4 +1,4 @@
-// futex(2) in simulated time: what std::future, C++20's atomic waits, Rust's std::sync and others are built on.
+// futex(2) in simulated time: std::future, atomic waits of C++20, Rust's std::sync and others use it.
 #pragma once
 
 #include <time.h>
@@ -14,13 +14,13 @@ struct FutexCall {
   std::uint32_t* word;
   int operation;
   std::uint32_t value;
-  const timespec* timeout;  // a number for the operations that wake two addresses
+  const timespec* timeout;  // a timeout, or with FUTEX_WAKE_OP a number: the most waiters to wake at second_word
   std::uint32_t* second_word;
   std::uint32_t third_value;
-  Sharing sharing = Sharing::process;  // found out
+  Sharing sharing = Sharing::process;  // set by futex()
 };
 
-// As syscall(SYS_futex, ...): -1 and errno.
+// Returns what syscall(SYS_futex, ...) returns; -1 with errno.
 long futex(abi::ThreadSlot& slot, FutexCall call);
 
 }  // namespace rnicsim::clock

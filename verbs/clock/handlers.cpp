@@ -28,8 +28,9 @@ RNICSIM_NEXT(pthread_sigmask);
 namespace rnicsim::clock {
 namespace {
 
-// gdb passes SIGSEGV on silently, since counter reads raise that many: it is shown a real one as SIGTRAP. Where the
-// program has no handler, that signal is held back until ours returns: gdb then finds the thread where it faulted.
+// gdb passes SIGSEGV on silently, because counter reads raise many; a real fault is shown to gdb as SIGTRAP. If the
+// program has no handler, SIGTRAP is blocked until this library's handler returns: gdb then finds the thread where it
+// faulted.
 void stop_for_debugger(const siginfo_t& info) {
   char text[128];
   const int length = snprintf(text, sizeof text, "rnicsim: SIGSEGV at address %p; gdb stops for it by SIGTRAP\n",
@@ -57,8 +58,8 @@ void on_segv(int signal, siginfo_t* info, void* context) {
   errno = saved;
 }
 
-// A virtual machine may lose the bit of its debug register that says so; the kernel then says TRAP_BRKPT, which it does
-// not say of a breakpoint instruction (SI_KERNEL).
+// True: the trap of a single step. A virtual machine may lose the bit of the debug register that marks it; the kernel
+// then reports TRAP_BRKPT, which it does not report for a breakpoint instruction (SI_KERNEL).
 bool is_step(const siginfo_t& info, void* context) {
   constexpr greg_t kTrapFlag = 1 << 8;
   const auto flags = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL];
@@ -71,8 +72,8 @@ bool is_breakpoint_of_ours(const siginfo_t& info, void* context) {
 }
 
 void on_trap(int signal, siginfo_t* info, void* context) {
-  // A step that is not awaited is ours too: the trap flag of a look that ended in a nested handler comes back with the
-  // context that the handler returns to.
+  // A step that no spin check expects is this library's, too: if a check ended in a nested handler, the trap flag comes
+  // back with the context to which that handler returns.
   if (is_step(*info, context)) return continue_look(context);
   if (is_breakpoint_of_ours(*info, context)) return;
   const int saved = errno;

@@ -1,10 +1,9 @@
-// The signals that simulated time needs for itself: SIGSEGV (counter reads), SIGSYS (system calls by instruction),
-// kLookSignal (the simulator asks what a thread that does not come back is doing) and SIGTRAP (single steps while it
-// answers).
+// Signals that simulated time needs for itself: SIGSEGV (reads of the time-stamp counter), SIGSYS (system calls by
+// instruction), kLookSignal (the simulator asks whether a thread spins) and SIGTRAP (single steps of that check).
 #pragma once
 
 namespace rnicsim::clock {
 
-void take_signals();  // in each thread, before the simulator may send it one
+void take_signals();  // in each thread, before the simulator can signal it
 
 }  // namespace rnicsim::clock

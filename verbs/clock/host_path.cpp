@@ -24,7 +24,7 @@ RNICSIM_NEXT(access);
 namespace rnicsim::clock {
 namespace {
 
-// Files, and folders with all that is below them.
+// Files of the kernel that are the host's own; a folder stands for all that is below it.
 constexpr std::string_view kOfKernel[] = {
     "/dev/infiniband",
     "/etc/hostname",
@@ -42,20 +42,20 @@ constexpr std::string_view kOfKernel[] = {
 
 struct Linked {
   std::string_view path;
-  bool is_filled;  // known to be
+  bool is_filled;  // the links are known to be there
 };
 constinit Linked linked[] = {{"/tmp", false}, {"/var/tmp", false}};
 
-// A folder outside that stands for one of the host's.
+// A real folder that stands for a folder of the host.
 struct Root {
   std::string_view stands_for = "";
   char path[PATH_MAX] = {};
-  std::size_t length = 0;  // 0: there is none
+  std::size_t length = 0;  // 0: no such folder
   std::string_view text() const { return {path, length}; }
 };
 constinit Root shared_memory{"/dev/shm"};
 constinit Root kernel_files;
-constinit Root files;  // all others of the host
+constinit Root files;  // all other files of the host
 char tag[64];
 
 bool lies_in(std::string_view path, const Root& folder) {
@@ -63,7 +63,7 @@ bool lies_in(std::string_view path, const Root& folder) {
          (path.size() == folder.length || path[folder.length] == '/');
 }
 
-// A folder that this user alone can have made and filled: any local user may make one of the name in /tmp.
+// True: a folder that only this user can have made and filled. Any local user can make a folder of that name in /tmp.
 bool is_private(const char* path) {
   struct stat status {};
   return raw_call(SYS_newfstatat, AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
@@ -109,7 +109,7 @@ class Tree : public HostTree {
 };
 constinit const Tree tree;
 
-// What Linux refuses as ENAMETOOLONG: a path of the host's own that fits, and does not where it lies.
+// A path that Linux refuses with ENAMETOOLONG: for a path of the host that fits, but does not fit at its real place.
 constexpr auto kTooLong = [] {
   std::array<char, PATH_MAX + 1> text{};
   text.fill('/');

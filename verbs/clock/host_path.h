@@ -1,5 +1,5 @@
-// Paths as a program of a simulated host gives them, and where they lead: files that the host has of its own lie in a
-// tree that the simulator made (sim/attached/host_files.cpp); all else is this machine's.
+// Paths of a simulated program, and the files that they lead to. The host's own files lie in a tree that the simulator
+// made (sim/attached/host_files.cpp); all other files are this machine's.
 #pragma once
 
 #include <fcntl.h>
@@ -11,23 +11,23 @@
 
 namespace rnicsim::clock {
 
-// Once attached, and again in a forked child.
+// Finds that tree: after attaching, and again in a forked child.
 void find_host_files(const char* socket_name, const char* host);
 
-// Where a path really leads, whatever words, links and descriptors it goes through. No memory is allocated: a program's
-// heap must not depend on it.
+// The file that a path leads to through "..", symbolic links and descriptors. No memory is allocated, so that the
+// addresses in a program's heap do not depend on the paths.
 class HostPath {
  public:
   explicit HostPath(const char* given, Last last = Last::followed) : HostPath(AT_FDCWD, given, last) {}
-  // From an open folder, to which the path stays relative where that leads to the same file.
+  // From the open folder `folder`. A relative path stays relative if the kernel finds the same file by it.
   HostPath(int folder, const char* given, Last last = Last::followed);
   HostPath(const HostPath&) = delete;
   HostPath& operator=(const HostPath&) = delete;
 
   const char* get() const { return path_; }
-  // Without links and relative parts, where the path could be followed.
+  // The path without links and relative parts; the given path if it could not be followed.
   const char* absolute() const { return absolute_; }
-  bool is_own() const { return is_own_; }  // a file of the host
+  bool is_own() const { return is_own_; }  // one of the host's own files
   bool is_other() const { return path_ != given_; }
 
  private:
@@ -38,8 +38,8 @@ class HostPath {
   char buffer_[PATH_MAX];
 };
 
-// The text of a symbolic link that lies at `place`. In a folder of the host's, which goes with the run, the text leads
-// there outside, too, for whoever follows links without asking us.
+// The text for a symbolic link at `place`. A link in one of the host's own folders gets the real path of its target, so
+// that programs outside the simulation find the target, too.
 class LinkText {
  public:
   LinkText(const char* given, const HostPath& place);
@@ -50,10 +50,10 @@ class LinkText {
   char buffer_[PATH_MAX];
 };
 
-// A path that the real kernel told, as the program knows it; the same place may hold both. Returns the new length.
+// Turns a path from the real kernel into the path that the program knows, in place. Returns the new length.
 std::size_t hide_host_path(char* path, std::size_t length);
 
-// The same for names that are no files: what distinguishes this host of this run from all others.
-const char* host_tag();  // empty: there is none
+// Prefix for names that are not files (sockets, message queues): distinguishes this host of this run from all others.
+const char* host_tag();  // empty: no host
 
 }  // namespace rnicsim::clock

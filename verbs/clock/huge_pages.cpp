@@ -15,7 +15,7 @@ namespace rnicsim::clock {
 namespace {
 
 constexpr std::size_t kPage = abi::kHugePageBytes;
-constexpr unsigned kSizeShift = 26, kSizeMask = 0x3f, kLogPage = 21;  // MAP_HUGE_SHIFT, MAP_HUGE_MASK, of 2 MiB
+constexpr unsigned kSizeShift = 26, kSizeMask = 0x3f, kLogPage = 21;  // MAP_HUGE_SHIFT, MAP_HUGE_MASK; value for 2 MiB
 
 abi::ThreadSlot* slot_for_calls() { return simulated() ? simulated_slot() : own_slot(); }
 

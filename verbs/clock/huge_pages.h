@@ -1,5 +1,5 @@
-// Huge pages of a simulated host: mmap(2) with MAP_HUGETLB, shmget(2) with SHM_HUGETLB. The host has host.huge_pages of
-// 2 MiB; behind them lies ordinary memory, at addresses and in sizes as Linux gives them.
+// Huge pages of a simulated host: mmap(2) with MAP_HUGETLB, shmget(2) with SHM_HUGETLB. The host has host.huge_pages
+// pages of 2 MiB. They are ordinary memory at the addresses and with the sizes that Linux would give.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@ struct HugePageCounts {
   unsigned long long total = 0;
   unsigned long long free = 0;
 };
-HugePageCounts huge_pages();  // the pages of the calling thread's host
+HugePageCounts huge_pages();  // for the calling thread's host
 
-// Whether the call asks for such pages without a file of its own, so that the host is to give them.
+// True: mmap() with these flags asks for huge pages without a file, and the host provides them.
 bool wants_huge_pages(int flags);
 void* map_huge_pages(void* address, std::size_t bytes, int protection, int flags);  // as mmap()
 
-// The size of a segment of `bytes` in whole pages; 0: the host has not so many.
+// `bytes` rounded up to whole huge pages; 0: the host has fewer free pages.
 std::size_t segment_bytes_in_huge_pages(std::size_t bytes);
 void note_huge_segment(int real_number);
-// Where such a segment may be attached; nullptr: nowhere.
+// A free address for such a segment; nullptr: none.
 void* place_for_huge_pages(std::size_t bytes);
 
 }  // namespace rnicsim::clock

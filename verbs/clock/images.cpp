@@ -1,4 +1,4 @@
-// New images: exec and spawn. What runs them must find the way back to the simulator, and be a program that it can
+// New images: exec and spawn. The new image must find the simulator, and must be a program that the simulator can
 // follow.
 
 #include <errno.h>
@@ -40,11 +40,11 @@ namespace {
 
 constexpr int kLibrariesFlags = O_PATH | O_DIRECTORY;
 
-// Whether the simulator can follow a process into the file; if not, it has said why. Where there is no file, the
-// system's own error tells more.
+// False: the simulator cannot follow a process into the file, and has printed the reason. True without a file, because
+// the system's own error tells more.
 bool can_execute(int fd) {
   abi::ThreadSlot* slot = own_slot();
-  // valgrind is such an image, and runs the program all the same.
+  // valgrind is an image that cannot be followed, and runs the program all the same.
   if (fd < 0 || slot == nullptr || tool() != Tool::none || !send_descriptors({&fd, 1})) return true;
   return call(*slot, abi::Call::check_image) == 0;
 }
@@ -57,7 +57,7 @@ bool can_execute(int folder, const char* path) {
   return can;
 }
 
-// The file that execvpe and posix_spawnp would execute; empty if there is none.
+// The file that execvpe() and posix_spawnp() would execute; empty: none.
 std::string search_path(const char* file) {
   if (strchr(file, '/') != nullptr || *file == 0) return file;
   const char* path = ::getenv("PATH");
@@ -72,7 +72,7 @@ std::string search_path(const char* file) {
   return {};
 }
 
-// Each entry of a list that LD_PRELOAD may hold.
+// Calls `take` with each entry of a list in the form of LD_PRELOAD.
 template <class Take>
 void each_preload(std::string_view list, Take take) {
   while (!list.empty()) {
@@ -82,10 +82,10 @@ void each_preload(std::string_view list, Take take) {
   }
 }
 
-// This library, wherever it lies: a launcher may hand on the path of another host.
+// True: this library, in any folder. A launcher may pass on the path of another host.
 bool is_this_library(std::string_view path) { return path.substr(path.rfind('/') + 1) == "librnicsim_os.so"; }
 
-// What a program preloads into its child stands before this library, which its calls come to in turn.
+// Libraries that a program preloads into its child come before this library, and call it as the next one.
 std::string preloads(std::string_view given, std::string_view ours) {
   std::string result;
   each_preload(given, [&](std::string_view entry) {
@@ -97,8 +97,8 @@ std::string preloads(std::string_view given, std::string_view ours) {
   return result;
 }
 
-// A search path of the program's own, behind the libraries' folder, which comes first in `ours`. Empty entries stand
-// for the working folder, and stay.
+// The program's own search path behind the libraries' folder, which comes first in `ours`. Empty entries mean the
+// working folder, and stay.
 std::string library_path(std::string_view given, std::string_view ours) {
   const std::string_view folder = ours.substr(0, ours.find(':'));
   std::string result(folder);
@@ -112,7 +112,7 @@ std::string library_path(std::string_view given, std::string_view ours) {
   return result;
 }
 
-// What a new image needs to find its way back to the simulator, whatever environment its parent made for it.
+// The environment for a new image: the parent's, with the variables by which the image finds the simulator.
 class Environment {
  public:
   Environment(char* const* given, bool same_process) {
@@ -150,7 +150,8 @@ class Environment {
   std::vector<char*> pointers_;
 };
 
-// Programs close descriptors that they do not know before an exec, by whatever call, or have it close them.
+// Before an exec, programs close descriptors that they do not know, or set FD_CLOEXEC: opens the libraries' folder
+// again.
 void restore_library_descriptor() {
   const char* folder = variable(abi::kLibrariesVariable);
   const long flags = raw_call(SYS_fcntl, abi::kLibraryDescriptor, F_GETFD);
@@ -164,7 +165,7 @@ void restore_library_descriptor() {
   ::close(fd);
 }
 
-// Runs `exec`, which returns only if it failed. `can` is whether the simulator can follow.
+// Runs `exec`, which returns only if it fails. `can`: the simulator can follow the new image.
 template <class Exec>
 int replace_image(bool can, char* const* environment, Exec exec) {
   abi::ThreadSlot* slot = own_slot();
@@ -192,7 +193,7 @@ int spawn_image(pid_t* pid, const char* path, char* const* environment, Spawn sp
   Environment augmented(environment, false);
   restore_library_descriptor();
   pid_t real_pid = 0;
-  // The counter's trap would pass to the child and kill it in its loader.
+  // The child would inherit the trap of the counter, and die of it in its loader.
   if (simulated()) untrap_tsc();
   const int error = spawn(&real_pid, augmented.get());
   if (simulated()) trap_tsc();
@@ -203,7 +204,7 @@ int spawn_image(pid_t* pid, const char* path, char* const* environment, Spawn sp
   return 0;
 }
 
-// A path that a child opens. A relative one starts where the child stands by then.
+// A path that a child opens. A relative path starts at the child's working folder at that time.
 class ChildPath {
  public:
   explicit ChildPath(const char* given, bool stands_elsewhere = true)
@@ -292,19 +293,19 @@ RNICSIM_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_
 }
 
 
-// What the child opens before it runs the new image.
+// A file that the child opens before it runs the new image.
 RNICSIM_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* actions, int fd, const char* path,
                                                     int flags, mode_t mode) noexcept {
   return next_posix_spawn_file_actions_addopen(actions, fd, ChildPath(path).get(), flags, mode);
 }
-// The child stays on the host.
+// The child keeps the descriptors by which it stays on the host.
 RNICSIM_EXPORT int posix_spawn_file_actions_addclose(posix_spawn_file_actions_t* actions, int fd) noexcept {
   return is_kept(fd) ? 0 : next_posix_spawn_file_actions_addclose(actions, fd);
 }
 RNICSIM_EXPORT int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions, int first) noexcept {
   const char* folder = variable(abi::kLibrariesVariable);
   const bool keeps = session() != nullptr && folder != nullptr && first <= abi::kLibraryDescriptor;
-  // Where so low a limit is set that it could not be opened again, the others are closed one by one.
+  // With a limit so low that the folder could not be opened again at its number, the others are closed one by one.
   if (const long limit = ::sysconf(_SC_OPEN_MAX); keeps && limit >= 0 && limit <= abi::kLibraryDescriptor) {
     int error = 0;
     for (int fd = first; fd < limit && error == 0; ++fd)

@@ -1,4 +1,4 @@
-// Addresses of the simulated network, as programs give them.
+// Socket addresses of the simulated network.
 #pragma once
 
 #include <netinet/in.h>
@@ -10,20 +10,21 @@
 
 namespace rnicsim::clock {
 
-// An address of IPv4 or IPv6, complete.
+// True: a whole address of IPv4 or IPv6.
 bool is_inet(const sockaddr* address, socklen_t length);
 
-// What some programs bind to: of no family, and all zeroes, it is IPv4's wildcard to a socket of IPv4.
+// The IPv4 wildcard for an address of family AF_UNSPEC with IP 0.0.0.0, to which some programs bind IPv4 sockets;
+// nullopt: another address.
 std::optional<sockaddr_in> as_any_v4(const sockaddr* address, socklen_t length, int family);
 
 abi::NetAddress to_net(const sockaddr* address);
-// As a socket of this family tells it.
+// Writes the address as a socket of family `family` reports it.
 void from_net(const abi::NetAddress& net, int family, sockaddr* address, socklen_t* length);
 void put_address(abi::ThreadSlot& slot, const abi::NetAddress& net);
 
-// An address of the simulated network: the host itself, or a subnet of one of the hosts.
+// True: loopback, a wildcard, or an address in the subnet of a host.
 bool is_simulated(const abi::NetAddress& net);
-// More than one host hears what is sent there: multicast, broadcast.
+// True: multicast or broadcast.
 bool is_group(const abi::NetAddress& net);
 
 }  // namespace rnicsim::clock

@@ -25,7 +25,7 @@ struct Row {
   int least = 0;
   int most = 1;
 };
-// A switch is on or off, whatever number other than 0 it is given.
+// True: an option that is on or off. Any number but 0 means on.
 constexpr bool is_switch(const Row& row) { return row.least == 0 && row.most == 1; }
 
 constexpr int kAny = INT_MAX;
@@ -63,18 +63,18 @@ constexpr Row kRows[] = {
     {IPPROTO_IPV6, IPV6_MULTICAST_IF, kDatagrams, 0, 0, kAny},
     {SOL_SOCKET, SO_REUSEPORT, kStreams, 0},
 };
-// Behind them are the places of TCP_MAXSEG, whose default depends on the way to the peer, and TCP_CONGESTION.
+// Behind the rows come the places of TCP_MAXSEG, whose default depends on the path to the peer, and of TCP_CONGESTION.
 constexpr int kSegment = int(std::size(kRows)), kControl = kSegment + 1, kPlaces = kControl + 1;
 static_assert(kPlaces <= 64);
 
 constexpr const char* kControls[] = {"cubic", "reno"};
 constexpr std::size_t kMostName = 16;  // TCP_CA_NAME_MAX
 
-// What was set on a socket.
+// The options that were set on one socket.
 struct Options {
-  std::uint32_t number = 0;  // 0: of none
+  std::uint32_t number = 0;  // 0: free
   bool datagrams = false;
-  std::uint64_t set = 0;  // a bit for each place
+  std::uint64_t set = 0;  // bit n: place n was set
   std::array<std::int32_t, kPlaces> values{};
 
   bool has(int place) const { return (set >> place & 1) != 0; }
@@ -84,7 +84,7 @@ struct Options {
     values[std::size_t(place)] = value;
   }
 };
-// Few sockets have any. Numbers are given out once: those of sockets that are gone make room, the oldest first.
+// Only sockets with options have an entry. A socket's number is never used again: a new entry replaces the oldest one.
 constexpr std::size_t kMostSockets = 1024;
 constinit Options all[kMostSockets];
 constinit std::size_t next_place = 0;
@@ -120,7 +120,7 @@ int mtu_of(const InetSocket& socket) {
   return socket.within_host ? kLoopback : int(abi::kNetDeviceMtu);
 }
 
-// With the timestamps that every segment has.
+// Largest payload of a segment in bytes. All segments have timestamps (12 bytes).
 int segment_of(const InetSocket& socket) {
   constexpr int kUnconnected = 536, kHeaders = 20 + 12;
   const Options options = options_of(socket);
@@ -128,9 +128,9 @@ int segment_of(const InetSocket& socket) {
   return std::min(options.value(kSegment, INT_MAX), mtu_of(socket) - kHeaders - (socket.family == AF_INET6 ? 40 : 20));
 }
 
-// Of a connection at rest: nothing was lost, and nothing is under way.
+// TCP_INFO of a connection at rest: nothing was lost, and nothing is under way.
 tcp_info describe(const InetSocket& socket) {
-  enum { kEstablished = 1, kClosed = 7, kListening = 10 };  // of <netinet/tcp.h>
+  enum { kEstablished = 1, kClosed = 7, kListening = 10 };  // values of <netinet/tcp.h>
   constexpr std::uint32_t kLeastTimeout = 200'000, kFirstWindow = 10, kNoThreshold = 0x7fffffff, kWindow = 65535;
   const auto segment = std::uint32_t(segment_of(socket));
   const auto round_trip = std::uint32_t(socket.round_trip_us);
@@ -183,7 +183,7 @@ int set_inet_option(const InetSocket& socket, int level, int name, const void* v
   const bool is_segment = of_tcp && name == TCP_MAXSEG;
   const int place = is_segment ? kSegment : place_of(socket, level, name);
   if (place < 0) return ENOPROTOOPT;
-  // Of those of IP, a byte does; an address of IP_MULTICAST_IF may be in a longer structure.
+  // Options of IP accept one byte. A longer structure is accepted for IP_MULTICAST_IF; its first four bytes are kept.
   int number = 0;
   if (length >= sizeof number) {
     memcpy(&number, value, sizeof number);
@@ -198,7 +198,7 @@ int set_inet_option(const InetSocket& socket, int level, int name, const void* v
   if (level == IPPROTO_IP && name == IP_TOS) number &= 255;
   if (number < row.least || number > row.most || (level == IPPROTO_IP && name == IP_TTL && number == 0)) return EINVAL;
   if (number == -1 && row.least == -1 && level != IPPROTO_TCP) number = row.by_default;
-  // A connection has agreed on the size of its segments.
+  // The segment size of a connection is agreed on, and stays.
   if (!is_segment || !socket.connected) keep(socket, place, number);
   return 0;
 }

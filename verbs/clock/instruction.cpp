@@ -11,7 +11,7 @@ namespace {
 
 ZydisDecoder decoder;
 
-// The loops of a program that waits are few and short.
+// Instructions decoded before: the loops of a waiting program are few and short.
 struct Known {
   std::uintptr_t place = 0;
   Instruction instruction;
@@ -38,7 +38,7 @@ std::uint64_t fs_base() {
   return base;
 }
 
-// What a part of an address is worth; nothing: it is no whole general register.
+// Value of a part of an address; nullopt: not a whole general register.
 std::optional<std::uint64_t> part(ZydisRegister name, const Instruction& instruction, const ucontext_t& context) {
   if (name == ZYDIS_REGISTER_NONE) return 0;
   const auto place = std::uint64_t(context.uc_mcontext.gregs[REG_RIP]);
@@ -56,7 +56,7 @@ const Instruction* instruction_at(std::uintptr_t place, std::uint8_t first_byte)
   Known& one = known[place % known.size()];
   if (still_stands(one, place, first_byte)) return &one.instruction;
   one.place = 0;
-  // Behind the page there may be nothing.
+  // The memory behind the page may not exist.
   const std::size_t within_page = kPageBytes - place % kPageBytes;
   const std::size_t most_bytes = one.instruction.bytes.size();
   const bool decoded = decode(one.instruction, place, first_byte, std::min(within_page, most_bytes)) ||
@@ -74,7 +74,7 @@ std::optional<GeneralRegister> general_register(ZydisRegister name) {
   if (among(ZYDIS_REGISTER_EAX, ZYDIS_REGISTER_R15D)) return GeneralRegister{kNumbers[name - ZYDIS_REGISTER_EAX], 32};
   if (among(ZYDIS_REGISTER_AX, ZYDIS_REGISTER_R15W)) return GeneralRegister{kNumbers[name - ZYDIS_REGISTER_AX], 16};
   if (among(ZYDIS_REGISTER_AL, ZYDIS_REGISTER_BL)) return GeneralRegister{kNumbers[name - ZYDIS_REGISTER_AL], 8};
-  // Between the two are ah to bh.
+  // Registers ah to bh are between the two ranges.
   if (among(ZYDIS_REGISTER_SPL, ZYDIS_REGISTER_R15B))
     return GeneralRegister{kNumbers[4 + name - ZYDIS_REGISTER_SPL], 8};
   return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<std::uint64_t> address_of(const Instruction& instruction, const Zy
   const bool hidden = operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
   const bool written = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
   const auto& memory = operand.mem;
-  // What push and call write lies below the stack pointer that they find.
+  // push and call write below the stack pointer's present value.
   if (hidden && written && memory.base == ZYDIS_REGISTER_RSP)
     return std::uint64_t(context.uc_mcontext.gregs[REG_RSP]) - operand.size / 8;
   if (memory.segment == ZYDIS_REGISTER_GS || memory.type == ZYDIS_MEMOP_TYPE_VSIB) return std::nullopt;

@@ -1,4 +1,4 @@
-// The program's instructions, decoded, and where in memory their operands are.
+// Decodes the program's instructions and finds the addresses of their memory operands.
 #pragma once
 
 #include <Zydis/Zydis.h>
@@ -17,21 +17,22 @@ struct Instruction {
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-// Before the first look: a signal handler must not find anything half made.
+// Call before signal handlers use the decoder: they must not find it half initialized.
 void prepare_decoder();
 
-// At `place`, where a breakpoint may stand for its first byte; nullptr: it is none. Good until the next is asked for.
+// The instruction at `place`, with its true first byte, because a breakpoint may stand there. nullptr: no valid
+// instruction. The pointer is valid until the next call.
 const Instruction* instruction_at(std::uintptr_t place, std::uint8_t first_byte);
 
-// A general register, as ucontext_t numbers it, and the bits of it that are meant.
+// A general register by its index in ucontext_t, and how many of its low bits the operand means.
 struct GeneralRegister {
   int number;
   int bits;
 };
-// Nothing: none of them, or bits 8 to 15 of one.
+// nullopt: not a general register, or bits 8 to 15 of one (ah, bh, ch, dh).
 std::optional<GeneralRegister> general_register(ZydisRegister name);
 
-// Of an operand in memory, for a thread that is about to execute the instruction.
+// Address of a memory operand, for a thread that is about to execute the instruction. nullopt: unknown.
 std::optional<std::uint64_t> address_of(const Instruction& instruction, const ZydisDecodedOperand& operand,
                                         const ucontext_t& context);
 

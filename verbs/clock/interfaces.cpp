@@ -1,4 +1,4 @@
-// The network devices of a simulated host, as getifaddrs and the old ioctls tell of them.
+// The network devices of a simulated host, as getifaddrs() and the old ioctls report them.
 
 #include "verbs/clock/interfaces.h"
 
@@ -50,7 +50,7 @@ sockaddr_in v4_mask(const NetDevice& device) {
   return v4(mask);
 }
 
-// An entry of getifaddrs' list, which is one block of memory with the entries in a row.
+// An entry of getifaddrs(). The list is one block of memory with the entries in a row.
 struct Entry {
   ifaddrs head;
   char name[IFNAMSIZ];
@@ -107,7 +107,7 @@ class List {
   std::size_t count_ = 0;
 };
 
-// Of `lo` three, of each NIC four.
+// `lo` has three entries, each NIC at most four.
 constexpr std::size_t kMostEntries = 3 + 4 * abi::kMaxDevices;
 
 void fill_list(List& list) {
@@ -177,11 +177,11 @@ int describe(unsigned what, ifreq& request) {
   return 0;
 }
 
-// Requests about devices, routes and neighbours. None goes to the real kernel: it would tell of this machine's, or
-// change them.
+// True: a request about devices, routes or neighbours. None goes to the real kernel, which would report this machine's,
+// or change them.
 bool is_of_devices(unsigned what) { return what >= SIOCADDRT && what <= 0x89ff; }
 
-// To change something needs a right that programs of a host do not have.
+// Changes need a right that programs of a host do not have.
 int refuse(unsigned what) {
   constexpr unsigned kReads[] = {SIOCETHTOOL,  SIOCGIFMAP,      SIOCGIFMEM,  SIOCGIFPFLAGS, SIOCGIFSLAVE,
                                  SIOCGIFENCAP, SIOCGIFDSTADDR,  SIOCGARP,    SIOCGRARP,     SIOCGIFCOUNT,
@@ -189,7 +189,7 @@ int refuse(unsigned what) {
   return fail(std::ranges::find(kReads, what) != std::end(kReads) ? EOPNOTSUPP : EPERM);
 }
 
-// What arrived by now.
+// Number of bytes that have arrived by now (FIONREAD).
 int count_readable(int fd, void* result) {
   const auto socket = find_socket(fd);
   abi::ThreadSlot* slot = simulated_slot();
@@ -243,7 +243,7 @@ RNICSIM_EXPORT int ioctl(int fd, unsigned long what, ...) noexcept {
   void* argument = va_arg(list, void*);
   va_end(list);
   if (session() == nullptr) return next_ioctl(fd, what, argument);
-  // The kernel takes no more of it.
+  // The kernel uses only these 32 bits.
   switch (const auto code = unsigned(what); code) {
     case SIOCGIFCONF: return list_into(*static_cast<ifconf*>(argument));
     case SIOCGIFNAME: return name_by_index(*static_cast<ifreq*>(argument));

@@ -1,11 +1,11 @@
-// What this process's host knows of the network.
+// The network as this process's host sees it.
 #pragma once
 
 #include "verbs/clock/network_devices.h"
 
 namespace rnicsim::clock {
 
-// While there is a session.
+// Requires a session.
 HostView own_view();
 
 }  // namespace rnicsim::clock

@@ -15,7 +15,7 @@ namespace {
 
 using KernelSet = std::uint64_t;
 
-// struct sigaction of <asm/signal.h>, whose name is taken.
+// struct sigaction of <asm/signal.h>. The C library uses that name for another structure.
 struct KernelAction {
   void (*handler)(int);
   unsigned long flags;
@@ -118,7 +118,7 @@ long change_signal_stack(const Words& words, ucontext_t& context) {
   return used ? 0 : -1;
 }
 
-// Where the C library's handlers return to does so, and never comes back.
+// Continues at the code to which the C library's handlers return, which does not come back.
 void return_from_signal(const ucontext_t& context) {
   KernelAction action{};
   raw_call(SYS_rt_sigaction, SIGSYS, nullptr, &action, sizeof(KernelSet));

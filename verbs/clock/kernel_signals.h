@@ -1,5 +1,6 @@
-// Calls about signals in the kernel's form: sets of eight bytes, actions of its own. The C library's functions answer
-// them. Within the handler of a call by instruction, what the thread goes on with stands in the interrupted context.
+// System calls about signals, with the kernel's structures: sets of eight bytes, and the kernel's struct sigaction. The
+// C library's functions answer them. In the handler of a trapped system call, signal mask and signal stack are those of
+// the interrupted context.
 #pragma once
 
 #include <signal.h>
@@ -11,7 +12,7 @@ namespace rnicsim::clock {
 
 long set_action(const Words& words);                         // rt_sigaction
 long change_mask(const Words& words, sigset_t& mask);        // rt_sigprocmask
-long change_mask(const Words& words);                        // the same, of the thread that runs
+long change_mask(const Words& words);                        // the same for the calling thread
 long suspend(const Words& words);                            // rt_sigsuspend
 long await_signal(const Words& words);                       // rt_sigtimedwait
 long waiting_signals(const Words& words);                    // rt_sigpending

@@ -35,7 +35,7 @@ int fail(int error) {
   return -1;
 }
 
-// Itself, its parent or a child, or the group of one of them.
+// True: this process, its parent, a child, or the group of one of them.
 bool is_known(pid_t pid) {
   if (pid == 0) return true;
   const pid_t wanted = pid < 0 ? -pid : pid;
@@ -55,10 +55,10 @@ long send_really(pid_t real, const abi::SignalRecord& signal) {
   return checked_call(SYS_rt_sigqueueinfo, real, signal.number, &info);
 }
 
-// The real kernel delivers it when it pleases, not in simulated time, so the simulator is told when it goes to others;
-// first, for it may end this process too.
+// The real kernel delivers the signal at any time, not in simulated time. The simulator is told of signals to other
+// processes before they are sent, because the signal may end this process, too.
 int send_outside(pid_t real, const abi::SignalRecord& signal) {
-  // Signal 0 only asks whether there is somebody.
+  // Signal 0 only asks whether the receiver exists.
   const std::uint32_t sent = signal.number != 0 && real != pid_t(checked_call(SYS_getpid)) ? 1 : 0;
   const std::atomic_ref counter(session()->header().signals_sent);
   counter.fetch_add(sent);
@@ -67,7 +67,7 @@ int send_outside(pid_t real, const abi::SignalRecord& signal) {
   return result;
 }
 
-// A thread of this process, or 0.
+// `thread`: a thread of this process, or 0.
 int send_within(abi::ThreadSlot& slot, pid_t pid, pid_t thread, const abi::SignalRecord& signal) {
   charge(slot, abi::CpuCost::system_call);
   memcpy(slot.input, &signal, sizeof signal);
@@ -87,11 +87,11 @@ int send_within(abi::ThreadSlot& slot, pid_t pid, pid_t thread, const abi::Signa
 int send_signal(pid_t pid, const abi::SignalRecord& signal) {
   if (!simulated()) return int(send_really(pid, signal));
   if (signal.number > _NSIG - 1) return fail(EINVAL);
-  // The simulator, and what else runs on this machine, is not of the simulated host.
+  // 1 and -1 are refused: the simulator and other processes of this machine are not on the simulated host.
   const pid_t wanted = pid < 0 ? -pid : pid;
   if (wanted == kInit) return fail(EPERM);
   if (abi::ThreadSlot* slot = simulated_slot()) return send_within(*slot, pid, 0, signal);
-  // A handler that runs without its thread's turn: the simulator cannot be asked.
+  // In a handler without its thread's turn the simulator cannot be asked.
   return is_known(pid) ? send_outside(real_pid_of(pid), signal) : fail(ESRCH);
 }
 
@@ -114,11 +114,11 @@ long signal_thread(pid_t process, pid_t thread, int signal) {
 void end_wait_of(abi::ThreadSlot& slot, const abi::ThreadSlot& cancelled) {
   const int saved = errno;
   send_within(slot, ::getpid(), pid_t(cancelled.virtual_tid), record(kCancelSignal, SI_TKILL));
-  errno = saved;  // it may have ended
+  errno = saved;  // the thread may have ended
 }
 
 void raise_here(const abi::SignalRecord& signal) {
-  if (signal.number == kCancelSignal) return;  // it ends a wait, and that is all
+  if (signal.number == kCancelSignal) return;  // only ends a wait
   siginfo_t info = describe(signal);
   if (signal.number == SIGCHLD) return raise_child_signal(info);
   raw_call(SYS_rt_tgsigqueueinfo, raw_call(SYS_getpid), raw_call(SYS_gettid), signal.number, &info);
@@ -129,7 +129,7 @@ void raise_here(const abi::SignalRecord& signal) {
 using namespace rnicsim;
 using namespace rnicsim::clock;
 
-// A handler may send a signal too, with or without its thread's turn: these look nothing up at first use.
+// Handlers may send signals, with or without their thread's turn: these functions look up nothing at their first use.
 RNICSIM_EXPORT int kill(pid_t pid, int signal) noexcept { return send_signal(pid, record(signal, SI_USER)); }
 RNICSIM_EXPORT int killpg(pid_t group, int signal) noexcept {
   if (group >= 0) return ::kill(-group, signal);
@@ -142,7 +142,7 @@ RNICSIM_EXPORT int sigqueue(pid_t pid, int signal, const sigval value) noexcept 
   return send_signal(pid, queued);
 }
 
-// To a thread. These return their error, or 0.
+// Signals to a thread. Return 0 or errno.
 static int send_to(pthread_t thread, const abi::SignalRecord& signal) {
   const int saved = errno;
   const int error = send_within(*simulated_slot(), ::getpid(), pid_t(slot_of(thread)->virtual_tid), signal) == 0

@@ -1,4 +1,4 @@
-// Signals by the numbers that a simulated program knows.
+// Signals by the numbers of processes and threads that a simulated program knows.
 #pragma once
 
 #include <sys/types.h>
@@ -7,13 +7,13 @@
 
 namespace rnicsim::clock {
 
-// tgkill(2) with a thread of this process as the program knows it; -1 and errno.
+// tgkill(2) to a thread of this process, by its virtual number; -1 with errno.
 long signal_thread(pid_t process, pid_t thread, int signal);
 
 // Ends the wait of a thread of this process that is being cancelled.
 void end_wait_of(abi::ThreadSlot& slot, const abi::ThreadSlot& cancelled);
 
-// In this thread, at once unless it blocks the signal.
+// Raises the signal in the calling thread. It is delivered at once unless the thread blocks it.
 void raise_here(const abi::SignalRecord& signal);
 
 }  // namespace rnicsim::clock

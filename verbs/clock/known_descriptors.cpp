@@ -29,7 +29,7 @@ constinit Entry entries[kMostDescriptors];
 
 Entry* entry(int fd) { return fd >= 0 && fd < kMostDescriptors ? &entries[fd] : nullptr; }
 
-// errno stays as it is.
+// errno stays.
 bool look(int fd, struct stat& file) { return raw_call(SYS_fstat, fd, &file) == 0; }
 
 bool is_random_device(const struct stat& file) {
@@ -89,7 +89,7 @@ static bool leads_to(int fd, std::string_view name) {
 bool is_event_descriptor(int fd) { return leads_to(fd, "anon_inode:[eventfd]"); }
 bool is_epoll(int fd) { return leads_to(fd, "anon_inode:[eventpoll]"); }
 
-// No memory is allocated: a program's heap must not depend on it.
+// No memory is allocated, so that the addresses in a program's heap do not depend on it.
 void know_inherited(void (*know_socket)(int fd), void (*know_event)(int fd)) {
   const auto folder = int(raw_call(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   alignas(dirent64) char buffer[4096];

@@ -16,7 +16,7 @@
 namespace rnicsim::clock {
 namespace {
 
-// Folders of other runs, and of this one.
+// True: a folder that holds the hosts' files, of this run or another.
 bool holds_host_files(std::string_view folder, std::string_view name) {
   std::string_view prefix = abi::kHostFilesPrefix;
   if (!prefix.starts_with(folder)) return false;

@@ -1,4 +1,4 @@
-// What else a host is told to do: nothing.
+// Load and free memory of a simulated host: nothing else runs there.
 
 #include <stdlib.h>
 #include <sys/sysinfo.h>
@@ -35,14 +35,14 @@ RNICSIM_EXPORT int sysinfo(struct sysinfo* result) noexcept {
   return 0;
 }
 
-// The C library asks the kernel by itself.
+// The C library's own function asks the real kernel.
 RNICSIM_EXPORT long get_avphys_pages() noexcept {
   return simulated_slot() == nullptr ? next_get_avphys_pages() : long(free_memory(std::uint64_t(::get_phys_pages())));
 }
 RNICSIM_EXPORT long sysconf(int name) noexcept {
   return name == _SC_AVPHYS_PAGES ? ::get_avphys_pages() : next_sysconf(name);
 }
-// The C library opens /proc/loadavg by itself.
+// The C library's own function opens the real /proc/loadavg.
 RNICSIM_EXPORT int getloadavg(double loads[], int count) noexcept {
   if (simulated_slot() == nullptr) return next_getloadavg(loads, count);
   const int known = std::clamp(count, 0, 3);

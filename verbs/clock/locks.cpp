@@ -1,6 +1,6 @@
-// Locks and what else threads wait for. Only one thread of the simulation has its turn, so a lock that is taken stays
-// taken until its owner's next turn: waiting for it natively would stop the world. Locks are tried; a thread that fails
-// waits on the lock's address, and whoever releases it wakes the first.
+// Locks and other objects that threads wait for. Only one thread of the simulation has its turn, so a lock that is
+// taken stays taken until its owner's next turn: a native wait would stop the world. A thread tries the lock and, if it
+// is taken, waits on the lock's address; the thread that releases the lock wakes the first waiter.
 
 #include <errno.h>
 #include <limits.h>
@@ -38,7 +38,7 @@ RNICSIM_NEXT(sem_wait);
 RNICSIM_NEXT(sem_timedwait);
 RNICSIM_NEXT(sem_clockwait);
 RNICSIM_NEXT(sem_post);
-// The C library keeps an older condition variable under the same names.
+// The version is named, because the C library keeps an older condition variable under the same names.
 static const Next<int(pthread_cond_t*, pthread_mutex_t*)> next_cond_wait{"pthread_cond_wait", "GLIBC_2.3.2"};
 static const Next<int(pthread_cond_t*, pthread_mutex_t*, const timespec*)> next_cond_timedwait{"pthread_cond_timedwait",
                                                                                                "GLIBC_2.3.2"};
@@ -50,7 +50,7 @@ static const Next<int(pthread_cond_t*)> next_cond_broadcast{"pthread_cond_broadc
 namespace rnicsim::clock {
 namespace {
 
-// Until when to wait; not valid: what the program gave has more nanoseconds than a second.
+// The end of a wait. Not valid: the program's time has nanoseconds out of range.
 struct Deadline {
   std::uint64_t at = abi::kForever;
   bool valid = true;
@@ -60,8 +60,8 @@ struct Deadline {
   bool is_past(const abi::ThreadSlot& slot) const { return at != abi::kForever && at <= slot.now; }
 };
 
-// What the C library keeps in its objects (bits/struct_mutex.h, its pthread_cond_common.c and semaphoreP.h): whether
-// processes share them, and which clock a condition variable's deadlines are on.
+// Fields of the C library's objects (bits/struct_mutex.h, its pthread_cond_common.c and semaphoreP.h): whether
+// processes share the object, and the clock of a condition variable's deadlines.
 bool is_shared(const pthread_mutex_t& mutex) { return (mutex.__data.__kind & 128) != 0; }
 bool is_shared(const pthread_rwlock_t& rwlock) { return rwlock.__data.__shared != 0; }
 bool is_shared(const pthread_cond_t& condition) { return (condition.__data.__wrefs & 1) != 0; }
@@ -75,13 +75,13 @@ Sharing sharing_of(const Object& object) {
   return clock::sharing_of(is_shared(object));
 }
 
-// A thread that spends its time with a mutex held, and takes it again as soon as it has released it (polling a queue),
-// leaves no gap in which those that it woke could find it free, as on real processors they would. Who was woken in vain
-// so often goes first, and others wait for that so long.
+// A thread that spends its time with a mutex held, and takes the mutex again right after its release (polling a queue),
+// leaves no gap in which a woken thread could find the mutex free, as it could on real processors. A thread that was
+// woken in vain kMostInVain times goes first, and others wait for that for kFirstGoes at most.
 constexpr int kMostInVain = 2;
 constexpr std::uint64_t kFirstGoes = 100 * kMicrosecond;
 
-// 0, EINVAL, ETIMEDOUT, EINTR of an object that may say so, or what `attempt` says that is neither success nor EBUSY.
+// 0, EINVAL, ETIMEDOUT, EINTR for a semaphore, or a result of `attempt` other than EBUSY.
 template <class Object, class Try>
 int lock(abi::ThreadSlot& slot, const Object& object, const Deadline& deadline, Try attempt) {
   int error;
@@ -96,8 +96,8 @@ int lock(abi::ThreadSlot& slot, const Object& object, const Deadline& deadline, 
   return error;
 }
 
-// Of a robust mutex that nobody mended: whoever waits for it shall hear that. (trylock would say so, too, but of glibc
-// 2.36 once: it leaves the mutex locked.)
+// True: a robust mutex that is not recoverable: each waiter gets that error. (trylock reports it, too, but in glibc
+// 2.36 only once, because it leaves the mutex locked.)
 bool is_lost(const pthread_mutex_t& mutex) {
   constexpr int kNotRecoverable = INT_MAX - 1;
   return mutex.__data.__owner == kNotRecoverable;
@@ -107,7 +107,7 @@ bool is_own(const abi::ThreadSlot& slot, const pthread_mutex_t& mutex) {
   return mutex.__data.__owner == int(slot.tid);
 }
 
-// Whoever waits for its own lock is told so, of a mutex if that is to check.
+// True: the mutex checks for errors, and the thread that waits for it owns it.
 bool is_checked_and_own(const abi::ThreadSlot& slot, const pthread_mutex_t& mutex) {
   constexpr int kKinds = 3;
   return (mutex.__data.__kind & kKinds) == PTHREAD_MUTEX_ERRORCHECK && is_own(slot, mutex);
@@ -143,9 +143,9 @@ int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mut
   cancellation_point();
   if (const int error = ::pthread_mutex_unlock(mutex); error != 0) return error;
   const int error = deadline.is_past(slot) ? ETIMEDOUT : wait_on(slot, condition, deadline.at, sharing_of(*condition));
-  if (const int then = ::pthread_mutex_lock(mutex); then != 0) return then;  // its owner died
-  if (error == EINTR) cancellation_point();  // who was woken has taken a wake-up from others
-  return error == EINTR ? 0 : error;                                          // as if woken for nothing
+  if (const int then = ::pthread_mutex_lock(mutex); then != 0) return then;  // such as EOWNERDEAD
+  if (error == EINTR) cancellation_point();  // a woken thread is not cancelled: its wake-up would be lost
+  return error == EINTR ? 0 : error;                                          // as a spurious wake-up
 }
 
 int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, const Deadline& deadline = {}) {
@@ -161,9 +161,9 @@ int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, const Deadline& dead
   return -1;
 }
 
-// Where the C library keeps a barrier of its own.
+// A barrier of this library, in the memory of the C library's barrier.
 struct Barrier {
-  std::uint32_t ours;  // kOurs; the C library counts arrivals here, from 0
+  std::uint32_t ours;  // kOurs; the C library counts arrivals here, starting at 0
   std::uint32_t count;
   std::uint32_t arrived;
   std::uint32_t round;
@@ -210,7 +210,7 @@ RNICSIM_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   return error;
 }
 
-// --- Locks of readers and writers.
+// --- Reader-writer locks.
 
 RNICSIM_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* rwlock) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
@@ -260,7 +260,7 @@ RNICSIM_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mut
   if (slot == nullptr) return next_cond_timedwait(condition, mutex, deadline);
   return wait_condition(*slot, condition, mutex, {clock_of(*condition), *deadline});
 }
-// std::condition_variable's, for a steady clock.
+// Used by std::condition_variable with a steady clock.
 RNICSIM_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                           const timespec* deadline) {
   abi::ThreadSlot* slot = simulated_slot();
@@ -302,7 +302,7 @@ RNICSIM_EXPORT int sem_post(sem_t* semaphore) noexcept {
   return error;
 }
 
-// --- Barriers, and what is done once.
+// --- Barriers and pthread_once().
 
 RNICSIM_EXPORT int pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrierattr_t* attributes,
                                         unsigned count) noexcept {
@@ -338,7 +338,7 @@ RNICSIM_EXPORT int pthread_once(pthread_once_t* control, void (*routine)()) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_pthread_once(control, routine);
   while (is_under_way(control)) wait_on(*slot, control, abi::kForever);
-  // The routine may throw; the next one then begins anew.
+  // If the routine throws, a waiting thread starts it again.
   const struct Waker {
     abi::ThreadSlot& slot;
     const void* address;

@@ -10,7 +10,7 @@ namespace rnicsim::clock {
 namespace {
 
 constexpr std::uint8_t kBreakpoint = 0xcc;  // int3
-// One costs a look of a few steps; a wait that begins at a mark saves ten such looks.
+// A miss costs a spin check of a few steps; a wait that begins at a mark saves ten such checks.
 constexpr int kMostMisses = 4;
 
 std::array<LoopMark, 64> marks;
@@ -37,7 +37,7 @@ LoopMark* LoopMark::make(std::uintptr_t place, int period) {
   if (mark == nullptr) return nullptr;
   if (!is_of_a_file(place) || !make_writable(place, 1)) return nullptr;
   const auto byte = *reinterpret_cast<const std::uint8_t*>(place);
-  // The code may be another than when the place was last marked.
+  // The code at the place may have changed since the last mark.
   if (mark->place_ != place || byte != kBreakpoint) mark->original_ = byte;
   mark->place_ = place;
   mark->period_ = period;

@@ -27,8 +27,8 @@ ssize_t read_random(void*, char* buffer, size_t bytes) {
 }
 int close_random(void* descriptor) { return ::close(int(reinterpret_cast<std::intptr_t>(descriptor))); }
 
-// The C library fills its buffer behind our back, so that it is given a function for that; and the descriptor, for
-// those who read past it (C++ streams do).
+// The C library fills a stream's buffer without the interposed read(): the stream gets a function for that. It also
+// gets the descriptor, for programs that read past the stream (C++ streams do).
 FILE* random_stream(int fd, const char* mode) {
   const cookie_io_functions_t functions{read_random, nullptr, nullptr, close_random};
   FILE* stream = ::fopencookie(reinterpret_cast<void*>(std::intptr_t(fd)), mode, functions);

@@ -1,6 +1,6 @@
-// Pinned pages that the program unmaps stay the device's, as on Linux, until the last pin is gone: they are moved to a
-// place of their own first. What the C library unmaps by itself, as free() does, does not come by here: the device then
-// finds nothing.
+// Pinned pages that the program unmaps stay the device's until the last pin is gone, as on Linux: they are first moved
+// to an address of their own. Memory that the C library unmaps by itself, as free() does, is not moved: the device then
+// finds nothing there.
 #include "verbs/clock/mappings.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ std::uintptr_t page_of(std::uintptr_t address) { return address / kPage * kPage;
 std::uintptr_t pages_end(std::uintptr_t address) { return (address + kPage - 1) / kPage * kPage; }
 std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-// All that was ever pinned lies between: most programs unmap nothing there, and ask nobody.
+// All pages that were ever pinned are in this range. Most programs unmap nothing there, and need no call.
 std::atomic<std::uintptr_t> lowest_pinned{UINTPTR_MAX};
 std::atomic<std::uintptr_t> pinned_end{0};
 
@@ -51,7 +51,8 @@ void* real_mremap(const void* from, std::size_t old_bytes, std::size_t bytes, in
   return reinterpret_cast<void*>(checked_call(SYS_mremap, from, old_bytes, bytes, flags, to));
 }
 
-// A range may have several mappings, of which an older kernel moves one at a time.
+// A range may have several mappings, and an older kernel moves only one at a time: halves the range until that
+// succeeds.
 void move_pages(std::uintptr_t from, std::size_t bytes, std::uintptr_t to, int flags) {
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
   const int how = MREMAP_MAYMOVE | MREMAP_FIXED | flags;
@@ -61,7 +62,7 @@ void move_pages(std::uintptr_t from, std::size_t bytes, std::uintptr_t to, int f
   move_pages(from + half, bytes - half, to + half, flags);
 }
 
-// Before the program does that to these pages. True: there were some.
+// Call before the program takes the pages away in the way `how`. True: some were pinned, and are moved.
 bool set_aside(const void* address, std::size_t bytes, SetAside how) {
   if (!may_be_pinned(address, how == SetAside::detached ? SIZE_MAX / 2 : bytes)) return false;
   abi::ThreadSlot* slot = slot_for_calls();
@@ -78,7 +79,7 @@ bool is_aligned(const void* address) { return number(address) % kPage == 0; }
 
 }  // namespace
 
-// For reading: what was never written takes no memory of the machine that way.
+// Populates for reading, because pages that were never written then take no memory of the machine.
 bool populate(const void* address, std::size_t bytes) {
   const auto begin = page_of(number(address));
   const auto end = pages_end(number(address) + bytes);
@@ -126,7 +127,7 @@ void* remap_pages(void* address, std::size_t old_bytes, std::size_t bytes, int f
   if (pinned && kept < old) set_aside(static_cast<std::byte*>(address) + kept, old - kept, abi::SetAside::unmapped);
   if (pinned) set_aside(address, old, abi::SetAside::moved);
   abi::ThreadSlot* slot = pinned ? slot_for_calls() : nullptr;
-  if (slot != nullptr) sync(*slot);  // between the move and the word of it nothing happens
+  if (slot != nullptr) sync(*slot);  // nothing happens between the move and the call that reports it
   void* moved = real_mremap(address, old_bytes, bytes, flags, wanted);
   if (slot != nullptr && moved != MAP_FAILED && moved != address)
     call(*slot, abi::Call::pages_moved, {number(address), kept, number(moved)});
@@ -134,7 +135,7 @@ void* remap_pages(void* address, std::size_t old_bytes, std::size_t bytes, int f
 }
 
 int advise_pages(void* address, std::size_t bytes, int advice) {
-  // Pinned pages are not freed, and there is no telling from others here which those are.
+  // Pinned pages are not freed, and this library does not know which pages those are.
   if (advice == MADV_FREE && may_be_pinned(address, bytes)) return 0;
   if ((advice == MADV_DONTNEED || advice == kDropLocked) && is_aligned(address))
     set_aside(address, bytes, abi::SetAside::dropped);
@@ -142,7 +143,7 @@ int advise_pages(void* address, std::size_t bytes, int advice) {
 }
 
 int detach_segment(const void* address) {
-  // What is left of a segment whose first pages are aside is found all the same; nothing may be left.
+  // shmdt() works although the first pages of the segment were moved. It fails if all pages were moved.
   const bool any = set_aside(address, 0, abi::SetAside::detached);
   const int saved = errno;
   if (checked_call(SYS_shmdt, address) == 0) return 0;
@@ -163,7 +164,7 @@ RNICSIM_EXPORT void* mmap64(void* address, size_t bytes, int protection, int fla
   return map_pages(address, bytes, protection, flags, fd, offset);
 }
 
-// Pages that move stay the device's where they are.
+// Pinned pages that move stay the device's, at their new address.
 RNICSIM_EXPORT void* mremap(void* address, size_t old_bytes, size_t bytes, int flags, ...) noexcept {
   va_list list;
   va_start(list, flags);

@@ -1,4 +1,4 @@
-// Sockets whose messages are not just what the descriptor carries: those of UDP, and netlink's.
+// Sockets whose messages differ from the bytes on the descriptor: UDP and netlink.
 #pragma once
 
 #include <sys/socket.h>
@@ -11,7 +11,7 @@ namespace rnicsim::clock {
 
 std::optional<KnownDescriptor> find_message_socket(int fd);
 
-// As the calls of the C library: -1 and errno.
+// Return what sendmsg(2) and recvmsg(2) return; -1 with errno.
 ssize_t send_whole_message(int fd, const KnownDescriptor& socket, const msghdr& message, int flags);
 ssize_t receive_whole_message(int fd, const KnownDescriptor& socket, msghdr& message, int flags);
 

@@ -1,4 +1,4 @@
-// Several messages by one call: each is sent and received as alone.
+// Several messages by one call: each is sent or received as by a call of its own.
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr unsigned kMost = 1024;  // UIO_MAXIOV
 
-// The real kernel's call knows nothing of headers and simulated time.
+// True: the real kernel's call would not do, because of headers or simulated time.
 bool one_by_one(int fd) { return simulated_slot() != nullptr || find_message_socket(fd) || find_socket(fd); }
 
 }  // namespace
@@ -39,7 +39,7 @@ RNICSIM_EXPORT int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags
   return int(count);
 }
 
-// As on Linux, the time is looked at only after each message.
+// As on Linux, the timeout is checked only after each message.
 RNICSIM_EXPORT int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
   if (!one_by_one(fd)) return next_recvmmsg(fd, messages, count, flags, timeout);
   if (timeout != nullptr && !valid(*timeout)) {

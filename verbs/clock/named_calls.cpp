@@ -1,4 +1,4 @@
-// What the C library has functions for, and the real kernel alone can answer: it does, and that is noted
+// Functions of the C library that only the real kernel can answer. The call is noted, because it ends reproducibility
 // (docs/system-calls.md, End reproducibility).
 
 #include <errno.h>
@@ -14,7 +14,8 @@
 
 using namespace rnicsim::clock;
 
-// By its name in the library, and with as many words as a call has at most: they are handed on as they came.
+// Interposes a function by its name in the library. It has six words, the most that a system call has, and passes them
+// on unchanged.
 #define RNICSIM_NOTED(name)                                                                          \
   static const Next<long(long, long, long, long, long, long)> next_##name{#name};                    \
   RNICSIM_EXPORT long own_##name(long a, long b, long c, long d, long e, long f) asm(#name);         \
@@ -67,7 +68,8 @@ RNICSIM_EXPORT int name_to_handle_at(int folder, const char* path, file_handle* 
 
 RNICSIM_NEXT(ptrace);
 
-// Who asks to be traced stops at its next signal, a look perhaps, and nobody is there who would let it go on.
+// PTRACE_TRACEME is refused: a traced process stops at its next signal, such as that of a spin check, and no tracer
+// would continue it.
 RNICSIM_EXPORT long ptrace(__ptrace_request request, ...) noexcept {
   if (simulated() && request == PTRACE_TRACEME) {
     errno = EPERM;

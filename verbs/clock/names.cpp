@@ -1,4 +1,4 @@
-// Names of the simulated network: this host's, and those of the others.
+// Names of the hosts in the simulated network.
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ RNICSIM_NEXT(getnameinfo);
 namespace rnicsim::clock {
 namespace {
 
-// The first interface of a host: its name leads there.
+// The first interface of a host: the host's name leads to its address.
 const abi::NetworkInterface* find_host(const char* name) {
   if (session() == nullptr || name == nullptr) return nullptr;
   const auto all = session()->interfaces();
@@ -36,7 +36,7 @@ const abi::NetworkInterface* find_host(const char* name) {
   return found != all.end() ? &*found : nullptr;
 }
 
-// Any interface of a host by its address: the host's name is its name, too. `address` is an in_addr or in6_addr.
+// Any interface with this address: the name of its host is its name. `address` is an in_addr or in6_addr.
 const abi::NetworkInterface* find_address(const void* address, socklen_t length, int family) {
   if (session() == nullptr || address == nullptr) return nullptr;
   const auto all = session()->interfaces();
@@ -56,7 +56,7 @@ const abi::NetworkInterface* find_address(const sockaddr* address, socklen_t len
   return find_address(&ip, sizeof ip, AF_INET6);
 }
 
-// The C library makes an answer of a numeric address without asking anybody.
+// A host's address as text: the C library answers for a numeric address without a name server.
 class Numeric {
  public:
   Numeric(const abi::NetworkInterface& host, int family) {

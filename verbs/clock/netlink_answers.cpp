@@ -24,7 +24,7 @@ bool put_message(NetlinkDatagram& datagram, NetlinkSink& sink) {
   return datagram.empty() || sink.put(datagram.bytes());
 }
 
-// With an error the request goes back, if there is room and the program wants it.
+// An error returns the request, if there is room and the program wants it (NETLINK_CAP_ACK is off).
 bool acknowledge(const NetlinkCaller& caller, const NetlinkMessage& request, int error, NetlinkSink& sink) {
   NetlinkDatagram datagram;
   const auto write = [&](bool capped) {
@@ -53,7 +53,7 @@ bool answer_message(const HostView& view, const NetlinkCaller& caller, const Net
     if (protocol->is_dump(request)) {
       DumpState state{caller, request.header.nlmsg_type, request.header.nlmsg_seq, {}, 0};
       error = protocol->read_filter(caller, request, state.filter);
-      // That it has begun acknowledges it.
+      // The dump itself acknowledges the request.
       if (error == 0) return run_dump(view, *protocol, state, sink);
     } else {
       NetlinkDatagram answer;

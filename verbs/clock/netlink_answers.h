@@ -1,5 +1,5 @@
-// What a simulated host's kernel answers on netlink sockets: the bytes of a send in, datagrams out. Knows of no
-// descriptor and no session.
+// The simulated kernel's answers on netlink sockets: takes the bytes of a send, produces datagrams. Independent of
+// descriptors and of the session.
 #pragma once
 
 #include "verbs/clock/netlink_dump.h"
@@ -9,9 +9,9 @@ namespace rnicsim::clock {
 
 bool has_netlink_protocol(int protocol);
 
-// What a program sent. False: some answer found no room.
+// Answers the messages of one send. False: an answer found no room.
 bool answer_netlink(const HostView& view, const NetlinkCaller& caller, NetlinkBytes sent, NetlinkSink& sink);
-// More of a dump, in the place of its mark.
+// Continues a dump whose mark was read from the queue.
 bool continue_dump(const HostView& view, const DumpMark& mark, NetlinkSink& sink);
 
 }  // namespace rnicsim::clock

@@ -9,7 +9,7 @@ std::optional<DumpMark> read_mark(NetlinkBytes datagram) {
 
 bool Dump::finish(int error) {
   item(NLMSG_DONE, [&](NetlinkDatagram& message) { message.put_header(-error); });
-  if (full_ && held_ == 0) return false;  // it would never go on
+  if (full_ && held_ == 0) return false;  // no item fits: the dump would never continue
   if (!sink_.put(datagram_.bytes())) return false;
   if (!full_) return true;
   state_.position += held_;

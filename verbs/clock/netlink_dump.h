@@ -1,5 +1,5 @@
-// A dump: the answer to a request for everything of a kind, in as many messages as it takes. As the kernel's, it goes
-// on while its reader reads: what is to come stands in the queue as a mark, behind what came.
+// A dump answers a request for all objects of a kind with as many messages as needed. As the kernel's, a dump continues
+// while the program reads: a mark at the end of the queue stands for the messages to come.
 #pragma once
 
 #include <cstdint>
@@ -8,53 +8,54 @@
 
 namespace rnicsim::clock {
 
-// Who asks, through a socket of which protocol.
+// The socket that a request came from.
 struct NetlinkCaller {
   int protocol = 0;        // NETLINK_
-  std::uint32_t port = 0;  // the socket's own
-  bool strict = false;     // NETLINK_GET_STRICT_CHK: what dumps are asked to leave out they leave out
+  std::uint32_t port = 0;  // port of the socket
+  bool strict = false;     // NETLINK_GET_STRICT_CHK: dumps obey the request's filter
   bool caps_acks = false;  // NETLINK_CAP_ACK
 };
 
-// Where answers go.
+// Receives the answers.
 class NetlinkSink {
  public:
-  // A datagram. False: there is no room for it.
+  // Takes a datagram. False: no room.
   virtual bool put(NetlinkBytes datagram) = 0;
 
  protected:
   ~NetlinkSink() = default;
 };
 
-// What a dump is to have; 0: anything.
+// Objects that a dump selects; a member of 0 selects all.
 struct DumpFilter {
   std::uint8_t family = 0;    // AF_
   std::uint8_t protocol = 0;  // RTPROT_
   std::uint8_t type = 0;      // RTN_
-  std::int32_t index = 0;     // of a device; of an RDMA device, 1 + its index
+  std::int32_t index = 0;     // index of a device; RDMA: 1 + index of the RDMA device
   std::uint32_t table = 0;    // RT_TABLE_
   bool nothing = false;
 
   bool narrows() const { return protocol != 0 || type != 0 || index != 0 || table != 0; }
 };
 
-// All that a dump is, so that it can go on from a copy.
+// The whole state of a dump: a dump continues from a copy.
 struct DumpState {
   NetlinkCaller caller;
-  std::uint16_t type = 0;  // of the request
+  std::uint16_t type = 0;  // message type of the request
   std::uint32_t sequence = 0;
   DumpFilter filter;
-  std::uint32_t position = 0;  // items that went already
+  std::uint32_t position = 0;  // items sent so far
 };
 
-// In a queue, in the place of what is to come: no message is as short as it says.
+// Stands in a queue for the messages to come. Its nlmsg_len is 0, which no real message has.
 struct DumpMark {
   nlmsghdr head{};
   DumpState state;
 };
 std::optional<DumpMark> read_mark(NetlinkBytes datagram);
 
-// One step of a dump: whoever knows the items gives all of them, in the same order each time, and a datagram's go.
+// One step of a dump. The caller passes all items, in the same order at each step; those that fit into one datagram are
+// sent.
 class Dump {
  public:
   Dump(const DumpState& state, NetlinkSink& sink) : state_(state), sink_(sink) {}
@@ -62,7 +63,7 @@ class Dump {
   Dump& operator=(const Dump&) = delete;
 
   const DumpFilter& filter() const { return state_.filter; }
-  // A message; `fill` puts what is behind the netlink header.
+  // Passes an item as a message; `fill` writes the part behind the netlink header.
   template <class Fill>
   void item(std::uint16_t type, Fill fill) {
     if (full_ || seen_++ < state_.position) return;
@@ -72,16 +73,16 @@ class Dump {
     full_ = !datagram_.end();
     if (!full_) ++held_;
   }
-  // After the last item: the end, with an error or 0; or the mark. False: there was no room.
+  // After the last item: writes the end with an error or 0, or the mark. False: no room.
   bool finish(int error = 0);
 
  private:
   DumpState state_;
   NetlinkSink& sink_;
   NetlinkDatagram datagram_;
-  std::uint32_t seen_ = 0;  // items
-  std::uint32_t held_ = 0;  // of them in `datagram_`
-  bool full_ = false;       // the rest goes another time
+  std::uint32_t seen_ = 0;  // items passed
+  std::uint32_t held_ = 0;  // items in `datagram_`
+  bool full_ = false;       // the other items follow in a later step
 };
 
 }  // namespace rnicsim::clock

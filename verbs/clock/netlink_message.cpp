@@ -48,7 +48,7 @@ void NetlinkDatagram::put_bytes(std::uint16_t type, const void* bytes, std::size
   append(bytes, count);
 }
 
-// All but the last bytes of a message begin at a multiple of 4, which messages and attributes are aligned to.
+// Pads the bytes to a multiple of 4, because messages and attributes are aligned to that.
 void NetlinkDatagram::append(const void* bytes, std::size_t count) {
   const std::size_t padded = NLMSG_ALIGN(count);
   if (overflowed_ || padded > kMostBytes - used_) {

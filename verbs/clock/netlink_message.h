@@ -1,4 +1,4 @@
-// Netlink messages as bytes: how a request is read, whoever wrote it, and how answers are put together.
+// Netlink messages as bytes: reads requests from any source, and builds answers.
 #pragma once
 
 #include <linux/netlink.h>
@@ -14,7 +14,7 @@ namespace rnicsim::clock {
 
 using NetlinkBytes = std::span<const std::byte>;
 
-// The start of `bytes`; nothing: there are too few.
+// The value at the start of `bytes`; nullopt: too few bytes.
 template <class Value>
 std::optional<Value> read_value(NetlinkBytes bytes) {
   static_assert(std::is_trivially_copyable_v<Value>);
@@ -24,13 +24,13 @@ std::optional<Value> read_value(NetlinkBytes bytes) {
   return value;
 }
 
-// The attributes behind a message's own header. As the kernel does, whoever reads them stops where one is not whole.
+// The attributes behind a message's own header. Reading stops at an attribute that is not whole, as in the kernel.
 class NetlinkAttributes {
  public:
   explicit NetlinkAttributes(NetlinkBytes bytes) : bytes_(bytes) {}
-  // The last of that type; nothing: there is none.
+  // The last attribute of that type; nullopt: none.
   std::optional<NetlinkBytes> find(unsigned type) const;
-  // Of a value of just this size; another is none.
+  // The value of an attribute with exactly this size; nullopt: none.
   template <class Value>
   std::optional<Value> get(unsigned type) const {
     const auto found = find(type);
@@ -41,7 +41,7 @@ class NetlinkAttributes {
   const NetlinkBytes bytes_;
 };
 
-// Takes the next message from `bytes`; nothing: what is left is none, and the kernel drops it.
+// take_message() takes the next message from `bytes`; nullopt: the rest is no message, and the kernel drops it.
 struct NetlinkMessage {
   nlmsghdr header;
   NetlinkBytes whole;
@@ -50,13 +50,13 @@ struct NetlinkMessage {
 };
 std::optional<NetlinkMessage> take_message(NetlinkBytes& bytes);
 
-// The messages of one datagram. One that finds no room is no part of it.
+// The messages of one datagram. A message that does not fit is left out.
 class NetlinkDatagram {
  public:
-  // What the kernel puts into one: a reader with a buffer of a page gets it whole.
+  // Size of the kernel's own datagrams, for readers with a buffer of one page.
   static constexpr std::size_t kMostBytes = 3776;
 
-  // Between these two a message grows; `end` is false if it found no room.
+  // begin() starts a message, the functions below add to it, end() completes it; false: no room.
   void begin(std::uint16_t type, std::uint16_t flags, std::uint32_t sequence, std::uint32_t port);
   bool end();
 
@@ -79,7 +79,7 @@ class NetlinkDatagram {
 
  private:
   std::size_t used_ = 0;
-  std::size_t begun_ = 0;  // of whole messages
+  std::size_t begun_ = 0;  // bytes of complete messages
   bool overflowed_ = false;
   alignas(nlmsghdr) std::byte bytes_[kMostBytes];
 };

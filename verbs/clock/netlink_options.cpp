@@ -16,7 +16,7 @@ RNICSIM_NEXT(getsockopt);
 namespace rnicsim::clock {
 namespace {
 
-// Those that are on or off. What they promise of events is kept: there are none.
+// Options that are on or off. Those about events have no effect, because there are no events.
 constexpr int kSwitches[] = {
     NETLINK_PKTINFO, NETLINK_BROADCAST_ERROR, NETLINK_NO_ENOBUFS,     NETLINK_LISTEN_ALL_NSID,
     NETLINK_CAP_ACK, NETLINK_EXT_ACK,         NETLINK_GET_STRICT_CHK,
@@ -57,7 +57,7 @@ int set_netlink_option(int fd, const KnownDescriptor& socket, int level, int nam
                        socklen_t length) {
   if (level == SOL_NETLINK) return set_of_netlink(fd, socket, name, value, length);
   if (level != SOL_SOCKET || is_refused(name)) return fail(ENOPROTOOPT);
-  // The queue's room is the descriptor's for sending, and stays what it is.
+  // The room for answers is the descriptor's send buffer, whose size stays.
   if (name == SO_SNDBUF || name == SO_SNDBUFFORCE || name == SO_RCVBUFFORCE) return 0;
   return next_setsockopt(fd, level, name, value, length);
 }

@@ -7,7 +7,7 @@
 
 namespace rnicsim::clock {
 
-// As the calls of the C library: -1 and errno.
+// Return what setsockopt(2) and getsockopt(2) return; -1 with errno.
 int set_netlink_option(int fd, const KnownDescriptor& socket, int level, int name, const void* value, socklen_t length);
 int get_netlink_option(int fd, const KnownDescriptor& socket, int level, int name, void* value, socklen_t* length);
 

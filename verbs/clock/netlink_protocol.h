@@ -8,14 +8,14 @@
 
 namespace rnicsim::clock {
 
-// What there is of this host behind a socket of one NETLINK_ protocol. Errors are errno's.
+// A NETLINK_ protocol of the host. Errors are numbers of errno.
 struct NetlinkProtocol {
   bool (*is_dump)(const NetlinkMessage& request);
-  // Of one object; puts no more than one message.
+  // Answers a request for one object, with one message at most.
   int (*get)(const HostView& view, const NetlinkCaller& caller, const NetlinkMessage& request, NetlinkDatagram& answer);
-  // What of all it wants.
+  // Reads from a dump request which objects are wanted.
   int (*read_filter)(const NetlinkCaller& caller, const NetlinkMessage& request, DumpFilter& filter);
-  // Gives the items. An error ends the dump behind them.
+  // Passes all items to `dump`. An error ends the dump after the items so far.
   int (*dump)(const HostView& view, std::uint16_t type, Dump& dump);
 };
 

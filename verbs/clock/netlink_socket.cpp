@@ -34,7 +34,7 @@ RNICSIM_NEXT(sendto);
 namespace rnicsim::clock {
 namespace {
 
-// A request is a page at most, and answers never depend on more.
+// Most bytes of a send. A request has a page at most, and no answer depends on more.
 constexpr std::size_t kMostRequestBytes = 32768;
 constexpr sockaddr_nl kKernel{AF_NETLINK, 0, 0, 0};
 
@@ -50,7 +50,7 @@ int give_address(const sockaddr_nl& from, sockaddr* address, socklen_t* length) 
   return 0;
 }
 
-// The socket's name among those of UNIX: no program's own, which begins with the host's tag.
+// Name of the UNIX socket. It differs from all names of programs, which begin with the host's tag.
 class OwnName {
  public:
   OwnName(int protocol, std::uint32_t port) {
@@ -66,7 +66,7 @@ class OwnName {
     int protocol = 0;
     std::uint32_t port = 0;
   };
-  // Nothing: the socket has no such name.
+  // nullopt: the socket has no such name.
   static std::optional<Parts> read(int fd) {
     sockaddr_un address{};
     socklen_t length = sizeof address;
@@ -97,7 +97,8 @@ int bind_port(int fd, int protocol, std::uint32_t port) {
   return next_bind(fd, name.get(), name.length()) == 0 && next_connect(fd, name.get(), name.length()) == 0 ? 0 : errno;
 }
 
-// As the kernel does: the first socket of a process has its number, others have those below -4096.
+// As in the kernel: the first socket of a process gets the process's number as its port, others get numbers below
+// -4096.
 int bind_any_port(int fd, int protocol) {
   constexpr int kMostSockets = 4096;
   int error = bind_port(fd, protocol, std::uint32_t(::getpid()));
@@ -106,7 +107,7 @@ int bind_any_port(int fd, int protocol) {
   return error;
 }
 
-// Errno. A socket that sends has a port.
+// Binds the socket to a port if it has none, because a socket that sends needs one. Returns 0 or errno.
 int ensure_port(int fd, const KnownDescriptor& socket) {
   return OwnName::read(fd) ? 0 : bind_any_port(fd, socket.netlink->protocol);
 }
@@ -128,7 +129,8 @@ class OwnQueue final : public NetlinkSink {
   const int fd_;
 };
 
-// What a mark of a dump stands for takes its place when it is next to be read. False: some of it found no room.
+// If a dump's mark is next in the queue, replaces the mark by the messages that it stands for. False: some found no
+// room.
 bool continue_dumps(int fd) {
   for (;;) {
     std::byte bytes[sizeof(DumpMark)];
@@ -141,7 +143,7 @@ bool continue_dumps(int fd) {
   }
 }
 
-// Of which group a message is; answers are of none.
+// Multicast group of NETLINK_PKTINFO; 0 for an answer.
 void put_packet_info(const KnownNetlink& netlink, msghdr& message) {
   const std::size_t room = message.msg_controllen;
   message.msg_controllen = 0;
@@ -159,7 +161,7 @@ void put_packet_info(const KnownNetlink& netlink, msghdr& message) {
   memcpy(CMSG_DATA(control), &info, sizeof info);
 }
 
-// Errno. There is nobody but the kernel to be sent to.
+// Returns 0 or errno. The kernel is the only receiver.
 int check_receiver(const void* address, socklen_t length) {
   sockaddr_nl to;
   if (length < sizeof to) return EINVAL;
@@ -188,7 +190,7 @@ int open_netlink(int type, int protocol) {
   if (!has_netlink_protocol(protocol)) return fail(EPROTONOSUPPORT);
   const int fd = next_socket(AF_UNIX, SOCK_DGRAM | (type & kFlags), 0);
   if (fd < 0) return -1;
-  // Not the machine's default.
+  // The size does not depend on the machine's default.
   constexpr int kSendBuffer = 212'992;
   ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
   if (remember(fd, {.netlink = KnownNetlink{.protocol = protocol, .type = kind}})) return fd;
@@ -196,7 +198,7 @@ int open_netlink(int type, int protocol) {
   return fail(EMFILE);
 }
 
-// Of groups, events would come; there are none.
+// The request for multicast groups is ignored, because there are no events.
 int bind_netlink(int fd, const KnownDescriptor& socket, const sockaddr* address, socklen_t length) {
   sockaddr_nl wanted;
   if (address == nullptr || length < sizeof wanted) return fail(EINVAL);
@@ -233,7 +235,7 @@ ssize_t send_netlink(int fd, const KnownDescriptor& socket, const msghdr& messag
   if (error == 0) error = ensure_port(fd, socket);
   if (error != 0) return fail(error);
   if (!prepare(fd, POLLOUT, true)) return -1;
-  // A copy: what has been checked must not change.
+  // Copied, because a request must not change after its check.
   auto* request = static_cast<std::byte*>(__builtin_alloca(bytes));
   std::byte* end = request;
   for (std::size_t i = 0; i < message.msg_iovlen; ++i)

@@ -1,6 +1,6 @@
-// Netlink sockets. A program's descriptor is a socket of UNIX datagrams that is connected to itself: what the host's
-// kernel answers to a send is put into its own queue. Its name there holds its protocol and port, so that it is known
-// in whatever process it comes to, nobody else can write to it, and no two have the same port.
+// Netlink sockets. A program's descriptor is a UNIX datagram socket that is connected to itself: answers of the
+// simulated kernel are written into its own queue. The name of the UNIX socket holds protocol and port. By this name
+// every process recognizes the socket; no other socket can write to it, and no two sockets have the same port.
 #pragma once
 
 #include <sys/socket.h>
@@ -12,10 +12,10 @@
 namespace rnicsim::clock {
 
 std::optional<KnownDescriptor> find_netlink(int fd);
-// One that came from another image or process is known here from now on. False: it is none.
+// Registers a netlink socket that came from another image or process. False: not a netlink socket.
 bool know_inherited_netlink(int fd);
 
-// As the calls of the C library: -1 and errno.
+// Return what the C library's functions for sockets return; -1 with errno.
 int open_netlink(int type, int protocol);
 int bind_netlink(int fd, const KnownDescriptor& socket, const sockaddr* address, socklen_t length);
 int connect_netlink(int fd, const KnownDescriptor& socket, const sockaddr* address, socklen_t length);

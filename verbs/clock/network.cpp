@@ -79,8 +79,8 @@ std::uint64_t inode_of(int fd) {
   return ::fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
-// What leads past the simulated network, to the machine's: packet(7), raw(7), icmp(7) without the right to it, and
-// protocols that the hosts don't have. 0: it doesn't.
+// Error for a socket that would bypass the simulated network: packet(7), raw(7), icmp(7), and protocols that the hosts
+// do not have. 0: another socket.
 int refusal_of(int family, int kind, int protocol) {
   if (family == AF_PACKET) return EPERM;
   if (family != AF_INET && family != AF_INET6) return 0;
@@ -92,12 +92,12 @@ int refusal_of(int family, int kind, int protocol) {
   return protocol == 0 || is_known ? 0 : EPROTONOSUPPORT;
 }
 
-// The simulator's end of a pair goes there by a call, ours is the program's socket.
+// Opens a socket pair. One end goes to the simulator by a call; the other is the program's socket.
 int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
   int ends[2];
   if (::socketpair(AF_UNIX, flags | (socket.datagrams ? SOCK_SEQPACKET : SOCK_STREAM), 0, ends) != 0) return -1;
   if (socket.datagrams) {
-    // Not the machine's default, and the kernel doubles it.
+    // The size does not depend on the machine's default; the kernel doubles it.
     constexpr int kSendBuffer = 212'992 / 2;
     ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
   }
@@ -105,7 +105,7 @@ int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
   send_descriptors({&ends[1], 1});
   const auto code = socket.datagrams ? abi::Call::dgram_socket : abi::Call::net_socket;
   const int error = call(slot, code, {socket.family == AF_INET6 ? 6u : 4u, inode_of(ends[0])});
-  checked_call(SYS_close, ends[1]);  // (In real time a thread may be cancelled in close(), which socket() may not.)
+  checked_call(SYS_close, ends[1]);  // (In real time close() is a cancellation point; socket() is none.)
   socket.socket = std::uint32_t(slot.value);
   if (error != 0 || !remember(ends[0], socket)) {
     checked_call(SYS_close, ends[0]);
@@ -272,7 +272,7 @@ RNICSIM_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int fla
 }
 RNICSIM_EXPORT int accept(int fd, sockaddr* address, socklen_t* length) { return ::accept4(fd, address, length, 0); }
 
-// A connection is made within the call, for a descriptor that does not block too.
+// The connection is made within the call, also for a non-blocking descriptor.
 RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
   if (const auto netlink = find_netlink(fd)) return connect_netlink(fd, *netlink, address, length);
   if (const auto socket = find_datagrams(fd)) return connect_datagrams(fd, *socket, address, length);
@@ -280,7 +280,7 @@ RNICSIM_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
   abi::ThreadSlot* slot = network_slot();
   if (!stream || slot == nullptr) {
     const UnixAddress leads(address, length, Last::followed);
-    if (simulated_slot() != nullptr) {  // who waits to accept it does at this time
+    if (simulated_slot() != nullptr) {  // a thread that waits in accept() continues at this time
       charge(*simulated_slot(), abi::CpuCost::system_call);
       sync(*simulated_slot());
     }
@@ -314,7 +314,7 @@ RNICSIM_EXPORT int getpeername(int fd, sockaddr* address, socklen_t* length) noe
   return name_of(*socket, End::peer, address, length);
 }
 
-// On Linux, too, one of datagrams without a peer is told so, and shut down all the same.
+// As on Linux, a UDP socket without a peer is shut down, and ENOTCONN is returned.
 RNICSIM_EXPORT int shutdown(int fd, int how) noexcept {
   if (is_kept(fd)) return fail(EBADF);
   if (find_netlink(fd)) return fail(EOPNOTSUPP);
@@ -352,7 +352,7 @@ RNICSIM_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcep
   return next_close_range(first, last, flags);
 }
 RNICSIM_EXPORT void closefrom(int first) noexcept { ::close_range(unsigned(std::max(first, 0)), ~0u, 0); }
-// Its third argument, whatever it is, fits a word.
+// The third argument, of whatever type, fits a word.
 static int control(int fd, int command, long argument) {
   if (is_kept(fd)) return fail(EBADF);
   if (const auto waited = control_lock(fd, command, reinterpret_cast<struct flock*>(argument))) return *waited;

@@ -1,6 +1,6 @@
-// The simulated out-of-band network: sockets of TCP and UDP between simulated hosts. A program's descriptor is one end
-// of a real pair whose other end the simulator holds: of a stream, or of messages that begin with the peer's address
-// (datagrams.h).
+// The simulated out-of-band network: TCP and UDP sockets between simulated hosts. A program's descriptor is one end of
+// a real socket pair; the simulator holds the other end. TCP is a pair of streams; each message of UDP begins with a
+// header (datagrams.h).
 #pragma once
 
 #include <sys/types.h>
@@ -13,26 +13,27 @@
 
 namespace rnicsim::clock {
 
-// A socket of the simulated network.
+// nullopt: not a socket of the simulated network.
 std::optional<KnownDescriptor> find_socket(int fd);
 bool is_stream(int fd);
-// Why nothing comes or goes there, of a stream that has no other end: ENOTCONN or EPIPE. 0 of all others.
+// Error of a TCP socket without a connection: ENOTCONN for reads, EPIPE for writes. 0: another descriptor.
 int refusal_of_stream(int fd, short events);
 
-// After a write: the bytes carry the time at which they were written.
+// After a write to a TCP socket: the bytes leave at the thread's present time. Returns `result`.
 ssize_t settle_write(int fd, ssize_t result);
-// What has befallen a stream, told once: ECONNRESET. 0: nothing.
+// Pending error of a TCP connection, reported once: ECONNRESET. 0: none.
 int take_error(int fd);
-// What a receive of `wanted` bytes answers that found so many: 0 may be the peer's end or, -1 and errno, a reset.
+// Result of a receive of `wanted` bytes that found `found` bytes. 0 bytes are the peer's end, or a reset: -1 with
+// errno.
 ssize_t settle_end(int fd, std::size_t wanted, ssize_t found);
 
-// One that came from another image or process: it is known here from now on, if it is such a socket.
+// Registers a TCP, UDP or netlink socket that came from another image or process.
 void know_inherited_socket(int fd);
 
-// The slot of a thread that may make calls of the network; in real time it works, too: only the clock is real.
+// The slot of a thread that may make network calls; nullptr: none. In real time there is one, too.
 abi::ThreadSlot* network_slot();
 
-// A socket whose first address lies outside of the simulated network: becomes a real one under the same number.
+// Replaces a socket whose first address is outside the simulated network by a real one with the same number.
 int make_real(int fd, const KnownDescriptor& socket);
 
 }  // namespace rnicsim::clock

@@ -1,4 +1,4 @@
-// The network devices of a simulated host: `lo`, and those of its NICs.
+// The network devices of a simulated host: `lo` and those of its NICs.
 #pragma once
 
 #include <net/if.h>
@@ -13,15 +13,15 @@
 
 namespace rnicsim::clock {
 
-// What a host's kernel knows of the network.
+// The network as the kernel of one host sees it.
 struct HostView {
-  std::span<const abi::NetworkInterface> all;  // of all hosts
-  std::uint32_t host = 0;                      // whose view it is: a number as NetworkInterface has it
-  // What a file of the host says, without the end of its line; empty: it has none.
+  std::span<const abi::NetworkInterface> all;  // interfaces of all hosts
+  std::uint32_t host = 0;                      // number of the host, as in NetworkInterface
+  // Reads a file of the host without its last newline; empty: no such file.
   std::string_view (*read_file)(const char* path, std::span<char> room) = nullptr;
 };
 
-inline constexpr std::uint32_t kQueueLength = 1000;  // of each device, as Linux has it
+inline constexpr std::uint32_t kQueueLength = 1000;  // Linux's default for each device
 
 struct NetDevice {
   char name[IFNAMSIZ];
@@ -31,10 +31,10 @@ struct NetDevice {
   unsigned short type;               // ARPHRD_
   const abi::NetworkInterface* nic;  // nullptr: `lo`
 
-  // Of lo zeroes.
+  // All zeroes for `lo`.
   std::array<std::uint8_t, 6> mac() const;
   std::array<std::uint8_t, 4> ipv4() const;
-  std::array<std::uint8_t, 4> ipv4_broadcast() const;  // of a NIC
+  std::array<std::uint8_t, 4> ipv4_broadcast() const;  // only for NICs
   unsigned ipv4_prefix() const { return nic == nullptr ? 8 : nic->ipv4_prefix; }
 };
 
@@ -44,7 +44,7 @@ class NetDevices {
   const NetDevice* begin() const { return all_.data(); }
   const NetDevice* end() const { return all_.data() + count_; }
   std::size_t size() const { return count_; }
-  // nullptr: there is none.
+  // nullptr: no such device.
   const NetDevice* find(const char* name) const;
   const NetDevice* find(int index) const;
 
@@ -53,7 +53,7 @@ class NetDevices {
   std::size_t count_ = 0;
 };
 
-// So many of the first bits are set.
+// Sets the first `prefix` bits, and clears the others.
 void fill_mask(std::uint8_t* bytes, std::size_t size, unsigned prefix);
 
 }  // namespace rnicsim::clock

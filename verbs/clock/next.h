@@ -1,4 +1,4 @@
-// The function that an interposed one stands in front of.
+// The C library's function behind an interposed one: the next definition of the name (RTLD_NEXT).
 #pragma once
 
 #include <dlfcn.h>

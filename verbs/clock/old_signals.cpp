@@ -1,5 +1,5 @@
-// System V's and BSD's names for what blocks and catches signals: the C library changes the mask without a call that we
-// would see.
+// Functions of System V and BSD that block and catch signals. The C library's own change the mask without an interposed
+// call.
 
 #include <signal.h>
 #include <string.h>
@@ -10,7 +10,7 @@ using namespace rnicsim::clock;
 
 namespace {
 
-// Of the first signals, a bit each.
+// A set of the first 32 signals, one bit each.
 sigset_t set_of(int bits) {
   sigset_t set;
   ::sigemptyset(&set);
@@ -28,7 +28,7 @@ int change(int how, int bits) {
   return ::sigprocmask(how, &set, &old) == 0 ? bits_of(old) : -1;
 }
 
-// -1: there is no such signal.
+// -1: no such signal.
 int change_for(int how, int signal, sigset_t* old = nullptr) {
   sigset_t set;
   ::sigemptyset(&set);
@@ -62,7 +62,7 @@ int own_sigsetmask(int mask) { return change(SIG_SETMASK, mask); }
 RNICSIM_EXPORT int own_siggetmask() asm("siggetmask");
 int own_siggetmask() { return change(SIG_BLOCK, 0); }
 
-// BSD's takes a mask, X/Open's a signal.
+// BSD's sigpause() takes a mask, that of X/Open a signal.
 RNICSIM_EXPORT int own_sigpause(int mask) asm("sigpause");
 int own_sigpause(int mask) {
   const sigset_t set = set_of(mask);

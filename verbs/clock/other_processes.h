@@ -1,4 +1,4 @@
-// Other processes of the simulated host, by their numbers there.
+// Other processes of the simulated host, by their virtual pids.
 #pragma once
 
 #include <sys/types.h>
@@ -8,10 +8,10 @@
 
 namespace rnicsim::clock {
 
-// Nothing: there is no such process on this host (or the caller can't ask, in a signal handler without its turn).
+// nullopt: no such process on this host, or the caller is a signal handler without a turn and cannot ask the simulator.
 std::optional<pid_t> find_process(pid_t virtual_pid);
 std::optional<std::uint64_t> cpu_time_of_another(pid_t virtual_pid);  // in picoseconds
-// By its real number; 0: it is none of this host's.
+// Virtual pid of the process with real pid `real_pid`; 0: not a process of this host.
 pid_t number_of_process(pid_t real_pid);
 
 }  // namespace rnicsim::clock

@@ -13,10 +13,10 @@ using abi::kLookSignal;
 
 inline constexpr std::array kOurSignals{SIGSEGV, SIGTRAP, SIGSYS, kLookSignal};
 
-// The set without our signals.
+// The set without this library's signals.
 sigset_t allowed(const sigset_t& set);
 
-// Blocks what `action` asks to be blocked while its handler runs.
+// Blocks the signals that the program wants blocked while its handler runs.
 class MaskedFor {
  public:
   explicit MaskedFor(const struct sigaction& action);

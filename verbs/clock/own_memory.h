@@ -1,4 +1,4 @@
-// A program's memory where the program says it is: an address that is none is an error, and no fault.
+// Copies from and to addresses that the program gave. An invalid address is an error (false) instead of a fault.
 #pragma once
 
 #include <sys/uio.h>

@@ -15,7 +15,7 @@
 namespace rnicsim::clock {
 namespace {
 
-constexpr int kMostLinks = 40;  // as Linux
+constexpr int kMostLinks = 40;  // Linux's limit
 constexpr std::string_view kProc = "/proc";
 constexpr std::string_view kSelf = "/proc/self";
 constexpr std::string_view kThreadSelf = "/proc/thread-self";
@@ -24,13 +24,13 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char each) { return each >= '0' && each <= '9'; });
 }
 
-// "/proc/self", "/proc/1000".
+// True: "/proc/self", "/proc/1000" and the like.
 bool is_process(std::string_view name) {
   if (name == kSelf || name == kThreadSelf) return true;
   return name.starts_with("/proc/") && is_number(name.substr(kProc.size() + 1));
 }
 
-// Links of a process's folder lead to files and not to names; what they tell as their text need not be a name.
+// True: a link in a process's folder. It leads to a file and not to a name: its text need not be a path.
 bool is_magic(std::string_view name) {
   if (!name.starts_with("/proc/")) return false;
   const std::size_t slash = name.find('/', kProc.size() + 1);
@@ -43,7 +43,7 @@ bool is_same(const OwnFolder& one, const OwnFolder& other) {
 
 }  // namespace
 
-// The next component; empty at the end.
+// Takes the next component; empty: the end.
 std::string_view PathWalk::take() {
   const std::size_t slashes = std::min(rest().find_first_not_of('/'), rest().size());
   ends_in_slash_ = slashes != 0 && slashes == rest().size();
@@ -53,7 +53,7 @@ std::string_view PathWalk::take() {
   return component;
 }
 
-// Writes where the name leads.
+// Writes the real path of the name. False: too long.
 bool PathWalk::put() {
   const OwnFolder own = outside_ != 0 ? OwnFolder{} : tree_.holding(name());
   const std::string_view below = name().substr(own.stripped);
@@ -75,7 +75,7 @@ bool PathWalk::append(std::string_view component) {
   return true;
 }
 
-// "/proc/1000": the process with that number on this host, else this machine's.
+// Appends the number in "/proc/1000": of the process with that number on this host, else of one of this machine.
 bool PathWalk::append_process(std::string_view number) {
   pid_t wanted = 0;
   std::from_chars(number.data(), number.data() + number.size(), wanted);
@@ -100,7 +100,7 @@ void PathWalk::shorten(std::size_t length) {
   }
 }
 
-// ".."; false: it does not come from a folder.
+// Follows ".."; false: the name before it is not a folder.
 bool PathWalk::leave() {
   if (!put()) return false;
   memcpy(result_ + put_, "/.", sizeof "/.");
@@ -110,7 +110,7 @@ bool PathWalk::leave() {
   return is_folder;
 }
 
-// What is to be followed is absolute: a path as the program knows it, or one that a link in an own folder holds.
+// The rest is an absolute path: one that the program gave, or a real path that a link in an own folder holds.
 void PathWalk::begin_at_root() {
   outside_ = 0;
   length_ = 0;
@@ -121,7 +121,7 @@ void PathWalk::begin_at_root() {
   length_ = inside->name.size();
 }
 
-// The first bytes of the workplace are what the kernel says of a folder. False: it has no name.
+// The first `length` bytes of work_ are the kernel's path of a folder. False: the folder has no path.
 bool PathWalk::settle(std::size_t length) {
   std::string_view text(work_, length);
   if (!text.starts_with('/') || text.ends_with(" (deleted)")) return false;
@@ -155,7 +155,7 @@ bool PathWalk::settle(std::size_t length) {
 bool PathWalk::stand_in(int folder) {
   long length;
   if (folder == AT_FDCWD) {
-    length = raw_call(SYS_getcwd, work_, rest_) - 1;  // the kernel counts the end
+    length = raw_call(SYS_getcwd, work_, rest_) - 1;  // the kernel counts the terminating zero
   } else {
     char link[32];
     snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
@@ -164,9 +164,9 @@ bool PathWalk::stand_in(int folder) {
   return length > 0 && std::size_t(length) < rest_ && settle(std::size_t(length));
 }
 
-// The name may be a link.
+// Follows the name if it is a link.
 PathWalk::Step PathWalk::follow(Last last, bool is_last, bool with_slash) {
-  // The numbers to which these lead are the machine's.
+  // These links lead to the machine's numbers, and are not followed.
   if (name() == kSelf || name() == kThreadSelf) return Step::on;
   const bool magic = is_magic(name());
   if (magic && is_last && !with_slash) return Step::on;
@@ -174,7 +174,7 @@ PathWalk::Step PathWalk::follow(Last last, bool is_last, bool with_slash) {
   char* const text = magic ? work_ : work_ + length_;
   const std::size_t room = std::size_t(work_ + rest_ - text);
   const long bytes = raw_call(SYS_readlinkat, AT_FDCWD, result_, text, room);
-  if (bytes == -EINVAL) return Step::on;  // it is none
+  if (bytes == -EINVAL) return Step::on;  // not a link
   if (bytes <= 0 || std::size_t(bytes) >= room) return Step::stop;
   const std::string_view target(text, std::size_t(bytes));
   if (magic) return settle(target.size()) ? Step::on : Step::end;
@@ -209,7 +209,7 @@ PathWalk::Step PathWalk::enter(std::string_view component, Last last) {
   if (name() == kProc && is_number(component)) {
     if (!append_process(component)) return Step::lost;
   } else {
-    // All processes of a host share its network.
+    // All processes of a host share its network: /proc/<pid>/net is /proc/net.
     if (component == "net" && is_process(name())) {
       length_ = kProc.size();
       agrees_ = false;
@@ -220,7 +220,7 @@ PathWalk::Step PathWalk::enter(std::string_view component, Last last) {
   return follow(last, is_last, with_slash);
 }
 
-// `stopped`: the name is lost, and `result` has what the rest is to follow.
+// `stopped`: the name is not known any more, and result_ holds the real path that the rest follows.
 PathWalk::Led PathWalk::finish(bool stopped) {
   is_own_ = !stopped && outside_ == 0 && !tree_.holding(name()).is_machines();
   if (!stopped && !put()) return agrees_ ? Led::nowhere : Led::too_far;

@@ -1,6 +1,6 @@
-// Where a path leads on a simulated host. The path is followed as Linux follows it, name by name and link by link, in a
-// tree in which some folders are the host's own and take the place of this machine's. Between this walk and the call
-// that uses its result, another process can change a link; the programs of a run cannot, for one thread runs at a time.
+// Follows a path on a simulated host as Linux does, name by name and link by link, in a tree in which some folders are
+// the host's own and replace this machine's. Another process of this machine can change a link between this walk and
+// the call that uses its result. Programs of the run cannot, because one thread runs at a time.
 #pragma once
 
 #include <limits.h>
@@ -12,56 +12,57 @@
 
 namespace rnicsim::clock {
 
-// What becomes of a symbolic link that is the last name of a path.
+// Treatment of a symbolic link that is the last name of a path.
 enum class Last {
-  followed,  // the call is about what the link leads to: open, stat
+  followed,  // the call is about the link's target: open, stat
   itself,    // the call makes, changes or removes the name: mkdir, rename, unlink
-  seen,      // the call looks at the link: lstat, readlink. A link to this machine's file of the same name is not seen
+  seen,      // the call is about the link: lstat, readlink. A link to this machine's file of the same name counts as
+             // that file
 };
 
-// The folder of the host's own in which a file lies.
+// The host's own folder in which a file lies.
 struct OwnFolder {
   std::string_view name{};     // the folder's name on the host
-  std::string_view root{};     // where it lies: `root` + the file's name without its first `stripped` bytes
+  std::string_view root{};     // real place of a file: `root` + the file's name without its first `stripped` bytes
   std::size_t stripped = 0;
-  bool shows_machine = false;  // it holds links to what this machine has in its folder of that name
+  bool shows_machine = false;  // the folder holds links to the files of this machine's folder of that name
 
-  bool is_machines() const { return root.empty(); }  // none is the host's own
+  bool is_machines() const { return root.empty(); }  // the file is not in one of the host's own folders
 };
 
-// The folders of a host.
+// The host's own folders, and its processes.
 class HostTree {
  public:
   // `name` is absolute, without links, "." and ".."; "" is the root.
   virtual OwnFolder holding(std::string_view name) const = 0;
 
   struct Inside {
-    std::string_view name;  // of the own folder, as `stripped` counts it
-    std::size_t length;     // of the text that the name takes the place of
+    std::string_view name;  // beginning of the file's name on the host
+    std::size_t length;     // length of the real path's beginning, which `name` replaces
   };
-  // If a path of this machine lies in an own folder.
+  // For a real path in one of the host's own folders; nullopt: another path.
   virtual std::optional<Inside> inside(std::string_view path) const = 0;
-  // The real number of the process with this number on the host.
+  // The real pid of the process with virtual pid `number`; nullopt: none.
   virtual std::optional<pid_t> find(pid_t number) const = 0;
 
  protected:
   ~HostTree() = default;
 };
 
-// No memory is allocated: a program's heap must not depend on it. errno stays.
+// One walk. No memory is allocated, so that the addresses in a program's heap do not depend on it. errno stays.
 class PathWalk {
  public:
   PathWalk(const HostTree& tree, char (&result)[PATH_MAX]) : tree_(tree), result_(result) {}
 
   enum class Led {
-    nowhere,    // there is nothing to follow: the kernel has the answer
-    as_given,   // the kernel finds the same file by the words that were given; `result` leads there, too
-    elsewhere,  // to `result`, which is absolute
-    too_far,    // to a path that is too long
+    nowhere,    // not followed: the kernel answers for the given path
+    as_given,   // the kernel finds the same file by the given path; `result` has its absolute path
+    elsewhere,  // the path leads to `result`, which is absolute
+    too_far,    // the resulting path is too long
   };
-  // `folder` is a descriptor, or AT_FDCWD, from which a relative path starts.
+  // A relative path starts at `folder`, a descriptor or AT_FDCWD.
   Led lead(int folder, std::string_view given, Last last);
-  bool is_own() const { return is_own_; }  // a file of the host
+  bool is_own() const { return is_own_; }  // one of the host's own files
 
  private:
   enum class Step { on, end, stop, lost };
@@ -82,15 +83,15 @@ class PathWalk {
 
   const HostTree& tree_;
   char (&result_)[PATH_MAX];
-  // The name on the host up to here grows at its begin; what is still to be followed lies at its end.
+  // The beginning holds the name on the host so far, the end the part of the path that is still to be followed.
   char work_[PATH_MAX];
   std::size_t length_ = 0;
   std::size_t rest_ = sizeof work_;
   std::size_t put_ = 0;      // bytes in result_
-  std::size_t outside_ = 0;  // the first so many bytes of the name are those of a folder of this machine's, seen by a
-                             // link in an own folder, or in which the process stands; 0: of none
+  std::size_t outside_ = 0;  // length of the first part of the name that is a place of this machine, reached by a link
+                             // in one of the host's own folders or as the starting folder; 0: none
   int links_ = 0;
-  bool agrees_ = true;  // with the kernel, up to here
+  bool agrees_ = true;  // the kernel finds the same file by the names so far
   bool is_own_ = false;
   bool ends_in_dot_ = false, ends_in_slash_ = false;
 };

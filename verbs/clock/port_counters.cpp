@@ -31,7 +31,7 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// "rnic0/ports/1/counters/port_xmit_data".
+// For example "rnic0/ports/1/counters/port_xmit_data".
 PortCounter port_counter_below(std::string_view rest) {
   PortCounter counter;
   if (!take(rest, abi::kDevicePrefix)) return {};
@@ -53,7 +53,7 @@ bool is_a_counter_s_name(std::string_view path) {
          std::end(abi::kPortCounterFiles);
 }
 
-// Wherever the path led: through a link, or from an open folder.
+// The counter of an open file, also if the path went through a link or started at an open folder.
 PortCounter port_counter_of(int fd) {
   char link[32], path[512];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -69,7 +69,7 @@ bool write_value(int fd, std::uint64_t value) {
 
 }  // namespace
 
-// The device's folder, by which /sys/class leads there, is the only one of such a name.
+// Only /sys/class/infiniband, and the folder `infiniband` of each device, have this name.
 PortCounter port_counter_at(std::string_view path) {
   constexpr std::string_view kFolder = "/infiniband/";
   const std::size_t at = path.rfind(kFolder);
@@ -94,7 +94,7 @@ std::optional<std::uint64_t> read_port_counter(abi::ThreadSlot& slot, PortCounte
   return abi::kPortCounterFiles[counter.number - 1].value(counters);
 }
 
-// The descriptor keeps its number. What it leads to now is nobody else's.
+// The descriptor keeps its number, and leads to a file in memory that nothing else uses.
 void know_port_counter(int fd, const char* given, int flags) {
   if (fd < 0 || (flags & O_ACCMODE) != O_RDONLY || !is_a_counter_s_name(given)) return;
   const int error = errno;

@@ -1,5 +1,5 @@
-// The files of a port's counters in sysfs. Each is read from the device when a program opens it, and again when the
-// program reads it from its beginning, as of a real sysfs.
+// Files of a port's counters in sysfs. As in real sysfs, the value is read from the device when a program opens such a
+// file, and again when the program reads the file from its beginning.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@
 
 namespace rnicsim::clock {
 
-// Of an absolute path, by its class or by its device.
+// The counter of an absolute path: below /sys/class/infiniband, or below the device's own folder.
 PortCounter port_counter_at(std::string_view path);
-// The value now; nullopt: the host could not ask its device.
+// The present value; nullopt: the host could not ask its device.
 std::optional<std::uint64_t> read_port_counter(abi::ThreadSlot& slot, PortCounter counter);
 
-// `fd` has just been opened with these flags, by the path that was given. If it is such a file, it has the counter's
-// value from now on.
+// `fd` was just opened with `flags` by the path `given`. If the path is that of a counter, `fd` leads to a file with
+// the counter's value from now on.
 void know_port_counter(int fd, const char* given, int flags);
-// Before a read of such a descriptor at `offset`; -1: where it stands.
+// Call before a read at `offset` (-1: the file position). Renews the value of a counter that is read from its
+// beginning.
 void refresh_port_counter(int fd, std::int64_t offset = -1);
 
 }  // namespace rnicsim::clock

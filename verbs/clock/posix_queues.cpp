@@ -32,7 +32,8 @@ RNICSIM_NEXT(mq_notify);
 namespace rnicsim::clock {
 namespace {
 
-constexpr char kFolder[] = "/dev/shm/.mqueue";  // the host's own: what the simulator is to remove in the end
+constexpr char kFolder[] = "/dev/shm/.mqueue";  // one of the host's own folders: a file for each queue that the
+                                                // simulator removes at the end
 
 class QueueName {
  public:
@@ -67,7 +68,7 @@ bool refuse(int error) {
   return false;
 }
 
-// What is refused does not wait.
+// True: the call fails at once, and does not wait.
 bool is_refused(mqd_t queue, short events, std::size_t bytes) {
   const bool sends = events == POLLOUT;
   const int mode = ::fcntl(queue, F_GETFL);
@@ -78,7 +79,7 @@ bool is_refused(mqd_t queue, short events, std::size_t bytes) {
   return sends ? bytes > most : bytes < most;
 }
 
-// Before a call that would block. False, with errno: it is at its end.
+// Waits before a call that would block. False: the call fails with errno.
 bool wait_for_queue(mqd_t queue, short events, std::size_t bytes, const timespec* limit) {
   abi::ThreadSlot& slot = *simulated_slot();
   charge(slot, abi::CpuCost::system_call);
@@ -107,7 +108,7 @@ int open_queue(const char* name, int flags, mode_t mode, mq_attr* attributes) {
   return queue;
 }
 
-// The kernel's names have no slash.
+// The kernel's names have no slash at the beginning.
 int open_queue_call(const char* name, int flags, mode_t mode, mq_attr* attributes) {
   char whole[PATH_MAX];
   snprintf(whole, sizeof whole, "/%s", name);
@@ -139,7 +140,7 @@ RNICSIM_EXPORT int mq_unlink(const char* name) noexcept {
   return result;
 }
 
-// What is ready in a thread's turn stays so until it is taken.
+// A queue that is ready in a thread's turn stays ready until the thread uses it.
 RNICSIM_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t bytes, unsigned priority,
                                 const timespec* limit) {
   const bool is_simulated = simulated_slot() != nullptr;
@@ -159,11 +160,11 @@ RNICSIM_EXPORT ssize_t mq_receive(mqd_t queue, char* message, size_t bytes, unsi
   return ::mq_timedreceive(queue, message, bytes, priority, nullptr);
 }
 
-// The real kernel tells, at no certain simulated time.
+// The real kernel sends the notification, at no fixed simulated time.
 RNICSIM_EXPORT int mq_notify(mqd_t queue, const sigevent* event) noexcept {
   note_real_call(SYS_mq_notify);
   return next_mq_notify(queue, event);
 }
 
-// As programs compiled with _FORTIFY_SOURCE call it.
+// mq_open() in programs compiled with _FORTIFY_SOURCE.
 RNICSIM_EXPORT mqd_t __mq_open_2(const char* name, int flags) noexcept { return open_queue(name, flags, 0, nullptr); }

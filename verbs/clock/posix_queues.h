@@ -1,4 +1,4 @@
-// POSIX message queues, as the system calls of the same names have them.
+// POSIX message queues by system call: names without the leading slash of the C library's names.
 #pragma once
 
 #include <mqueue.h>

@@ -30,7 +30,7 @@ namespace {
 
 constexpr unsigned long long kHugePageKilobytes = abi::kHugePageBytes / 1024;
 
-// The text of a file. All share its memory: nobody else gets a turn while it is in use.
+// The text of a file. All objects share one buffer, because no other thread gets a turn while one is in use.
 class Text {
  public:
   Text() = default;
@@ -46,20 +46,20 @@ class Text {
   void add(const char* format, Values... values) {
     length_ += std::size_t(snprintf(bytes_ + length_, room(), format, values...));
   }
-  // The whole line that begins with `label`, where there is one: another text.
+  // Replaces the whole line that begins with `label`, if there is one.
   template <class... Values>
   void replace(const char* label, const char* format, Values... values) {
     if (char* line = find(label)) replace_at(line, format, values...);
   }
-  // "label: number unit" in each line: the number that `number_of` the label, without its colon, and the number is.
+  // Lines have the form "label: number unit". Replaces each number by number_of(label, number); the label has no colon.
   template <class NumberOf>
   void renumber(NumberOf number_of) {
     for (char* line = bytes_; *line != 0;) {
       char label[64], unit[16] = "";
       unsigned long long number = 0;
-      int blanks = 0;  // begin there
+      int blanks = 0;  // column where the blanks begin
       if (sscanf(line, "%63[^:\n]:%n %llu%15[^\n]", label, &blanks, &number, unit) >= 2) {
-        const int column = std::string_view(label).starts_with("Node ") ? 31 : 24;  // where the kernel has its end
+        const int column = std::string_view(label).starts_with("Node ") ? 31 : 24;  // column of the number's end
         replace_at(line, "%s:%*llu%s", label, std::max(column - blanks, 2), number_of(label, number), unit);
       }
       line = strchrnul(line, '\n');
@@ -67,7 +67,7 @@ class Text {
     }
   }
 
-  // A file of nobody else's that holds it; -1: there is nothing to hold.
+  // A file in memory with this text; -1: the text is empty.
   int open(int flags) const {
     if (length_ == 0) return -1;
     const int fd = ::memfd_create("proc", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
@@ -124,7 +124,7 @@ int open_uptime(int flags) {
   return text.open(flags);
 }
 
-// The machine's own, but for the boot's date.
+// The machine's file with the boot time of the host.
 int open_stat(int flags) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -134,7 +134,7 @@ int open_stat(int flags) {
   return text.open(flags);
 }
 
-// The machine's sizes; of what is in use, what free_memory() says.
+// The machine's sizes, with the free memory that free_memory() gives.
 int open_memory(const char* path, int flags) {
   Text text(path);
   unsigned long long memory = 0, total = 0;
@@ -166,7 +166,7 @@ int open_load(int flags) {
   return text.open(flags);
 }
 
-// As the kernel writes it: words of 32 bits, the highest first, up to the last that the machine has.
+// Mask of processors as the kernel writes it: words of 32 bits, the highest first, without leading zero words.
 class Mask {
  public:
   explicit Mask(const abi::ProcessorSet& set) {
@@ -183,7 +183,7 @@ class Mask {
   }
   char text_[300];
 };
-// "0-3,8".
+// List of processors, for example "0-3,8".
 class List {
  public:
   explicit List(const abi::ProcessorSet& set) {
@@ -210,7 +210,7 @@ class List {
   std::size_t length_ = 0;
 };
 
-// The real process's, but for its numbers and where it may run.
+// The real process's file with the host's numbers and the affinity that the program sees.
 int open_status(abi::ThreadSlot& slot, int flags) {
   const abi::ControlHeader& header = session()->header();
   abi::ProcessorSet affinity;
@@ -224,7 +224,7 @@ int open_status(abi::ThreadSlot& slot, int flags) {
   return text.open(flags);
 }
 
-// Another one each time it is opened: RFC 4122's version 4.
+// A new UUID at each opening, of version 4 (RFC 4122).
 int open_uuid(int flags) {
   unsigned char bytes[16];
   draw(bytes, sizeof bytes);
@@ -238,7 +238,7 @@ int open_uuid(int flags) {
 
 bool is(const char* path, const char* name) { return strcmp(path, name) == 0; }
 
-// "/sys/devices/system/node/node0/meminfo".
+// True: a file such as "/sys/devices/system/node/node0/meminfo".
 bool is_of_node(std::string_view path, std::string_view file) {
   return path.starts_with("/sys/devices/system/node/node") && path.substr(path.rfind('/') + 1) == file;
 }

@@ -1,12 +1,12 @@
-// Files that would tell of what this machine does besides, or of the real process.
+// Files of /proc and /sys that would show this machine's other activity, or the real process.
 #pragma once
 
 namespace rnicsim::clock {
 
-// A host is told the size of the machine's memory, and that half of it is free.
+// A host reports the machine's memory size, and half of it as free.
 inline unsigned long long free_memory(unsigned long long all) { return all / 2; }
 
-// A descriptor of what the simulated host has there; -1: nothing else than the machine, or it can't be opened.
+// A descriptor with the host's own content of `path`; -1: the host has none, or the file cannot be opened so.
 int open_proc_file(const char* path, int flags);
 
 }  // namespace rnicsim::clock

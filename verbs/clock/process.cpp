@@ -1,5 +1,5 @@
-// Processes: virtual pids, fork, wait and exit. Each new process and each new image attaches by itself; the one that
-// made it tells the simulator whom to expect, so that the order never depends on the real scheduler.
+// Processes: virtual pids, fork, wait and exit. Each new process and each new image attaches itself. The process that
+// made it announces it to the simulator, so that the order of attaching does not depend on the real scheduler.
 
 #include "verbs/clock/process.h"
 
@@ -37,8 +37,8 @@ RNICSIM_NEXT(_exit);
 namespace rnicsim::clock {
 namespace {
 
-// The process really ends at its own time, not before the world has come there: its memory, which the device may still
-// read, its descriptors and its threads go with it.
+// The world first reaches the process's time, because memory that the device may still read, descriptors and threads go
+// when the process really ends.
 void announce_exit(int status) {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return;
@@ -46,15 +46,15 @@ void announce_exit(int status) {
   leave(*slot, abi::Call::process_exit, {std::uint64_t(status)});
 }
 
-// While others still get turns: whoever reads may have to make room.
+// Flushes standard output while other threads still get turns: the reader may have to make room.
 void flush_standard_output() {
   if (::ftrylockfile(stdout) != 0) return;
   ::fflush_unlocked(stdout);
   ::funlockfile(stdout);
 }
 
-// For a child that is not of the simulation: it died before it could attach, or has left. Whoever waits for it and
-// nobody else waits in the real kernel. 0: the simulator has the answer.
+// Waits in the real kernel for a child outside the simulation: it died before it could attach, or has left. 0: the
+// simulator has the answer.
 pid_t wait_outside(pid_t pid, int* status, int options, rusage* usage) {
   const Child* child = pid > 0 ? find_child(pid) : find_child_outside();
   if (child == nullptr || !child->outside) return 0;
@@ -64,7 +64,7 @@ pid_t wait_outside(pid_t pid, int* status, int options, rusage* usage) {
   return reaped > 0 || pid > 0 ? reaped : 0;
 }
 
-// In a handler that runs while its thread waits in the real kernel: the simulator cannot be asked.
+// Waits in a signal handler that runs while its thread waits in the real kernel: the simulator cannot be asked.
 pid_t wait_out_of_turn(pid_t pid, int* status, int options, rusage* usage) {
   siginfo_t ended{};
   const Child* wanted = pid > 0 ? find_child(pid) : nullptr;
@@ -82,11 +82,11 @@ struct Ended {
   int error;
   pid_t virtual_pid = 0;       // 0: none
   pid_t real_pid = 0;
-  int status = 0;              // of one that stopped or goes on
-  std::uint64_t cpu_time = 0;  // in picoseconds, with its children's
+  int status = 0;              // if the child stopped or continued; 0: it ended
+  std::uint64_t cpu_time = 0;  // for the child and its children, in ps
 };
 
-// Options of waitid(2).
+// `options` are those of waitid(2).
 Ended await_child(abi::ThreadSlot& slot, pid_t pid, int options) {
   const std::uint64_t wanted = pid > 0 ? std::uint64_t(pid) : 0;
   const int error = call_without_signals(slot, abi::Call::wait_child, {wanted, std::uint64_t(options)});
@@ -94,7 +94,7 @@ Ended await_child(abi::ThreadSlot& slot, pid_t pid, int options) {
   return {0, pid_t(slot.value), pid_t(slot.argument[2]), int(slot.argument[3]), slot.argument[4]};
 }
 
-// Of one that stays to be waited for.
+// Status of an ended child that stays to be waited for (WNOWAIT).
 int status_left(pid_t real_pid) {
   siginfo_t told{};
   raw_call(SYS_waitid, P_PID, real_pid, &told, WEXITED | WNOHANG | WNOWAIT, nullptr);
@@ -102,7 +102,7 @@ int status_left(pid_t real_pid) {
   return told.si_status | (told.si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
-// What the dead had is gone by then, as from Linux: the simulator may not have noticed yet.
+// As on Linux, the child's objects are gone when wait() returns: wait_child makes the simulator notice the end.
 pid_t wait_in_real_time(pid_t pid, int* status, int options, rusage* usage) {
   const pid_t ended = next_wait4(pid, status, options, usage);
   abi::ThreadSlot* slot = own_slot();
@@ -111,7 +111,7 @@ pid_t wait_in_real_time(pid_t pid, int* status, int options, rusage* usage) {
   return ended;
 }
 
-// 0: a handler has, out of turn.
+// 0: a signal handler has waited for the child meanwhile.
 pid_t reap(const Ended& ended, int* status, int options, rusage* usage) {
   const bool leaves = (options & WNOWAIT) != 0;
   if (usage != nullptr) *usage = {.ru_utime = to_timeval(ended.cpu_time)};
@@ -125,7 +125,7 @@ pid_t reap(const Ended& ended, int* status, int options, rusage* usage) {
   }
   const pid_t reaped = next_wait4(ended.real_pid, status, 0, nullptr);
   forget_child(ended.virtual_pid);
-  if (reaped > 0) session()->header().children_time += ended.cpu_time;  // not of one that nobody was to wait for
+  if (reaped > 0) session()->header().children_time += ended.cpu_time;  // not of a child that is reaped automatically
   return reaped > 0 ? ended.virtual_pid : reaped;
 }
 
@@ -134,7 +134,8 @@ void at_exit(int status, void*) {
   if (simulated()) flush_standard_output();
   announce_exit(status);
 }
-// A new process has neither slot nor turn until it attaches: the program's own handlers of fork come later, too.
+// A new process has neither slot nor turn until it attaches. Registered first, so that `abandon` runs before the
+// program's own handlers of fork.
 __attribute__((constructor)) void register_exit() {
   ::on_exit(at_exit, nullptr);
   ::pthread_atfork(nullptr, nullptr, abandon);
@@ -164,7 +165,7 @@ pid_t wait_for_child(abi::ThreadSlot& slot, pid_t pid, int* status, int options,
     if (const pid_t reaped = wait_outside(pid, status, outside_options, usage); reaped != 0) return reaped;
     const Ended ended = await_child(slot, pid, options);
     const pid_t reaped = ended.virtual_pid != 0 ? reap(ended, status, options, usage) : 0;
-    raise_signals(slot);  // when the child is known, as from Linux
+    raise_signals(slot);  // after the child has been reaped, as on Linux
     const Child* outside = ended.error == ECHILD && pid <= 0 ? find_child_outside() : nullptr;
     if (outside != nullptr) return wait_outside(outside->real_pid, status, outside_options, usage);
     if (ended.error == EINTR && restarts_after_signal()) continue;
@@ -205,9 +206,9 @@ static pid_t fork_by(const Fork& fork) {
   return 0;
 }
 RNICSIM_EXPORT pid_t fork() noexcept { return fork_by(next_fork); }
-// Without the handlers of pthread_atfork(3).
+// fork() without the handlers of pthread_atfork(3).
 RNICSIM_EXPORT pid_t _Fork() noexcept { return fork_by(next__Fork); }
-// The child of a vfork shares its parent's memory, and so its slot: it gets memory of its own instead.
+// A child of the real vfork() would share its parent's memory, and so its slot: the child gets memory of its own.
 RNICSIM_EXPORT pid_t vfork() noexcept { return ::fork(); }
 
 RNICSIM_EXPORT int setpgid(pid_t pid, pid_t group) noexcept {

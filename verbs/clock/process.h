@@ -1,4 +1,4 @@
-// Pids as a simulated program knows them.
+// Processes by the pids that a simulated program knows (virtual pids).
 #pragma once
 
 #include <sys/resource.h>
@@ -9,11 +9,11 @@
 
 namespace rnicsim::clock {
 
-// This process, its parent or a child of it; anything else stays as it is. Negative: a group.
+// Real pid of this process, its parent or a child; any other number stays. A negative number means a group.
 pid_t real_pid_of(pid_t pid);
-// As wait4(2), with waitid(2)'s options; `pid` is a child, or -1 any.
+// wait4(2) with the options of waitid(2); `pid` is a child, or -1 for any.
 pid_t wait_for_child(abi::ThreadSlot& slot, pid_t pid, int* status, int options, rusage* usage);
-// The system call waitid(2), which tells more than the C library's.
+// The system call waitid(2), which also returns the child's `usage`.
 int wait_by_id(idtype_t type, id_t id, siginfo_t* info, int options, rusage* usage);
 
 }  // namespace rnicsim::clock

@@ -34,7 +34,7 @@ ProtectedData::ProtectedData(std::uintptr_t address) {
 }
 ProtectedData::~ProtectedData() { protect(PROT_READ); }
 
-// Whole pages: what shares the last one with other data was never protected.
+// Whole pages only: a last page that contains other data was never protected.
 bool ProtectedData::protect(int rights) const {
   const auto page = std::uintptr_t(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(words_.data()) / page * page;

@@ -1,4 +1,4 @@
-// What the dynamic loader protects once it has relocated an object (PT_GNU_RELRO): tables of functions, among others.
+// Data that the dynamic loader makes read-only after relocation (PT_GNU_RELRO), for example tables of functions.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,15 @@
 
 namespace rnicsim::clock {
 
-// Of the object that has this address there, or begins at it. It may be written as long as this lives.
+// The protected data that contains `address`, or that of the object loaded at `address`. It can be written while this
+// lives.
 class ProtectedData {
  public:
   explicit ProtectedData(std::uintptr_t address);
   ~ProtectedData();
   ProtectedData(const ProtectedData&) = delete;
   ProtectedData& operator=(const ProtectedData&) = delete;
-  std::span<std::uintptr_t> words() const { return words_; }  // none: it cannot be written
+  std::span<std::uintptr_t> words() const { return words_; }  // empty: it cannot be written
 
  private:
   bool protect(int rights) const;

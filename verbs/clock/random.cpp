@@ -27,7 +27,7 @@ static const rnicsim::clock::Next<void(void*, const std::string&)> next_device_i
 namespace rnicsim::clock {
 
 void draw(void* buffer, std::size_t bytes) {
-  // A process's own: a forked child has another session, and so another seed.
+  // Each process has a generator of its own: a forked child has another session, and another seed.
   static const Session* seeded_for = nullptr;
   static std::uint32_t seeded_pid = 0;
   static std::mt19937_64 generator;
@@ -72,7 +72,7 @@ RNICSIM_EXPORT int getentropy(void* buffer, size_t bytes) {
   return 0;
 }
 
-// The C library's own draw from the kernel by an instruction.
+// The C library's own functions read from the kernel without the interposed getrandom().
 RNICSIM_EXPORT uint32_t arc4random() noexcept {
   if (simulated_slot() == nullptr) return next_arc4random();
   std::uint32_t word;
@@ -92,7 +92,7 @@ RNICSIM_EXPORT uint32_t arc4random_uniform(uint32_t bound) noexcept {
   }
 }
 
-// Left to itself it asks the processor (RDSEED, RDRAND), which nobody can answer for.
+// By default the device asks the processor (RDSEED, RDRAND), which cannot be simulated.
 RNICSIM_EXPORT void own_device_init(void* device, const std::string& token) asm(RNICSIM_DEVICE_INIT);
 void own_device_init(void* device, const std::string& token) {
   if (!simulated() || token != "default") return next_device_init(device, token);

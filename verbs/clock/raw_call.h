@@ -1,5 +1,5 @@
-// The kernel's own system calls: what is ours must not pass through syscall(), which the preloaded library answers as
-// the simulated host would, but through the C library's. An instruction of our own would raise SIGSYS (call_trap.h).
+// System calls to the real kernel. This library calls the C library's syscall(), because its own syscall() answers as
+// the simulated host would, and a system call instruction of its own would raise SIGSYS (call_trap.h).
 #pragma once
 
 #include <errno.h>
@@ -24,14 +24,14 @@ long word(Value value) {
   }
 }
 
-// As the C library answers: -1 and errno.
+// Returns what the C library returns: -1 with errno.
 template <class... Arguments>
 long checked_call(long number, Arguments... arguments) {
   static_assert(sizeof...(Arguments) <= 6);
   return next_syscall(number, word(arguments)...);
 }
 
-// The kernel's own answer: a negative errno for an error; errno stays.
+// Returns what the kernel returns: a negative errno for an error; errno stays.
 template <class... Arguments>
 long raw_call(long number, Arguments... arguments) {
   const int saved = errno;

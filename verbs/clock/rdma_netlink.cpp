@@ -9,11 +9,11 @@
 namespace rnicsim::clock {
 namespace {
 
-// IBTA's, as Linux tells them.
+// IBTA's values, as Linux reports them.
 constexpr std::uint8_t kNodeCa = 1;
 constexpr std::uint8_t kPortActive = 4;
 constexpr std::uint8_t kPhysicalLinkUp = 5;
-constexpr std::uint32_t kPorts = 1;  // of a device
+constexpr std::uint32_t kPorts = 1;  // for each device
 constexpr std::uint8_t kSharedNetworks = 1;
 
 constexpr std::uint16_t type_of(int command) { return RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command); }
@@ -25,7 +25,7 @@ void put_device_name(const NetDevice& device, NetlinkDatagram& message) {
   message.put_text(RDMA_NLDEV_ATTR_DEV_NAME, name);
 }
 
-// What the device can do it tells only whoever opens it.
+// Capabilities of the device are left out: a program learns them when it opens the device.
 void put_device(const HostView& view, const NetDevice& device, NetlinkDatagram& message) {
   put_device_name(device, message);
   message.put(RDMA_NLDEV_ATTR_PORT_INDEX, kPorts);
@@ -53,7 +53,7 @@ void put_port(const NetDevice& device, NetlinkDatagram& message) {
   message.put_text(RDMA_NLDEV_ATTR_NDEV_NAME, device.name);
 }
 
-// Which device a request is about.
+// The device that a request names; nullopt: none.
 std::optional<std::uint32_t> device_in(const NetlinkMessage& request) {
   return request.attributes_behind(0).get<std::uint32_t>(RDMA_NLDEV_ATTR_DEV_INDEX);
 }

@@ -1,5 +1,5 @@
-// RDMA netlink (NETLINK_RDMA): the host's RDMA devices and their ports, as `rdma` asks for them. What objects processes
-// have, and what is counted, it does not tell.
+// RDMA netlink (NETLINK_RDMA): the host's RDMA devices and ports, as the command `rdma` asks for them. Objects of
+// processes and counters are not reported.
 #pragma once
 
 #include "verbs/clock/netlink_protocol.h"

@@ -1,4 +1,4 @@
-// Reads that may block, of any descriptor.
+// Reads from any descriptor that may block.
 
 #include <errno.h>
 #include <limits.h>
@@ -37,12 +37,13 @@ KnownDescriptor known_in_turn(int fd) {
   return simulated_slot() != nullptr ? known(fd).value_or(KnownDescriptor{}) : KnownDescriptor{};
 }
 
-// Nothing is there at once; and a counter's eight bytes (eventfd, timerfd) are refused to less room, whatever it shows.
+// True: the read does not wait. It is one of 0 bytes, or of less than the 8 bytes of a counter (eventfd, timerfd),
+// which the kernel refuses.
 bool reads_at_once(int fd, std::size_t bytes) {
   return bytes == 0 || (bytes < sizeof(std::uint64_t) && has_no_type(fd));
 }
 
-// One part, of a message that is received without more.
+// Receives a message into one buffer.
 ssize_t receive_part(int fd, const KnownDescriptor& socket, void* buffer, size_t bytes, int flags) {
   iovec part{buffer, bytes};
   msghdr message{};
@@ -51,13 +52,13 @@ ssize_t receive_part(int fd, const KnownDescriptor& socket, void* buffer, size_t
   return receive_whole_message(fd, socket, message, flags);
 }
 
-// MSG_WAITALL means to block for the rest; the rest is on its way in simulated time.
+// True: MSG_WAITALL asks to wait for all bytes, which may still be on their way in simulated time.
 bool waits_for_all(int fd, size_t bytes, int flags) {
   const bool is_asked = (flags & (MSG_WAITALL | MSG_DONTWAIT | MSG_PEEK)) == MSG_WAITALL;
   return is_asked && bytes != 0 && simulated_slot() != nullptr && is_stream_socket(fd);
 }
 
-// Until there are `bytes`, or what the last receive answered: the end, or an error.
+// Receives until `got` is `bytes`. Returns the result of the last receive: 0 at the end, -1 for an error.
 ssize_t receive_up_to(int fd, void* buffer, size_t bytes, int flags, size_t& got) {
   ssize_t part = 1;
   while (got < bytes && part > 0) {
@@ -73,9 +74,10 @@ ssize_t receive_all(int fd, void* buffer, size_t bytes, int flags) {
   return got > 0 ? ssize_t(got) : settle_end(fd, bytes, last);
 }
 
-// A message, without control data, of which so much has been received. What ends it early is for the next receive.
+// Receives the rest of a message without control data, of which `got` bytes are there. An end or error is left for the
+// next receive.
 ssize_t receive_rest(int fd, const msghdr& message, size_t got, int flags) {
-  size_t begin = 0;  // of a part
+  size_t begin = 0;  // first byte of the part, counted in the message
   for (size_t i = 0; i < message.msg_iovlen && got >= begin; ++i) {
     const iovec& part = message.msg_iov[i];
     size_t held = std::min(got - begin, part.iov_len);
@@ -87,7 +89,7 @@ ssize_t receive_rest(int fd, const msghdr& message, size_t got, int flags) {
   return ssize_t(got);
 }
 
-// Those that came with a message.
+// Registers descriptors that came with a message.
 void know_received(msghdr& message) {
   for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr; control = CMSG_NXTHDR(&message, control)) {
     if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
@@ -119,9 +121,9 @@ RNICSIM_EXPORT ssize_t read(int fd, void* buffer, size_t bytes) {
   }
   if (const auto socket = find_message_socket(fd)) return bytes == 0 ? 0 : receive_part(fd, *socket, buffer, bytes, 0);
   if (descriptor.port_counter) refresh_port_counter(fd);
-  // A timer that was set to a time that is past has ended.
+  // A timer that was set to a past time ends now.
   if (descriptor.timer != 0) sync(*simulated_slot());
-  // (A receive of nothing waits for data, as Linux's does.)
+  // (On Linux, too, recv() of 0 bytes waits for data.)
   if (!prepare(fd, POLLIN, reads_at_once(fd, bytes))) return -1;
   return settle_end(fd, bytes, next_read(fd, buffer, bytes));
 }
@@ -185,7 +187,7 @@ RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
   const socklen_t room = message->msg_namelen;
   const size_t bytes = bytes_of({message->msg_iov, message->msg_iovlen});
-  // Control data ends a message.
+  // Control data end a message.
   const bool for_all = (message->msg_controllen == 0 || is_stream(fd)) && waits_for_all(fd, bytes, flags);
   const ssize_t result = settle_end(fd, bytes, next_recvmsg(fd, message, for_all ? flags & ~MSG_WAITALL : flags));
   if (result < 0) return result;

@@ -1,5 +1,5 @@
-// syscall(), by which programs reach what the C library has no function for, or has only since lately: the calls that
-// are simulated under their names are simulated by number, too.
+// syscall(). Programs use it for system calls for which the C library has no function, or only a recent one. Calls that
+// are simulated by name are simulated by number, too.
 
 #include "verbs/clock/real_calls.h"
 
@@ -64,7 +64,7 @@
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
 
-extern "C" {  // <sys/capability.h> is another package's
+extern "C" {  // <sys/capability.h> belongs to another package
 int capget(__user_cap_header_struct* header, __user_cap_data_struct* data) noexcept;
 int capset(__user_cap_header_struct* header, const __user_cap_data_struct* data) noexcept;
 }
@@ -81,7 +81,7 @@ To as(long word) {
   }
 }
 
-// Calls a function of the C library's form with the words of a system call.
+// Calls a function of the C library with the words of a system call.
 template <class Result, class... Parameters>
 long apply(Result (*function)(Parameters...), const Words& words) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -103,12 +103,12 @@ long sleep_on_clock(const Words& words) {
   return -1;
 }
 
-// The kernel counts the bytes.
+// Returns the number of bytes, as the kernel does.
 long current_folder(char* folder, size_t bytes) {
   return ::getcwd(folder, bytes) != nullptr ? long(strlen(folder)) + 1 : -1;
 }
 
-// What neither takes time, nor tells of the machine's clock, processes or chance: docs/system-calls.md has the reasons.
+// Calls that take no time and tell nothing of the real machine: docs/system-calls.md has the reasons.
 constexpr long kHarmless[] = {
     SYS_mprotect, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind, SYS_get_mempolicy, SYS_set_mempolicy,
     SYS_msync, SYS_mlockall, SYS_munlockall, SYS_memfd_create, SYS_membarrier, SYS_rt_sigreturn,
@@ -123,8 +123,8 @@ constexpr long kHarmless[] = {
     SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit, SYS_mq_getsetattr,
 };
 
-// Calls that the real kernel answers, about a file of the host's: where the path is among their words, that of the
-// folder before it, and what they do with a link.
+// Calls that the real kernel answers about one of the host's files: index of the path's word, whether the word before
+// it is a folder, and what the call does with a link.
 struct PathCall {
   long number;
   int path;
@@ -139,8 +139,8 @@ constexpr PathCall kPathCalls[] = {
     {SYS_lremovexattr, 0, false, Last::itself},   {SYS_name_to_handle_at, 1, true, Last::itself},
 };
 
-// The words with the path as it leads on the host. One that may not leave its folder (openat2's RESOLVE_BENEATH and
-// its kin) stays.
+// Makes the call with the path as it leads on the host. A path that must not leave its folder (openat2() with
+// RESOLVE_BENEATH and its like) stays.
 long with_own_path(const PathCall& call, const Words& given) {
   const auto* how = as<const open_how*>(given[2]);
   const bool is_bound = call.number == SYS_openat2 && how != nullptr && how->resolve != 0;
@@ -161,7 +161,7 @@ long in_real_kernel(long number, const Words& w) {
   return checked_call(number, w[0], w[1], w[2], w[3], w[4], w[5]);
 }
 
-// The number of a thread or a process is the simulated host's.
+// Makes the call with the real number in place of the virtual number of a thread or process.
 long with_real_id_at(std::size_t place, long number, const Words& w) {
   return with_real_id(pid_t(w[place]), [&](pid_t real) {
     Words words;
@@ -171,12 +171,12 @@ long with_real_id_at(std::size_t place, long number, const Words& w) {
   });
 }
 
-// Of a thread; of a group or a user, others say.
+// Only a target of the kind `process` is a thread's number; groups and users have other numbers.
 long with_real_target(long number, const Words& w, long process) {
   return w[0] == process ? with_real_id_at(1, number, w) : in_real_kernel(number, w);
 }
 
-// The kernel's words for what the C library has no function for, or one with another answer.
+// Calls with a thread's number for which the C library has no function, or one with another result.
 std::optional<long> call_of_thread(long number, const Words& w) {
   constexpr long kIoprioProcess = 1;
   switch (number) {
@@ -282,7 +282,7 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
     case SYS_mq_unlink: return apply(unlink_queue_call, w);
     case SYS_mq_timedsend: return apply(::mq_timedsend, w);
     case SYS_mq_timedreceive: return apply(::mq_timedreceive, w);
-    // chance, names
+    // random numbers, names
     case SYS_getrandom: return apply(::getrandom, w);
     case SYS_uname: return apply(::uname, w);
     // descriptors
@@ -371,7 +371,7 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
       if (w[0] == PTRACE_TRACEME) return ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
       break;
     case SYS_inotify_add_watch: return apply(::inotify_add_watch, w);
-    // What goes on in a ring would be outside the simulation; programs do without one where there is none.
+    // Work in a ring would be outside the simulation. Programs do without io_uring where there is none.
     case SYS_io_uring_setup:
     case SYS_io_uring_enter:
     case SYS_io_uring_register: errno = ENOSYS; return -1;

@@ -1,5 +1,5 @@
-// System calls by number: those that are simulated under their names are simulated so, too. The others go to the real
-// kernel, and end reproducibility if they may tell of the real machine.
+// System calls by number. Calls that are simulated by name are simulated by number, too. All others go to the real
+// kernel; those that may tell of the real machine end reproducibility.
 #pragma once
 
 #include "model/abi/attach.h"
@@ -8,7 +8,7 @@ namespace rnicsim::clock {
 
 using Words = long[6];
 
-long answer_call(abi::ThreadSlot& slot, long number, const Words& words);  // -1: errno
+long answer_call(abi::ThreadSlot& slot, long number, const Words& words);  // -1 with errno
 void note_real_call(long number);
 
 }  // namespace rnicsim::clock

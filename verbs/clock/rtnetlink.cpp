@@ -11,10 +11,10 @@
 namespace rnicsim::clock {
 namespace {
 
-// Types come by fours: new, delete, get, set.
+// Message types come in groups of four: new, delete, get, set.
 bool is_get(const NetlinkMessage& request) { return (request.header.nlmsg_type & 3) == 2; }
 
-// Every message of rtnetlink begins with a family; one that does not is passed over.
+// Every message of rtnetlink begins with a family. One without it is ignored.
 bool is_empty(const NetlinkMessage& request) { return request.payload().size() < sizeof(rtgenmsg); }
 
 bool is_dump(const NetlinkMessage& request) {
@@ -38,7 +38,7 @@ int get(const HostView& view, const NetlinkCaller& caller, const NetlinkMessage&
 
 bool has(const NetlinkAttributes& attributes, unsigned type) { return attributes.find(type).has_value(); }
 
-// No device has a master, and none is of a kind that has a name.
+// No device has a master or a named kind: a filter for either selects nothing.
 void read_link_filter(const NetlinkMessage& request, DumpFilter& filter) {
   const auto attributes = request.attributes_behind(sizeof(ifinfomsg));
   filter.nothing = filter.family == AF_BRIDGE || has(attributes, IFLA_MASTER) || has(attributes, IFLA_LINKINFO);
@@ -52,7 +52,7 @@ void read_address_filter(const NetlinkCaller& caller, const NetlinkMessage& requ
 void read_route_filter(const NetlinkCaller& caller, const NetlinkMessage& request, DumpFilter& filter) {
   const auto header = read_value<rtmsg>(request.payload());
   if (!header) return;
-  filter.nothing = (header->rtm_flags & RTM_F_CLONED) != 0;  // none are cached
+  filter.nothing = (header->rtm_flags & RTM_F_CLONED) != 0;  // there are no cached routes
   if (!caller.strict) return;
   const auto attributes = request.attributes_behind(sizeof *header);
   filter.protocol = header->rtm_protocol;
@@ -86,7 +86,7 @@ int read_filter(const NetlinkCaller& caller, const NetlinkMessage& request, Dump
       return 0;
     case RTM_GETRULE:
       return 0;
-    // Of these a host has none.
+    // A host has none of these.
     case RTM_GETQDISC:
     case RTM_GETTCLASS:
     case RTM_GETTFILTER:

@@ -1,5 +1,5 @@
-// rtnetlink (NETLINK_ROUTE): a host's devices, addresses, routes, rules and neighbours, as `ip` asks for them. To
-// change it needs a right (CAP_NET_ADMIN) that programs of a host do not have.
+// rtnetlink (NETLINK_ROUTE): a host's devices, addresses, routes, rules and neighbours, as the command `ip` asks for
+// them. Changes need CAP_NET_ADMIN, which programs of a host do not have.
 #pragma once
 
 #include "verbs/clock/netlink_protocol.h"
@@ -18,7 +18,7 @@ struct RouteAddress {
   static RouteAddress v4(const void* bytes);
   static RouteAddress v6(const void* bytes);
   static std::optional<RouteAddress> read(std::uint8_t family, NetlinkBytes bytes);
-  // With nothing behind the prefix.
+  // The address with all bits behind the prefix cleared.
   RouteAddress subnet(unsigned prefix) const;
   bool is_in(const RouteAddress& subnet, unsigned prefix) const;
 };
@@ -28,7 +28,7 @@ constexpr bool wants_family(const DumpFilter& filter, std::uint8_t family) {
   return filter.family == 0 || filter.family == family;
 }
 
-// Each kind of object: a dump of all, and one alone. (rtnetlink_*.cpp)
+// For each kind of object a dump of all objects, and for some the answer about one (rtnetlink_*.cpp).
 void dump_links(const HostView& view, Dump& dump);
 int get_link(const HostView& view, const NetlinkCaller& caller, const NetlinkMessage& request, NetlinkDatagram& answer);
 void dump_addresses(const HostView& view, Dump& dump);

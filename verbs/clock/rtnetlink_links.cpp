@@ -1,4 +1,4 @@
-// Devices and their addresses.
+// Network devices (links) and their addresses.
 
 #include "verbs/clock/rtnetlink.h"
 
@@ -15,9 +15,9 @@
 namespace rnicsim::clock {
 namespace {
 
-constexpr std::uint32_t kForeverSeconds = ~0u;  // of an address's lifetime
+constexpr std::uint32_t kForeverSeconds = ~0u;  // infinite lifetime of an address
 
-// What it counts is left out: nobody counts what the simulated network relays.
+// Statistics are left out: bytes on the simulated network are not counted.
 void put_link(const NetDevice& device, NetlinkDatagram& message) {
   const bool is_nic = device.nic != nullptr;
   ifinfomsg header{};
@@ -63,7 +63,7 @@ void put_device_address(const DeviceAddress& entry, NetlinkDatagram& message) {
     message.put_text(IFA_LABEL, entry.device.name);
   }
   message.put(IFA_FLAGS, flags);
-  message.put(IFA_CACHEINFO, ifa_cacheinfo{kForeverSeconds, kForeverSeconds, 0, 0});  // since the boot
+  message.put(IFA_CACHEINFO, ifa_cacheinfo{kForeverSeconds, kForeverSeconds, 0, 0});  // created at boot
 }
 
 template <class Visit>

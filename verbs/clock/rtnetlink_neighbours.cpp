@@ -1,4 +1,4 @@
-// Neighbours. The simulated network knows whose an address is without asking, as if each had been entered for good.
+// Neighbours. The simulated network knows the interface of each address without asking: all neighbours are permanent.
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -28,7 +28,7 @@ void put_neighbour(const Neighbour& neighbour, NetlinkDatagram& message) {
   message.put(NDA_LLADDR, neighbour.interface.mac);
 }
 
-// In whose subnet it lies; what no device's has goes by the first.
+// The device in whose subnet the address lies, else the first NIC.
 const NetDevice& device_to(const NetDevices& devices, const RouteAddress& address) {
   const auto found = std::find_if(devices.begin() + 1, devices.end(), [&](const NetDevice& device) {
     const abi::NetworkInterface& own = *device.nic;

@@ -1,5 +1,5 @@
-// Routes: those that Linux makes for a host's addresses, and one to each subnet of the simulated network that no device
-// has an address in, for that is reached without a router. None leads outside.
+// Routes: those that Linux makes for a host's addresses, and one to each subnet of the simulated network in which no
+// device has an address, because such a subnet is reached without a router. No route leads outside.
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -14,7 +14,7 @@
 namespace rnicsim::clock {
 namespace {
 
-constexpr std::uint32_t kMetricV6 = 256;  // as Linux has it
+constexpr std::uint32_t kMetricV6 = 256;  // Linux's default
 constexpr unsigned kMaxPrefixWithBroadcast = 30;
 
 struct Route {
@@ -29,7 +29,7 @@ struct Route {
   std::uint32_t metric = 0;
 };
 
-// The subnet of an interface in a family; nothing: it has no address there.
+// subnet_of() gives the subnet of an interface in a family; nullopt: no address of that family.
 struct Subnet {
   RouteAddress own;
   unsigned prefix;
@@ -41,7 +41,7 @@ std::optional<Subnet> subnet_of(const abi::NetworkInterface& interface, std::uin
   return Subnet{is_v4 ? RouteAddress::v4(interface.ipv4) : RouteAddress::v6(interface.ipv6), prefix};
 }
 
-// The interfaces of other hosts that are the first ones in their subnet, and no device of this host is in it.
+// Visits each subnet of other hosts once, except those in which a device of this host is.
 template <class Visit>
 void visit_far_subnets(const HostView& view, std::uint8_t family, Visit visit) {
   for (const abi::NetworkInterface& each : view.all) {
@@ -172,7 +172,7 @@ void put_route(const Route& route, NetlinkDatagram& message) {
   message.put(RTA_PREF, std::uint8_t{0});
 }
 
-// By the table of the host's own addresses first; then by the longest prefix, of several the first.
+// A route of the local table first, then the one with the longest prefix, then the first.
 std::optional<Route> find_route(const HostView& view, const NetDevices& devices, const RouteAddress& to, int device) {
   std::optional<Route> best;
   const auto is_better = [&](const Route& route) {
@@ -187,7 +187,7 @@ std::optional<Route> find_route(const HostView& view, const NetDevices& devices,
   return best;
 }
 
-// The address that a packet has that goes this way.
+// Source address of a packet that takes this route.
 std::optional<RouteAddress> source_of(const Route& route, const RouteAddress& to) {
   if (route.type == RTN_LOCAL) return to;
   if (route.source || route.device->nic == nullptr) return route.source;
@@ -196,7 +196,7 @@ std::optional<RouteAddress> source_of(const Route& route, const RouteAddress& to
   return to.is_in(link_local, 64) || nic.ipv6_prefix == 0 ? link_local : RouteAddress::v6(nic.ipv6);
 }
 
-// What is decided for one destination is the host's own, and no entry of a table.
+// Writes the decision for one destination. It is the host's own and not an entry of a table.
 void put_decision(const NetDevices& devices, const Route& route, const RouteAddress& to, bool names_table,
                   NetlinkDatagram& message) {
   const bool is_v4 = to.family == AF_INET;
@@ -246,7 +246,7 @@ int get_route(const HostView& view, const NetlinkCaller& caller, const NetlinkMe
   if (!header) return EINVAL;
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return EOPNOTSUPP;
   const auto attributes = request.attributes_behind(sizeof *header);
-  // How it would go on with a packet that came in: a host forwards none.
+  // RTA_IIF asks how a received packet would be forwarded: a host forwards none.
   if (attributes.find(RTA_IIF)) return EOPNOTSUPP;
   const auto given = attributes.find(RTA_DST);
   const auto to = given ? RouteAddress::read(header->rtm_family, *given) : std::nullopt;

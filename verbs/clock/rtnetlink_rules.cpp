@@ -1,4 +1,4 @@
-// The rules by which routes are looked up: those that Linux begins with.
+// Rules for the lookup of routes: those with which Linux starts.
 
 #include <linux/fib_rules.h>
 #include <linux/rtnetlink.h>

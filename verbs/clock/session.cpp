@@ -20,7 +20,7 @@ namespace {
 
 Tool the_tool = Tool::none;
 
-// A copy of each of kVariables; an empty one was not set.
+// Copies of the variables in kVariables; empty: not set.
 char variables[std::size(kVariables)][PATH_MAX];
 
 }  // namespace

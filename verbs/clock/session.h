@@ -1,5 +1,5 @@
-// This process's place on its simulated host: the connection to the simulator and what it shares with it.
-// `attach` (attach.h) makes it.
+// This process's place on its simulated host: the connection to the simulator, and the memory that they share. attach()
+// (attach.h) makes it.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct Session {
   abi::ThreadSlot& slot(std::uint32_t index) const {
     return reinterpret_cast<abi::ThreadSlot*>(control + abi::kThreadSlots)[index];
   }
-  // Of all hosts.
+  // Interfaces of all hosts.
   std::span<const abi::NetworkInterface> interfaces() const {
     return {reinterpret_cast<const abi::NetworkInterface*>(control + abi::kInterfaceTable), header().interface_count};
   }
-  // Of this host's device with that number; nullptr: it has none.
+  // Interface of this host's device number `device`; nullptr: no such device.
   const abi::NetworkInterface* own_interface(std::uint32_t device) const {
     for (const abi::NetworkInterface& each : interfaces())
       if (each.host == header().host_index && each.device == device) return &each;
@@ -34,41 +34,42 @@ struct Session {
 
 extern Session the_session;
 
-// The session, or nullptr: there is no simulator (kSocketVariable is not set) or it went away.
+// The session; nullptr: the process is not attached (kSocketVariable is not set).
 inline Session* session() { return the_session.attached ? &the_session : nullptr; }
-// By these the process is attached, and its next images find the libraries: not the program's, which finds them closed.
+// True: a descriptor that this library needs, for the connection to the simulator or for the libraries of the next
+// image. To the program these descriptors are closed.
 inline bool is_kept(int fd) {
   return the_session.attached && (fd == the_session.socket || fd == abi::kLibraryDescriptor);
 }
-// True when this process's clock is the simulation's.
+// True: this process's clock is the simulation's.
 inline bool simulated() {
   return the_session.attached && (the_session.header().features & abi::attach_feature::kSimulatedTime) != 0;
 }
 
-// The simulator wants each look of a thread to take a turn (timed_look.h).
+// True: each look of a thread takes a turn (timed_look.h).
 inline bool follows_no_loops() { return (the_session.header().features & abi::attach_feature::kEachLook) != 0; }
 
 // The calling thread's slot; nullptr: a thread that the simulator does not know.
 extern constinit thread_local abi::ThreadSlot* slot_of_thread;
 inline abi::ThreadSlot*& own_slot() { return slot_of_thread; }
 
-// What this process runs under (RNICSIM_TOOL): neither lets it single-step itself.
+// The tool that this process runs under (RNICSIM_TOOL). Under gdb and valgrind a process cannot single-step itself.
 enum class Tool { none, gdb, valgrind };
 Tool tool();
-void find_tool();  // signal handlers ask: found before they are installed, not at first use
+void find_tool();  // before signal handlers are installed: they use tool()
 
-// What a new image of this process, or a child, finds the simulator by: the variables as they were at its start,
-// whatever the program made of its environment since (launchers hand on that of another host).
+// The environment variables by which a new image or a child finds the simulator. Their values at the process's start
+// are kept, because the program may change its environment (launchers copy that of another host).
 inline constexpr const char* kVariables[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", abi::kSocketVariable, abi::kHostVariable,
                                              abi::kLibrariesVariable};
 const char* variable(const char* name);  // nullptr: it was not set
 void keep_variables();
 
-// Descriptors that go with the next call, and those that came with its answer.
+// Sends descriptors that go with the next call. Receives one that came with the last call's answer; -1: none.
 bool send_descriptors(std::span<const int> descriptors);
 int receive_descriptor();
 
-// A line on standard error, then exit status 125.
+// Writes a line to standard error, and exits with status 125.
 [[noreturn]] void die(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace rnicsim::clock

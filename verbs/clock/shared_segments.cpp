@@ -1,5 +1,5 @@
-// System V shared memory: numbers and keys are the simulated host's. Which segment of this machine's a number means
-// stands in a file of the host, which its processes share; what the real kernel counts up would differ at each run.
+// System V shared memory. Numbers and keys are the simulated host's, because those of the real kernel differ in each
+// run. Files of the host, which its processes share, hold the real number of each segment.
 
 #include "verbs/clock/shared_segments.h"
 
@@ -27,7 +27,7 @@ RNICSIM_NEXT(shmctl);
 namespace rnicsim::clock {
 namespace {
 
-constexpr char kFolder[] = "/dev/shm/.sysv";  // the host's own
+constexpr char kFolder[] = "/dev/shm/.sysv";  // one of the host's own folders
 
 int fail(int error) {
   errno = error;
@@ -39,7 +39,7 @@ struct Path {
   char text[64];
 };
 
-// The number in a file.
+// The number in a file; nullopt: no such file.
 std::optional<int> read_number(const Path& path) {
   const int fd = ::open(path.text, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<int> real_segment(int number) { return read_number({"", number}); 
 // A segment in huge pages takes pages of the simulated host, not of the machine.
 int new_real_segment(size_t bytes, int flags) {
   if ((flags & SHM_HUGETLB) == 0) return next_shmget(IPC_PRIVATE, bytes, flags & ~IPC_EXCL);
-  constexpr int kSize = 0x3f << 26;  // SHM_HUGE_MASK: others than those of 2 MiB there are none
+  constexpr int kSize = 0x3f << 26;  // SHM_HUGE_MASK: there are only pages of 2 MiB
   const size_t whole = segment_bytes_in_huge_pages(bytes);
   if (whole == 0) return fail(bytes == 0 ? EINVAL : ENOMEM);
   if ((flags & kSize) != 0 && (flags & kSize) != 21 << 26) return fail(ENOMEM);
@@ -72,7 +72,7 @@ int new_real_segment(size_t bytes, int flags) {
   return real;
 }
 
-// Who asks has the turn: nobody else counts meanwhile.
+// The calling thread has the turn, so that no other thread counts meanwhile.
 int new_segment(key_t key, size_t bytes, int flags) {
   const int real = new_real_segment(bytes, flags);
   if (real < 0) return real;
@@ -89,7 +89,7 @@ int new_segment(key_t key, size_t bytes, int flags) {
   return fail(ENOSPC);
 }
 
-// The number and size of the one that has this key. One that is to go has none any more.
+// Number and size of the segment with this key. A segment that is to be removed has no key.
 struct Keyed {
   int number;
   size_t bytes;
@@ -103,7 +103,7 @@ std::optional<Keyed> keyed_segment(key_t key) {
   return Keyed{*number, segment.shm_segsz};
 }
 
-// As Linux attaches one, at a whole page.
+// As Linux does, attaches at the beginning of a huge page.
 void* attach_huge_segment(int real, int flags) {
   shmid_ds segment{};
   void* const failed = reinterpret_cast<void*>(-1);
@@ -158,7 +158,7 @@ RNICSIM_EXPORT int shmctl(int number, int operation, shmid_ds* segment) noexcept
   if (!real) return fail(EINVAL);
   const int result = next_shmctl(*real, operation, segment);
   if (result != 0) return result;
-  if (operation == IPC_STAT) {  // when, and who, are the machine's
+  if (operation == IPC_STAT) {  // times and processes would be the machine's
     segment->shm_cpid = segment->shm_lpid = 0;
     segment->shm_atime = segment->shm_dtime = segment->shm_ctime = 0;
   }

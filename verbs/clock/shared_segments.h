@@ -2,7 +2,7 @@
 
 namespace rnicsim::clock {
 
-// shmat, under a name of our own, as those of mappings.h are.
+// shmat(2). It has a name of its own for the reason given in mappings.h.
 void* attach_segment(int number, const void* address, int flags);
 
 }  // namespace rnicsim::clock

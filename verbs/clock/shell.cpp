@@ -1,5 +1,5 @@
-// Commands for the shell: the C library's own calls would make its children, and wait for them, behind the simulator's
-// back.
+// Commands for the shell. The C library's own functions would create children, and wait for them, without the
+// simulator.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ FILE* open_pipe(const char* command, bool reads, bool close_on_exec) {
   const int theirs = ends[reads ? 1 : 0];
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  // Streams of earlier calls are not the new child's.
+  // The child does not inherit the streams of earlier calls.
   for (const Piped& other : piped) ::posix_spawn_file_actions_addclose(&actions, ::fileno(other.stream));
   ::posix_spawn_file_actions_adddup2(&actions, theirs, reads ? STDOUT_FILENO : STDIN_FILENO);
   const char* arguments[] = {"sh", "-c", command, nullptr};

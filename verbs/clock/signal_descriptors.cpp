@@ -1,5 +1,5 @@
-// Signals behind descriptors (signalfd), in simulated time. The descriptor is one of events, which the simulator counts
-// up while a signal of the set waits: what is read from it is the signals.
+// signalfd in simulated time. The descriptor is an eventfd, which the simulator counts up while a signal of the set is
+// pending. A read returns the signals.
 
 #include "verbs/clock/signal_descriptors.h"
 
@@ -60,7 +60,7 @@ signalfd_siginfo as_read(const siginfo_t& info) {
 
 using Found = std::array<signalfd_siginfo, 128>;
 
-// What waits, at most so many, from outside first. `set` is the watch's.
+// Takes pending signals, at most `most`: first those from outside the simulation. `set` becomes the watch's set.
 std::size_t take_waiting(abi::ThreadSlot& slot, std::uint32_t signals, std::size_t most, Found& found,
                          std::uint64_t& set) {
   most = std::min(most, found.size());

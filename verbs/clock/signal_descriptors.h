@@ -8,11 +8,11 @@
 
 namespace rnicsim::clock {
 
-// As read(2) of one (signalfd), whose number the simulator gave.
+// read(2) of a signalfd. `signals` is the simulator's number of its signal watch.
 ssize_t read_signals(int fd, std::uint32_t signals, std::span<const iovec> parts);
-// As signalfd4(2), whose mask is of eight bytes.
+// signalfd4(2) with a mask of eight bytes, as the kernel has it.
 int watch_signals(int fd, std::uint64_t set, int flags);
-// The system call.
+// The system call signalfd4(2).
 long watch_signals_call(int fd, const void* set, size_t bytes, int flags);
 
 }  // namespace rnicsim::clock

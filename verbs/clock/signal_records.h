@@ -1,4 +1,4 @@
-// Signals as the simulator tells of them, and as programs are told.
+// The simulator's signal records, as programs see them.
 #pragma once
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 namespace rnicsim::clock {
 
 siginfo_t describe(const abi::SignalRecord& signal);
-// One of the set that came from outside the simulation, and waits in the real kernel.
+// Takes a signal of the set that came from outside the simulation and is pending in the real kernel. False: none.
 bool take_outside(const sigset_t& set, siginfo_t& info);
 
 }  // namespace rnicsim::clock

@@ -20,13 +20,13 @@ namespace {
 
 constexpr std::size_t kGuardBytes = 4096;
 constexpr std::size_t kStackBytes = 256 * 1024;
-// Room for a handler of the program's and one of ours above it.
+// Room for a handler of the program and one of this library above it.
 constexpr std::size_t kAmpleBytes = 64 * 1024;
-constexpr std::size_t kLeastBytes = 2048;  // MINSIGSTKSZ, as the kernel counts
+constexpr std::size_t kLeastBytes = 2048;  // MINSIGSTKSZ of the kernel
 constexpr int kAutoDisarm = int(1u << 31);  // SS_AUTODISARM of <linux/signal.h>
 
 struct Stacks {
-  std::byte* ours = nullptr;  // with its guard
+  std::byte* ours = nullptr;  // with its guard page
   stack_t program{nullptr, SS_DISABLE, 0};
 };
 thread_local Stacks stacks;
@@ -40,7 +40,8 @@ bool has(const void* base, std::size_t bytes, std::uintptr_t address) {
   return address - reinterpret_cast<std::uintptr_t>(base) < bytes;
 }
 
-// The kernel's answer if the program's stack were in use. One in whose place ours stands counts when it stands on ours.
+// The kernel's answer if the program's stack were installed. While this library's stack is installed in its place, a
+// thread that runs there counts as running on the program's.
 int flags_of_program(std::uintptr_t stands) {
   const stack_t& program = stacks.program;
   if ((program.ss_flags & SS_DISABLE) != 0) return SS_DISABLE;
@@ -85,7 +86,7 @@ bool shares_stack_with(std::uintptr_t stands) {
 
 std::optional<stack_t> set_signal_stack(const stack_t* wanted, stack_t* old, std::uintptr_t stands) {
   stack_t before{stacks.program.ss_sp, flags_of_program(stands), stacks.program.ss_size};
-  // A handler that asks where it stands (Go's does) is told.
+  // A handler that asks for the stack on which it runs (Go's does) gets the real one.
   if ((before.ss_flags & SS_ONSTACK) != 0 && has(stacks.ours + kGuardBytes, kStackBytes, stands)) {
     before.ss_sp = stacks.ours + kGuardBytes;
     before.ss_size = kStackBytes;

@@ -1,6 +1,7 @@
-// The stack on which signal handlers run. Ours need more room than a program may have given its own (a frame with
-// AVX-512 registers is 3.4 KB, and Rust's or a crash handler's stack has 8), so each simulated thread gets one of us,
-// and sigaltstack() answers as if the program's stood there. A program's stack that is ample is used as it is.
+// The stack on which signal handlers run. Handlers of this library need more room than a program may give its own
+// stack: a frame with AVX-512 registers has 3.4 KB, and the stacks of Rust and of crash handlers have 8 KB. Each
+// simulated thread therefore gets a larger stack, and sigaltstack() answers as if the program's stack were in use. A
+// program's stack that is large enough is used itself.
 #pragma once
 
 #include <signal.h>
@@ -10,14 +11,15 @@
 
 namespace rnicsim::clock {
 
-void take_signal_stack();     // of the calling thread
-void release_signal_stack();  // when it ends
+void take_signal_stack();     // for the calling thread
+void release_signal_stack();  // when the thread ends
 
-// Whether the calling handler's frame may lie just below what it interrupted, whose stack pointer stands there.
+// True: the calling handler's frame may lie directly below the code that it interrupted, whose stack pointer is
+// `stands`.
 bool shares_stack_with(std::uintptr_t stands);
 
-// sigaltstack(2) for a thread whose stack pointer stands there: the stack that is to be used from then on, if `wanted`
-// is not null; nullopt: errno says why not.
+// sigaltstack(2) for a thread whose stack pointer is `stands`. Returns the stack to install if `wanted` is not null;
+// nullopt: the call fails with errno.
 std::optional<stack_t> set_signal_stack(const stack_t* wanted, stack_t* old, std::uintptr_t stands);
 
 }  // namespace rnicsim::clock

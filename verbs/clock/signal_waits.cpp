@@ -1,4 +1,4 @@
-// Waiting for signals, in simulated time.
+// Waits for signals in simulated time.
 
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ RNICSIM_NEXT(sigwait);
 namespace rnicsim::clock {
 namespace {
 
-// The signal; -1 and errno.
+// Returns the signal's number, or -1 with errno.
 int await(abi::ThreadSlot& slot, const sigset_t& set, siginfo_t* info, std::uint64_t deadline) {
   charge(slot, abi::CpuCost::system_call);
   int error;
@@ -67,7 +67,7 @@ siginfo_t describe(const abi::SignalRecord& signal) {
   return info;
 }
 
-// (The real kernel's word for a child's end does not count.)
+// (SIGCHLD of the real kernel for a child's end does not count.)
 bool take_outside(const sigset_t& set, siginfo_t& info) {
   constexpr timespec kAtOnce{};
   sigset_t real = set;

@@ -31,7 +31,7 @@ struct sigaction& kept(int signal) {
   return kept_actions[std::size_t(std::ranges::find(kOurSignals, signal) - kOurSignals.begin())];
 }
 
-// By the program, or by default.
+// True: the program or the default action ignores the signal.
 bool is_discarded(int signal) {
   struct sigaction action {};
   if (::sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) return false;
@@ -49,7 +49,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   } else if (action.sa_handler == SIG_DFL) {
     struct sigaction fatal {};
     next_sigaction(signal, &fatal, nullptr);
-    // A synchronous fault happens again on return and ends the process; a signal sent by someone is sent again.
+    // A synchronous fault happens again on return, and ends the process. A signal that was sent is sent again.
     if (info->si_code <= 0) checked_call(SYS_tgkill, checked_call(SYS_getpid), checked_call(SYS_gettid), signal);
   } else if (action.sa_handler != SIG_IGN) {
     action.sa_handler(signal);
@@ -59,11 +59,11 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 void take_signal(int signal, SignalHandler* handler) {
   struct sigaction action {};
   action.sa_sigaction = handler;
-  // NODEFER: a counter read inside a handler faults too, and a program's handler may run within ours (SIGALRM, raised
-  // in a call) and be looked at.
+  // SA_NODEFER: a counter read inside a handler faults, too, and a handler of the program may run within this library's
+  // (SIGALRM, raised in a call) and be subject to a spin check.
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK;
   next_sigaction(signal, &action, &kept(signal));
-  if (signal == kLookSignal) kept(signal) = {};  // never called: that signal is ours alone
+  if (signal == kLookSignal) kept(signal) = {};  // never called: the signal is this library's alone
   taken = true;
 }
 
@@ -143,7 +143,7 @@ RNICSIM_EXPORT sighandler_t signal(int signal, sighandler_t handler) noexcept {
   return old.sa_handler;
 }
 
-// Both are pthread_sigmask(3) but for how they tell of an error.
+// Both functions are pthread_sigmask(3), except for the way in which they report an error.
 template <class Next>
 static int set_mask(const Next& next, int how, const sigset_t* set, sigset_t* old) {
   if (!taken || set == nullptr) return next(how, set, old);

@@ -1,5 +1,5 @@
-// Actions and masks of signals, where some are simulated time's own (handlers.h): a program's actions for those are
-// kept, and done for what is not ours; a program's masks do not hold them back.
+// Actions and masks of signals. Some signals are used by simulated time (handlers.h). A program's action for such a
+// signal is kept, and runs when the signal has another cause; a program's mask never blocks them.
 #pragma once
 
 #include <signal.h>
@@ -10,20 +10,20 @@
 
 namespace rnicsim::clock {
 
-// From now on this signal is ours.
+// From now on this library handles the signal.
 using SignalHandler = void(int signal, siginfo_t* info, void* context);
 void take_signal(int signal, SignalHandler* handler);
 void unblock_ours();  // in each thread
-// What is not ours: as the program asked for. Of one of ours, in its handler.
+// Runs the program's action, in this library's handler of a signal that has another cause.
 void pass_on(int signal, siginfo_t* info, void* context);
 
-// While it lives another mask holds, as in ppoll(2).
+// Sets another signal mask while the object lives, as ppoll(2) does.
 class MaskedWait {
  public:
-  explicit MaskedWait(const sigset_t* mask);  // null: no other
+  explicit MaskedWait(const sigset_t* mask);  // null: the mask stays
   ~MaskedWait();
   MaskedWait(const MaskedWait&) = delete;
-  // A signal that had been held back came with the mask: the wait is over, errno says EINTR.
+  // True, with errno EINTR: the new mask let a pending signal through, and the wait is over.
   bool interrupted() const;
 
  private:
@@ -32,10 +32,10 @@ class MaskedWait {
   sigset_t before_;
 };
 
-// As the kernel has it: bit 0 is the first signal.
+// A set in the kernel's form: bit 0 is signal 1.
 std::uint64_t bits_of(const sigset_t& set);
 sigset_t set_from(std::uint64_t bits);
-// Of what waits for this thread, it is given what this mask, which holds from now on, lets through.
+// Raises the thread's pending signals that `mask`, the mask from now on, does not block.
 void take_unblocked(const sigset_t& mask);
 
 }  // namespace rnicsim::clock

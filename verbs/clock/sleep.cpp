@@ -1,4 +1,4 @@
-// Sleeping and alarms, in simulated time.
+// Sleep and alarms in simulated time.
 
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static const rnicsim::clock::Next<int(int, itimerval*)> next_getitimer{"getitime
 namespace rnicsim::clock {
 namespace {
 
-// The time at which this clock shows `time`; that of CPU time, if the processor were used until then.
+// The simulated time at which a clock shows `time`; for a clock of CPU time, if the processor is used until then.
 std::uint64_t moment_on(abi::ThreadSlot& slot, clockid_t id, const timespec& time) {
   const auto used = is_of_cpu_time(id) ? cpu_time_on(slot, id) : std::nullopt;
   if (!used) return moment(id, time);
@@ -38,14 +38,14 @@ std::uint64_t moment_on(abi::ThreadSlot& slot, clockid_t id, const timespec& tim
   return after(slot.now, wanted - std::min(wanted, *used));
 }
 
-// Returns what was left when an alarm came first, else 0.
+// Returns the time left, in ps, if a signal came first; else 0.
 std::uint64_t sleep_until(abi::ThreadSlot& slot, std::uint64_t deadline) {
   charge(slot, abi::CpuCost::system_call);
   if (call_cancellably(slot, abi::Call::sleep, {deadline}) != EINTR) return 0;
   return deadline > slot.now ? deadline - slot.now : 0;
 }
 
-// Time left and interval of the clock behind ITIMER_REAL and alarm(), as they were.
+// Time left and interval, in ps, of the timer behind ITIMER_REAL and alarm().
 struct Alarm {
   std::uint64_t left;
   std::uint64_t interval;
@@ -115,7 +115,7 @@ RNICSIM_EXPORT int pause() {
 RNICSIM_EXPORT int sched_yield() noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot == nullptr) return next_sched_yield();
-  // Others may have stored what the thread waits for.
+  // Other threads may have stored the value that the thread waits for.
   begin_timed_look(*slot, abi::CpuCost::system_call);
   timed_look(*slot, __builtin_return_address(0));
   return 0;
@@ -144,7 +144,7 @@ RNICSIM_EXPORT int getitimer(__itimer_which_t which, itimerval* value) noexcept 
 
 RNICSIM_EXPORT int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
-  // Those of CPU time measure the real processor.
+  // Timers of CPU time measure the real processor.
   if (slot != nullptr && which != ITIMER_REAL) note_real_call(SYS_setitimer);
   if (slot == nullptr || which != ITIMER_REAL || value == nullptr) return next_setitimer(which, value, old);
   const Alarm before = set_alarm(*slot, picoseconds(value->it_value), picoseconds(value->it_interval));

@@ -33,7 +33,7 @@ struct Option {
   bool operator==(const Option&) const = default;
 };
 
-// What the descriptor's own kind of socket would answer, with the machine's time, interfaces and processes, or with a
+// Options of which the real socket behind the descriptor would report the machine's time, interfaces or processes, or
 // look at the header before each datagram.
 constexpr int kRefused[] = {
     SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_BINDTODEVICE, SO_REUSEPORT, SO_ATTACH_FILTER, SO_ATTACH_BPF,
@@ -71,7 +71,7 @@ InetSocket describe(int fd, const KnownDescriptor& socket) {
   return told;
 }
 
-// What was set tells what there is to do: SO_REUSEPORT is one of the simulator's, too.
+// set_inet_option() keeps the value; the simulator uses SO_REUSEPORT, too.
 int set_of_inet(const KnownDescriptor& socket, Option option, const void* value, socklen_t length) {
   const InetSocket told{.number = socket.socket, .family = socket.family, .datagrams = socket.datagrams,
                         .connected = socket.connected};
@@ -113,14 +113,14 @@ int set_of_datagrams(int fd, const KnownDescriptor& socket, Option option, const
   memcpy(&number, value, std::min<std::size_t>(length, sizeof number));
   if (option == Option{IPPROTO_IPV6, IPV6_V6ONLY}) return call_option(socket, abi::DatagramOption::v6_only, number);
   if (is_refused(option.name)) return fail(ENOPROTOOPT);
-  // A datagram of any size has to fit into what the descriptor's buffer holds.
+  // A datagram of any size must fit into the descriptor's buffer.
   constexpr int kLeastBuffer = 65536;
   if (option.name == SO_SNDBUF) number = std::max(number, kLeastBuffer);
   const void* given = option.name == SO_SNDBUF ? &number : value;
   if (next_setsockopt(fd, option.level, option.name, given, length) != 0) return -1;
   if (option.name == SO_REUSEADDR) return call_option(socket, abi::DatagramOption::reuse_address, number);
   if (option.name != SO_RCVBUF) return 0;
-  socklen_t bytes = sizeof number;  // as the kernel has it now
+  socklen_t bytes = sizeof number;  // the value that the kernel has set
   if (next_getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &number, &bytes) != 0) return -1;
   return call_option(socket, abi::DatagramOption::receive_buffer, number);
 }

@@ -3,10 +3,11 @@
 
 namespace rnicsim::clock {
 
-// What a program set on a socket that becomes a real one, or on a listener for its connections.
+// Copies the options that a program set on a socket to the real socket that replaces it, or from a listener to a
+// connection.
 void copy_options(int from, int to);
 
-// An option of SOL_SOCKET that a socket of messages cannot have.
+// True: an option of SOL_SOCKET that UDP and netlink sockets cannot have.
 bool is_refused(int name);
 
 }  // namespace rnicsim::clock

@@ -7,25 +7,25 @@
 #include <cstdint>
 #include <optional>
 
-// An instruction between given flags, in operand 1, and those that it leaves there. The 128 bytes below the stack
-// pointer may be in use.
+// One instruction with given flags in operand 1, which then holds the flags after the instruction. The 128 bytes below
+// the stack pointer may be in use.
 #define RNICSIM_WITH_FLAGS(instruction) \
   "lea -128(%%rsp), %%rsp; push %1; popf; " instruction "; pushf; pop %1; lea 128(%%rsp), %%rsp"
 
-// Of this library, by the linker.
+// Begin and end of this library's code, defined by the linker.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start, etext;
 
 namespace rnicsim::clock {
 namespace {
 
-// Of EFLAGS.
+// Bits of EFLAGS.
 constexpr greg_t kCarry = 1 << 0, kParity = 1 << 2, kAdjust = 1 << 4, kZero = 1 << 6, kSign = 1 << 7;
 constexpr greg_t kOverflow = 1 << 11;
 constexpr greg_t kArithmetic = kCarry | kParity | kAdjust | kZero | kSign | kOverflow;
 
 using Word = std::uint64_t;
 
-// Arithmetic of so many bits, and the flags that it sets (Intel SDM, vol. 1, 3.4.3.1).
+// Arithmetic of `bits` bits, and the flags that it sets (Intel SDM, vol. 1, 3.4.3.1).
 class Arithmetic {
  public:
   explicit Arithmetic(int bits) : mask_(bits == 64 ? ~Word{0} : (Word{1} << bits) - 1), sign_(Word{1} << (bits - 1)) {}
@@ -84,7 +84,7 @@ class Step {
         registers_(context.uc_mcontext.gregs),
         next_(Word(registers_[REG_RIP]) + instruction.decoded.length) {}
 
-  // Apart from where a fault leads back to.
+  // Not inlined, so that the frame to which a fault returns is that of step_in_software().
   [[gnu::noinline]] bool execute() {
     constexpr ZydisInstructionAttributes kOfOtherKinds = ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_HAS_REP |
                                                          ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
@@ -147,7 +147,7 @@ class Step {
     registers_[REG_EFL] = (registers_[REG_EFL] & ~which) | (value & which);
   }
 
-  // --- What operands are worth, without their sign.
+  // --- Values of operands, not sign-extended.
   static std::optional<Word> load(Word address, int bits) {
     switch (bits) {
       case 8: return load<std::uint8_t>(address);
@@ -157,7 +157,7 @@ class Step {
       default: return std::nullopt;
     }
   }
-  // In code of ours: where it faults tells whose fault it is.
+  // This library's code reads the memory: by the place of a fault the handler knows that a step has faulted.
   template <class Value>
   static Value load(Word address) {
     Value value;
@@ -184,14 +184,14 @@ class Step {
     if (!value || from.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) return value;  // decoded with its sign
     return extend(*value, from.size);
   }
-  // Where a branch leads.
+  // Target of a branch.
   std::optional<Word> target() const {
     const ZydisDecodedOperand& to = operand(0);
     if (to.type != ZYDIS_OPERAND_TYPE_IMMEDIATE) return to.size == 64 ? get(0) : std::nullopt;
     return to.imm.is_relative ? std::optional(next_ + to.imm.value.u) : std::nullopt;
   }
 
-  // --- What happens. True: it did.
+  // --- Effects. True: done.
   static bool store(Word address, Word value, int bits) {
     switch (bits) {
       case 8: return store<std::uint8_t>(address, value);
@@ -220,7 +220,7 @@ class Step {
     const auto whole = to.type == ZYDIS_OPERAND_TYPE_REGISTER ? general_register(to.reg.value) : std::nullopt;
     if (!whole) return false;
     greg_t& place = registers_[whole->number];
-    // Of 32 bits the upper half is cleared; of fewer the rest stays.
+    // A result of 32 bits clears the upper half of the register; a shorter one keeps the other bits.
     const Word kept = whole->bits < 32 ? Word(place) & ~cut(~Word{0}, whole->bits) : 0;
     place = greg_t(kept | cut(value, whole->bits));
     return true;
@@ -271,7 +271,7 @@ class Step {
     return done();
   }
 
-  // By the processor: it also decides what becomes of the flags that its manual leaves open.
+  // Executed by the processor, so that flags that its manual leaves undefined are set as it sets them.
   bool shift() {
     const auto a = get(0), by = get(1);
     if (!a || !by) return false;
@@ -296,7 +296,7 @@ class Step {
     set_flags(shifted.flags);
     return done();
   }
-  // With two operands or three: of one the product has two registers.
+  // Forms with two and three operands. With one operand the product is in two registers.
   bool multiply() {
     const bool three = instruction_.decoded.operand_count_visible == 3;
     if (!three && instruction_.decoded.operand_count_visible != 2) return false;

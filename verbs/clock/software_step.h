@@ -1,5 +1,5 @@
-// Steps of a thread that is looked at (spin.h) without its processor: one that traps costs microseconds. Loops that
-// wait are made of a few kinds of instructions.
+// Executes single instructions of a thread in software, during a spin check (spin.h): a step by the processor traps,
+// which costs microseconds. Only the few kinds of instructions of which waiting loops consist are known.
 #pragma once
 
 #include <ucontext.h>
@@ -8,12 +8,12 @@
 
 namespace rnicsim::clock {
 
-// Executes the instruction, which is the next at `context`. False: nothing happened, the processor has to do it,
-// because it is of another kind, or faults.
+// Executes `instruction`, which is the next at `context`. False: nothing has changed; the processor has to execute the
+// instruction, because it is of another kind or faults.
 bool step_in_software(const Instruction& instruction, ucontext_t& context);
 
-// In SIGSEGV's handler, where the thread stood: a step that faulted ends, and so does this call; it returns if there is
-// none, or a handler that came in between has faulted.
+// Call in the handler of SIGSEGV, with the place of the fault. Ends the software step that faulted, and does not return
+// then. Returns if no step is under way, or if a handler that interrupted the step has faulted.
 void leave_software_step(std::uintptr_t place);
 
 }  // namespace rnicsim::clock

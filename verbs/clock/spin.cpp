@@ -31,45 +31,45 @@
 namespace rnicsim::clock {
 namespace {
 
-// A step that traps costs microseconds. Most waits are loops of a few instructions; each further look within one turn
-// follows the thread twice as far. A thread that is not caught by the cheap looks is more likely to compute: from then
-// on it is left alone for so many times what the last look cost it.
+// A step that traps costs microseconds. Most waits are loops of a few instructions; each further check within one turn
+// follows the thread twice as far. A thread that the cheap checks do not prove to wait probably computes: after an
+// expensive check it is left alone for kRestPerLook times the time of that check.
 constexpr int kFirstSteps = 40;
 constexpr int kCheapSteps = 640;
 constexpr int kMostSteps = 4096;
 constexpr std::int64_t kRestPerLook = 10;
 constexpr std::int64_t kNever = -1;
 
-// Brent's way to find a cycle: compare with a state kept at the start and at step 8, 16, 32 ... The loops that wait are
-// hardly ever longer than 8 instructions, and a thread that is looked at is hardly ever before its loop.
+// Brent's algorithm finds a cycle: compare with a state kept at the start and at step 8, 16, 32 and so on. Waiting
+// loops seldom have more than 8 instructions, and a checked thread is seldom before its loop.
 constexpr int kFirstKept = 8;
 struct Look {
   bool active = false;
-  bool following = false;  // in a handler of ours: what would be looked at is the look
-  bool woken = false;  // by what another may have stored: one turn of the loop tells whether that concerns this thread
+  bool following = false;  // in a handler of this library: another check would check this one
+  bool woken = false;  // another thread may have stored something: one round tells whether it matters here
   int steps = 0;
   int most_steps = kFirstSteps;
-  int proof_steps = 0;  // of the last look that was a proof: the thread is likely to come round to that loop again
+  int proof_steps = 0;  // steps of the last check with a proof: the thread is likely to come round to that loop again
   int next_kept = kFirstKept;
-  int kept_at = 0;             // step
-  int period = 0;              // of the loop, in steps
-  std::uint64_t activity = 0;  // calls made when it began
-  std::int64_t begun_ns = 0;   // of the thread's CPU time; kNever: it will be a short one
+  int kept_at = 0;             // step of `kept`
+  int period = 0;              // steps of the loop
+  std::uint64_t activity = 0;  // activity() when the check began
+  std::int64_t begun_ns = 0;   // in the thread's CPU time; kNever: the check will be short
   std::int64_t rests_until_ns = 0;
   CpuState kept;
   WrittenMemory written;       // since `kept`
-  // Where in its loop a thread waits decides what it has read already: not where the look found it, but where its
-  // state is least.
+  // The place in its loop where a thread waits decides what it has already read. So the thread does not wait where the
+  // check found it, but where its state is least.
   CpuState least;              // since `kept`
-  bool proved = false;         // on the way there
-  TimedLoop* loop = nullptr;   // of looks that take time (timed_loop.h); such a thread does not spin
-  std::uintptr_t site = 0;     // where that began
-  int clock_reads_left = 0;    // until a loop that reads clocks is known; 0: the look is at something else
-  int interruptions = 0;       // by further looks, since its last step
-  LoopMark* mark = nullptr;    // where it began, or the thread waits
-  LoopMark* passed = nullptr;  // the thread stands there, to execute what is marked: set after its next step
+  bool proved = false;         // the loop is proved, and the thread goes on to `least`
+  TimedLoop* loop = nullptr;   // loop of looks that take time (timed_loop.h); such a thread does not spin
+  std::uintptr_t site = 0;     // return address of the look at which that loop began
+  int clock_reads_left = 0;    // clock reads still to be followed; 0: another kind of check
+  int interruptions = 0;       // number of further checks since the last step
+  LoopMark* mark = nullptr;    // where the check began, or where the thread waits
+  LoopMark* passed = nullptr;  // the thread executes this marked instruction; the mark is set after that step
 
-  // Most steps lead neither to a state that is kept nor to one that may be the least.
+  // False for most steps: the state can be neither the kept one nor the least, and is not to be kept.
   bool is_of_interest(const ucontext_t& context) const {
     const greg_t place = context.uc_mcontext.gregs[REG_RIP];
     return place == kept.registers[REG_RIP] || place <= least.registers[REG_RIP] || steps == next_kept;
@@ -77,7 +77,7 @@ struct Look {
 };
 thread_local Look look;
 
-// Under a tool: no proof, but a guess from where many looks in a row find the thread.
+// Under a tool there is no proof: if many checks in a row find the thread at the same place, it probably waits.
 struct Guess {
   greg_t stack = 0;
   greg_t place = 0;
@@ -103,7 +103,7 @@ std::int64_t cpu_time_ns() {
   return cpu.tv_sec * 1'000'000'000 + cpu.tv_nsec;
 }
 
-// Steps are dear: a thread that has made a call since it was last asked, or only waited for a processor, goes on.
+// Steps are expensive. False: the thread has made a call since the last check, or has hardly used a processor.
 bool has_run_since_last_look() {
   constexpr std::int64_t kLeastNs = 4'000;
   thread_local std::uint64_t seen_activity = 0;
@@ -123,7 +123,7 @@ void end_steps(ucontext_t& context) {
   if (look.passed == nullptr) context.uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
 }
 
-// The next instruction, whether or not a breakpoint stands there.
+// The next instruction, also where a breakpoint stands in its place.
 const Instruction* next_of(const ucontext_t& context) {
   const std::uintptr_t place = place_of(context);
   return instruction_at(place, LoopMark::byte_at(place));
@@ -144,7 +144,7 @@ void stop(ucontext_t& context) {
   end_steps(context);
 }
 
-// Not proved.
+// Ends a check without a proof.
 void give_up(ucontext_t& context) {
   if (look.clock_reads_left != 0) thread_looks_at = LooksAt::others;
   if (look.loop != nullptr && !look.woken) note_proof(look.site, 0, 0);
@@ -165,7 +165,7 @@ void begin(int next_kept, int most_steps) {
   look.written.clear();
 }
 
-// What a jump covers has no breakpoint of its own.
+// nullptr: no mark is possible, for example where a jump of counter_sites.h covers the place.
 LoopMark* mark_here(const ucontext_t& context, int period) {
   const std::uintptr_t place = place_of(context);
   return is_behind_counter_read(place) ? nullptr : LoopMark::make(place, period);
@@ -178,12 +178,12 @@ void begin_at(LoopMark& mark, const ucontext_t& context) {
   begin(mark.period(), 3 * mark.period());
 }
 
-// Proved: waits until there may be something new. If that is only what another thread stored, the loop is followed
-// for one more turn, so that two that spin do not keep each other awake, and what either stored is not missed.
+// The loop is proved: waits until there may be something new. If only another thread may have stored it, the loop is
+// followed for one more round: no store is missed, and two spinning threads do not keep each other awake.
 void park(abi::ThreadSlot& slot, ucontext_t& context) {
   const auto proof = look.woken ? abi::SpinProof::unmoved : abi::SpinProof::proved;
   if (!look.woken) look.proof_steps = look.steps;
-  // Kept here: once this look has ended another may begin, in a handler that the call raises.
+  // Copied: after this check has ended, another one may begin in a handler that the call raises.
   const int period = look.period;
   const CpuState least = look.least;
   const bool is_marked = look.mark != nullptr && look.mark->place() == place_of(context);
@@ -207,13 +207,13 @@ void park(abi::ThreadSlot& slot, ucontext_t& context) {
   }
 }
 
-// A step's state.
+// Evaluates the state after a step.
 void judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& state) {
   if (!look.proved && state == look.kept && look.written.is_as_before()) {
     look.proved = true;
     look.period = look.steps - look.kept_at;
     look.most_steps = look.steps + look.period;
-    // Without a word written on the way, only its registers tell one place of the loop from another.
+    // Without a written word only registers tell the loop's places apart: goes to the least state at once.
     if (look.written.empty() && look.least.has_vectors_of(state)) look.least.put_into(context);
   }
   if (look.proved) {
@@ -229,23 +229,23 @@ void judge(abi::ThreadSlot& slot, ucontext_t& context, const CpuState& state) {
   }
 }
 
-// --- Loops of looks.
+// --- Loops of looks (timed_look.h).
 
 constexpr int kMostLoopSteps = 8'000;
 
 void begin_loop(TimedLoop& loop) {
   begin(kMostLoopSteps + 1, kMostLoopSteps);
   look.loop = &loop;
-  // A woken thread that leaves its loop may store something before it waits in another one: it has not proved that
-  // nothing moved.
+  // A woken thread that leaves its loop may store something before it waits in another one: only a further round of the
+  // same loop proves that the thread stored nothing.
   if (look.woken)
     loop.begin_again();
   else
     loop.begin(most_looks_from(look.site));
 }
 
-// The loop came round: waits until one of its looks may find something. If that is only what another thread stored, the
-// loop is followed for one more round.
+// The loop came round: waits until one of its looks may find something. If only another thread may have stored
+// something, the loop is followed for one more round.
 void park_in_loop(abi::ThreadSlot& slot, ucontext_t& context) {
   TimedLoop& loop = *look.loop;
   const auto round = loop.describe(slot);
@@ -266,7 +266,7 @@ void park_in_loop(abi::ThreadSlot& slot, ucontext_t& context) {
   begin_loop(loop);
 }
 
-// The function is carried out here, where the thread's registers are not in use; those that it may change are cleared.
+// Calls the looking function here, where the thread's registers are not in use; those that it may change are cleared.
 void make_look(abi::ThreadSlot& slot, const LookFunction& function, ucontext_t& context) {
   using Entered = TimedLoop::Entered;
   const Entered entered = look.loop->enter(context, look.written, slot);
@@ -275,9 +275,9 @@ void make_look(abi::ThreadSlot& slot, const LookFunction& function, ucontext_t& 
   auto& registers = context.uc_mcontext.gregs;
   using Call = long (*)(greg_t, greg_t, greg_t);
   const auto call = reinterpret_cast<Call>(reinterpret_cast<std::uintptr_t>(function.function));
-  // A handler of the program's that runs meanwhile may not come back.
+  // A handler of the program that runs during the call may not return: `look` is inactive meanwhile.
   const std::uint64_t began = slot.now;
-  // In this order: a look that the simulator asks for meanwhile must not take the place of this one.
+  // In this order: a check that the simulator asks for meanwhile must not replace this one.
   looks_while_followed = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   look.active = look.following = false;
@@ -290,30 +290,30 @@ void make_look(abi::ThreadSlot& slot, const LookFunction& function, ucontext_t& 
   registers[REG_RIP] = greg_t(*reinterpret_cast<const std::uintptr_t*>(registers[REG_RSP]));
   registers[REG_RSP] += 8;
   if (interrupted || result != function.nothing) return stop(context);
-  if (slot.now == began) return give_up(context);  // it costs no time
+  if (slot.now == began) return give_up(context);  // the look cost no time
   look.loop->looked(slot.now);
   look.activity = activity();
 }
 
 // --- Loops that read clocks.
 
-// The thread is to be followed for some reads of the clock, whatever look is under way: looks come by the processor's
-// time, and must not decide how long a loop takes.
+// The thread is to be followed for some clock reads, whatever check is under way: checks come by the processor's time,
+// and must not decide how long a loop takes in simulated time.
 thread_local bool clock_loop_wanted = false;
 
 bool follows_clocks() { return look.active && look.clock_reads_left != 0; }
 
-// In this order: a look may begin before each line.
+// In this order: a check may begin before each line.
 void ask_for_clock_loop(abi::ThreadSlot&) {
   if (follows_clocks() || tool() != Tool::none) return;
   clock_loop_wanted = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool stepped = look.active && (__builtin_ia32_readeflags_u64() & kTrapFlag) != 0;
-  if (stepped || look.following) return;  // the look's next step sees that
+  if (stepped || look.following) return;  // the check's next step reads clock_loop_wanted
   checked_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), abi::kLookSignal);
 }
 
-// Followed for some reads of the clock: what else does it look at?
+// Follows the thread for some clock reads, to find out which other memory it reads.
 void begin_clock_loop() {
   constexpr int kMostClockSteps = 4'000, kReads = 3;
   clock_loop_wanted = false;
@@ -330,7 +330,7 @@ bool is_of_this_library(std::uintptr_t place) {
          its.dlfo_map_start == ours.dlfo_map_start;
 }
 
-// How long the library's own code waits for the simulator depends on the machine.
+// Steps of this library do not count: how long it waits for the simulator depends on the machine.
 void continue_clock_loop(ucontext_t& context) {
   if (!is_of_this_library(place_of(context)) && ++look.steps > look.most_steps) return give_up(context);
   if (std::exchange(look.activity, activity()) == activity() || --look.clock_reads_left != 0) return;
@@ -338,7 +338,7 @@ void continue_clock_loop(ucontext_t& context) {
   stop(context);
 }
 
-// The clock may have been read in a handler of ours, whose return restores the flags of what it interrupted.
+// If a handler of this library read the clock, its return restores the flags: sets the trap flag among them.
 void follow_return_from_handler(const ucontext_t& context) {
   constexpr std::uint8_t kSyscall[] = {0x0f, 0x05};
   const auto& registers = context.uc_mcontext.gregs;
@@ -347,7 +347,7 @@ void follow_return_from_handler(const ucontext_t& context) {
   reinterpret_cast<ucontext_t*>(registers[REG_RSP])->uc_mcontext.gregs[REG_EFL] |= kTrapFlag;
 }
 
-// Other memory than its own, which the device or another thread may write. What the simulator's code reads is its own.
+// True: the instruction reads memory that the device or another thread may write. Reads of this library do not count.
 bool looks_at_others(const Instruction& instruction, const ucontext_t& context) {
   constexpr std::uint64_t kOwnStack = 64 * 1024, kRedZone = 128;
   if (is_of_this_library(place_of(context))) return false;
@@ -364,7 +364,7 @@ bool looks_at_others(const Instruction& instruction, const ucontext_t& context) 
                      });
 }
 
-// The thread has just returned from a look that found nothing.
+// Begins to follow a loop of looks, if the thread has just returned from a look that found nothing.
 void begin_loop_at(LoopMark& mark, ucontext_t& context) {
   mark.clear();
   TimedLoop* loop = has_just_looked_in_vain() ? TimedLoop::of_thread() : nullptr;
@@ -376,12 +376,12 @@ void begin_loop_at(LoopMark& mark, ucontext_t& context) {
   begin_loop(*loop);
 }
 
-// Of its mark, whose every turn takes as long.
+// True: the thread has left the loop of its mark, in which each round takes the same number of steps.
 bool has_left_loop(const ucontext_t& context) {
   return look.mark != nullptr && look.steps == look.mark->period() && place_of(context) != look.mark->place();
 }
 
-// After each step.
+// Continues the check after a step.
 void continue_steps(ucontext_t& context) {
   abi::ThreadSlot* slot = simulated_slot();
   look.interruptions = 0;
@@ -397,7 +397,7 @@ void continue_steps(ucontext_t& context) {
   if (look.is_of_interest(context)) judge(*slot, context, CpuState(context));
 }
 
-// The program's, which its own code may set while it is followed, and ours must not.
+// errno of the program. The program's code may set it while the thread is followed; this library must not change it.
 class ProgramErrno {
  public:
   ProgramErrno() : value_(errno) {}
@@ -416,7 +416,7 @@ class ProgramErrno {
   int value_;
 };
 
-// As far as it goes without the processor's steps: what is stepped in software may write to its stack.
+// Follows by software steps, then by the trap flag. Software steps write to the stack: not used if this runs there.
 void follow(ucontext_t& context, ProgramErrno& program) {
   look.following = true;
   const bool in_software = !shares_stack_with(std::uintptr_t(context.uc_mcontext.gregs[REG_RSP]));
@@ -444,7 +444,7 @@ void follow(ucontext_t& context, ProgramErrno& program) {
   look.following = false;
 }
 
-// Whether the look under way has a next step. The trap flag is away in a handler, and for good when a handler did not
+// True: the check under way has a next step. The trap flag is off in a handler, and stays off if a handler did not
 // return.
 bool goes_on(const ucontext_t& interrupted) {
   constexpr int kLongestHandler = 64;
@@ -470,13 +470,13 @@ void begin_look(void* opaque) {
     begin_clock_loop();
     return follow(context, program_errno);
   }
-  // A proof may take more steps than the last one of the same loop, for it begins anywhere in it.
+  // A proof may take more steps than the last one of the same loop, because a check begins anywhere in the loop.
   const int wanted = (look.activity == activity() ? look.most_steps : look.proof_steps) * 2;
   begin(kFirstKept, std::clamp(wanted, kFirstSteps, kMostSteps));
   follow(context, program_errno);
 }
 
-// The first turn of the loop may come from elsewhere, and leave other registers than the second.
+// The first round may enter the loop from elsewhere, and leave other registers than the second.
 bool begin_look_at_mark(void* opaque) {
   ProgramErrno program_errno;
   auto& context = *static_cast<ucontext_t*>(opaque);
@@ -487,7 +487,7 @@ bool begin_look_at_mark(void* opaque) {
     mark->clear();
     return true;
   }
-  if (look.active || look.following) {  // also in a handler of ours, which uses the C library
+  if (look.active || look.following) {  // also in a handler of this library, which uses the C library
     pass(*mark, context);
     return true;
   }
@@ -504,8 +504,8 @@ void continue_look(void* opaque) {
   auto& context = *static_cast<ucontext_t*>(opaque);
   LoopMark* const passed = std::exchange(look.passed, nullptr);
   if (passed != nullptr) passed->set();
-  // In a handler of ours: a mark is passed in the C library, or a look has come there that began in a handler of the
-  // program's.
+  // In a handler of this library: the thread passes a mark in the C library, or a check that began in a handler of the
+  // program has come here.
   if (look.following && passed == nullptr) look.active = false;
   if (look.following || !look.active) return end_steps(context);
   look.following = true;

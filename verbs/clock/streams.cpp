@@ -1,5 +1,6 @@
-// A stream reads and writes by a call inside the C library, which stands for no name of ours, and which would block in
-// the real kernel. Its kinds of streams have tables of functions, with that call's place in each: they get ours.
+// Streams read and write by calls inside the C library, which cannot be interposed by name and would block in the real
+// kernel. The C library has a table of functions for each kind of stream: its read and write functions are replaced
+// there.
 
 #include "verbs/clock/streams.h"
 
@@ -25,7 +26,8 @@ const Next<ssize_t(FILE*, const void*, ssize_t)> next_write_file{"_IO_file_write
 
 bool may_wait(int fd) { return simulated_slot() != nullptr && is_pipe_or_socket(fd); }
 
-// As fopen() was told to ("c"), by the C library itself above all.
+// True: reads and writes are no cancellation points (fopen() with "c"), as above all in streams of the C library
+// itself.
 bool is_uncancelled(const FILE& stream) {
   constexpr int kNotCancelled = 2;
   return (stream._flags2 & kNotCancelled) != 0;
@@ -42,7 +44,7 @@ ssize_t read_file(FILE* stream, void* buffer, ssize_t bytes) {
   return ::read(fd, buffer, size_t(bytes));
 }
 
-// All of it, as the C library's own does.
+// Writes all bytes, as the C library's function does.
 ssize_t write_file(FILE* stream, const void* bytes, ssize_t count) {
   const int fd = ::fileno_unlocked(stream);
   if (!may_wait(fd)) return next_write_file(stream, bytes, count);

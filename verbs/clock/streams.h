@@ -3,7 +3,7 @@
 
 namespace rnicsim::clock {
 
-// From now on they wait for pipes and sockets as read() and write() do. Once, of an image.
+// Streams wait for pipes and sockets as read() and write() do. Call once in each image.
 void take_streams();
 
 }  // namespace rnicsim::clock

@@ -1,4 +1,4 @@
-// System V semaphores and message queues: the simulator keeps the host's, and waits for them end in simulated time.
+// System V semaphores and message queues. The simulator keeps those of the host; waits for them end in simulated time.
 
 #include <errno.h>
 #include <pthread.h>
@@ -39,13 +39,13 @@ int fail(int error) {
   return -1;
 }
 
-// Input and output of a slot follow one another, and hold what is longer than either.
+// Input and output of a slot are adjacent: together they hold data that are longer than either.
 std::byte* room(abi::ThreadSlot& slot) {
   return reinterpret_cast<std::byte*>(&slot) + offsetof(abi::ThreadSlot, input);
 }
 
-// Handlers run where time is charged, and at a call's end, and make calls of their own: what a call needs is put into
-// its slot behind the one, what it has brought is taken before the other.
+// Signal handlers run where time is charged and at the end of a call, and make calls of their own. So the data of a
+// call are written into its slot after the charge, and its results are taken before the handlers run.
 template <class Take>
 int call_and_take(abi::ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t> arguments, Take take) {
   const int error = call_without_signals(slot, code, arguments);
@@ -80,7 +80,7 @@ int operate(abi::ThreadSlot& slot, int number, const sembuf* operations, std::si
   return error == 0 ? 0 : fail(error);
 }
 
-// What semctl() gets as its last argument is a union, which fits a word.
+// The last argument of semctl() is a union, which fits a word.
 int control_semaphores(abi::ThreadSlot& slot, int number, int which, int operation, long last) {
   charge(slot, abi::CpuCost::system_call);
   operation &= ~0x100;  // IPC_64

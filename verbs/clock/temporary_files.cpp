@@ -1,5 +1,5 @@
-// Temporary files and named memory: the C library makes them by calls of its own, from the machine's clock and chance.
-// A simulated host draws their names from the run's seed, and keeps them in folders of its own.
+// Temporary files and named memory. The C library forms their names from the machine's clock and random numbers. On a
+// simulated host the names are drawn from the run's seed, and the files lie in folders of the host.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ constexpr int kMostTries = 10'000;
 
 bool is_on_host() { return rnicsim::clock::session() != nullptr; }
 
-// The place of the blanks in a template that ends with a suffix of so many characters; nullptr: there are none.
+// The blanks in a template that ends with a suffix of `suffix` characters; nullptr: none.
 char* blanks_of(char* name, int suffix) {
   const std::size_t length = strlen(name);
   if (suffix < 0 || length < std::size_t(suffix) + kBlankCount) return nullptr;
@@ -48,7 +48,7 @@ char* blanks_of(char* name, int suffix) {
   return memcmp(blanks, kBlanks, kBlankCount) == 0 ? blanks : nullptr;
 }
 
-// Fills the blanks until `make` succeeds, or fails because of something else than a name that is taken.
+// Fills the blanks until `make` succeeds, or fails for another reason than EEXIST.
 template <class Make>
 int make_named(char* name, int suffix, Make make) {
   static constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -75,14 +75,14 @@ int make_file(char* name, int suffix, int flags) {
   });
 }
 
-// 0 once the name is free.
+// 0 if the name is free.
 int find_free(const char* path) {
   struct stat status;
   if (::lstat(path, &status) == 0) errno = EEXIST;
   return errno == ENOENT ? 0 : -1;
 }
 
-// "/name" of shared memory as a file of the host's; false (with errno): it can't be a name.
+// The path on the host of shared memory named "/name". False, with errno: not a valid name.
 bool memory_path(char (&path)[PATH_MAX], const char* name) {
   while (*name == '/') ++name;
   const int length = snprintf(path, sizeof path, "/dev/shm/%s", name);
@@ -122,7 +122,7 @@ RNICSIM_EXPORT char* mkdtemp(char* name) noexcept {
   if (!is_on_host()) return next_mkdtemp(name);
   return make_named(name, 0, [](const char* path) { return ::mkdir(path, 0700); }) == 0 ? name : nullptr;
 }
-// Fails by an empty name.
+// Returns an empty name if it fails.
 RNICSIM_EXPORT char* mktemp(char* name) noexcept {
   if (!is_on_host()) return next_mktemp(name);
   if (make_named(name, 0, find_free) != 0) *name = 0;
@@ -166,7 +166,7 @@ RNICSIM_EXPORT int shm_unlink(const char* name) {
   return ::unlink(path);
 }
 
-// A named semaphore stays the C library's, which knows each by its place in memory; its name is the host's.
+// A named semaphore is the C library's, which knows it by its place in memory; its name belongs to the host.
 RNICSIM_EXPORT sem_t* sem_open(const char* name, int flags, ...) {
   va_list list;
   va_start(list, flags);

@@ -1,4 +1,4 @@
-// Of the program's text, which is changed in places.
+// Changes of the program's machine code.
 #pragma once
 
 #include <dlfcn.h>
@@ -15,13 +15,13 @@ namespace rnicsim::clock {
 
 inline constexpr std::uintptr_t kPageBytes = 4096;
 
-// Code that a program makes while it runs it also changes.
+// True: the code comes from a file. A program may itself change code that it generates while it runs.
 inline bool is_of_a_file(std::uintptr_t place) {
   dl_find_object object;
   return ::_dl_find_object(reinterpret_cast<void*>(place), &object) == 0;
 }
 
-// In this process alone. False: the system does not allow it.
+// Makes the pages writable, in this process alone. False: the system does not allow it.
 inline bool make_writable(std::uintptr_t place, std::size_t bytes) {
   constexpr int kAll = PROT_READ | PROT_WRITE | PROT_EXEC;
   const std::uintptr_t first = place & ~(kPageBytes - 1);

@@ -1,5 +1,5 @@
-// Calls that take the number of a thread or a process: it is the simulated host's, and must not reach the real kernel,
-// where it may be a stranger's.
+// Calls that take the number of a thread or a process. The program gives a number of the simulated host, which must not
+// reach the real kernel, where it may belong to a stranger.
 
 #include "verbs/clock/thread_numbers.h"
 
@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-extern "C" {  // some C libraries' header does not say so
+extern "C" {  // the headers of some C libraries lack this
 #include <sys/pidfd.h>
 }
 
@@ -49,9 +49,9 @@ namespace rnicsim::clock {
 std::optional<pid_t> real_tid_of(pid_t virtual_tid) {
   for (std::uint32_t index = 0; index < abi::kMaxThreads; ++index) {
     const abi::ThreadSlot& slot = session()->slot(index);
-    if (slot.virtual_tid == 0) break;  // nor was any behind it ever a thread's
+    if (slot.virtual_tid == 0) break;  // slots are used in order: no later one has ever been used
     if (slot.tid == 0 || pid_t(slot.virtual_tid) != virtual_tid) continue;
-    // The slot of a thread that has ended keeps its number, which may be somebody else's by now.
+    // The slot of a thread that has ended keeps the real number, which another process may have by now.
     if (raw_call(SYS_tgkill, raw_call(SYS_getpid), slot.tid, 0) == 0) return pid_t(slot.tid);
   }
   return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<pid_t> real_id_of(pid_t virtual_id) {
 
 namespace {
 
-// A group is known by its leader's number.
+// The number of a group is that of its leader.
 template <class Next>
 int with_real_target(int which, id_t who, Next next) {
   if (!simulated() || which == PRIO_USER) return next(who);
@@ -74,7 +74,7 @@ int with_real_target(int which, id_t who, Next next) {
   return with_real_id(pid_t(who), [&](pid_t real) { return next(id_t(real)); });
 }
 
-// The kernel tells in the header which version it knows.
+// The kernel writes into the header which version it knows.
 template <class Next>
 int with_real_header(__user_cap_header_struct* header, Next next) {
   if (!simulated() || header == nullptr || header->pid <= 0) return next(header);
@@ -86,8 +86,8 @@ int with_real_header(__user_cap_header_struct* header, Next next) {
   });
 }
 
-// The group or session of `asked`, as the program knows it: its own, its parent's, or that of `asked` itself. That of
-// others, whom the simulator may not know either, stays as it is.
+// The number of the group or session of `asked` as the program knows it, for the program's own, its parent's, and that
+// of `asked` itself. Other numbers stay, because the simulator may not know their processes.
 pid_t known_leader(pid_t leader, pid_t asked, pid_t real) {
   if (!simulated() || leader < 0) return leader;
   const auto& header = session()->header();
@@ -147,13 +147,13 @@ RNICSIM_EXPORT pid_t getsid(pid_t pid) noexcept {
 }
 RNICSIM_EXPORT pid_t setsid() noexcept { return known_leader(next_setsid(), 0, 0); }
 
-// What is told by it comes from the real kernel, at no certain simulated time.
+// The descriptor's events come from the real kernel, at no fixed simulated time.
 RNICSIM_EXPORT int pidfd_open(pid_t pid, unsigned flags) noexcept {
   note_real_call(SYS_pidfd_open);
   return with_real_id(pid, [&](pid_t real) { return next_pidfd_open(real, flags); });
 }
 
-// Copies from and into memory of another process (MPI libraries do, within a host).
+// Copies from and to memory of another process (MPI libraries use it within a host).
 RNICSIM_EXPORT ssize_t process_vm_readv(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
                                         unsigned long remote_count, unsigned long flags) noexcept {
   return with_real_id(pid, [&](pid_t real) {

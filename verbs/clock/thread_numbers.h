@@ -1,4 +1,4 @@
-// Numbers of threads and processes as a simulated program knows them, and the real kernel's.
+// Translates numbers of threads and processes that a simulated program knows into the real kernel's.
 #pragma once
 
 #include <errno.h>
@@ -8,13 +8,13 @@
 
 namespace rnicsim::clock {
 
-// A thread of this process. Signal handlers may ask, too.
+// A thread of this process; nullopt: none. Signal handlers may call this.
 std::optional<pid_t> real_tid_of(pid_t virtual_tid);
 
-// A thread of this process, or a process of this host. 0 and what is below are the kernel's own: the caller, and none.
+// A thread of this process, or a process of this host; nullopt: none. 0 (the caller) and negative numbers stay.
 std::optional<pid_t> real_id_of(pid_t virtual_id);
 
-// `call` gets the real number; -1 and ESRCH: there is nobody.
+// Passes the real number to `call`; -1 with ESRCH: no such thread or process.
 template <class Call>
 auto with_real_id(pid_t id, Call call) {
   const auto real = real_id_of(id);

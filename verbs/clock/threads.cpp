@@ -1,4 +1,4 @@
-// Threads: each has a slot before it runs, and waits there for its first turn.
+// Threads. A thread has a slot before it runs, and waits there for its first turn.
 
 #include "verbs/clock/threads.h"
 #include "verbs/clock/timed_loop.h"
@@ -45,7 +45,7 @@ struct Start {
   abi::ThreadSlot* slot;
 };
 
-// Whose thread ended, so that a join need not block in the kernel.
+// Tells whether the thread of a slot has ended, so that a join does not block in the real kernel.
 struct Joinable {
   std::atomic<pthread_t> thread{0};
   std::atomic<bool> ended{false};
@@ -54,24 +54,26 @@ std::array<Joinable, abi::kMaxThreads> joinables;
 
 std::uint32_t index_of(const abi::ThreadSlot& slot) { return std::uint32_t(&slot - &session()->slot(0)); }
 
-// Threads that have not come to their end, the first among them.
+// Number of threads that have not ended, including the first one.
 std::atomic<int> present{1};
 
-// Robust mutexes that it has not released: the real kernel marks them when it ends, and wakes nobody that we know.
+// True: the ending thread holds robust mutexes. The real kernel marks them, and wakes no thread that the simulator
+// knows.
 bool leaves_robust_mutexes() {
   const robust_list_head* list = nullptr;
   std::size_t bytes = 0;
   return raw_call(SYS_get_robust_list, 0, &list, &bytes) == 0 && list != nullptr && list->list.next != &list->list;
 }
 
-// Ends the thread for the simulator, however it ends: by return, pthread_exit or cancellation; after what else the
-// thread has to clean up.
+// Ends the thread for the simulator after return, pthread_exit() or cancellation, and after all other clean-up of the
+// thread.
 void end_thread() {
   abi::ThreadSlot* slot = own_slot();
   if (slot == nullptr) return;
   const std::uint32_t index = index_of(*slot);
-  if (--present == 0) return;  // the process ends with it, and says so
-  sync(*slot);  // from here on nobody else runs before it is gone: who finds it ended joins it in the real kernel
+  if (--present == 0) return;  // the process ends with this thread, and announces that
+  sync(*slot);  // no other thread runs from here until this one is gone: a thread that finds it ended joins it in the
+                // real kernel
   Joinable& joinable = joinables[index];
   joinable.ended = true;
   wake(*slot, &joinable, kEveryone);
@@ -81,7 +83,8 @@ void end_thread() {
   leave(*slot, abi::Call::thread_exit, {0, std::uint64_t(leaves_robust_mutexes())});
 }
 
-// The C library calls the destructors of keys in rounds, while there is something left to destroy.
+// The C library calls destructors of keys in rounds while something is left to destroy: this one acts in the last
+// round.
 pthread_key_t leaving;
 void leave_in_last_round(void* round) {
   const auto number = reinterpret_cast<std::uintptr_t>(round);
@@ -96,7 +99,7 @@ __attribute__((constructor)) void prepare_leaving() {
   if (session() != nullptr) arm_leaving();
 }
 
-// What the C library has set already, for the real thread.
+// Tells the simulator the affinity of the attributes, which the C library has set for the real thread.
 void apply_affinity(abi::ThreadSlot& slot, const abi::ThreadSlot& made, const pthread_attr_t* attributes) {
   abi::ProcessorSet set;
   if (!simulated() || attributes == nullptr ||
@@ -112,7 +115,8 @@ void* run_thread(void* opaque) {
   own_slot() = start.slot;
   begin_cancellation(*start.slot);
   start.slot->tid = std::uint32_t(checked_call(SYS_gettid));
-  // Whoever made it goes on meanwhile. In real time, too, for the first: before, the slot is not served.
+  // The creator goes on meanwhile. In real time the thread waits, too, because its slot is not served before the first
+  // turn.
   wait_for_turn();
   delete static_cast<Start*>(opaque);
   arm_leaving();
@@ -156,7 +160,7 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
   const int error =
       start != nullptr ? next_pthread_create(thread, attributes, run_thread, start) : EAGAIN;
   if (error == 0) {
-    // One that was detached leaves its number behind, which the next may get.
+    // A detached thread leaves its pthread_t in the table, which a new thread may get.
     for (Joinable& known : joinables)
       if (known.thread == *thread) known.thread = 0;
     joinables[index].thread = *thread;
@@ -166,16 +170,16 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
     apply_affinity(*slot, session()->slot(index), attributes);
   } else {
     delete start;
-    call(*slot, abi::Call::thread_exit, {index});  // another's slot: this thread goes on
+    call(*slot, abi::Call::thread_exit, {index});  // another slot than the caller's: the caller goes on
   }
   return error;
 }
 
-// 0 or ETIMEDOUT.
+// Returns 0 or ETIMEDOUT.
 static int await_end(abi::ThreadSlot& slot, pthread_t thread, std::uint64_t deadline) {
   for (Joinable& joinable : joinables) {
     if (joinable.thread != thread) continue;
-    // When it has ended, another may have its slot before this one has its turn.
+    // After the thread has ended, another one may get its slot before this thread has its turn.
     while (joinable.thread == thread && !joinable.ended) {
       cancellation_point();
       if (deadline != abi::kForever && slot.now >= deadline) return ETIMEDOUT;

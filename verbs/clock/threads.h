@@ -1,4 +1,4 @@
-// The threads of this process that the simulator knows.
+// Threads of this process that the simulator knows.
 #pragma once
 
 #include <pthread.h>
@@ -7,11 +7,11 @@
 
 namespace rnicsim::clock {
 
-// nullptr: another's.
+// nullptr: another thread.
 abi::ThreadSlot* slot_of(pthread_t thread);
-// Whether this process has threads besides the caller's.
+// True: the process has threads besides the caller.
 bool other_threads();
-// Of a forked process: it has none.
+// In a forked child: it has no other threads.
 void forget_other_threads();
 
 }  // namespace rnicsim::clock

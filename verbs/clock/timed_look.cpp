@@ -15,7 +15,7 @@ using abi::ThreadSlot;
 
 struct LookOfThread {
   std::uint64_t began = 0, ended = 0;  // picoseconds
-  std::uint64_t activity = ~0ull;      // calls and charges behind it
+  std::uint64_t activity = ~0ull;      // activity() after the look
   std::uint32_t turns = 0;             // looks in a row that took a turn
   bool in_vain = false;
 };
@@ -23,13 +23,13 @@ constinit thread_local LookOfThread last;
 
 std::array<LookFunction, 16> functions{};
 
-// A place that a function which looks returns to. To follow a thread from there costs microseconds of the real
-// processor, as some turns do: a loop is followed when it has taken so many turns, and left alone for longer after each
-// failure. When that is makes no difference to what the program sees.
+// An address to which looking functions return. To follow a thread from there costs microseconds of real time, as some
+// turns do. So a loop is followed when it has taken enough turns, and after each failure only later again. That makes
+// no difference to what the program sees.
 struct Site {
   std::uintptr_t place = 0;
-  int steps = 0;                       // of a round that was proved; 0: none was yet
-  int looks = 8;                       // so many are followed at most
+  int steps = 0;                       // steps of a proved round; 0: none yet
+  int looks = 8;                       // most looks to follow
   std::uint32_t failures = 0;
   std::uint32_t turns_to_skip = 0;
 };
@@ -46,7 +46,7 @@ Site* site_at(std::uintptr_t place) {
 
 bool is_worth_following(Site& site) {
   constexpr std::uint32_t kTurnsOfUnknown = 3;
-  constexpr int kStepsPerTurn = 30;    // cost as much
+  constexpr int kStepsPerTurn = 30;    // steps that cost as much real time as a turn
   if (site.turns_to_skip != 0) {
     --site.turns_to_skip;
     return false;
@@ -119,7 +119,7 @@ int most_looks_from(std::uintptr_t place) {
   return site != nullptr ? site->looks : 0;
 }
 
-// A loop over more queues than were followed comes round only later: more of them the next time.
+// A loop over many queues comes round after more looks than were followed: more are followed the next time.
 void note_proof(std::uintptr_t place, int steps, int looks) {
   constexpr std::uint32_t kFirstSkip = 8, kMostDoublings = 9;
   Site* site = site_at(place);

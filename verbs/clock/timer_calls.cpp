@@ -39,7 +39,7 @@ KeptCall** find(std::uint64_t number) {
   return place;
 }
 
-// What a thread is to be made like; nobody joins it.
+// Attributes of the threads to be created: detached, because no thread joins them, with the stack and guard of `from`.
 void copy_attributes(const pthread_attr_t* from, pthread_attr_t& to) {
   ::pthread_attr_init(&to);
   ::pthread_attr_setdetachstate(&to, PTHREAD_CREATE_DETACHED);
@@ -49,7 +49,7 @@ void copy_attributes(const pthread_attr_t* from, pthread_attr_t& to) {
   if (::pthread_attr_getguardsize(from, &bytes) == 0) ::pthread_attr_setguardsize(&to, bytes);
 }
 
-// It blocks all signals, as the thread does that made it; so does the C library's.
+// The thread blocks all signals, as its creator does. So does the C library's own.
 void* run_call(void* opaque) {
   const KeptCall call = *static_cast<KeptCall*>(opaque);
   delete static_cast<KeptCall*>(opaque);
@@ -57,7 +57,7 @@ void* run_call(void* opaque) {
   return nullptr;
 }
 
-// Nothing, if the timer has been deleted since.
+// Starts no thread if the timer has been deleted since.
 void start_call(std::uint64_t number) {
   pthread_attr_t attributes;
   KeptCall* made = nullptr;

@@ -1,4 +1,5 @@
-// POSIX timers that call a function (SIGEV_THREAD): a thread of ours hears of their ends, and makes one for each call.
+// POSIX timers that call a function (SIGEV_THREAD). A thread of this library receives the ends of these timers, and
+// creates a thread for each call.
 #pragma once
 
 #include <signal.h>
@@ -8,15 +9,15 @@
 
 namespace rnicsim::clock {
 
-// With this signal, which nobody else gets, the simulator tells that thread of an end.
+// The simulator sends this signal to that thread when a timer ends. No program receives it.
 inline constexpr int kEndSignal = 63;
 
-// What is to be called; the signal's value. 0: there is no room for it.
+// Keeps the function to call. Returns the value for the timer's signal; 0: no memory.
 std::uint64_t keep_call(const sigevent& event);
-// The number of the thread that hears of ends; 0: it could not be made.
+// Virtual number of the thread that receives the ends, created at its first use; 0: it could not be created.
 pid_t hearing_thread();
 void forget_call(std::uint64_t call);
-// It is of the timer with this number, and goes with it.
+// The call belongs to the timer with this number: forget_call_of() forgets it.
 void note_timer(std::uint64_t call, std::uint32_t timer);
 void forget_call_of(std::uint32_t timer);
 // In a forked child, which has no timers.

@@ -1,5 +1,5 @@
-// Timers behind descriptors and POSIX timers, in simulated time. A timer's descriptor is one of events to which the
-// simulator adds the timer's ends: what is read from either is their number since the last time.
+// Timers behind descriptors (timerfd) and POSIX timers, in simulated time. A timerfd is an eventfd to which the
+// simulator adds the timer's ends: a read returns their number since the last read.
 
 #include <errno.h>
 #include <signal.h>
@@ -65,7 +65,8 @@ int get(abi::ThreadSlot& slot, std::uint32_t number, itimerspec* value) {
   return 0;
 }
 
-// POSIX timers of ours, beside the real kernel's, which are small numbers; with their clocks.
+// The timer_t of a simulated POSIX timer holds the simulator's number and the clock, above the real kernel's small
+// numbers.
 constexpr std::uintptr_t kOurs = 1u << 30;
 constexpr unsigned kClockBits = 4;
 timer_t handle(std::uint32_t number, clockid_t id) {
@@ -118,7 +119,7 @@ RNICSIM_EXPORT int timerfd_gettime(int fd, itimerspec* value) noexcept {
   return get(*slot, descriptor->timer, value);
 }
 
-// Whom a timer tells. False, with errno: nobody can be told so.
+// Finds the receiver of a timer's signal. False, with errno: this kind of notification is not possible.
 static bool find_receiver(const sigevent& event, abi::SignalRecord& signal, Tells& tells, pid_t& thread) {
   signal.number = std::uint32_t(event.sigev_signo);
   signal.value = std::uint64_t(reinterpret_cast<std::uintptr_t>(event.sigev_value.sival_ptr));
@@ -143,7 +144,7 @@ static bool find_receiver(const sigevent& event, abi::SignalRecord& signal, Tell
   }
 }
 
-// Of CPU time they are the real kernel's.
+// Timers of CPU time are the real kernel's.
 RNICSIM_EXPORT int timer_create(clockid_t id, sigevent* event, timer_t* timer) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   if (slot != nullptr && is_of_cpu_time(id)) {
@@ -178,7 +179,7 @@ RNICSIM_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
   if (!is_ours(timer)) return next_timer_gettime(timer, value);
   return get(*simulated_slot(), number_of(timer), value);
 }
-// Each end is told of in its own time: none is overrun.
+// Each end is reported at its own time: there are no overruns.
 RNICSIM_EXPORT int timer_getoverrun(timer_t timer) noexcept {
   return is_ours(timer) ? 0 : next_timer_getoverrun(timer);
 }

@@ -1,4 +1,4 @@
-// sendfile() and splice(): what they wait for, room or something to take, is in simulated time.
+// sendfile() and splice(): waits for room or for data are in simulated time.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,13 +27,13 @@ RNICSIM_NEXT(splice);
 namespace rnicsim::clock {
 namespace {
 
-// Of a file with pages.
+// Size in bytes of a regular file; 0: another file.
 std::int64_t size_of(int fd) {
   struct stat file {};
   return raw_call(SYS_fstat, fd, &file) == 0 && S_ISREG(file.st_mode) ? file.st_size : 0;
 }
 
-// A part of a file, for a moment. Nobody else gets to know of the mapping.
+// Maps a part of a file for a moment. The mapping is not reported to the simulator.
 class Window {
  public:
   Window(int fd, std::int64_t offset, std::size_t bytes)
@@ -61,7 +61,7 @@ class Window {
 using namespace rnicsim;
 using namespace rnicsim::clock;
 
-// (No cancellation point.)
+// (sendfile() is no cancellation point.)
 RNICSIM_EXPORT ssize_t sendfile(int out, int in, off_t* offset, size_t count) noexcept {
   const std::int64_t begin = offset != nullptr ? *offset : raw_call(SYS_lseek, in, 0, SEEK_CUR);
   const std::int64_t left = size_of(in) - begin;
@@ -85,13 +85,14 @@ RNICSIM_EXPORT ssize_t sendfile64(int out, int in, off64_t* offset, size_t count
   return ::sendfile(out, in, offset, count);
 }
 
-// What is there goes, and there may be more. Another thread may have taken it, or the room, while this one waited.
+// Moves the bytes that are there, and does not wait for more. Waits again if another thread took the bytes or the room
+// meanwhile.
 RNICSIM_EXPORT ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t bytes, unsigned flags) {
   if (simulated_slot() == nullptr || bytes == 0) return next_splice(in, in_offset, out, out_offset, bytes, flags);
   const bool dont_wait = (flags & SPLICE_F_NONBLOCK) != 0;
   const bool in_waits = is_pipe_or_socket(in), out_waits = is_pipe_or_socket(out), to_socket = is_stream_socket(out);
   const bool waits = !dont_wait && (!in_waits || blocks(in)) && (!out_waits || blocks(out));
-  // A socket that is ready has room for so many, and would wait for more, whatever the flags say.
+  // A socket that is ready has room for PIPE_BUF bytes, and would wait for more, whatever the flags are.
   if (to_socket) bytes = std::min<size_t>(bytes, PIPE_BUF);
   for (;;) {
     if (in_waits && !prepare(in, POLLIN, dont_wait)) return -1;

@@ -36,7 +36,7 @@ std::uint64_t real_counter() {
 }  // namespace
 
 void trap_tsc() {
-  // valgrind reads the counter itself, and would die of it.
+  // valgrind reads the counter itself, and would die of the fault.
   if (tool() != Tool::valgrind) ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
 }
 void hide_vdso(char** environment) {
@@ -46,7 +46,8 @@ void hide_vdso(char** environment) {
     vdso = entry->a_un.a_val;
     entry->a_type = AT_IGNORE;
   }
-  // The C library has looked at it already, and may read the clock where it has blocked the trap's signal (aio(7)).
+  // The C library has read the vector before. It may read a clock while it blocks SIGSEGV (aio(7)), and would die of
+  // the fault: its pointers into the vDSO are cleared.
   const ProtectedData of_loader(::getauxval(AT_BASE));
   for (std::uintptr_t& word : of_loader.words())
     if (word != vdso && in_vdso(word)) word = 0;

@@ -1,4 +1,4 @@
-// rdtsc and rdtscp: made to fault, and answered from the thread's clock (one cycle a nanosecond).
+// rdtsc and rdtscp fault, and are answered from the thread's clock (one cycle a nanosecond).
 #pragma once
 
 #include <signal.h>
@@ -7,15 +7,16 @@
 
 namespace rnicsim::clock {
 
-// The C library's own clock reads go through the vDSO and compare the counter with the kernel's: they need the real
-// one. Nobody else is to find it (Go's runtime looks) in the auxiliary vector, behind the environment.
+// Removes the vDSO from the auxiliary vector, which lies behind the environment (Go's runtime would find it there), and
+// from the loader's tables, so that the C library reads clocks by system calls. A counter read inside the vDSO gets the
+// real counter, because the vDSO compares it with the kernel's values.
 void hide_vdso(char** environment);
 bool in_vdso(std::uintptr_t address);
 
-void trap_tsc();    // in this thread and those it starts
-void untrap_tsc();  // before exec: the next image's loader would die of it
+void trap_tsc();    // in this thread and the threads that it starts
+void untrap_tsc();  // before exec: the fault would kill the next image's loader
 
-// If `context` stands at a counter read: emulates it and steps over it.
+// Emulates the counter read at `context` and steps over it. False: no counter read stands there.
 bool emulate_tsc(void* context);
 
 }  // namespace rnicsim::clock

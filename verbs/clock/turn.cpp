@@ -30,11 +30,11 @@ thread_local int raised_in_thread = 0;
 void (*follow_clock_loop_by)(abi::ThreadSlot& slot) = nullptr;
 void (*raise_here)(const abi::SignalRecord&) = nullptr;
 
-// The simulator knows who else needs a processor, and so how long a busy wait may be.
+// Limit of the busy wait that the simulator asks for: it knows whether others need a processor.
 constexpr std::uint32_t kLongestBusyWait = 10'000;
 
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
-  constexpr timespec kNap{1, 0};  // then look whether the simulator still lives
+  constexpr timespec kNap{1, 0};  // then checks whether the simulator still lives
   return checked_call(SYS_futex, &word, operation, value, operation == FUTEX_WAIT ? &kNap : nullptr, nullptr, 0);
 }
 
@@ -53,7 +53,7 @@ void await_turn(ThreadSlot& slot) {
   slot.sleeping.fetch_or(ThreadSlot::kProcess);
   while (slot.turn.load(std::memory_order_seq_cst) != ThreadSlot::kProcess) {
     const bool napped = futex(slot.turn, FUTEX_WAIT, ThreadSlot::kKernel) != 0 && errno == ETIMEDOUT;
-    // A simulator that died without a word leaves its programs nothing to wait for.
+    // After a simulator died without a message, its programs end, because nothing will give them a turn.
     char byte;
     constexpr int kLook = MSG_PEEK | MSG_DONTWAIT;
     if (napped && raw_call(SYS_recvfrom, session()->socket, &byte, 1, kLook, nullptr, nullptr) == 0)
@@ -69,7 +69,7 @@ void submit(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_
   give_turn(slot);
 }
 
-// What a call has brought, kept while handlers make calls of their own.
+// Keeps the results of a call while signal handlers make calls of their own.
 class Answer {
  public:
   explicit Answer(ThreadSlot& slot) : slot_(slot), error_(errno), value_(slot.value), output_bytes_(slot.output_bytes) {
@@ -111,7 +111,7 @@ void raise_signals(ThreadSlot& slot) {
   abi::SignalRecord due[ThreadSlot::kMaxSignals];
   std::copy_n(slot.signal, count, due);
   const Answer answer(slot);
-  raised_in_thread = kCancelSignal;  // unless there is another
+  raised_in_thread = kCancelSignal;  // unless there is another signal
   for (const abi::SignalRecord* signal = due; count > 0; ++signal, --count) {
     if (signal->number != kCancelSignal) raised_in_thread = int(signal->number);
     raise_here(*signal);
@@ -146,7 +146,8 @@ int call_cancellably(ThreadSlot& slot, abi::Call code, std::initializer_list<std
   }
 }
 
-// What a wait has brought is not lost: the thread ends at its next point. One that does not want to by now goes on.
+// The results of a wait are not lost: the thread ends at its next cancellation point. A thread that has disabled
+// cancellation meanwhile goes on.
 bool ended_by_cancellation(int error) {
   if (error != EINTR) return false;
   cancellation_point();
@@ -157,7 +158,7 @@ void leave(ThreadSlot& slot, abi::Call code, std::initializer_list<std::uint64_t
   submit(slot, code, arguments);
 }
 
-// The simulator then serves many threads at once, and sleeps on its sockets.
+// In real time the simulator serves many threads at once, and sleeps on its sockets.
 void kick() {
   auto& sleeps = *reinterpret_cast<std::atomic<std::uint32_t>*>(session()->control + abi::kDoorbellWord);
   if (sleeps.load() == 0 || sleeps.exchange(0) == 0) return;

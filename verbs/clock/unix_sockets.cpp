@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kHeader = offsetof(sockaddr_un, sun_path);
 constexpr std::size_t kRoom = sizeof(sockaddr_un::sun_path);
 
-// FNV-1a: a name that leaves no room for the host's tag is told apart by its hash.
+// FNV-1a: an abstract name that leaves no room for the host's tag is replaced by its hash.
 std::uint64_t hash(const char* bytes, std::size_t count) {
   std::uint64_t value = 0xcbf29ce484222325;
   for (std::size_t i = 0; i < count; ++i) value = (value ^ std::uint8_t(bytes[i])) * 0x100000001b3;
@@ -66,7 +66,7 @@ void UnixAddress::set_abstract(const sockaddr_un& given, socklen_t length) {
   length_ = socklen_t(kHeader + used);
 }
 
-// A path too long for an address is named from its folder.
+// A path that is too long for an address is named by a descriptor of its folder.
 void UnixAddress::set_path(const char* path) {
   own_.sun_family = AF_UNIX;
   const std::size_t length = strlen(path);
@@ -95,7 +95,7 @@ void hide_unix_address(sockaddr* address, socklen_t room, socklen_t* length) {
     const std::size_t tag = strlen(host_tag());
     if (bytes < 1 + tag || memcmp(named->sun_path + 1, host_tag(), tag) != 0) return;
     memmove(named->sun_path + 1, named->sun_path + 1 + tag, bytes - 1 - tag);
-    memset(named->sun_path + bytes - tag, 0, tag);  // what a program that asks for a string reads on
+    memset(named->sun_path + bytes - tag, 0, tag);  // for programs that read the name up to a zero
     *length -= socklen_t(tag);
     return;
   }

@@ -1,4 +1,4 @@
-// Names of UNIX sockets: those in the abstract space, and those below folders that are a host's own, are the host's.
+// Names of UNIX sockets. Abstract names, and names below one of the host's own folders, belong to the host.
 #pragma once
 
 #include <sys/socket.h>
@@ -8,10 +8,10 @@
 
 namespace rnicsim::clock {
 
-// Where an address that a program gives really leads. Other families stay as they are.
+// The real address for an address that a program gives. Addresses of other families stay.
 class UnixAddress {
  public:
-  // `last`: what the call does with a link of that name.
+  // `last`: how the call treats a symbolic link of that name.
   UnixAddress(const sockaddr* given, socklen_t length, Last last);
   ~UnixAddress();
   UnixAddress(const UnixAddress&) = delete;
@@ -27,14 +27,15 @@ class UnixAddress {
   const sockaddr* address_;
   socklen_t length_;
   sockaddr_un own_{};
-  int folder_ = -1;  // of a path too long for an address
+  int folder_ = -1;  // open folder of a path that is too long for an address
 };
 
-// An address that the kernel gave, as the program knows it. `room` bytes are at `address`; *length is what the
-// kernel said.
+// Turns an address from the kernel into the address that the program knows, in place. `address` has `room` bytes;
+// *length is the length that the kernel returned.
 void hide_unix_address(sockaddr* address, socklen_t room, socklen_t* length);
 
-// A call that tells the address of a real socket's end there.
+// Makes a call that writes a real socket's address to `address`, and turns that into the address that the program
+// knows.
 template <class Call>
 auto with_unix_name(sockaddr* address, socklen_t* length, Call call) {
   const socklen_t room = length != nullptr ? *length : 0;

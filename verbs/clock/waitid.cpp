@@ -1,4 +1,4 @@
-// waitid(), as wait4().
+// waitid(), by the same wait as wait4().
 
 #include <errno.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ void tell(siginfo_t& info, pid_t pid, int status) {
   info.si_code = !WIFSIGNALED(status) ? CLD_EXITED : WCOREDUMP(status) ? CLD_DUMPED : CLD_KILLED;
 }
 
-// Groups, and children by descriptor, are not simulated.
+// Waits for groups and for pidfds are not simulated.
 int wait_in_real_kernel(idtype_t type, id_t id, siginfo_t* info, int options, rusage* usage) {
   const auto real = type == P_PID ? real_id_of(pid_t(id)) : std::optional(pid_t(id));
   if (!real) {

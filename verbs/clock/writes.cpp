@@ -1,5 +1,5 @@
-// Writes that may block. A descriptor that blocks takes all of a write, in simulated time: what there is no room for
-// goes in pieces, with a wait before each.
+// Writes that may block. A descriptor that blocks takes all bytes of a write, in simulated time: bytes without room are
+// written in pieces, with a wait before each.
 
 #include <errno.h>
 #include <limits.h>
@@ -28,12 +28,12 @@ RNICSIM_NEXT(sendmsg);
 namespace rnicsim::clock {
 namespace {
 
-// What is left of several parts.
+// The bytes of several parts that are still to be written.
 class Remainder {
  public:
   explicit Remainder(std::span<const iovec> parts) : parts_(parts) { skip_empty(); }
   bool empty() const { return parts_.empty(); }
-  // The next piece, of at most so many bytes.
+  // The next piece, of at most `most` bytes.
   std::span<iovec> next(std::size_t most) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < parts_.size() && count < piece_.size() && most > 0; ++i) {
@@ -59,11 +59,11 @@ class Remainder {
   }
 
   std::span<const iovec> parts_;
-  std::size_t used_ = 0;  // of the first part
+  std::size_t used_ = 0;  // bytes of the first part that are written
   std::array<iovec, 16> piece_{};
 };
 
-// To a descriptor that is ready; `write` gets a piece, and does not block.
+// Writes in pieces to a descriptor that is ready; `write` writes a piece, and does not block.
 template <class Write>
 ssize_t write_pieces(int fd, std::span<const iovec> parts, std::size_t most, Write write) {
   Remainder rest(parts);
@@ -80,19 +80,19 @@ ssize_t write_pieces(int fd, std::span<const iovec> parts, std::size_t most, Wri
   return done > 0 ? ssize_t(done) : -1;
 }
 
-// To a socket that takes part of a message.
+// Sends a message in pieces, on a socket that may take a part of it.
 ssize_t send_pieces(int fd, const msghdr& message, int flags) {
   msghdr piece = message;
   return write_pieces(fd, {message.msg_iov, message.msg_iovlen}, SSIZE_MAX, [&](std::span<iovec> parts) {
     piece.msg_iov = parts.data();
     piece.msg_iovlen = parts.size();
     const ssize_t sent = next_sendmsg(fd, &piece, flags | MSG_DONTWAIT);
-    if (sent > 0) piece.msg_controllen = 0;  // it went with the first
+    if (sent > 0) piece.msg_controllen = 0;  // control data went with the first piece
     return sent;
   });
 }
 
-// Whether a call is to wait for room for all that it writes.
+// True: the call waits until all its bytes have room.
 bool waits_for_room(int fd, std::size_t bytes) { return simulated_slot() != nullptr && bytes != 0 && blocks(fd); }
 
 bool prepare_write(int fd, bool dont_wait, int flags) {
@@ -103,7 +103,7 @@ bool prepare_write(int fd, bool dont_wait, int flags) {
   return false;
 }
 
-// Who wrote to one that was reset is told so, the first time, and gets no signal.
+// After a reset the first write fails with ECONNRESET and raises no signal; later writes fail with EPIPE.
 ssize_t fail_to_send(int fd, int flags) {
   const int error = take_error(fd);
   if (error == 0 && (flags & MSG_NOSIGNAL) == 0) ::raise(SIGPIPE);
@@ -111,7 +111,7 @@ ssize_t fail_to_send(int fd, int flags) {
   return -1;
 }
 
-// On the simulated network.
+// Sends on a TCP socket of the simulated network.
 ssize_t send_on_stream(int fd, msghdr message, int flags) {
   message.msg_name = nullptr;  // a connection has its peer
   message.msg_namelen = 0;
@@ -135,7 +135,7 @@ ssize_t send_message(int fd, const msghdr& message, int flags) {
   return next_sendmsg(fd, &message, flags);
 }
 
-// `whole` writes all of it at once.
+// `whole` writes all parts at once.
 template <class Whole>
 ssize_t write_parts(int fd, std::span<iovec> parts, Whole whole) {
   msghdr message{};
@@ -151,7 +151,7 @@ ssize_t write_parts(int fd, std::span<iovec> parts, Whole whole) {
   if (!prepare_write(fd, bytes == 0, 0)) return -1;
   if (!waits_for_room(fd, bytes)) return whole();
   if (is_stream_socket(fd)) return send_pieces(fd, message, 0);
-  // A pipe that is ready has room for so many, and more need not stay together.
+  // A pipe that is ready has room for PIPE_BUF bytes; larger writes need not stay together.
   if (bytes <= PIPE_BUF || !is_pipe(fd)) return whole();
   return write_pieces(fd, parts, PIPE_BUF,
                       [&](std::span<iovec> piece) { return next_writev(fd, piece.data(), int(piece.size())); });

@@ -1,4 +1,5 @@
-// What a stretch of instructions writes to memory: enough to tell whether memory is again as it was at its beginning.
+// Records the words of memory that a stretch of instructions writes, to tell whether memory is again as at the
+// beginning.
 #pragma once
 
 #include <ucontext.h>
@@ -15,14 +16,14 @@ class WrittenMemory {
  public:
   void clear() { count_ = 0; }
   bool empty() const { return count_ == 0; }
-  // Remembers the words that the instruction, next at `context`, will write. False: it cannot be followed.
+  // Records the words that the instruction, the next at `context`, will write. False: it cannot be followed.
   bool note(const Instruction& instruction, const ucontext_t& context);
   bool is_as_before() const;
 
   static constexpr std::size_t kMostWords = 128;
-  // What the words hold now, in the order in which they were first written; how many there are.
+  // Stores the words' present values, in the order in which they were first written. Returns their number.
   std::size_t save(std::array<std::uint64_t, kMostWords>& values) const;
-  // As when they were saved: words that were first written later hold what they did before.
+  // Restores saved values. Words that were first written after save() get the values from before that write.
   void restore(const std::array<std::uint64_t, kMostWords>& values, std::size_t saved) const;
 
  private:
