@@ -22,11 +22,11 @@
 #include "model/abi/host_files.h"
 #include "verbs/clock/datagrams.h"
 #include "verbs/clock/host_path.h"
-#include "verbs/clock/network.h"
 #include "verbs/clock/network_devices.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(getifaddrs);
