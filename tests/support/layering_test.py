@@ -75,6 +75,16 @@ ALLOWED = {
                          "verbs/clock/signal_stack", "verbs/clock/software_step", "verbs/clock/turn",
                          "verbs/clock/written_memory", "verbs/clock/mappings", "verbs/clock/threads",
                          "verbs/clock/timed_look", "verbs/clock/timed_loop"],
+    # Below the calls: a system call's words and the note of it, the sockets that are known here, the threads of this
+    # process. Calls by number, the start of threads and forks are above all of them.
+    "verbs/clock/call_words": [],
+    "verbs/clock/noted_calls": ["verbs/clock/session"],
+    "verbs/clock/refused_options": [],
+    "verbs/clock/simulated_sockets": ["model/abi", "verbs/clock/inet_address", "verbs/clock/known_descriptors",
+                                      "verbs/clock/session", "verbs/clock/turn"],
+    "verbs/clock/threads": ["model/abi", "verbs/clock/addresses", "verbs/clock/cancellation", "verbs/clock/next",
+                            "verbs/clock/raw_call", "verbs/clock/session", "verbs/clock/signal_stack",
+                            "verbs/clock/timed_loop", "verbs/clock/timeline", "verbs/clock/turn"],
     # A library of its own: it must not lean on the process it happens to be in.
     "verbs/provider": ["model/abi"],
     # For Linux guests: the provider of Debian's libibverbs, on the same rings.

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "verbs/clock/next.h"
+#include "verbs/clock/noted_calls.h"
 #include "verbs/clock/session.h"
 
 RNICSIM_NEXT(clone);

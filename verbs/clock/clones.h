@@ -3,7 +3,7 @@
 // open files, new namespaces.
 #pragma once
 
-#include "verbs/clock/real_calls.h"
+#include "verbs/clock/call_words.h"
 
 namespace rnicsim::clock {
 

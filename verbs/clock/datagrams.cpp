@@ -12,9 +12,10 @@
 #include "model/abi/net_address.h"
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/inet_address.h"
-#include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/real_sockets.h"
 #include "verbs/clock/session.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(bind);

@@ -21,11 +21,11 @@
 
 #include "verbs/clock/cancellation.h"
 #include "verbs/clock/known_descriptors.h"
-#include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/signals.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/timed_look.h"
 #include "verbs/clock/turn.h"

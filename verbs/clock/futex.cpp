@@ -11,8 +11,8 @@
 #include <algorithm>
 
 #include "verbs/clock/next.h"
+#include "verbs/clock/noted_calls.h"
 #include "verbs/clock/raw_call.h"
-#include "verbs/clock/real_calls.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 

@@ -1,9 +1,6 @@
 // The network devices of a simulated host, as getifaddrs() and the old ioctls report them.
 
-#include "verbs/clock/interfaces.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -12,21 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
-#include <iterator>
 #include <array>
+#include <iterator>
 #include <new>
 
 #include "model/abi/host_files.h"
 #include "verbs/clock/datagrams.h"
-#include "verbs/clock/host_path.h"
-#include "verbs/clock/network.h"
+#include "verbs/clock/host_view.h"
 #include "verbs/clock/network_devices.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(getifaddrs);
@@ -202,21 +197,7 @@ int count_readable(int fd, void* result) {
   return 0;
 }
 
-std::string_view read_own_file(const char* path, std::span<char> room) {
-  const HostPath leads(path);
-  if (!leads.is_own()) return {};
-  const long file = raw_call(SYS_openat, AT_FDCWD, leads.get(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  const long bytes = raw_call(SYS_read, file, room.data(), room.size());
-  raw_call(SYS_close, file);
-  std::string_view text(room.data(), bytes > 0 ? std::size_t(bytes) : 0);
-  if (text.ends_with('\n')) text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
-
-HostView own_view() { return {session()->interfaces(), session()->header().host_index, read_own_file}; }
 
 }  // namespace rnicsim::clock
 

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "verbs/clock/real_calls.h"
+#include "verbs/clock/call_words.h"
 
 namespace rnicsim::clock {
 

@@ -24,6 +24,7 @@
 RNICSIM_NEXT(pthread_kill);
 RNICSIM_NEXT(pthread_sigqueue);
 RNICSIM_NEXT(raise);
+RNICSIM_NEXT(tgkill);
 
 namespace rnicsim::clock {
 namespace {
@@ -171,4 +172,7 @@ RNICSIM_EXPORT int raise(int signal) noexcept {
   if (error == 0) return 0;
   errno = error;
   return -1;
+}
+RNICSIM_EXPORT int tgkill(pid_t process, pid_t thread, int signal) noexcept {
+  return simulated() ? int(signal_thread(process, thread, signal)) : next_tgkill(process, thread, signal);
 }

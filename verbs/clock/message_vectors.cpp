@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "verbs/clock/message_sockets.h"
-#include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"
 

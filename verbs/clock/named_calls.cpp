@@ -9,7 +9,7 @@
 
 #include "verbs/clock/host_path.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/real_calls.h"
+#include "verbs/clock/noted_calls.h"
 #include "verbs/clock/session.h"
 
 using namespace rnicsim::clock;

@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "verbs/clock/next.h"
-#include "verbs/clock/socket_options.h"
+#include "verbs/clock/refused_options.h"
 
 RNICSIM_NEXT(setsockopt);
 RNICSIM_NEXT(getsockopt);

@@ -17,7 +17,7 @@
 
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/host_path.h"
-#include "verbs/clock/interfaces.h"
+#include "verbs/clock/host_view.h"
 #include "verbs/clock/netlink_answers.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/session.h"

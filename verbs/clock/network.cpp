@@ -27,7 +27,9 @@
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/process.h"
+#include "verbs/clock/real_sockets.h"
 #include "verbs/clock/session.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/socket_options.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
@@ -52,26 +54,9 @@ static const rnicsim::clock::Next<int(int, int, long)> next_fcntl{"fcntl64"};
 namespace rnicsim::clock {
 namespace {
 
-std::optional<KnownDescriptor> find_stream(int fd) {
-  const auto descriptor = find_socket(fd);
-  return descriptor && !descriptor->datagrams ? descriptor : std::nullopt;
-}
-
 int fail(int error) {
   errno = error;
   return -1;
-}
-
-enum class End { own, peer };
-int name_of(const KnownDescriptor& socket, End end, sockaddr* address, socklen_t* length) {
-  abi::ThreadSlot* slot = network_slot();
-  const auto code = socket.datagrams ? abi::Call::dgram_name : abi::Call::net_name;
-  if (const int error = call(*slot, code, {socket.socket}); error != 0) return fail(error);
-  abi::NetAddress names[2];
-  memcpy(names, slot->output, sizeof names);
-  if (end == End::peer && names[1].port == 0) return fail(ENOTCONN);
-  from_net(names[end == End::peer ? 1 : 0], socket.family, address, length);
-  return 0;
 }
 
 std::uint64_t inode_of(int fd) {
@@ -116,11 +101,6 @@ int open_socket(abi::ThreadSlot& slot, int flags, KnownDescriptor socket) {
 
 }  // namespace
 
-std::optional<KnownDescriptor> find_socket(int fd) {
-  const auto descriptor = known(fd);
-  return descriptor && descriptor->socket != 0 ? descriptor : std::nullopt;
-}
-
 void know_inherited_socket(int fd) {
   int family = 0;
   socklen_t length = sizeof family;
@@ -131,53 +111,6 @@ void know_inherited_socket(int fd) {
   remember(fd, {.socket = std::uint32_t(slot->value),
                 .family = slot->argument[1] == 6 ? AF_INET6 : AF_INET,
                 .datagrams = slot->argument[2] != 0});
-}
-
-bool is_stream(int fd) { return find_stream(fd).has_value(); }
-
-int refusal_of_stream(int fd, short events) {
-  auto stream = find_stream(fd);
-  if (!stream || stream->connected || network_slot() == nullptr) return 0;
-  sockaddr_storage peer;
-  socklen_t length = sizeof peer;
-  if (name_of(*stream, End::peer, reinterpret_cast<sockaddr*>(&peer), &length) != 0)
-    return events == POLLIN ? ENOTCONN : EPIPE;
-  stream->connected = true;
-  remember(fd, *stream);
-  return 0;
-}
-
-ssize_t settle_write(int fd, ssize_t result) {
-  abi::ThreadSlot* slot = simulated_slot();
-  if (slot != nullptr && result > 0 && is_stream(fd)) call(*slot, abi::Call::net_flush);
-  return result;
-}
-
-int take_error(int fd) {
-  const auto stream = find_stream(fd);
-  abi::ThreadSlot* slot = stream ? network_slot() : nullptr;
-  return slot != nullptr && call(*slot, abi::Call::net_error, {stream->socket}) == 0 ? int(slot->value) : 0;
-}
-
-ssize_t settle_end(int fd, std::size_t wanted, ssize_t found) {
-  const int error = found == 0 && wanted != 0 ? take_error(fd) : 0;
-  return error != 0 ? fail(error) : found;
-}
-
-abi::ThreadSlot* network_slot() {
-  if (session() == nullptr) return nullptr;
-  return simulated() ? simulated_slot() : own_slot();
-}
-
-int make_real(int fd, const KnownDescriptor& socket) {
-  const int flags = (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0 ? SOCK_NONBLOCK : 0;
-  const int real = next_socket(socket.family, flags | (socket.datagrams ? SOCK_DGRAM : SOCK_STREAM), 0);
-  if (real < 0) return -1;
-  copy_options(fd, real);
-  next_dup3(real, fd, (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
-  next_close(real);
-  forget(fd);
-  return 0;
 }
 
 }  // namespace rnicsim::clock

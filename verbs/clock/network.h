@@ -1,39 +1,9 @@
-// The simulated out-of-band network: TCP and UDP sockets between simulated hosts. A program's descriptor is one end of
-// a real socket pair; the simulator holds the other end. TCP is a pair of streams; each message of UDP begins with a
-// header (datagrams.h).
+// The C library's calls that open, connect, name, copy and close sockets and other descriptors.
 #pragma once
-
-#include <sys/types.h>
-
-#include <cstddef>
-#include <optional>
-
-#include "model/abi/attach.h"
-#include "verbs/clock/known_descriptors.h"
 
 namespace rnicsim::clock {
 
-// nullopt: not a socket of the simulated network.
-std::optional<KnownDescriptor> find_socket(int fd);
-bool is_stream(int fd);
-// Error of a TCP socket without a connection: ENOTCONN for reads, EPIPE for writes. 0: another descriptor.
-int refusal_of_stream(int fd, short events);
-
-// After a write to a TCP socket: the bytes leave at the thread's present time. Returns `result`.
-ssize_t settle_write(int fd, ssize_t result);
-// Pending error of a TCP connection, reported once: ECONNRESET. 0: none.
-int take_error(int fd);
-// Result of a receive of `wanted` bytes that found `found` bytes. 0 bytes are the peer's end, or a reset: -1 with
-// errno.
-ssize_t settle_end(int fd, std::size_t wanted, ssize_t found);
-
 // Registers a TCP, UDP or netlink socket that came from another image or process.
 void know_inherited_socket(int fd);
-
-// The slot of a thread that may make network calls; nullptr: none. In real time there is one, too.
-abi::ThreadSlot* network_slot();
-
-// Replaces a socket whose first address is outside the simulated network by a real one with the same number.
-int make_real(int fd, const KnownDescriptor& socket);
 
 }  // namespace rnicsim::clock

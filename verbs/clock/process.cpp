@@ -1,10 +1,8 @@
-// Processes: virtual pids, fork, wait and exit. Each new process and each new image attaches itself. The process that
-// made it announces it to the simulator, so that the order of attaching does not depend on the real scheduler.
+// Processes: virtual pids, wait and exit.
 
 #include "verbs/clock/process.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -12,25 +10,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "verbs/clock/addresses.h"
-#include "verbs/clock/attach.h"
 #include "verbs/clock/cancellation.h"
-#include "verbs/clock/child_signal.h"
 #include "verbs/clock/children.h"
-#include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
-#include "verbs/clock/threads.h"
 #include "verbs/clock/timeline.h"
-#include "verbs/clock/timer_calls.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(getpid);
 RNICSIM_NEXT(getppid);
 RNICSIM_NEXT(setpgid);
-RNICSIM_NEXT(fork);
-RNICSIM_NEXT(_Fork);
 RNICSIM_NEXT(wait4);
 RNICSIM_NEXT(_exit);
 
@@ -134,12 +124,7 @@ void at_exit(int status, void*) {
   if (simulated()) flush_standard_output();
   announce_exit(status);
 }
-// A new process has neither slot nor turn until it attaches. Registered first, so that `abandon` runs before the
-// program's own handlers of fork.
-__attribute__((constructor)) void register_exit() {
-  ::on_exit(at_exit, nullptr);
-  ::pthread_atfork(nullptr, nullptr, abandon);
-}
+__attribute__((constructor)) void register_exit() { ::on_exit(at_exit, nullptr); }
 
 }  // namespace
 
@@ -186,30 +171,6 @@ RNICSIM_EXPORT pid_t getpid() noexcept {
 RNICSIM_EXPORT pid_t getppid() noexcept {
   return simulated() ? pid_t(session()->header().virtual_parent_pid) : next_getppid();
 }
-
-template <class Fork>
-static pid_t fork_by(const Fork& fork) {
-  if (own_slot() == nullptr) return fork();
-  const auto parent = pid_t(checked_call(SYS_getpid));
-  const pid_t child = fork();
-  if (child < 0) return child;
-  if (child > 0) return announce(abi::Call::forked, child);
-  abandon();
-  forget_children();
-  forget_child_signal();
-  forget_calls();
-  forget_other_threads();
-  forget_other_waiters();
-  attach(abi::Hello::kFork, std::uint32_t(parent));
-  tell_of_child_action();
-  take_inherited_signals();
-  return 0;
-}
-RNICSIM_EXPORT pid_t fork() noexcept { return fork_by(next_fork); }
-// fork() without the handlers of pthread_atfork(3).
-RNICSIM_EXPORT pid_t _Fork() noexcept { return fork_by(next__Fork); }
-// A child of the real vfork() would share its parent's memory, and so its slot: the child gets memory of its own.
-RNICSIM_EXPORT pid_t vfork() noexcept { return ::fork(); }
 
 RNICSIM_EXPORT int setpgid(pid_t pid, pid_t group) noexcept {
   if (!simulated()) return next_setpgid(pid, group);

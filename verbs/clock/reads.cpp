@@ -20,6 +20,7 @@
 #include "verbs/clock/random.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/signal_descriptors.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
 

@@ -42,7 +42,6 @@
 #include <utime.h>
 
 #include <algorithm>
-#include <atomic>
 #include <optional>
 #include <type_traits>
 
@@ -55,6 +54,7 @@
 #include "verbs/clock/kill.h"
 #include "verbs/clock/mappings.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/noted_calls.h"
 #include "verbs/clock/posix_queues.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/raw_call.h"
@@ -379,12 +379,6 @@ long answer_call(abi::ThreadSlot& slot, long number, const Words& w) {
   }
   const auto result = call_of_thread(number, w);
   return result ? *result : in_real_kernel(number, w);
-}
-
-void note_real_call(long number) {
-  if (!simulated()) return;
-  std::uint32_t none = 0;
-  std::atomic_ref(session()->header().real_call).compare_exchange_strong(none, std::uint32_t(number) + 1);
 }
 
 }  // namespace rnicsim::clock

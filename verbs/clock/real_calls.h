@@ -3,12 +3,10 @@
 #pragma once
 
 #include "model/abi/attach.h"
+#include "verbs/clock/call_words.h"
 
 namespace rnicsim::clock {
 
-using Words = long[6];
-
 long answer_call(abi::ThreadSlot& slot, long number, const Words& words);  // -1 with errno
-void note_real_call(long number);
 
 }  // namespace rnicsim::clock

@@ -11,7 +11,7 @@
 
 #include "verbs/clock/cpu_time.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/real_calls.h"
+#include "verbs/clock/noted_calls.h"
 #include "verbs/clock/timed_look.h"
 #include "verbs/clock/timeline.h"
 #include "verbs/clock/turn.h"

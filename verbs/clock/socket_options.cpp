@@ -11,9 +11,10 @@
 #include "verbs/clock/inet_options.h"
 #include "verbs/clock/netlink_options.h"
 #include "verbs/clock/netlink_socket.h"
-#include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/other_processes.h"
+#include "verbs/clock/refused_options.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(setsockopt);
@@ -31,13 +32,6 @@ struct Option {
   int level;
   int name;
   bool operator==(const Option&) const = default;
-};
-
-// Options of which the real socket behind the descriptor would report the machine's time, interfaces or processes, or
-// look at the header before each datagram.
-constexpr int kRefused[] = {
-    SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_BINDTODEVICE, SO_REUSEPORT, SO_ATTACH_FILTER, SO_ATTACH_BPF,
-    SO_PASSCRED, SO_PEEK_OFF, SO_TXTIME,
 };
 
 int call_option(const KnownDescriptor& socket, abi::DatagramOption option, int value) {
@@ -149,8 +143,6 @@ void name_peer(ucred& peer) {
 }
 
 }  // namespace
-
-bool is_refused(int name) { return std::ranges::find(kRefused, name) != std::end(kRefused); }
 
 void copy_options(int from, int to) {
   for (const int name : {SO_REUSEADDR, SO_BROADCAST, SO_KEEPALIVE, SO_PRIORITY, SO_RCVTIMEO, SO_SNDTIMEO, SO_LINGER}) {

@@ -7,7 +7,4 @@ namespace rnicsim::clock {
 // connection.
 void copy_options(int from, int to);
 
-// True: an option of SOL_SOCKET that UDP and netlink sockets cannot have.
-bool is_refused(int name);
-
 }  // namespace rnicsim::clock

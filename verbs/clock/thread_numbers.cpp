@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -17,12 +16,11 @@ extern "C" {  // the headers of some C libraries lack this
 }
 
 #include "verbs/clock/children.h"
-#include "verbs/clock/kill.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/noted_calls.h"
 #include "verbs/clock/other_processes.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/raw_call.h"
-#include "verbs/clock/real_calls.h"
 #include "verbs/clock/session.h"
 
 RNICSIM_NEXT(sched_setscheduler);
@@ -39,7 +37,6 @@ static const rnicsim::clock::Next<int(__user_cap_header_struct*, __user_cap_data
 static const rnicsim::clock::Next<int(__user_cap_header_struct*, const __user_cap_data_struct*)> next_capset{"capset"};
 RNICSIM_NEXT(getsid);
 RNICSIM_NEXT(setsid);
-RNICSIM_NEXT(tgkill);
 RNICSIM_NEXT(pidfd_open);
 RNICSIM_NEXT(process_vm_readv);
 RNICSIM_NEXT(process_vm_writev);
@@ -165,8 +162,4 @@ RNICSIM_EXPORT ssize_t process_vm_writev(pid_t pid, const iovec* local, unsigned
   return with_real_id(pid, [&](pid_t real) {
     return next_process_vm_writev(real, local, local_count, remote, remote_count, flags);
   });
-}
-
-RNICSIM_EXPORT int tgkill(pid_t process, pid_t thread, int signal) noexcept {
-  return simulated() ? int(signal_thread(process, thread, signal)) : next_tgkill(process, thread, signal);
 }

@@ -1,11 +1,9 @@
-// Threads. A thread has a slot before it runs, and waits there for its first turn.
+// Threads that run: their slots, their ends, and joins.
 
 #include "verbs/clock/threads.h"
-#include "verbs/clock/timed_loop.h"
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,23 +11,18 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <iterator>
-#include <new>
+#include <cstdint>
 
 #include "verbs/clock/addresses.h"
-#include "verbs/clock/affinity.h"
-#include "verbs/clock/call_trap.h"
 #include "verbs/clock/cancellation.h"
-#include "verbs/clock/handlers.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/signal_stack.h"
+#include "verbs/clock/timed_loop.h"
 #include "verbs/clock/timeline.h"
-#include "verbs/clock/tsc.h"
 #include "verbs/clock/turn.h"
 
-RNICSIM_NEXT(pthread_create);
 RNICSIM_NEXT(pthread_join);
 RNICSIM_NEXT(pthread_timedjoin_np);
 RNICSIM_NEXT(pthread_tryjoin_np);
@@ -38,12 +31,6 @@ RNICSIM_NEXT(gettid);
 
 namespace rnicsim::clock {
 namespace {
-
-struct Start {
-  void* (*function)(void*);
-  void* argument;
-  abi::ThreadSlot* slot;
-};
 
 // Tells whether the thread of a slot has ended, so that a join does not block in the real kernel.
 struct Joinable {
@@ -91,7 +78,6 @@ void leave_in_last_round(void* round) {
   if (number >= PTHREAD_DESTRUCTOR_ITERATIONS) return end_thread();
   ::pthread_setspecific(leaving, reinterpret_cast<void*>(number + 1));
 }
-void arm_leaving() { ::pthread_setspecific(leaving, reinterpret_cast<void*>(1)); }
 
 __attribute__((constructor)) void prepare_leaving() {
   ::pthread_key_create(&leaving, leave_in_last_round);
@@ -99,36 +85,18 @@ __attribute__((constructor)) void prepare_leaving() {
   if (session() != nullptr) arm_leaving();
 }
 
-// Tells the simulator the affinity of the attributes, which the C library has set for the real thread.
-void apply_affinity(abi::ThreadSlot& slot, const abi::ThreadSlot& made, const pthread_attr_t* attributes) {
-  abi::ProcessorSet set;
-  if (!simulated() || attributes == nullptr ||
-      ::pthread_attr_getaffinity_np(attributes, sizeof set, reinterpret_cast<cpu_set_t*>(&set)) != 0)
-    return;
-  constexpr std::uint64_t kUnset = ~0ull;
-  if (std::ranges::count(set.bits, kUnset) == std::ssize(set.bits)) return;
-  set_affinity(slot, made.virtual_tid, set);
-}
-
-void* run_thread(void* opaque) {
-  const Start start = *static_cast<Start*>(opaque);
-  own_slot() = start.slot;
-  begin_cancellation(*start.slot);
-  start.slot->tid = std::uint32_t(checked_call(SYS_gettid));
-  // The creator goes on meanwhile. In real time the thread waits, too, because its slot is not served before the first
-  // turn.
-  wait_for_turn();
-  delete static_cast<Start*>(opaque);
-  arm_leaving();
-  if (simulated()) {
-    take_signals();
-    trap_tsc();
-    trap_calls();
-  }
-  return start.function(start.argument);
-}
-
 }  // namespace
+
+void arm_leaving() { ::pthread_setspecific(leaving, reinterpret_cast<void*>(1)); }
+
+void note_thread(std::uint32_t index, pthread_t thread) {
+  // A detached thread leaves its pthread_t in the table, which a new thread may get.
+  for (Joinable& known : joinables)
+    if (known.thread == thread) known.thread = 0;
+  joinables[index].thread = thread;
+  joinables[index].ended = false;
+  ++present;
+}
 
 void forget_other_threads() {
   present = 1;
@@ -148,32 +116,6 @@ bool other_threads() { return present.load(std::memory_order_relaxed) > 1; }
 
 using namespace rnicsim;
 using namespace rnicsim::clock;
-
-RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
-                                  void* argument) noexcept {
-  abi::ThreadSlot* slot = simulated() ? simulated_slot() : own_slot();
-  if (slot == nullptr) return next_pthread_create(thread, attributes, function, argument);
-  if (call(*slot, abi::Call::thread_new) != 0) return EAGAIN;
-  const auto index = std::uint32_t(slot->value);
-  prepare_cancellation(session()->slot(index));
-  auto* start = new (std::nothrow) Start{function, argument, &session()->slot(index)};
-  const int error =
-      start != nullptr ? next_pthread_create(thread, attributes, run_thread, start) : EAGAIN;
-  if (error == 0) {
-    // A detached thread leaves its pthread_t in the table, which a new thread may get.
-    for (Joinable& known : joinables)
-      if (known.thread == *thread) known.thread = 0;
-    joinables[index].thread = *thread;
-    joinables[index].ended = false;
-    ++present;
-    call(*slot, abi::Call::thread_start, {index});
-    apply_affinity(*slot, session()->slot(index), attributes);
-  } else {
-    delete start;
-    call(*slot, abi::Call::thread_exit, {index});  // another slot than the caller's: the caller goes on
-  }
-  return error;
-}
 
 // Returns 0 or ETIMEDOUT.
 static int await_end(abi::ThreadSlot& slot, pthread_t thread, std::uint64_t deadline) {

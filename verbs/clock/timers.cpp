@@ -16,7 +16,7 @@
 #include "verbs/clock/cpu_time.h"
 #include "verbs/clock/known_descriptors.h"
 #include "verbs/clock/next.h"
-#include "verbs/clock/real_calls.h"
+#include "verbs/clock/noted_calls.h"
 #include "verbs/clock/session.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/timeline.h"

@@ -15,10 +15,10 @@
 
 #include "verbs/clock/cancellation.h"
 #include "verbs/clock/descriptors.h"
-#include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
 #include "verbs/clock/raw_call.h"
 #include "verbs/clock/session.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/turn.h"
 
 RNICSIM_NEXT(sendfile);

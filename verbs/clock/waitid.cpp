@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "verbs/clock/next.h"
+#include "verbs/clock/noted_calls.h"
 #include "verbs/clock/process.h"
 #include "verbs/clock/raw_call.h"
-#include "verbs/clock/real_calls.h"
 #include "verbs/clock/thread_numbers.h"
 #include "verbs/clock/turn.h"
 

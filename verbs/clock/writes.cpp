@@ -16,8 +16,8 @@
 #include "verbs/clock/descriptors.h"
 #include "verbs/clock/event_descriptors.h"
 #include "verbs/clock/message_sockets.h"
-#include "verbs/clock/network.h"
 #include "verbs/clock/next.h"
+#include "verbs/clock/simulated_sockets.h"
 #include "verbs/clock/turn.h"
 #include "verbs/clock/unix_sockets.h"
 
