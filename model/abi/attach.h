@@ -309,7 +309,7 @@ enum class Call : std::uint32_t {
                     // <rdma/rdma_user_cm.h>; in: its structure, without header, what its pointers name behind it; out:
                     // its response. GET_EVENT never waits: EAGAIN
   mmio_read,        // argument[0] = offset, [1] = 4 or 8; value
-  // the simulated out-of-band network (verbs/clock)
+  // the simulated out-of-band network (sim/host)
   net_socket,       // a descriptor is sent: the far end of a stream, or ENOTSOCK. argument[0] = 4 or 6, the version of
                     // IP; [1] = inode of the program's end. value = its number
   net_bind,         // argument[0] = number, [1] = port; in: address (16 bytes, v4 mapped). value = port; EADDRINUSE

@@ -171,7 +171,7 @@ class Nic {
     root_.file(port / "sm_sl", "0");
     root_.file(port / "cap_mask", fmt::format("{:#010x}", abi::kPortCapabilities));
     root_.file(port / "pkeys/0", "0xffff");
-    // Placeholders: verbs/clock/port_counters gives the present values to a program that opens one.
+    // Placeholders: sim/host/kernel/files/port_counters gives the present values to a program that opens one.
     for (const auto& counter : abi::kPortCounterFiles) root_.file(port / counter.folder / counter.name, "0");
     const auto gids = host::gids_of(interface_);
     for (std::uint32_t i = 0; i < params_.gid_table_length; ++i) {
@@ -309,7 +309,7 @@ fs::path below(const fs::path& folder, const std::string& host, const char* name
 }
 
 // Writable for every user. Entries of this machine's /tmp and /var/tmp are linked here when a program first looks
-// there (verbs/clock/linked_folder).
+// there (sim/host/kernel/files/linked_folder).
 void make_writable_folders(const RunFolder& folder, const std::string& host) {
   const fs::path files = folder.files() / host;
   std::vector<fs::path> paths{files / "tmp", files / "var/tmp"};

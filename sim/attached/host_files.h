@@ -1,5 +1,5 @@
 // A host's own part of the file system: /sys, /proc and /etc files that describe its NICs, and its own /tmp and
-// /dev/shm. The path calls of programs lead there instead of to this machine's files (verbs/clock/host_path).
+// /dev/shm. The path calls of programs lead there instead of to this machine's files (sim/host/kernel/files/host_path).
 #pragma once
 
 #include <optional>

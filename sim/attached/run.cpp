@@ -38,7 +38,7 @@
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
 #include "sim/engine_choice.h"
-#include "sim/host.h"
+#include "sim/simulated_host.h"
 #include "sim/os/progress_line.h"
 #include "sim/pause_settings.h"
 #include "sim/snapshot_server.h"

@@ -44,7 +44,7 @@ void remove_tree(const fs::path& path) {
   fs::remove_all(path, error);
 }
 
-// Named semaphores are outside of the host's folder: verbs/clock puts the socket name into their names.
+// Named semaphores are outside of the host's folder: sim/host puts the socket name into their names.
 void remove_semaphores(const std::string& socket_name) {
   std::error_code error, ignored;
   const std::string prefix = "sem." + socket_name + '.';
@@ -53,7 +53,7 @@ void remove_semaphores(const std::string& socket_name) {
     if (at->path().filename().string().starts_with(prefix)) fs::remove(at->path(), ignored);
 }
 
-// POSIX message queues have no files: verbs/clock lists their names in the host's memory.
+// POSIX message queues have no files: sim/host lists their names in the host's memory.
 void remove_queues(const std::string& socket_name) {
   std::error_code error;
   for (fs::directory_iterator host(abi::kHostMemoryPrefix + socket_name, error), end; !error && host != end;

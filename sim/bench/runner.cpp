@@ -24,7 +24,7 @@
 #include "sim/bench/results/steadiness.h"
 #include "sim/config/config.h"
 #include "sim/engine_choice.h"
-#include "sim/host.h"
+#include "sim/simulated_host.h"
 #include "sim/os/progress_line.h"
 #include "sim/processes/boundary.h"
 

@@ -10,7 +10,7 @@
 #include "model/nic/pcie/pcie_endpoint.h"
 #include "sim/adapter.h"
 #include "sim/config/config.h"
-#include "sim/host.h"
+#include "sim/simulated_host.h"
 #include "sim/recording/software_recorder.h"
 #include "sim/system.h"
 

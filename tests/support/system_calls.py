@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/system-calls.md has every system call of the compiler's table once, where verbs/clock/real_calls.cpp puts it.
+"""docs/system-calls.md has every system call of the compiler's table once, where sim/host/shim/real_calls.cpp puts it.
 
 usage: system_calls.py --compiler CC
 """

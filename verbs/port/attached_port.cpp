@@ -15,14 +15,14 @@
 #include <memory>
 #include <mutex>
 
-#include "verbs/clock/addresses.h"
-#include "verbs/clock/cancellation.h"
-#include "verbs/clock/descriptors.h"
-#include "verbs/clock/mappings.h"
-#include "verbs/clock/session.h"
-#include "verbs/clock/threads.h"
-#include "verbs/clock/timed_look.h"
-#include "verbs/clock/turn.h"
+#include "sim/host/kernel/files/descriptors.h"
+#include "sim/host/kernel/ipc/addresses.h"
+#include "sim/host/kernel/processes/threads.h"
+#include "sim/host/shim/cancellation.h"
+#include "sim/host/shim/mappings.h"
+#include "sim/host/shim/session.h"
+#include "sim/host/shim/spin/timed_look.h"
+#include "sim/host/time/turn.h"
 #include "verbs/port/device_port.h"
 
 namespace rnicsim {

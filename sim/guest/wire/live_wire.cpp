@@ -17,7 +17,7 @@
 #include "sim/guest/transactor/guest_port.h"
 #include "sim/guest/wire/tap_line.h"
 #include "sim/guest/wire/unix_line.h"
-#include "sim/host.h"
+#include "sim/simulated_host.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {

@@ -21,7 +21,7 @@
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time/time_keeper.h"
 #include "sim/config/config.h"
-#include "sim/host.h"
+#include "sim/simulated_host.h"
 #include "sim/system.h"
 #include "tests/soak/fuzz/device_objects.h"
 #include "tests/soak/fuzz/fuzz.h"

@@ -18,7 +18,7 @@
 #include "sim/guest/transactor/qemu_proxy.h"
 #include "sim/guest/transactor/vfio_user.h"
 #include "sim/guest/transactor/vfio_user_messages.h"
-#include "sim/host.h"
+#include "sim/simulated_host.h"
 #include "sim/system.h"
 #include "tests/soak/fuzz/fuzz.h"
 

@@ -5,8 +5,8 @@
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
 
+#include "sim/host/kernel/netlink/netlink_answers.h"
 #include "tests/soak/fuzz/fuzz.h"
-#include "verbs/clock/netlink_answers.h"
 
 namespace rnicsim::fuzz {
 namespace {

@@ -55,7 +55,7 @@ class Script {
   std::coroutine_handle<promise_type> handle_;
 };
 
-// What a script sees: its thread's slot, used as verbs/clock uses it.
+// What a script sees: its thread's slot, used as sim/host uses it.
 class Program {
  public:
   using Body = std::function<Script(Program&)>;

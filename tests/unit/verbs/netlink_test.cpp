@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "model/abi/host_files.h"
-#include "verbs/clock/netlink_answers.h"
+#include "sim/host/kernel/netlink/netlink_answers.h"
 
 namespace rnicsim::clock {
 namespace {

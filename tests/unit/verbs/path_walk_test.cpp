@@ -1,5 +1,5 @@
 // Where paths lead on a host that has a folder of its own: /…/here is the host's, and lies at /…/deep/there.
-#include "verbs/clock/path_walk.h"
+#include "sim/host/kernel/files/path_walk.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

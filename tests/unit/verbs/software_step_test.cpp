@@ -1,6 +1,6 @@
 // Steps in software beside the processor's own: the same registers, flags and memory after each instruction of a list,
 // from many random states.
-#include "verbs/clock/software_step.h"
+#include "sim/host/shim/spin/software_step.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
