@@ -38,8 +38,7 @@ class SwitchRoutes {
   void grow_tree(const Topology& topology);
 
   std::vector<std::vector<std::size_t>> cables_;  // by switch
-  std::vector<std::vector<Port>> neighbours_;     // by switch: the neighbour switches, and the port of `neighbour`
-                                                  // towards this switch
+  std::vector<std::vector<Port>> neighbours_;     // by switch: neighbour switches, each with the own port to it
   std::vector<bool> tree_;                        // by cable
   std::vector<bool> has_hosts_;                   // by switch
   std::vector<std::vector<std::uint16_t>> way_to_;

@@ -18,7 +18,7 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-// TOML's integers, in which the resolved configuration is written, end at 2^63.
+// The resolved configuration is TOML, whose integers end below 2^63.
 constexpr double kMostWritable = 0x1p63 - 1024;
 
 bool within(double value, Range range) {
@@ -70,7 +70,7 @@ std::optional<std::string> assign_quantity(Quantity& value, std::optional<Quanti
 template <class Number>
 std::optional<std::string> assign_number(Number& value, std::string_view text, Range range) {
   auto parsed = parse_number<Number>(text);
-  // A whole number too large for its type, or negative, is a number all the same; and 4.0 is 4.
+  // Negative and too large whole numbers get the message of the range; 4.0 counts as 4.
   if (!parsed) {
     const auto number = parse_number<double>(text);
     if (!number) return fmt::format("'{}' is not a number", text);
@@ -209,7 +209,7 @@ void ParamList::add(const char* name, ParamEntry::Value value, const char* meani
 }
 
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
-  // Megabytes of garbage are nobody's misspelling.
+  // A very long text is no misspelling, and its edit distance would take long.
   constexpr std::size_t kLongest = 200;
   if (name.size() > kLongest) return std::nullopt;
   const std::string* best = nullptr;
