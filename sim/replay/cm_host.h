@@ -36,8 +36,8 @@ class CmHost {
   bool act(const CmMessage& message);
   // The captured port sent an MRA, so its answer may come later.
   void acknowledged(const CmMessage& receipt);
-  // Determines at the end the requests that needed an answer whatever the host decides. An answer that may lie after
-  // the capture's end does not count.
+  // Call at the capture's end: sends the answers that need no decision of the host, and collects unanswered requests.
+  // A request whose answer may lie after the capture's end is left out.
   void finish();
 
   std::vector<CmSent> take() { return std::exchange(sent_, {}); }
