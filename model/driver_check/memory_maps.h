@@ -1,4 +1,5 @@
-// Which memory the host has mapped for the device, and what it has unmapped and when, as far as the platform tells.
+// Memory that the host has mapped for the device, and memory that it has unmapped, with the time; as the platform
+// reports it.
 #pragma once
 
 #include <boost/icl/interval_map.hpp>
@@ -16,14 +17,14 @@ class MemoryMaps {
  public:
   static constexpr std::size_t kMostGone = 4096;
 
-  // Counted, byte by byte.
+  // Mappings are counted by byte and may overlap.
   void map(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
   void unmap(Pasid pasid, std::uint64_t address, std::uint64_t bytes, Duration at);
 
-  // False: the platform has told of no mapping.
+  // False: the platform has reported no mapping.
   bool known() const { return !live_.empty(); }
   bool is_mapped(Pasid pasid, std::uint64_t address) const;
-  // When the first byte of the range that is not mapped was; nullopt: never.
+  // Time at which the first unmapped byte of the range was unmapped; nullopt: it was never mapped.
   std::optional<Duration> unmapped_at(Pasid pasid, std::uint64_t address, std::uint64_t bytes) const;
 
  private:
