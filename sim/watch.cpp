@@ -38,7 +38,7 @@ void on_stop(int signal) {
     Agenda::interrupt();
   } else if (present_ns() - stopped_at_ns >= kOneWishNs) {
     ::signal(signal, SIG_DFL);
-    ::raise(signal);  // acts when this handler returns
+    ::raise(signal);  // delivered when this handler returns
   }
   errno = saved;
 }

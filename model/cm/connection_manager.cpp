@@ -144,8 +144,7 @@ void ConnectionManager::reset(Connection& connection) {
 
 void ConnectionManager::enter_timewait(Connection& connection) {
   connection.pending.reset();
-  // The peer's QP may belong to another connection now, so only the peer's communication ID stays known, for
-  // retransmissions.
+  // The peer's QP may belong to another connection now; its communication ID stays known, for retransmissions.
   forget_peer_qp(connection);
   move(connection, State::timewait);
   arm(connection, now_ + duration_of(connection.ack_timeout));
@@ -163,7 +162,7 @@ int ConnectionManager::connect(ConnectionId id, const ConnectParams& params) {
   message.local_ca_guid = guid_of(params.path.local_gid);
   message.local_qpn = params.qpn;
   const bool extended = params.transport == TransportService::extended;
-  // An XRC initiator QP answers no requests, so its REQ has no responder resources; its retry count is sent as 0, too.
+  // An XRC initiator QP answers no requests: its REQ has no responder resources and no retry count.
   message.responder_resources = extended ? std::uint8_t{0} : params.responder_resources;
   message.initiator_depth = params.initiator_depth;
   message.remote_response_timeout = params.response_timeout;

@@ -113,7 +113,7 @@ class Assembler {
   struct Answer {
     std::uint64_t frame;
     Duration sent;
-    Duration begins{};  // of transmission
+    Duration begins{};  // start of its transmission
     std::optional<Duration> arrived{};
   };
   struct Expected {  // a CQE for the WQE at `index`
