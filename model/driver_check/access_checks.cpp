@@ -5,7 +5,7 @@
 namespace rnicsim::driver_check {
 namespace {
 
-constexpr std::uint16_t kCommandRegister = 0x04;  // PCI Command register in configuration space
+constexpr std::uint16_t kCommandRegister = 0x04;  // of configuration space, PCI's
 constexpr std::uint64_t kBaseAlignment = 4096;
 constexpr unsigned kBusAddressBits = 52;
 
@@ -29,7 +29,7 @@ void AccessChecks::accessed(const nic::HostAccess& access) {
   if (access.write) judge_queue_base(access);
 }
 
-// An address in the wrong byte order can be a valid address, so memory at both addresses is read to decide.
+// An address that was written in another byte order is as good as any: the memory tells.
 void AccessChecks::judge_queue_base(const nic::HostAccess& access) {
   const auto& pci = context_.personality.layout.pci;
   if (access.bytes.size() != 8 || access.offset < pci.registers || context_.log.register_at(access.offset) == nullptr)

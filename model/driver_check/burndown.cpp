@@ -8,7 +8,7 @@
 namespace rnicsim::driver_check {
 namespace {
 
-// Lines for one kind of item, in the manual's order.
+// What one line of the table tells, of things in the manual's order.
 struct Lines {
   std::vector<std::string> touched, never, in_vain;
 

@@ -1,4 +1,4 @@
-// Coverage of the device by a driver: parts that it used, parts that it never used, and requests that were refused.
+// What of the device a driver has touched, what it never did, and what it asked for in vain.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Burndown {
   void refused(const nic::Refusal& refusal);
   void executed(const nic::CommandExecuted& executed);
 
-  // Text of several lines, each with a newline.
+  // Lines, each with its end.
   std::string text() const;
 
  private:
@@ -36,7 +36,7 @@ class Burndown {
   std::map<std::uint32_t, Touched> registers_;  // by offset
   std::map<std::uint32_t, Touched> doorbells_;
   std::map<nic::CommandOpcode, Executed> commands_;
-  std::uint64_t nowhere_ = 0;  // refused accesses to places without a name
+  std::uint64_t nowhere_ = 0;  // accesses to what has no name, in vain
 };
 
 }  // namespace rnicsim::driver_check

@@ -1,4 +1,4 @@
-// Limits used by the driver check, and modes that make hidden mistakes visible.
+// What a check of a driver judges by, and the modes that make hidden mistakes show.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,14 @@
 namespace rnicsim::driver_check {
 
 struct CheckParams {
-  Duration reset_window = Duration{100'000'000'000};  // after a function-level reset (PCIe 4.0, 6.6.2); 0: no check
-  std::uint32_t polls = 1000;                         // successive reads of a register with the same value that count
-                                                      // as no progress
-  Duration masked_for = Duration{10'000'000'000};     // time after which a pending interrupt counts as forgotten
+  Duration reset_window = Duration{100'000'000'000};  // behind a function-level reset (PCIe 4.0, 6.6.2); 0: none
+  std::uint32_t polls = 1000;                         // reads of a register in a row, of one value: no progress
+  Duration masked_for = Duration{10'000'000'000};     // an interrupt pends so long: it is forgotten
 
-  // --- Modes. They change what the driver sees, within the limits of the manual.
-  // Fill the body of a CQE with kPoison from the time when the device begins to write the entry until the entry lands.
+  // --- Modes. They change what the driver sees, in ways that the manual allows.
+  // The body of a CQE's place holds kPoison from the time the device begins to write the entry until it lands.
   bool poison = false;
-  // Delay between the body of a CQE or EQE and its owner byte. Later writes are delayed, too.
+  // The owner byte of a CQE or EQE lands so much later than its body, and what follows behind it.
   Duration owner_delay{};
 
   static constexpr std::uint8_t kPoison = 0xdb;

@@ -83,7 +83,7 @@ void CommandChecks::rung(std::uint32_t entries, std::uint32_t swapped) {
     auto issued = read_issued(index);
     if (!issued) continue;
     if (!issued->entry.device_owns) {
-      if (issued_.contains(index)) continue;  // the doorbell was rung twice; the device takes the entry once
+      if (issued_.contains(index)) continue;  // rung twice, of which the device takes one
       if (swapped != entries && owned(swapped)) {
         context_.reports.add(FindingKind::wrong_endianness, {About::entry, 0},
                              fmt::format("kCommandDoorbell is given {:#x}, and entry {} is not the device's; in "
@@ -175,7 +175,7 @@ void CommandChecks::taken(const nic::CommandTaken& taken) {
   if (!taken.input.empty()) judge_mailbox(taken.input);
 }
 
-// The output mailbox may overlap the input, so a change of the input by the device is no mistake.
+// The output may be given the input's place: what the device wrote there is no mistake.
 void CommandChecks::answering(std::uint64_t address) {
   const auto bytes = context_.personality.layout.command_entry;
   const auto found = issued_.find(static_cast<std::uint32_t>((address - queue_) / bytes));
@@ -228,7 +228,7 @@ void CommandChecks::judge_refusal(const nic::CommandExecuted& executed) {
   reports.add(FindingKind::unknown_object, key, fmt::format("{}: there is no {} {}", name, name_of(*kind), number));
 }
 
-// --- Objects that commands create.
+// --- What there is from now on.
 
 void CommandChecks::apply(const nic::CommandExecuted& executed) {
   using enum nic::CommandOpcode;
@@ -331,7 +331,7 @@ void CommandChecks::judge_owners(About about, std::uint32_t number, Pasid pasid,
     bytes.resize(std::size_t{count} * entry);
     if (!context_.look(pasid, address + std::uint64_t{at} * entry, bytes)) return;
     for (std::uint32_t i = 0; i < count; ++i) {
-      // First position that the device writes at this entry.
+      // The position at which the device writes there first.
       const auto position = first + ((at + i - first) & (entries - 1));
       if (!is_drivers(std::span(bytes).subspan(std::size_t{i} * entry, entry), position, log)) continue;
       ++wrong;
@@ -376,7 +376,7 @@ void CommandChecks::resized_cq(const nic::CqResize& resize) {
   const auto& layout = context_.personality.layout;
   cq.context.ring = resize.ring;
   cq.context.log_entries = resize.log_entries;
-  cq.landed = cq.written;  // CQEs on their way still go to the old ring
+  cq.landed = cq.written;  // what is on its way goes to the ring of before
   std::vector<std::byte> record(layout.cq_record);
   if (context_.look(cq.context.pasid, cq.context.doorbell_record, record))
     cq.resized_at = context_.personality.cqes_consumed(record);
@@ -385,7 +385,7 @@ void CommandChecks::resized_cq(const nic::CqResize& resize) {
                        {MemoryKind::cq_ring, resize.cqn, resize.ring, std::uint64_t{layout.cqe} << resize.log_entries});
 }
 
-// In RESET a queue pair starts again from position 0.
+// In RESET a queue pair begins anew.
 void CommandChecks::state_changed(const nic::QpStateChanged& changed) {
   const auto found = context_.objects.qps.find(changed.qpn.value);
   if (found == context_.objects.qps.end()) return;

@@ -1,5 +1,5 @@
-// Checks commands: entries and mailboxes, and that the driver does not change them while the device owns them. Derives
-// the driver's objects from executed commands.
+// Commands: entries and mailboxes, whether they stay as they are while the device has them, and what was executed, from
+// which the driver's objects are known.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ class CommandChecks {
  public:
   explicit CommandChecks(CheckContext& context) : context_(context) {}
 
-  // A write to the register page: to the command doorbell or the queue's address.
+  // A write to the register page: of the command doorbell, or of the queue's address.
   void register_written(std::uint32_t in_page, std::span<const std::byte> bytes);
   void taken(const nic::CommandTaken& taken);
   void executed(const nic::CommandExecuted& executed);
-  // The device is about to write the answer of an entry to the command queue.
+  // The device is about to write to the command queue: an entry's answer.
   void answering(std::uint64_t address);
   void state_changed(const nic::QpStateChanged& changed);
-  void forget();  // at a function-level reset
+  void forget();  // a function-level reset
 
  private:
-  // Entry and mailbox as the driver issued them.
+  // As the driver left them.
   struct Issued {
     nic::CommandEntry entry;
-    std::vector<std::byte> bytes;  // bytes of the entry
-    std::vector<std::byte> input;  // input mailbox; empty: not visible
+    std::vector<std::byte> bytes;  // of the entry
+    std::vector<std::byte> input;  // empty: not seen
     bool taken = false;
   };
   void rung(std::uint32_t entries, std::uint32_t swapped);

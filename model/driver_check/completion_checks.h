@@ -1,4 +1,4 @@
-// Checks completion and event queues: what the device has written, and the driver's consumer indices.
+// Completion and event queues: what the device has written, and how much of it the driver says it took.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,11 @@ class CompletionChecks {
 
   void written(const nic::CqeWritten& written);
   void event_written(const nic::EventTrace& event);
-  // Bytes of a CQ's ring are about to land in memory.
+  // Bytes of a CQ's ring are about to land.
   void landing(const MemoryRange& ring, std::uint64_t address, std::size_t bytes);
-  // A read of a CQ's doorbell record is about to push CQEs into memory, which the driver had not seen when it wrote the
-  // record.
+  // A read of a CQ's record is about to push CQEs into memory: the driver wrote it without them.
   void pushing(std::uint32_t cqn);
-  // The device has read a CQ's doorbell record.
+  // The device has read a CQ's record.
   void record_read(std::uint32_t cqn, std::span<const std::byte> record);
 
  private:

@@ -1,4 +1,4 @@
-// Data shared by the checks: names of the device, log of accesses, the driver's objects, and the findings.
+// What the checks share: the device's words, the log of accesses, the driver's objects, and where findings go.
 #pragma once
 
 #include <algorithm>
@@ -33,24 +33,24 @@ struct CheckContext {
   MemoryMaps maps;
   std::uint64_t looks_in_vain = 0;
 
-  // Reads host memory at the present time, without counting. False: the check cannot see that memory.
+  // Reads host memory at the present time. No counter changes. False: the check cannot see that memory.
   bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
     const bool seen = pcie.look(pasid, address, bytes);
     looks_in_vain += !seen;
     return seen;
   }
-  // Time since an event: " 3 us ago".
+  // " 3 us ago", of an event at that time.
   static std::string ago(Duration at) { return in_words(now() - at) + " ago"; }
 };
 
-// Distance from `a` to `b` of counters modulo 2^24; negative: `b` is behind `a`.
+// Distance from `a` to `b` of counters that count modulo 2^24: negative where b is behind a.
 inline std::int32_t ahead(std::uint32_t b, std::uint32_t a) {
   const auto distance = (b - a) & nic::kCounterMask;
   return distance > nic::kCounterMask / 2 ? static_cast<std::int32_t>(distance) - (1 << 24)
                                           : static_cast<std::int32_t>(distance);
 }
 
-// The bytes with each word of `size` bytes reversed: the value that a driver with the wrong byte order intended.
+// The same bytes with each word of `size` bytes turned round: what a driver meant that wrote them in another order.
 template <std::size_t kMost = 16>
 std::array<std::byte, kMost> turned(std::span<const std::byte> bytes, std::size_t size) {
   std::array<std::byte, kMost> out{};
@@ -60,7 +60,7 @@ std::array<std::byte, kMost> turned(std::span<const std::byte> bytes, std::size_
   return out;
 }
 
-// True: the number consists of poison, so the driver read an entry's body before its owner bit.
+// What a number of the driver's looks like that came out of a body that was read before its owner bit.
 inline bool is_poison(std::uint32_t number, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i)
     if ((number >> 8 * i & 0xff) != CheckParams::kPoison) return false;

@@ -7,7 +7,7 @@
 namespace rnicsim::driver_check {
 namespace {
 
-constexpr unsigned kMostJudged = 256;  // limit of WQEs that are checked for one doorbell
+constexpr unsigned kMostJudged = 256;  // WQEs of a doorbell
 
 About about_of(ObjectKind kind) {
   return kind == ObjectKind::cq ? About::cq : kind == ObjectKind::eq ? About::eq : About::qp;
@@ -35,10 +35,10 @@ void DoorbellChecks::rung(const nic::DoorbellRung& rung) {
   const auto found = context_.objects.qps.find(rung.qpn.value);
   if (found == context_.objects.qps.end()) return;
   auto& qp = found->second;
-  if (qp.state == roce::QpState::reset || !qp.context.has_send) return;  // ignored() reports this case
+  if (qp.state == roce::QpState::reset || !qp.context.has_send) return;  // told by what ignores it
   const auto added = static_cast<std::uint16_t>(rung.producer - qp.announced);
   const auto ring = 1u << qp.context.log_send_blocks;
-  // A BlueFlame write of a WQE that a doorbell announced before.
+  // A BlueFlame of a WQE that was announced already.
   if (rung.wqe_bytes != 0 && added > 0x8000) return;
   if (const auto swapped = swapped_position(); swapped && rung.wqe_bytes == 0)
     return context_.reports.add(FindingKind::wrong_endianness, {About::qp, rung.qpn.value},
@@ -53,7 +53,7 @@ void DoorbellChecks::rung(const nic::DoorbellRung& rung) {
   qp.announced = rung.producer;
 }
 
-// All announced WQEs must be in the ring before the doorbell, even a WQE written by BlueFlame.
+// The WQEs are in the ring before the doorbell, that of a BlueFlame, too.
 void DoorbellChecks::judge_announced(std::uint32_t qpn, QueuePair& qp, std::uint16_t producer) {
   auto position = qp.announced;
   for (unsigned i = 0; i < kMostJudged && position != producer; ++i) {
@@ -79,7 +79,7 @@ std::uint16_t DoorbellChecks::judge_wqe(std::uint32_t qpn, const QueuePair& qp, 
     reports.add(kind, {About::qp, qpn}, fmt::format("{}: {}", where, what));
     return std::uint16_t{0};
   };
-  // A valid WQE of zeros is distinguished from blank memory by its length field.
+  // A first WQE of zeros differs from a blank place by its length.
   if (claims.blank) return doubt(FindingKind::stale_wqe, "the doorbell announces it, and its place is blank in memory");
   if (claims.index != position || claims.qpn != qpn) {
     const auto swapped = context_.terms.claims_of(wqe, true);

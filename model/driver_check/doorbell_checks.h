@@ -1,4 +1,4 @@
-// Checks doorbells: object, page, distance, and whether the announced WQEs are in memory.
+// Doorbells: of which object, on which page, how far, and whether the WQEs that they announce are in memory.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ class DoorbellChecks {
 
  private:
   void no_object(ObjectKind kind, const nic::Refusal& refusal);
-  // The last doorbell, decoded in the other byte order.
+  // The doorbell that was written last, if the driver wrote it little-endian.
   nic::DoorbellWrite swapped_doorbell() const;
   std::optional<std::uint32_t> swapped_position() const;
   std::uint32_t last_in_page() const;
   void judge_announced(std::uint32_t qpn, QueuePair& qp, std::uint16_t producer);
-  // Number of blocks of the WQE; 0: the position of the next WQE is unknown.
+  // Blocks of the WQE; 0: the next one is not found behind it.
   std::uint16_t judge_wqe(std::uint32_t qpn, const QueuePair& qp, std::uint16_t position);
 
   CheckContext& context_;

@@ -1,12 +1,13 @@
-// Checks a driver at the device's boundary and reports its mistakes, each at its first wrong access:
-// docs/driver-check.md. The check does not influence the device and takes no simulated time, except for the modes of
+// Watches a driver at the device's boundary and tells of its mistakes, each at its first wrong access:
+// docs/driver-check.md.
+// Nothing that the device does depends on it, and no time: a run with it is the same run, but for the modes of
 // CheckParams.
 //
 //   driver_check::DriverCheck check(device.nic());
 //   check.found = [](const driver_check::Finding& finding) { std::cerr << finding.line() << '\n'; };
 //
-// Host memory beyond the device's own reads is read by the debug transport of the platform's `dma` target, or by
-// HostMemory::look. Without either, the checks that need this memory do nothing, and burndown() says so.
+// What it has to see of host memory beyond the device's own reads it asks for by the debug transport of the platform's
+// `dma` target, or of HostMemory::look; without either those checks are silent, and burndown() says so.
 #pragma once
 
 #include <cstdint>
@@ -29,27 +30,27 @@ namespace rnicsim::driver_check {
 
 class DriverCheck {
  public:
-  // Make the object before the driver's first access; it must live as long as the NIC is used.
+  // Before the driver's first access. It has to live as long as anything is done with the NIC.
   explicit DriverCheck(nic::Nic& nic, const CheckParams& params = {},
                        const nic::Personality& personality = nic::rnic_personality(),
                        const nic::DriverTerms& terms = nic::rnic_driver_terms());
   ~DriverCheck();
 
-  // Sets the function that is called for each finding, at the time of the finding.
+  // Called at each finding, at its time.
   void tell(std::function<void(const Finding&)> found);
 
-  // --- The platform reports memory that it maps for the device, so that the check can tell unmapped memory from memory
-  // never mapped. PASID 0 is the kernel's. Mappings are counted by byte and may overlap.
+  // --- The platform tells which memory it maps for the device, so that the check knows what was there once. PASID 0 is
+  // the kernel's. Counted, byte by byte.
   void mapped(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
   void unmapped(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
 
   const std::vector<Finding>& findings() const;
-  // The driver has ended: reports pending findings. May be called several times.
+  // The driver is done: what still waits is told. May be called again.
   void finish();
-  // Registers, doorbells and commands that the driver used, never used, or requested without success. Text of several
-  // lines, each with a newline.
+  // Registers, doorbells and commands that the driver touched, never touched, and asked for in vain: lines, each with
+  // its end.
   std::string burndown() const;
-  std::uint64_t accesses() const;  // number of the CPU's accesses so far
+  std::uint64_t accesses() const;  // of the CPU, so far
 
  private:
   class Watcher;

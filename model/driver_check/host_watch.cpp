@@ -40,7 +40,7 @@ void HostWatch::hold(Pasid pasid, std::uint64_t address, std::span<const std::by
   if (!bytes.empty()) held_.push_back({pasid, address, {bytes.begin(), bytes.end()}});
 }
 
-// A landing write may cause further writes, which are appended to the held ones.
+// What a write makes the host do may bring more of them, which wait behind those that are there.
 void HostWatch::land_held() {
   if (landing_) return;
   landing_ = true;

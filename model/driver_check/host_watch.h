@@ -1,8 +1,8 @@
-// Proxy between the DMA unit and the host: observes each access, with bytes and result, when it is sampled or lands.
-// Present only if a check is active.
+// Stands between the DMA unit and the host: sees each access with its bytes and its result, when it is sampled or
+// lands. A NIC that nobody checks has nothing in its place.
 //
-// With `owner_delay` the last bytes of an entry, which contain the owner bit, land that much later than the body. Later
-// writes wait as well, and a read pushes them, as PCIe orders posted writes.
+// With `owner_delay` the last bytes of an entry, which tell its owner, land so much later than the entry's body; what
+// is written behind them waits as well, and a read pushes them, as PCIe orders posted writes.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 
 namespace rnicsim::driver_check {
 
-// Receiver of the observed accesses.
+// Who looks at the accesses.
 class HostObserver {
  public:
-  // A read is about to push the held writes.
+  // A read is about to push writes that are held.
   virtual void pushing(Pasid pasid, std::uint64_t address, std::size_t bytes) = 0;
   virtual void sampled(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) = 0;
   virtual void landing(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) = 0;
   virtual void aborted(Pasid pasid, std::uint64_t address, std::size_t bytes, bool write) = 0;
-  // Offset in this write from which bytes land late, because they contain an entry's owner bit; bytes.size(): none.
+  // Where in this write the owner bytes of an entry begin that are to land late; bytes.size(): nowhere.
   virtual std::size_t owner_in(Pasid pasid, std::uint64_t address, std::size_t bytes) const = 0;
 
  protected:
@@ -42,7 +42,7 @@ class HostWatch final : public HostMemory {
   bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override {
     return host_.look(pasid, address, bytes);
   }
-  // The function was reset: held writes are dropped.
+  // The function was reset: what has not landed never does.
   void forget();
 
  private:

@@ -1,4 +1,4 @@
-// Checks memory that is not mapped for the device, invalid keys, and interrupts that do not reach the driver.
+// Memory that is not there for the device, keys that mean none, and interrupts that reach nobody.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class MemoryChecks {
   explicit MemoryChecks(CheckContext& context) : context_(context) {}
 
   void aborted(Pasid pasid, std::uint64_t address, std::size_t bytes, bool write);
-  // An access by a key was refused.
+  // An access by a key.
   void refused(const nic::Refusal& refusal);
 
  private:
@@ -26,9 +26,9 @@ class InterruptChecks {
  public:
   explicit InterruptChecks(CheckContext& context) : context_(context) {}
 
-  void accessed(const nic::HostAccess& access);  // a write to the MSI-X table shows that the driver wants interrupts
+  void accessed(const nic::HostAccess& access);  // the driver writes a vector: it wants interrupts
   void raised(const nic::InterruptRaised& raised);
-  void look_around();  // finds interrupts that are pending too long
+  void look_around();  // at what pends for long
   void finish();
   void was_reset();
 

@@ -1,5 +1,4 @@
-// Memory that the host has mapped for the device, and memory that it has unmapped, with the time; as the platform
-// reports it.
+// Which memory the host has mapped for the device, and what it has unmapped and when, as far as the platform tells.
 #pragma once
 
 #include <boost/icl/interval_map.hpp>
@@ -17,14 +16,14 @@ class MemoryMaps {
  public:
   static constexpr std::size_t kMostGone = 4096;
 
-  // Mappings are counted by byte and may overlap.
+  // Counted, byte by byte.
   void map(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
   void unmap(Pasid pasid, std::uint64_t address, std::uint64_t bytes, Duration at);
 
-  // False: the platform has reported no mapping.
+  // False: the platform has told of no mapping.
   bool known() const { return !live_.empty(); }
   bool is_mapped(Pasid pasid, std::uint64_t address) const;
-  // Time at which the first unmapped byte of the range was unmapped; nullopt: it was never mapped.
+  // When the first byte of the range that is not mapped was; nullopt: never.
   std::optional<Duration> unmapped_at(Pasid pasid, std::uint64_t address, std::uint64_t bytes) const;
 
  private:
