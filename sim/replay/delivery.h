@@ -1,4 +1,4 @@
-// A message delivered to a program, as told by a receive completion and memory, or as implied by the wire.
+// A message delivered to a program, as shown by a receive completion and memory, or as implied by the wire.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,7 @@ class Inference {
     next_ = request.first + request.packets;
   }
 
-  // Unsent rest of a message: for a WRITE the RETH tells its length; for a SEND at least one more byte is certain.
+  // Unsent rest of a message: for a WRITE the RETH has its length; for a SEND at least one more byte is certain.
   void end_early() {
     found_.unfinished = true;
     auto& request = found_.requests.back();

@@ -102,7 +102,7 @@ AdapterView adapter_view(const CounterList& before, const Snapshot::Block& after
   for (const auto& result : view.results)
     if (result.kind == CounterResult::Kind::share) view.shares.push_back({resource_name(result.path), result.value});
   std::ranges::stable_sort(view.shares, std::greater(), &AdapterView::Share::value);
-  // Of several units keep only the busiest one: idle units do not help it.
+  // Keep only the busiest of several units: idle units do not help it.
   std::set<std::string> seen;
   std::erase_if(view.shares, [&](const auto& share) { return !seen.insert(share.resource).second; });
   for (const auto& entry : after.counters.entries())
