@@ -18,7 +18,7 @@ class StagedFile {
   StagedFile(StagedFile&& other) noexcept;
   StagedFile& operator=(StagedFile&&) = delete;
 
-  // Writes all of `content` and syncs it to disk. ConfigError: the file cannot be written.
+  // Writes all of `content`, and syncs a staged file to disk. ConfigError: the file cannot be written.
   void write(std::string_view content);
   // Renames the file. ConfigError: the file cannot be renamed.
   void commit();
