@@ -1,7 +1,7 @@
 // The waterfall's summary as text and as JSON.
 #include <fmt/format.h>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 #include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim {

@@ -1,0 +1,11 @@
+// Compares the messages of our communication manager with those of a capture's port.
+#pragma once
+
+#include "sim/replay/cm/cm_traffic.h"
+#include "sim/replay/difference.h"
+
+namespace rnicsim::sim::replay {
+
+Comparison judge_management(const CmTraffic& traffic, const roce::Gid& address);
+
+}  // namespace rnicsim::sim::replay
