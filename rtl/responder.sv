@@ -56,7 +56,7 @@ module responder (
     logic [OW:0] head;
     logic [OW:0] tail;
     logic        head_ready;   // the answer at the head may be sent
-    logic [23:0] next_packet;  // of the READ at the head
+    logic [23:0] next_packet;  // index of the next packet of the READ at the head
     logic        ack_waits;
     logic [23:0] ack_psn;
     logic [23:0] ack_msn;

@@ -85,7 +85,7 @@ void System::make_switches(std::uint64_t seed) {
   }
 }
 
-// "leaf0, from spine1"
+// Name of a port for messages: "leaf0, from spine1".
 std::string System::port_name(std::uint32_t box, std::uint32_t port) const {
   const auto& topology = config_->topology;
   const auto node = static_cast<std::uint32_t>(adapters_.size()) + box;

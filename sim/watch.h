@@ -48,7 +48,7 @@ class Watch {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// "ended at the limit of 10 s of simulated time"
+// Reason and status of such an end: "ended at the limit of 10 s of simulated time".
 Watch::End at_simulated_limit(Duration limit);
 
 }  // namespace rnicsim::sim

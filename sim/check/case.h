@@ -76,7 +76,7 @@ struct ExpectedStatistics {
 // A run by `rnicsim run`.
 struct Programs {
   std::vector<std::string> words;                       // program and arguments, as after --
-  std::vector<std::pair<std::string, std::string>> on;  // host, command
+  std::vector<std::pair<std::string, std::string>> on;  // host, command line
 };
 // A run by `rnicsim bench`.
 struct Workload {

@@ -18,7 +18,7 @@ Tally tally(const std::vector<Verdict>& verdicts);
 
 // One line with the outcome, then the findings or notes.
 std::string verdict_text(const Verdict& verdict);
-// "22 cases: 21 passed, 1 failed, 0 broken"
+// Summary in one line: "22 cases: 21 passed, 1 failed, 0 broken".
 std::string tally_text(const Tally& tally);
 // JUnit XML as Jenkins and GitLab read it. `suite`: name of the folder.
 std::string junit_xml(const std::string& suite, const std::vector<Verdict>& verdicts);

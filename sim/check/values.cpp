@@ -48,7 +48,7 @@ void collect(const std::string& name, const Json& json, std::vector<Value>& valu
   }
 }
 
-// {"h0": {"counters": {PATH: ...}, "derived": {PATH: ...}}}
+// Reads the values of each host or switch: {"h0": {"counters": {PATH: ...}, "derived": {PATH: ...}}}.
 void collect_counters(const Json& owners, std::vector<Value>& values) {
   if (!owners.is_object()) return;
   for (const auto& [owner, tables] : owners.items())

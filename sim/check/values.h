@@ -14,7 +14,7 @@ namespace rnicsim::sim::check {
 enum class Unit { none, time, rate, bytes };
 // Unit of a value, derived from its name. Times are in ps, rates in b/s.
 Unit unit_of(std::string_view value);
-// "5.2 us", "42"
+// A value for display: "5.2 us", "42".
 std::string text_of(double number, Unit unit);
 
 struct Value {

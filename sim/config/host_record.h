@@ -20,7 +20,7 @@ void check_node_name(const Setting& name, const char* kind);
 // ConfigError: two hosts share a name, or two interfaces an address. `records` belong to the last interfaces.
 void check_distinct(const std::vector<abi::NetworkInterface>& interfaces, const std::vector<Record>& records);
 
-// "10.0.0.1", "fd00::1", "02:00:00:00:00:01"
+// Addresses as text: "10.0.0.1", "fd00::1", "02:00:00:00:00:01".
 std::string ipv4_text(const abi::NetworkInterface& interface);
 std::string ipv6_text(const abi::NetworkInterface& interface);
 std::string mac_text(const abi::NetworkInterface& interface);

@@ -43,7 +43,7 @@ Quantity from_base_units(double value) {
   return Quantity{static_cast<Field>(std::min(value, 9e18))};
 }
 
-// "at least 1 ns, at most 1 s", or "one of 1 ns, 2 ns"
+// Text of a range: "at least 1 ns, at most 1 s", or "one of 1 ns, 2 ns".
 template <class ToText>
 std::string range_text(Range range, ToText&& text) {
   if (!range.choices.empty()) {

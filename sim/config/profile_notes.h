@@ -8,7 +8,7 @@ namespace rnicsim::sim {
 // True: the NIC's profile or one of its bases says `extrapolated = true` (the last note counts): no measurement of such
 // a NIC was found. `nic`: a name or a file as for --nic. A file that cannot be read gives false.
 bool is_extrapolated(const std::string& nic);
-// "cx7-400g (extrapolated)", "cx5-100g"
+// Name of a NIC for display: "cx7-400g (extrapolated)", "cx5-100g".
 std::string nic_text(const std::string& nic);
 
 }  // namespace rnicsim::sim

@@ -65,9 +65,9 @@ struct Divergence {
 };
 std::string to_text(const Divergence& divergence);
 
-// "QP 0x41 of h0", or "h0".
+// QP or host of the event: "QP 0x41 of h0", or "h0".
 std::string owner_text(const TraceEvent& event, std::span<const std::string> hosts);
-// "+1 ns"
+// Difference of two times with its sign: "+1 ns".
 std::string signed_time(Duration from, Duration to);
 // Differing fields of two events of the same kind: "psn 5 -> 6, msn 2 -> 3"; empty: no field differs.
 std::string differing_fields(const TraceEvent& a, const TraceEvent& b);

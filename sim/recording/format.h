@@ -129,7 +129,7 @@ class EventSink {
 
 // Number of the QP that the event concerns, on the event's host; nullopt: none.
 std::optional<std::uint32_t> qp_of(const TraceEvent& event);
-// One line: time, host, kind, fields.
+// The event as one line: time, host, kind, fields.
 std::string to_text(const TraceEvent& event, std::span<const std::string> hosts);
 std::string to_text(const FieldInfo& field, std::uint64_t value);
 // The same text, appended to `out`: faster for many events.

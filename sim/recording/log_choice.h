@@ -25,7 +25,7 @@ struct LogChoice {
   std::string block;  // empty: all blocks
 };
 
-// "doorbell", "engine", ...
+// Names of all blocks: "doorbell", "engine", ...
 std::vector<std::string> log_blocks();
 // ConfigError: the message names the possible values.
 LogChoice parse_log_choice(std::string_view text);

@@ -37,7 +37,7 @@ class RecordedMemory final : public host::AddressSpace {
   static constexpr std::uint64_t kWord = 8;
   using Page = std::array<std::byte, kPage>;
   struct Word {
-    bool touched = false;  // since the last store
+    bool touched = false;  // a device accessed the word since the last store
     struct Store {
       std::uint64_t address;
       std::span<const std::byte> bytes;
@@ -49,7 +49,7 @@ class RecordedMemory final : public host::AddressSpace {
   void touch(std::uint64_t address, std::uint64_t bytes);
   void store_if_touched(Word& word);
   void store_first(Word& word);
-  // `access(page or nullptr, offset in the page, done, part)` for each page of the range.
+  // Calls `access(page or nullptr, offset in the page, done, part)` for each page of the range.
   template <class Access>
   void for_each_page(std::uint64_t address, std::size_t bytes, bool make, Access access);
 

@@ -30,12 +30,12 @@ class Deriver {
   }
 
  private:
-  // "nic.units.transmit_busy": "nic.units.transmit_busiest_share"
+  // Path of the derived value: "nic.units.transmit_busiest_share" for "nic.units.transmit_busy".
   static std::string busiest_path(const std::string& path) {
     constexpr std::string_view kBusy = "_busy";
     return path.substr(0, path.size() - kBusy.size()) + "_busiest_share";
   }
-  // "nic.port.tx_wait": "nic.port.tx_queue"
+  // Path of the derived value: "nic.port.tx_queue" for "nic.port.tx_wait".
   static std::string queue_path(const std::string& path) {
     constexpr std::string_view kWait = "_wait";
     return path.substr(0, path.size() - kWait.size()) + "_queue";

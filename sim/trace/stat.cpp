@@ -66,7 +66,7 @@ class Statistics {
   }
 
  private:
-  using Place = std::uint64_t;  // host, queue pair: 32 bits each
+  using Place = std::uint64_t;  // host << 32 | queue pair
 
   static void add_wqe(QpStatistics& of, const TraceEvent& event) {
     if (!is_send_queue(event)) return;

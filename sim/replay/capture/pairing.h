@@ -18,7 +18,7 @@ struct RequestStream {
   std::vector<const WirePacket*> packets;
 };
 
-// Answers to one QP of one requester.
+// Answers to one QP of a requester.
 struct AnswerStream {
   roce::Gid peer{};
   roce::Qpn to;
