@@ -42,8 +42,7 @@ struct RunOptions {
   Limits limits;
   // Simulated time for which programs may only wait after another program failed; nullopt: no limit.
   std::optional<Duration> grace{Duration{1'000'000'000'000}};
-  Duration start_gap{10'000'000'000};  // simulated time between two starts, so that servers listen before clients
-                                       // connect
+  Duration start_gap{10'000'000'000};  // simulated time between two starts: servers listen before clients connect
 };
 
 // Arguments as written on the command line.

@@ -275,8 +275,7 @@ enum class Call : std::uint32_t {
   dealloc_pd,
   alloc_uar,        // value = page
   free_uar,
-  open_context,     // a descriptor is sent; a process that has it may import the context. value = number; EINVAL,
-                    // EEXIST
+  open_context,     // a descriptor is sent; with it a process may import the context. value = number; EINVAL, EEXIST
   close_context,    // argument[0] = number
   import_context,   // a context's descriptor is sent: its process's PDs and regions may be used. value = number; EINVAL
   import_pd,        // argument[0] = number of a context, [1] = PD; ENOENT: the context's process has no such PD

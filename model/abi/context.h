@@ -27,8 +27,7 @@ inline constexpr std::uint32_t kRemoteRead = 1u << 2;
 inline constexpr std::uint32_t kRemoteAtomic = 1u << 3;
 inline constexpr std::uint32_t kWindowBind = 1u << 4;
 inline constexpr std::uint32_t kZeroBased = 1u << 5;
-inline constexpr std::uint32_t kOnDemand = 1u << 6;         // region: the device requests its pages from the host (ATS,
-                                                            // PRI)
+inline constexpr std::uint32_t kOnDemand = 1u << 6;         // region: pages requested from the host (ATS, PRI)
 inline constexpr std::uint32_t kRelaxedOrdering = 1u << 20; // region: its TLPs may pass writes
 }  // namespace access
 
@@ -112,8 +111,7 @@ struct Qpc {
   static constexpr std::uint8_t kHasSend = 1u << 0;
   static constexpr std::uint8_t kHasReceive = 1u << 1;
   static constexpr std::uint8_t kHasSrq = 1u << 2;             // instead of a receive ring: RC and UD
-  static constexpr std::uint8_t kBlockSelfMulticast = 1u << 3;  // the QP's own multicasts are not received by this
-                                                                // device
+  static constexpr std::uint8_t kBlockSelfMulticast = 1u << 3;  // this device does not receive the QP's own multicasts
   static constexpr std::uint8_t kStripVlan = 1u << 4;           // raw: a frame's outermost VLAN tag is moved to the CQE
   static constexpr std::uint8_t kScatterFcs = 1u << 5;          // raw: the FCS follows the frame
   static constexpr std::uint8_t kPadWrites = 1u << 6;           // received data is written in whole cache lines

@@ -46,8 +46,7 @@ struct ControlSegment {
   static constexpr std::uint32_t kSignaled = 1u << 0;
   static constexpr std::uint32_t kSolicited = 1u << 1;
   static constexpr std::uint32_t kFence = 1u << 2;
-  static constexpr std::uint32_t kChecksums = 1u << 3;  // raw packet: the device fills in the checksums of IP, and of
-                                                        // TCP or UDP
+  static constexpr std::uint32_t kChecksums = 1u << 3;  // raw packet: the device fills in checksums of IP, TCP and UDP
 };
 static_assert(sizeof(ControlSegment) == 16);
 
@@ -224,11 +223,9 @@ struct Cqe {
   std::uint8_t opcode_owner = 0;  // CqeOpcode << 4 | owner bit
 
   static constexpr std::uint8_t kInlineData = 1u << 0;
-  static constexpr std::uint8_t kGrh = 1u << 1;  // UD: 40 bytes of GRH precede the payload, and byte_count includes
-                                                 // them
+  static constexpr std::uint8_t kGrh = 1u << 1;  // UD: 40 bytes of GRH precede the payload and count in byte_count
   static constexpr std::uint8_t kIpv4 = 1u << 2;  // with kGrh: the GRH contains an IPv4 header, else an IPv6 header
-  static constexpr std::uint8_t kChecksumsRight = 1u << 3;  // raw packet: the checksums of IP, and of TCP or UDP, are
-                                                            // correct
+  static constexpr std::uint8_t kChecksumsRight = 1u << 3;  // raw packet: checksums of IP, and TCP or UDP, are right
   static constexpr std::uint8_t kFlowTag = 1u << 4;  // raw packet: its flow has a tag
   static constexpr std::uint8_t kVlan = 1u << 5;  // raw packet: Qpc::kStripVlan removed a VLAN tag
   static constexpr std::uint8_t kXrc = 1u << 6;   // a receive of an XRC SRQ

@@ -57,8 +57,7 @@ struct Connection {
   State state = State::idle;
   Route route;
   Peer peer;
-  bool peer_known = false;   // entered in the manager's table, by which another connection to the same peer is detected
-                             // as stale
+  bool peer_known = false;   // in the manager's table, which shows stale connections to the same peer
   std::uint64_t service_id = 0;
   std::uint64_t transaction_id = 0;
 

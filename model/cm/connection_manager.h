@@ -101,8 +101,7 @@ struct ManagerCounters {
   std::uint64_t received = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t unexpected = 0;            // no such connection, or not expected in its state
-  std::uint64_t stale = 0;                 // requests of a peer that has lost its state, for a connection that still
-                                           // exists here
+  std::uint64_t stale = 0;                 // requests of a peer that forgot a connection which exists here
 };
 
 class ConnectionManager {

@@ -48,8 +48,7 @@ class PauseDeadlock {
   using Buffer = std::tuple<std::uint32_t, std::uint32_t, std::uint8_t>;  // switch, port, priority
   struct Held {
     StoppedBuffer buffer;
-    std::vector<std::pair<Buffer, std::uint64_t>> waits;  // buffers whose pauses block this buffer, with the number of
-                                                          // blocked bytes
+    std::vector<std::pair<Buffer, std::uint64_t>> waits;  // buffers that block this one, with the blocked bytes
   };
   using Buffers = std::map<Buffer, Held>;
 

@@ -56,10 +56,8 @@ class RtlCore final : public roce::QpCore {
   void unreadable(roce::Slot slot, std::uint64_t message, roce::Status status, std::uint32_t packets) override;
   void response(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload) override;
   void response_placed(roce::Slot slot, std::uint64_t message, roce::Status status) override;
-  void local_work_done(roce::Slot, std::uint64_t, roce::Status) override {}  // never called: the RTL requests no local
-                                                                             // work
-  void expired(roce::Slot, roce::Timer, bool) override {}                    // never called: the RTL keeps its own
-                                                                             // timers
+  void local_work_done(roce::Slot, std::uint64_t, roce::Status) override {}  // never called: no local work
+  void expired(roce::Slot, roce::Timer, bool) override {}                    // never called: the RTL has timers
 
   void request(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload,
                const roce::Offer& offer) override;

@@ -15,12 +15,9 @@ struct ChildResult {
 };
 
 struct ChildWork {
-  std::function<std::string(std::size_t job)> work;                // runs in the child; an exception becomes
-                                                                   // ChildResult::failure
-  std::function<void(const ChildResult&)> done;                    // runs in this process, in the order in which jobs
-                                                                   // end
-  std::function<void(const std::vector<std::size_t>&)> look = {};  // runs in this process a few times a second, with
-                                                                   // the running jobs
+  std::function<std::string(std::size_t job)> work;                // in the child; an exception becomes `failure`
+  std::function<void(const ChildResult&)> done;                    // in this process, in the order of the ends
+  std::function<void(const std::vector<std::size_t>&)> look = {};  // in this process, now and then: running jobs
 };
 
 // Runs all jobs, at most `at_a_time` of them at the same time, started in the given order. The children die with this

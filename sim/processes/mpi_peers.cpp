@@ -35,8 +35,7 @@ void await(const Look& look) {
 class MpiPeers final : public Peers {
  public:
   MpiPeers() {
-    ::setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);  // MPI's default yields when there are more processes than
-                                                       // processors
+    ::setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);  // MPI yields by default if processors are few
     must(MPI_Init(nullptr, nullptr), "MPI_Init");
     must(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     must(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");

@@ -179,9 +179,8 @@ void define_station(py::module_& module) {
 PYBIND11_MODULE(_core, module) {
   ::setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 0);
   spdlog::set_level(spdlog::level::off);  // errors are reported by exceptions, counters and trace events
-  sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);  // no warning
-                                                                                                          // for
-                                                                                                          // run(us=0)
+  // No warning of SystemC for run(us=0).
+  sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   py::register_exception<SimulationError>(module, "SimulationError");
   py::register_exception<ConfigError>(module, "ConfigError", PyExc_ValueError);
   define_memory(module);

@@ -67,8 +67,7 @@ class Answers : public Alignment {
   static bool stands_for(const Answer& later, const Answer& ack) {
     if (later.frame <= ack.frame || !before(ack.psn(), later.psn())) return false;
     return !later.headers.aeth ||
-           !before(roce::Psn(later.headers.aeth->msn), roce::Psn(ack.headers.aeth->msn));  // an MSN has 24 bits, as a
-                                                                                           // PSN has
+           !before(roce::Psn(later.headers.aeth->msn), roce::Psn(ack.headers.aeth->msn));  // MSNs have 24 bits, too
   }
 
   // True: the real NIC had to send this answer, so it may replace others.

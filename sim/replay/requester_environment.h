@@ -34,8 +34,7 @@ struct WireEvent {
   // retransmit.
   bool acknowledged = false;
   // --- Members for an answer.
-  bool in_order = true;  // false: the answer makes a requester retransmit or end, and the real NIC may have seen it
-                         // later
+  bool in_order = true;  // false: causes a retransmission or the end; the real NIC may have seen it later
   std::optional<std::uint8_t> rnr_timer;
 };
 

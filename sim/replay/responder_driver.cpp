@@ -66,8 +66,8 @@ ResponderDriver::ResponderDriver(EngineHost& host, const Environment& environmen
 
 std::vector<ResponderDriver::Result> ResponderDriver::run() {
   host_.begin(*this);
-  std::map<std::uint32_t, std::vector<std::pair<Side*, const Request*>>> order;  // by frame: a multicast datagram goes
-                                                                                 // to several QPs
+  // By frame: a multicast datagram goes to several QPs.
+  std::map<std::uint32_t, std::vector<std::pair<Side*, const Request*>>> order;
   for (const auto& qp : environment_.qps) {
     host_.connect(qp.number, context_of(qp));
     for (const auto& request : qp.requests) order[request.packet->frame].emplace_back(&side_of(qp.number), &request);

@@ -28,11 +28,9 @@ class Field {
   Field operator[](std::string_view key) const;                        // member of an object; of nothing: nothing
   Field operator[](std::size_t index) const;                           // element of a list
   std::size_t size() const;                                            // length of a list; of nothing: 0
-  void for_each(const std::function<void(const Field&)>& item) const;  // for each element of a list; of nothing: no
-                                                                       // call
-  void for_each(const std::function<void(const std::string&, const Field&)>& member) const;  // for each member of an
-                                                                                             // object; of nothing: no
-                                                                                             // call
+  // Call the function for each element of a list or each member of an object; for nothing: no call.
+  void for_each(const std::function<void(const Field&)>& item) const;
+  void for_each(const std::function<void(const std::string&, const Field&)>& member) const;
 
   std::string text() const;
   std::string text_or(std::string fallback) const { return exists() ? text() : std::move(fallback); }

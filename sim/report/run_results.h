@@ -22,8 +22,7 @@ struct RunResults {
   std::string command, version, workload, nic, host, topology;
   std::uint64_t seed = 0;
   std::map<std::string, double> flow_metrics;  // "flow[0].rate_per_s"; the same metrics as for a sweep's points
-  std::map<std::string, std::pair<double, double>> own_intervals;  // low and high end of a run's own confidence
-                                                                   // interval, from batch means
+  std::map<std::string, std::pair<double, double>> own_intervals;  // confidence interval by batch means: low, high
   std::map<std::string, double> counters;      // "h0.nic.tx.packets", and derived values
   std::map<std::string, std::string> units;    // of metrics and counters
   std::map<Resource, Use> uses;                // without resources that were never busy

@@ -40,8 +40,7 @@ class Histogram {
     double sum = 0;
   };
 
-  std::uint64_t zeros_ = 0;  // number of values that are 0; most stages of most operations take no time, and need no
-                             // bucket
+  std::uint64_t zeros_ = 0;  // number of values that are 0, as most stages take; they need no bucket
   std::uint64_t count_ = 0;
   Wide sum_ = 0;
   Duration least_, most_;

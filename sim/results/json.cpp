@@ -113,8 +113,7 @@ class Builder : public nlohmann::json_sax<Library> {
 
   const std::size_t deepest_;
   Json root_;
-  std::vector<Json*> open_;  // open objects and arrays, outermost first; only the last grows, so the pointers stay
-                             // valid
+  std::vector<Json*> open_;  // outermost first; only the last one grows, so the pointers stay valid
   std::string key_;
   std::optional<JsonError> error_;
 };

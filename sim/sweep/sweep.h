@@ -14,8 +14,7 @@ struct SweepOptions {
   std::string file;               // a sweep file; empty: continue the sweep in `out`
   std::optional<SweepPlan> plan;  // replaces the file: the plan of `bench --vary`
   std::string out;                // folder; empty: the plan's name
-  unsigned jobs = 0;              // parallel runs; 0: number of processors, or one if the process is one of several
-                                  // ranks
+  unsigned jobs = 0;              // parallel runs; 0: number of processors, or one for a rank of several
   std::string share;              // "K/N"; empty: all runs, or the rank's share
   bool slurm = false;
   std::size_t tasks = 0;            // of the job array; 0: number of runs, at most 1,000

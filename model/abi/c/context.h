@@ -34,7 +34,7 @@ enum rnicsim_transport {
 #define RNICSIM_ACCESS_REMOTE_ATOMIC 0x8u
 #define RNICSIM_ACCESS_WINDOW_BIND 0x10u
 #define RNICSIM_ACCESS_ZERO_BASED 0x20u
-#define RNICSIM_ACCESS_ON_DEMAND 0x40u  /* region: the device requests its pages from the host (ATS, PRI) */
+#define RNICSIM_ACCESS_ON_DEMAND 0x40u  /* region: pages requested from the host (ATS, PRI) */
 #define RNICSIM_ACCESS_RELAXED_ORDERING 0x100000u  /* region: its TLPs may pass writes */
 
 /* RoCEv2 address vector (IBTA vol 1 A17). */
@@ -126,7 +126,7 @@ struct rnicsim_qpc {
 #define RNICSIM_QPC_HAS_SEND 0x1u
 #define RNICSIM_QPC_HAS_RECEIVE 0x2u
 #define RNICSIM_QPC_HAS_SRQ 0x4u  /* instead of a receive ring: RC and UD */
-#define RNICSIM_QPC_BLOCK_SELF_MULTICAST 0x8u  /* the QP's own multicasts are not received by this device */
+#define RNICSIM_QPC_BLOCK_SELF_MULTICAST 0x8u  /* this device does not receive the QP's own multicasts */
 #define RNICSIM_QPC_STRIP_VLAN 0x10u  /* raw: a frame's outermost VLAN tag is moved to the CQE */
 #define RNICSIM_QPC_SCATTER_FCS 0x20u  /* raw: the FCS follows the frame */
 #define RNICSIM_QPC_PAD_WRITES 0x40u  /* received data is written in whole cache lines */

@@ -45,8 +45,7 @@ struct rnicsim_control_segment {
 #define RNICSIM_CONTROL_SEGMENT_SIGNALED 0x1u
 #define RNICSIM_CONTROL_SEGMENT_SOLICITED 0x2u
 #define RNICSIM_CONTROL_SEGMENT_FENCE 0x4u
-/* raw packet: the device fills in the checksums of IP, and of TCP or UDP */
-#define RNICSIM_CONTROL_SEGMENT_CHECKSUMS 0x8u
+#define RNICSIM_CONTROL_SEGMENT_CHECKSUMS 0x8u  /* raw packet: the device fills in checksums of IP, TCP and UDP */
 RNICSIM_HOLDS(sizeof(struct rnicsim_control_segment) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, reserved0) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, reserved1) == 2);
@@ -276,9 +275,9 @@ struct rnicsim_cqe {
   uint8_t opcode_owner;  /* CqeOpcode << 4 | owner bit */
 };
 #define RNICSIM_CQE_INLINE_DATA 0x1u
-#define RNICSIM_CQE_GRH 0x2u  /* UD: 40 bytes of GRH precede the payload, and byte_count includes them */
+#define RNICSIM_CQE_GRH 0x2u  /* UD: 40 bytes of GRH precede the payload and count in byte_count */
 #define RNICSIM_CQE_IPV4 0x4u  /* with kGrh: the GRH contains an IPv4 header, else an IPv6 header */
-#define RNICSIM_CQE_CHECKSUMS_RIGHT 0x8u  /* raw packet: the checksums of IP, and of TCP or UDP, are correct */
+#define RNICSIM_CQE_CHECKSUMS_RIGHT 0x8u  /* raw packet: checksums of IP, and TCP or UDP, are right */
 #define RNICSIM_CQE_FLOW_TAG 0x10u  /* raw packet: its flow has a tag */
 #define RNICSIM_CQE_VLAN 0x20u  /* raw packet: Qpc::kStripVlan removed a VLAN tag */
 #define RNICSIM_CQE_XRC 0x40u  /* a receive of an XRC SRQ */

@@ -168,7 +168,7 @@ class access:
     kRemoteAtomic = 0x8
     kWindowBind = 0x10
     kZeroBased = 0x20
-    kOnDemand = 0x40  # region: the device requests its pages from the host (ATS, PRI)
+    kOnDemand = 0x40  # region: pages requested from the host (ATS, PRI)
     kRelaxedOrdering = 0x100000  # region: its TLPs may pass writes
 
 
@@ -191,7 +191,7 @@ class Qpc(Layout):
     kHasSend = 0x1
     kHasReceive = 0x2
     kHasSrq = 0x4  # instead of a receive ring: RC and UD
-    kBlockSelfMulticast = 0x8  # the QP's own multicasts are not received by this device
+    kBlockSelfMulticast = 0x8  # this device does not receive the QP's own multicasts
     kStripVlan = 0x10  # raw: a frame's outermost VLAN tag is moved to the CQE
     kScatterFcs = 0x20  # raw: the FCS follows the frame
     kPadWrites = 0x40  # received data is written in whole cache lines
@@ -389,7 +389,7 @@ class ControlSegment(Layout):
     kSignaled = 0x1
     kSolicited = 0x2
     kFence = 0x4
-    kChecksums = 0x8  # raw packet: the device fills in the checksums of IP, and of TCP or UDP
+    kChecksums = 0x8  # raw packet: the device fills in checksums of IP, TCP and UDP
     _fields_ = [
         ("reserved0", u16),
         ("reserved1", u8),
@@ -578,9 +578,9 @@ class CqeSyndrome(enum.IntEnum):
 
 class Cqe(Layout):
     kInlineData = 0x1
-    kGrh = 0x2  # UD: 40 bytes of GRH precede the payload, and byte_count includes them
+    kGrh = 0x2  # UD: 40 bytes of GRH precede the payload and count in byte_count
     kIpv4 = 0x4  # with kGrh: the GRH contains an IPv4 header, else an IPv6 header
-    kChecksumsRight = 0x8  # raw packet: the checksums of IP, and of TCP or UDP, are correct
+    kChecksumsRight = 0x8  # raw packet: checksums of IP, and TCP or UDP, are right
     kFlowTag = 0x10  # raw packet: its flow has a tag
     kVlan = 0x20  # raw packet: Qpc::kStripVlan removed a VLAN tag
     kXrc = 0x40  # a receive of an XRC SRQ

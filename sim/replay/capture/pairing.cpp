@@ -28,8 +28,7 @@ std::size_t explained(const RequestStream& requests, const AnswerStream& answers
   std::size_t count = 0;
   for (const auto* answer : answers.packets) {
     auto request = asked.upper_bound(answer->psn().value());
-    if (request == asked.begin()) request = asked.end();  // no request with a lower PSN: perhaps one before the PSN
-                                                          // wrapped around
+    if (request == asked.begin()) request = asked.end();  // try the largest PSN, which may precede a wrap
     const auto& [first, span] = *std::prev(request);
     const auto ahead = distance(roce::Psn(first), answer->psn());
     if (ahead >= 0 && ahead < static_cast<std::int32_t>(span.first) && span.second < answer->frame) ++count;

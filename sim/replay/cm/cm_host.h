@@ -85,8 +85,8 @@ class CmHost {
   std::map<Id, const CmMessage*> causes_;                      // last message of the peer for each connection
   std::map<std::pair<roce::Gid, std::uint32_t>, Id> by_peer_;  // by the peer's communication ID
   std::map<std::pair<roce::Gid, std::uint64_t>, Id> by_transaction_;
-  std::map<std::pair<roce::Gid, std::uint32_t>, const CmMessage*> last_words_;  // last message by the peer's
-                                                                                // communication ID
+  // Last message of a peer, by the peer's communication ID.
+  std::map<std::pair<roce::Gid, std::uint32_t>, const CmMessage*> last_words_;
   std::vector<CmSent> sent_;
   std::vector<const CmMessage*> unanswered_;
 };
