@@ -1,8 +1,8 @@
-// What a BTH opcode says of its packet. Combinational.
+// Decodes a BTH opcode. Combinational.
 module opcode_decoder (
     input logic [7:0] opcode_i,
 
-    output logic                                 known_o,  // of RC; the rest means nothing otherwise
+    output logic                                 known_o,  // an opcode of RC; if 0, the other outputs mean nothing
     output roce_pkg::operation_e                 operation_o,
     output roce_pkg::position_e                  position_o,
     output roce_pkg::payload_e                   payload_o,
@@ -55,7 +55,7 @@ module opcode_decoder (
       roce_pkg::OpSendOnly, roce_pkg::OpSendOnlyImm, roce_pkg::OpWriteOnly, roce_pkg::OpWriteOnlyImm,
       roce_pkg::OpReadResponseOnly:
         payload_o = roce_pkg::PayloadWhole;
-      default: ;  // as set above
+      default: ;  // defaults as set above
     endcase
 
     case (opcode_i)
@@ -72,7 +72,7 @@ module opcode_decoder (
         headers_o = roce_pkg::HeaderAeth | roce_pkg::HeaderAtomicAck;
       roce_pkg::OpCompareSwap, roce_pkg::OpFetchAdd:
         headers_o = roce_pkg::HeaderAtomic;
-      default: ;  // none
+      default: ;  // no further headers
     endcase
   end
 

@@ -1,12 +1,12 @@
-// An RC queue pair engine for 256 queue pairs: a requester and a responder, each with its own contexts, and timers.
+// RC engine for 256 queue pairs: a requester and a responder, each with its own contexts, and timers.
 //
-// Streams are valid/ready, each through a register; what is offered stays until it is taken. The clock may stand still
-// while busy_o is low, no stream offers anything, and now_i has not come to wake_o.
+// Streams use valid/ready, each through a register; offered data stays stable until it is accepted. The clock may stop
+// while busy_o is low, no stream offers data, and now_i has not reached wake_o.
 module qp_engine (
     input logic clk_i,
     input logic rst_ni,
 
-    // Time, in ticks of 1.024 us: runs on when the clock stands still.
+    // Time in ticks of 1.024 us; advances while the clock is stopped.
     input logic [qp_pkg::TickWidth-1:0] now_i,
 
     input  logic                send_control_valid_i,
@@ -40,7 +40,7 @@ module qp_engine (
     input  logic                   answer_record_ready_i,
     output qp_pkg::answer_record_t answer_record_o,
 
-    // For the clock's gate.
+    // Outputs for the clock gate.
     output logic                         busy_o,
     output logic                         armed_o,
     output logic [qp_pkg::TickWidth-1:0] wake_o
@@ -51,7 +51,7 @@ module qp_engine (
   logic [qp_pkg::TickWidth-1:0] set_after;
   logic requester_busy, responder_busy, timers_busy;
 
-  // --- Registers at all boundaries.
+  // --- Registers at all stream inputs and outputs.
   logic [qp_pkg::TickWidth-1:0] now_q;
   always_ff @(posedge clk_i) now_q <= now_i;
 

@@ -1,13 +1,13 @@
-// What the QP engine keeps, takes in and puts out. Headers and handles only: payload never enters.
+// State, inputs and outputs of the QP engine. Headers and handles only: payload never enters the engine.
 package qp_pkg;
 
-  localparam int unsigned SlotWidth = 8;     // of a queue pair in the engine
-  localparam int unsigned MessageWidth = 5;  // of a message in its send window
-  localparam int unsigned OwedWidth = 5;     // of an answer that the responder owes
-  localparam int unsigned SavedWidth = 4;    // of an atomic whose result is kept
-  localparam int unsigned TickWidth = 36;    // of 1.024 us each
-  localparam logic [5:0] MaxAhead = 6'd32;   // packets of one direction of a QP that have not left the port
-  localparam logic [23:0] MaxPsns = 24'h800000;  // in flight (IBTA vol 1, 9.7.2)
+  localparam int unsigned SlotWidth = 8;     // index of a queue pair in the engine
+  localparam int unsigned MessageWidth = 5;  // index of a message in the send window
+  localparam int unsigned OwedWidth = 5;     // index of a pending answer of the responder
+  localparam int unsigned SavedWidth = 4;    // index of an atomic whose result is kept
+  localparam int unsigned TickWidth = 36;    // ticks of 1.024 us
+  localparam logic [5:0] MaxAhead = 6'd32;   // limit of packets that have not left the port, for each direction of a QP
+  localparam logic [23:0] MaxPsns = 24'h800000;  // limit in flight (IBTA vol 1, 9.7.2)
 
   // Work completion statuses (enum ibv_wc_status).
   localparam logic [3:0] StatusSuccess = 4'd0;
@@ -41,12 +41,12 @@ package qp_pkg;
     MessageCompareSwap
   } message_e;
 
-  // --- Commands to a side of a queue pair.
+  // --- Commands to the send or receive side of a queue pair.
   typedef enum logic [2:0] {
-    ControlReset,   // a QP anew: everything of before is forgotten
-    ControlStart,   // from `psn` on
-    ControlUpdate,  // attributes
-    ControlError,   // and flush
+    ControlReset,   // new QP: clears the whole state
+    ControlStart,   // starts with PSN `psn`
+    ControlUpdate,  // changes attributes
+    ControlError,   // error state: flushes all messages
     ControlQuery
   } control_e;
 
@@ -77,7 +77,7 @@ package qp_pkg;
     logic [31:0]          max_message;
   } answer_control_t;
 
-  // --- Requester, in.
+  // --- Requester, inputs.
   typedef struct packed {
     logic [SlotWidth-1:0] slot;
     message_e             operation;
@@ -90,7 +90,7 @@ package qp_pkg;
     logic [31:0]          immediate;
     logic                 solicited;
     logic                 fence;
-    logic [3:0]           refused;  // status of a malformed request: its completion when its turn comes
+    logic [3:0]           refused;  // error status of a malformed request, for its completion; 0: well-formed
   } post_t;
 
   typedef struct packed {
@@ -98,13 +98,13 @@ package qp_pkg;
     logic [7:0]           opcode;
     logic [23:0]          psn;
     logic [7:0]           syndrome;
-    logic [15:0]          bytes;  // of payload
+    logic [15:0]          bytes;  // payload length
   } response_t;
 
   typedef enum logic [1:0] {
-    SendLeft,    // `count` packets have left the port, or are void
-    SendFailed,  // data of a message could not be read
-    SendPlaced   // payload of a response is in memory, or could not be written
+    SendLeft,    // `count` packets have left the port, or were dropped
+    SendFailed,  // a message's data could not be read
+    SendPlaced   // a response's payload is in memory, or could not be written
   } send_event_e;
 
   typedef struct packed {
@@ -114,11 +114,11 @@ package qp_pkg;
     logic [3:0]              status;
     logic [5:0]              count;
     logic                    has_psn;
-    logic [23:0]             psn;  // one past the last that left
+    logic [23:0]             psn;  // one past the PSN of the last packet that left
   } send_event_t;
 
-  // --- Requester, out: one record for each thing that it does, in order; each operation begins with one, completions
-  // and the drain's end follow the operation that brought them.
+  // --- Requester, outputs: one record for each action, in order. Each operation starts with a record; completions and
+  // the end of a drain follow the operation that caused them.
   typedef enum logic [3:0] {
     SendOpControl,
     SendOpAckTimeout,
@@ -127,7 +127,7 @@ package qp_pkg;
     SendOpResponse,
     SendOpPost,
     SendOpPacket,
-    SendOpComplete,  // the oldest message is done with
+    SendOpComplete,  // the oldest message completes
     SendOpDrained
   } send_op_e;
 
@@ -145,14 +145,14 @@ package qp_pkg;
     logic [SlotWidth-1:0]    slot;
     send_op_e                op;
     logic [MessageWidth-1:0] message;
-    // Responses, timeouts.
+    // For responses and timeouts.
     outcome_e                outcome;
-    logic                    rewound;  // packets that have not left the engine's reach are void
-    logic                    place;    // payload of a response belongs at `offset` of the message
-    // Completions.
+    logic                    rewound;  // packets that the shell still holds are invalid
+    logic                    place;    // the response's payload belongs at `offset` of the message
+    // For completions.
     logic [3:0]              status;
-    // Packets; offset: placements, too. Posts: the PSNs that the message takes. Responses: end_psn is the oldest that
-    // is not answered now.
+    // For packets; `offset` also for placements. Posts: the message's PSNs. Responses: end_psn is the oldest PSN that
+    // is still unanswered.
     logic [7:0]              opcode;
     logic [23:0]             destination;
     logic [23:0]             psn;
@@ -167,40 +167,40 @@ package qp_pkg;
     logic [31:0]             immediate;
     logic [63:0]             swap_add;
     logic [63:0]             compare;
-    // Answer to a query; `psn`: the oldest not answered, `end_psn`: one past the last ever sent.
+    // For an answer to a query: `psn` is the oldest unanswered PSN, `end_psn` one past the last PSN ever sent.
     logic [2:0]              retries;
     logic [2:0]              rnr_retries;
     logic                    drained;
   } send_record_t;
 
-  // --- Responder, in.
+  // --- Responder, inputs.
   typedef struct packed {
     logic [SlotWidth-1:0] slot;
     logic [7:0]           opcode;
     logic [23:0]          psn;
     logic                 ack_request;
-    logic [15:0]          bytes;          // of payload
-    logic [63:0]          address;        // RETH or AtomicETH
+    logic [15:0]          bytes;          // payload length
+    logic [63:0]          address;        // from RETH or AtomicETH
     logic [31:0]          rkey;
     logic [31:0]          length;
-    // What is known of its resources.
+    // Resources, as far as they are known.
     logic                 receive_known;
     logic                 receive_available;
-    logic [32:0]          receive_bytes;  // room of the receive WQE
+    logic [32:0]          receive_bytes;  // size of the receive WQE
     logic                 access_known;
     logic                 access_granted;
   } request_t;
 
   typedef enum logic [1:0] {
-    AnswerLeft,    // `count` packets have left the port, or are void
-    AnswerFailed,  // data of a READ could not be had: a NAK in place of the packet `psn`
-    AnswerPlaced,  // payload of a request is in memory, or could not be written
-    AnswerAtomic   // an atomic was carried out, or could not be
+    AnswerLeft,    // `count` packets have left the port, or were dropped
+    AnswerFailed,  // data of a READ could not be read: send a NAK instead of packet `psn`
+    AnswerPlaced,  // a request's payload is in memory, or could not be written
+    AnswerAtomic   // an atomic was executed, or failed
   } answer_event_e;
 
   typedef enum logic [1:0] {
     ResultOk,
-    ResultAccess,    // the key does not grant it
+    ResultAccess,    // the key does not grant the access
     ResultOperation  // the host's memory could not be reached
   } result_e;
 
@@ -215,19 +215,19 @@ package qp_pkg;
     logic [23:0]           psn;
   } answer_event_t;
 
-  // --- Responder, out: likewise.
+  // --- Responder, outputs: records as for the requester.
   typedef enum logic [2:0] {
     AnswerOpControl,
     AnswerOpEvent,
     AnswerOpRequest,
     AnswerOpPacket,
-    AnswerOpComplete,  // the oldest message that takes a receive WQE is whole and in memory
-    AnswerOpFailed     // the oldest answer became a NAK: its payload could not be written
+    AnswerOpComplete,  // the oldest message that takes a receive WQE is complete and in memory
+    AnswerOpFailed     // the oldest answer became a NAK, because its payload could not be written
   } answer_op_e;
 
   typedef enum logic [3:0] {
     VerdictDrop,
-    VerdictBusy,         // no room, or order forbids it now: to be judged again behind the QP's next event
+    VerdictBusy,         // no room, or ordering forbids it now: offer again after the QP's next event
     VerdictWantReceive,
     VerdictWantAccess,
     VerdictAcknowledge,  // a duplicate
@@ -241,7 +241,7 @@ package qp_pkg;
   typedef struct packed {
     logic [SlotWidth-1:0]  slot;
     answer_op_e            op;
-    // Requests.
+    // For requests.
     verdict_e              verdict;
     logic                  duplicate;
     logic                  to_receive;
@@ -255,13 +255,13 @@ package qp_pkg;
     logic                  request_event;
     logic [OwedWidth-1:0]  owed;
     logic [SavedWidth-1:0] saved;
-    // What could not be placed.
+    // For a payload that could not be placed.
     logic                  had_cqe;
-    // Answer to a query: nothing is owed. `psn`: the one expected.
+    // For an answer to a query: 1 if no answer is pending. `psn` is the expected PSN.
     logic                  idle;
-    // A packet: in place of one whose data could not be had.
+    // For a packet: replaces a packet whose data could not be read.
     logic                  in_place;
-    // Requests and packets.
+    // For requests and packets.
     logic                  fatal;
     logic [7:0]            opcode;
     logic [23:0]           destination;
@@ -274,14 +274,14 @@ package qp_pkg;
     logic [63:0]           original;
   } answer_record_t;
 
-  // a is before b, modulo 2^24 (IBTA vol 1, 9.7.1).
+  // True if a is before b, modulo 2^24 (IBTA vol 1, 9.7.1).
   function automatic logic precedes(input logic [23:0] a, input logic [23:0] b);
     logic [23:0] ahead;
     ahead = b - a;
     precedes = !ahead[23] && ahead != '0;
   endfunction
 
-  // The RNR timer codes of IBTA vol 1, table 45, in ticks, rounded up.
+  // RNR timer codes of IBTA vol 1, table 45, in ticks, rounded up.
   function automatic logic [TickWidth-1:0] rnr_ticks(input logic [4:0] code);
     case (code)
       5'd0: rnr_ticks = 36'd640000;

@@ -1,5 +1,5 @@
-// A memory with a read port, whose data comes in the next cycle, and a write port. A read of what is written in the
-// same cycle gives what stood there before.
+// Memory with one read port and one write port. Read data is valid in the next cycle. A read and a write of the same
+// word in one cycle return the old word.
 module ram_1r1w #(
     parameter int unsigned Width = 32,
     parameter int unsigned Depth = 256,  // a power of two

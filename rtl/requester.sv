@@ -1,12 +1,12 @@
-// The send side of 256 queue pairs: messages cut into request packets, answers taken, retries, completions in order.
+// Send side of 256 queue pairs: splits messages into request packets, handles answers, retries, and completes in order.
 //
-// One operation at a time: a command, an expired timer, an event, an answer, a message posted, or a packet of the queue
-// pair whose turn it is. Each reads the queue pair's context, and the message that it is about, works on copies, and
-// writes the context back at its end. A window is a ring of messages with three places in it:
+// Executes one operation at a time: a command, an expired timer, an event, an answer, a posted message, or a packet of
+// the queue pair whose turn it is. Each operation reads the queue pair's context and the message concerned, works on
+// copies, and writes the context back at its end. The window is a ring of messages with these pointers:
 //
-//     head: the oldest not completed <= una: the oldest not answered <= cursor: the next to send from <= tail
+//     head: oldest not completed <= una: oldest unanswered <= cursor: next to send from <= tail
 //
-// The messages before the cursor were sent whole, those behind it were not begun (again).
+// Messages before the cursor were sent completely; messages after it were not started (or not restarted).
 module requester (
     input logic clk_i,
     input logic rst_ni,
@@ -27,7 +27,7 @@ module requester (
     output logic                event_ready_o,
     input  qp_pkg::send_event_t event_i,
 
-    // Timers, of number {slot, is_rnr}.
+    // Timers; number = {slot, is_rnr}.
     output logic                         timer_set_valid_o,
     input  logic                         timer_set_ready_i,
     output logic [qp_pkg::SlotWidth:0]   timer_set_number_o,
@@ -63,34 +63,34 @@ module requester (
     logic [4:0]  timeout;
     logic        draining;
     logic        drain_told;
-    // The window. A pointer has a bit more than an index, so that full and empty differ.
+    // Window. A pointer has one bit more than an index, to distinguish full from empty.
     logic [MW:0] head;
     logic [MW:0] una;
     logic [MW:0] cursor;
     logic [MW:0] tail;
-    logic [23:0] next_psn;    // of the next message posted
-    logic [23:0] unsent_psn;  // one past the last ever sent
-    logic [23:0] una_psn;     // the oldest not answered
+    logic [23:0] next_psn;    // first PSN of the next posted message
+    logic [23:0] unsent_psn;  // one past the last PSN ever sent
+    logic [23:0] una_psn;     // oldest unanswered PSN
     logic        partial;     // the message `una` is answered in part
-    logic [23:0] sent_psn;    // the next to send
-    logic [23:0] asked_psn;   // where the last request of the READ `una` begins
-    logic [23:0] left_psn;    // one past the last that left the port, since all was sent again
+    logic [23:0] sent_psn;    // next PSN to send
+    logic [23:0] asked_psn;   // first PSN of the last request for the READ `una`
+    logic [23:0] left_psn;    // one past the last PSN that left the port since the last rewind
     logic [5:0]  ahead;       // packets that have not left the port
     logic [4:0]  outstanding; // READs and atomics sent and not answered
-    logic [11:0] placing;     // packets of responses on their way to memory
+    logic [11:0] placing;     // response packets not yet placed in memory
     logic [2:0]  retries;
     logic [2:0]  rnr_retries;
     logic        rnr_waiting;
-    logic        gap_known;   // a lost answer was asked for again: what is in flight behind it is old
+    logic        gap_known;   // a lost answer was requested again: later packets in flight are from before
     logic        ack_armed;
-    logic        failing;     // a message will fail: neither it nor what is behind it is sent
-    logic [MW-1:0] fail_at;   // the oldest such
+    logic        failing;     // a message will fail: neither this message nor later ones are sent
+    logic [MW-1:0] fail_at;   // the oldest message that will fail
   } context_t;
 
   typedef struct packed {
     logic [2:0]  operation;  // qp_pkg::message_e
-    logic [23:0] first;      // PSN
-    logic [23:0] packets;    // PSNs taken
+    logic [23:0] first;      // first PSN
+    logic [23:0] packets;    // number of PSNs
     logic [31:0] length;
     logic [63:0] remote_address;
     logic [31:0] rkey;
@@ -100,23 +100,23 @@ module requester (
     logic        fence;
   } message_t;
 
-  // What changes of a message.
+  // The part of a message's state that changes.
   typedef struct packed {
-    logic [3:0]  status;   // that it will fail with, or success
-    logic [11:0] placing;  // packets of its response on their way to memory
+    logic [3:0]  status;   // status with which the message will complete
+    logic [11:0] placing;  // packets of its response not yet placed in memory
   } progress_t;
 
   typedef enum logic [3:0] {
     StIdle,
-    StContext,  // the context is there; which message?
-    StExecute,  // the message is there
-    StWalk,     // answers for messages one after another up to upto_q
-    StAct,      // on what the answer says beside
-    StSettle,   // read the head
-    StRetire,   // complete the head
-    StFlush,    // complete all in error
+    StContext,  // context read; choose the message
+    StExecute,  // message read
+    StWalk,     // mark messages before PSN upto_q as answered, one after another
+    StAct,      // handle the rest of the answer
+    StSettle,   // read the head message
+    StRetire,   // complete the head message
+    StFlush,    // complete all messages in error
     StDrained,
-    StTimer     // set, or cancel
+    StTimer     // set or cancel a timer
   } state_e;
 
   typedef enum logic [1:0] {
@@ -130,11 +130,11 @@ module requester (
   logic [qp_pkg::SlotWidth-1:0] slot_q, slot_d;
   context_t c_q, c_d;
   logic [23:0] upto_q, upto_d;
-  logic moved_q, moved_d;      // something was answered for
-  logic restart_q, restart_d;  // the acknowledge timer begins anew
+  logic moved_q, moved_d;      // at least one PSN was newly answered
+  logic restart_q, restart_d;  // restart the ACK timer
   logic rnr_set_q, rnr_set_d;
   logic rnr_cancel_q, rnr_cancel_d;
-  logic walked_q, walked_d;    // what precedes the READ or atomic that is answered was answered for
+  logic walked_q, walked_d;    // the messages before the answered READ or atomic are marked as answered
 
   // --- Memories.
   logic context_read, context_write, message_read, message_write, progress_write;
@@ -143,7 +143,7 @@ module requester (
   context_t context_data;
   message_t message_new, m;
   progress_t progress_new, p;
-  logic [127:0] operands;  // of an atomic: swap or add, compare
+  logic [127:0] operands;  // of an atomic: swap or add value, compare value
 
   ram_1r1w #(
       .Width($bits(c_q)),
@@ -194,7 +194,7 @@ module requester (
       .write_data_i({post_i.swap_add, post_i.compare})
   );
 
-  // --- Whose turn is it to send?
+  // --- Arbitration among queue pairs that want to send.
   logic wants, grant_valid, grant_ready, turns_busy;
   logic [qp_pkg::SlotWidth-1:0] grant_slot;
   round_robin turns (
@@ -236,14 +236,14 @@ module requester (
   logic [3:0] fail_status;
   logic head_begun, head_starved;
   logic blocked;  // the packet whose turn it was may not be sent yet
-  logic passes;   // `una` has no packet, and something behind it was sent: it is answered for with that
+  logic passes;   // `una` has no packets and a later message was sent: `una` counts as answered
   logic finish, emit;
-  logic [MW-1:0] cursor_place, fail_place, progress_place;  // in the window, from its head
+  logic [MW-1:0] cursor_place, fail_place, progress_place;  // positions in the window, relative to head
   timer_e ack_timer;
   logic ack_wanted;
   qp_pkg::send_record_t r;
 
-  // --- What becomes of the timers at the end of an operation: first that of RNR, then that of acknowledgements.
+  // --- Timers at the end of an operation: first the RNR timer, then the ACK timer.
   always_comb begin
     ack_wanted = c_q.life == Active && !c_q.rnr_waiting && c_q.timeout != '0 &&
         qp_pkg::precedes(c_q.una_psn, c_q.sent_psn) && qp_pkg::precedes(c_q.una_psn, c_q.left_psn);
@@ -261,7 +261,7 @@ module requester (
   end
 
   always_comb begin
-    // --- Of the operation's context and message.
+    // --- Derived from the operation's context and message.
     mtu = 13'd1 << c_q.mtu_shift;
     message_end = m.first + m.packets;
     index = c_q.sent_psn - m.first;
@@ -275,8 +275,8 @@ module requester (
     begins = index == '0;
     ends = index + 24'd1 == m.packets;
     drained = !(qp_pkg::precedes(c_q.una_psn, c_q.unsent_psn) || c_q.partial) && c_q.placing == '0;
-    // Of the oldest message, whose data are `m` when it is looked at. Without a responder resource to use it would wait
-    // for ever.
+    // For the head message, whose data are in `m` when they are used. A READ or atomic with max_rd_atomic 0 could never
+    // be sent.
     head_begun = c_q.head != c_q.una || c_q.partial || qp_pkg::precedes(c_q.una_psn, c_q.unsent_psn);
     head_starved = c_q.head == c_q.una && is_rd_atomic(m.operation) && c_q.max_rd_atomic == '0 &&
         c_q.outstanding == '0;
@@ -284,7 +284,7 @@ module requester (
         !(m.fence && (c_q.outstanding != '0 || c_q.placing != '0)) &&
         !(is_rd_atomic(m.operation) && c_q.outstanding >= c_q.max_rd_atomic);
 
-    // --- Of the answer.
+    // --- Derived from the answer.
     row_begins = row_position == roce_pkg::PositionFirst || row_position == roce_pkg::PositionOnly;
     row_ends = row_position == roce_pkg::PositionLast || row_position == roce_pkg::PositionOnly;
     class_of = response_i.syndrome[6:5];
@@ -293,10 +293,10 @@ module requester (
     misfit = !roce_pkg::payload_fits(row_payload, response_i.bytes, {3'd0, mtu}) || !known ||
         !(is_ack || row_operation == roce_pkg::OperationReadResponse ||
           row_operation == roce_pkg::OperationAtomicAcknowledge);
-    // Of a READ `una`, from the packet expected.
+    // Rest of the READ `una` from the expected packet on, in bytes.
     left = m.length - ({8'd0, c_q.una_psn - m.first} << c_q.mtu_shift);
 
-    // --- Of a message posted.
+    // --- Derived from the posted message.
     operation = post_i.operation;
     silent = post_i.refused != qp_pkg::StatusSuccess || operation == qp_pkg::MessageNop;
     post_packets = post_i.length == '0 ? 32'd1 : ((post_i.length - 32'd1) >> c_q.mtu_shift) + 32'd1;
@@ -312,7 +312,7 @@ module requester (
     message_new.solicited = post_i.solicited;
     message_new.fence = post_i.fence;
 
-    // --- The record, as far as it is the same for all.
+    // --- Defaults of the record.
     r = '0;
     r.slot = slot_q;
     r.op = op_q;
@@ -416,7 +416,7 @@ module requester (
                   c_d.timeout = control_i.timeout;
                   c_d.draining = control_i.draining;
                   if (!control_i.draining) c_d.drain_told = 1'b0;
-                  // What is new of them counts from now on, for what is in flight too.
+                  // New values take effect at once, also for packets in flight.
                   if (control_i.retry_count != c_q.retry_count) c_d.retries = control_i.retry_count;
                   if (control_i.rnr_retry != c_q.rnr_retry) c_d.rnr_retries = control_i.rnr_retry;
                   restart_d = control_i.timeout != c_q.timeout;
@@ -437,7 +437,7 @@ module requester (
                   c_d.life = Failed;
                   state_d = StFlush;
                 end
-                default: ;  // a query
+                default: ;  // query
               endcase
             end
           end
@@ -449,7 +449,7 @@ module requester (
               state_d = StSettle;
               progress_index = event_i.message;
               if (event_i.kind != qp_pkg::SendLeft && c_q.life != Active) begin
-                // Its message was flushed.
+                // The message of this event was flushed already.
                 state_d = StTimer;
               end else case (event_i.kind)
                 qp_pkg::SendLeft: begin
@@ -512,7 +512,7 @@ module requester (
             end else if (misfit) begin
               state_d = StAct;
             end else if (is_ack) begin
-              // An ACK answers for its own PSN, a NAK only for those before it.
+              // An ACK acknowledges its own PSN, a NAK only the PSNs before it.
               upto_d = class_of == qp_pkg::ClassAck ? response_i.psn + 24'd1 : response_i.psn;
               state_d = StWalk;
             end else begin
@@ -539,7 +539,7 @@ module requester (
             end
           end
 
-          default: begin  // a packet, if there may be one
+          default: begin  // send a packet, if one may be sent
             if (c_q.life != Active || c_q.rnr_waiting || c_q.cursor == c_q.tail || c_q.ahead >= qp_pkg::MaxAhead ||
                 (c_q.failing && cursor_place >= fail_place)) begin
               blocked = 1'b1;
@@ -564,7 +564,7 @@ module requester (
               c_d.cursor = c_q.cursor + 1'b1;
               case (m.operation)
                 qp_pkg::MessageRead: begin
-                  // One request for all packets of the response that are still to come.
+                  // One READ request asks for all missing packets of the response.
                   r.opcode = roce_pkg::OpReadRequest;
                   r.address = m.remote_address + {32'd0, r.offset};
                   r.length = m.length - r.offset;
@@ -574,7 +574,7 @@ module requester (
                 qp_pkg::MessageCompareSwap: r.opcode = roce_pkg::OpCompareSwap;
                 default: begin
                   r.bytes = ends ? m.length[12:0] - r.offset[12:0] : mtu;
-                  // A long message asks for an acknowledgement every 256 packets, not only at its end.
+                  // A long message requests an ACK every 256 packets, and at its end.
                   r.ack_request = ends || index[7:0] == 8'hff;
                   r.solicited = ends && m.solicited &&
                       (m.operation == qp_pkg::MessageSend || m.has_immediate);
@@ -610,7 +610,7 @@ module requester (
           answered = !qp_pkg::precedes(upto_q, message_end);
           advance = 1'b1;
           c_d.una_psn = answered ? message_end : upto_q;
-          // Whatever is behind the message that is answered in part, or last, is not.
+          // Done when the message is answered only in part, or is the last answered one.
           if (!answered || upto_q == message_end) state_d = StAct;
         end else begin
           state_d = StAct;
@@ -625,7 +625,7 @@ module requester (
           message_index = c_q.una[MW-1:0] + 1'b1;
         end else if (!misfit && !is_ack && !walked_q && !is_rd_atomic(m.operation) &&
                      class_of == qp_pkg::ClassAck) begin
-          // A response answers for what precedes its READ or atomic.
+          // A response acknowledges everything before its READ or atomic.
           walked_d = 1'b1;
           upto_d = response_i.psn;
           state_d = StWalk;
@@ -641,7 +641,7 @@ module requester (
           end else if (is_ack) begin
             case (class_of)
               qp_pkg::ClassAck: begin
-                // Beyond a READ or atomic that is not answered: its response was lost.
+                // An ACK beyond an unanswered READ or atomic: the response was lost.
                 lost = !qp_pkg::precedes(response_i.psn, c_q.una_psn);
               end
               qp_pkg::ClassRnrNak: begin
@@ -660,11 +660,11 @@ module requester (
               end
               qp_pkg::ClassNak: begin
                 r.outcome = qp_pkg::OutcomeSequenceError;
-                // What is before it was answered, so an answer was lost: that of a READ or an atomic.
+                // All PSNs before the NAK count as answered, so the answer of a READ or an atomic was lost.
                 if (c_q.una_psn != response_i.psn) lost = 1'b1;
                 else if (response_i.syndrome == qp_pkg::SyndromeSequenceError) begin
                   if (c_q.rnr_waiting) begin
-                    // Of what was sent before the RNR NAK: that is to be sent again as it is.
+                    // The NAK is for packets sent before the RNR NAK, which will be retransmitted anyway.
                     r.outcome = qp_pkg::OutcomeDuplicate;
                   end else if (c_d.retries == '0) begin
                     fail = 1'b1;
@@ -694,7 +694,7 @@ module requester (
                        (row_ends != (c_q.una_psn + 24'd1 == message_end) ||
                         {16'd0, response_i.bytes} != (left < {19'd0, mtu} ? left : {19'd0, mtu}) ||
                         (row_begins ? c_q.una_psn != c_q.asked_psn : !c_q.partial))) begin
-            // A response begins where a request does; between them may come what is left of an earlier one.
+            // A response starts where a request starts; between requests, the rest of an earlier response may arrive.
             fail = 1'b1;
           end else begin
             moved_d = 1'b1;
@@ -793,11 +793,11 @@ module requester (
         end
       end
 
-      StTimer: ;  // below
+      StTimer: ;  // handled below
       default: state_d = StIdle;
     endcase
 
-    // --- What was answered for moves the window.
+    // --- Advance the window over answered PSNs.
     if (passes) begin
       c_d.una = c_q.una + 1'b1;
       if (c_q.cursor == c_q.una) c_d.cursor = c_d.una;
@@ -810,7 +810,7 @@ module requester (
         if (c_q.cursor == c_q.una) c_d.cursor = c_d.una;
         else if (is_rd_atomic(m.operation)) c_d.outstanding = c_q.outstanding - 5'd1;
       end
-      // What was to be sent again need not be: its answer was only late.
+      // Skip retransmission of packets whose answer was only late.
       if (qp_pkg::precedes(c_q.sent_psn, c_d.una_psn)) c_d.sent_psn = c_d.una_psn;
     end
     if (go_back) begin
@@ -838,7 +838,7 @@ module requester (
       r.psn = response_i.psn;
       r.end_psn = c_d.una_psn;
     end
-    // An operation's step counts when its record is taken.
+    // A step takes effect only when its record is accepted.
     if ((state_q == StAct || (state_q == StExecute && op_q == qp_pkg::SendOpAckTimeout)) && emit &&
         !record_ready_i) begin
       c_d = c_q;
@@ -850,7 +850,7 @@ module requester (
       message_read = 1'b1;
     end
 
-    // --- The end: timers, then the context goes back.
+    // --- End of the operation: timers, then write back the context.
     if (state_q == StTimer) begin
       if (rnr_set_q || rnr_cancel_q) begin
         if (timer_set_ready_i) begin
@@ -876,7 +876,7 @@ module requester (
     response_ready_o = finish && op_q == qp_pkg::SendOpResponse;
     post_ready_o = finish && op_q == qp_pkg::SendOpPost;
     grant_ready = finish && op_q == qp_pkg::SendOpPacket;
-    // Taken at once: what this operation sets is a new one.
+    // Accepted at once, because a timer set by this operation is a new one.
     timer_ready_o = state_q == StContext && (op_q == qp_pkg::SendOpAckTimeout || op_q == qp_pkg::SendOpRnrTimeout);
 
     record_valid_o = emit;

@@ -1,9 +1,9 @@
-// The receive side of 256 queue pairs: requests judged by the check chain of IBTA vol 1, 9.7 (PSN, opcode sequence,
-// opcode, resources, length, rkey), what they bring placed, answers owed and given in order, duplicates answered again.
+// Receive side of 256 queue pairs: checks requests by the check chain of IBTA vol 1, 9.7 (PSN, opcode sequence, opcode,
+// resources, length, rkey), has payload placed, sends answers in order, and repeats answers to duplicates.
 //
-// A request is judged with what is known of its resources, and changes nothing before all is known: it is offered again
-// with the answer to what was wanted. What was accepted stands in a ring of answers owed until what it brought is in
-// memory; acknowledgements then coalesce into one, which waits for its turn to be sent.
+// A request is checked with the resources known so far, and changes no state until all are known: the shell offers it
+// again with the resource that the verdict asked for. An accepted request stays in a ring of pending answers until its
+// payload is in memory. Acknowledgements then coalesce into one, which waits for its turn.
 module responder (
     input logic clk_i,
     input logic rst_ni,
@@ -32,7 +32,7 @@ module responder (
 
   typedef struct packed {
     logic        alive;
-    logic        deaf;         // a fatal NAK is owed
+    logic        deaf;         // a fatal NAK was decided: later requests are dropped
     logic [23:0] remote_qpn;
     logic [3:0]  mtu_shift;
     logic        allow_write;
@@ -43,8 +43,8 @@ module responder (
     logic [31:0] max_message;
     logic [23:0] expected_psn;
     logic [23:0] msn;
-    logic        nak_sent;     // one NAK a gap
-    // The message that is arriving.
+    logic        nak_sent;     // one NAK for each gap
+    // Message being received.
     logic        in_message;
     logic        is_send;
     logic        has_receive;
@@ -52,24 +52,24 @@ module responder (
     logic [31:0] rkey;
     logic [31:0] length;
     logic [31:0] received;
-    // Answers owed. A pointer has a bit more than an index, so that full and empty differ.
+    // Pending answers. A pointer has one bit more than an index, to distinguish full from empty.
     logic [OW:0] head;
     logic [OW:0] tail;
-    logic        head_ready;   // the head is to be sent
-    logic [23:0] next_packet;  // of the READ at the head
+    logic        head_ready;   // the answer at the head may be sent
+    logic [23:0] next_packet;  // index of the next packet of the READ at the head
     logic        ack_waits;
     logic [23:0] ack_psn;
     logic [23:0] ack_msn;
-    logic [23:0] answered_psn; // one past the last answer, duplicates apart
+    logic [23:0] answered_psn; // one past the last answered PSN, not counting duplicates
     logic [5:0]  ahead;        // packets that have not left the port
-    logic [4:0]  rd_pending;   // READs and atomics accepted and not answered whole
-    logic [5:0]  writes;       // payloads on their way to memory
-    logic [4:0]  atomics;      // accepted, not carried out
-    // Answers to be given again; results kept.
+    logic [4:0]  rd_pending;   // READs and atomics accepted and not fully answered
+    logic [5:0]  writes;       // payloads not yet placed in memory
+    logic [4:0]  atomics;      // accepted and not executed
+    // Answers to be repeated, and kept results.
     logic [SW:0] replay_head;
     logic [SW:0] replay_tail;
-    logic [23:0] replay_psn;   // next of them
-    logic [23:0] replay_end;   // behind the last of them
+    logic [23:0] replay_psn;   // next PSN to repeat
+    logic [23:0] replay_end;   // one past the last PSN to repeat
     logic [23:0] replay_packet;
     logic [SW-1:0] saved_next;
     logic [4:0]  saved_count;
@@ -99,13 +99,13 @@ module responder (
   typedef struct packed {
     logic        placed;
     logic [1:0]  result;    // qp_pkg::result_e
-    logic [63:0] original;  // what stood where an atomic was carried out
+    logic [63:0] original;  // value in memory before the atomic
   } done_t;
 
   typedef struct packed {
     logic        is_atomic;
     logic [23:0] psn;
-    logic [63:0] address;  // of an atomic: the original
+    logic [63:0] address;  // for an atomic: the original value
     logic [31:0] rkey;
     logic [31:0] length;
   } replay_t;
@@ -119,9 +119,9 @@ module responder (
     StIdle,
     StContext,
     StExecute,
-    StSearch,  // the saved atomics, for a duplicate's
-    StSettle,  // read the oldest answer owed
-    StOwed     // is it to be told, or sent?
+    StSearch,  // search the saved atomics for a duplicate
+    StSettle,  // read the oldest pending answer
+    StOwed     // report or send it, if ready
   } state_e;
 
   state_e state_q, state_d;
@@ -129,7 +129,7 @@ module responder (
   logic [qp_pkg::SlotWidth-1:0] slot_q, slot_d;
   context_t c_q, c_d;
   logic [SW:0] searched_q, searched_d;
-  logic forward_q, forward_d;  // what is known of the head came with this event
+  logic forward_q, forward_d;  // the head's result arrived with this event
 
   // --- Memories.
   logic context_read, context_write, owed_read, owed_write, done_write, replay_read, replay_write;
@@ -192,7 +192,7 @@ module responder (
       .write_index_i({slot_q, c_d.replay_tail[SW-1:0] - 1'b1}),
       .write_data_i(replay_new)
   );
-  // Atomics whose results are kept: their PSNs, and what they found.
+  // Atomics whose results are kept: PSNs and original values.
   ram_1r1w #(
       .Width(24),
       .Depth(2 ** (qp_pkg::SlotWidth + SW))
@@ -218,7 +218,7 @@ module responder (
       .write_data_i(result_new)
   );
 
-  // --- Whose turn is it to answer?
+  // --- Arbitration among queue pairs that want to answer.
   logic wants, grant_valid, grant_ready, turns_busy;
   logic [qp_pkg::SlotWidth-1:0] grant_slot;
   round_robin turns (
@@ -246,7 +246,7 @@ module responder (
       .headers_o(headers)
   );
 
-  // The packets of a READ's response, less one.
+  // Number of packets of a READ response, minus one.
   function automatic logic [23:0] further_packets(input logic [31:0] length, input logic [3:0] mtu_shift);
     logic [31:0] further;
     further = (length - 32'd1) >> mtu_shift;
@@ -265,7 +265,7 @@ module responder (
   qp_pkg::answer_record_t r;
 
   always_comb begin
-    // --- Of the request.
+    // --- Derived from the request.
     mtu = 13'd1 << c_q.mtu_shift;
     begins = position == roce_pkg::PositionFirst || position == roce_pkg::PositionOnly;
     ends = position == roce_pkg::PositionLast || position == roce_pkg::PositionOnly;
@@ -284,18 +284,18 @@ module responder (
     total = {1'b0, before_bytes} + {17'd0, request_i.bytes};
     named_length = has_reth ? request_i.length : c_q.length;
     over_long = total > {1'b0, c_q.max_message};
-    ahead_by = request_i.psn - c_q.expected_psn;  // beyond half of all PSNs it is a duplicate
+    ahead_by = request_i.psn - c_q.expected_psn;  // at least 2^23: a duplicate
     behind = c_q.expected_psn - request_i.psn;
     further = further_packets(request_i.length, c_q.mtu_shift);
     full = c_q.head[OW-1:0] == c_q.tail[OW-1:0] && c_q.head[OW] != c_q.tail[OW];
 
-    // --- Of the answer whose turn it is.
+    // --- Derived from the answer whose turn it is.
     read_ends = c_q.next_packet == further_packets(owed.length, c_q.mtu_shift);
     head_result = forward_q ? event_i.result : done.result;
     replay_further = further_packets(replay.length, c_q.mtu_shift);
     replay_ends = replay.is_atomic || c_q.replay_packet == replay_further;
 
-    // --- The record, as far as it is the same for all.
+    // --- Defaults of the record.
     r = '0;
     r.slot = slot_q;
     r.op = op_q;
@@ -404,7 +404,7 @@ module responder (
                 c_d.allow_read = control_i.allow_read;
                 c_d.allow_atomic = control_i.allow_atomic;
                 c_d.max_dest_rd_atomic = control_i.max_dest_rd_atomic;
-                // Results beyond those agreed on until now were let go of.
+                // Results beyond the old limit were not kept.
                 if (c_q.saved_count > c_q.max_dest_rd_atomic) c_d.saved_count = c_q.max_dest_rd_atomic;
                 c_d.min_rnr_timer = control_i.min_rnr_timer;
                 c_d.max_message = control_i.max_message;
@@ -423,7 +423,7 @@ module responder (
                 c_d.replay_head = '0;
                 c_d.replay_tail = '0;
               end
-              default: ;  // a query
+              default: ;  // query
             endcase
           end
 
@@ -434,7 +434,7 @@ module responder (
             case (event_i.kind)
               qp_pkg::AnswerLeft: c_d.ahead = c_q.ahead - event_i.count;
               qp_pkg::AnswerFailed: begin
-                // A packet of its own, in place of the one that can't be had.
+                // Sends a NAK of its own, instead of the packet whose data could not be read.
                 r.op = qp_pkg::AnswerOpPacket;
                 r.opcode = roce_pkg::OpAcknowledge;
                 r.psn = event_i.psn;
@@ -458,7 +458,7 @@ module responder (
                   result_new.done = 1'b1;
                   result_new.original = event_i.original;
                 end
-                // The oldest, most often, which is at hand already.
+                // The event is mostly for the head, whose entry is already read.
                 forward_d = event_i.owed == c_q.head[OW-1:0];
                 state_d = forward_d ? StOwed : StSettle;
               end
@@ -469,7 +469,7 @@ module responder (
             emit = 1'b1;
             state_d = StIdle;
             if (!c_q.alive || c_q.deaf) begin
-              // Nobody listens any more.
+              // Dropped: the queue pair is in error.
             end else if (ahead_by[23]) begin
               // --- A duplicate.
               r.duplicate = 1'b1;
@@ -478,7 +478,7 @@ module responder (
               end else if (full) begin
                 r.verdict = qp_pkg::VerdictBusy;
               end else if (is_read) begin
-                // As far as its PSNs were accepted before, and unless it will be answered anyhow.
+                // Repeat only a READ whose PSNs were all accepted before, and that is not pending anyway.
                 if (behind > further && !behind[23] && further < 24'h7fffff && c_q.allow_read &&
                     qp_pkg::precedes(request_i.psn, c_q.answered_psn)) begin
                   if (request_i.length != '0 && !request_i.access_known) r.verdict = qp_pkg::VerdictWantAccess;
@@ -496,7 +496,7 @@ module responder (
                 owed_new.psn = c_q.expected_psn - 24'd1;
               end
             end else if (ahead_by != '0) begin
-              // --- Ahead: something is lost.
+              // --- PSN ahead: a packet was lost.
               if (!c_q.nak_sent) begin
                 if (full) begin
                   r.verdict = qp_pkg::VerdictBusy;
@@ -525,7 +525,7 @@ module responder (
             end else if (takes_receive && !request_i.receive_available) begin
               r.verdict = qp_pkg::VerdictReject;
               r.syndrome = {1'b0, qp_pkg::ClassRnrNak, c_q.min_rnr_timer};
-              c_d.nak_sent = 1'b1;  // what follows in flight is dropped without a word
+              c_d.nak_sent = 1'b1;  // what follows in flight is dropped silently
             end else if (misfit || over_long) begin
               invalid = 1'b1;
             end else if (is_atomic && request_i.address[2:0] != '0) begin
@@ -544,12 +544,12 @@ module responder (
               r.verdict = qp_pkg::VerdictReject;
               r.syndrome = qp_pkg::SyndromeRemoteAccessError;
               r.fatal = 1'b1;
-              // A WRITE with immediate tells through the receive WQE that it would have taken.
+              // For a WRITE with immediate, the completion of its receive WQE reports the error.
               r.access_event = !takes_receive;
               r.begins_receive = takes_receive;
               if (takes_receive) r.receive_status = qp_pkg::StatusLocalAccessError;
             end else if (is_atomic ? c_q.writes != '0 : c_q.atomics != '0 && request_i.bytes != '0) begin
-              // An atomic is ordered behind the writes before it, and before those that follow.
+              // An atomic waits for earlier writes, and later requests with payload wait for the atomic.
               r.verdict = qp_pkg::VerdictBusy;
             end else begin
               accept = 1'b1;
@@ -623,12 +623,12 @@ module responder (
             end
           end
 
-          default: begin  // an answer, if there may be one
+          default: begin  // send an answer, if one may be sent
             state_d = StIdle;
             r.syndrome = qp_pkg::SyndromeAck;
             r.opcode = roce_pkg::OpAcknowledge;
             if (c_q.ahead >= qp_pkg::MaxAhead) begin
-              // It will be asked again when some have left.
+              // Tried again when packets have left.
             end else if (c_q.replay_head != c_q.replay_tail) begin
               emit = 1'b1;
               r.duplicate = 1'b1;
@@ -678,7 +678,7 @@ module responder (
       end
 
       StSearch: begin
-        // The result of the atomic searched_q places back is there, but for the first cycle.
+        // The result of the saved atomic searched_q places back is valid, except in the first cycle.
         saved_read = 1'b1;
         searched_d = searched_q + 1'b1;
         saved_index = c_q.saved_next - 1'b1 - searched_d[SW-1:0];
@@ -707,7 +707,7 @@ module responder (
         forward_d = 1'b0;
         if (c_q.head != c_q.tail && (done.placed || forward_q) && !c_q.head_ready) begin
           if (head_result != qp_pkg::ResultOk) begin
-            // Its answer becomes a NAK.
+            // The head's answer becomes a NAK.
             emit = 1'b1;
             r.op = qp_pkg::AnswerOpFailed;
             r.owed = c_q.head[OW-1:0];
@@ -760,8 +760,8 @@ module responder (
       c_d.tail = c_q.tail + 1'b1;
       if (done_new.placed) state_d = StSettle;
     end
-    // To be answered again, before all that was not answered yet. One before those that wait says that the requester
-    // went back once more: it will ask again for what it still wants of them.
+    // Queue a repetition, to be sent before all new answers. A PSN before the queued ones means that the requester
+    // retransmits from further back, and will ask again for the rest.
     if (repeated) begin
       if (c_q.replay_head == c_q.replay_tail || qp_pkg::precedes(request_i.psn, c_q.replay_psn)) begin
         c_d.replay_head = c_q.replay_tail;
@@ -769,7 +769,7 @@ module responder (
         c_d.replay_packet = '0;
       end else if (qp_pkg::precedes(request_i.psn, c_q.replay_end) ||
                    c_q.replay_tail - c_q.replay_head >= c_q.max_dest_rd_atomic) begin
-        repeated = 1'b0;  // it will be answered with them, or is more than was agreed on
+        repeated = 1'b0;  // already queued, or more than max_dest_rd_atomic allows
         r.verdict = qp_pkg::VerdictDrop;
       end
     end
@@ -778,7 +778,7 @@ module responder (
       c_d.replay_tail = c_q.replay_tail + 1'b1;
       c_d.replay_end = request_i.psn + (is_atomic ? '0 : further) + 24'd1;
     end
-    // Behind a fatal NAK nothing is answered: an acknowledgement would answer for what it refused.
+    // No answers after a fatal NAK: an ACK would acknowledge the refused request.
     if (emit && r.op == qp_pkg::AnswerOpPacket && r.fatal) begin
       c_d.head = c_q.tail;
       c_d.head_ready = 1'b0;
@@ -786,7 +786,7 @@ module responder (
       c_d.ack_waits = 1'b0;
       c_d.replay_head = c_q.replay_tail;
     end
-    // An operation's step counts when its record is taken.
+    // A step takes effect only when its record is accepted.
     if (emit && !record_ready_i) begin
       c_d = c_q;
       state_d = state_q;

@@ -1,4 +1,4 @@
-// RoCEv2 as the engine needs it; model/roce has the same (tests/rtl/opcode_decoder_test.cpp). RC only.
+// RoCEv2 constants for the engine, RC only. Must equal model/roce (tests/rtl/opcode_decoder_test.cpp).
 package roce_pkg;
 
   // BTH opcodes (IBTA vol 1, table 38).
@@ -41,7 +41,7 @@ package roce_pkg;
     PositionOnly
   } position_e;
 
-  // Bytes of payload: none; the path MTU; one to the MTU; none to the MTU.
+  // Payload length in bytes: 0; exactly the path MTU; 1 to the MTU; 0 to the MTU.
   typedef enum logic [1:0] {
     PayloadNone,
     PayloadFullMtu,
@@ -49,7 +49,7 @@ package roce_pkg;
     PayloadWhole
   } payload_e;
 
-  // Headers behind the BTH, a bit each.
+  // Headers after the BTH, one bit each.
   localparam int unsigned HeaderWidth = 5;
   localparam logic [HeaderWidth-1:0] HeaderNone = 5'b00000;
   localparam logic [HeaderWidth-1:0] HeaderReth = 5'b00001;
@@ -58,8 +58,8 @@ package roce_pkg;
   localparam logic [HeaderWidth-1:0] HeaderAtomic = 5'b01000;
   localparam logic [HeaderWidth-1:0] HeaderAtomicAck = 5'b10000;
 
-  // (yosys finds a package's names in its own functions only so.)
-  // mtu: the path MTU in bytes.
+  // The package prefix inside its own functions is needed by yosys.
+  // `mtu`: path MTU in bytes.
   function automatic logic payload_fits(input payload_e rule, input logic [15:0] bytes, input logic [15:0] mtu);
     case (rule)
       roce_pkg::PayloadNone: payload_fits = bytes == '0;
@@ -69,7 +69,7 @@ package roce_pkg;
     endcase
   endfunction
 
-  // Of a packet of a READ's response.
+  // Opcode of a packet of a READ response.
   function automatic logic [7:0] read_response(input logic begins, input logic ends);
     read_response = roce_pkg::OpReadResponseMiddle;
     if (begins) read_response = roce_pkg::OpReadResponseFirst;

@@ -1,5 +1,5 @@
-// Grants to 256 entries (queue pairs) that want something, one at a time: after each the next one that wants, in a
-// circle. An entry that asks twice before it is granted is granted once. A grant stands until it is taken.
+// Round-robin arbiter for 256 entries (queue pairs). Grants one entry at a time, continuing after the last granted one.
+// Several requests of an entry before its grant give one grant. A grant stays until it is accepted.
 module round_robin (
     input logic clk_i,
     input logic rst_ni,
@@ -14,13 +14,13 @@ module round_robin (
     output logic busy_o
 );
 
-  localparam int unsigned Groups = 16;  // of 16 entries each
+  localparam int unsigned Groups = 16;  // 16 entries each
 
   logic [255:0] wanting_q, wanting_d;
   logic [7:0] grant_q, grant_d;
   logic valid_q, valid_d;
 
-  // The first of 16 bits; of none it says 0.
+  // Index of the lowest set bit; 0 if none is set.
   function automatic logic [3:0] first(input logic [15:0] bits);
     first = 4'd0;
     for (int unsigned i = 16; i > 0; i--) begin
@@ -36,7 +36,7 @@ module round_robin (
   always_comb begin
     for (int unsigned g = 0; g < Groups; g++) group_wants[g] = |wanting_q[16*g+:16];
 
-    // Behind the last grant: in its group, else in a later group, else from the beginning.
+    // Next after the last grant: in the same group, else in a later group, else from the beginning.
     own_group = wanting_q[{grant_q[7:4], 4'd0}+:16];
     own_behind = own_group & (16'hfffe << grant_q[3:0]);
     groups_behind = group_wants & (16'hfffe << grant_q[7:4]);
@@ -60,7 +60,7 @@ module round_robin (
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       wanting_q <= '0;
-      grant_q <= 8'hff;  // the first to be granted is the first of all
+      grant_q <= 8'hff;  // so that entry 0 is granted first
       valid_q <= 1'b0;
     end else begin
       wanting_q <= wanting_d;

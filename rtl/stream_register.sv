@@ -1,5 +1,6 @@
-// One place between two streams (valid/ready): what comes in leaves in the next cycle at the soonest. It takes the next
-// one in the cycle in which it gives one, or, so that no path leads back through it, in the cycle behind that.
+// One register between two valid/ready streams; data leaves one cycle after it came, at the earliest. With
+// TakesAsItGives, a new word is accepted in the cycle in which the old one leaves; otherwise one cycle later, which
+// avoids a combinational path from out_ready_i to in_ready_o.
 module stream_register #(
     parameter int unsigned Width = 32,
     parameter bit TakesAsItGives = 1'b1

@@ -1,46 +1,48 @@
-// 512 timers (a queue pair's slot, and one of its two kinds) on a hashed wheel of 64 rows, a row a tick. It is lazy: a
-// timer that is set anew or cancelled stays filed where it was, and is found out when the hand comes by.
-// An armed timer is always filed in the row of its deadline, and maybe in others. The hand jumps along the rows that
-// are not empty, up to now_i; a timer whose deadline is revolutions away stays in its row each time.
-// An expiry that is taken in the very cycle in which its timer is set or cancelled was first, and is delivered.
+// 512 timers (slot of a queue pair, and one of two kinds) on a hashed wheel of 64 rows, one row for each tick. Lazy: a
+// timer that is set again or cancelled stays in its old row, and is checked against its deadline when the hand passes.
+// An armed timer is always in the row of its deadline, and possibly in others. The hand skips empty rows, up to now_i;
+// a timer whose deadline is some revolutions away stays in its row each time. An expiry accepted in the same cycle in
+// which its timer is set or cancelled counts as earlier, and is delivered.
 module timer_wheel #(
     parameter int unsigned TickWidth = 36
 ) (
     input logic clk_i,
     input logic rst_ni,
 
-    // It never goes back, and may have jumped between two cycles.
+    // Never decreases; may jump between two cycles.
     input logic [TickWidth-1:0] now_i,
 
-    // Due at now + after + 1 (which must not overflow): never early, because a tick had already begun.
+    // Due at now + after + 1 (must not overflow): the extra tick covers the present one, so a timer never expires
+    // early.
     input  logic                 set_valid_i,
     output logic                 set_ready_o,
     input  logic [          8:0] set_timer_i,
     input  logic                 set_cancel_i,
     input  logic [TickWidth-1:0] set_after_i,
 
-    // Stands until it is taken or its timer is set or cancelled.
+    // Stays until it is accepted, or its timer is set or cancelled.
     output logic       expired_valid_o,
     input  logic       expired_ready_i,
     output logic [8:0] expired_timer_o,
 
-    // For the clock's gate: when not busy, nothing happens before a set, or before wake_o if armed.
+    // Outputs for the clock gate: when not busy, nothing happens before a set, or before wake_o if armed.
     output logic                 busy_o,
     output logic                 armed_o,
     output logic [TickWidth-1:0] wake_o
 );
 
   typedef enum logic [2:0] {
-    Choose,  // a set, or the hand's next step
-    File,    // what was set goes into its row
-    Row,     // the hand has moved, and the row's groups have been read
-    Word,    // a group of the row has been read
-    Judge    // a timer of the row has been read
+    Choose,  // accept a set, or choose the hand's next step
+    File,    // write the set timer into its row
+    Row,     // the hand has moved, and the groups of its row are read
+    Word,    // a group of the row is read
+    Judge    // a timer of the row is read
   } state_e;
 
-  // All are read in Choose, and written in the cycle behind it (a deadline that is set: in Choose). They need no reset:
-  // what is not marked a level above means nothing. rows_q marks the rows, a row's groups mark its words of 64 timers.
-  logic [TickWidth:0] deadlines[512];  // armed, deadline
+  // All memories are read in Choose and written in the next cycle (the deadline of a set already in Choose). They need
+  // no reset: an entry is valid only if it is marked one level above. rows_q marks the rows; a row's groups mark its
+  // words of 64 timers.
+  logic [TickWidth:0] deadlines[512];  // {armed, deadline}
   logic [63:0] words[512];  // by row and group
   logic [7:0] groups[64];  // by row
   logic [TickWidth:0] deadline_q;
@@ -50,17 +52,17 @@ module timer_wheel #(
   state_e state_q, state_d;
   logic [63:0] rows_q, rows_d;
   logic [TickWidth-1:0] hand_q, hand_d;
-  // What the hand has still to visit in its row: groups, and timers of the group before them.
+  // Rest of the hand's present row: first the timers of the present group, then further groups.
   logic [7:0] left_groups_q, left_groups_d;
   logic [63:0] left_word_q, left_word_d;
-  // The timer that is filed or judged, and its row; its group is also that of left_word_q.
+  // The timer being filed or checked, and its row; its group is also the group of left_word_q.
   logic [5:0] row_q, row_d;
   logic [8:0] timer_q, timer_d;
-  logic turn_q, turn_d;  // the hand's, after a set, so that sets do not stop it for ever
+  logic turn_q, turn_d;  // the hand's turn after a set, so that sets cannot starve the hand
   logic valid_q, valid_d;
   logic [8:0] expired_q, expired_d;
 
-  // The first of the bits; of none it says 0.
+  // Index of the lowest set bit; 0 if none is set.
   function automatic logic [2:0] first_of_8(input logic [7:0] bits);
     first_of_8 = 3'd0;
     for (int unsigned i = 8; i > 0; i--) begin
@@ -85,7 +87,7 @@ module timer_wheel #(
   logic [7:0] groups_data;
 
   always_comb begin
-    // The next tick whose row is not empty: of this revolution, else of the next, at the latest the hand's own row.
+    // Next tick with a non-empty row: in this revolution, else in the next, at the latest in the hand's own row.
     rows_behind = rows_q & (64'hffff_ffff_ffff_fffe << hand_q[5:0]);
     next = |rows_behind ? {hand_q[TickWidth-1:6], first_of_64(rows_behind)} :
                           {hand_q[TickWidth-1:6] + 1'b1, first_of_64(rows_q)};
@@ -136,7 +138,7 @@ module timer_wheel #(
           row_d = hand_q[5:0];
           timer_d = {first_of_8(left_groups_q), 6'd0};
         end else if (due) begin
-          // Never more than a revolution: that visits every row.
+          // At most one revolution, which visits every row.
           if (now_i - hand_q > TickWidth'(64)) begin
             hand_d = now_i - TickWidth'(64);
           end else begin
@@ -176,7 +178,7 @@ module timer_wheel #(
         end
       end
 
-      default: ;  // there is none
+      default: ;  // unused state
     endcase
 
     expired_valid_o = valid_q;

@@ -1,5 +1,5 @@
-// A NIC in its host: its root port, and the kernel's agent for it. A cable ends at each. The NIC of a guest, a virtual
-// machine, has neither: its sockets to the host are bound by who serves the guest (sim/guest).
+// A NIC in its host, with its root port and the kernel agent that drives it. A NIC of a guest (a virtual machine) has
+// neither root port nor agent: the code that serves the guest binds the NIC's sockets (sim/guest).
 #pragma once
 
 #include <cstddef>
@@ -29,18 +29,19 @@ struct Config;
 
 class Adapter : public sc_core::sc_module {
  public:
-  // `index`: of the interface, in the topology.
+  // `index`: position of the interface in the topology's list.
   Adapter(sc_core::sc_module_name name, const Config& config, std::size_t index, host::Iommu& iommu,
           host::HostKernel& kernel, const nic::EngineFactory& make_engine);
-  // For a host whose kernel runs in a virtual machine: the adapter has no kernel agent and no root complex.
+  // An adapter of a guest: the kernel runs in a virtual machine, so the adapter has no kernel agent and no root
+  // complex.
   Adapter(sc_core::sc_module_name name, const Config& config, std::size_t index, const nic::EngineFactory& make_engine);
   ~Adapter() override;
 
   const abi::NetworkInterface& interface() const { return interface_; }
-  std::uint32_t device() const { return interface_.device; }  // of its host
-  const std::string& label() const { return label_; }         // "h0"; of a host's second one "h0:1"
+  std::uint32_t device() const { return interface_.device; }  // number of the device in its host
+  const std::string& label() const { return label_; }         // "h0"; the second adapter of h0 is "h0:1"
   bool in_guest() const { return agent_ == nullptr; }
-  // --- None of these in a guest.
+  // --- The next four functions must not be called for an adapter of a guest.
   host::HostKernel& kernel();
   host::KernelAgent& agent() { return *agent_; }
   host::RootComplex& root_complex() { return *root_complex_; }
@@ -48,7 +49,7 @@ class Adapter : public sc_core::sc_module {
 
   nic::Nic& nic() { return *nic_; }
   const nic::Nic& nic() const { return *nic_; }
-  // Those of its cable are with the system, which has the cables.
+  // The counters of the adapter's cable are 0 here; System::counters adds them.
   AdapterCounters counters() const;
 
  private:

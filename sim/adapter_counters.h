@@ -1,4 +1,4 @@
-// Counters of a NIC in its host, and of the cable at it.
+// Counters of a NIC, of its host and of the cable at the NIC.
 #pragma once
 
 #include "model/base/stats.h"

@@ -1,15 +1,15 @@
-// What this program was built of: `rnicsim --version`.
+// Version, commit, compiler and libraries of this program: `rnicsim --version`.
 #pragma once
 
 #include <string>
 
 namespace rnicsim::sim {
 
-// Of git (cmake/version.cmake); the file that has them is written by the build.
+// Version and commit as git knows them. The build writes the source that defines them (cmake/version.cmake).
 extern const char kVersion[];
 extern const char kCommit[];
 
-// "rnicsim VERSION", then a line a fact.
+// "rnicsim VERSION", then one line for each fact.
 std::string build_facts();
 
 }  // namespace rnicsim::sim

@@ -48,7 +48,7 @@ std::string counters(const CounterList& list) {
   return text;
 }
 
-// One of the topology's tables has no file, and what it says of a shipped one may be more.
+// Name of a shipped profile with its text. A NIC defined by a table of the topology has no file: only its name.
 std::string named_nic(const std::string& name) {
   const auto names = data_names(DataKind::nic);
   return std::ranges::find(names, name) != names.end() ? nic_text(name) : name;

@@ -11,7 +11,7 @@ namespace rnicsim::sim {
 
 enum class DescribeTopic { nic, host, topology, counters, everything };
 
-// The values shown are those of the profile and topology chosen.
+// Describes the parameters with the values of the NIC profile, host profile and topology in `options`.
 std::string describe(DescribeTopic topic, const RunOptions& options);
 
 }  // namespace rnicsim::sim

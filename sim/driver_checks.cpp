@@ -23,10 +23,10 @@ struct DriverChecks::Watched {
       for (const auto& access : finding.accesses) text += fmt::format("  {}\n", access);
       fmt::print(stderr, "{}", text);
     });
-    // A virtual machine does not tell which memory its driver maps.
+    // A guest does not report which memory its driver maps.
     if (adapter.in_guest()) return;
-    // Of a host with several devices each has a domain of its own, and processes have one. Hosts that are taken down
-    // unpin memory, too: the check may be gone by then.
+    // With several devices in a host, each device has an IOMMU domain of its own for the kernel, and processes share
+    // one. Hosts also unpin memory during destruction, possibly after the check is gone: hence the weak_ptr.
     const auto own = adapter.root_complex().own_domain();
     adapter.iommu().mapping.subscribe([watching = std::weak_ptr(check), own](const host::IommuMapping& mapping) {
       const auto told = watching.lock();

@@ -1,4 +1,4 @@
-// --check: the drivers of all NICs of a system are watched for mistakes; docs/driver-check.md.
+// --check: watches the drivers of all NICs of a system for mistakes; docs/driver-check.md.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ class System;
 
 class DriverChecks {
  public:
-  // To be made before any process of the simulation, and to stay as long as the system. Each finding is a line on
-  // standard error, with the last accesses of the CPU behind it.
+  // Make the object before any process of the simulation starts; it must live as long as the system. Each finding is
+  // printed as a line on standard error, followed by the CPU's last accesses.
   DriverChecks(System& system, const driver_check::CheckParams& params);
   ~DriverChecks();
 
-  // The run has ended: prints what each driver has touched of its device. False: there was a finding.
+  // Call at the end of the run. Prints which parts of the device each driver has used. False: there was a finding.
   bool finish();
 
  private:

@@ -52,7 +52,7 @@ nic::EngineFactory Engines::factory([[maybe_unused]] const std::string& host, co
 }
 
 void Engines::mismatched(const std::string& host, const std::string& histories) {
-  if (!mismatch_.empty()) return;  // what the others do means nothing any more
+  if (!mismatch_.empty()) return;  // report the first mismatch only: later ones mean nothing
   mismatch_ = fmt::format("{}{}the RTL and its referee disagree\n{}", host, host.empty() ? "" : ": ", histories);
   fmt::print(stderr, "rnicsim: {}\n", mismatch_);
   pause_run();

@@ -10,27 +10,27 @@
 
 namespace rnicsim::sim {
 
-// The RTL and its referee did not agree: what was said of it is on stderr already.
+// The RTL and its referee (the C++ model in lockstep) disagreed. The difference is on stderr already.
 class EngineMismatch : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Makes the engines of a run, which it outlives, and hears when one does not agree with its referee.
+// Makes the QP engines of a run, and notes when an engine disagrees with its referee. Must outlive the engines.
 class Engines {
  public:
-  // `waves`: FST file of the RTL's signals; empty: none. ConfigError: the model has none.
+  // `waves`: FST file for the RTL's signals; empty: no file. ConfigError: the C++ model has no signals.
   explicit Engines(const EngineParams& params, std::filesystem::path waves = {});
   Engines(const Engines&) = delete;
   Engines& operator=(const Engines&) = delete;
 
-  // Of one NIC. `host`, unless it is empty, is in the name of its waves, too: waves.fst becomes waves-h0.fst.
-  // ConfigError: they cannot be written.
+  // Factory of one NIC's engines. A `host` that is not empty becomes part of the file name: waves.fst becomes
+  // waves-h0.fst. ConfigError: the file cannot be written.
   nic::EngineFactory factory(const std::string& host = "") { return factory(host, params_); }
-  // Of one that has an engine of its own.
+  // The same, with engine parameters of its own.
   nic::EngineFactory factory(const std::string& host, const EngineParams& own);
-  // Shows what each of the two did, and pauses the simulation.
+  // Prints the histories of the RTL and of the referee on stderr, and pauses the simulation.
   void mismatched(const std::string& host, const std::string& histories);
-  // What mismatched() showed, until then empty. From then on nothing that happens means anything.
+  // Text that mismatched() printed; empty: no mismatch. Results after a mismatch mean nothing.
   const std::string& mismatch() const { return mismatch_; }
   // Throws EngineMismatch after a mismatch.
   void check() const;

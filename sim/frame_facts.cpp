@@ -7,7 +7,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// Of the headers before, and of the BTH's fifth byte, the ICRC leaves out what routers may change.
+// Offset in the BTH of the first byte that the ICRC covers in full: routers may change the bytes before.
 constexpr std::size_t kCheckedFromInBth = 5;
 
 constexpr std::uint32_t kManagementQp = 1;
@@ -18,7 +18,7 @@ std::optional<std::uint8_t> management(const roce::Bth& bth, const Frame& frame)
   return envelope ? std::optional(static_cast<std::uint8_t>(envelope->message.index())) : std::nullopt;
 }
 
-// `header_bytes`: all that is before the payload.
+// `header_bytes`: all bytes before the payload.
 fabric::FrameFacts facts_of(const Frame& frame, const roce::Bth& bth, std::size_t header_bytes) {
   const auto bth_offset = header_bytes - roce::encoded_size(roce::info(bth.opcode));
   return {static_cast<std::uint8_t>(bth.opcode), bth.destination.value, bth.psn.value(), management(bth, frame),

@@ -1,4 +1,4 @@
-// What fault rules can know of a RoCE frame: the fabric itself knows bytes only.
+// Header fields of a RoCE frame for fault rules. The fabric itself does not parse frames.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace rnicsim::sim {
 
-// nullopt: not a RoCEv2 packet. Its management message is numbered as cm::kMessageNames.
+// nullopt: not a RoCEv2 packet. The management message is an index of cm::kMessageNames.
 std::optional<fabric::FrameFacts> frame_facts(const Frame& frame);
 
 }  // namespace rnicsim::sim

@@ -33,10 +33,10 @@ using namespace rnicsim::sim;
 
 constexpr int kUsageError = 2;
 constexpr int kMismatch = 3;
-// `rnicsim ... | head`: as a program that SIGPIPE ended.
+// The reader of standard output is gone, as in `rnicsim ... | head`: the status of a program that SIGPIPE ended.
 constexpr int kReaderGone = 128 + SIGPIPE;
 
-// `help`, and `help COMMAND`, for those who expect them.
+// Turns `help` and `help COMMAND` into --help.
 Program with_help_as_option(Program words) {
   if (words.size() < 2 || words[1] != "help") return words;
   if (words.size() > 3) throw ConfigError("help takes one command");
@@ -45,7 +45,7 @@ Program with_help_as_option(Program words) {
   return words;
 }
 
-// CLI11 would complain of a missing command.
+// Checked here for a better message: CLI11 would complain of a missing command.
 void refuse_unknown_command(const CLI::App& app, const Program& words) {
   if (words.size() < 2) throw ConfigError("a command is needed; see rnicsim --help");
   const std::string& first = words[1];
@@ -64,13 +64,13 @@ void refuse_unknown_command(const CLI::App& app, const Program& words) {
                                 meant ? fmt::format("; did you mean {}?", *meant) : "; see rnicsim --help"));
 }
 
-// What was printed has arrived.
+// Reports output that could not be written.
 void flush_output() {
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "standard output");
   if (std::ferror(stdout) != 0) throw ConfigError("standard output: not all of it could be written");
 }
 
-// A script's variable that is not set: it would be taken for an option that was not given.
+// An empty name, for example from an unset variable of a script, would count as an option that was not given.
 void refuse_empty_names(const CLI::App& command) {
   for (const auto* option : command.get_options()) {
     const auto type = option->get_type_name();
@@ -80,7 +80,7 @@ void refuse_empty_names(const CLI::App& command) {
   }
 }
 
-// A program without its `--`: the command line as it was meant.
+// Words without an option: the user forgot `--` before a program. The message shows the intended command line.
 [[noreturn]] void refuse_words(const CLI::App& command, const Program& words, const std::string& complaint) {
   const auto extra = command.remaining();
   if (command.get_name() != "run" || extra.empty() || extra.front().starts_with('-')) throw ConfigError(complaint);
@@ -102,7 +102,7 @@ int execute_words(const Program& words) {
   const auto mark = std::find(words.begin() + 1, words.end(), "--");
   if (mark != words.end()) program.assign(mark + 1, words.end());
   try {
-    // It takes them from the last on.
+    // CLI11 takes the words in reverse order.
     app.parse(Program(std::reverse_iterator(mark), words.rend() - 1));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
@@ -116,14 +116,14 @@ int execute_words(const Program& words) {
   return chosen.execute();
 }
 
-// Behind all that was printed, which may go the same way. It may be stderr that cannot be written.
+// Prints the message after the other output, which may go to the same file. Errors of stderr are ignored here.
 int failed(std::string_view why, int status) {
   std::fflush(stdout);
   std::fputs(fmt::format("rnicsim: {}\n", why).c_str(), stderr);
   return status;
 }
 
-// The log's lines do not mix with the terminal's last one.
+// Erases the progress line before a line of the log.
 class EraseProgress final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
   void sink_it_(const spdlog::details::log_msg&) override { progress_line::erase(); }
   void flush_() override {}
@@ -145,14 +145,14 @@ int sc_main(int argc, char** argv) {
     return failed(error.what(), kUsageError);
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::broken_pipe && std::ferror(stdout) != 0) return kReaderGone;
-    // Of a print: it names no file.
+    // An error of a print to stdout does not name its file.
     const std::string what =
         std::ferror(stdout) != 0 ? "standard output: " + error.code().message() : std::string(error.what());
     return failed(what, kUsageError);
   } catch (const std::bad_alloc&) {
     return failed("out of memory", kUsageError);
   } catch (const sc_core::sc_report& report) {
-    // In one line; what a process of the simulation threw the kernel has wrapped.
+    // One line for each report. The kernel wraps an exception of a simulation process in a report.
     const std::string_view kind = report.get_msg_type(), text = report.get_msg();
     return failed(text.empty() ? kind : text, kind == sc_core::SC_ID_SIMULATION_UNCAUGHT_EXCEPTION_ ? kUsageError : 1);
   } catch (const EngineMismatch& error) {
@@ -162,7 +162,7 @@ int sc_main(int argc, char** argv) {
   }
 }
 
-// What is opened later must not get the numbers of the standard streams, should a caller have closed those.
+// Files opened later must not get the numbers 0 to 2 when the caller has closed a standard stream.
 static void keep_standard_streams() {
   int fd;
   do fd = ::open("/dev/null", O_RDWR);
@@ -170,11 +170,11 @@ static void keep_standard_streams() {
   ::close(fd);
 }
 
-// In the place of SystemC's own, whose banner is not part of our output.
+// Replaces SystemC's main(), which prints a banner.
 int main(int argc, char** argv) {
   keep_standard_streams();
-  // A file larger than `ulimit -f` allows is an error of the call (EFBIG), whose line says which file. (Programs do not
-  // inherit a handler.)
+  // A write beyond `ulimit -f` then fails with EFBIG, and the message names the file. Programs do not inherit the
+  // handler.
   std::signal(SIGXFSZ, [](int) {});
   setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
   return sc_core::sc_elab_and_sim(argc, argv);

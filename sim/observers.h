@@ -1,4 +1,4 @@
-// What a command may look at a system with: --log, --pcap, --record, --audit, --check, --waterfall, --perfetto.
+// Observers of a system that a command may attach: --log, --pcap, --record, --audit, --check, --waterfall, --perfetto.
 #pragma once
 
 #include <memory>
@@ -20,11 +20,11 @@ class Recording;
 class System;
 
 struct ObserverOptions {
-  std::string pcap;  // files; empty: none
+  std::string pcap;  // file names; empty: no file
   std::string record;
-  bool record_software = false;  // the software's side, too
-  bool audit = false;  // a recorded run is audited, too
-  bool check = false;  // the drivers
+  bool record_software = false;  // record the software's side, too
+  bool audit = false;  // a recorded run is always audited
+  bool check = false;  // check the drivers
   driver_check::CheckParams check_params;
   std::vector<LogChoice> log;
   FollowOptions follow;
@@ -32,15 +32,16 @@ struct ObserverOptions {
 
 class Observers {
  public:
-  // To be made before any process of the simulation. `header` is the record's. ConfigError: a file cannot be made.
+  // Make the object before any process of the simulation starts. `header` is the record's header. ConfigError: a file
+  // cannot be created.
   Observers(System& system, const ObserverOptions& options, const TraceHeader& header);
   ~Observers();
 
-  // To be printed; nullptr: nobody asked.
+  // Waterfall to print; nullptr: not asked for.
   const Waterfall* waterfall() const { return follower_.shown(); }
-  // The run has ended, in each process. False: a counter disagrees with the trace points, or a driver made a mistake,
-  // and it was said which.
-  // ConfigError: a file could not be written; EngineMismatch.
+  // Call at the end of the run, in each process. False: a counter disagrees with the trace points, or a driver made a
+  // mistake; the message is printed already. ConfigError: a file could not be written. EngineMismatch: RTL and referee
+  // disagreed.
   bool finish();
 
  private:

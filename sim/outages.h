@@ -1,4 +1,4 @@
-// Links that go down and devices that fail, at the times that fault rules say (docs/faults.md).
+// Link outages and device failures at the times that fault rules set (docs/faults.md).
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ class Outages : public sc_core::sc_module {
  public:
   explicit Outages(sc_core::sc_module_name name) : sc_module(name) {}
 
-  // At this simulated time; before the simulation starts.
+  // Schedules `happens` at a simulated time. Call before the simulation starts.
   void at(Duration time, std::function<void()> happens) { due_.push(time, std::move(happens)); }
 
-  // Outages of one interface may overlap: the link is back when the last of them has ended.
+  // begin() and end() of one interface's outages, which may overlap. end() returns true when the last outage has ended.
   void begin(std::uint32_t interface) { ++under_way_[interface]; }
   bool end(std::uint32_t interface) { return --under_way_[interface] == 0; }
 
@@ -28,7 +28,7 @@ class Outages : public sc_core::sc_module {
     while (due_.pop_due(happens)) happens();
   }
 
-  std::map<std::uint32_t, std::uint32_t> under_way_;  // outages, by interface
+  std::map<std::uint32_t, std::uint32_t> under_way_;  // number of present outages of each interface
   EventQueue<std::function<void()>> due_{[this] { run_due(); }};
 };
 

@@ -16,18 +16,18 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr std::size_t kMost = 8;
-constexpr std::uint64_t kPauseBytes = 84;   // of a pause frame on the line
+constexpr std::uint64_t kPauseBytes = 84;   // length of a pause frame on the line
 
-// One end of a cable: for which priorities it asks the other end to pause, and which pauses it obeys.
+// One end of a cable: the priorities for which it sends pauses, and the priorities whose pauses it obeys.
 struct End {
   std::string name;
-  std::string asks_by;    // parameter
+  std::string asks_by;    // name of the parameter
   std::string obeys_by;
   std::uint32_t asks = 0;
   std::uint32_t obeys = 0;
   std::uint64_t headroom = 0;
   std::string headroom_by;
-  PriorityMap map;         // which DSCP has which priority
+  PriorityMap map;         // priority of each DSCP
   std::string map_by;
 };
 
@@ -57,7 +57,7 @@ std::string priorities_text(std::uint32_t bits) {
   return text;
 }
 
-// A priority of PFC that no frame has. That all priorities are asked for is no mistake.
+// Warns about PFC on a priority that no frame has. PFC on all priorities is no mistake.
 std::optional<std::string> unused_priorities(const End& end, const std::string& by, std::uint32_t priorities) {
   constexpr std::uint32_t kAll = (1 << kPriorities) - 1;
   const auto unused = priorities & ~end.map.used();
@@ -86,7 +86,7 @@ std::vector<std::string> pause_warnings(const Config& config) {
   for (std::size_t cable = 0; cable < topology.cables.size(); ++cable) {
     const auto [from, to] = topology.cables[cable];
     const auto rate = config.port_of(cable).rate;
-    // Both ways on the cable, and the pause itself.
+    // Time of both directions on the cable, and of the pause frame itself.
     const auto flight = 2 * config.link_of(cable).latency + rate.time_for({kPauseBytes});
     const auto needed = static_cast<std::uint64_t>(static_cast<double>(flight.ps) *
                                                    static_cast<double>(rate.bits_per_second) / 8e12);

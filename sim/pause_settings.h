@@ -1,5 +1,5 @@
-// What is likely to be wrong in a configuration's flow control (PFC), in a sentence each: pauses that the other end of
-// a cable does not obey, and headroom that is too small for what comes until a pause acts.
+// Warnings about a configuration's priority flow control (PFC), one sentence each: pauses that the other end of a cable
+// does not obey, and headroom too small for the frames that arrive until a pause takes effect.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace rnicsim::sim {
 
 struct Config;
 
-// At most so many; then how many more there are.
+// A long list is cut; its last sentence then gives the number of further warnings.
 std::vector<std::string> pause_warnings(const Config& config);
 
 }  // namespace rnicsim::sim

@@ -22,14 +22,14 @@ namespace {
 
 constexpr const char* kVariable = "RNICSIM_PLUGINS";
 
-// The last policy of each kind that a plugin may register.
+// Last registered policy of each kind that a plugin may register.
 auto last_policies() {
   return std::tuple(PolicyEntry<roce::CongestionControl>::first(), PolicyEntry<QueueDiscipline>::first(),
                     PolicyEntry<fabric::PathChoice>::first());
 }
 
 void load(const std::string& name) {
-  // A name without a slash would be looked for among the system's libraries.
+  // dlopen() would search a name without a slash in the system's folders.
   const auto path = name.find('/') == std::string::npos ? "./" + name : name;
   const auto before = last_policies();
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,9 +1,9 @@
-// Policies of the user's own (model/base/plugin.h).
+// Loads shared libraries with the user's own policies (model/base/plugin.h).
 #pragma once
 
 namespace rnicsim::sim {
 
-// Loads the shared libraries of RNICSIM_PLUGINS, names with ':' between them. Call this before any policy is looked up.
+// Loads the shared libraries named in RNICSIM_PLUGINS, separated by ':'. Call before any policy is looked up.
 // ConfigError: a file cannot be loaded, is no plugin, or was built with other headers.
 void load_plugins();
 

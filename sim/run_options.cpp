@@ -68,7 +68,7 @@ void resolve_commands(const RunArguments& arguments, const Topology& topology, R
     }
   }
   if (!arguments.program.empty() && !options.outside.empty()) {
-    // The other program is in the world.
+    // The program's peer is outside: run it on one host only, the first that is simulated.
     std::uint32_t host = 0;
     while (options.outside.contains(host)) ++host;
     options.commands.push_back(make_command(host, arguments.program, topology));

@@ -1,4 +1,4 @@
-// What a person asked of `rnicsim run` and `rnicsim serve`, checked and expanded.
+// Options of `rnicsim run` and `rnicsim serve`, checked and expanded.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +16,36 @@
 
 namespace rnicsim::sim {
 
-// each_look: simulated, and each look of a polling program takes a turn. Slow; nothing else is different.
+// each_look: as `simulated`, but each look of a polling program takes a scheduling turn. Slower, with the same results.
 enum class TimeMode { simulated, each_look, real };
 
 // One program on one host.
 struct HostCommand {
   std::uint32_t host;                // index in the topology
   std::vector<std::string> argv;     // argv[0] as typed
-  std::filesystem::path executable;  // what PATH makes of it
+  std::filesystem::path executable;  // found on PATH
 };
 
 struct RunOptions {
   std::string nic = "cx5-100g";
-  std::string host;  // a profile; empty: the NIC's or the topology's
+  std::string host;  // name of a host profile; empty: the NIC's or the topology's profile
   std::string topology = "back-to-back";
   std::vector<std::string> sets;    // "key=value"
   std::vector<std::string> faults;  // "drop=1e-3,host=h0"
   EngineOptions engine;
   std::uint64_t seed = 1;
   TimeMode time = TimeMode::simulated;
-  std::vector<HostCommand> commands;  // in the order in which they start
+  std::vector<HostCommand> commands;  // in start order
   std::set<std::uint32_t> outside;    // hosts at the end of a live wire
   std::set<std::uint32_t> gdb_hosts;
   std::set<std::uint32_t> valgrind_hosts;
   Limits limits;
-  // How long, in simulated time, programs may only wait after another failed; nullopt: for ever.
+  // Simulated time for which programs may only wait after another program failed; nullopt: no limit.
   std::optional<Duration> grace{Duration{1'000'000'000'000}};
-  Duration start_gap{10'000'000'000};  // simulated, between one start and the next: servers listen first
+  Duration start_gap{10'000'000'000};  // simulated time between two starts: servers listen before clients connect
 };
 
-// As it stands on the command line.
+// Arguments as written on the command line.
 struct RunArguments {
   std::vector<std::pair<std::string, std::string>> on;  // hosts, command
   std::vector<std::string> program;                     // after --
@@ -54,10 +54,10 @@ struct RunArguments {
   std::vector<std::string> wires;
 };
 
-// Words and quotes as a POSIX shell takes them, without a shell; ConfigError for what only a shell could do.
+// Splits words and quotes as a POSIX shell does, without running a shell. ConfigError: the text needs a shell.
 std::vector<std::string> split_command(const std::string& text);
 
-// Fills commands, gdb_hosts and valgrind_hosts. Each program is found and checked (program_check.h). ConfigError.
+// Fills commands, gdb_hosts and valgrind_hosts. Finds and checks each program (program_check.h). ConfigError.
 void resolve_commands(const RunArguments& arguments, const Topology& topology, RunOptions& options);
 
 }  // namespace rnicsim::sim

@@ -1,5 +1,5 @@
-// A host of the simulated system: memory behind an IOMMU, a kernel, and its adapters. One that is a guest, a virtual
-// machine, has its memory and its kernel elsewhere.
+// A host of the simulated system: memory behind an IOMMU, a kernel, and its adapters. A guest (a virtual machine) has
+// its memory and its kernel outside the simulation.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ namespace rnicsim::sim {
 class Host {
  public:
   Host(const Config& config, const abi::NetworkInterface& first, const host::Neighbours& fabric);
-  // A guest.
+  // Makes a guest.
   explicit Host(const abi::NetworkInterface& first);
   ~Host();
-  // In the order of their numbers.
+  // Add adapters in the order of their device numbers.
   Adapter& add(sc_core::sc_module_name name, const Config& config, std::size_t index,
                const nic::EngineFactory& make_engine);
 

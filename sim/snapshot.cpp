@@ -26,11 +26,11 @@ std::string command_line() {
   std::string text(std::istreambuf_iterator<char>(in), {});
   while (text.ends_with('\0')) text.pop_back();
   std::ranges::replace(text, '\0', ' ');
-  // Where the program lies says nothing of the run.
+  // Without the folder of the program.
   return text.substr(text.rfind('/', text.find(' ')) + 1);
 }
 
-// A number; of a counter of several units one each behind their sum.
+// A number; for a counter of several units an array: the sum, then the value of each unit.
 Json value_json(const CounterEntry& entry) {
   if (entry.each.empty()) return entry.value;
   Json values = Json::array({entry.value});
@@ -45,7 +45,7 @@ void read_value(const Json& json, CounterEntry& entry) {
   for (std::size_t i = 1; i < json.size(); ++i) entry.each.push_back(json[i].get<Counter>());
 }
 
-// What counters are there is told once.
+// Names and units of the counters are written once, for all blocks of a kind.
 Json blocks_json(const std::vector<Snapshot::Block>& blocks) {
   Json counters = Json::array(), all = Json::array();
   for (const auto& block : blocks) {
@@ -108,7 +108,7 @@ std::string snapshot_text(const Snapshot& snapshot) {
             {"work", snapshot.work}};
   for (const auto& program : snapshot.programs)
     json["programs"].push_back({{"host", program.host}, {"name", program.name}, {"threads", program.threads}});
-  // What programs are called need not be UTF-8.
+  // Program names need not be UTF-8; dump() replaces invalid bytes.
   return json.dump() + '\n';
 }
 

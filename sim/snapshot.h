@@ -1,4 +1,4 @@
-// What a run looks like at one moment, for those who watch it from outside (`rnicsim top`).
+// State of a run at one moment, for a viewer outside the process (`rnicsim top`).
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace rnicsim::sim {
 class System;
 
 struct Snapshot {
-  // An adapter or a switch. All of one kind have the same counters.
+  // Counters of an adapter or a switch. All adapters have the same list of counters, and so have all switches.
   struct Block {
-    std::string label;  // as Adapter::label has it
+    std::string label;  // an adapter's is Adapter::label()
     CounterList counters;
   };
   struct Program {
@@ -24,19 +24,19 @@ struct Snapshot {
     std::vector<std::string> threads;  // their states
   };
   std::uint32_t pid = 0;
-  std::string command;       // line that started the run
+  std::string command;       // command line that started the run
   Duration time;             // simulated
-  std::int64_t wall_ns = 0;  // of a clock that goes on steadily
+  std::int64_t wall_ns = 0;  // monotonic clock
   std::vector<Block> adapters;
   std::vector<Block> switches;
   std::vector<Program> programs;
-  std::string work;  // what else is to tell of its progress
+  std::string work;  // further text about the run's progress
 };
 
-// All but the programs and the work.
+// Fills everything but `programs` and `work`.
 Snapshot take_snapshot(const System& system);
 
-// One line of JSON, and back; std::runtime_error: it is none of these, or of another version.
+// Snapshot as one line of JSON, and back. std::runtime_error: the text is no snapshot, or of another version.
 std::string snapshot_text(const Snapshot& snapshot);
 Snapshot read_snapshot(const std::string& text);
 

@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostViewers = 8;
-// Who asks oftener gets the last one again.
+// A request within this time after the last snapshot gets the same snapshot again.
 constexpr std::chrono::milliseconds kLeastGap{50};
 
 Descriptor listen_at(const std::string& name) {
@@ -54,7 +54,7 @@ void SnapshotServer::accept_viewers() {
   }
 }
 
-// One that does not take its answer is not heard either.
+// No request is read from a viewer that has not taken its last answer.
 bool SnapshotServer::hear(Viewer& viewer) {
   if (viewer.wants || !viewer.answer.empty()) return true;
   std::array<char, 2 * sizeof kSnapshotRequest> bytes{};

@@ -1,5 +1,5 @@
-// Answers those who watch a run from outside, between two of its events and without ever waiting for them: an abstract
-// socket of this user's, on which each line that asks is answered by one with a snapshot.
+// Answers viewers of a run (`rnicsim top`) between two events of the simulation, without ever blocking: an abstract
+// socket of this user, where each request line is answered by one line with a snapshot.
 #pragma once
 
 #include <sys/types.h>
@@ -14,36 +14,36 @@
 
 namespace rnicsim::sim {
 
-// Name of the socket at which a process of this user's answers, without the leading NUL; and what to ask there.
+// Name, without the leading NUL, of the socket of this user's process; and the request.
 std::string snapshot_socket(pid_t process);
 inline constexpr char kSnapshotRequest[] = "snapshot\n";
 
 class SnapshotServer {
  public:
-  // `complete` adds what only the run knows.
+  // `complete` adds the parts of a snapshot that only the run knows.
   SnapshotServer(const System& system, std::function<void(Snapshot&)> complete);
-  // To be called now and then, as signals are looked for. Costs next to nothing while nobody watches.
+  // Call regularly, where signals are checked. Without viewers the call costs next to nothing.
   void serve();
 
  private:
   struct Viewer {
     Descriptor socket;
     std::string request;
-    std::string answer;  // what is left of it to send
+    std::string answer;  // bytes not yet sent
     std::chrono::steady_clock::time_point heard;
     bool wants = false;
   };
 
   void accept_viewers();
-  static bool hear(Viewer& viewer);  // false: it is gone, or says what makes no sense
+  static bool hear(Viewer& viewer);  // false: the viewer is gone, or its request is not valid
   bool answer(Viewer& viewer);
   const std::string& present_text();
 
   const System& system_;
   const std::function<void(Snapshot&)> complete_;
-  Descriptor listener_;  // not open: somebody has the name; nobody will watch
+  Descriptor listener_;  // not open: the name is taken, and no viewer can connect
   std::vector<Viewer> viewers_;
-  std::string text_;  // the last one
+  std::string text_;  // last snapshot
   std::chrono::steady_clock::time_point taken_{};
 };
 

@@ -12,8 +12,8 @@ struct PortHistograms;
 
 namespace rnicsim::sim {
 
-// {"port.h0.p3": {"tx_queue": {...}, "tx_pauses": {...}}}, of the priorities that had frames or were paused. `names`:
-// those of the ports.
+// {"port.h0.p3": {"tx_queue": {...}, "tx_pauses": {...}}}, for the priorities that had frames or were paused. `names`:
+// the ports' names.
 Json histograms_json(const std::vector<std::string>& names, const std::vector<fabric::PortHistograms>& ports);
 
 }  // namespace rnicsim::sim

@@ -44,7 +44,7 @@ void SwitchRoutes::find_stations(const Topology& topology) {
     }
 }
 
-// In a tree most switches have the same ways to many others.
+// In a tree most switches have the same ports towards many others, so equal port lists are stored once.
 void SwitchRoutes::find_ways(const Topology& topology) {
   const auto count = static_cast<std::uint32_t>(topology.switches.size());
   way_to_.assign(count, std::vector<std::uint16_t>(count));
@@ -79,7 +79,7 @@ std::vector<std::uint32_t> SwitchRoutes::distances(std::uint32_t box) const {
   return hops;
 }
 
-// From the first switch on; and from the next that it does not reach.
+// Breadth-first from the first switch, and again from the first switch that was not reached.
 void SwitchRoutes::grow_tree(const Topology& topology) {
   const auto interfaces = topology.interfaces.size();
   std::vector<bool> reached(topology.nodes());

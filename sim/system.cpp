@@ -85,7 +85,7 @@ void System::make_switches(std::uint64_t seed) {
   }
 }
 
-// "leaf0, from spine1"
+// Name of a port for messages: "leaf0, from spine1".
 std::string System::port_name(std::uint32_t box, std::uint32_t port) const {
   const auto& topology = config_->topology;
   const auto node = static_cast<std::uint32_t>(adapters_.size()) + box;
@@ -163,8 +163,8 @@ void System::connect_adapter(const CableEnd& at) {
   deliver(at, [&nic](Frame&& frame, Duration delay) { nic.receive(std::move(frame), delay); });
 }
 
-// The frame port is beside the NIC; of a host outside it is in the NIC's place. Frames of NIC and port may overlap on
-// the cable: the port takes no time from the NIC.
+// The frame port sends beside the NIC; for a host outside the simulation the port replaces the NIC. Frames of NIC and
+// port may overlap on the cable: the port takes no transmission time from the NIC.
 void System::connect_frame_port(const CableEnd& at) {
   nic::Nic& nic = adapters_[at.node]->nic();
   auto& link = *links_[at.cable];
@@ -190,7 +190,7 @@ void System::deliver(const CableEnd& at, auto receive) {
   out.bind([this, at](Frame&& frame, Duration delay) { boundary_->send(at.cable, at.end, frame, delay); });
 }
 
-// The adapter's, and that of the other end unless a switch is there.
+// The adapter itself, and the adapter at the other end unless a switch is there.
 std::vector<std::uint32_t> System::ends_of_cable(std::uint32_t adapter) const {
   const auto& topology = config_->topology;
   for (const auto& [from, to] : topology.cables)
@@ -264,7 +264,7 @@ std::vector<fabric::PortHistograms> System::switch_histograms(std::size_t index)
 
 void System::start() {
   const auto is_ready = [](const auto& host) { return host->is_guest() || host->kernel().ready(); };
-  sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates: nothing is pending before
+  sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates the model: nothing is pending before
   while (!std::ranges::all_of(hosts_, is_ready)) {
     for (const auto& host : hosts_)
       if (!host->is_guest() && !host->kernel().failure().empty())

@@ -1,4 +1,4 @@
-// The simulated system: hosts, switches and cables, put together as the configuration says. It only assembles.
+// The simulated system: builds hosts, switches and cables as the configuration says.
 #pragma once
 
 #include <cstddef>
@@ -43,11 +43,10 @@ struct Config;
 
 class System : public sc_core::sc_module {
  public:
-  // `seed` is that of the cables' faults, of random replacement in the NICs' caches, and of the choice among several
-  // ways; `waves` as for Engines.
-  // `boundary` (it outlives the system): another process simulates what is not on this side of it.
-  // `guests`: the hosts that are virtual machines, by number. `outside`: the hosts whose cables lead out of the
-  // simulation; their NICs are connected to nothing, and each adapter has a frame port.
+  // `seed`: for the cables' faults, for random replacement in the NICs' caches, and for the choice among several paths.
+  // `waves`: as for Engines. `boundary` (must outlive the system): another process simulates the part beyond it.
+  // `guests`: numbers of the hosts that are virtual machines. `outside`: numbers of the hosts whose cables lead out of
+  // the simulation; their NICs are not connected, and each of their adapters has a frame port.
   System(sc_core::sc_module_name name, const Config& config, std::uint64_t seed = 1,
          const std::filesystem::path& waves = {}, Boundary* boundary = nullptr,
          const std::set<std::uint32_t>& guests = {}, const std::set<std::uint32_t>& outside = {});
@@ -56,47 +55,48 @@ class System : public sc_core::sc_module {
   const Config& config() const { return *config_; }
   std::size_t hosts() const { return hosts_.size(); }
   Host& host(std::size_t index) { return *hosts_[index]; }
-  // Of all hosts, as Topology::interfaces has them: while each host has one, by the host's number.
+  // Adapters of all hosts, in the order of Topology::interfaces: with one adapter in each host, index is the host's
+  // number.
   std::size_t adapters() const { return adapters_.size(); }
   Adapter& adapter(std::size_t index) { return *adapters_[index]; }
   const Adapter& adapter(std::size_t index) const { return *adapters_[index]; }
-  // With what its cable did to the frames that it sent.
+  // Counters of an adapter, including those of its cable for the frames that the adapter sends.
   AdapterCounters counters(std::size_t index) const;
-  // What strikes the frames that an adapter sends; nullptr: nothing.
+  // Faults of the frames that an adapter sends; nullptr: none.
   fabric::FaultInjector* faults(std::size_t index) { return faults_[index]; }
-  // At the adapter's end of its cable; nullptr: no host is outside, or the adapter has no cable.
+  // Frame port at the adapter's end of its cable; nullptr: no host is outside, or the adapter has no cable.
   fabric::FramePort* frame_port(std::size_t index) { return frame_ports_[index].get(); }
   bool is_outside(std::uint32_t host) const { return outside_.contains(host); }
 
   Engines& engines() { return *engines_; }
   Boundary* boundary() const { return boundary_; }
-  // Of several processes, one does.
+  // True in exactly one of the processes of a simulation.
   bool writes_files() const;
 
-  // Of all queue pairs, not completed.
+  // Send WRs of all queue pairs that are not completed.
   std::size_t sends_outstanding() const;
 
   std::size_t switches() const { return switches_.size(); }
   fabric::SwitchCounters switch_counters(std::size_t index) const;
-  // By port, in the order of the switch's cables in the topology.
+  // Counters by port, in the order of the switch's cables in the topology.
   std::vector<fabric::SwitchPortCounters> switch_port_counters(std::size_t index) const;
-  // The same of histograms; empty: the switch makes none.
+  // Histograms by port, in the same order; empty: the switch keeps none.
   std::vector<fabric::PortHistograms> switch_histograms(std::size_t index) const;
   fabric::Switch& switch_at(std::size_t index) { return *switches_[index]; }
   trace::Point<Frame>& pause_sent(std::size_t index);
   trace::Point<Frame>& marked(std::size_t index);
-  // Switches that have paused one another for ever (model/fabric/pause_deadlock.h), as text; empty: there are none.
-  // With several processes, each process looks at its own switches alone.
+  // Description of switches that have paused one another for ever (model/fabric/pause_deadlock.h); empty: none. With
+  // several processes, each process checks only its own switches.
   const std::string& deadlock() const;
-  // The pause storms that switches' watchdogs found, a sentence each (model/fabric/pause_watchdog.h).
+  // Pause storms that the switches' watchdogs found, one sentence each (model/fabric/pause_watchdog.h).
   std::vector<std::string> pause_storms() const;
 
-  // Runs until every kernel's device is ready, or somebody ends the simulation (sc_stop).
+  // Runs until every kernel's device is ready, or the simulation is stopped (sc_stop).
   void start();
 
  private:
   void make_hosts(std::uint64_t seed, const std::set<std::uint32_t>& guests);
-  // A cable's end, as topology's cables have them.
+  // One end of a cable, numbered as in Topology::cables.
   struct CableEnd {
     std::uint32_t cable;
     std::uint32_t end;
@@ -125,7 +125,7 @@ class System : public sc_core::sc_module {
   std::vector<std::unique_ptr<fabric::Link>> links_;
   const std::unique_ptr<Outages> outages_;
   std::vector<std::unique_ptr<fabric::FramePort>> frame_ports_;  // by adapter
-  std::vector<fabric::FaultInjector*> faults_;  // of the frames that each adapter sends; nullptr: none
+  std::vector<fabric::FaultInjector*> faults_;  // by adapter: faults of the frames that it sends; nullptr: none
 };
 
 }  // namespace rnicsim::sim

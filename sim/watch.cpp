@@ -17,7 +17,7 @@ namespace {
 
 constexpr suseconds_t kTickUs = 100'000;
 
-// timeout(1) sends its signal to its child, and then to its whole process group: both are one wish.
+// timeout(1) sends its signal to its child and then to the child's process group: count both as one request.
 constexpr std::int64_t kOneWishNs = 1'000'000'000;
 
 std::atomic<int> stop_signal{0};
@@ -38,7 +38,7 @@ void on_stop(int signal) {
     Agenda::interrupt();
   } else if (present_ns() - stopped_at_ns >= kOneWishNs) {
     ::signal(signal, SIG_DFL);
-    ::raise(signal);  // taken when this handler returns
+    ::raise(signal);  // delivered when this handler returns
   }
   errno = saved;
 }

@@ -1,4 +1,4 @@
-// What may end a simulation from outside, whatever it is doing: signals and the wall clock.
+// Ends a simulation from outside: by signals and wall-clock limits.
 #pragma once
 
 #include <chrono>
@@ -10,17 +10,18 @@
 
 namespace rnicsim::sim {
 
-// As the command line says; nullopt: none.
+// Limits of the command line; nullopt: no limit.
 struct Limits {
   std::optional<Duration> simulated;
   std::optional<Duration> wall;
 };
 
-// The exit status of a run that came to one of them: timeout(1) has the same.
+// Exit status of a run that reached a limit: the same as timeout(1).
 inline constexpr int kLimitStatus = 124;
 
-// One at a time. From its making on, SIGINT, SIGTERM and SIGUSR1 only leave a note, for who asks. A SIGINT or SIGTERM
-// that comes a second or more after the first ends the process; one that comes earlier is the same wish.
+// At most one object at a time. While it exists, SIGINT, SIGTERM and SIGUSR1 only set a flag that the run checks. A
+// second SIGINT or SIGTERM ends the process when it comes at least one second after the first; an earlier one counts as
+// the same request.
 class Watch {
  public:
   struct End {
@@ -33,11 +34,11 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Calls back ten times a second, between two alarms of the present simulation (Agenda::on_interrupt).
+  // Calls `look` ten times a second, between two alarms of the present simulation (Agenda::on_interrupt).
   void look_with(std::function<void()> look);
-  // What the run is to end for.
+  // Reason and exit status when the run shall end; nullopt: continue.
   std::optional<End> end() const;
-  // SIGUSR1 has come since it was last asked.
+  // True: SIGUSR1 has come since the last call.
   bool report_wanted();
   const Limits& limits() const { return limits_; }
   std::chrono::duration<double> elapsed() const { return std::chrono::steady_clock::now() - start_; }
@@ -47,7 +48,7 @@ class Watch {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// "ended at the limit of 10 s of simulated time"
+// Reason and status of such an end: "ended at the limit of 10 s of simulated time".
 Watch::End at_simulated_limit(Duration limit);
 
 }  // namespace rnicsim::sim

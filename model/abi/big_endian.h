@@ -1,4 +1,4 @@
-// Integers stored big-endian, as every register and in-memory structure of the device is.
+// Big-endian integers: all registers and in-memory structures of the device are big-endian.
 #pragma once
 
 #include <boost/endian/conversion.hpp>
@@ -8,8 +8,8 @@
 
 namespace rnicsim::abi {
 
-// A field of a layout. Zero unless it is given a value, as reserved fields have to be, and usable in constants;
-// boost::endian::endian_arithmetic is neither (Boost 1.74).
+// A field of a layout. Zero unless it is initialised, as reserved fields must be, and usable in constants;
+// boost::endian::endian_arithmetic of Boost 1.74 is neither.
 template <std::unsigned_integral T>
 class BigEndian {
  public:
@@ -25,7 +25,7 @@ using Be16 = BigEndian<std::uint16_t>;
 using Be32 = BigEndian<std::uint32_t>;
 using Be64 = BigEndian<std::uint64_t>;
 
-// Writes a big-endian value to unaligned bytes and reads it back (wire headers, MMIO).
+// Stores and loads a big-endian value at unaligned bytes (wire headers, MMIO).
 template <std::unsigned_integral T>
 void store_be(std::byte* at, T value) {
   boost::endian::endian_store<T, sizeof(T), boost::endian::order::big>(reinterpret_cast<unsigned char*>(at), value);

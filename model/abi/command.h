@@ -1,9 +1,9 @@
-// The command queue: how the driver creates, changes and queries the device's objects.
+// The command queue, by which the driver creates, changes and queries the device's objects.
 // Chapter 5 of docs/device.md is checked against this file.
 //
-// The driver writes a CommandEntry, sets `owner` to device, and writes the entry's bit to reg::kCommandDoorbell. The
-// device fetches the entry and the input mailbox by DMA, executes, writes the output mailbox, then the entry's status
-// and owner, and raises MSI-X vector 0.
+// The driver writes a CommandEntry, sets `owner` to 1 (device), and writes the entry's bit to reg::kCommandDoorbell.
+// The device fetches the entry and the input mailbox by DMA, executes the command, writes the output mailbox, then the
+// entry's status and owner, and raises MSI-X vector 0.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ enum class CommandStatus : std::uint8_t {
   bad_resource = 0x04,     // no such object: ENOENT
   resource_busy = 0x05,    // EBUSY
   exceeds_limit = 0x06,    // ENOMEM
-  bad_state = 0x07,        // not in this state: EINVAL
+  bad_state = 0x07,        // not allowed in this state: EINVAL
   bad_input_length = 0x08,
   bad_output_length = 0x09,
   not_supported = 0x0a,    // EOPNOTSUPP
@@ -33,9 +33,9 @@ enum class CommandStatus : std::uint8_t {
 };
 
 struct CommandEntry {
-  std::uint8_t owner = 0;  // 1 = the device's
+  std::uint8_t owner = 0;  // 1: the entry belongs to the device
   CommandStatus status = CommandStatus::ok;
-  Be16 token;              // the driver's, returned untouched
+  Be16 token;              // value of the driver, returned unchanged
   Be32 input_bytes;
   Be64 input;              // bus address in PASID 0
   Be64 output;
@@ -47,7 +47,7 @@ static_assert(sizeof(CommandEntry) == 64);
 enum class CommandOpcode : std::uint16_t {
   query_device = 0x0100,   // out DeviceCapabilities
   initialize = 0x0101,     // after map_icm of the EQ table: the device becomes ready
-  teardown = 0x0102,       // every object is gone; ICM comes back
+  teardown = 0x0102,       // destroys every object, and returns all ICM
   map_icm = 0x0110,        // in MapIcm
   unmap_icm = 0x0111,      // in MapIcm, memory ignored
   query_port = 0x0120,     // object = port; out PortAttributes
@@ -63,7 +63,7 @@ enum class CommandOpcode : std::uint16_t {
   create_mpt = 0x0220,     // in CreateMpt; object = index
   destroy_mpt = 0x0221,    // resource_busy while a window is bound to it
   query_mpt = 0x0222,      // out QueryMpt
-  modify_mpt = 0x0223,     // in CreateMpt: a region without windows is this one from now on
+  modify_mpt = 0x0223,     // in CreateMpt: replaces a region that has no windows
   create_qp = 0x0230,      // in CreateQp; object = qpn
   destroy_qp = 0x0231,
   modify_qp = 0x0232,      // in ModifyQp
@@ -72,27 +72,27 @@ enum class CommandOpcode : std::uint16_t {
   destroy_srq = 0x0241,    // resource_busy while a QP uses it
   query_srq = 0x0242,      // out QuerySrq
   modify_srq = 0x0243,     // in ModifySrq
-  attach_multicast = 0x0250,  // object = qpn, in MulticastGroup: a UD QP gets what is sent to the group
+  attach_multicast = 0x0250,  // object = qpn, in MulticastGroup: a UD QP receives the group's packets
   detach_multicast = 0x0251,  // object = qpn, in MulticastGroup
-  create_rss = 0x0260,     // in CreateRss; object = a number of the QPs' that is no QP's, for flows to name
-  destroy_rss = 0x0261,    // resource_busy while a flow leads to it
+  create_rss = 0x0260,     // in CreateRss; object = a number in the QPs' range that no QP has, by which flows name it
+  destroy_rss = 0x0261,    // resource_busy while a flow uses it
   create_flow = 0x0270,    // in CreateFlow; object = number
   destroy_flow = 0x0271,
   create_counter = 0x0280, // object = number
-  destroy_counter = 0x0281,  // resource_busy while a flow counts by it
+  destroy_counter = 0x0281,  // resource_busy while a flow uses it
   query_counter = 0x0282,  // out QueryCounter
 };
 
-// First in every input mailbox.
+// Begins every input mailbox.
 struct CommandHeader {
   Be16 opcode;
   Be16 modifier;
-  Be32 object;             // number of the object: the driver chooses it among those whose ICM is mapped
+  Be32 object;             // number of the object, chosen by the driver among those whose ICM is mapped
   Be32 reserved[2];
 };
 static_assert(sizeof(CommandHeader) == 16);
 
-// First in every output mailbox. `syndrome` tells a person which check refused the command (docs/device.md).
+// Begins every output mailbox. `syndrome` names the check that refused the command (docs/device.md).
 struct CommandResult {
   CommandStatus status = CommandStatus::ok;
   std::uint8_t reserved0[3] = {};
@@ -108,7 +108,7 @@ struct MapIcm {
   Be32 first_index;
   Be32 count;
   Be32 reserved;
-  Be64 memory;             // bus address in PASID 0, of count x kIcmEntryBytes
+  Be64 memory;             // bus address in PASID 0, of count x kIcmEntryBytes bytes
 };
 static_assert(sizeof(MapIcm) == 40);
 
@@ -131,8 +131,8 @@ struct ModifyCq {
   Be32 reserved[3];
 };
 static_assert(sizeof(ModifyCq) == 32);
-// The device goes on in another ring. The entries that it has written and the driver has not consumed are the driver's
-// to carry over.
+// Moves a CQ to another ring. The driver must copy the entries that the device has written and the driver has not
+// consumed.
 struct ResizeCq {
   CommandHeader header;    // object = cqn
   Be64 ring;
@@ -156,7 +156,7 @@ struct QueryMpt {
 };
 struct CreateQp {
   CommandHeader header;
-  Qpc context;             // only its `fixed` part counts
+  Qpc context;             // only its `fixed` part is used
 };
 struct QueryQp {
   CommandResult result;
@@ -175,7 +175,7 @@ struct ModifySrq {
   CommandHeader header;    // object = srqn
   Be32 attributes;         // kLimit, kRing
   Be32 limit;
-  Be64 ring;               // a larger one, whose first entries are those of the old one
+  Be64 ring;               // a larger ring, whose first entries are those of the old one
   std::uint8_t log_entries = 0;
   std::uint8_t reserved[7] = {};
 
@@ -189,21 +189,21 @@ struct MulticastGroup {
 };
 static_assert(sizeof(MulticastGroup) == 32);
 
-// Receive-side scaling: which of several raw packet QPs gets a frame.
+// Receive-side scaling: selects the raw packet QP that receives a frame.
 struct CreateRss {
   CommandHeader header;
-  Be32 fields;             // of the frame, that the hash is over: enum ibv_rx_hash_fields
+  Be32 fields;             // fields of the frame for the hash: enum ibv_rx_hash_fields
   std::uint8_t log_queues = 0;
   std::uint8_t reserved[3] = {};
   std::uint8_t key[40] = {};  // Toeplitz
-  Be32 queues[512];        // qpns, 2^log_queues; the hash's last bits are an index
+  Be32 queues[512];        // qpns, 2^log_queues; indexed by the last bits of the hash
   static constexpr std::uint32_t kMostLogQueues = 9;
 };
 static_assert(sizeof(CreateRss) == 2112);
 
-// A frame is led to a raw packet QP, or to where receive-side scaling says, when it meets all conditions.
-enum class FlowHeader : std::uint8_t {  // of a condition; its fields, in network order:
-  ethernet = 0,            // destination 6, source 6, EtherType behind the VLAN tags 2, outermost VLAN tag 2
+// A frame that meets all conditions of a flow goes to the flow's raw packet QP, or to its receive-side scaling.
+enum class FlowHeader : std::uint8_t {  // header of a condition; its fields, in network order:
+  ethernet = 0,            // destination 6, source 6, EtherType after the VLAN tags 2, outermost VLAN tag 2
   ipv4 = 1,                // source 4, destination 4, protocol, TOS, TTL, flags (1 more fragments, 2 do not fragment)
   ipv6 = 2,                // source 16, destination 16, flow label 4, protocol, traffic class, hop limit
   esp = 3,                 // SPI 4, sequence number 4
@@ -218,22 +218,22 @@ struct FlowCondition {
   std::uint8_t inner = 0;  // 1: the header inside a tunnel
   std::uint8_t reserved[6] = {};
   std::uint8_t value[40] = {};
-  std::uint8_t mask[40] = {};  // the bits of the fields that must be as in `value`
+  std::uint8_t mask[40] = {};  // bits of the fields that must equal `value`
 };
 static_assert(sizeof(FlowCondition) == 88);
 enum class FlowKind : std::uint8_t {  // = enum ibv_flow_attr_type
   normal = 0,
-  all_default = 1,         // what no normal flow takes
-  multicast_default = 2,   // of that, what is for a group of stations
-  sniffer = 3,             // a copy of all
+  all_default = 1,         // frames that no normal flow takes
+  multicast_default = 2,   // of these frames, the multicast frames
+  sniffer = 3,             // a copy of all frames
 };
 struct CreateFlow {
   CommandHeader header;
   Be32 qpn;                // or the number of a create_rss
-  Be16 priority;           // the lowest is first
+  Be16 priority;           // the lowest value is first
   FlowKind kind = FlowKind::normal;
   std::uint8_t flags = 0;
-  Be32 tag;                // with kTag: told in the CQE
+  Be32 tag;                // with kTag: reported in the CQE
   Be32 counter;            // with kCount
   std::uint8_t conditions_count = 0;
   std::uint8_t reserved[7] = {};
@@ -242,7 +242,7 @@ struct CreateFlow {
   static constexpr std::uint8_t kDrop = 1u << 0;
   static constexpr std::uint8_t kTag = 1u << 1;
   static constexpr std::uint8_t kCount = 1u << 2;
-  static constexpr std::uint8_t kPassOn = 1u << 3;  // a copy: later flows get the frame, too
+  static constexpr std::uint8_t kPassOn = 1u << 3;  // the flow gets a copy: later flows get the frame, too
   static constexpr std::uint32_t kMostConditions = 16;
 };
 static_assert(sizeof(CreateFlow) == 1448);
@@ -253,7 +253,7 @@ struct QueryCounter {
 };
 static_assert(sizeof(QueryCounter) == 32);
 
-// The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask.
+// Attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask.
 namespace qp_attr {
 inline constexpr std::uint32_t kState = 1u << 0;
 inline constexpr std::uint32_t kCurrentState = 1u << 1;
@@ -277,7 +277,7 @@ inline constexpr std::uint32_t kPathMigrationState = 1u << 18;
 inline constexpr std::uint32_t kCapabilities = 1u << 19;
 inline constexpr std::uint32_t kRemoteQpn = 1u << 20;
 inline constexpr std::uint32_t kRateLimit = 1u << 25;  // of raw packets, with max_burst and typical_packet
-inline constexpr std::uint32_t kStripVlan = 1u << 26;  // the device's own: Qpc::kStripVlan of raw packets
+inline constexpr std::uint32_t kStripVlan = 1u << 26;  // extension of this device: Qpc::kStripVlan of raw packets
 }  // namespace qp_attr
 
 struct ModifyQp {
@@ -315,8 +315,8 @@ struct DeviceCapabilities {
   Be32 max_cqe;
   Be32 max_mr;
   Be32 max_pd;
-  Be32 max_inline;         // most inline bytes of a WQE
-  Be32 max_rd_atomic;      // a QP, as requester and as responder
+  Be32 max_inline;         // largest number of inline bytes of a WQE
+  Be32 max_rd_atomic;      // for one QP, as requester and as responder
   Be32 local_ca_ack_delay; // code: 4.096 us x 2^n
   Be32 max_eq;
   Be32 ports;
@@ -324,7 +324,7 @@ struct DeviceCapabilities {
   Be32 atomic;             // enum ibv_atomic_cap
   Be32 max_srq;
   Be32 max_ah;
-  Be32 max_mtt;            // pages of memory regions
+  Be32 max_mtt;            // pages of all memory regions
   Be32 max_inline_receive; // bytes of a message that its CQE may hold
   Be16 max_cq_moderation_count;
   Be16 max_cq_moderation_period;  // microseconds
@@ -332,16 +332,16 @@ struct DeviceCapabilities {
   Be32 max_srq_sge;
   Be32 max_multicast_groups;
   Be32 max_group_qps;      // QPs attached to one group
-  Be32 max_attached_qps;   // to all of them together
+  Be32 max_attached_qps;   // attachments to all groups together
   Be32 max_frame;          // bytes of a raw packet, without FCS
   Be32 max_flows;
   Be32 max_flow_counters;
   Be32 max_rss;            // contexts of receive-side scaling
-  Be32 max_rss_queues;     // of one of them
+  Be32 max_rss_queues;     // queues of one such context
   Be32 max_tso;            // bytes of data in a tso
   Be32 max_tso_header;
   Be32 device_memory;      // bytes
-  Be32 min_rate_limit;     // kb/s of a QP
+  Be32 min_rate_limit;     // kb/s, for one QP
   Be32 max_rate_limit;
 };
 static_assert(sizeof(DeviceCapabilities) == 184);
@@ -364,17 +364,17 @@ struct PortAttributes {
 };
 static_assert(sizeof(PortAttributes) == 48);
 
-// What port and transport have counted since the device has had power; a reset of the function changes no counter.
+// Counters of port and transport since the device was powered on; a function reset changes no counter.
 struct PortCounters {
   CommandResult result;
-  Be64 transmitted_packets;  // RoCE packets, of all transports
-  Be64 transmitted_bytes;    // of their frames, without FCS
-  Be64 transmitted_to_groups;  // packets of them that went to a multicast group
-  Be64 received_packets;     // the same of good packets received
+  Be64 transmitted_packets;  // RoCE packets of all transports
+  Be64 transmitted_bytes;    // bytes of their frames, without FCS
+  Be64 transmitted_to_groups;  // packets that went to a multicast group
+  Be64 received_packets;     // the same for valid received packets
   Be64 received_bytes;
   Be64 received_from_groups;
   Be64 transmit_discards;    // packets whose source GID entry was empty
-  Be64 receive_errors;       // frames that were no sound RoCE packets
+  Be64 receive_errors;       // frames that were not valid RoCE packets
   Be64 rx_icrc_encapsulated;
   Be64 rx_write_requests;
   Be64 rx_read_requests;

@@ -1,4 +1,4 @@
-// Contexts: the device's objects as they stand in ICM (host memory lent to the device) and in command mailboxes.
+// Contexts: the device's objects as stored in ICM (host memory lent to the device) and in command mailboxes.
 // Chapter 4 of docs/device.md is checked against this file.
 #pragma once
 
@@ -15,8 +15,8 @@ enum class Transport : std::uint8_t {   // = enum ibv_qp_type; above, ibv_qp_sta
   uc = 3,
   ud = 4,
   raw = 8,
-  xrc_send = 9,                        // requester of RC, whose messages name an SRQ
-  xrc_recv = 10,                       // responder of RC, without queues
+  xrc_send = 9,                        // requester of RC whose messages name an SRQ
+  xrc_recv = 10,                       // responder of RC without queues
 };
 
 // Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags.
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kRemoteRead = 1u << 2;
 inline constexpr std::uint32_t kRemoteAtomic = 1u << 3;
 inline constexpr std::uint32_t kWindowBind = 1u << 4;
 inline constexpr std::uint32_t kZeroBased = 1u << 5;
-inline constexpr std::uint32_t kOnDemand = 1u << 6;         // region: its pages are asked of the host (ATS, PRI)
+inline constexpr std::uint32_t kOnDemand = 1u << 6;         // region: pages requested from the host (ATS, PRI)
 inline constexpr std::uint32_t kRelaxedOrdering = 1u << 20; // region: its TLPs may pass writes
 }  // namespace access
 
@@ -44,7 +44,7 @@ struct AddressVector {
 };
 static_assert(sizeof(AddressVector) == 32);
 
-// Queue pair context. The driver fills `fixed` at creation and the attributes by modify; the device owns `progress`.
+// Queue pair context. The driver sets `fixed` at creation and the attributes by modify_qp; the device owns `progress`.
 struct Qpc {
   // fixed
   QpState state = QpState::reset;
@@ -59,7 +59,7 @@ struct Qpc {
   Be32 send_cqn;
   Be32 receive_cqn;
   Be32 srqn;                           // with kHasSrq
-  std::uint8_t inline_receive = 0;     // a SEND of one packet up to so many bytes comes in its CQE; 0: none does
+  std::uint8_t inline_receive = 0;     // largest SEND of one packet that is received in its CQE, in bytes; 0: none
   std::uint8_t reserved0[3] = {};
   Be64 send_ring;                      // bus addresses, in the PASID's space, 64-byte aligned
   Be64 receive_ring;
@@ -99,22 +99,22 @@ struct Qpc {
   std::uint8_t draining = 0;
   std::uint8_t reserved1 = 0;
   // fixed
-  Be32 xrcd;                           // xrc_recv: the domain of the SRQs that it serves
-  Be32 source_qpn;                     // UD: its datagrams come from this QP; 0: its own
+  Be32 xrcd;                           // xrc_recv: domain of the SRQs that the QP serves
+  Be32 source_qpn;                     // UD: QPN that the datagrams carry as their source; 0: the own QPN
   // attributes
-  Be32 rate_limit;                     // kb/s of its packets; 0: none
-  Be32 max_burst;                      // bytes that may leave at once; 0: the device's choice
-  Be16 typical_packet;                 // bytes; 0: not known
+  Be32 rate_limit;                     // rate limit in kb/s; 0: none
+  Be32 max_burst;                      // bytes that may leave in one burst; 0: the device's choice
+  Be16 typical_packet;                 // bytes; 0: unknown
   Be16 reserved2;
   std::uint8_t reserved3[48] = {};
 
   static constexpr std::uint8_t kHasSend = 1u << 0;
   static constexpr std::uint8_t kHasReceive = 1u << 1;
   static constexpr std::uint8_t kHasSrq = 1u << 2;             // instead of a receive ring: RC and UD
-  static constexpr std::uint8_t kBlockSelfMulticast = 1u << 3;  // its own multicasts do not come to this device
-  static constexpr std::uint8_t kStripVlan = 1u << 4;           // raw: a frame's outermost tag comes in the CQE
-  static constexpr std::uint8_t kScatterFcs = 1u << 5;          // raw: the FCS comes behind the frame
-  static constexpr std::uint8_t kPadWrites = 1u << 6;           // what is received is written in whole cache lines
+  static constexpr std::uint8_t kBlockSelfMulticast = 1u << 3;  // this device does not receive the QP's own multicasts
+  static constexpr std::uint8_t kStripVlan = 1u << 4;           // raw: a frame's outermost VLAN tag is moved to the CQE
+  static constexpr std::uint8_t kScatterFcs = 1u << 5;          // raw: the FCS follows the frame
+  static constexpr std::uint8_t kPadWrites = 1u << 6;           // received data is written in whole cache lines
 };
 static_assert(sizeof(Qpc) == 256);
 static_assert(offsetof(Qpc, inline_receive) == 28 && offsetof(Qpc, port) == 56 && offsetof(Qpc, send_consumer) == 156);
@@ -126,18 +126,18 @@ struct Cqc {
   Be32 pasid;
   Be64 ring;                           // 64-byte aligned
   Be64 doorbell_record;                // CqDoorbellRecord
-  Be32 eqn;                            // completions are announced here
+  Be32 eqn;                            // EQ for completion events
   Be32 producer;
   Be32 armed;                          // 0 no, 1 next, 2 solicited
-  Be32 consumer;                       // the last that the device knows
+  Be32 consumer;                       // last consumer that the device knows
   Be32 solicited;                      // one past the last solicited CQE
-  Be16 moderation_count;               // an armed CQ's event waits for so many CQEs,
-  Be16 moderation_period;              // or so many microseconds from the first of them; 0 of either: for none
-  Be32 withheld;                       // CQEs that an event waits behind; the device's
+  Be16 moderation_count;               // an armed CQ's event waits for this number of CQEs,
+  Be16 moderation_period;              // or this number of microseconds after the first of them; either 0: no waiting
+  Be32 withheld;                       // CQEs for which an event is delayed; owned by the device
   Be32 reserved[3];
 
   static constexpr std::uint8_t kIgnoreOverrun = 1u << 0;
-  static constexpr std::uint8_t kInError = 1u << 1;      // the device's: it overran
+  static constexpr std::uint8_t kInError = 1u << 1;      // set by the device: the CQ overran
 };
 static_assert(sizeof(Cqc) == 64);
 
@@ -148,16 +148,16 @@ struct Srqc {
   std::uint8_t flags = 0;              // kXrc, kInError
   std::uint8_t reserved0 = 0;
   Be32 pasid;
-  Be32 pd;                             // that of its entries' keys; a QP's may be another
-  Be32 limit;                          // entries posted and not taken: fewer raise srq_limit, once; 0: none
+  Be32 pd;                             // PD of the entries' keys; a QP may have another PD
+  Be32 limit;                          // srq_limit is raised once when fewer posted entries are left; 0: none
   Be64 ring;                           // bus addresses, 64-byte aligned; 8
   Be64 doorbell_record;                // QpDoorbellRecord::receive_producer
-  // the device's
+  // owned by the device
   Be32 head;                           // index of the next entry
-  Be32 taken;                          // entries ever, modulo 2^16
+  Be32 taken;                          // number of entries taken so far, modulo 2^16
   // with kXrc
   Be32 xrcd;
-  Be32 cqn;                            // of its completions
+  Be32 cqn;                            // CQ for completions
   Be32 reserved1[4];
 
   static constexpr std::uint8_t kInError = 1u << 0;
@@ -179,15 +179,15 @@ static_assert(sizeof(Eqc) == 64);
 
 enum class MptKind : std::uint8_t {
   region = 0,
-  window1 = 1,                         // type 1: any QP of the PD binds and uses it
-  window2 = 2,                         // type 2B: bound to a QP, too, which alone uses it
+  window1 = 1,                         // type 1: any QP of the PD may bind and use it
+  window2 = 2,                         // type 2B: bound to one QP, which alone may use it
   null = 3,                            // reads zeros, discards writes
-  device_memory = 4,                   // on the device: `bus_address` counts from its memory's first byte
-  fast_register = 5,                   // free until a fast_register gives it pages: `length` is the most bytes of them
+  device_memory = 4,                   // memory on the device: `bus_address` is an offset in the device's memory
+  fast_register = 5,                   // free until a fast_register gives it pages: `length` is the largest size
 };
 
-// Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size
-// whose bus addresses stand in the MTT, from `first_page` on. Key = index << 8 | tag.
+// Memory protection table entry of a region or window. A region is one range of bus addresses, or consists of pages of
+// one size whose bus addresses are in the MTT from `first_page` on. Key = index << 8 | tag.
 struct Mpt {
   Be32 key;
   Be32 pd;
@@ -195,27 +195,27 @@ struct Mpt {
   Be32 access_flags;
   Be64 start;                          // first address a work request may name (IOVA)
   Be64 length;
-  Be64 bus_address;                    // where `start` lies: on the bus; with pages, in the first page; window: in its
+  Be64 bus_address;                    // position of `start`: on the bus; with pages, in the first page; window: in its
                                        // region
-  Be32 valid;                          // 1; 0: free, a window that is not bound, a region without pages yet
+  Be32 valid;                          // 1; 0: free, a window that is not bound, or a region without pages yet
   std::uint8_t log_page = 0;           // log2 of the page size, 12..30; 0: no pages
   MptKind kind = MptKind::region;
   std::uint8_t reserved0[2] = {};
   Be32 first_page;                     // index in the MTT
-  Be32 region;                         // window: index of the region that it is bound to
-  Be32 qpn;                            // window2: the QP that it is bound to
-  Be32 windows;                        // region: windows bound to it; the device's
+  Be32 region;                         // window: index of its region
+  Be32 qpn;                            // window2: QP that it is bound to
+  Be32 windows;                        // region: number of windows bound to it; owned by the device
 };
 static_assert(sizeof(Mpt) == 64);
 
-// Memory translation table entry: where a page lies. The kernel writes it into the ICM that it has lent, before the
-// region is made.
+// Memory translation table entry: bus address of a page. The kernel writes it into the ICM that it has lent, before it
+// creates the region.
 struct Mtt {
   Be64 page;
 };
 static_assert(sizeof(Mtt) == 8);
 
-// ICM tables: the driver lends memory by map_icm before it creates an object of that index range.
+// ICM tables: before the driver creates an object, it lends memory for the object's index range by map_icm.
 enum class IcmTable : std::uint32_t { qpc = 0, cqc = 1, eqc = 2, mpt = 3, mtt = 4, srqc = 5 };
 inline constexpr std::uint32_t kIcmEntryBytes[] = {256, 64, 64, 64, 8, 64};
 

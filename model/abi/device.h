@@ -6,7 +6,7 @@
 
 namespace rnicsim::abi {
 
-// The contract's version: a driver refuses another major version.
+// Version of the contract: a driver refuses another major version.
 inline constexpr std::uint16_t kAbiMajor = 2;
 inline constexpr std::uint16_t kAbiMinor = 0;
 
@@ -28,7 +28,7 @@ inline constexpr std::uint16_t kMsixControl = 0x82;       // bit 15 enable, bit 
 inline constexpr std::uint16_t kPowerCapability = 0x90;
 inline constexpr std::uint16_t kPowerControl = 0x94;      // bits 1:0: 0 is D0, 3 is D3hot
 inline constexpr std::uint16_t kErrorReporting = 0x100;   // the extended capabilities begin
-inline constexpr std::uint16_t kSerialNumber = 0x150;     // the EUI-64 of the port's MAC
+inline constexpr std::uint16_t kSerialNumber = 0x150;     // EUI-64 of the port's MAC address
 inline constexpr std::uint16_t kSize = 0x1000;
 inline constexpr std::uint16_t kCommandMemory = 1u << 1;
 inline constexpr std::uint16_t kCommandBusMaster = 1u << 2;
@@ -40,13 +40,13 @@ inline constexpr std::uint16_t kMsixMaskAll = 1u << 14;
 // --- BAR0.
 inline constexpr std::uint32_t kBarSize = 8u << 20;
 inline constexpr std::uint32_t kRegisterPage = 0x000000;
-inline constexpr std::uint32_t kMsixTable = 0x010000;  // 16 bytes a vector, little-endian, PCI layout
-inline constexpr std::uint32_t kMsixPba = 0x018000;    // one bit a vector, little-endian
+inline constexpr std::uint32_t kMsixTable = 0x010000;  // 16 bytes for each vector, little-endian, PCI layout
+inline constexpr std::uint32_t kMsixPba = 0x018000;    // one bit for each vector, little-endian
 inline constexpr std::uint32_t kUarBase = 0x100000;    // UAR pages, 4 KiB each
 inline constexpr std::uint32_t kUarPageSize = 4096;
 inline constexpr std::uint32_t kUarPages = 1024;       // page 0 belongs to the kernel's agent
 inline constexpr std::uint32_t kMsixVectors = 64;
-inline constexpr std::uint32_t kDeviceMemoryBase = 0x600000;  // the device's memory, as far as it has any
+inline constexpr std::uint32_t kDeviceMemoryBase = 0x600000;  // device memory, up to its size
 inline constexpr std::uint32_t kMostDeviceMemory = 2u << 20;
 
 // --- The register page. Width in bits, RO read only.
@@ -57,13 +57,13 @@ inline constexpr std::uint32_t kFeatures = 0x008;        // 64 RO Feature bits
 inline constexpr std::uint32_t kFirmwareVersion = 0x010; // 64 RO major << 32 | minor << 16 | patch
 inline constexpr std::uint32_t kUarInfo = 0x018;         // 32 RO number of UAR pages
 inline constexpr std::uint32_t kBlueFlameSize = 0x01c;   // 32 RO bytes a BlueFlame buffer
-inline constexpr std::uint32_t kCommandLogEntries = 0x020; // 32 RO log2 of the command queue's entries
+inline constexpr std::uint32_t kCommandLogEntries = 0x020; // 32 RO log2 of the number of entries of the command queue
 inline constexpr std::uint32_t kStatus = 0x024;          // 32 RO DeviceStatus
-inline constexpr std::uint32_t kHealthSyndrome = 0x028;  // 32 RO why the device is in kFatal: HealthSyndrome
+inline constexpr std::uint32_t kHealthSyndrome = 0x028;  // 32 RO reason of kFatal: HealthSyndrome
 inline constexpr std::uint32_t kCoreClockKhz = 0x02c;    // 32 RO frequency of kClock
-inline constexpr std::uint32_t kHealthCounter = 0x030;   // 32 RO heartbeat: one more each millisecond, unless kFatal
+inline constexpr std::uint32_t kHealthCounter = 0x030;   // 32 RO heartbeat: incremented each millisecond, unless kFatal
 inline constexpr std::uint32_t kCommandQueueBase = 0x080;  // 64 RW bus address of the command queue, 4 KiB aligned
-inline constexpr std::uint32_t kCommandDoorbell = 0x088;   // 32 WO one bit an entry to execute
+inline constexpr std::uint32_t kCommandDoorbell = 0x088;   // 32 WO one bit for each entry to execute
 inline constexpr std::uint32_t kClock = 0x0a0;             // 64 RO free-running clock, kCoreClockKhz
 }  // namespace reg
 
@@ -72,8 +72,8 @@ inline constexpr std::uint32_t kMagicValue = 0x524e4943;
 enum class DeviceStatus : std::uint32_t { initializing = 0, ready = 1, fatal = 2 };
 enum class HealthSyndrome : std::uint32_t {
   none = 0,
-  injected = 1,              // by a fault rule of the simulation
-  icm_access = 2,            // host memory refused the write of a context that is no queue pair's
+  injected = 1,              // a fault rule of the simulation
+  icm_access = 2,            // host memory refused the write of a context that is not a queue pair's
   event_queue_access = 3,    // host memory refused an event queue entry
   command_queue_access = 4,  // host memory refused the completion of a command
 };
@@ -87,10 +87,10 @@ inline constexpr std::uint64_t kUd = 1ull << 4;
 inline constexpr std::uint64_t kSrq = 1ull << 5;
 inline constexpr std::uint64_t kMulticast = 1ull << 6;
 inline constexpr std::uint64_t kWindows = 1ull << 7;     // memory windows of types 1 and 2B
-inline constexpr std::uint64_t kRaw = 1ull << 8;         // raw packets: their queue pairs, flows, receive-side scaling
+inline constexpr std::uint64_t kRaw = 1ull << 8;         // raw packets: queue pairs, flows, receive-side scaling
 inline constexpr std::uint64_t kXrc = 1ull << 9;
 inline constexpr std::uint64_t kDeviceMemory = 1ull << 10;
-inline constexpr std::uint64_t kOnDemand = 1ull << 11;   // regions whose pages it asks of the host
+inline constexpr std::uint64_t kOnDemand = 1ull << 11;   // regions whose pages the device requests from the host
 inline constexpr std::uint64_t kAtomicWrite = 1ull << 12;
 inline constexpr std::uint64_t kPacing = 1ull << 13;     // Qpc::rate_limit
 inline constexpr std::uint64_t kSourceQpn = 1ull << 14;  // Qpc::source_qpn
@@ -99,7 +99,7 @@ inline constexpr std::uint64_t kRelaxedOrdering = 1ull << 16;
 inline constexpr std::uint64_t kFastRegister = 1ull << 17;  // MptKind::fast_register and its work request
 }  // namespace feature
 
-// --- A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.
+// --- A UAR page. A process maps only its own pages; the device refuses a doorbell whose QP or CQ names another page.
 namespace uar {
 inline constexpr std::uint32_t kSendDoorbell = 0x000;  // SendDoorbell, 8 bytes
 inline constexpr std::uint32_t kCqArm = 0x010;         // CqArm, 8 bytes
@@ -109,7 +109,8 @@ inline constexpr std::uint32_t kBlueFlame1 = 0x900;    // used in turn with kBlu
 inline constexpr std::uint32_t kBlueFlameBytes = 256;
 }  // namespace uar
 
-// --- Bus addresses in the MSI window are interrupts, as on x86: address kMsiWindow + 16 * vector, data = vector.
+// --- A write to a bus address in the MSI window is an interrupt, as on x86: address kMsiWindow + 16 * vector, data =
+// vector.
 inline constexpr std::uint64_t kMsiWindow = 0xfee00000;
 inline constexpr std::uint64_t kMsiWindowSize = 0x100000;
 

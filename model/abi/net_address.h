@@ -1,4 +1,4 @@
-// What an address of the simulated out-of-band network is.
+// Properties of addresses of the simulated out-of-band network.
 #pragma once
 
 #include <algorithm>
@@ -27,14 +27,14 @@ inline bool same_prefix(const std::uint8_t* a, const std::uint8_t* b, unsigned b
   const unsigned rest = bits % 8;
   return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
 }
-// A prefix of no bits: the interface has no address of that version.
+// A prefix of 0 bits means that the interface has no address of that IP version.
 inline bool in_subnet(const NetAddress& address, const NetworkInterface& interface) {
   if (is_v4(address))
     return interface.ipv4_prefix != 0 && same_prefix(address.ip + 12, interface.ipv4, interface.ipv4_prefix);
   return interface.ipv6_prefix != 0 && same_prefix(address.ip, interface.ipv6, interface.ipv6_prefix);
 }
 inline bool same_ip(const NetAddress& a, const NetAddress& b) { return std::memcmp(a.ip, b.ip, sizeof a.ip) == 0; }
-// Whether a socket that is bound to `local` gets what is sent to `address`; the wildcard of IPv6 stands for IPv4, too.
+// True: a socket bound to `local` receives data for `address`. The IPv6 wildcard includes IPv4, unless v6_only.
 inline bool covers(const NetAddress& local, bool v6_only, const NetAddress& address) {
   if (!is_wildcard(local)) return same_ip(local, address);
   if (is_v4(local)) return is_v4(address);

@@ -1,4 +1,4 @@
-// What a port shows of its counters below /sys/class/infiniband/DEVICE/ports/1: the files that mlx5 has there.
+// Files with a port's counters below /sys/class/infiniband/DEVICE/ports/1, the same files as mlx5's.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace rnicsim::abi {
 struct PortCounterFile {
   std::string_view folder;
   std::string_view name;
-  Be64 PortCounters::*counter = nullptr;  // none: the device never counts such a thing
-  Be64 PortCounters::*less = nullptr;     // to be subtracted
-  std::uint32_t unit = 1;                 // the file counts in units of so many
-  std::uint64_t constant = 0;             // without a counter
+  Be64 PortCounters::*counter = nullptr;  // nullptr: the device has no such counter
+  Be64 PortCounters::*less = nullptr;     // counter to subtract; nullptr: none
+  std::uint32_t unit = 1;                 // unit in which the file counts
+  std::uint64_t constant = 0;             // value without a counter
 
   std::uint64_t value(const PortCounters& counters) const {
     if (counter == nullptr) return constant;
@@ -25,7 +25,7 @@ struct PortCounterFile {
 };
 
 inline constexpr std::string_view kPortCounterFolder = "counters", kHardwareCounterFolder = "hw_counters";
-inline constexpr std::uint32_t kDataUnit = 4;  // bytes, of IBTA's PortXmitData and PortRcvData
+inline constexpr std::uint32_t kDataUnit = 4;  // bytes; unit of IBTA's PortXmitData and PortRcvData
 
 inline constexpr PortCounterFile kPortCounterFiles[] = {
     {kPortCounterFolder, "VL15_dropped"},
@@ -52,7 +52,7 @@ inline constexpr PortCounterFile kPortCounterFiles[] = {
      &PortCounters::transmitted_to_groups},
     {kHardwareCounterFolder, "duplicate_request", &PortCounters::duplicate_request},
     {kHardwareCounterFolder, "implied_nak_seq_err", &PortCounters::implied_nak_seq_err},
-    {.folder = kHardwareCounterFolder, .name = "lifespan", .constant = 10},  // ms, for which mlx5's values may be old
+    {.folder = kHardwareCounterFolder, .name = "lifespan", .constant = 10},  // ms: how old mlx5's values may be
     {kHardwareCounterFolder, "local_ack_timeout_err", &PortCounters::local_ack_timeout_err},
     {kHardwareCounterFolder, "np_cnp_sent", &PortCounters::np_cnp_sent},
     {kHardwareCounterFolder, "np_ecn_marked_roce_packets", &PortCounters::np_ecn_marked_roce_packets},
@@ -83,7 +83,7 @@ inline constexpr PortCounterFile kPortCounterFiles[] = {
     {kHardwareCounterFolder, "rx_write_requests", &PortCounters::rx_write_requests},
 };
 
-// Place in that table; its size: there is no such file.
+// Index in kPortCounterFiles; its size if there is no such file.
 constexpr std::size_t find_port_counter_file(std::string_view folder, std::string_view name) {
   std::size_t at = 0;
   while (at < std::size(kPortCounterFiles) &&

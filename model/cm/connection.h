@@ -1,4 +1,4 @@
-// A connection as one side's communication manager knows it (IBTA vol 1, 12.9.5 to 12.9.8).
+// State of a connection on one side, as the communication manager keeps it (IBTA vol 1, 12.9.5 to 12.9.8).
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace rnicsim::cm {
 
-// The local communication ID, or the request ID of a service ID resolution.
+// Local communication ID, or the request ID of a service ID resolution.
 using ConnectionId = std::uint32_t;
 
 enum class State : std::uint8_t {
   idle,
   request_sent,
   request_received,
-  request_acknowledged,      // an MRA answers whoever repeats it
+  request_acknowledged,      // a peer that retransmits gets an MRA
   reply_sent,
   reply_received,
   established,
@@ -27,7 +27,7 @@ enum class State : std::uint8_t {
   service_request_received,
 };
 
-// How messages reach the peer, and its packets this side.
+// Path of management messages to the peer, and of the peer's packets to this side.
 struct Route {
   Gid local{};
   Gid remote{};
@@ -38,18 +38,18 @@ struct Route {
   bool operator==(const Route&) const = default;
 };
 
-// Whom a connection has at its other end: no two at the same time to one.
+// Identity of the connection's peer. Two connections must not have the same peer at the same time.
 struct Peer {
   std::uint64_t ca_guid = 0;
   std::uint32_t id = 0;
   std::uint32_t qpn = 0;
 };
 
-// A message that is sent until it is answered.
+// A message that is retransmitted until an answer arrives.
 struct Pending {
   Envelope envelope;
   Duration interval;
-  unsigned retries = 0;      // left
+  unsigned retries = 0;      // retries left
 };
 
 struct Connection {
@@ -57,11 +57,11 @@ struct Connection {
   State state = State::idle;
   Route route;
   Peer peer;
-  bool peer_known = false;   // it is entered, so that another connection to it is found stale
+  bool peer_known = false;   // in the manager's table, which shows stale connections to the same peer
   std::uint64_t service_id = 0;
   std::uint64_t transaction_id = 0;
 
-  // What the QP of this side becomes.
+  // Attributes for the QP on this side.
   TransportService transport = TransportService::rc;
   std::uint32_t local_qpn = 0;
   std::uint32_t send_psn = 0;
@@ -74,12 +74,12 @@ struct Connection {
   std::uint8_t rnr_retry_count = 0;
   TimeCode ack_timeout = 0;
 
-  Duration response_timeout; // of what it sends
+  Duration response_timeout; // for messages sent by this side
   unsigned max_retries = 0;
-  std::optional<Envelope> last_answer;     // to a peer that repeats what it sent
+  std::optional<Envelope> last_answer;     // sent again if the peer retransmits its request
   std::optional<Pending> pending;
-  std::optional<Duration> deadline;        // of `pending`, or of timewait
-  bool orphan = false;       // its owner has gone: it ends with its timewait
+  std::optional<Duration> deadline;        // of `pending`, or the end of timewait
+  bool orphan = false;       // the owner destroyed the connection; it is erased after timewait
 };
 
 }  // namespace rnicsim::cm

@@ -144,13 +144,13 @@ void ConnectionManager::reset(Connection& connection) {
 
 void ConnectionManager::enter_timewait(Connection& connection) {
   connection.pending.reset();
-  // The peer's QP may be another connection's now; only what it still repeats of this one has to be known.
+  // The peer's QP may belong to another connection now; its communication ID stays known, for retransmissions.
   forget_peer_qp(connection);
   move(connection, State::timewait);
   arm(connection, now_ + duration_of(connection.ack_timeout));
 }
 
-// --- What its consumer asks.
+// --- Requests of the consumer.
 
 int ConnectionManager::connect(ConnectionId id, const ConnectParams& params) {
   Connection* connection = lookup(id);
@@ -162,7 +162,7 @@ int ConnectionManager::connect(ConnectionId id, const ConnectParams& params) {
   message.local_ca_guid = guid_of(params.path.local_gid);
   message.local_qpn = params.qpn;
   const bool extended = params.transport == TransportService::extended;
-  // An XRC QP that sends answers nothing, and has no retries to tell of.
+  // An XRC initiator QP answers no requests: its REQ has no responder resources and no retry count.
   message.responder_resources = extended ? std::uint8_t{0} : params.responder_resources;
   message.initiator_depth = params.initiator_depth;
   message.remote_response_timeout = params.response_timeout;
@@ -360,7 +360,7 @@ int ConnectionManager::answer_service(ConnectionId id, ServiceIdStatus status, s
   return 0;
 }
 
-// --- Time.
+// --- Timeouts.
 
 std::optional<Duration> ConnectionManager::next_deadline() const {
   if (deadlines_.empty()) return std::nullopt;

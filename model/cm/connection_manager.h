@@ -1,6 +1,6 @@
-// The communication manager of a host (IBTA vol 1, chapter 12): connections from their REQ to the end of their
-// timewait, and the resolution of service IDs. Time and the way to the peer are its caller's: messages and events are
-// queues that he empties after each call.
+// Communication manager of a host (IBTA vol 1, chapter 12): connections from the REQ to the end of timewait, and
+// service ID resolution. The caller supplies the time and transports messages: after each call it takes all messages
+// and events from their queues.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ namespace rnicsim::cm {
 
 constexpr Duration duration_of(TimeCode code) { return {std::int64_t{4'096'000} << (code & 0x1f)}; }
 
-// Without traffic a path's acknowledgement may take its life time there and back, and the CA's delay at the other end.
+// ACK timeout: the packet life time in both directions plus the peer CA's ACK delay, rounded up to a time code.
 TimeCode ack_timeout_of(TimeCode ack_delay, TimeCode packet_life_time);
 
 enum class EventKind : std::uint8_t {
   request_received,          // REQ; `id` is new
-  request_failed,            // nobody answered
+  request_failed,            // no answer
   reply_received,            // REP
   reply_failed,
-  established,               // RTU, or data before it
+  established,               // RTU, or data before the RTU
   rejected,                  // REJ
   disconnect_requested,      // DREQ
   disconnected,              // DREP, or the peer did not answer
@@ -40,10 +40,10 @@ enum class EventKind : std::uint8_t {
 struct Event {
   EventKind kind;
   ConnectionId id;
-  Message message{};         // that brought it, if one did
+  Message message{};         // message that caused the event, if any
 };
 
-// Of a connection's state.
+// Change of a connection's state.
 struct Transition {
   ConnectionId id;
   State from;
@@ -57,7 +57,7 @@ struct Outgoing {
 
 struct ConnectParams {
   std::uint64_t service_id = 0;
-  RequestedPath path;        // its local_ack_timeout is computed
+  RequestedPath path;        // local_ack_timeout is computed by connect()
   TimeCode packet_life_time = 0;
   std::uint8_t path_mtu = 0;
   std::uint16_t pkey = 0xffff;
@@ -70,7 +70,7 @@ struct ConnectParams {
   std::uint8_t retry_count = 0;
   std::uint8_t rnr_retry_count = 0;
   bool srq = false;
-  TimeCode response_timeout = 0;           // of both sides' managers
+  TimeCode response_timeout = 0;           // of the managers on both sides
   std::uint8_t max_retries = 0;
   std::span<const std::uint8_t> private_data;
 };
@@ -100,8 +100,8 @@ struct ManagerCounters {
   std::uint64_t repeated = 0;
   std::uint64_t received = 0;
   std::uint64_t duplicates = 0;
-  std::uint64_t unexpected = 0;            // for no connection of ours, or not in its state
-  std::uint64_t stale = 0;                 // a peer knows nothing any more of a connection that still stands here
+  std::uint64_t unexpected = 0;            // no such connection, or not expected in its state
+  std::uint64_t stale = 0;                 // requests of a peer that forgot a connection which exists here
 };
 
 class ConnectionManager {
@@ -109,41 +109,41 @@ class ConnectionManager {
   struct Params {
     std::uint64_t ca_guid = 0;
     TimeCode ack_delay = 0;                // local CA ACK delay
-    std::uint32_t id_mask = 0;             // what the first communication IDs look like
-    std::map<Gid, std::uint64_t> other_guids{};  // of the host's other CAs, by their GIDs
+    std::uint32_t id_mask = 0;             // communication IDs count up from 1, XORed with this mask
+    std::map<Gid, std::uint64_t> other_guids{};  // GUIDs of the host's other CAs, by their GIDs
   };
   explicit ConnectionManager(const Params& params) : params_(params) {}
 
-  // What falls due until then happens. To be called first, before each of the calls below.
+  // Executes everything due until `now`. Call this before each of the functions below.
   void advance(Duration now);
   std::optional<Duration> next_deadline() const;
 
-  // A REQ or SIDR_REQ for it becomes an event; others are refused.
+  // A REQ or SIDR_REQ for the service becomes an event; requests for other services are rejected.
   void listen(std::uint64_t service_id) { services_.insert(service_id); }
   void unlisten(std::uint64_t service_id) { services_.erase(service_id); }
 
   ConnectionId create();
-  // The peer is told what its state calls for.
+  // Notifies the peer as the connection's state requires.
   void destroy(ConnectionId id);
-  // As if its REQ had never come: the peer may ask again.
+  // Drops the connection as if its REQ had never arrived; the peer may send it again.
   void forget(ConnectionId id);
   const Connection* find(ConnectionId id) const;
 
-  // Each is 0, or EINVAL when the connection's state does not allow it or private data are too long.
+  // Each function returns 0, or EINVAL if the connection's state does not allow it or the private data are too long.
   int connect(ConnectionId id, const ConnectParams& params);
   int reply(ConnectionId id, const ReplyParams& params);
   int ready(ConnectionId id, std::span<const std::uint8_t> private_data = {});
   int reject(ConnectionId id, RejectReason reason, std::span<const std::uint8_t> private_data = {});
-  // From now on an MRA with that service timeout answers a peer that repeats its REQ or REP.
+  // A peer that retransmits its REQ or REP gets an MRA with this service timeout from now on.
   int promise(ConnectionId id, TimeCode service_timeout);
   int disconnect(ConnectionId id);         // DREQ
   int confirm_disconnect(ConnectionId id);  // DREP
-  int establish(ConnectionId id);          // data came before the RTU
+  int establish(ConnectionId id);          // data arrived before the RTU
   int resolve_service(ConnectionId id, const ServiceParams& params);
   int answer_service(ConnectionId id, ServiceIdStatus status, std::uint32_t qpn, std::uint32_t qkey,
                      std::span<const std::uint8_t> private_data = {});
 
-  // From the peer at the route's other end.
+  // A message of the peer at the remote end of `route`.
   void receive(const Route& route, const Envelope& envelope);
 
   std::optional<Outgoing> next_message();
@@ -170,7 +170,7 @@ class ConnectionManager {
 
   std::uint64_t guid_of(const Gid& local) const;
   Connection* lookup(ConnectionId id);
-  // Of ours by `local`, and its peer calls it `remote`.
+  // Connection with the local ID `local` whose peer uses the ID `remote`; nullptr: none.
   Connection* match(std::uint32_t local, std::uint32_t remote);
   bool is_repeated(const Route& route, const ConnectRequest& request);
   bool enter_peer(Connection& connection, const Peer& peer);
@@ -189,7 +189,7 @@ class ConnectionManager {
   void expire(Connection& connection);
   void give_up(Connection& connection);
   void tell(EventKind kind, const Connection& connection, const Message& message = {});
-  // Of a REQ for which there is no connection.
+  // Rejects a REQ for which no connection exists.
   void reject_request(const Route& route, std::uint64_t transaction, std::uint32_t remote_id, RejectReason reason);
 
   const Params params_;

@@ -6,7 +6,7 @@
 namespace rnicsim::cm {
 namespace {
 
-// The common header of a management datagram (13.4.2).
+// Common header of a management datagram (13.4.2).
 namespace header {
 constexpr std::size_t kBytes = 24;
 constexpr std::uint8_t kBaseVersion = 1;
@@ -27,7 +27,7 @@ struct Word<T> {
   using Type = std::underlying_type_t<T>;
 };
 
-// A field lies `bit` bits below the most significant of byte `byte`, as the tables of chapter 12 count.
+// A field begins at bit `bit` of byte `byte`, counted from the most significant bit as in the tables of chapter 12.
 class Writer {
  public:
   explicit Writer(std::byte* data) : data_(data) {}
@@ -70,7 +70,7 @@ class Reader {
   const std::byte* data_;
 };
 
-// Where each field lies in the 232 bytes behind the header: for a writer or a reader.
+// Positions of the fields in the 232 bytes after the header, used by both Writer and Reader.
 template <class Codec, class Path>
 void path_fields(const Codec& field, Path& path, unsigned at) {
   field(path.local_lid, at);

@@ -1,5 +1,5 @@
-// Messages of the communication manager (IBTA vol 1, 12.6 and 12.11) and the management datagrams that carry them
-// (13.4.2). Each struct has the fields of its table, decoded.
+// Messages of the communication manager (IBTA vol 1, 12.6 and 12.11), and the management datagrams that carry them
+// (13.4.2). Each struct has the decoded fields of its table.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ using PrivateData = std::array<std::uint8_t, Bytes>;
 inline constexpr std::size_t kMadBytes = 256;
 using Mad = std::array<std::byte, kMadBytes>;
 
-// Of a request: how long to wait for it, or what a path is like. 4.096 us x 2^code, 5 bits.
+// Timeout or life time: 4.096 us x 2^code; the code has 5 bits.
 using TimeCode = std::uint8_t;
 
 enum class TransportService : std::uint8_t { rc = 0, uc = 1, rd = 2, extended = 3 };
 inline constexpr std::uint8_t kExtendedXrc = 1;
 
-// As a REQ describes it, from its sender.
+// Path as a REQ describes it, from the point of view of the REQ's sender.
 struct RequestedPath {
   std::uint16_t local_lid = 0;
   std::uint16_t remote_lid = 0;
@@ -66,12 +66,12 @@ struct ConnectRequest {                    // REQ
   bool srq = false;
   std::uint8_t extended_transport = 0;
   RequestedPath primary;
-  RequestedPath alternate;                 // local_lid 0: there is none
+  RequestedPath alternate;                 // local_lid 0: no alternate path
   PrivateData<92> private_data{};
   bool operator==(const ConnectRequest&) const = default;
 };
 
-// What an MRA or REJ is about.
+// Kind of message that an MRA or REJ answers.
 enum class Subject : std::uint8_t { request = 0, reply = 1, other = 2 };
 
 struct MessageReceiptAck {                 // MRA
@@ -116,7 +116,7 @@ struct ConnectReply {                      // REP
   std::uint32_t remote_id = 0;
   std::uint32_t local_qkey = 0;
   std::uint32_t local_qpn = 0;
-  std::uint32_t local_eecn = 0;            // XRC: the number of its QP
+  std::uint32_t local_eecn = 0;            // XRC: number of the responder's QP
   std::uint32_t starting_psn = 0;
   std::uint8_t responder_resources = 0;
   std::uint8_t initiator_depth = 0;
@@ -127,7 +127,7 @@ struct ConnectReply {                      // REP
   bool srq = false;
   std::uint64_t local_ca_guid = 0;
   PrivateData<196> private_data{};
-  // Of an answer to a REQ for that transport.
+  // QPN in an answer to a REQ with that transport.
   std::uint32_t qpn(TransportService transport) const {
     return transport == TransportService::extended ? local_eecn : local_qpn;
   }
@@ -211,7 +211,7 @@ using Message =
     std::variant<ConnectRequest, MessageReceiptAck, ConnectReject, ConnectReply, ReadyToUse, DisconnectRequest,
                  DisconnectReply, ServiceIdRequest, ServiceIdReply, LoadAlternatePath, AlternatePathResponse>;
 
-// By index of the variant.
+// Names by index of the variant.
 inline constexpr std::array<std::string_view, std::variant_size_v<Message>> kMessageNames{
     "REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"};
 inline std::string_view name_of(const Message& message) { return kMessageNames[message.index()]; }
@@ -222,7 +222,7 @@ struct Envelope {
 };
 
 Mad encode(const Envelope& envelope);
-// nullopt: no message of the communication manager. Reserved bits are not looked at (12.6: ignored).
+// nullopt: not a message of the communication manager. Reserved bits are ignored (12.6).
 std::optional<Envelope> decode(std::span<const std::byte> bytes);
 
 }  // namespace rnicsim::cm

@@ -1,4 +1,4 @@
-// Private data of a message: what its sender gives, and zeros behind it.
+// Private data of a message: the sender's bytes, padded with zeros.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace rnicsim::cm {
 
-// False: more than the message has room for.
+// False: too long for the field.
 template <std::size_t Bytes>
 bool assign(std::array<std::uint8_t, Bytes>& field, std::span<const std::uint8_t> given) {
   if (given.size() > Bytes) return false;

@@ -1,10 +1,10 @@
-// What the connection manager does with each message of a peer (IBTA vol 1, 12.9.7 and 12.9.8).
+// Handling of each message that the connection manager receives (IBTA vol 1, 12.9.7 and 12.9.8).
 #include "model/cm/connection_manager.h"
 
 namespace rnicsim::cm {
 namespace {
 
-// From the other side: its local GID is remote here.
+// The route as this side sees it: the sender's local GID is remote here.
 Route route_of(const RequestedPath& path) {
   return {path.remote_gid, path.local_gid, path.flow_label, path.traffic_class, path.hop_limit, path.service_level};
 }
@@ -24,7 +24,7 @@ void ConnectionManager::receive(const Route& route, const Envelope& envelope) {
 
 // --- Connecting.
 
-// Its sender has not heard of an answer yet.
+// True: a retransmitted REQ, whose sender has not received an answer yet. Sends the answer again.
 bool ConnectionManager::is_repeated(const Route& route, const ConnectRequest& request) {
   const auto known = by_remote_id_.find({request.local_ca_guid, request.local_id});
   if (known == by_remote_id_.end()) return false;
@@ -49,7 +49,7 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
   }
   if (!services_.contains(request.service_id))
     return reject_request(route, envelope.transaction_id, request.local_id, RejectReason::invalid_service_id);
-  // It would be answered from there.
+  // An answer would come from another GID than the REQ names.
   if (request.primary.remote_gid != route.local)
     return reject_request(route, envelope.transaction_id, request.local_id, RejectReason::invalid_gid);
   Connection& connection = connections_[create()];
@@ -99,7 +99,7 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
   answered(*connection);
   if (!enter_peer(*connection, {reply.local_ca_guid, reply.local_id, reply.qpn(connection->transport)})) {
     ++counters_.stale;
-    // Its sender knows this side by that ID, and finds its connection by both.
+    // The peer needs both IDs to find its connection.
     send(route, {envelope.transaction_id,
                  ConnectReject{.local_id = connection->id, .remote_id = reply.local_id, .subject = Subject::reply,
                                .reason = RejectReason::stale_connection}});
@@ -108,7 +108,7 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
   }
   move(*connection, State::reply_received);
   connection->send_psn = reply.starting_psn;
-  // The REQ could tell of this side's own delay only.
+  // The REQ could only include this side's own ACK delay.
   connection->ack_timeout = ack_timeout_of(reply.target_ack_delay, TimeCode(connection->ack_timeout - 1));
   connection->responder_resources = reply.initiator_depth;
   connection->initiator_depth = reply.responder_resources;
@@ -133,7 +133,7 @@ void ConnectionManager::on(const Route&, const Envelope&, const ConnectReject& m
     const auto known = by_remote_id_.find({guid_in(message), message.local_id});
     if (known != by_remote_id_.end()) connection = lookup(known->second);
   } else {
-    // A REQ is rejected by whom this side does not know yet; one of it that was answered is rejected no more.
+    // A peer that rejects the REQ is not known yet. Once the REQ was answered, a rejection of it no longer matches.
     connection = match(message.remote_id, message.subject == Subject::request ? 0 : message.local_id);
   }
   if (connection == nullptr) {
@@ -169,7 +169,7 @@ void ConnectionManager::on(const Route&, const Envelope&, const ConnectReject& m
 void ConnectionManager::on(const Route& route, const Envelope& envelope, const DisconnectRequest& message) {
   Connection* connection = match(message.remote_id, message.local_id);
   if (connection == nullptr || connection->state == State::idle) {
-    // It has forgotten the connection, or is through with it, and the peer has not heard of that.
+    // The connection is unknown or idle here, and the peer does not know that yet.
     ++counters_.unexpected;
     return send(route, {envelope.transaction_id,
                         DisconnectReply{.local_id = message.remote_id, .remote_id = message.local_id}});
@@ -244,7 +244,7 @@ void ConnectionManager::on(const Route&, const Envelope&, const ServiceIdReply& 
   tell(EventKind::service_answered, *connection, reply);
 }
 
-// --- Alternate paths: there are none (12.9.9: the peer keeps the one it has).
+// --- Alternate paths are not supported (12.9.9: the peer keeps its path).
 
 void ConnectionManager::on(const Route& route, const Envelope& envelope, const LoadAlternatePath& message) {
   send(route, {envelope.transaction_id, AlternatePathResponse{.local_id = message.remote_id,

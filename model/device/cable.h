@@ -1,4 +1,4 @@
-// A cable between two frame ports: a latency each way, and nothing is lost. The ports account for the bit rate.
+// A lossless cable between two frame ports, with a latency in each direction. The ports account for the bit rate.
 #pragma once
 
 #include <systemc>

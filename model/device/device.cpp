@@ -19,7 +19,7 @@ bool is_thread() {
   return kind == sc_core::SC_THREAD_PROC_ || kind == sc_core::SC_CTHREAD_PROC_;
 }
 
-// What the device behind does not look at. False: it is answered.
+// Checks the request. False: not valid; an error response is set.
 bool sound(tlm::tlm_generic_payload& request) {
   const bool moves = request.is_read() || request.is_write();
   const bool has_data = request.get_data_ptr() != nullptr || request.get_data_length() == 0;
@@ -33,7 +33,7 @@ bool sound(tlm::tlm_generic_payload& request) {
   return false;
 }
 
-// The initiator's time becomes the kernel's, and no alarm is half done.
+// Waits for the delay, and until no alarm of the agenda is in progress.
 void synchronize(sc_core::sc_time& delay) {
   if (delay != sc_core::SC_ZERO_TIME) {
     if (!is_thread()) SC_REPORT_ERROR(kMessages, "b_transport with a delay has to come from an SC_THREAD");
@@ -95,7 +95,7 @@ void Device::send(const Frame& frame) {
 }
 
 void Device::FrameInput::receive(std::span<const std::byte> bytes, const sc_core::sc_time& last_bit) {
-  // There is something to be done behind it.
+  // Limits the delay: the device must have time to act after the frame.
   const auto longest = static_cast<sc_dt::uint64>((Agenda::kNever - now()).ps) / 2;
   if (bytes.empty()) return SC_REPORT_ERROR(kMessages, "a frame has no bytes");
   if (last_bit.value() > longest) return SC_REPORT_ERROR(kMessages, "a frame arrives when simulated time has ended");

@@ -1,4 +1,4 @@
-// Marking by random early detection (RED; RFC 3168, and the congestion point of DCQCN): how much waits in a port's
+// Marks frames by random early detection (RED; RFC 3168, and the congestion point of DCQCN): the length of a port's
 // queue of one priority decides whether a frame is marked.
 #pragma once
 
@@ -20,7 +20,7 @@ class EcnMarker {
   bool is_active(std::uint8_t priority) const { return (params_.priorities >> priority & 1) != 0; }
   bool at_dequeue() const { return at_dequeue_; }
   bool drops_not_ect() const { return params_.drop_not_ect; }
-  // `queue`: bytes that wait, without the frame.
+  // `queue`: bytes waiting, without the frame itself.
   bool draws_mark(std::uint8_t priority, std::uint64_t queue, SmallGenerator& generator) const {
     const auto& red = thresholds_[priority];
     if (queue < red.kmin.bytes) return false;

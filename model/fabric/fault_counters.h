@@ -1,4 +1,4 @@
-// Counters of what the fault rules of a cable did.
+// Counters of the faults that a cable's fault rules caused.
 #pragma once
 
 #include "model/base/stats.h"

@@ -45,7 +45,7 @@ void FaultInjector::pass(std::uint64_t sequence, Frame&& frame) {
   out(std::move(frame));
   for (auto& held : reordered_)
     if (held.sequence < sequence) --held.behind;
-  // One that is let go is in its turn a later frame to those that were held before it.
+  // A released frame counts as a later frame for the frames held before it.
   const auto ready = [](const Reordered& held) { return held.behind == 0; };
   for (auto held = std::ranges::find_if(reordered_, ready); held != reordered_.end();
        held = std::ranges::find_if(reordered_, ready))

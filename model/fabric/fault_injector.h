@@ -1,5 +1,5 @@
-// One direction of a cable with fault rules: frames pass, are lost, damaged, repeated or held back. What is
-// held comes out later by an event, so frames always leave in the order of time.
+// Applies fault rules to one direction of a cable: frames pass, or are lost, damaged, duplicated or delayed. A held
+// frame is released by an event, so frames always leave in the order of time.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@
 namespace rnicsim::fabric {
 
 struct FaultTrace {
-  const Frame& frame;  // as it was sent
-  const Fault* fault;  // nullptr: it passes
+  const Frame& frame;  // as sent, before the fault
+  const Fault* fault;  // nullptr: no fault
 };
 
 class FaultInjector : public sc_core::sc_module {
@@ -32,7 +32,7 @@ class FaultInjector : public sc_core::sc_module {
 
  private:
   enum class Waiting : std::uint8_t { delayed, copy, limit };
-  // A frame whose time comes; or, without one, the limit of a reordered frame.
+  // A frame to release at its time; without a frame: the time limit of a reordered frame.
   struct Due {
     Waiting what{};
     std::uint64_t sequence = 0;
@@ -40,7 +40,7 @@ class FaultInjector : public sc_core::sc_module {
   };
   struct Reordered {
     std::uint64_t sequence;
-    std::uint32_t behind;  // so many frames still go first
+    std::uint32_t behind;  // number of frames that must still pass first
     Frame frame;
   };
 
@@ -51,7 +51,7 @@ class FaultInjector : public sc_core::sc_module {
 
   FaultRules rules_;
   std::uint64_t sequence_ = 0;
-  std::vector<Reordered> reordered_;  // in the order in which they were sent
+  std::vector<Reordered> reordered_;  // in the order of sending
   EventQueue<Due> due_{[this] { release_due(); }};
   FaultCounters counters_;
 };

@@ -69,7 +69,7 @@ Fault FaultRules::fault_of(State& state, const Frame& frame, const std::optional
   Fault fault{state.position, rule.action, rule.delay, rule.behind, rule.limit, 0};
   if (rule.action == FaultAction::corrupt) {
     const std::uint32_t from = facts ? facts->checked_from : 0;
-    // Nothing protects telemetry but the FCS, with which the whole frame would be lost.
+    // Leave out telemetry: only the FCS protects it, and a wrong FCS would lose the whole frame.
     const auto behind = frame.telemetry() != nullptr ? frame.telemetry()->size() : 0;
     const auto bits = static_cast<std::uint32_t>(frame.size() - behind - from) * kBitsPerByte;
     fault.bit = from * kBitsPerByte + static_cast<std::uint32_t>(draw_below(state.generator, bits));

@@ -1,5 +1,5 @@
-// Fault rules: which frames of a cable suffer what. Only the decision, for one direction of one cable; FaultInjector
-// carries it out. What a rule must know of a frame beyond its bytes comes from a matcher: no protocol is known here.
+// Decides about faults of frames in one direction of a cable; FaultInjector executes the decisions. Protocol fields
+// come from a matcher, so the fabric knows no protocol.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@ struct FrameFacts {
   std::uint8_t opcode = 0;
   std::uint32_t qp = 0;
   std::uint32_t psn = 0;
-  std::optional<std::uint8_t> management;  // the message that a management datagram carries
-  std::uint32_t checked_from = 0;  // from this byte on, the receiver notices any bit's change
+  std::optional<std::uint8_t> management;  // number of the message in a management datagram
+  std::uint32_t checked_from = 0;  // first byte from which the receiver detects a change of any bit
 };
-// nullopt: a frame that is not of the protocol; rules by QP, opcode, PSN or message leave it alone.
+// nullopt: not a frame of the protocol; rules by QP, opcode, PSN or message do not match it.
 using FrameMatcher = std::function<std::optional<FrameFacts>(const Frame&)>;
 
 class FaultRules {
  public:
-  FaultRules() = default;  // a cable that is all right
-  // For the frames that host number `host` sends. A rule counts and draws here apart from other hosts, so that what
-  // one host suffers does not depend on what another sends. The draws follow from seed, rule's position and host.
+  FaultRules() = default;  // no faults
+  // Rules for frames sent by host number `host`. Each host has its own counts and random numbers, so faults of one host
+  // do not depend on the traffic of others. The random numbers follow from the seed, the rule's position and the host.
   FaultRules(const std::vector<FaultRule>& rules, std::uint64_t seed, std::uint32_t host, FrameMatcher matcher);
 
   bool empty() const { return states_.empty(); }
-  // For each frame once, in order. Every rule counts what it matches, whatever the others do; of the rules that strike
-  // a frame, the first acts.
+  // Call once for each frame, in order. Each rule counts its matches independently of other rules; if several rules
+  // select a frame, the first one acts.
   std::optional<Fault> decide(const Frame& frame);
 
  private:
@@ -51,7 +51,7 @@ class FaultRules {
   bool needs_facts_ = false;
 };
 
-// It is a frame of its own then, of bytes; those that shared its body stay as they are.
+// Flips a bit in a private copy of the frame's bytes; other handles of the frame stay unchanged.
 void flip_bit(Frame& frame, std::uint32_t bit);
 
 }  // namespace rnicsim::fabric

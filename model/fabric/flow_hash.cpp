@@ -19,20 +19,20 @@ std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t offset, st
   return number;
 }
 
-// Protocol and ports; behind other protocols, and in a fragment, no ports.
+// Protocol and ports; no ports for other protocols than UDP and TCP, and none for fragments.
 std::uint64_t protocol_at(std::span<const std::byte> header, std::uint64_t protocol, std::size_t ports, bool fragment) {
   const bool has_ports = (protocol == kUdp || protocol == kTcp) && !fragment && header.size() >= ports + kPortsBytes;
   return protocol << 32 | (has_ports ? number_at(header, ports, kPortsBytes) : 0);
 }
 
-// The queue pair of the BTH behind IP and UDP; 0: it is no packet of RoCE v2. `protocol`: what protocol_at() said.
+// Destination queue pair in the BTH; 0: not a RoCEv2 packet. `protocol`: result of protocol_at().
 std::uint64_t queue_pair_at(std::span<const std::byte> header, std::uint64_t protocol, std::size_t ip_bytes) {
   const auto bth = kIpOffset + ip_bytes + kUdpBytes;
   const bool is_roce = protocol >> 32 == kUdp && (protocol & 0xffff) == kRocePort;
   return is_roce && header.size() >= bth + kBthBytes ? number_at(header, bth + kQueuePairOffset, kQueuePairBytes) : 0;
 }
 
-// A finalizer of 64 bits (Stafford's thirteenth).
+// 64-bit finalizer (Stafford's variant 13).
 std::uint64_t mix(std::uint64_t value) {
   value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
   value = (value ^ value >> 27) * 0x94d049bb133111eb;
@@ -47,7 +47,7 @@ FlowKey flow_of(const Frame& frame) {
   const auto type = number_at(header, kTypeOffset, 2);
   const auto ip = header.subspan(kIpOffset);
   if (type == kIpv4 && ip.size() >= kIpv4Bytes) {
-    const bool fragment = (number_at(ip, 6, 2) & 0x3fff) != 0;  // more of them, or not the first
+    const bool fragment = (number_at(ip, 6, 2) & 0x3fff) != 0;  // more fragments follow, or this is not the first
     const std::size_t ports = 4 * (number_at(ip, 0, 1) & 0xf);
     return {number_at(ip, 12, 4), number_at(ip, 16, 4), protocol_at(ip, number_at(ip, 9, 1), ports, fragment), type};
   }
@@ -57,7 +57,7 @@ FlowKey flow_of(const Frame& frame) {
   return {number_at(header, 0, 6), number_at(header, 6, 6), type};
 }
 
-// The fifth word has room for the queue pair: of IPv4 it is 0, of IPv6 it has 40 bits.
+// The fifth word has 24 free bits for the queue pair: it is 0 for IPv4, and has 40 bits for IPv6.
 FlowKey flow_and_queue_pair_of(const Frame& frame) {
   auto flow = flow_of(frame);
   const auto header = frame.header_span();

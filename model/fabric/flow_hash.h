@@ -1,4 +1,4 @@
-// Which of several ways a frame takes: a hash of its flow, so that a flow keeps its way and its order.
+// Hash of a frame's flow to choose among several paths; frames of one flow keep their path and their order.
 #pragma once
 
 #include <array>
@@ -8,15 +8,15 @@
 
 namespace rnicsim::fabric {
 
-// What says which flow a frame is of: of IP both addresses, the protocol, and of UDP and TCP both ports; of another
-// frame the MAC addresses and the type.
+// Fields that identify a flow. IP: both addresses and the protocol; UDP and TCP also both ports. Other frames: MAC
+// addresses and EtherType.
 using FlowKey = std::array<std::uint64_t, 5>;
 FlowKey flow_of(const Frame& frame);
-// And of a RoCE v2 packet (UDP port 4791) the destination queue pair of its BTH.
+// The same, and the destination queue pair of a RoCEv2 packet (UDP port 4791).
 FlowKey flow_and_queue_pair_of(const Frame& frame);
 
-// One of `ways` (not 0). Two seeds choose independently of each other: the layers of a tree need one each, or the
-// second would find only the flows that the first sent its way.
+// Chooses one of `ways` paths (not 0). Two seeds choose independently: each layer of a tree needs its own seed, because
+// otherwise the second layer would use only some of its paths.
 std::uint32_t choose_way(const FlowKey& flow, std::uint64_t seed, std::uint32_t ways);
 
 }  // namespace rnicsim::fabric

@@ -1,5 +1,5 @@
-// A port at the end of a cable for frames of no simulated NIC: of the world outside the simulation, or of software that
-// has a port of its own. Frames leave one after another at the cable's rate.
+// A port at the end of a cable for frames of no simulated NIC: of the outside world, or of software with its own port.
+// Frames are sent one after another at the cable's rate.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ class FramePort {
  public:
   explicit FramePort(const LineTiming& timing) : timing_(timing) {}
 
-  Output<Frame> out;                             // to the cable, as the last bit leaves
-  // Frames of the cable that this port takes. The enclosing module gives the others to the NIC.
+  Output<Frame> out;                             // to the cable, called when the last bit leaves
+  // True: this port takes the frame; the enclosing module gives other frames to the NIC.
   std::function<bool(const Frame&)> takes = [](const Frame&) { return true; };
-  std::function<void(const Frame&)> arrived;     // its last bit is there
+  std::function<void(const Frame&)> arrived;     // called when the last bit has arrived
 
   void send(Frame&& frame);
   std::size_t waiting() const { return leaving_.frames(); }
-  void receive(Frame&& frame, Duration delay);   // in so long its last bit arrives
-  // While the link is down, what leaves or comes is lost.
+  void receive(Frame&& frame, Duration delay);   // `delay`: time until the last bit arrives
+  // While the link is down, sent and received frames are lost.
   void set_link(bool up) { link_up_ = up; }
 
  private:

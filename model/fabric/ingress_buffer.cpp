@@ -16,8 +16,8 @@ bool IngressBuffer::hold(std::uint32_t port, std::uint8_t priority, std::uint32_
   auto& held = held_[port][priority];
   const bool fits = memory_.take_lossless(held.use, bytes);
   held.most = std::max<Counter>(held.most, held.use.total());
-  // Other buffers may have taken all headroom: then a frame is lost before this buffer has any, and its sender is to
-  // pause all the same.
+  // Other buffers may use up the headroom: then a frame is lost although this buffer has no headroom, and the sender
+  // must still pause.
   if (!held.stopped && (!fits || memory_.is_over(held.use))) {
     held.stopped = true;
     held.since = now();
@@ -42,7 +42,7 @@ void IngressBuffer::look() {
   std::erase_if(stopped_, [this](const auto& buffer) { return may_go_on(buffer.first, buffer.second); });
 }
 
-// True: the sender was told.
+// True: the sender may resume and was notified.
 bool IngressBuffer::may_go_on(std::uint32_t port, std::uint8_t priority) {
   auto& held = held_[port][priority];
   if (!memory_.may_go_on(held.use)) return false;

@@ -1,7 +1,6 @@
-// What a switch holds of each input port and priority that must not lose a frame, and when the sender at the other end
-// of that cable is to pause (IEEE 802.1Qbb): at the threshold (shared_buffer.h) the switch sends a pause, and sends it
-// again before its time has passed, until so little is held that the sender may go on. What the sender still sends
-// meanwhile has the headroom.
+// Lossless input buffers of a switch, one for each port and priority (IEEE 802.1Qbb). At the threshold
+// (shared_buffer.h) the switch sends a pause to the port's peer, and repeats it before it expires until the buffer has
+// drained far enough. The headroom takes frames that the peer sends before the pause takes effect.
 #pragma once
 
 #include <array>
@@ -27,22 +26,22 @@ namespace rnicsim::fabric {
 
 class IngressBuffer {
  public:
-  // With the rate of each port.
+  // `rates`: line rate of each port.
   IngressBuffer(const PfcParams& params, const std::vector<BitRate>& rates, SharedBuffer& memory);
 
-  Output<std::uint32_t, PriorityPause> pause;  // to be told at the other end of that port's cable
+  Output<std::uint32_t, PriorityPause> pause;  // a pause to be sent on the port's cable
 
   bool lossless(std::uint8_t priority) const { return params_.priorities >> priority & 1; }
-  // False: there is no room for it, and nothing is held.
+  // False: no room; the frame is not held.
   bool hold(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
   void let_go(std::uint32_t port, std::uint8_t priority, std::uint32_t bytes);
-  // Call this after shared memory was given back: thresholds are higher, and paused senders may go on.
+  // Call after shared memory was given back: the thresholds have risen, and paused senders may resume.
   void look();
-  // nullopt: its sender was not asked to pause.
+  // nullopt: no pause is requested.
   std::optional<StoppedBuffer> stopped(std::uint32_t port, std::uint8_t priority) const;
-  // For how long the sender at that port's cable was asked to pause this priority, up to now.
+  // Total time, up to now, for which the peer was requested to pause this priority.
   Counter stopped_ps(std::uint32_t port, std::uint8_t priority) const;
-  // The most bytes that were ever held.
+  // Largest number of bytes ever held.
   Counter most_held(std::uint32_t port, std::uint8_t priority) const {
     return held_.empty() ? 0 : held_[port][priority].most;
   }
@@ -51,10 +50,10 @@ class IngressBuffer {
   struct Held {
     SharedBuffer::Use use;
     Counter most = 0;
-    std::uint32_t stops = 0;                   // how often its sender was stopped
+    std::uint32_t stops = 0;                   // number of pauses of the sender so far
     bool stopped = false;
-    Duration since{};                          // it is stopped
-    Counter stopped_ps = 0;                    // before that
+    Duration since{};                          // start of the present pause
+    Counter stopped_ps = 0;                    // earlier pauses
   };
   struct Refresh {
     std::uint32_t port = 0;
@@ -69,9 +68,9 @@ class IngressBuffer {
 
   const PfcParams params_;
   SharedBuffer& memory_;
-  std::vector<Duration> half_pauses_;          // by port
+  std::vector<Duration> half_pauses_;          // by port: half the duration of a pause
   std::vector<std::array<Held, kPriorities>> held_;
-  std::set<std::pair<std::uint32_t, std::uint8_t>> stopped_;  // ports and priorities whose sender was stopped
+  std::set<std::pair<std::uint32_t, std::uint8_t>> stopped_;  // ports and priorities with a pause in effect
   EventQueue<Refresh> refreshes_{[this] { refresh_due(); }};
 };
 

@@ -1,4 +1,4 @@
-// A cable between two ports: a latency each way. The ports account for the bit rate.
+// A cable between two ports, with a latency in each direction. The ports account for the bit rate.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ class Link : public sc_core::sc_module {
  public:
   static constexpr std::size_t kEnds = 2;
 
-  // With the fault rules of the frames that each end sends. `shown`: the frames pass a fault injector's trace point,
-  // even where there are no rules.
+  // `rules`: fault rules for the frames that each end sends. `shown`: use a fault injector even without rules, because
+  // frames pass its trace point.
   Link(sc_core::sc_module_name name, const LinkParams& params, std::array<FaultRules, kEnds> rules = {},
        bool shown = false)
       : sc_module(name), params_(params) {
@@ -30,14 +30,15 @@ class Link : public sc_core::sc_module {
     }
   }
 
-  // A frame given to one end as its last bit leaves comes out of the other at once, with the time until that bit
-  // arrives: the receiver waits for it anyway. One that a fault rule holds back comes out when it is let go.
+  // Give a frame to one end when its last bit leaves. The frame comes out of the other end at once, with the time until
+  // its last bit arrives, since the receiver schedules that time anyway. A frame held by a fault rule comes out when it
+  // is released.
   void send(std::size_t end, Frame&& frame) {
     if (faults_[end]) return faults_[end]->send(std::move(frame));
     carry(end, std::move(frame));
   }
   Output<Frame, Duration>& out(std::size_t end) { return out_[end]; }
-  // Of the frames that `end` sends; nullptr: there are no rules for them.
+  // Faults of frames sent by `end`; nullptr: no rules.
   FaultInjector* faults(std::size_t end) { return faults_[end].get(); }
 
  private:

@@ -11,7 +11,7 @@ struct LinkParams {
   Duration latency = 90_ns;
 
   void describe(ParamVisitor& visit) {
-    // A fabric can be cut over processes at any link, so none is instantaneous.
+    // At least 1 ns, because a fabric can be split over processes at any link.
     visit.param("latency", latency, "PHY, FEC and cable, one way; docs/timing.md", {1'000, 1e12});
   }
 };

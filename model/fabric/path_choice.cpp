@@ -1,4 +1,4 @@
-// The choice of a path policy (model/base/policy_choice.h).
+// Instantiates the choice of a path policy (model/base/policy_choice.h).
 #include "model/fabric/path_choice.h"
 
 #include "model/base/policy_params.h"

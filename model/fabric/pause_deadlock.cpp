@@ -23,7 +23,7 @@ void PauseDeadlock::arm() {
   alarm_.arm(now() + kLook);
 }
 
-// Looks again as long as there are pauses.
+// Checks for a deadlock; schedules the next check while pauses are in effect.
 void PauseDeadlock::look() {
   armed_ = false;
   const auto buffers = stopped();
@@ -38,7 +38,7 @@ void PauseDeadlock::look() {
   if (!buffers.empty()) arm();
 }
 
-// A watchdog drops or forwards what waits, and so breaks a deadlock.
+// True: a watchdog may still drop or forward waiting frames, and so break the deadlock.
 bool PauseDeadlock::watchdog_may_act() const {
   return std::ranges::any_of(before_, [this](const Buffer& name) {
     const auto within = boxes_[std::get<0>(name)]->watchdog().acts_within();
@@ -63,8 +63,8 @@ PauseDeadlock::Buffers PauseDeadlock::stopped() const {
   return buffers;
 }
 
-// The largest set of buffers in which each buffer holds more than XON for pauses of the set. The search begins with all
-// buffers and takes out each buffer that can come down to XON without the others, until none can.
+// Largest set of buffers in which each holds more than XON because of pauses of the set. Starts with all buffers and
+// removes those that can drain to XON without the others, until none can.
 std::set<PauseDeadlock::Buffer> PauseDeadlock::locked(const Buffers& buffers) {
   std::set<Buffer> set;
   for (const auto& [name, held] : buffers) set.insert(name);

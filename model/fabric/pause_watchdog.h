@@ -1,7 +1,7 @@
-// The PFC watchdog of a switch, as SONiC has it: finds queues that the other end of their cable keeps paused (a pause
-// storm), and says when a storm is over. What is done about a storm is the switch's matter.
+// PFC watchdog of a switch, as in SONiC: detects queues that the peer keeps paused (a pause storm), and the end of a
+// storm. The switch decides how to react.
 //
-// There is an event only while a queue is paused.
+// Uses events only while a queue is paused.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@
 
 namespace rnicsim::fabric {
 
-// For a message at the end.
+// Record of a storm for the messages at the end of the run.
 struct PauseStorm {
   std::uint32_t port = 0;
   std::uint8_t priority = 0;
-  Duration since{};                        // the queue sent nothing
+  Duration since{};                        // time since which the queue sent nothing
   Duration detected{};
-  Duration restored{};                     // 0: it was not
+  Duration restored{};                     // 0: not restored
 };
 
 class PauseWatchdog {
@@ -38,14 +38,15 @@ class PauseWatchdog {
 
   bool watches() const { return params_.detection_time != Duration{}; }
   Action action() const { return action_; }
-  // The time within which a storm ends or is acted upon; 0: the watchdog does nothing about it.
+  // Time within which the watchdog ends a storm; 0: it never does.
   Duration acts_within() const { return action_ == Action::alert ? Duration{} : params_.detection_time; }
 
-  // Since when the first frame of a queue could have left, but for others and pauses; nullopt: the queue is empty.
+  // Time since which the queue's first frame could have left without other frames and pauses; nullopt: the queue is
+  // empty.
   std::function<std::optional<Duration>(Queue)> waits_since;
   std::function<void(Queue)> storm_began, storm_ended;
 
-  // --- What happens to a queue. `until`: the pause's end; the present ends the pause.
+  // --- Events of a queue. `until`: end of the pause; the present time ends it at once.
   void paused(Queue queue, Duration until);
   void left(Queue queue);
   bool in_storm(Queue queue) const { return watches() && of(queue).in_storm; }
@@ -54,12 +55,12 @@ class PauseWatchdog {
 
  private:
   struct State {
-    Duration since{};                      // of pauses without a gap
+    Duration since{};                      // start of the present sequence of pauses without a gap
     Duration until{};
     Duration last_left{};
-    std::uint64_t look = 0;                // number of the look that is due; 0: none
+    std::uint64_t look = 0;                // number of the scheduled check; 0: none
     bool in_storm = false;
-    std::size_t storm = 0;                 // in storms_
+    std::size_t storm = 0;                 // index in storms_
   };
 
   struct Look {

@@ -1,4 +1,4 @@
-// Parameters of a switch's PFC watchdog. Their names are those of SONiC (`pfcwd start`).
+// Parameters of a switch's PFC watchdog, named as in SONiC (`pfcwd start`).
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ constexpr std::uint16_t kOptionComment = 1;
 constexpr std::uint16_t kOptionUserApplication = 4;
 constexpr std::uint16_t kOptionName = 2;
 constexpr std::uint16_t kOptionTimeResolution = 9;
-constexpr std::uint8_t kNanoseconds = 9;  // 10^-9
+constexpr std::uint8_t kNanoseconds = 9;  // resolution 10^-9 s
 constexpr std::uint32_t kNoSnapLength = 0;
 constexpr std::int64_t kPsPerNs = 1000;
 constexpr char kApplication[] = "rnicsim";
@@ -31,7 +31,7 @@ PcapngWriter::PcapngWriter(const std::string& path) : path_(path), file_(path, s
   put32(kByteOrderMagic);
   put16(1);
   put16(0);
-  put32(0xffffffff);  // section length: not known
+  put32(0xffffffff);  // section length: unknown
   put32(0xffffffff);
   put_option(kOptionUserApplication, kApplication, sizeof(kApplication) - 1);
   put_option(kOptionEnd, nullptr, 0);
@@ -93,7 +93,7 @@ void PcapngWriter::put_option(std::uint16_t code, const void* data, std::size_t 
 }
 
 void PcapngWriter::write_block(std::uint32_t type) {
-  constexpr std::uint32_t kFraming = 12;  // type, and the length before and after the body
+  constexpr std::uint32_t kFraming = 12;  // block type, and the length before and after the body
   const auto length = static_cast<std::uint32_t>(block_.size()) + kFraming;
   const auto raw = [this](const std::uint32_t& value) {
     file_.write(reinterpret_cast<const char*>(&value), sizeof(value));

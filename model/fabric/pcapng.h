@@ -1,4 +1,5 @@
-// A pcapng file (IETF draft-ietf-opsawg-pcapng) of Ethernet frames, stamped with nanoseconds of simulated time.
+// Writes a pcapng file (IETF draft-ietf-opsawg-pcapng) of Ethernet frames, with timestamps in nanoseconds of simulated
+// time.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,14 @@ namespace rnicsim::fabric {
 
 class PcapngWriter {
  public:
-  // Check error() afterwards: it says why the file can't be written.
+  // error() tells afterwards whether the file could be created.
   explicit PcapngWriter(const std::string& path);
 
   std::uint32_t add_interface(const std::string& name);
   void write(std::uint32_t interface, Duration time, std::span<const std::byte> frame, std::string_view comment = {});
   void flush();
 
-  // Empty: all is well. The first failure stays; nothing is written after it.
+  // Message of the first failure; empty: no failure. Nothing is written after a failure.
   const std::string& error() const { return error_; }
 
  private:
@@ -29,7 +30,7 @@ class PcapngWriter {
   void put32(std::uint32_t value);
   void put_padded(const void* data, std::size_t bytes);
   void put_option(std::uint16_t code, const void* data, std::size_t bytes);
-  void write_block(std::uint32_t type);  // of the body gathered in block_
+  void write_block(std::uint32_t type);  // writes and clears the body collected in block_
 
   std::string path_;
   std::ofstream file_;

@@ -9,17 +9,17 @@
 namespace rnicsim::fabric {
 namespace {
 
-constexpr int kBinBits = 3;            // bins an octave, as a power of two
+constexpr int kBinBits = 3;            // log2 of the bins an octave
 constexpr std::uint64_t kLeastPart = 1024;
 constexpr std::int64_t kPsOfUs = 1'000'000;
 
-// Exact below 2^(kBinBits + 1) bytes; above, the leading bit and the kBinBits behind it.
+// Exact below 2^(kBinBits + 1) bytes; above, the leading bit and the next kBinBits bits count.
 std::size_t bin_of(std::uint64_t bytes) {
   const int shift = std::max(0, static_cast<int>(std::bit_width(bytes)) - kBinBits - 1);
   return (static_cast<std::size_t>(shift) << kBinBits) + (bytes >> shift);
 }
 
-// The least of a bin.
+// Smallest value of a bin.
 std::uint64_t least_of(std::size_t bin) {
   if (bin < 2u << kBinBits) return bin;
   const auto leading = (bin & ((1u << kBinBits) - 1)) + (1u << kBinBits);
@@ -70,7 +70,7 @@ double QueueLengths::mean() const {
   return whole == 0 ? 0 : static_cast<double>(byte_ps) / whole;
 }
 
-// The mean of the bin in which the percentile lies.
+// Mean of the bin that contains the percentile.
 double QueueLengths::percentile(double share) const {
   const auto rank = std::max<Counter>(1, static_cast<Counter>(std::ceil(share * static_cast<double>(time().ps))));
   Counter seen = 0;
@@ -155,7 +155,7 @@ void PortRecord::length(std::uint8_t priority, std::uint64_t bytes, Duration now
   queue.since = now;
 }
 
-// A pause that is asked for again before its end goes on.
+// A pause that is renewed before its end continues.
 void PortRecord::pause(std::uint8_t priority, Duration until, Duration now) {
   auto& queue = queues_[priority];
   end_pause(priority, now);
@@ -169,7 +169,7 @@ void PortRecord::pause(std::uint8_t priority, Duration until, Duration now) {
   }
 }
 
-// If its time has passed.
+// Counts the pause if its time is over.
 void PortRecord::end_pause(std::uint8_t priority, Duration now) {
   auto& queue = queues_[priority];
   if (!queue.paused || queue.paused_until > now) return;

@@ -1,6 +1,5 @@
-// Histograms of one port of a switch: how long the port's queues were, weighted by time, and how long pauses took.
-// Histograms are plain values of integers: after - before is exact, and they can go from one process to another as
-// bytes.
+// Histograms of a switch's port: queue lengths weighted by time, and durations of pauses. They consist of integers, so
+// differences (since()) are exact, and they can be sent to another process as bytes.
 #pragma once
 
 #include <array>
@@ -15,27 +14,27 @@
 
 namespace rnicsim::fabric {
 
-// Bytes of a queue over time. There are 8 bins an octave, each with the time and the bytes that were seen in that time.
-// So a percentile is off by less than 1/8, and exact when the lengths around it are equal. The mean is exact.
+// Bytes in a queue over time: 8 bins an octave, each with its time and its sum of bytes x time. A percentile is off by
+// less than 1/8, and exact when the lengths around it are equal. The mean is exact.
 class QueueLengths {
  public:
-  // A part of the lengths: 0, less than 1 KiB, less than 2 KiB, and so on by powers of two.
+  // A range of lengths: 0, below 1 KiB, below 2 KiB, and so on by powers of two.
   struct Part {
     std::uint64_t from = 0;
     std::uint64_t below = 0;
-    double share = 0;  // of the time
+    double share = 0;  // fraction of the time
   };
 
-  // The queue had so many bytes for so long.
+  // The queue had `bytes` bytes for `time`.
   void add(std::uint64_t bytes, Duration time);
   QueueLengths since(const QueueLengths& before) const;
 
   Duration time() const;
-  bool was_filled() const;  // ever
+  bool was_filled() const;  // true: the queue was not always empty
   double mean() const;      // bytes
-  // Bytes that the queue did not exceed for that share of the time: 0.5 for the median.
+  // Length that the queue did not exceed for `share` of the time (0.5: the median).
   double percentile(double share) const;
-  std::vector<Part> parts() const;  // parts without time are left out; the shortest comes first
+  std::vector<Part> parts() const;  // from the shortest; ranges without time are left out
 
   void put(ByteWriter& out) const;
   static QueueLengths take(ByteReader& in);
@@ -47,13 +46,13 @@ class QueueLengths {
     Counter ps = 0;
   };
 
-  std::vector<Bin> bins_;  // up to that of the longest queue
+  std::vector<Bin> bins_;  // up to the bin of the longest queue
 };
 
-// How many pauses took how long.
+// Number of pauses by duration.
 class PauseTimes {
  public:
-  // Less than 1 us, less than 2 us, and so on by powers of two. The last part has all that are longer.
+  // A range of durations: below 1 us, below 2 us, and so on by powers of two. The last range has no upper end.
   struct Part {
     std::uint64_t from_us = 0;
     std::uint64_t below_us = 0;
@@ -63,14 +62,14 @@ class PauseTimes {
   void add(Duration time);
   PauseTimes since(const PauseTimes& before) const;
   Counter count() const;
-  std::vector<Part> parts() const;  // parts without pauses are left out; the shortest comes first
+  std::vector<Part> parts() const;  // from the shortest; ranges without pauses are left out
 
  private:
   static constexpr std::size_t kBins = 40;
   std::array<Counter, kBins> bins_{};
 };
 
-// By priority.
+// All histograms of a port, by priority.
 struct PortHistograms {
   std::array<QueueLengths, kPriorities> lengths;
   std::array<PauseTimes, kPriorities> pauses;
@@ -80,21 +79,20 @@ struct PortHistograms {
   static PortHistograms take(ByteReader& in);
 };
 
-// Makes the histograms of a port from the changes of the port's queues. Calls come in the order of time.
+// Builds the histograms of a port from changes of its queues. Calls must come in the order of time.
 class PortRecord {
  public:
   void length(std::uint8_t priority, std::uint64_t bytes, Duration now);
-  // The other end of the cable pauses the priority until `until`. `until` = `now` ends the pause.
+  // The peer pauses the priority until `until`. `until` = `now` ends the pause.
   void pause(std::uint8_t priority, Duration until, Duration now);
-  // The histograms at `now`: each queue counts with its present length up to `now`. A pause counts when the pause is
-  // over.
+  // Histograms at `now`: the present length of a queue counts up to `now`; a pause counts once it has ended.
   PortHistograms at(Duration now) const;
 
  private:
   struct Queue {
     std::uint64_t bytes = 0;
-    Duration since{};            // the queue has that length
-    bool paused = false;         // by a pause that is not counted yet
+    Duration since{};            // time since which the queue has `bytes`
+    bool paused = false;         // a pause that is not counted yet
     Duration paused_since{}, paused_until{};
   };
   void end_pause(std::uint8_t priority, Duration now);

@@ -11,13 +11,13 @@
 namespace rnicsim::fabric {
 
 struct RedThresholds {
-  ByteCount kmin{};                        // bytes waiting: from here on some frames are marked
-  ByteCount kmax{};                        // from here on all are
-  double pmax = 0;                         // the share just below kmax
+  ByteCount kmin{};                        // queue length in bytes from which some frames are marked
+  ByteCount kmax{};                        // queue length in bytes from which all frames are marked
+  double pmax = 0;                         // probability of a mark just below kmax
 };
 
-// "3:100KB:400KB:0.2 4:5KB:200KB:0.01"; priorities that the text does not name have `others`. nullopt: it is no such
-// list, or a kmin is above its kmax, or a pmax is not in 0 .. 1.
+// Parses "3:100KB:400KB:0.2 4:5KB:200KB:0.01"; other priorities get `others`. nullopt: another form, a kmin above its
+// kmax, or a pmax outside 0 .. 1.
 std::optional<std::array<RedThresholds, kPriorities>> parse_red_thresholds(std::string_view text,
                                                                            const RedThresholds& others);
 

@@ -44,7 +44,7 @@ void SharedBuffer::add(Use& use, std::uint64_t reserved, std::uint64_t shared, s
   most_headroom_ = std::max(most_headroom_, headroom_);
 }
 
-// A frame may lie in several parts.
+// A frame may use several parts.
 bool SharedBuffer::take_lossless(Use& use, std::uint32_t bytes) {
   const auto reserved = std::min<std::uint64_t>(bytes, room(lossless_.reserved, use.reserved));
   const auto shared = std::min({bytes - reserved, room(threshold(lossless_), use.shared), free()});

@@ -1,5 +1,5 @@
-// Parameters of a switch's shared packet memory. Their names are those of SONiC: a buffer pool, and a buffer profile
-// each for priorities without loss and for the others.
+// Parameters of a switch's shared packet memory, named as in SONiC: a buffer pool, a profile for lossless priorities
+// and a profile for lossy ones.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace rnicsim::fabric {
 
 using namespace rnicsim::literals;
 
-// Profile of the input buffers (port, priority) without loss.
+// Profile of lossless input buffers (port, priority).
 struct LosslessProfile {
   ByteCount size = 0_B;
   double dynamic_th = 0;
@@ -36,7 +36,7 @@ struct LosslessProfile {
   }
 };
 
-// Profile of the output queues (port, priority) that may lose frames.
+// Profile of lossy output queues (port, priority).
 struct LossyProfile {
   ByteCount size = 0_B;
   double dynamic_th = 0;

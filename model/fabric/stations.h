@@ -1,4 +1,4 @@
-// Whose MAC address is where in a fabric: one table for all of its switches.
+// Location of each MAC address in a fabric: one table for all switches.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ std::uint64_t mac_number(std::span<Byte, kMacBytes> mac) {
 class Stations {
  public:
   struct Place {
-    std::uint32_t box;   // number of the switch whose cable ends there
-    std::uint32_t port;  // of that switch
+    std::uint32_t box;   // number of the switch at which the address's cable ends
+    std::uint32_t port;  // port of that switch
   };
 
   void add(const std::uint8_t (&mac)[kMacBytes], Place place) {
     places_[mac_number(std::span<const std::uint8_t, kMacBytes>(mac))] = place;
   }
-  // nullptr: nobody's.
+  // nullptr: unknown address.
   const Place* find(std::uint64_t mac) const {
     const auto found = places_.find(mac);
     return found != places_.end() ? &found->second : nullptr;

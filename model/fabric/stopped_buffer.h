@@ -1,4 +1,4 @@
-// Pauses of a switch (IEEE 802.1Qbb), as the search for deadlocks reads them.
+// Pauses of a switch (IEEE 802.1Qbb), as input of the deadlock search.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace rnicsim::fabric {
 
-// A switch's buffer of an input port and priority, for which a pause was asked.
+// Input buffer (port, priority) whose sender is paused.
 struct StoppedBuffer {
   std::uint32_t port = 0;
   std::uint8_t priority = 0;
-  std::uint64_t bytes = 0;                 // that it holds
-  std::uint64_t xon = 0;                   // down to which the pause lasts
-  Duration since{};                        // of the pause
+  std::uint64_t bytes = 0;                 // bytes held
+  std::uint64_t xon = 0;                   // number of bytes at which the pause ends
+  Duration since{};                        // start of the pause
 };
-// Bytes of that buffer in the queue of an output port that is paused.
+// Bytes of an input buffer that wait in the queue of a paused output port.
 struct PausedBytes {
   std::uint32_t from = 0;                  // input port
   std::uint32_t to = 0;                    // output port

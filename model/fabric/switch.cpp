@@ -10,9 +10,9 @@
 namespace rnicsim::fabric {
 namespace {
 
-constexpr std::uint8_t kGroupBit = 1;  // of a MAC address's first byte
-constexpr std::uint64_t kSeedsApart = 1 << 20;  // more than there are switches
-constexpr std::uint64_t kPathGenerator = 1ull << 32;  // its number; ports have generators with their own numbers
+constexpr std::uint8_t kGroupBit = 1;  // multicast bit in the first byte of a MAC address
+constexpr std::uint64_t kSeedsApart = 1 << 20;  // greater than the number of switches
+constexpr std::uint64_t kPathGenerator = 1ull << 32;  // number of the path generator; ports use their own numbers
 
 std::vector<BitRate> rates_of(const SwitchWiring& wiring) {
   std::vector<BitRate> rates;
@@ -20,20 +20,20 @@ std::vector<BitRate> rates_of(const SwitchWiring& wiring) {
   return rates;
 }
 
-// At `rate`, in `time`.
+// Bytes sent in `busy_ps` picoseconds at `rate`.
 std::uint64_t bytes_of(Counter busy_ps, BitRate rate) {
   constexpr std::uint64_t kPsPerByte = 8 * 1'000'000'000'000ull;  // at 1 b/s
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(Wide{busy_ps} * rate.bits_per_second / kPsPerByte);
 }
 
-// Locally administered: a switch's port has no address in the topology.
+// Locally administered address, because a switch's port has none in the topology.
 FrameBody::Mac mac_of(std::uint32_t number, std::uint32_t port) {
   const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value & 0xff); };
   return {0x06, 0, byte(number >> 8), byte(number), byte(port >> 8), byte(port)};
 }
 
-// A seed of its own for each switch; with the run's seed 1 that is the switch's number.
+// A unique seed for each switch; with the run's seed 1 it is the switch's number.
 std::uint64_t seed_of(const SwitchWiring& wiring) { return (wiring.seed - 1) * kSeedsApart + wiring.number; }
 
 std::unique_ptr<PathChoice> make_path_choice(const SwitchParams& params, const SwitchWiring& wiring) {
@@ -80,7 +80,7 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
   if (params_.histograms) record_queues();
 }
 
-// The histograms follow the trace points, so that a switch without histograms has nothing more to do for a frame.
+// The histograms subscribe to trace points, so a switch without histograms has no extra work for a frame.
 void Switch::record_queues() {
   records_.resize(ports_.size());
   queue_changed.subscribe([this](const QueueChanged& queue) {
@@ -149,7 +149,7 @@ void Switch::forward(std::uint32_t from, std::uint32_t to, Frame&& frame) {
   if (take_room(from, to, priority, frame)) send(from, to, priority, std::move(frame));
 }
 
-// False: there is none, and the frame is lost.
+// False: no room, and the frame is lost.
 bool Switch::take_room(std::uint32_t from, std::uint32_t to, std::uint8_t priority, const Frame& frame) {
   if (ingress_.lossless(priority)) {
     if (watchdog_.action() == PauseWatchdog::Action::drop && watchdog_.in_storm({to, priority})) {
@@ -172,7 +172,7 @@ void Switch::send(std::uint32_t from, std::uint32_t to, std::uint8_t priority, F
   auto& port = *ports_[to];
   const auto out = port.timing.time_for(frame);
   const auto in = alike_ ? out : ports_[from]->timing.time_for(frame);
-  // Cut through, unless the frame comes in slower than it goes out: then it has to be whole first.
+  // Cut-through, unless the frame arrives more slowly than it is sent: then store and forward.
   const auto begins = (in > out ? now() : now() - in) + params_.latency;
   if (ecn_.is_active(priority) && !ecn_.at_dequeue()) mark(port, priority, frame);
   port.queues.send(std::move(frame), begins, out, priority, from);
@@ -206,7 +206,7 @@ void Switch::leave_due(Port& port) {
   }
 }
 
-// The length of the queue decides, without this frame: at enqueue the frame is not in yet, at dequeue it has left.
+// The queue's length without this frame decides: at enqueue the frame is not in the queue yet, at dequeue it has left.
 void Switch::mark(Port& port, std::uint8_t priority, Frame& frame) {
   if (!frame.is_markable() || !ecn_.draws_mark(priority, port.queues.bytes(priority), port.generator)) return;
   frame.mark();
@@ -214,7 +214,7 @@ void Switch::mark(Port& port, std::uint8_t priority, Frame& frame) {
   if (marked) marked(frame);
 }
 
-// This frame is among what the port has sent, and not in the queue.
+// The frame counts as sent by the port, and is no longer in the queue.
 void Switch::add_hop(const Port& port, Frame& frame) const {
   constexpr std::uint32_t kMostPorts = 1 << 16;
   const auto& counted = port.counted;
@@ -234,7 +234,7 @@ void Switch::lose(Counter& counter) {
   jitter_ = jitter_ || jitter_begins_;
 }
 
-// To the other end of that port's cable, ahead of all that waits there.
+// Sends a pause to the port's peer, ahead of all waiting frames.
 void Switch::send_pause(std::uint32_t port, const PriorityPause& pause) {
   auto& way = *ports_[port];
   auto frame = to_frame(pause, mac_of(wiring_.number, port));

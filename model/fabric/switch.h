@@ -1,10 +1,10 @@
-// An Ethernet switch without blocking: a frame leaves by a port that leads to its destination, after a latency and
-// after the frames that wait there already, by priority. Of several ports a policy takes one (path_choice.h). The
-// switch knows MAC addresses and ways from the topology, and drops a frame for an unknown address. A frame for a group
-// leaves by every port of the topology's tree but the one by which the frame came: no switch knows who listens.
+// A non-blocking Ethernet switch: a frame leaves by a port that leads to its destination, after the switch's latency
+// and after waiting frames, by priority. A policy chooses among several ports (path_choice.h). MAC addresses and routes
+// come from the topology; a frame for an unknown address is dropped. A multicast frame leaves by every port of the
+// topology's tree except its input port, because switches do not track group members.
 //
-// Frames come in the order in which their last bits arrive; at one time in that of their ports. So what a switch does
-// depends on nothing but on what its cables bring, and when.
+// Frames are processed in the order in which their last bits arrive; at equal times in the order of ports. So a
+// switch's behaviour depends only on the frames on its cables and their times.
 #pragma once
 
 #include <algorithm>
@@ -42,24 +42,24 @@ namespace rnicsim::fabric {
 
 // A switch's place in the topology.
 struct SwitchWiring {
-  std::uint32_t number = 0;  // among the switches, as in Stations::Place
+  std::uint32_t number = 0;  // unique number of the switch, as in Stations::Place
   std::vector<LineTiming> lines;  // by port
   std::shared_ptr<const Stations> stations;
-  // The ports of the shortest ways to another switch: ways[way_to[its number]]; none: there is no way.
+  // First ports of the shortest paths to another switch: ways[way_to[its number]]; empty: no path.
   std::vector<std::uint16_t> way_to;
   std::vector<std::vector<std::uint16_t>> ways;
-  std::vector<std::uint16_t> flooded;  // the ports by which frames for groups leave: without a loop
-  std::uint64_t seed = 1;              // with `number`: decides the choice among equal paths
+  std::vector<std::uint16_t> flooded;  // ports of the tree for multicast frames
+  std::uint64_t seed = 1;              // with `number`: seeds the choice among equal paths
 };
 
-// The queue of a port's priority has become longer or shorter: bytes of frames that wait or leave.
+// A queue's length has changed. `bytes`: frames that wait or are being sent.
 struct QueueChanged {
   std::uint32_t port;
   std::uint8_t priority;
   std::uint64_t bytes;
 };
 
-// A port sends nothing of a priority until `until`. The present time ends the pause.
+// A port pauses a priority until `until`; the present time ends the pause.
 struct QueuePaused {
   std::uint32_t port;
   std::uint8_t priority;
@@ -71,12 +71,12 @@ class Switch : public sc_core::sc_module {
   Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchWiring wiring);
 
   Output<Frame>& out(std::size_t port) { return ports_[port]->out; }
-  trace::Point<Frame> pause_sent;  // a control frame's last bit left
-  trace::Point<Frame> marked;      // a frame that now has CE
+  trace::Point<Frame> pause_sent;  // the last bit of a control frame has left
+  trace::Point<Frame> marked;      // the frame now has the mark CE
   trace::Point<QueueChanged> queue_changed;
   trace::Point<QueuePaused> queue_paused;
 
-  // From the cable of that port: its last bit arrives in so long.
+  // A frame from the port's cable; its last bit arrives after `delay`.
   void receive(std::size_t port, Frame&& frame, Duration delay);
 
   SwitchCounters counters() const;
@@ -84,9 +84,9 @@ class Switch : public sc_core::sc_module {
   std::size_t ports() const { return ports_.size(); }
   std::vector<PortHistograms> histograms() const;  // by port; empty without switch.histograms
   const PauseWatchdog& watchdog() const { return watchdog_; }
-  // --- The search for deadlocks reads these. By port and priority.
+  // --- Input of the deadlock search, by port and priority.
   std::vector<StoppedBuffer> stopped_buffers() const;
-  std::vector<PausedBytes> paused_bytes() const;  // of priorities without loss
+  std::vector<PausedBytes> paused_bytes() const;  // lossless priorities only
 
  private:
   struct Port {
@@ -96,13 +96,13 @@ class Switch : public sc_core::sc_module {
     const LineTiming timing;
     DelayLine<Frame> arriving{[this] { home.arrive_due(*this); }};
     TransmitPort queues;
-    std::array<SharedBuffer::Use, kPriorities> queue_use{};  // of priorities that may lose frames
+    std::array<SharedBuffer::Use, kPriorities> queue_use{};  // lossy priorities
     Output<Frame> out;
-    SmallGenerator generator;                  // of marks and jitter
-    DelayLine<Frame> late{[this] { home.late_due(*this); }};  // by jitter
+    SmallGenerator generator;                  // for marks and jitter
+    DelayLine<Frame> late{[this] { home.late_due(*this); }};  // frames delayed by jitter
     Duration last_put_off{};
     SwitchPortCounters counted;
-    // By priority: the last pause that was asked for, of which `counted` has what was before.
+    // By priority: the last pause; `counted` has the time of earlier ones.
     std::array<Duration, kPriorities> paused_since{}, paused_until{};
     Counter paused_so_far(std::size_t priority) const {
       const auto end = std::min(now(), paused_until[priority]);
@@ -110,7 +110,7 @@ class Switch : public sc_core::sc_module {
     }
   };
 
-  // For the path choice.
+  // Queries for the path choice.
   struct View final : SwitchView {
     explicit View(const Switch& owner) : home(owner) {}
     Duration time() const override { return now(); }
@@ -150,13 +150,13 @@ class Switch : public sc_core::sc_module {
   const PriorityMap priorities_;
   const View view_{*this};
   const std::unique_ptr<PathChoice> path_;
-  bool alike_ = true;  // all lines, in their timing
+  bool alike_ = true;  // all lines have the same timing
   std::vector<std::unique_ptr<Port>> ports_;
   SharedBuffer memory_;
   IngressBuffer ingress_;
   PauseWatchdog watchdog_;
   const EcnMarker ecn_;
-  const bool jitter_begins_;                   // when it becomes useful
+  const bool jitter_begins_;                   // jitter "auto": starts at the first lost frame
   bool jitter_;
   SwitchCounters counters_;
   std::vector<PortRecord> records_;            // by port; empty without switch.histograms

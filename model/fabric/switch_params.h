@@ -92,7 +92,7 @@ struct SwitchParams {
   std::string dscp_priority;
   bool histograms = false;
 
-  // Bytes of the shared memory that a switch of so many ports reserves.
+  // Reserved bytes of the packet memory of a switch with this number of ports.
   std::uint64_t reserved_bytes(std::size_t ports) const {
     const auto lossless = static_cast<std::uint64_t>(std::popcount(pfc.priorities));
     return ports * (lossless * buffer.lossless.size.bytes + (kPriorities - lossless) * buffer.lossy.size.bytes);
@@ -121,14 +121,14 @@ struct SwitchParams {
   }
 };
 
-// Counters of one port, by priority: they tell which port of a switch is used up, and which device pauses which.
+// Counters of one port, by priority. They show which port is a bottleneck, and which device pauses which.
 struct SwitchPortCounters {
-  std::array<Counter, kPriorities> busy_ps{};     // the line was busy with frames of it
-  std::array<Counter, kPriorities> wait_ps{};     // frames waited for other frames or for the end of a pause
-  std::array<Counter, kPriorities> paused_ps{};   // the other end of the cable had it paused
-  std::array<Counter, kPriorities> stopped_ps{};  // the other end was asked to pause it
-  Counter control_ps = 0;                         // the line was busy with control frames
-  // The most bytes that there ever were: in the queue of the port, and held of what came by the port.
+  std::array<Counter, kPriorities> busy_ps{};     // time that frames occupied the line
+  std::array<Counter, kPriorities> wait_ps{};     // time that frames waited for other frames or a pause
+  std::array<Counter, kPriorities> paused_ps{};   // time that the peer paused the port
+  std::array<Counter, kPriorities> stopped_ps{};  // time that the peer was requested to pause
+  Counter control_ps = 0;                         // time that control frames occupied the line
+  // Largest number of bytes in the output queue, and in the input buffer.
   std::array<Counter, kPriorities> most_queue{};
   std::array<Counter, kPriorities> most_held{};
   Counter tx_discards = 0;

@@ -1,5 +1,5 @@
-// A packed struct of SystemVerilog as Verilator keeps it, in 32-bit words of which the first is the least significant,
-// and a struct of ours with the same fields.
+// Converts between a packed struct of SystemVerilog, as Verilator stores it (32-bit words, least significant first),
+// and a C++ struct with the same fields.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ constexpr Field<kWidth, Owner, Value> field(const char* name, Value Owner::*memb
   return {name, member};
 }
 
-// Of a transaction: its fields, from the most significant down.
+// Fields of a transaction, from the most significant down.
 template <class Transaction>
 inline constexpr std::tuple<> kFields{};
 
@@ -60,7 +60,7 @@ void unpack(const std::uint32_t* words, Transaction& to) {
   std::apply([&](const auto&... fields) { (one(fields), ...); }, kFields<Transaction>);
 }
 
-// `visit(name, value)` for each field, as a number.
+// Calls `visit(name, value)` for each field, as a number.
 template <class Transaction, class Visit>
 void for_each_field(const Transaction& transaction, Visit&& visit) {
   std::apply([&](const auto&... fields) {

@@ -1,4 +1,4 @@
-// The library of checked_top.cpp, found by the run path of the program: lib/rnicsim beside its folder.
+// Loads the library of checked_top.cpp by the program's run path: lib/rnicsim beside the program's folder.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Make = VerilatedTop*(const std::string& waves);
 
-// Loaded until the process ends: what it has made may live as long.
+// Never unloaded, because objects of the library may live until the process ends.
 Make* loaded() {
   void* const library = ::dlopen("librnicsim_rtl_checked.so", RTLD_NOW | RTLD_LOCAL);
   void* const make = library != nullptr ? ::dlsym(library, "rnicsim_make_checked_top") : nullptr;

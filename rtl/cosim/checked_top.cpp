@@ -1,4 +1,4 @@
-// A shared library of its own, librnicsim_rtl_checked.so: it takes long to build, and few ask for it.
+// A separate shared library, librnicsim_rtl_checked.so, because it takes long to build and is rarely needed.
 #include <Vqp_engine_checked.h>
 #include <verilated_fst_c.h>
 

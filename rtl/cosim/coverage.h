@@ -1,4 +1,4 @@
-// For tests/rtl/coverage.py.
+// Writes coverage data for tests/rtl/coverage.py.
 #pragma once
 
 #include <verilated.h>
@@ -11,7 +11,7 @@
 
 namespace rnicsim::rtl {
 
-// What a model that was built for it has met goes to a file of its own in the folder $RNICSIM_COVERAGE.
+// For a model built with coverage: writes its data to a new file in the folder $RNICSIM_COVERAGE.
 inline void write_coverage([[maybe_unused]] VerilatedContext& context) {
 #if VM_COVERAGE
   static int number = 0;

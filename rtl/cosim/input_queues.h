@@ -1,4 +1,4 @@
-// What waits for the engine's streams. A command holds up what comes after it, and waits for what came before.
+// Inputs that wait for the engine's streams. A command delays later inputs of its side, and waits for earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class InputQueues {
   void push(const Input& input) {
     std::get<Queue<Input>>(queues_).push_back({++sequence_, input});
   }
-  // What can be offered now is.
+  // Offers all inputs that may be offered now.
   void offer(VerilatedEngine& engine) {
     offer_side<SendControl, Post, Response, SendEvent>(engine);
     offer_side<AnswerControl, Request, AnswerEvent>(engine);

@@ -1,4 +1,4 @@
-// What both sides have in common: records compared, histories kept and told.
+// Common part of both sides: compares records, keeps histories, reports mismatches.
 #include "rtl/cosim/lockstep.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ const char* name_of(AnswerOp op) {
   return kNames[static_cast<int>(op)];
 }
 
-// The fields that say something.
+// Text of the fields that differ from their defaults.
 template <class Transaction>
 std::string fields(const Transaction& transaction) {
   std::vector<std::uint64_t> usual;

@@ -1,7 +1,7 @@
-// The RTL's referee. The transport core in C++ (model/roce) is given the same events, and does what the RTL says it
-// did, in the RTL's order: which queue pair sends, when a timer fires, when acknowledgements coalesce, that something
-// must wait, are choices that it is free to make, and the referee checks that they were legal. All else must be the
-// same: packets, completions, verdicts, contexts.
+// The RTL's referee. Feeds the transport core in C++ (model/roce) with the same events, and makes it act in the RTL's
+// order. Which queue pair sends, when a timer expires, when acknowledgements coalesce and when an input must wait are
+// free choices of the RTL; the referee checks that each is legal. Everything else must be equal: packets, completions,
+// verdicts, contexts.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ class VerilatedEngine;
 
 class Lockstep final : private roce::CoreActions {
  public:
-  // Records that the engine put out at that time (in ticks), with the inputs that they are of. A mismatch
-  // is told once: by text(), with the histories of both.
+  // Compares a record that the engine put out at time `now` (in ticks) with the core. A mismatch is reported once, by
+  // mismatch(), with the histories of both.
   void send(const SendRecord& record, const VerilatedEngine& engine, std::uint64_t now);
   void answer(const AnswerRecord& record, const VerilatedEngine& engine, std::uint64_t now);
-  // Everything is forgotten.
+  // Clears all state.
   void reset();
-  // Somebody else has found a fault.
+  // Reports a fault that another check found.
   void complain(const std::string& text) { mismatch_ = "lockstep: " + text + "\n"; }
 
   bool failed() const { return !mismatch_.empty(); }
@@ -38,7 +38,7 @@ class Lockstep final : private roce::CoreActions {
 
  private:
   static constexpr std::size_t kHistory = 24;
-  // What an operation was about, its record, and the record as it should be.
+  // Input of an operation, its record, and the record that the core expects.
   template <class Record, class... Inputs>
   struct Step {
     using Input = std::variant<std::monostate, Inputs...>;
@@ -56,10 +56,10 @@ class Lockstep final : private roce::CoreActions {
     std::uint64_t posted = 0;
     std::uint64_t retired = 0;
     bool alive = false;
-    bool failing = false;                // what is left is flushed
-    // When timers that run are due.
+    bool failing = false;                // remaining messages are flushed
+    // Deadlines of running timers.
     std::optional<std::uint64_t> ack_due, rnr_due;
-    std::deque<SendRecord> to_come;      // completions, and the drain's end
+    std::deque<SendRecord> to_come;      // expected completions, and the end of a drain
   };
   struct AnswerSide {
     AnswerSide(roce::Slot slot, roce::CoreActions& actions) : core(slot, actions, roce::Transport::rc) {}
@@ -72,15 +72,15 @@ class Lockstep final : private roce::CoreActions {
       roce::OwedId owed;
       AnswerRecord record;
     };
-    std::deque<ToCome> to_come;          // completions, and a placement that failed
-    // READs and atomics to be answered again, in any order: a favour.
+    std::deque<ToCome> to_come;          // expected completions, and a failed placement
+    // READs and atomics that may be repeated, in any order; the RTL need not repeat them.
     struct Again {
       roce::Verdict verdict;
       std::uint32_t next_packet = 0;
     };
     std::list<Again> again;
   };
-  // With what a slot's sides did before.
+  // A slot's two sides, with their histories.
   struct Slot {
     std::unique_ptr<SendSide> sends;
     std::unique_ptr<AnswerSide> answers;
@@ -88,7 +88,7 @@ class Lockstep final : private roce::CoreActions {
     std::deque<AnswerStep> answers_before;
   };
 
-  // The record as it should be.
+  // These functions return the record that the core expects.
   SendRecord send_core(SendSide& side, const SendRecord& rtl, const VerilatedEngine& engine);
   SendRecord control(SendSide& side, SendRecord core, const SendControl& control);
   SendRecord post(SendSide& side, SendRecord core, const Post& post);
@@ -107,7 +107,7 @@ class Lockstep final : private roce::CoreActions {
   AnswerRecord failed_read(AnswerSide& side, AnswerRecord core, const AnswerEvent& event);
   AnswerRecord next_of(AnswerSide& side, AnswerRecord core);
 
-  // --- What the core in C++ does.
+  // --- Actions of the core in C++.
   void begin_step() override {}
   void end_step() override {}
   void moved(roce::Slot, bool) override {}
@@ -128,16 +128,16 @@ class Lockstep final : private roce::CoreActions {
   void told(roce::Slot, const roce::CoreState&) override {}
 
   CoreActions& actions() { return *this; }
-  // What the opcode says; one that is not of the engine counts as one of another transport.
+  // Row of the opcode; an opcode that the engine does not know gets the row of another transport.
   static const roce::OpcodeInfo& row_of(std::uint8_t opcode);
-  // A choice that was not the RTL's to make.
+  // Notes a choice that the RTL was not free to make.
   void illegal(const char* why);
   template <class One>
   void compare(std::deque<One>& history, One&& last);
 
   std::array<Slot, kSlots> slots_;
   std::uint64_t now_ = 0;
-  SendRecord told_;                      // what the core's actions say of the operation
+  SendRecord told_;                      // expected record, filled by the core's actions
   const char* illegal_ = nullptr;
   std::string mismatch_;
 };

@@ -1,4 +1,4 @@
-// The referee's receive side: verdicts on requests, what is owed for them, answers.
+// Referee for the receive side: verdicts on requests, pending answers, answers.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -17,7 +17,7 @@ Verdict verdict_of(Kind kind) {
     case Kind::busy: return Verdict::busy;
     case Kind::wants_receive: return Verdict::want_receive;
     case Kind::wants_access: return Verdict::want_access;
-    case Kind::wants_queue: return Verdict::drop;  // of XRC, which is not the engine's
+    case Kind::wants_queue: return Verdict::drop;  // XRC, which the engine does not support
     case Kind::acknowledge: return Verdict::acknowledge;
     case Kind::reject: return Verdict::reject;
     case Kind::place: return Verdict::place;
@@ -48,7 +48,7 @@ roce::Headers headers_of(const Request& request, const roce::OpcodeInfo& row) {
   return headers;
 }
 
-// The record of this packet. That of a duplicate does not say its MSN.
+// Expected record of this packet. The record of a duplicate has no MSN.
 AnswerRecord with(AnswerRecord core, const roce::Headers& headers, const roce::SentAnswer& sent) {
   core.opcode = static_cast<std::uint8_t>(headers.bth.opcode);
   core.destination = headers.bth.destination.value;
@@ -132,7 +132,7 @@ AnswerRecord Lockstep::request(AnswerSide& side, AnswerRecord core, const Reques
   if (request.access_known) offer.access_granted = request.access_granted;
   const auto verdict = side.core.judge(headers_of(request, row), request.bytes, offer);
   core.duplicate = verdict.duplicate;
-  // To answer a READ or an atomic once more is a favour, which the requester may have to ask for again.
+  // Repeating a READ or an atomic is optional: the requester may have to ask again.
   const bool spared = verdict.duplicate && rtl == Verdict::drop &&
                       (row.operation == roce::Operation::read || row.operation == roce::Operation::atomic);
   core.verdict = spared ? Verdict::drop : verdict_of(verdict.kind);
@@ -212,7 +212,7 @@ void Lockstep::placement_failed(roce::Slot slot, const roce::PlacementFailure& f
   side.to_come.push_back({failure.owed, record});
 }
 
-// The oldest that takes a receive, when all before it are in memory; or that could not be placed.
+// The oldest message that takes a receive, once all before it are in memory; or a failed placement.
 AnswerRecord Lockstep::next_of(AnswerSide& side, AnswerRecord core) {
   if (side.to_come.empty() || side.to_come.front().record.op != core.op) {
     illegal(core.op == AnswerOp::complete ? "no receive is complete" : "nothing has failed, or not yet in its turn");
@@ -227,7 +227,7 @@ AnswerRecord Lockstep::next_of(AnswerSide& side, AnswerRecord core) {
   return core;
 }
 
-// An acknowledgement answers for what precedes it: how far, the RTL chooses.
+// An acknowledgement acknowledges everything before it; the RTL chooses up to which PSN.
 AnswerRecord Lockstep::packet(AnswerSide& side, AnswerRecord core) {
   if (!side.core.next()) {
     illegal("no answer is owed, or not yet");
@@ -249,7 +249,7 @@ AnswerRecord Lockstep::packet(AnswerSide& side, AnswerRecord core) {
   return core;
 }
 
-// The last that asked for it: of those before it, the RTL may have let go.
+// The last request for this repetition; the RTL may have dropped earlier ones.
 AnswerRecord Lockstep::packet_again(AnswerSide& side, AnswerRecord core) {
   const auto asked = std::find_if(side.again.rbegin(), side.again.rend(), [&](const AnswerSide::Again& one) {
     return one.verdict.psn + one.next_packet == roce::Psn(core.psn);
@@ -279,7 +279,7 @@ AnswerRecord Lockstep::packet_again(AnswerSide& side, AnswerRecord core) {
   return core;
 }
 
-// Data of a READ could not be had: a NAK in place of its packet, and nothing behind it.
+// Data of a READ could not be read: a NAK replaces the packet, and nothing follows.
 AnswerRecord Lockstep::failed_read(AnswerSide& side, AnswerRecord core, const AnswerEvent& event) {
   side.deaf = true;
   side.again.clear();

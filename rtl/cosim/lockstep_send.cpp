@@ -1,4 +1,4 @@
-// The referee's send side: posts, packets, responses, timeouts, completions.
+// Referee for the send side: posts, packets, responses, timeouts, completions.
 #include <utility>
 
 #include "model/roce/timers.h"

@@ -11,7 +11,7 @@
 namespace rnicsim::rtl {
 namespace {
 
-constexpr std::uint32_t kFirstQpn = 64;  // that a kernel gives out
+constexpr std::uint32_t kFirstQpn = 64;  // first QPN that a kernel assigns
 
 std::uint64_t ticks_of(Duration at) { return static_cast<std::uint64_t>(at.ps / kTickPs); }
 
@@ -67,7 +67,7 @@ void RtlCore::forget_all() {
   asked_of_answers_.clear();
 }
 
-// --- The clock runs as long as there is something to do: its next edge is behind now.
+// --- Clock. It runs while there is work; the next edge is always after the present time.
 template <class Input>
 void RtlCore::feed(const Input& input) {
   queues_.push(input);
@@ -110,7 +110,7 @@ void RtlCore::cycle() {
   clock_.arm_by({std::max(edge, (now().ps / period + 1) * period)});
 }
 
-// --- Lives.
+// --- Queue pairs from open to close.
 std::optional<roce::Slot> RtlCore::open(roce::Transport) {
   const auto free = std::ranges::find_if(qps_, [](const Qp& qp) { return !qp.taken(); });
   if (free == qps_.end()) return std::nullopt;

@@ -1,5 +1,5 @@
-// The transport core in RTL: runs its clock as long as there is something to do, and translates. Its timers are its
-// own, and it puts packets out ahead of their turns.
+// The transport core in RTL: runs its clock while there is work, and translates inputs and outputs. The RTL has its own
+// timers, and puts out packets before their turn to be sent.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@
 namespace rnicsim::rtl {
 
 struct RtlOptions {
-  bool lockstep = false;                 // the core in C++ as referee beside it
-  std::string waves;                     // FST file of its signals; empty: none
+  bool lockstep = false;                 // check each step by the core in C++
+  std::string waves;                     // FST file for the signals; empty: none
   Duration clock{4'000};                 // period
   std::function<void(const std::string&)> mismatch;  // lockstep: called once, with the histories of both
 };
@@ -41,7 +41,7 @@ class RtlCore final : public roce::QpCore {
   void update_answers(roce::Slot slot, const roce::ResponderAttributes& attributes) override;
   void start_sends(roce::Slot slot, const roce::SendAttributes& attributes, roce::Psn first) override;
   void update_sends(roce::Slot slot, const roce::SendAttributes& attributes, bool draining) override;
-  void halt_sends(roce::Slot) override {}  // of UC and UD alone
+  void halt_sends(roce::Slot) override {}  // only for UC and UD
   void fail(roce::Slot slot) override;
   void query(roce::Slot slot) override;
   bool in_use(roce::Slot slot) const override;
@@ -56,15 +56,15 @@ class RtlCore final : public roce::QpCore {
   void unreadable(roce::Slot slot, std::uint64_t message, roce::Status status, std::uint32_t packets) override;
   void response(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload) override;
   void response_placed(roce::Slot slot, std::uint64_t message, roce::Status status) override;
-  void local_work_done(roce::Slot, std::uint64_t, roce::Status) override {}  // no local work is ever asked for
-  void expired(roce::Slot, roce::Timer, bool) override {}                    // nor timers
+  void local_work_done(roce::Slot, std::uint64_t, roce::Status) override {}  // never called: no local work
+  void expired(roce::Slot, roce::Timer, bool) override {}                    // never called: the RTL has timers
 
   void request(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload,
                const roce::Offer& offer) override;
   void settle_answers(roce::Slot) override {}
   void placed(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result) override;
   void carried_out(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result, std::uint64_t original) override;
-  void invalidated(roce::Slot, roce::OwedId) override {}  // nor keys
+  void invalidated(roce::Slot, roce::OwedId) override {}  // never called: the RTL invalidates no keys
   std::optional<std::uint32_t> next_answer(roce::Slot slot) const override;
   roce::SentAnswer answer(roce::Slot slot, roce::Headers& headers) override;
   void answer_unreadable(roce::Slot slot, roce::Psn psn, roce::MemoryResult result, std::uint32_t packets) override;
@@ -76,42 +76,42 @@ class RtlCore final : public roce::QpCore {
     SendRecord record;
     std::uint64_t message = 0;
   };
-  // A queue pair's life in one of the RTL's places.
+  // State of a queue pair from one reset to the next.
   struct Life {
     std::uint64_t number = 0;
     bool sending = false;
-    // Messages and answers owed are counted here; the RTL numbers those that it has modulo 32.
+    // Messages and pending answers are counted here without limit; the RTL numbers them modulo 32.
     std::uint64_t posted = 0;
     std::uint64_t retired = 0;
-    Fifo<Post> posts;                    // for which the window has no room
-    Fifo<RequestPacket> request_packets; // put out, and their turn has not come
-    std::uint32_t responses = 0;         // to be judged
-    bool judging = false;                // a request:
+    Fifo<Post> posts;                    // waiting for room in the window
+    Fifo<RequestPacket> request_packets; // put out, waiting for their turn
+    std::uint32_t responses = 0;         // number of responses in the RTL
+    bool judging = false;                // a request is in the RTL:
     Request request;
     roce::AtomicEth operands;
-    roce::OwedId owed = kOwed - 1;       // the last
-    std::array<std::uint8_t, kOwed> saved{};  // where the RTL keeps the result of an atomic that is owed
+    roce::OwedId owed = kOwed - 1;       // number of the last pending answer
+    std::array<std::uint8_t, kOwed> saved{};  // by pending answer: index at which the RTL keeps an atomic's result
     Fifo<AnswerRecord> answer_packets;
-    bool answers_void = false;           // until the NAK comes that takes their place
+    bool answers_void = false;           // until the NAK that replaces them arrives
   };
   struct Qp {
     bool open = false;
-    // Commands under way, before which what the RTL tells is of an earlier life.
+    // Commands in progress; until they are done, the RTL's records belong to the state before a reset.
     std::uint32_t send_void = 0;
     std::uint32_t answer_void = 0;
     Life life;
     bool taken() const { return open || send_void != 0 || answer_void != 0; }
   };
-  // What both sides know of a queue pair.
+  // Collects the state of both sides of a queue pair.
   struct Query {
     roce::Slot slot = 0;
     std::uint64_t life = 0;
     SendRecord send;
     AnswerRecord answer;
-    int parts = 0;                       // that are here
+    int parts = 0;                       // number of sides received
   };
 
-  // --- rtl_core.cpp: the clock, lives, queries.
+  // --- rtl_core.cpp: clock, lifetimes, queries.
   template <class Input>
   void feed(const Input& input);
   void arm_clock();
@@ -137,12 +137,12 @@ class RtlCore final : public roce::QpCore {
   std::array<Qp, kSlots> qps_;
   std::uint64_t lives_ = 0;
   Fifo<std::shared_ptr<Query>> asked_of_sends_, asked_of_answers_;
-  bool placed_last_ = false;             // what the RTL completes now was placed right before
+  bool placed_last_ = false;             // the message that the RTL completes was placed just before
 };
 
-// The QP engine around it.
+// A QP engine with the RTL core.
 std::unique_ptr<nic::QpEngine> make_rtl_engine(const nic::QpLimits& limits, const RtlOptions& options);
-// What the RTL can do, of what is asked: fewer QPs, fewer READs in flight, no invalidation.
+// Reduces capabilities to those of the RTL: fewer QPs, fewer READs in flight, no invalidation.
 void limit_to_rtl(nic::CapabilityParams& capabilities);
 
 }  // namespace rnicsim::rtl

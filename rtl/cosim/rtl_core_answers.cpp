@@ -1,4 +1,4 @@
-// The receive side: requests to be judged, payload placed, receives completed, answers.
+// The receive side: requests, placed payload, completed receives, answers.
 #include <utility>
 
 #include "rtl/cosim/rtl_core.h"

@@ -1,4 +1,4 @@
-// The send side: posts into the RTL's window, packets that it puts out, responses, completions.
+// The send side: posts into the RTL's window, packets from the RTL, responses, completions.
 #include <utility>
 
 #include "rtl/cosim/rtl_core.h"
@@ -43,7 +43,7 @@ void RtlCore::post(roce::Slot slot, const roce::SendRequest& request) {
   feed(post_of(slot, request));
 }
 
-// A packet to be sent again need not be, when its message was answered for in the meantime.
+// Skips retransmitted packets whose message was answered in the meantime.
 std::optional<std::uint64_t> RtlCore::next_send(roce::Slot slot) {
   const auto& life = qps_[slot].life;
   auto& packets = qps_[slot].life.request_packets;

@@ -1,5 +1,5 @@
-// What Verilator makes and <systemc> do not compile in one translation unit: this and checked_top.cpp are the only ones
-// that see it.
+// Verilator's classes and <systemc> cannot be compiled in one translation unit, so only this file and checked_top.cpp
+// include Verilator's classes.
 #include <Vqp_engine.h>
 
 #include "rtl/cosim/verilated_top.h"

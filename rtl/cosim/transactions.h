@@ -1,4 +1,4 @@
-// What goes into the QP engine and comes out of it: rtl/qp_pkg.sv in C++, field by field.
+// Inputs and outputs of the QP engine: rtl/qp_pkg.sv in C++, field by field.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 namespace rnicsim::rtl {
 
 inline constexpr std::uint32_t kSlots = 256;
-inline constexpr std::uint32_t kMessages = 32;     // of a QP's send window
-inline constexpr std::uint32_t kOwed = 32;         // answers that a QP's responder owes
-inline constexpr std::uint32_t kMaxRdAtomic = 16;  // results of atomics kept, READs to be answered again
+inline constexpr std::uint32_t kMessages = 32;     // size of a QP's send window
+inline constexpr std::uint32_t kOwed = 32;         // limit of pending answers of a QP's responder
+inline constexpr std::uint32_t kMaxRdAtomic = 16;  // results of atomics kept, READs to be repeated
 inline constexpr std::int64_t kTickPs = 1'024'000;
 
-// As far as payload is counted: more than any MTU is more.
+// Saturates: the RTL only needs to know that a payload exceeds any MTU.
 constexpr std::uint16_t bytes_of(std::uint32_t payload) {
   return static_cast<std::uint16_t>(payload < 0xffff ? payload : 0xffff);
 }
-// A message's place in the window.
+// Index of a message in the window.
 constexpr std::uint8_t index_of(std::uint64_t message) { return static_cast<std::uint8_t>(message % kMessages); }
-// Numbers of the window whose oldest message is `oldest`, and of answers up to the one owed last.
+// Full numbers from an index: of a message in the window whose oldest message is `oldest`, and of an answer up to
+// `last`.
 constexpr std::uint64_t message_of(std::uint64_t oldest, std::uint8_t index) {
   return oldest + (index - oldest) % kMessages;
 }
@@ -76,7 +77,7 @@ struct Response {
   std::uint8_t slot = 0;
   std::uint8_t opcode = 0;
   std::uint32_t psn = 0;
-  std::uint8_t syndrome = 0;           // of an ACK, if there is no AETH
+  std::uint8_t syndrome = 0;           // of an ACK when the packet has no AETH
   std::uint16_t bytes = 0;
 };
 
@@ -191,7 +192,7 @@ struct AnswerRecord {
   std::uint64_t original = 0;
 };
 
-// --- The fields in the order of qp_pkg.sv, from the most significant down, with their widths.
+// --- Fields in the order of qp_pkg.sv, from the most significant down, with their widths in bits.
 template <>
 inline constexpr auto kFields<SendControl> = std::tuple(
     field<8>("slot", &SendControl::slot), field<3>("kind", &SendControl::kind), field<24>("psn", &SendControl::psn),

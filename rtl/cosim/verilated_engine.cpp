@@ -55,7 +55,7 @@ const VerilatedEngine::Outputs& VerilatedEngine::begin_cycle(std::uint64_t now, 
 }
 
 void VerilatedEngine::end_cycle() {
-  // An input stands until the edge is over.
+  // An input stays stable until the edge is over.
   CData* taken[std::tuple_size_v<decltype(streams_)>];
   auto* next = taken;
   const auto take = [&]<class Input>(Stream<Input>& stream) {

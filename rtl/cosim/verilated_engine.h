@@ -1,5 +1,5 @@
-// The QP engine (rtl/qp_engine.sv) Verilated: inputs that are offered until they are taken, cycles of its clock, and
-// what it puts out in them.
+// The Verilated QP engine (rtl/qp_engine.sv): offers inputs until they are accepted, runs clock cycles, and returns the
+// outputs.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ class VerilatedTop;
 class VerilatedEngine {
  public:
   struct Options {
-    bool checked = true;                 // its assertions are looked at, which costs a tenth of the speed
-    std::string waves;                   // where its signals are written (FST); empty: nowhere
+    bool checked = true;                 // check the assertions, which costs a tenth of the speed
+    std::string waves;                   // FST file for the signals; empty: none
   };
   explicit VerilatedEngine(const Options& options);
   VerilatedEngine() : VerilatedEngine(Options{}) {}
   ~VerilatedEngine();
 
-  // What each stream offers, from the next cycle to the one that takes it.
+  // Offers an input on its stream, from the next cycle until it is accepted.
   template <class Input>
   void offer(const Input& input);
   template <class Input>
   bool offers() const { return std::get<Stream<Input>>(streams_).offered; }
-  // It offers or has taken something of which there was no record yet.
+  // True: an input of this kind is offered or accepted, and its record has not come yet.
   template <class Input>
   bool awaits() const { return !std::get<Stream<Input>>(streams_).taken.empty(); }
-  // In this cycle there is a record of what this input has brought about.
+  // The input that caused the present cycle's record.
   template <class Input>
   const Input& input() const { return std::get<Stream<Input>>(streams_).taken.front(); }
 
@@ -45,25 +45,25 @@ class VerilatedEngine {
     std::optional<SendRecord> send;
     std::optional<AnswerRecord> answer;
   };
-  // For the waves: the clock rises at the end of a cycle, and falls a picosecond later.
+  // Time for the waves: the clock rises at the end of a cycle, and falls one picosecond later.
   void set_time(std::uint64_t ps) { time_ps_ = ps; }
-  // A cycle at that time, in ticks (kTickPs): what is put out in it, if records are taken; and its end, with which the
-  // inputs that were taken are offered no more.
+  // begin_cycle() starts a cycle at time `now`, in ticks (kTickPs), and returns its outputs, provided that records are
+  // accepted. end_cycle() ends the cycle; inputs that were accepted are not offered any more.
   const Outputs& begin_cycle(std::uint64_t now, bool take_sends = true, bool take_answers = true);
   void end_cycle();
-  // Something to do in the next cycle, though nothing is offered.
+  // True: the next cycle has work, even without an offered input.
   bool busy() const;
-  // When not busy: the time at which a timer wants the clock.
+  // When not busy: time at which a timer needs the clock; nullopt: no timer is armed.
   std::optional<std::uint64_t> wake() const;
   void reset();
-  // Assertions of the RTL that failed.
+  // Number of failed assertions of the RTL.
   int failures() const;
   std::uint64_t cycles() const { return cycles_; }
 
  private:
   template <class Input>
   struct Stream {
-    Fifo<Input> taken;                   // whose records have not come; then what is offered
+    Fifo<Input> taken;                   // inputs without their record yet; the last one may still be offered
     bool offered = false;
   };
 

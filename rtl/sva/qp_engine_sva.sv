@@ -1,4 +1,4 @@
-// The clock's gate, and the streams as a shell sees them.
+// Assertions on the clock gate and on the streams at the engine's ports.
 module qp_engine_sva (
     input logic                         clk_i,
     input logic                         rst_ni,

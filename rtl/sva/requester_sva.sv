@@ -28,7 +28,8 @@ module requester_sva (
     input qp_pkg::send_record_t record_o,
     input logic                 busy_o,
 
-    // The operation; its context before a step, and behind it: in the last cycle, as it goes back.
+    // Internal state: the operation, and its context before a step (was_*) and in the last cycle, when it is written
+    // back.
     input logic                 idle,
     input logic                 executes,
     input logic                 ends,
@@ -62,11 +63,11 @@ module requester_sva (
   assign rewinds = taken && record_o.rewound;
   assign takes_event = executes && taken && record_o.op == qp_pkg::SendOpEvent;
 
-  // What was not answered when the operation began.
+  // Oldest unanswered PSN at the start of the operation.
   logic [23:0] psn_q;
   always_ff @(posedge clk_i) if (executes) psn_q <= was_una_psn;
 
-  // Where the next packet of a queue pair begins, as long as nothing is answered for, or sent again.
+  // Expected PSN of a queue pair's next packet, valid as long as nothing is answered or retransmitted.
   logic [255:0] follows_q;
   logic [23:0] follows_psn_q[256];
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -84,7 +85,7 @@ module requester_sva (
   assign follows = emits_packet && follows_q[record_o.slot];
   assign follows_psn = follows_psn_q[record_o.slot];
 
-  // --- What the module may rely upon.
+  // --- Assumptions about the inputs.
   control_stands :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    control_valid_i && !control_ready_o |=> control_valid_i && $stable(control_i));
@@ -154,7 +155,7 @@ module requester_sva (
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    ends && !active |-> head == tail || op_q == qp_pkg::SendOpPost);
 
-  // Its timer runs no longer than something is not answered, and an answer is no duplicate behind the first step.
+  // The ACK timer runs only while a PSN is unanswered. After its first step, an answer is not a duplicate.
   times_out_while_it_waits :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    executes && op_q == qp_pkg::SendOpAckTimeout |-> was_active && was_una_psn != was_sent_psn);

@@ -17,7 +17,8 @@ module responder_sva (
     input qp_pkg::answer_record_t record_o,
     input logic                   busy_o,
 
-    // The operation; its context before a step, and behind it: in the last cycle, as it goes back.
+    // Internal state: the operation, and its context before a step (was_*) and in the last cycle, when it is written
+    // back.
     input logic               idle,
     input logic               executes,
     input logic               ends,
@@ -57,7 +58,7 @@ module responder_sva (
   assign answers = taken && record_o.op == qp_pkg::AnswerOpPacket;
   assign takes_event = executes && taken && op_q == qp_pkg::AnswerOpEvent;
 
-  // --- What the module may rely upon.
+  // --- Assumptions about the inputs.
   control_stands :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    control_valid_i && !control_ready_o |=> control_valid_i && $stable(control_i));
@@ -96,7 +97,7 @@ module responder_sva (
   works_while_busy :
   assert property (@(posedge clk_i) disable iff (!rst_ni) !idle |-> busy_o);
 
-  // --- Answers owed.
+  // --- Pending answers.
   owed_fit :
   assert property (@(posedge clk_i) disable iff (!rst_ni) ends |-> tail - head <= 6'd32);
   head_is_owed :
@@ -118,7 +119,7 @@ module responder_sva (
   ahead_is_bounded :
   assert property (@(posedge clk_i) disable iff (!rst_ni) ends |-> ahead <= qp_pkg::MaxAhead);
 
-  // --- PSNs, in order.
+  // --- Order of PSNs.
   accepts_the_one_expected :
   assert property (@(posedge clk_i) disable iff (!rst_ni) accepts |-> request_i.psn == was_expected_psn);
   expects_no_other_unless_it_accepts :

@@ -28,7 +28,7 @@ module timer_wheel_sva #(
     else waited_q <= set_valid_i && !set_ready_o ? waited_q + 1'b1 : '0;
   end
 
-  // What the module may rely upon.
+  // Assumptions about the inputs.
   now_never_goes_back :
   assert property (@(posedge clk_i) disable iff (!rst_ni) 1'b1 |=> now_i >= $past(now_i));
   deadline_fits :
@@ -47,7 +47,7 @@ module timer_wheel_sva #(
   assert property (@(posedge clk_i) disable iff (!rst_ni) accepts && !set_cancel_i |=> busy_o);
   sleeps_until_later :
   assert property (@(posedge clk_i) disable iff (!rst_ni) !busy_o && armed_o |-> wake_o > now_i);
-  // The fourth cycle takes it.
+  // A set is accepted in the fourth cycle at the latest.
   set_is_accepted :
   assert property (@(posedge clk_i) disable iff (!rst_ni) waited_q == 2'd3 && set_valid_i |-> set_ready_o);
 

@@ -29,7 +29,7 @@ std::vector<std::string> command_of(const Case& of, const std::optional<std::uin
     }
     return words;
   }
-  // Even if another program takes our place in the meantime.
+  // This program, even if its file is replaced during the check.
   std::vector<std::string> words{"/proc/self/exe"};
   const auto* workload = std::get_if<Workload>(&of.run);
   if (workload)

@@ -11,7 +11,7 @@
 
 namespace rnicsim::sim::check {
 
-// `records`: trace and results are written even if the case does not need them, where its run can.
+// `records`: write a trace and results, if the kind of run can, even when the case does not need them.
 std::vector<std::string> command_of(const Case& of, const std::optional<std::uint64_t>& seed, const RunFiles& files,
                                     bool records);
 

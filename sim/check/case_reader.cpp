@@ -1,4 +1,4 @@
-// case.toml into its structs.
+// Reads case.toml.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 using bench::TableReader;
 
 constexpr Duration kShortestLimit{1'000'000'000}, kLongestLimit{86'400'000'000'000'000};
-// The limit of real time where simulated time has one, too: it is for runs in which that stands still, and must not
-// depend on how busy the machine is.
+// Limit of wall time for a run that also has a limit of simulated time. The limit only ends runs whose simulated time
+// stands still, so it is long enough for a busy machine.
 constexpr std::chrono::minutes kGuard{10};
 
 std::vector<std::string> texts(TableReader& reader, std::string_view key) {
@@ -37,7 +37,7 @@ std::vector<std::string> texts(TableReader& reader, std::string_view key) {
   return result;
 }
 
-// Of the list of tables at `key`, each with its own path.
+// Calls `take` for each table of the list at `key`, with the table's path.
 template <class Take>
 void each_table(TableReader& reader, std::string_view key, Take take) {
   const auto* node = reader.find(key);
@@ -248,7 +248,7 @@ void read_configuration_of(TableReader& reader, Case& read) {
   read.faults = texts(reader, "fault");
 }
 
-// What its program cannot be told, or does not tell.
+// Refuses keys that an external simulator cannot receive, and expectations that its words cannot produce.
 void check_simulator(const TableReader& reader, const Simulator& simulator, const Case& read) {
   for (const char* key : {"nic", "host", "topology", "engine", "seed", "set", "fault", "simulated_limit"})
     if (reader.has(key)) reader.complain(key, "does not go with simulator, whose words say it all");

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the runs leave their files: --out, or a folder that goes when we do.
+// Folder for the runs' files: --out, or a temporary folder that the destructor removes.
 class WorkFolder {
  public:
   explicit WorkFolder(const std::string& kept) : is_kept_(!kept.empty()) {
@@ -49,7 +49,7 @@ class WorkFolder {
   WorkFolder(const WorkFolder&) = delete;
   WorkFolder& operator=(const WorkFolder&) = delete;
 
-  // Of one case, with nothing of an earlier run.
+  // Folder of one case, without files of an earlier run.
   fs::path of(const std::string& name) const {
     const auto folder = path_ / name;
     make(folder);
@@ -70,7 +70,7 @@ class WorkFolder {
   bool is_kept_;
 };
 
-// The files of the cases asked for.
+// Files of the selected cases.
 std::vector<CaseFile> chosen_files(const CheckOptions& options) {
   auto found = find_cases(options.folder);
   if (options.cases.empty()) return found;
@@ -87,7 +87,7 @@ std::vector<CaseFile> chosen_files(const CheckOptions& options) {
   return found;
 }
 
-// Before PATH, for every child.
+// Puts the folders before PATH, for all children.
 void extend_path(const std::vector<std::string>& folders) {
   std::string path;
   for (const auto& folder : folders) path += fs::absolute(folder).string() + ':';
@@ -103,7 +103,7 @@ class Check {
   std::vector<Verdict> run() {
     read_all();
     std::vector<Child> children;
-    std::vector<std::pair<std::size_t, std::size_t>> run_of;  // by child: its case in readable_, and which run of it
+    std::vector<std::pair<std::size_t, std::size_t>> run_of;  // by child: index in readable_, and index of the run
     for (std::size_t number = 0; number < readable_.size(); ++number) {
       auto& entry = readable_[number];
       for (const auto& seed : entry.of.run_seeds()) {
@@ -132,7 +132,7 @@ class Check {
 
  private:
   struct Entry {
-    std::size_t number;  // in files_
+    std::size_t number;  // index in files_
     Case of;
     std::vector<CaseRun> runs{};
     std::size_t ended = 0;
@@ -148,7 +148,7 @@ class Check {
       }
   }
 
-  // They are told in the order of their names, whoever ends first.
+  // Verdicts are printed in the order of the cases' names, independent of the order in which runs end.
   void settle(std::size_t number, Verdict verdict) {
     verdicts_[number] = std::move(verdict);
     for (; told_ < verdicts_.size() && verdicts_[told_]; ++told_) {
@@ -174,7 +174,7 @@ bool agreed(std::size_t files) {
   return answer == "y" || answer == "yes";
 }
 
-// All of them, or none.
+// Writes all replacements or none.
 void write_replacements(std::vector<Verdict>& verdicts, bool yes) {
   std::size_t count = 0;
   for (const auto& verdict : verdicts) count += verdict.replacements.size();
@@ -192,7 +192,7 @@ void write_replacements(std::vector<Verdict>& verdicts, bool yes) {
   }
 }
 
-// A file that is written at the end, and can be from the beginning on.
+// An output file that is opened before the runs, to report errors early, and written at the end.
 class Page {
  public:
   explicit Page(const std::string& path) {

@@ -1,4 +1,4 @@
-// `rnicsim check`: a folder of cases, each run and compared with what is expected of it. docs/check.md is its manual.
+// `rnicsim check`: runs the cases of a folder, and compares each run with its expectation. Manual: docs/check.md.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,19 @@ namespace rnicsim::sim::check {
 
 struct CheckOptions {
   std::filesystem::path folder;
-  std::vector<std::string> cases;  // by name; empty: all
+  std::vector<std::string> cases;  // names; empty: all cases
   unsigned jobs = 1;
-  std::optional<Level> level;          // of all cases; nullopt: as each says
-  std::string junit, json, html, out;  // empty: none
-  std::string history;                 // a folder, in which `label` names this check; empty: none
+  std::optional<Level> level;          // for all cases; nullopt: as each case says
+  std::string junit, json, html, out;  // files; `out`: a folder; empty: none
+  std::string history;                 // folder of a history, which stores this check under `label`; empty: none
   std::string label;
-  std::vector<std::string> path;  // folders to look for programs in, before PATH
+  std::vector<std::string> path;  // folders that are searched for programs before PATH
   bool update = false;
-  bool yes = false;  // to what --update asks
+  bool yes = false;  // do not ask before --update writes
 };
 
-// 0: all passed, 1: one did not, 2: none could be run, 128 + signal: interrupted. ConfigError: nothing was run, or not
-// everything could be written.
+// Returns 0: all cases passed, 1: at least one did not, 2: no case could be run, 128 + signal: interrupted.
+// ConfigError: nothing was run, or a file could not be written.
 int run_check(const CheckOptions& options);
 
 }  // namespace rnicsim::sim::check

@@ -18,14 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Time for one that was told to end.
+// Time between the request to end and SIGKILL.
 constexpr auto kFarewell = std::chrono::seconds(5);
 
-// Waited for, not handled: nothing then runs in the middle of something else. What is ignored stays so.
+// Blocks the signals and waits for them, so that no handler interrupts other code. Ignored signals stay ignored.
 class HeldSignals {
  public:
   HeldSignals() {
-    // Ended children are not to vanish by themselves.
+    // With SIGCHLD ignored, the kernel would discard the status of an ended child.
     const struct sigaction standard {};
     sigaction(SIGCHLD, &standard, &child_before_);
     sigemptyset(&held_);
@@ -38,8 +38,8 @@ class HeldSignals {
     sigprocmask(SIG_BLOCK, &held_, &before_);
   }
   ~HeldSignals() {
-    // timeout(1) sends its signal twice, to its child and to its process group: after the first has been taken the
-    // second is not to end the process.
+    // timeout(1) sends its signal to its child and then to the process group: take the second signal too, so that it
+    // does not end this process.
     if (stopped_)
       while (wait(Clock::now()) != 0) continue;
     sigprocmask(SIG_SETMASK, &before_, nullptr);
@@ -49,7 +49,7 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
   const sigset_t& before() const { return before_; }
-  // The signal that came; 0: none until then.
+  // Returns the signal that arrived; 0: none until `until`.
   int wait(Clock::time_point until) {
     const auto left = std::max(until - Clock::now(), Clock::duration::zero());
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
@@ -69,10 +69,10 @@ struct Running {
   std::size_t number;
   pid_t process;
   Clock::time_point begun, limit;
-  bool told = false;  // to end
+  bool told = false;  // was asked to end
 };
 
-// In the child; returns what failed, and never otherwise.
+// Runs in the child. Returns errno of the step that failed; on success does not return.
 int become(const Child& child, char* const* words, const sigset_t& signals) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   setpgid(0, 0);
@@ -89,7 +89,7 @@ int become(const Child& child, char* const* words, const sigset_t& signals) {
   return errno;
 }
 
-// nullopt: it could not be started, `ended` says why.
+// nullopt: the child could not be started; `ended` has the reason.
 std::optional<pid_t> start(const Child& child, const sigset_t& signals, Ended& ended) {
   std::vector<char*> words;
   for (const auto& word : child.words) words.push_back(const_cast<char*>(word.c_str()));
@@ -119,7 +119,7 @@ void tell_to_end(const std::vector<Running>& all, int signal) {
   for (const auto& running : all) kill(-running.process, signal);
 }
 
-// Waits for all that were told to end, but not for ever.
+// Waits for the children that were asked to end; kills them after kFarewell.
 void bury(std::vector<Running>& all) {
   const auto until = Clock::now() + kFarewell;
   while (!all.empty()) {
@@ -182,7 +182,7 @@ class Pool {
       }
       const auto running = running_[i];
       running_.erase(running_.begin() + std::ptrdiff_t(i));
-      // What it left behind.
+      // Ends the rest of the child's process group.
       kill(-running.process, SIGKILL);
       Ended ended;
       ended.too_late = running.told;

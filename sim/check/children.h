@@ -1,4 +1,4 @@
-// Programs, some at a time, each with a time limit; their output goes to files.
+// Runs programs in parallel, each with a time limit and its output in files.
 #pragma once
 
 #include <chrono>
@@ -12,28 +12,28 @@
 namespace rnicsim::sim::check {
 
 struct Child {
-  std::vector<std::string> words;  // the program, looked for on PATH, and its arguments
-  std::filesystem::path folder;    // where it runs
-  std::filesystem::path out, err;  // of its standard streams; its input is empty
+  std::vector<std::string> words;  // program (searched on PATH) and its arguments
+  std::filesystem::path folder;    // working folder
+  std::filesystem::path out, err;  // files for standard output and standard error; standard input is empty
   std::chrono::milliseconds limit;
 };
 
 struct Ended {
-  int status = 0;             // the exit status, if nothing below says otherwise
-  int signal = 0;             // that killed it
-  bool too_late = false;      // it was still there at its limit
-  std::string not_started{};  // why
-  double seconds = 0;         // of real time
+  int status = 0;             // exit status; valid if no other member reports a failure
+  int signal = 0;             // signal that killed the child; 0: none
+  bool too_late = false;      // killed at its limit
+  std::string not_started{};  // reason why the child could not be started; empty: it was started
+  double seconds = 0;         // wall time
 };
 
-// We were told to end by this signal; no child is left.
+// This process received `signal` and shall end. No child is left.
 struct Interrupted : std::runtime_error {
   explicit Interrupted(int number) : std::runtime_error("interrupted"), signal(number) {}
   int signal;
 };
 
-// Runs all, `at_once` at a time, in their order, and calls `done` for each as it ends. A child and what it started are
-// ended together: at its limit, with an exception of `done`, and when this process dies or is interrupted.
+// Runs all children in order, `at_once` at a time, and calls `done` for each one that ends. A child is killed with its
+// process group: at its limit, when `done` throws, and when this process is interrupted or dies.
 void run_children(const std::vector<Child>& children, unsigned at_once,
                   const std::function<void(std::size_t child, const Ended& ended)>& done);
 

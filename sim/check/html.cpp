@@ -11,7 +11,7 @@
 namespace rnicsim::sim::check {
 namespace {
 
-// Output of programs need not be UTF-8.
+// Output of programs need not be UTF-8; the detour over JSON replaces invalid bytes.
 std::string escaped(std::string_view text) {
   return report::html_text(Json::parse(Json(text).dump()).get<std::string>());
 }
@@ -23,10 +23,10 @@ std::string cell(const Divergence::Side& side, std::size_t row) {
   return fmt::format("<td class=\"none\">{}</td>", says_why ? escaped(side.none) : "");
 }
 
-// Both sides' events in rows: those before, which are equal, the first that differs, and those behind.
+// Rows with the events of both traces: the equal events before, the first that differs, and the events after it.
 std::string events_html(const Difference& difference) {
   const auto& first = *difference.first;
-  // "the last events of h0, the same in both"
+  // `heading` has the form "the last events of h0, the same in both".
   const auto heading = first.heading.empty() ? first.what : "T" + first.heading.substr(1) + "; then the difference";
   auto html = fmt::format(
       "<h3>{}</h3>\n<table class=\"events\">\n"
@@ -86,7 +86,7 @@ std::string case_html(const Verdict& verdict) {
 
 std::string html_page(const std::string& suite, const std::vector<Verdict>& verdicts) {
   std::string cases;
-  // Cases that need a reader's attention come first.
+  // Cases that need attention come first.
   for (const auto outcome : {Outcome::failed, Outcome::broken, Outcome::passed})
     for (const auto& verdict : verdicts)
       if (verdict.outcome == outcome) cases += case_html(verdict);

@@ -1,4 +1,4 @@
-// The outcome of a check as a page: each difference with the events of both sides beside one another.
+// The outcome of a check as an HTML page; a difference shows the events of both traces side by side.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace rnicsim::sim::check {
 
-// Needs neither a network nor scripts. `suite` is the folder. ConfigError: a part of the page cannot be read.
+// The page needs no network and no scripts. `suite`: name of the folder. ConfigError: a template of the page cannot be
+// read.
 std::string html_page(const std::string& suite, const std::vector<Verdict>& verdicts);
 
 }  // namespace rnicsim::sim::check

@@ -41,7 +41,7 @@ const char* example(Unit unit) {
   }
 }
 
-// A finite number, or a text of that unit.
+// Parses a finite number, or a text with the unit.
 std::optional<double> quantity(const toml::node& node, Unit unit) {
   if (node.is_number() && !has_unit(unit)) {
     const double number = *node.value<double>();
@@ -79,7 +79,7 @@ Operand read_operand(TableReader& reader, std::string_view key, const std::strin
   const auto refuse = [&] { reader.refuse(key, fmt::format("{}, or another value's name,", example(unit))); };
   if (!node.is_string()) refuse();
   const auto& name = node.as_string()->get();
-  // A quantity begins with a digit, a name with a letter; it is one value.
+  // A quantity begins with a digit, a name with a letter. The name must denote one value: no '*'.
   if (name.empty() || !std::isalpha(static_cast<unsigned char>(name[0])) || name.find_first_of(" *") != name.npos)
     refuse();
   if (unit_of(name) != unit)

@@ -12,7 +12,7 @@
 namespace rnicsim::sim::check {
 namespace {
 
-// What a program printed need be neither UTF-8 nor characters that XML has.
+// Output of programs need not be UTF-8, nor consist of characters that XML allows.
 std::string xml_text(std::string_view text) {
   auto valid = Json::parse(Json(text).dump()).get<std::string>();
   for (const char* none : {"\uFFFE", "\uFFFF"})

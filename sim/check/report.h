@@ -1,4 +1,4 @@
-// What the cases came to, for people and for machines.
+// Reports of a check: text, JUnit XML, JSON.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct Tally {
 const char* name_of(Outcome outcome);
 Tally tally(const std::vector<Verdict>& verdicts);
 
-// A line, and what there is to tell.
+// One line with the outcome, then the findings or notes.
 std::string verdict_text(const Verdict& verdict);
-// "22 cases: 21 passed, 1 failed, 0 broken"
+// Summary in one line: "22 cases: 21 passed, 1 failed, 0 broken".
 std::string tally_text(const Tally& tally);
-// As Jenkins and GitLab take it. `suite` is the folder.
+// JUnit XML as Jenkins and GitLab read it. `suite`: name of the folder.
 std::string junit_xml(const std::string& suite, const std::vector<Verdict>& verdicts);
-// The same at every run.
+// Contains nothing that varies between equal runs, such as wall time.
 Json check_json(const std::string& folder, const std::vector<Verdict>& verdicts);
 
 }  // namespace rnicsim::sim::check

@@ -18,13 +18,13 @@ namespace {
 constexpr int kStatisticsSchema = 1;
 
 struct Pairs {
-  std::vector<double> expected, now;  // of seeds that have the number in both
+  std::vector<double> expected, now;  // values of the seeds for which both sides have the number
   std::size_t expected_alone = 0, now_alone = 0;
 };
 
-// How the mean of a number's differences lies to its tolerance.
+// Position of the mean difference of a number relative to its tolerance.
 struct NumberDifference {
-  double clearness = 0;  // how far outside, in tolerances
+  double clearness = 0;  // distance outside the tolerance, in units of the tolerance
   std::string line;
 };
 
@@ -32,7 +32,7 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
 }
 
-// To either side of the mean, with that probability of an error.
+// Half the width of the confidence interval of the mean, for the given probability of error.
 double reach_of(const std::vector<double>& values, double mean, double error) {
   const double n = double(values.size());
   if (values.size() < 2) return 0;
@@ -60,7 +60,7 @@ Pairs pairs_of(const std::string& name, const Statistics& expected, const Statis
   return pairs;
 }
 
-// nullopt: it may be anything.
+// nullopt: any deviation is allowed.
 std::optional<Margin> tolerance_of(const ExpectedStatistics& rules, const std::string& name) {
   std::optional<Margin> margin = rules.tolerance;
   for (const auto& exception : rules.may_differ)

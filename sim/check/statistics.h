@@ -1,4 +1,4 @@
-// The level `statistical`: rates and latencies of several seeds, before and now.
+// Level `statistical`: compares rates and latencies of several seeds with the expected ones.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@
 
 namespace rnicsim::sim::check {
 
-// The numbers of all seeds' runs.
+// Numbers of the runs of all seeds.
 struct Statistics {
-  TraceHeader header;  // of the first seed's run
+  TraceHeader header;  // header of the first seed's trace
   std::map<std::uint64_t, Numbers> seeds;
 };
 Json statistics_json(const Statistics& statistics);
-// nullopt: the text is not what statistics_json() makes.
+// nullopt: the text is not the output of statistics_json().
 std::optional<Statistics> parse_statistics(std::string_view text);
 
 struct StatisticalDifference {
-  std::vector<std::string> lines;  // a line each of the numbers that differ, the clearest first
-  std::size_t compared = 0;        // numbers
-  std::size_t undecided = 0;       // of those: the interval reaches into and beyond the tolerance
+  std::vector<std::string> lines;  // one line for each number that differs, the largest difference first
+  std::size_t compared = 0;        // count of compared numbers
+  std::size_t undecided = 0;       // count of compared numbers whose confidence interval crosses the tolerance
 };
-// Both have the numbers of the rules' seeds. Runs of a seed are pairs: the mean of their differences has an interval of
-// confidence (Student's t), whose level all compared numbers share (Bonferroni). A number differs when the whole
-// interval is outside of its tolerance, or when seeds have the number in one of the two alone. ConfigError: there is
+// Both sides must have the numbers of the seeds in `rules`. The runs of one seed form a pair. The mean of the pairs'
+// differences gets a confidence interval (Student's t); all compared numbers share the confidence level (Bonferroni). A
+// number differs when its whole interval lies outside the tolerance, or when only one side has the number. ConfigError:
 // no number to compare.
 StatisticalDifference compare_statistics(const ExpectedStatistics& rules, const Statistics& expected,
                                          const Statistics& now);

@@ -26,7 +26,7 @@ struct TakenWqe {
   Duration at;
 };
 
-// Sums for one queue pair, or for all queue pairs of a host.
+// Sums of one queue pair, or of all queue pairs of a host.
 struct Owner {
   std::uint64_t messages = 0, bytes = 0;
   std::optional<Duration> first;
@@ -72,7 +72,7 @@ class TraceSummary {
                           value_of(event, field::signaled) != 0, event.at});
   }
 
-  // A CQE completes the unsignaled WQEs before its own, too.
+  // A CQE also completes the unsignaled WQEs before its own.
   void complete(const TraceEvent& event) {
     auto& qp = queue_pair(event);
     const auto found = std::ranges::find(qp.pending, value_of(event, field::wqe_counter), &TakenWqe::index);

@@ -17,13 +17,13 @@
 namespace rnicsim::sim::check {
 namespace {
 
-// Of results: what they were made from, and what each run has anew.
+// Keys of results that are not compared: inputs of the run, and values that differ in each run.
 constexpr std::array kLeftOut{"schema",   "command", "rnicsim", "workload", "nic",    "extrapolated", "host",
                               "topology", "seed",    "time",    "measure",  "faults", "parameters",   "simulator"};
 
 bool is_left_out(std::string_view key) { return std::ranges::find(kLeftOut, key) != kLeftOut.end(); }
 
-// By a counter's path, or that of what is derived of it.
+// Units by the path of a counter or of a value derived from counters.
 const std::map<std::string, std::string, std::less<>>& counter_units() {
   static const auto units = [] {
     std::map<std::string, std::string, std::less<>> made;
@@ -48,7 +48,7 @@ void collect(const std::string& name, const Json& json, std::vector<Value>& valu
   }
 }
 
-// {"h0": {"counters": {PATH: ...}, "derived": {PATH: ...}}}
+// Reads the values of each host or switch: {"h0": {"counters": {PATH: ...}, "derived": {PATH: ...}}}.
 void collect_counters(const Json& owners, std::vector<Value>& values) {
   if (!owners.is_object()) return;
   for (const auto& [owner, tables] : owners.items())
@@ -115,7 +115,7 @@ std::optional<Margin> margin_of(const ExpectedResults& rules, std::string_view n
   return margin;
 }
 
-// nullopt: it is as expected.
+// nullopt: as expected.
 std::optional<std::string> difference(const Value& expected, const Value* is, const Margin& margin) {
   if (!is) return fmt::format("{}: {} expected, and there is none", expected.name, value_text(expected));
   if (!expected.value.is_number() || !is->value.is_number())
@@ -128,7 +128,8 @@ std::optional<std::string> difference(const Value& expected, const Value* is, co
                      give_or_take(margin, wanted, unit_of(expected.name)), value_text(*is));
 }
 
-// No dots here: a star takes as little as it can, and the last one more when what follows it does not fit.
+// Glob matching of a text without dots. A '*' first matches nothing; on a mismatch the last '*' takes one character
+// more.
 bool word_matches(std::string_view pattern, std::string_view word) {
   std::size_t at = 0, star = pattern.npos, resume = 0;
   for (std::size_t i = 0; i < word.size();) {
@@ -148,7 +149,7 @@ bool word_matches(std::string_view pattern, std::string_view word) {
   return pattern.find_first_not_of('*', at) == pattern.npos;
 }
 
-// As much of it as `like` has.
+// The part of `json` whose keys are in `like`.
 Json pruned(const Json& json, const Json& like) {
   if (json.is_object() && like.is_object()) {
     Json kept = Json::object();
@@ -162,7 +163,7 @@ Json pruned(const Json& json, const Json& like) {
 }  // namespace
 
 Unit unit_of(std::string_view value) {
-  // The first word is the host's or the switch's.
+  // The first word is the name of the host or switch.
   const auto found = counter_units().find(value.substr(std::min(value.find('.'), value.size() - 1) + 1));
   if (found != counter_units().end()) {
     const auto& unit = found->second;
@@ -174,7 +175,7 @@ Unit unit_of(std::string_view value) {
 }
 
 std::string text_of(double number, Unit unit) {
-  constexpr double kMost = 9e18;  // that types hold
+  constexpr double kMost = 9e18;  // limit of the integer types
   if (unit == Unit::time && std::abs(number) < kMost) return to_string(Duration{std::llround(number)});
   if (unit == Unit::rate && number >= 0 && number < kMost) return to_string(BitRate{std::uint64_t(number)});
   return fmt::format("{}", number);

@@ -1,4 +1,4 @@
-// The values that results hold, by name, and what is asked of them.
+// Named values of a run's results, and their comparison.
 #pragma once
 
 #include <optional>
@@ -12,37 +12,37 @@
 namespace rnicsim::sim::check {
 
 enum class Unit { none, time, rate, bytes };
-// That of a value, by its name: time is in ps, a rate in b/s.
+// Unit of a value, derived from its name. Times are in ps, rates in b/s.
 Unit unit_of(std::string_view value);
-// "5.2 us", "42"
+// A value for display: "5.2 us", "42".
 std::string text_of(double number, Unit unit);
 
 struct Value {
   std::string name;
-  Json value;  // no object and no array
+  Json value;  // neither an object nor an array
 };
 
-// nullopt: it is no JSON object. What is nested very deep is left out.
+// nullopt: not a JSON object, or nested too deep.
 std::optional<Json> parse_results(std::string_view text);
 
-// Counters of hosts and switches, and what is derived of them, as HOST.COUNTER; all else by its path in the results:
-// "flows[0].latency_ps.p99". Without what differs from machine to machine.
+// Values of the results without those that depend on the machine. Counters of hosts and switches and the values derived
+// from them are named HOST.COUNTER; other values by their path: "flows[0].latency_ps.p99".
 std::vector<Value> values_of(const Json& results);
 
-// Whether '*' for anything but a dot makes `pattern` the name.
+// True: the pattern matches the name. '*' stands for any text without a dot.
 bool matches(std::string_view pattern, std::string_view name);
 
-// nullopt: it holds. Else one line that says what does not, with both values. ConfigError: there is no such value, or
-// none that can be compared so.
+// nullopt: the property holds; else one line with both values. ConfigError: no such value, or its type cannot be
+// compared this way.
 std::optional<std::string> violation(const Property& property, const std::vector<Value>& values);
 
 struct ResultsDifference {
-  std::string first;  // one line; empty: there is none
+  std::string first;  // first difference in one line; empty: none
   std::size_t count = 0;
 };
-// What `expected` does not name is not compared.
+// Compares only the values that `expected` contains.
 ResultsDifference compare_results(const ExpectedResults& rules, const Json& expected, const Json& results);
-// The part of `results` that a file of expected ones keeps: as much as `old` names, or all that can be compared.
+// The part of `results` to store as an expectation: the values that `old` contains, or all comparable values.
 Json kept_results(const Json& results, const Json* old);
 
 }  // namespace rnicsim::sim::check

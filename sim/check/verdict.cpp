@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr int kCannotBeRun = 2, kAtLimit = 124, kKilled = 128;
 
-// What keeps a case from being judged.
+// The case cannot be compared: its outcome is `broken`.
 struct Broken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -31,7 +31,7 @@ bool is_file(const fs::path& file) {
   return fs::is_regular_file(file, none);
 }
 
-// A pipe would be waited for, where no signal ends it; a folder reads as if it were empty.
+// Reading a pipe could block without end; a folder would read as an empty file.
 void need_file(const fs::path& file) {
   std::error_code none;
   if (fs::is_fifo(file, none) || fs::is_directory(file, none))
@@ -45,7 +45,7 @@ std::optional<std::string> content_of(const fs::path& file) {
   return in.is_open() && !in.bad() ? std::optional(std::move(content)) : std::nullopt;
 }
 
-// The end of what a program said, each line set off.
+// The last lines that a program printed, indented.
 std::string last_words(const RunFiles& files) {
   constexpr std::size_t kMostLines = 12, kMostBytes = 4096;
   std::error_code none;
@@ -80,7 +80,7 @@ class Judgement {
     try {
       for (const auto& run : runs_) check_end(run);
       if (is_right) collect_numbers();
-      // What went wrong is seen first where the trace differs.
+      // Compare the trace of a failed run too: its first difference often shows the cause.
       std::error_code none;
       if (case_.is_statistical() && is_right)
         check_statistics(*case_.statistics);
@@ -122,7 +122,7 @@ class Judgement {
     fail(of_seed + what + last_words(run.files));
   }
 
-  // For statistics and for a history: of the traces, and for the history of the results, too.
+  // Collects the numbers of the traces for statistics and for a history; for a history those of the results, too.
   void collect_numbers() {
     if (!case_.is_statistical() && !options_.keeps_numbers) return;
     for (const auto& run : runs_) {
@@ -130,7 +130,7 @@ class Judgement {
       TraceNumbers found;
       std::error_code none;
       if (fs::exists(run.files.trace, none)) found = trace_numbers(run.files.trace, "this run");
-      // A run without a trace says its seed nowhere but in its case.
+      // Without a trace the seed is known from the case only.
       const auto seed = run.seed.value_or(found.header.seed);
       if (case_.is_statistical()) {
         if (!fs::exists(run.files.trace, none)) throw Broken(fmt::format("seed {}: it left no trace", seed));
@@ -143,7 +143,7 @@ class Judgement {
     }
   }
 
-  // Rates and latencies, and what properties are about.
+  // Adds rates, latencies, and the values that properties name.
   void add_results(const RunFiles& files, Numbers& numbers) const {
     const auto text = content_of(files.results);
     const auto results = text ? parse_results(*text) : std::nullopt;
@@ -182,7 +182,7 @@ class Judgement {
     const auto difference = compare_statistics(rules, *expected, statistics_);
     if (difference.lines.empty()) return note(difference);
     auto header = expected->header;
-    header.seed = statistics_.header.seed;  // both have all of the case's seeds
+    header.seed = statistics_.header.seed;  // the seeds are compared by statistics, not here
     const TraceDifference headers{false, {}, {}, compare_headers(header, statistics_.header), {}};
     verdict_.difference = Difference{rules.file.string(), "this run", {}, cause_of(headers, statistics_.header.hosts)};
     renew(text_of(difference) + to_text(verdict_.difference->cause));
@@ -306,11 +306,11 @@ class Judgement {
 
   const Case& case_;
   const std::vector<CaseRun>& runs_;
-  const RunFiles& files_;  // of the first
+  const RunFiles& files_;  // files of the first run
   const JudgeOptions options_;
   Statistics statistics_;
   Verdict verdict_;
-  int beyond_files_ = 0;  // findings that no other expectation would mend
+  int beyond_files_ = 0;  // number of findings that --update cannot mend
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a case's run is worth.
+// Compares a case's runs with the expectation and gives a verdict.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace rnicsim::sim::check {
 
 enum class Outcome { passed, failed, broken };
 
-// Where a run of a case leaves what it made.
+// Files that a run of a case writes.
 struct RunFiles {
   explicit RunFiles(const std::filesystem::path& folder)
       : trace(folder / "trace"), results(folder / "results.json"), out(folder / "out"), err(folder / "err") {}
   std::filesystem::path trace, results, out, err;
 };
 
-// One run of a case: its only one, or that of a seed.
+// A run of a case: the only run, or the run of one seed.
 struct CaseRun {
   std::optional<std::uint64_t> seed;
   RunFiles files;
   Ended ended;
 };
 
-// What --update would put in an expectation's place.
+// New content for a file of the expectation, to be written by --update.
 struct Replacement {
   std::filesystem::path file;
   std::string content;
@@ -40,36 +40,36 @@ struct Replacement {
 // The first difference between the expected trace and the run, and its cause.
 struct Difference {
   std::string a, b;                 // names of the two sides
-  std::optional<Divergence> first;  // nullopt: statistics differ, not events
+  std::optional<Divergence> first;  // nullopt: the statistics differ, not events
   Cause cause;
 };
 
 struct Verdict {
   std::string name;
   Outcome outcome = Outcome::passed;
-  // Each a line, and lines that tell more.
+  // Reasons of a failure; each begins with a line of its own, and may have further lines.
   std::vector<std::string> findings;
-  // The same of a case that passed.
+  // Remarks on a case that passed; same form.
   std::vector<std::string> notes;
   std::optional<Difference> difference;
-  // For each seed; empty unless a history asks.
+  // Numbers by seed; empty unless a history is kept.
   std::vector<std::pair<std::uint64_t, Numbers>> numbers;
-  // That would make it pass, as far as files can.
+  // Files that would remove the findings which depend on files of the expectation.
   std::vector<Replacement> replacements;
-  bool is_mended = false;  // by those
+  bool is_mended = false;  // the replacements suffice for the case to pass
   double seconds = 0;
 
-  // The findings' first line.
+  // First line of the findings.
   std::string headline() const;
 };
 
 Verdict broken(const std::string& name, const std::string& why);
 
 struct JudgeOptions {
-  bool updating = false;       // an expectation that is not there, or that cannot be read, is a new one
+  bool updating = false;       // a missing or unreadable expectation is created
   bool keeps_numbers = false;  // fills Verdict::numbers
 };
-// `runs`: in the order of the case's run_seeds().
+// `runs`: one for each of the case's run_seeds(), in that order.
 Verdict judge(const Case& of, const std::vector<CaseRun>& runs, const JudgeOptions& options);
 
 }  // namespace rnicsim::sim::check

@@ -27,7 +27,7 @@ const host::HostParams& host_named(const Config& config, const std::string* type
   return type != nullptr ? config.profiles.host_types.by_name.at(*type).params : config.host;
 }
 
-// Of a NIC and its host.
+// Checks a NIC against its host: the NIC needs one event queue more than the host's completion vectors.
 void refuse_vectors(ParamVisitor& visit, const nic::NicParams& nic, const std::string& nic_path,
                     const host::HostParams& host, const std::string& host_path) {
   visit.refuse(nic.capabilities.max_eq < host.event_queues(), (nic_path + ".capabilities.max_eq").c_str(),
@@ -42,7 +42,7 @@ bool same(const nic::PortParams& a, const nic::PortParams& b) {
   return a.rate == b.rate && a.overhead == b.overhead && a.least_frame == b.least_frame;
 }
 
-// Two NICs with a cable between them; a switch's port is as the NIC's.
+// Two NICs with a cable between them must have equal ports. A switch's port takes the values of the NIC's port.
 void check_ports(const Config& config) {
   const auto& topology = config.topology;
   for (std::size_t i = 0; i < topology.cables.size(); ++i) {
@@ -60,7 +60,7 @@ void check_ports(const Config& config) {
   }
 }
 
-// A switch's reserved bytes depend on its number of ports.
+// Checks each switch with its number of ports, on which its reserved bytes depend.
 void check_switches(const Config& config) {
   const auto& topology = config.topology;
   std::vector<std::size_t> ports(topology.switches.size());
@@ -78,7 +78,7 @@ void check_switches(const Config& config) {
   }
 }
 
-// Where a NIC has an engine of its own, each is limited by its own (nic_of).
+// Without engines of their own, all NICs are limited by [engine]; otherwise nic_of() limits each NIC.
 void limit_to_engines(Config& config) {
   auto capabilities = config.nic.capabilities;
   config.engine.limit(capabilities);
@@ -198,7 +198,7 @@ Config load_config(std::string_view nic, std::string_view topology, std::span<co
   for (const auto& fault : faults) loader.fault(fault);
   settle(config, loader);
   if (const auto contradiction = ParamList(config).contradiction()) throw ConfigError(*contradiction);
-  // RoCE has no LIDs.
+  // RoCE has no LIDs: without lid_paths they are 0.
   for (auto& interface : config.topology.interfaces)
     if (!config.host_of(interface.host).lid_paths) interface.lid = 0;
   if (config.topology.interfaces.empty()) throw ConfigError(std::string(topology) + ": a topology without hosts");

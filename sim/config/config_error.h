@@ -1,4 +1,4 @@
-// What is wrong with what a person wrote, in one line that says where.
+// Error in a user's input, as one line that names the place.
 #pragma once
 
 #include <stdexcept>
@@ -11,7 +11,7 @@ struct ConfigError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What a person wrote, for a message: garbage is cut short and made printable.
+// User input for a message: shortened, with unprintable characters replaced.
 std::string shown(std::string_view text);
 
 }  // namespace rnicsim::sim

@@ -1,5 +1,5 @@
-// Profiles, topologies, workloads and sweeps by name: files of nics/, hosts/, topologies/, workloads/ and sweeps/ in
-// share/rnicsim, which is the repository's sim/ in a build tree; and the parts of a report.
+// Finds profiles, topologies, workloads, sweeps and parts of a report by name. The files are in nics/, hosts/,
+// topologies/, workloads/ and sweeps/ of share/rnicsim; in a build tree that is the repository's sim/.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@ namespace rnicsim::sim {
 
 enum class DataKind { nic, host, topology, workload, sweep, report };
 
-// In RNICSIM_DATA of the environment if set, else in the program's own share_folder() (own_files.h: may throw).
+// Folder in RNICSIM_DATA of the environment if set, else in share_folder() (own_files.h), which may throw.
 std::filesystem::path data_folder(DataKind kind);
 std::vector<std::string> data_names(DataKind kind);
-// A path (it has a slash, or ends in .toml) or a shipped name; ConfigError when there is no such thing.
+// Takes a path (has a slash, or ends in .toml) or a shipped name. ConfigError: no such file.
 std::filesystem::path find_data(DataKind kind, std::string_view name_or_path);
 
 }  // namespace rnicsim::sim

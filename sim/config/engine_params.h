@@ -1,5 +1,5 @@
-// Which QP engine the NICs have: the model's; the one in SystemVerilog (rtl/); or that one in lockstep with the
-// transport core, which checks all it does.
+// Choice of a NIC's QP engine: the C++ model; the SystemVerilog engine (rtl/); or the SystemVerilog engine in lockstep
+// with the transport core, which checks each step.
 #pragma once
 
 #include <filesystem>
@@ -18,20 +18,20 @@ struct EngineParams {
 
   void describe(ParamVisitor& visit);
   bool is_model() const { return kind == "model"; }
-  // Takes away what the engine can't do. ConfigError: there is no such engine, or none in this build.
+  // Removes capabilities that the engine lacks. ConfigError: no such engine, or not in this build.
   void limit(nic::CapabilityParams& capabilities) const;
-  // ConfigError: the engine has not what the transport is to do.
+  // ConfigError: the engine lacks a feature that the transport parameters ask for.
   void check(const nic::TransportParams& transport) const;
 };
 
 inline constexpr const char* kEngineKinds[] = {"model", "rtl", "lockstep"};
 
-// What a command line says of it.
+// Engine options of a command line.
 struct EngineOptions {
-  std::string kind;           // empty: as the configuration says
-  std::filesystem::path fst;  // empty: no waves
+  std::string kind;           // empty: the configuration decides
+  std::filesystem::path fst;  // file for the RTL's waves; empty: none
 
-  // Behind what is set already.
+  // Appends the options to the settings.
   void add_to(std::vector<std::string>& sets) const;
 };
 

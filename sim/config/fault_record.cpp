@@ -30,7 +30,7 @@ constexpr ActionName kActions[] = {{FaultAction::drop, "drop", "dropped"},
                                    {FaultAction::duplicate, "duplicate", "duplicated"},
                                    {FaultAction::delay, "delay", "delayed"},
                                    {FaultAction::reorder, "reorder", "reordered"}};
-// In the order in which fault_text() writes them.
+// Keys in the order in which fault_text() writes them.
 constexpr const char* kKeys[] = {"host", "opcode", "cm", "qp", "psn", "nth", "count", "by", "limit", "at", "for"};
 constexpr std::pair<const char*, Outage::Kind> kOutages[] = {{"link_down", Outage::Kind::link_down},
                                                              {"fatal", Outage::Kind::fatal}};
@@ -69,7 +69,7 @@ std::optional<std::uint64_t> decimal_or_hexadecimal(std::string_view text) {
   return value;
 }
 
-// A rule's opcodes have names of their own, and the name of the operation that they carry.
+// A rule may name an opcode by its own name, or all opcodes of an operation by this name.
 std::string family_of(const roce::OpcodeInfo& info) {
   static constexpr const char* kOperations[] = {
       "SEND", "WRITE", "READ_REQUEST", "READ_RESPONSE", "ACKNOWLEDGE", "ATOMIC_ACKNOWLEDGE", "ATOMIC",
@@ -83,7 +83,7 @@ std::string family_of(const roce::OpcodeInfo& info) {
   return std::string(transport) + kOperations[static_cast<std::size_t>(info.operation)];
 }
 
-// The fields of one record, read one after another.
+// Reads the fields of one record.
 class Reader {
  public:
   Reader(const Record& record, std::size_t number) : record_(record), number_(number) {}
@@ -100,7 +100,7 @@ class Reader {
     refuse(setting.where, setting.path + ": " + why);
   }
 
-  // By the rules of parameters.
+  // Reads a value by the rules of parameters. False: no such key.
   template <class Value>
   bool read(const char* key, Value& value, Range range) const {
     const Setting* setting = find(key);
@@ -109,7 +109,8 @@ class Reader {
     return true;
   }
 
-  // "3", "3-5", or several with a '+' between. An end that is left out: `open`.
+  // Parses "3", "3-5", or several of these separated by '+'. `open` replaces a missing end; nullopt: an end is
+  // required.
   std::vector<NumberRange> ranges(const char* key, NumberRange within, std::optional<std::uint64_t> open) const {
     const Setting* setting = find(key);
     if (!setting) return {};
@@ -239,7 +240,7 @@ Outage read_outage(const Reader& reader, const Record& record, const Topology& t
   return outage;
 }
 
-// What `by` and `limit` mean depends on the action.
+// The meaning of `by` and `limit` depends on the action.
 void read_extent(const Reader& reader, const Record& record, fabric::FaultRule& rule) {
   constexpr double kMostDelay = 3600e12, kMostBehind = 1'000'000;
   if (rule.action == FaultAction::reorder) {

@@ -1,4 +1,4 @@
-// A fault rule as a [[fault]] table or --fault writes it: docs/faults.md.
+// A fault rule as written in a [[fault]] table or by --fault: docs/faults.md.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,28 @@
 
 namespace rnicsim::sim {
 
-// Something that befalls a NIC at a time, and no frame.
+// A fault of a NIC or its link at a time, independent of frames.
 struct Outage {
   enum class Kind : std::uint8_t { link_down, fatal };
   Kind kind;
-  std::uint32_t interface;      // of the topology
+  std::uint32_t interface;      // index in the topology
   Duration at;
-  std::optional<Duration> lasts;  // link_down; nullopt: for ever
+  std::optional<Duration> lasts;  // for link_down; nullopt: to the end of the run
 };
 
 struct FaultSetting {
-  fabric::FaultRule rule;       // of an outage: one that strikes no frame
-  Record record;                // as it was written
+  fabric::FaultRule rule;       // for an outage: a rule that matches no frame
+  Record record;                // as written by the user
   std::optional<Outage> outage{};
 };
 
-// "drop=1e-3,host=h0" as the table that says the same. ConfigError: not of this form.
+// The table equal to an option such as "drop=1e-3,host=h0". ConfigError: the text has another form.
 Record fault_option(std::string_view text);
-// The rule; `number` is its position among all, from 1, for messages. ConfigError: what is wrong with it.
+// `number`: position among all rules, counted from 1, for messages. ConfigError: the rule is not valid.
 FaultSetting to_fault(const Record& record, const Topology& topology, std::size_t number);
-// The rule as --fault takes it.
+// The rule in the form of --fault.
 std::string fault_text(const FaultSetting& fault);
-// "dropped by fault rule 2", for a frame's comment in a capture.
+// Comment for a frame in a capture: "dropped by fault rule 2".
 std::string fault_comment(const fabric::Fault& fault);
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// Hosts as a person names them.
+// Expands host names and ranges of host names.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace rnicsim::sim {
 
-// "h2" as it is, "h[0-3]" as four names. ConfigError: not a range.
+// "h2" gives one name, "h[0-3]" four. ConfigError: the text is no valid range.
 std::vector<std::string> expand_names(const std::string& text);
 
-// "h2", or "h[0-3]" for several; in the topology's order of numbers. ConfigError: no such host, or not a range.
+// Numbers of the hosts of "h2" or "h[0-3]", in the topology's order. ConfigError: no such host, or no valid range.
 std::vector<std::uint32_t> expand_hosts(const std::string& text, const Topology& topology);
 
 }  // namespace rnicsim::sim

@@ -43,7 +43,7 @@ bool is_hosts(std::string_view path) {
          });
 }
 
-// With the paths that a profile's file has.
+// Gives the parameters the paths that a host's file uses.
 struct HostFile {
   struct Nic {
     RootComplex& pcie;

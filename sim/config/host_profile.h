@@ -1,5 +1,5 @@
-// A host's profile, a file of sim/hosts: what its CPU and kernel cost, and what its root complex makes of the PCIe of
-// the devices in it.
+// A host's profile, a file of sim/hosts: costs of the CPU and the kernel, and the PCIe costs that the root complex adds
+// for all devices of the host.
 #pragma once
 
 #include <filesystem>
@@ -17,14 +17,15 @@ struct DmaParams;
 
 namespace rnicsim::sim {
 
-// Of nic.pcie, what is the host's; a value that it has not is the NIC's.
+// The parameters of nic.pcie that belong to the host; a value that is not set is taken from the NIC.
 struct RootComplex {
   std::optional<Duration> read_latency, read_queueing, line_read, write_latency, ordered_write;
 
-  // Has them from now on, when `settings` name them below `prefix`: "nic.pcie.", "host_types.fast.pcie.".
+  // Sets to the default each value that `settings` name below `prefix` ("nic.pcie.", "host_types.fast.pcie."), so that
+  // the setting can be applied.
   void open(const std::vector<Setting>& settings, std::string_view prefix);
   void put_into(nic::DmaParams& dma) const;
-  // Those that it has.
+  // Describes only the values that are set.
   void describe(ParamVisitor& visit);
 };
 
@@ -38,14 +39,14 @@ struct HostProfile {
   }
 };
 
-// The settings of the file and of its bases, which lie beside it, the last one winning. ConfigError: it cannot be read,
-// or sets what is no host's.
+// Settings of the file and of its bases in the same folder; a later setting wins. ConfigError: a file cannot be read,
+// or sets a parameter that is not a host's.
 std::vector<Setting> host_settings(const std::filesystem::path& path);
 HostProfile load_host_profile(const std::filesystem::path& path);
 
-// Of a NIC's profile or a topology, the files behind each other: the last that names a host; nullptr: none does.
+// Last file that names a host, of the files of a NIC's profile or a topology; nullptr: none.
 const TomlFile* with_host(const std::vector<TomlFile>& files);
-// The file of that host, by its path, or in a folder hosts/ beside that of the file that names it; nullopt: not there.
+// File of the host that `file` names: a path, or a name in the folder ../hosts of `file`; nullopt: no such file.
 std::optional<std::filesystem::path> host_beside(const TomlFile& file);
 
 }  // namespace rnicsim::sim

@@ -19,7 +19,7 @@ namespace {
                                 shown(setting.text)));
 }
 
-// "address/prefix" into the two.
+// Splits "address/prefix".
 template <std::size_t bytes>
 void parse_address(const Setting& setting, int family, std::uint8_t (&address)[bytes], std::uint8_t& prefix,
                    const char* needed) {
@@ -40,7 +40,8 @@ void parse_mac(const Setting& setting, std::uint8_t (&mac)[6]) {
   std::ranges::copy(parsed.ether_addr_octet, mac);
 }
 
-// Folders and files are called by it, and programs take it as an argument: no name leads elsewhere or is an option.
+// A name is used for folders and files and as an argument of programs, so it must not begin like an option or hold a
+// slash.
 bool is_host_name(const Setting& setting) {
   const auto& name = setting.text;
   return setting.type == Setting::Type::text && !name.empty() && name.size() < sizeof(abi::NetworkInterface::name) &&
@@ -55,7 +56,8 @@ std::string address_text(int family, const Address& address) {
   return text;
 }
 
-// `name` is the key that says whose they are, `owner` what has them, `choices` what it names besides.
+// Reads the addresses. `name`: key that names the host. `owner`: "a host" or "a device", for messages. `choices`:
+// further keys that are allowed.
 void take_addresses(const Record& record, std::string_view name, const char* owner, const char* choices,
                     abi::NetworkInterface& interface) {
   const bool is_host = name == "name";

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of switches; none may be that of a host.
+// Names of the switches. ConfigError: a switch has the name of a host.
 std::vector<std::string> switch_names(const std::vector<Record>& records, const Topology& topology) {
   std::vector<std::string> names;
   for (const auto& record : records) {
@@ -39,7 +39,7 @@ std::vector<std::string> switch_names(const std::vector<Record>& records, const 
   return names;
 }
 
-// With the key alone as its path.
+// The setting with `key` as its whole path.
 Setting choice_of(const Setting& setting, std::string_view key) {
   if (setting.type != Setting::Type::text || setting.text.empty())
     throw ConfigError(fmt::format("{}: {}: the name of a profile is needed", setting.where, shown(setting.path)));
@@ -150,7 +150,7 @@ void Loader::choose(const Setting& setting) {
   choices_.choose(name, *kind, own);
 }
 
-// Of several cables between the two, each.
+// Sets each of several cables between the two nodes.
 void Loader::choose_cables(const Setting& setting, std::string_view ends, std::string_view kind, const Setting& own) {
   bool found = false;
   for (std::size_t i = 0; i < topology_.cables.size(); ++i) {
@@ -165,7 +165,7 @@ void Loader::choose_cables(const Setting& setting, std::string_view ends, std::s
 
 void Loader::fault(std::string_view rule) { faults_.push_back(fault_option(rule)); }
 
-// In the order of the hosts, then of the devices: so their numbers are.
+// Adds hosts in the file's order, then devices in the file's order: their numbers follow from it.
 void Loader::take_interfaces(const TomlFile& file) {
   if (file.hosts.empty() && file.devices.empty()) return;
   auto& interfaces = topology_.interfaces;
@@ -175,7 +175,7 @@ void Loader::take_interfaces(const TomlFile& file) {
   }
   for (const auto& record : file.hosts) interfaces.push_back(to_host(record, interfaces.size()));
   for (const auto& record : file.devices) interfaces.push_back(to_device(record, topology_));
-  // Switches are numbered behind the interfaces.
+  // Switch numbers come after the interfaces, so they shift by the number of new devices.
   const std::size_t before = interfaces.size() - file.devices.size();
   for (auto& cable : topology_.cables)
     for (std::uint32_t* node : {&cable.first, &cable.second})

@@ -1,4 +1,4 @@
-// Puts files and --set options into parameters and topology.
+// Reads files and --set options into parameters and a topology.
 #pragma once
 
 #include <filesystem>
@@ -17,34 +17,34 @@ namespace rnicsim::sim {
 
 struct Config;
 
-// Every member throws ConfigError.
+// Every member function may throw ConfigError.
 class Loader {
  public:
   Loader(const ParamList& params, Topology& topology) : params_(params), topology_(topology) {}
 
-  // The file, after the one its `base` names, and after the host that one of them names; that of a topology counts
-  // only when none has been chosen.
+  // Loads the file's base, then the profile of the host that one of the two names, then the file. A topology's host
+  // counts only when none was chosen.
   void load(DataKind kind, const std::filesystem::path& path);
-  // All hosts' profile, that of a NIC's file notwithstanding.
+  // Sets the profile of all hosts; overrides the host of the NIC's file.
   void choose_host(std::string_view name_or_path);
   void set(std::string_view key_equals_value);
   void fault(std::string_view rule);
 
-  // Profiles and who has them, not yet checked: what a file names, a later one or --set may say.
+  // Profiles, and the nodes and cables that use them. Not checked yet: a later file or --set may define a profile.
   const ProfileBook& profiles() const { return profiles_; }
   const Choices& choices() const { return choices_; }
-  // By name; empty: none. Its root complex, when it was chosen: that of each NIC.
+  // Name of the host profile; empty: none. With a chosen host, root_complex() applies to each NIC.
   const std::string& host() const { return host_; }
   const RootComplex& root_complex() const { return root_complex_; }
   bool host_chosen() const { return host_chosen_; }
-  // In the order in which they came; not yet checked: a rule may name a host of a later file.
+  // Fault rules in the order of loading. Not checked yet: a rule may name a host of a later file.
   const std::vector<Record>& faults() const { return faults_; }
 
  private:
   static bool is_choice(std::string_view path);
-  // Any but a choice.
+  // Takes any setting except a choice.
   void take_setting(const Setting& setting, const std::filesystem::path& folder);
-  // "hosts.h0.nic", "cables.h0-s0.link"
+  // Takes a choice such as "hosts.h0.nic" or "cables.h0-s0.link".
   void choose(const Setting& setting);
   void choose_cables(const Setting& setting, std::string_view ends, std::string_view kind, const Setting& own);
   void take_host(const std::filesystem::path& path, const std::string& name);
@@ -62,7 +62,8 @@ class Loader {
   std::vector<Record> faults_;
 };
 
-// Once all is loaded: profiles, engines and ports of all that `config.topology` has. ConfigError: they cannot be.
+// Call after the last file: resolves profiles, engines and ports of everything in `config.topology`. ConfigError: a
+// profile is missing or not valid.
 void settle(Config& config, const Loader& loader);
 
 }  // namespace rnicsim::sim

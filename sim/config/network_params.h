@@ -1,4 +1,4 @@
-// What the simulated out-of-band network costs.
+// Costs of the simulated out-of-band network (TCP and UDP between hosts).
 #pragma once
 
 #include "model/base/params.h"

@@ -16,7 +16,7 @@ struct Profile {
   void describe(ParamVisitor& visit) { visit.group("nic", nic); }
 };
 
-// Groups of sim/config/config.h that a profile may set besides.
+// Other groups of sim/config/config.h that a NIC's profile may set; ignored here.
 bool is_of_others(std::string_view path) {
   constexpr std::string_view kOthers[] = {"host.",  "link.",    "switch.",     "network.", "engine.",
                                           "nics.",  "ports.",   "host_types.", "links.",   "switch_types.",

@@ -1,4 +1,4 @@
-// A NIC's parameters from its profile alone: what librnicsim and the Python module load.
+// Loads a NIC's parameters from its profile alone, for librnicsim and the Python module.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,10 @@
 
 namespace rnicsim::sim {
 
-// `profile`: a TOML file such as the shipped cx5-100g.toml (a base that it names lies beside it); empty: the defaults.
-// What it says of the host and the cable counts for nothing here, but for nic.pcie of the host that it names, whose
-// profile lies in ../hosts. Then each "nic.key=value" of `sets`; a later one wins.
-// ConfigError, whose text says what is wrong and where: a file that cannot be read, an unknown key, a value that does
-// not fit, values that cannot stand together.
+// `profile`: a TOML file such as the shipped cx5-100g.toml, with its base in the same folder; empty: the defaults. Its
+// settings of host and cable are ignored, except nic.pcie of the host that it names, whose profile is in ../hosts. Then
+// applies each "nic.key=value" of `sets`; a later one wins. ConfigError: a file cannot be read, a key is unknown, a
+// value does not fit, or values contradict each other.
 nic::NicParams load_nic_profile(const std::filesystem::path& profile, std::span<const std::string> sets = {});
 
 }  // namespace rnicsim::sim

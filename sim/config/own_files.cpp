@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// `folder` in the nearest folder above the image that has it, with `file` in it.
+// Finds `folder` with `file` in it, in the nearest folder above the image.
 fs::path beside_image(const fs::path& folder, const char* file, const char* remedy) {
   const fs::path image = own_image();
   std::error_code none;

@@ -1,16 +1,16 @@
-// rnicsim's own files, found from the place of the program (or the shared library) that this code is part of. A build
-// tree and an installation have the same shape: bin/, lib/rnicsim/ (what programs load) and share/rnicsim/ (data).
+// Finds rnicsim's installed files, starting from the program or shared library that holds this code. A build tree and
+// an installation have the same layout: bin/, lib/rnicsim/ (libraries that programs load) and share/rnicsim/ (data).
 #pragma once
 
 #include <filesystem>
 
 namespace rnicsim::sim {
 
-// The program's file, or the library's.
+// Path of the program or shared library.
 std::filesystem::path own_image();
 
-// ConfigError, which says what was looked for and where, when there is none.
-std::filesystem::path library_folder();  // of librnicsim_os.so, libibverbs.so.1, librdmacm.so.1
-std::filesystem::path share_folder();    // of nics/, topologies/, workloads/
+// ConfigError: not found; the message names the folder and the place.
+std::filesystem::path library_folder();  // has librnicsim_os.so, libibverbs.so.1, librdmacm.so.1
+std::filesystem::path share_folder();    // has nics/, topologies/, workloads/
 
 }  // namespace rnicsim::sim

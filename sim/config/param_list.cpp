@@ -18,7 +18,7 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-// TOML's integers, in which the resolved configuration is written, end at 2^63.
+// The resolved configuration is TOML, whose integers end below 2^63.
 constexpr double kMostWritable = 0x1p63 - 1024;
 
 bool within(double value, Range range) {
@@ -43,7 +43,7 @@ Quantity from_base_units(double value) {
   return Quantity{static_cast<Field>(std::min(value, 9e18))};
 }
 
-// "at least 1 ns, at most 1 s", or "one of 1 ns, 2 ns"
+// Text of a range: "at least 1 ns, at most 1 s", or "one of 1 ns, 2 ns".
 template <class ToText>
 std::string range_text(Range range, ToText&& text) {
   if (!range.choices.empty()) {
@@ -70,7 +70,7 @@ std::optional<std::string> assign_quantity(Quantity& value, std::optional<Quanti
 template <class Number>
 std::optional<std::string> assign_number(Number& value, std::string_view text, Range range) {
   auto parsed = parse_number<Number>(text);
-  // A whole number too large for its type, or negative, is a number all the same; and 4.0 is 4.
+  // Negative and too large whole numbers get the message of the range; 4.0 counts as 4.
   if (!parsed) {
     const auto number = parse_number<double>(text);
     if (!number) return fmt::format("'{}' is not a number", text);
@@ -209,7 +209,7 @@ void ParamList::add(const char* name, ParamEntry::Value value, const char* meani
 }
 
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
-  // Megabytes of garbage are nobody's misspelling.
+  // A very long text is no misspelling, and its edit distance would take long.
   constexpr std::size_t kLongest = 200;
   if (name.size() > kLongest) return std::nullopt;
   const std::string* best = nullptr;

@@ -1,5 +1,5 @@
-// A block of parameters as a flat list, made from its describe(): loading, `rnicsim describe` and the resolved
-// configuration all read it.
+// A flat list of parameters, filled by a block's describe(). Used for loading, for `rnicsim describe` and for the
+// resolved configuration.
 #pragma once
 
 #include <optional>
@@ -20,19 +20,19 @@ struct ParamEntry {
   std::string meaning;
   Value value;
   Range range;
-  std::span<const char* const> words = {};  // a text is one of them
+  std::span<const char* const> words = {};  // allowed texts; empty: any
 
   std::string kind() const;        // "time", "bytes", "rate", "number", "true or false", "text"
-  std::string value_text() const;  // with its unit
+  std::string value_text() const;  // with unit
   bool is_number() const;
 
-  // nullopt, or what is wrong with the text.
+  // Sets the value; nullopt: done, else an error message.
   std::optional<std::string> assign(std::string_view text) const;
 };
 
 class ParamList : public ParamVisitor {
  public:
-  // `params` outlives the list, which refers to its members.
+  // The list refers to members of `params`, which must outlive it.
   template <class Params>
   explicit ParamList(Params& params) {
     params.describe(*this);
@@ -41,9 +41,9 @@ class ParamList : public ParamVisitor {
   const std::vector<ParamEntry>& entries() const { return entries_; }
   const ParamEntry* find(std::string_view path) const;
   bool is_group(std::string_view path) const;
-  // The path of the parameter or group that `path` may have been meant to be.
+  // Path of the parameter or group that is spelt most like `path`; nullopt: none is close.
   std::optional<std::string> nearest(std::string_view path) const;
-  // Of the values as they were when the list was made: "nic.pcie.read_bytes: 256 B is less than ...".
+  // Contradiction of the values at the time when the list was made: "nic.pcie.read_bytes: 256 B is less than ...".
   std::optional<std::string> contradiction() const;
 
   void param(const char* name, Duration& value, const char* meaning, Range range) override;
@@ -70,11 +70,11 @@ class ParamList : public ParamVisitor {
   };
 
   std::vector<ParamEntry> entries_;
-  std::optional<Contradiction> contradiction_;  // the first
+  std::optional<Contradiction> contradiction_;  // the first that was found
   std::string prefix_;
 };
 
-// The name among `candidates` that a person who typed `name` most likely meant.
+// Candidate that is spelt most like `name`; nullopt: none is close.
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace rnicsim::sim

@@ -13,7 +13,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// From behind the # on; quotes may hold one that begins no comment.
+// Text after the '#' of a comment; a '#' in quotes begins no comment.
 std::string_view comment_of(std::string_view line) {
   bool quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -28,10 +28,10 @@ std::string_view without_spaces(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \r") + 1);
 }
 
-// Takes a number from the beginning.
+// Parses a number at the beginning of `text` and removes it.
 std::optional<double> take_number(std::string_view& text) {
   double number = 0;
-  // "40..50": the first dot would be 40's.
+  // Cut at "..": in "40..50" from_chars would take the first dot as a decimal point.
   const auto whole = text.substr(0, text.find(".."));
   const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), number);
   if (error != std::errc{}) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<double> take_number(std::string_view& text) {
   return number;
 }
 
-// "40..50 ns", "0.5..2 x", "1024..1280 by 4"
+// Parses "40..50 ns", "0.5..2 x", "1024..1280 by 4".
 std::optional<Bounds> bounds_of(std::string_view text) {
   const auto low = take_number(text);
   if (!low || !text.starts_with("..")) return std::nullopt;
@@ -110,7 +110,7 @@ std::vector<MarkedSetting> marked_settings(const std::string& nic, const std::st
   const auto of_nic = files_of(DataKind::nic, find_data(DataKind::nic, nic));
   std::vector<MarkedSetting> all;
   if (!host.empty()) {
-    // One that is chosen wins (docs/topology.md, Hosts).
+    // A chosen host overrides the NIC's file (docs/topology.md, Hosts).
     put_over(all, of_nic);
     put_over(all, files_of(DataKind::host, find_data(DataKind::host, host)));
     return all;

@@ -16,7 +16,7 @@ bool is_extrapolated(const std::string& nic) try {
       if (is_note(setting)) extrapolated = setting.text == "true";
   return extrapolated;
 } catch (const ConfigError&) {
-  return false;  // loading it says what is wrong; and one that is gone when a run ends says nothing
+  return false;  // the loader reports the error; a file may also be gone by the end of the run
 }
 
 std::string nic_text(const std::string& nic) { return is_extrapolated(nic) ? nic + " (extrapolated)" : nic; }

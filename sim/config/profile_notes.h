@@ -1,14 +1,14 @@
-// What the profiles say of themselves, beside their parameters: whether a NIC's rests on a measurement.
+// Notes of a profile beside its parameters: whether a NIC's values rest on a measurement.
 #pragma once
 
 #include <string>
 
 namespace rnicsim::sim {
 
-// `extrapolated = true` of a NIC's profile, or of one of its bases, the last one counting: no measurement of such a NIC
-// was found. A name or a file as --nic has it; of one that cannot be read, false.
+// True: the NIC's profile or one of its bases says `extrapolated = true` (the last note counts): no measurement of such
+// a NIC was found. `nic`: a name or a file as for --nic. A file that cannot be read gives false.
 bool is_extrapolated(const std::string& nic);
-// "cx7-400g (extrapolated)", "cx5-100g"
+// Name of a NIC for display: "cx7-400g (extrapolated)", "cx5-100g".
 std::string nic_text(const std::string& nic);
 
 }  // namespace rnicsim::sim

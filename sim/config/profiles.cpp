@@ -34,7 +34,7 @@ bool is_profile_name(std::string_view name) {
          std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; });
 }
 
-// One profile's parameters by their full paths.
+// Gives the parameters of one profile their full paths.
 template <class Params>
 struct OneProfile {
   struct Named {
@@ -91,7 +91,7 @@ std::vector<std::pair<std::string, std::string>> Choices::settings(const Topolog
   return all;
 }
 
-// --- Profiles.
+// --- ProfileBook.
 class ProfileBook::Resolver {
  public:
   Resolver(const ProfileBook& book, const Choices& choices, const RootComplex& root_complex)
@@ -115,7 +115,7 @@ class ProfileBook::Resolver {
     return found != of_group->second.end() ? &found->second : nullptr;
   }
 
-  // The profile that `reference` names.
+  // Makes the profile that `reference` names.
   template <class Params>
   Params make(const char* group, const Setting& reference, const Params& standard) {
     const std::string& name = reference.text;
@@ -143,14 +143,14 @@ class ProfileBook::Resolver {
       if (is_shipped<Params>(name)) return shipped<Params>(group, {{}, Setting::Type::text, name, written.where}, {});
       return standard;
     }
-    // One that changes what is shipped may have its name.
+    // A profile may have the name of the shipped profile that is its base.
     const auto& base = written.base->text;
     if (find(group, base) == nullptr || (base == name && is_shipped<Params>(name)))
       return shipped<Params>(group, *written.base, written.folder);
     return make(group, *written.base, standard);
   }
 
-  // NICs and hosts alone are files.
+  // Only NICs and hosts have shipped files.
   template <class Params>
   static constexpr bool kIsFile = std::is_same_v<Params, nic::NicParams> || std::is_same_v<Params, HostProfile>;
   template <class Params>
@@ -201,7 +201,7 @@ class ProfileBook::Resolver {
                                   meant ? fmt::format("; did you mean {}?", *meant) : ""));
   }
 
-  // A misspelt name would change nothing, and nobody would be told.
+  // Refuses a profile that nothing uses: a misspelt name would otherwise have no effect, without a message.
   void require_used(std::string_view group) {
     const auto of_group = book_.groups_.find(group);
     if (of_group != book_.groups_.end())
@@ -215,8 +215,8 @@ class ProfileBook::Resolver {
   const ProfileBook& book_;
   const Choices& choices_;
   const RootComplex& root_complex_;
-  std::vector<std::string> chain_;  // of bases, of the one that is made
-  std::set<std::string> used_;      // of the group
+  std::vector<std::string> chain_;  // names of the profile under construction and of its bases
+  std::set<std::string> used_;      // names used in the present group
 };
 
 bool ProfileBook::is_of_profile(std::string_view path) {

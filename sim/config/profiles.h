@@ -1,5 +1,5 @@
-// Profiles: parameters that have a name, tables such as [nics.fast], and
-// which host, device, switch and cable has which.
+// Profiles: named sets of parameters, tables such as [nics.fast]; and the choice of a profile by each host, device,
+// switch and cable.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct ProfilesOf {
   }
 };
 
-// Those that somebody has.
+// Profiles that are in use.
 struct Profiles {
   ProfilesOf<nic::NicParams> nics;
   ProfilesOf<HostProfile> host_types;
@@ -50,27 +50,27 @@ struct Profiles {
   }
 };
 
-// What each of a topology names as its own.
+// Profiles chosen by the nodes and cables of a topology.
 class Choices {
  public:
-  // What a key of a table of that group ("hosts", "devices", "switches", "cables") says: "nics", "engines",
-  // "host_types", "switch_types", "links" or "ports". nullopt: there is no such key.
+  // Kind of profile that a key chooses in a table of `group` ("hosts", "devices", "switches", "cables"): "nics",
+  // "engines", "host_types", "switch_types", "links" or "ports". nullopt: no such key.
   static std::optional<std::string_view> kind_of(std::string_view group, std::string_view key);
 
-  // `node` is a device's label or a switch's name. nullptr: it names none.
+  // `node`: a device's label or a switch's name. nullptr: no choice.
   const std::string* of_node(const std::string& node, std::string_view kind) const { return find(nodes_, node, kind); }
   const std::string* of_cable(std::size_t cable, std::string_view kind) const { return find(cables_, cable, kind); }
 
-  // A later one wins. Its path is the key.
+  // A later choice wins. The setting's path is the key alone.
   void choose(const std::string& node, std::string_view kind, const Setting& setting);
   void choose(std::size_t cable, std::string_view kind, const Setting& setting);
   void forget_node(const std::string& node) { nodes_.erase(node); }
   void forget_cables() { cables_.clear(); }
 
   bool empty() const { return nodes_.empty() && cables_.empty(); }
-  // Each that is chosen of the kind.
+  // Calls `take` for each choice of the kind.
   void each(std::string_view kind, const std::function<void(const Setting&)>& take) const;
-  // As --set would have it: "hosts.h0.nic", "fast".
+  // Choices in the form of --set: {"hosts.h0.nic", "fast"}.
   std::vector<std::pair<std::string, std::string>> settings(const Topology& topology) const;
 
  private:
@@ -88,31 +88,33 @@ class Choices {
   std::map<std::size_t, Own> cables_;
 };
 
-// Profiles as files and --set write them, until all is known.
+// Collects profiles as written in files and --set options, until all files are loaded.
 class ProfileBook {
  public:
   static bool is_of_profile(std::string_view path);
 
-  // A setting such as nics.fast.port.rate, later ones win; `folder` is where its file lies. ConfigError: none such.
+  // Takes a setting such as nics.fast.port.rate; a later one wins. `folder`: folder of the setting's file. ConfigError:
+  // no such group.
   void take(const Setting& setting, const std::filesystem::path& folder);
 
-  // All that `choices` name. What names no base, and is not the name of what is shipped, is as `defaults` but for what
-  // it says. ConfigError: a profile that there is not, that is its own base or that nobody has; a parameter's mistake.
+  // Makes all profiles that `choices` name. A profile without a base starts from the shipped profile of the same name,
+  // else from `defaults`. ConfigError: a profile is missing, is its own base or is used by nothing; or a parameter is
+  // not valid.
   struct Defaults {
     const nic::NicParams& nic;
     const host::HostParams& host;
     const fabric::LinkParams& link;
     const fabric::SwitchParams& switches;
-    const RootComplex& root_complex;  // of the host that is chosen for all: each shipped NIC's
+    const RootComplex& root_complex;  // of the host chosen for all: applied to each shipped NIC
   };
   Profiles resolve(const Choices& choices, const Defaults& defaults) const;
 
  private:
   struct Written {
     std::optional<Setting> base;
-    std::filesystem::path folder;  // of `base`
+    std::filesystem::path folder;  // folder of the file with `base`
     std::vector<Setting> settings;
-    std::string where;  // the first of it
+    std::string where;  // place of the first setting
   };
   using Group = std::map<std::string, Written, std::less<>>;
   class Resolver;

@@ -1,4 +1,4 @@
-// Settings of files and of --set options, put into parameters; files with the bases that they name.
+// Applies settings of files and of --set options to parameters; reads files with their bases.
 #pragma once
 
 #include <filesystem>
@@ -13,18 +13,18 @@
 
 namespace rnicsim::sim {
 
-// Of "key=value", as --set has it. ConfigError: it is not that.
+// Parses "key=value" of --set. ConfigError: another form.
 Setting setting_option(std::string_view key_equals_value);
-// Of a NIC's profile, true or false: what is no parameter, but says what they are worth (profile_notes.h).
+// Key of a NIC's profile with true or false: a note on the parameters, and no parameter (profile_notes.h).
 inline constexpr std::string_view kExtrapolated = "extrapolated";
-// ConfigError: it is that, and neither true nor false.
+// True for the note. ConfigError: its value is neither true nor false.
 bool is_note(const Setting& setting);
-// ConfigError: there is no such parameter, or it does not take the value.
+// ConfigError: no such parameter, or the value does not fit.
 void apply(const ParamList& params, const Setting& setting);
 
-// The file behind its base, and that behind its own. `find` says where a base is that does not lie beside its file;
-// nullopt: it is none, and the first file's `base` is the caller's to read.
-// ConfigError: a file cannot be read, or is its own base.
+// Reads the file and, before it in the result, its chain of bases. `find` gives the path of a base that is not in its
+// file's folder; nullopt: the base is no file, and the caller handles the first file's `base`. ConfigError: a file
+// cannot be read, or is its own base.
 using FindBase = std::function<std::optional<std::filesystem::path>(const std::string& base)>;
 std::vector<TomlFile> read_with_bases(const std::filesystem::path& path, const FindBase& find);
 

@@ -12,7 +12,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// Of "4,2,8": the numbers; empty: it is none, or not so many.
+// Numbers of "4,2,8"; empty: not exactly `count` numbers.
 std::vector<std::uint64_t> sizes_of(std::string_view text, std::size_t count) {
   std::vector<std::uint64_t> sizes;
   for (const char* at = text.data(); sizes.size() < count; ++at) {
@@ -27,14 +27,14 @@ std::vector<std::uint64_t> sizes_of(std::string_view text, std::size_t count) {
   return {};
 }
 
-// Nodes are made level by level, the hosts first.
+// Builds nodes level by level, hosts first.
 class Builder {
  public:
   explicit Builder(std::uint64_t hosts) {
     for (std::uint32_t i = 0; i < hosts; ++i)
       topology_.interfaces.push_back(default_interface(i, fmt::format("h{}", i)));
   }
-  // The node of the first of them.
+  // Returns the node number of the first new switch.
   std::uint32_t add_switches(std::string_view name, std::uint64_t count) {
     const auto first = static_cast<std::uint32_t>(topology_.nodes());
     for (std::uint64_t i = 0; i < count; ++i) topology_.switches.push_back(fmt::format("{}{}", name, i));

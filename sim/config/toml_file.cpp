@@ -14,11 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t kLargestFile = 4 << 20;  // of thousands of hosts
+constexpr std::uintmax_t kLargestFile = 4 << 20;  // bytes; enough for thousands of hosts
 
 std::string read_text(const fs::path& path) {
   std::error_code error;
-  // A pipe or a device would be waited for.
+  // Reading a pipe or a device could block.
   if (!fs::is_regular_file(path, error)) throw ConfigError(fmt::format("{}: not a file", path.string()));
   if (fs::file_size(path, error) > kLargestFile)
     throw ConfigError(fmt::format("{}: larger than {} bytes: not a configuration", path.string(), kLargestFile));
@@ -29,7 +29,7 @@ std::string read_text(const fs::path& path) {
   return text;
 }
 
-// Each dot of a key is a table within a table, and all of toml++ recurses through them.
+// Limits the nesting: each dot of a key nests one table, and toml++ recurses into nested tables.
 void check_depth(const fs::path& path, std::string_view text) {
   constexpr int kMostDots = 32;
   int line = 1, dots = 0;
@@ -79,7 +79,7 @@ class Flattener {
   void collect(const std::string& path, const toml::node& node, std::vector<Setting>& out) const {
     if (const auto* table = node.as_table()) {
       for (const auto& [key, child] : *table) collect(path + '.' + std::string(key.str()), child, out);
-      // An empty table of an unknown name is a mistake too.
+      // Keep an empty table, so that an unknown name is reported.
       if (table->empty()) out.push_back({path, Setting::Type::other, "{}", where(node)});
       return;
     }

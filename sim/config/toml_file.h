@@ -1,5 +1,5 @@
-// A TOML file of parameters as a flat list of settings, each knowing the line it stands on. Only this file's .cpp knows
-// the TOML library.
+// A TOML file of parameters as a flat list of settings, each with its line. Only toml_file.cpp includes the TOML
+// library.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Setting {
   enum class Type { text, number, boolean, list, other };
   std::string path;
   Type type;
-  std::string text;   // as it would be given to --set; of a list: its elements, with a '+' between
+  std::string text;   // as for --set; a list: its elements, separated by '+'
   std::string where;  // "file:line"
 };
 
@@ -28,7 +28,7 @@ struct Record {
 struct TomlFile {
   std::filesystem::path path;
   std::string base;  // the value of `base =`, or empty
-  std::optional<Setting> host;  // `host =`, a host's profile
+  std::optional<Setting> host;  // value of `host =`: a host's profile
   std::vector<Setting> settings;
   std::vector<Record> hosts;
   std::vector<Record> devices;
@@ -37,9 +37,9 @@ struct TomlFile {
   std::vector<Record> faults;
 };
 
-// The text of a file that may be a configuration; ConfigError: not readable, or nothing that toml++ could be given.
+// Text of a configuration file. ConfigError: the file cannot be read, or is unsuitable for toml++.
 std::string read_configuration(const std::filesystem::path& path);
-// Which files read_configuration() read while it lived, each once. One at a time.
+// Records the files that read_configuration() reads during this object's life, each once. At most one object at a time.
 class FilesRead {
  public:
   FilesRead();
@@ -54,11 +54,10 @@ class FilesRead {
   static inline FilesRead* current_ = nullptr;
   std::vector<std::filesystem::path> paths_;
 };
-// ConfigError: not readable, not TOML, and where.
+// ConfigError: not readable, or not TOML, with the place.
 TomlFile read_toml(const std::filesystem::path& path);
 
-// Settings as TOML, for the resolved configuration: text in quotes, the rest bare.
-// `file` has no base.
+// Settings as TOML, for the resolved configuration: texts in quotes, other values bare. `file` must have no base.
 std::string write_toml(const TomlFile& file);
 
 }  // namespace rnicsim::sim

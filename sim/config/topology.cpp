@@ -18,7 +18,7 @@ std::optional<std::uint32_t> Topology::find_host(std::string_view name) const {
 }
 
 std::optional<std::uint32_t> Topology::find(std::string_view label) const {
-  // No label is put together for each of thousands: a name has no colon.
+  // Compare the parts of the label, without building thousands of labels. A host's name has no colon.
   const auto colon = label.find(':');
   const auto name = label.substr(0, colon);
   const auto found = std::ranges::find_if(interfaces, [&](const abi::NetworkInterface& interface) {
@@ -63,7 +63,7 @@ std::string label_of(const abi::NetworkInterface& interface) {
 
 namespace {
 
-// Unicast LIDs end at 0xbfff.
+// Default LIDs are unique and at most 0xbfff, the last unicast LID.
 std::uint16_t default_lid(std::uint32_t host, std::uint32_t device) {
   constexpr std::uint32_t kBits = 9, kFirst = (1 << kBits) - 1;  // hosts of the first block of each device
   return static_cast<std::uint16_t>(host < kFirst ? device << kBits | (host + 1)

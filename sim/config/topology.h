@@ -1,4 +1,4 @@
-// Which hosts, with which interfaces, and which switches there are, and which cable joins which.
+// Hosts with their interfaces, switches, and the cables between them.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@
 namespace rnicsim::sim {
 
 struct Topology {
-  // The first of each host, in the order of the hosts: a host's number is the index of its first. Then the others.
+  // First the first interface of each host, in the order of the hosts, so that a host's number is the index of its
+  // first interface. Then all further interfaces.
   std::vector<abi::NetworkInterface> interfaces;
   std::vector<std::string> switches;
-  // By node: the interfaces by their index, then the switches.
+  // Two node numbers for each cable. Nodes: the interfaces by index, then the switches.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> cables;
 
   std::uint32_t hosts() const;
   std::optional<std::uint32_t> find_host(std::string_view name) const;
-  // By its label: a host's name is that of its first interface.
+  // Index of the interface with the label. The label of a host's first interface is the host's name.
   std::optional<std::uint32_t> find(std::string_view label) const;
   std::optional<std::uint32_t> find_node(std::string_view name) const;
   std::string node_name(std::uint32_t node) const;
@@ -35,11 +36,11 @@ struct Topology {
 inline constexpr std::uint32_t kMaxHosts = 4096;
 inline constexpr std::uint32_t kMaxSwitches = 1024;
 
-// "h0"; of its second device "h0:1".
+// "h0"; the second device of h0 is "h0:1".
 std::string label_of(const abi::NetworkInterface& interface);
 
-// An interface where the file says no more than whose it is: of device D of host number N, whose low byte is L and
-// whose high one H: 10.D.L.1+H/16, fd00:D::N:1/64, 02:00:H:D:L:01.
+// Default addresses of device D of host number N, with L and H the low and high byte of N: 10.D.L.(1+H)/16,
+// fd00:D::N:1/64, 02:00:H:D:L:01.
 abi::NetworkInterface default_interface(std::uint32_t host, std::string_view name, std::uint32_t device = 0);
 
 }  // namespace rnicsim::sim

@@ -8,7 +8,7 @@
 namespace rnicsim::sim::history {
 namespace {
 
-// A share of a value: less is how doubles are rounded.
+// Relative differences below this are rounding errors of double.
 constexpr double kRounding = 1e-9;
 
 struct Sums {
@@ -24,13 +24,14 @@ struct Sums {
   double scatter() const { return std::max(0.0, squares - sum * sum / count); }
 };
 
-// Standard deviation without the changes themselves, and how much is known of it.
+// Standard deviation without the level changes, and its degrees of freedom.
 struct Noise {
   double deviation = 0, freedom = 1;
 };
 
-// The median distance of two normal numbers is 0.954 deviations. The median has 37 % of a deviation's efficiency
-// (Rousseeuw and Croux 1993), differences of neighbours 2/3 (von Neumann 1941): that many values does it stand for.
+// The median distance of two normal values is 0.954 standard deviations. Efficiency relative to the standard deviation:
+// 37 % for the median (Rousseeuw and Croux 1993), times 2/3 for differences of neighbours (von Neumann 1941). The
+// degrees of freedom are reduced accordingly.
 Noise noise_of(std::span<const double> values) {
   constexpr double kMedianDistance = 0.954, kEfficiency = 0.37 * 2 / 3;
   if (values.size() < 2) return {};
@@ -43,14 +44,14 @@ Noise noise_of(std::span<const double> values) {
 
 struct Split {
   std::size_t at;
-  double step;     // between the means
-  double share;    // variance of the step, in variances of a value
-  double scatter;  // inside both parts
+  double step;     // difference of the means
+  double share;    // variance of the step relative to the variance of one value
+  double scatter;  // sum of squares inside both parts
 };
 
-// The one with the least scatter; nullopt: all values are equal, as far as doubles tell.
+// The split with the least scatter; nullopt: all values are equal within rounding.
 std::optional<Split> best_split(std::span<const double> values) {
-  // The first value is subtracted: equal ones are 0 to the bit.
+  // Subtract the first value, so that equal values become exactly 0.
   Sums left, right;
   double largest = 0;
   for (const double value : values) {
@@ -106,7 +107,7 @@ void divide(std::span<const double> values, std::size_t offset, const Noise& noi
 std::vector<ChangePoint> change_points(std::span<const double> values) {
   std::vector<ChangePoint> found;
   divide(values, 0, noise_of(values), found);
-  // The levels of which the series is made in the end.
+  // Means of the final levels.
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto begin = i == 0 ? 0 : found[i - 1].at;
     const auto end = i + 1 == found.size() ? values.size() : found[i + 1].at;

@@ -31,7 +31,7 @@ WITH latest AS (SELECT MAX(run.id) AS id, run.label AS label, outcome.name AS na
                 FROM outcome JOIN run ON run.id = outcome.run GROUP BY run.label, outcome.name)
 )";
 
-// SQLite takes what is shorter than its header for an empty database, and would write one over it.
+// SQLite takes a file shorter than its header for an empty database, and would overwrite it.
 void check_beginning(const fs::path& file) {
   constexpr std::string_view kBeginning("SQLite format 3\0", 16);
   constexpr std::uintmax_t kHeaderBytes = 100;
@@ -44,7 +44,7 @@ void check_beginning(const fs::path& file) {
     throw ConfigError(fmt::format("{}: file is not a database; the file is left as it is", file.string()));
 }
 
-// A history of ours, whole.
+// Checks that the file is an undamaged history of this version.
 void check_history(const Connection& connection) {
   const auto application = connection.number_of("PRAGMA application_id");
   if (application != kApplication) connection.refuse("not a history of rnicsim");
@@ -64,7 +64,7 @@ bool is_empty(const Connection& connection) {
 
 void make_tables(const Connection& connection) {
   Transaction transaction(connection, Transaction::Kind::write);
-  // Another process may have made them in the meantime.
+  // Another process may have created the tables meanwhile.
   if (is_empty(connection)) {
     connection.execute(kTables);
     connection.execute(fmt::format("PRAGMA application_id = {}", kApplication));
@@ -142,7 +142,7 @@ void Database::add(const std::string& label, const std::vector<CaseResult>& resu
 
 Contents Database::contents() {
   const auto& connection = *connection_;
-  // Both questions see the same state.
+  // Both queries must see the same state.
   Transaction transaction(connection, Transaction::Kind::read);
   Contents contents;
   std::map<std::string, std::size_t> labels;

@@ -1,4 +1,4 @@
-// Results of checks, label by label: an SQLite database in a folder. docs/check.md is its manual.
+// History of checks by label: an SQLite database in a folder. Manual: docs/check.md.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rnicsim::sim::history {
 
 class Connection;
 
-// One case of one check.
+// Result of one case in one check.
 struct CaseResult {
   std::string name;
   std::string outcome;                                                           // "passed", "failed" or "broken"
@@ -21,9 +21,9 @@ struct CaseResult {
   std::vector<std::pair<std::uint64_t, std::map<std::string, double>>> numbers;  // by seed
 };
 
-// A number of a case at one label, over its seeds.
+// Values of a number at one label, over the seeds.
 struct Sample {
-  std::size_t label;  // in Contents::labels
+  std::size_t label;  // index in Contents::labels
   double mean, least, most;
 };
 struct NumberHistory {
@@ -35,7 +35,8 @@ struct CaseHistory {
   std::map<std::size_t, std::pair<std::string, std::string>> outcomes;  // by label: outcome, message
   std::vector<NumberHistory> numbers;
 };
-// If a label was checked several times, the last result of each case counts; its place is that of the first check.
+// If a label was checked several times, the last result of each case counts; the label's position is that of its first
+// check.
 struct Contents {
   std::vector<std::string> labels;
   std::vector<CaseHistory> cases;
@@ -44,14 +45,14 @@ struct Contents {
 class Database {
  public:
   enum class Access { read, add };
-  // `add` makes folder and file where there are none. ConfigError: the file cannot be opened, is damaged, no history or
-  // another version's. The file is left as it was.
+  // `add` creates the folder and the file if needed. ConfigError: the file cannot be opened, is damaged, is no history
+  // or of another version; the file is not changed then.
   Database(const std::filesystem::path& folder, Access access);
   ~Database();
   Database(Database&&) noexcept;
   Database& operator=(Database&&) = delete;
 
-  // All of it or nothing. ConfigError: it cannot be written, or is locked by others for longer than some seconds.
+  // Adds all results or none. ConfigError: the file cannot be written, or stays locked for several seconds.
   void add(const std::string& label, const std::vector<CaseResult>& results);
   Contents contents();
 

@@ -1,4 +1,4 @@
-// rnicsim report --history: each number over the labels, with its change points.
+// rnicsim report --history: page with each number over the labels, and its change points.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 namespace rnicsim::sim::history {
 
 struct PageOptions {
-  std::string folder;  // with a history
+  std::string folder;  // folder with the history
   std::string output;
 };
 
-// 0. ConfigError: a history that cannot be read, or a page that cannot be written.
+// Returns 0. ConfigError: the history cannot be read, or the page cannot be written.
 int write_page(const PageOptions& options);
 
 }  // namespace rnicsim::sim::history

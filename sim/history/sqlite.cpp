@@ -8,7 +8,7 @@
 namespace rnicsim::sim::history {
 namespace {
 
-constexpr int kPatienceMs = 5000;  // how long another process may lock the file
+constexpr int kPatienceMs = 5000;  // wait for another process's lock
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// SQLite's connection, statements and transactions as values; every error is a ConfigError with the file's name.
+// RAII wrappers of SQLite's connection, statement and transaction. Every error is a ConfigError with the file's name.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace rnicsim::sim::history {
 
 class Connection {
  public:
-  enum class Mode { read, write };  // `write` makes a file that is not there
-  // ConfigError: the file cannot be opened. Who has locked it is waited for, some seconds at each step.
+  enum class Mode { read, write };  // `write` creates a missing file
+  // ConfigError: the file cannot be opened. Each operation waits some seconds while another process locks the file.
   Connection(const std::filesystem::path& file, Mode mode);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -22,9 +22,9 @@ class Connection {
 
   sqlite3* get() const { return database_; }
   void execute(const std::string& statements) const;
-  // The first column of the answer's first row; 0: there is none.
+  // First column of the first row; 0: no row.
   std::int64_t number_of(const std::string& question) const;
-  // The error of the last call.
+  // Throws the error of the last call.
   [[noreturn]] void complain() const;
   [[noreturn]] void refuse(std::string_view why) const;
 
@@ -40,13 +40,13 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // True: there is a row, whose columns are these.
+  // True: a row is available for the functions below.
   bool step();
   std::string text(int column) const;
   std::int64_t integer(int column) const;
   double real(int column) const;
 
-  // To its end, with these values for its question marks.
+  // Executes the statement to its end, with `values` for its parameters.
   template <class... Values>
   void run(const Values&... values) {
     int column = 0;
@@ -66,7 +66,7 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// Undone unless it is committed.
+// Rolled back by the destructor unless committed.
 class Transaction {
  public:
   enum class Kind { read, write };

@@ -23,7 +23,7 @@ namespace {
 struct Child {
   std::size_t job;
   pid_t process;
-  int results;  // the pipe's end here
+  int results;  // this process's end of the pipe
   std::string text;
 };
 
@@ -66,7 +66,7 @@ Child start(const ChildWork& work, std::size_t job) {
   return {job, process, ends[0], {}};
 }
 
-// True: that was all.
+// True: end of the child's output.
 bool read_some(Child& child) {
   std::array<char, 65536> buffer;
   const auto count = read(child.results, buffer.data(), buffer.size());
@@ -104,7 +104,7 @@ class Pool {
     return jobs;
   }
 
-  // Those that ended; waits for a moment.
+  // Children that ended. Waits up to kLookMs for one.
   std::vector<ChildResult> wait() {
     std::vector<pollfd> waiting;
     for (const auto& child : children_) waiting.push_back({child.results, POLLIN, 0});
@@ -135,7 +135,7 @@ void run_in_children(const std::vector<std::size_t>& jobs, unsigned at_a_time, c
   fill();
   while (pool.size() > 0) {
     const auto ended = pool.wait();
-    fill();  // before what came is looked at, which takes its time
+    fill();  // starts further jobs first, because done() may take long
     for (const auto& result : ended) work.done(result);
     if (work.look) work.look(pool.under_way());
   }

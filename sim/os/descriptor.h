@@ -1,4 +1,4 @@
-// A file descriptor that is closed once.
+// Owner of a file descriptor; the destructor closes the descriptor.
 #pragma once
 
 #include <unistd.h>

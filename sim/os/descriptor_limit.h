@@ -1,12 +1,12 @@
-// How many files this process may have open.
+// Limit on the number of files that this process may have open.
 #pragma once
 
 #include <sys/resource.h>
 
 namespace rnicsim::sim {
 
-// The simulator holds descriptors for many processes: its soft limit becomes the hard one. Returns the limits as they
-// were.
+// Raises the soft limit to the hard limit, since the simulator holds descriptors for many processes. Returns the limits
+// from before.
 rlimit raise_descriptor_limit();
 
 }  // namespace rnicsim::sim

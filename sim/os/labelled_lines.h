@@ -1,4 +1,4 @@
-// What a program prints, line by line, each line with the label of the host that it is from.
+// Prints a program's output by lines, each with the label of its host.
 #pragma once
 
 #include <cstdio>
@@ -11,9 +11,9 @@ class LabelledLines {
  public:
   LabelledLines(std::string label, std::FILE* to) : label_(std::move(label)), to_(to) {}
 
-  // Prints the lines that are whole now; and what has come of one that is longer than kMostLine.
+  // Prints complete lines at once; an incomplete line is printed when it exceeds kMostLine.
   void print(std::string_view text);
-  // What is left at the end of the stream is a line, too.
+  // End of the stream: prints the incomplete last line.
   void end();
   std::FILE* file() const { return to_; }
 

@@ -38,7 +38,7 @@ Descriptor connect_to(const std::string& name, int type) {
     return {};
   }
   if (!socket) return {};
-  // EAGAIN: the listener's queue is full.
+  // EAGAIN: the listener's queue is full; try again.
   for (int tries = 1; ::connect(socket.get(), named->get(), named->bytes) != 0; ++tries) {
     if (errno != EAGAIN || tries == kTries) return {};
     ::usleep(kPauseUs);
@@ -47,7 +47,7 @@ Descriptor connect_to(const std::string& name, int type) {
 }
 
 std::vector<std::string> socket_names(const std::string& prefix) {
-  const std::string shown = '@' + prefix;  // as the kernel prints the leading NUL
+  const std::string shown = '@' + prefix;  // the kernel prints '@' for the leading NUL
   std::vector<std::string> names;
   std::ifstream in("/proc/net/unix");
   for (std::string line; std::getline(in, line);) {

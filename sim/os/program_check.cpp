@@ -25,7 +25,7 @@ constexpr Elf64_Half kMachine = EM_X86_64;
 constexpr Elf64_Half kMachine = EM_AARCH64;
 #endif
 
-// Reads at any offset of a file that may be anything: nullopt beyond its end.
+// Reads a file of unknown content at any offset; nullopt beyond the end.
 class Image {
  public:
   explicit Image(const fs::path& path) : in_(path, std::ios::binary) {}
@@ -55,7 +55,7 @@ class Image {
   std::ifstream in_;
 };
 
-constexpr std::uint32_t kMostHeaders = 4096;  // of a file that lies about itself
+constexpr std::uint32_t kMostHeaders = 4096;  // limit for a file with a wrong header
 
 bool has_interpreter(Image& image, const Elf64_Ehdr& header) {
   for (std::uint32_t i = 0; i < header.e_phnum && i < kMostHeaders; ++i) {
@@ -75,7 +75,7 @@ std::string elf_problem(Image& image) {
   return {};
 }
 
-// The interpreter of a script, which is what really runs.
+// Path after `#!`.
 fs::path interpreter_of(const std::string& first_line) {
   std::istringstream words(first_line.substr(2));
   std::string path;
@@ -83,16 +83,16 @@ fs::path interpreter_of(const std::string& first_line) {
   return path;
 }
 
-constexpr int kMostInterpreters = 4;  // of interpreters that are scripts: Linux has as many
+constexpr int kMostInterpreters = 4;  // depth of scripts as interpreters of scripts; the same limit as Linux
 
-// The loader has no interpreter: it is one, and preloads what it is told to into the program that it is given.
+// The dynamic loader has no PT_INTERP. It is no problem: it preloads libraries into the program that it runs.
 bool is_loader(const fs::path& path) {
   std::error_code none;
   const std::string name = fs::canonical(path, none).filename().string();
   return name.starts_with("ld-linux") || name.starts_with("ld.so");
 }
 
-// Debuggers and tracers stop a program where the simulator waits for it.
+// Debuggers and tracers would stop a program where the simulator waits for it.
 bool is_tracer(const fs::path& path) {
   constexpr std::string_view kTracers[] = {"strace", "ltrace", "gdb", "gdbserver", "lldb", "lldb-server", "rr"};
   std::error_code none;
@@ -102,7 +102,7 @@ bool is_tracer(const fs::path& path) {
   });
 }
 
-// What the system itself refuses, too, is `alien`'s to name.
+// `alien`: also reports files that the system itself refuses.
 std::string content_problem(const fs::path& path, const fs::path& folder, int most_interpreters, bool alien) {
   if (is_loader(path)) return {};
   if (is_tracer(path))
@@ -119,7 +119,7 @@ std::string content_problem(const fs::path& path, const fs::path& folder, int mo
   return problem.empty() ? problem : "its interpreter " + interpreter.string() + ": " + problem;
 }
 
-// Then the system does not let it be preloaded.
+// True: the program gets another user or group or capabilities, so the system ignores LD_PRELOAD.
 bool changes_identity(const fs::path& path, const struct stat& status) {
   const bool user = (status.st_mode & S_ISUID) != 0 && status.st_uid != getuid();
   const bool group = (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != getgid();
@@ -157,7 +157,7 @@ FoundProgram find_program(const std::string& name) {
     const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
     std::error_code none;
     if (!fs::is_regular_file(candidate, none)) continue;
-    // As a shell does: what cannot be executed is passed over.
+    // A file that cannot be executed is skipped, as in a shell.
     if (access(candidate.c_str(), X_OK) == 0) return {candidate, program_problem(candidate)};
     if (!unusable) unusable = FoundProgram{candidate, program_problem(candidate)};
   }

@@ -1,4 +1,4 @@
-// Can this program be run on a simulated host? Said before anything starts, in one line.
+// Checks before the start whether a program can run on a simulated host.
 #pragma once
 
 #include <filesystem>
@@ -8,15 +8,16 @@ namespace rnicsim::sim {
 
 struct FoundProgram {
   std::filesystem::path path;
-  std::string problem;  // empty: it can be run
+  std::string problem;  // one line; empty: the program can run
 };
 
-// `name` as typed: looked for on PATH unless it has a slash.
+// `name` as typed. Without a slash it is searched on PATH.
 FoundProgram find_program(const std::string& name);
-// What keeps the file from being run; empty when nothing does.
+// Reason why the file cannot run; empty: it can.
 std::string program_problem(const std::filesystem::path& path);
-// For a program that another executes: what keeps it from being simulated though the system would run it. What the
-// system itself refuses is no problem here. `folder` is where a relative path of a script's interpreter begins.
+// For a program that another program executes: the reason why it cannot be simulated although the system would run it;
+// empty: none. Files that the system itself refuses are no problem here. `folder`: start of a relative path of a
+// script's interpreter.
 std::string image_problem(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 }  // namespace rnicsim::sim

@@ -15,11 +15,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kInterval = std::chrono::milliseconds(250);
 
-// A process has one terminal, and it one last line.
+// One line in a process: there is one terminal.
 struct Line {
   bool shown = false;
   bool off = false;
-  Clock::time_point at = Clock::now();  // a run that ends at once shows none
+  Clock::time_point at = Clock::now();  // a run that ends soon shows no line
   Clock::time_point paced_at = Clock::now();
   Duration paced;
 };
@@ -72,7 +72,7 @@ std::string pace(Duration simulated) {
   const Duration rate{seconds > 0 ? std::int64_t(double((simulated - line.paced).ps) / seconds) : 0};
   line.paced_at = at;
   line.paced = simulated;
-  // Three digits change fast enough.
+  // Three digits are enough: further ones change too fast to read.
   Duration rounded = rate;
   for (std::int64_t step = 1; rounded.ps / step >= 1000; step *= 10) rounded.ps = rate.ps / (step * 10) * (step * 10);
   return fmt::format("{} simulated, {} a second", to_string(simulated), to_string(rounded));

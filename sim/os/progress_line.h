@@ -1,5 +1,5 @@
-// The last line of a terminal, which tells how far a simulation is. Nothing of it is in a file or a pipe: it is on
-// standard error, and only if that is a terminal.
+// The last line of a terminal, which shows the progress of a simulation. The line is written to standard error, and
+// only when that is a terminal.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace rnicsim::sim::progress_line {
 
-// In place of what it said before; cut at the terminal's width.
+// Replaces the line's text; the text is cut at the terminal's width.
 void show(const std::string& text);
-// Before anything else is printed.
+// Call before anything else is printed.
 void erase();
-// From now on there is none: somebody else works at the terminal.
+// No progress line from now on: another program uses the terminal.
 void turn_off();
-// Whether it is time to say something new: a few times a second at most, and on a terminal only.
+// True: time to show a new text. At most a few times a second, and never without a terminal.
 bool is_due();
 
-// "1.5 ms simulated, 300 us a second": the rate is that since the last call.
+// "1.5 ms simulated, 300 us a second"; the rate is the average since the last call.
 std::string pace(Duration simulated);
 
 }  // namespace rnicsim::sim::progress_line

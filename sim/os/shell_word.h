@@ -1,4 +1,4 @@
-// A text as one word of a POSIX shell.
+// Quotes a text as one word of a POSIX shell.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace rnicsim::sim {
 
-// In single quotes, whatever it has.
+// Always in single quotes.
 inline std::string shell_word(std::string_view text) {
   std::string word = "'";
   for (const char letter : text) word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);

@@ -1,7 +1,7 @@
-// Where this process's part of the system ends. Each process makes and sets up the whole system, and then simulates
-// its own hosts and switches only. A frame that leaves by a cable to another process's node goes there with the time
-// when it arrives; it takes the cable's latency, so processes need to meet only as often as the shortest of such cables
-// says: conservative windows (Chandy and Misra), in which nobody can miss anything.
+// Boundary between the parts of a system that several processes simulate. Each process builds the whole system, but
+// simulates only its own hosts and switches. A frame on a cable to another process's node is sent there with its
+// arrival time. Such a frame takes at least the cable's latency, so the processes need to synchronise only once in the
+// shortest latency of the cut cables (conservative windows, Chandy and Misra).
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@
 
 namespace rnicsim::sim {
 
-// Of which each process sees a part, and the first puts all together.
+// Collects notes of which each process has a part; the first process combines all parts.
 class Reporter {
  public:
-  virtual Message report() = 0;                              // what it has seen since the last
-  virtual void take(std::span<const std::byte> report) = 0;  // another's
-  virtual void all_told() = 0;                               // of what is before now
+  virtual Message report() = 0;                              // notes since the last report
+  virtual void take(std::span<const std::byte> report) = 0;  // report of another process
+  virtual void all_told() = 0;                               // all reports up to now have arrived
 
  protected:
   ~Reporter() = default;
@@ -35,35 +35,36 @@ class Boundary {
  public:
   using Receive = std::function<void(Frame&&, Duration)>;
 
-  // `peers` outlives it.
+  // `peers` must outlive the boundary.
   Boundary(Peers& peers, const Config& config);
 
   std::uint32_t rank() const { return peers_.rank(); }
   std::uint32_t owner(std::uint32_t node) const { return owners_[node]; }
   bool is_here(std::uint32_t node) const { return owners_[node] == rank(); }
   bool cuts(std::uint32_t cable) const;
-  // At most so long from one exchange to the next.
+  // Longest simulated time between two exchanges.
   Duration window() const { return window_; }
 
-  // --- The cables that it cuts, by their number and the end where frames come out.
+  // --- Cables that are cut, by number and by the end at which frames come out.
   void connect(std::uint32_t cable, std::uint32_t end, Receive receive);
   void send(std::uint32_t cable, std::uint32_t end, const Frame& frame, Duration delay);
 
-  // Now; or, as a frame of another process is handed to who receives it, when that process sent it.
+  // Present time; during the delivery of another process's frame: the time when that process sent it.
   Duration time() const { return handing_.value_or(now()); }
 
-  // As many in each process, in the same order; told whenever they meet. It outlives the boundary's use.
+  // All processes must add the same number of reporters in the same order. Reporters take part in each exchange and
+  // must outlive the boundary's use.
   void add(Reporter& reporter) { reporters_.push_back(&reporter); }
 
-  // --- With all others, at the same simulated time.
-  // What has left arrives, and what was seen is reported. Whether it is so in any process; `failure` ("": none) becomes
-  // the first that one has.
+  // --- Collective operations: all processes call them at the same simulated time.
+  // Exchanges frames and reports. Returns true if `own` is true in any process. `failure`: replaced by the failure of
+  // the first process that has one; "": none.
   bool any(bool own, std::string& failure);
-  // The same, of nothing.
+  // The same exchange without a vote.
   void meet();
-  // What the first process that has a failure says; "": none has.
+  // Failure of the first process that has one; "": none.
   std::string first_failure(const std::string& own);
-  // Rank 0 gets what each other has; the others nothing.
+  // Rank 0 gets the messages of all processes; the others get nothing.
   std::vector<Message> gather(Message own);
 
  private:
@@ -74,7 +75,7 @@ class Boundary {
   std::vector<std::uint32_t> owners_;
   Duration window_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Receive> receivers_;
-  std::vector<Message> frames_;  // by process
+  std::vector<Message> frames_;  // by destination process
   std::optional<Duration> handing_;
   std::vector<Reporter*> reporters_;
 };

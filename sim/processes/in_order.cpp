@@ -45,7 +45,8 @@ void InOrder::take(std::span<const std::byte> report) {
   }
 }
 
-// What was handed over when they met last came to be noted after that, of times before.
+// Notes handed over at the last exchange were made after it, and may have earlier times: pass on only up to that
+// exchange.
 void InOrder::all_told() { pass_on(std::exchange(met_, now())); }
 
 void InOrder::pass_on(Duration before) {

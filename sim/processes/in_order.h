@@ -1,5 +1,5 @@
-// Notes of what happens on hosts and switches, brought into one order: that of time, then of the node, then what came
-// to it before what it did itself, then as the notes came. So it does not show how many processes simulated the system.
+// Brings notes of events on hosts and switches into one order: by time, then by node, then arrivals before the node's
+// own events, then in the order of the notes. So the result does not depend on the number of processes.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,18 @@ class InOrder final : private Reporter {
  public:
   using Then = std::function<void(Duration at, std::uint32_t node, std::span<const std::byte> note)>;
 
-  // `then` gets those of all nodes, in the first process. `boundary` (it outlives this): the other processes, or none.
+  // `then` receives the notes of all nodes, in the first process. `boundary` (must outlive this object): connects the
+  // other processes; nullptr: none.
   InOrder(Boundary* boundary, Then then);
   InOrder(const InOrder&) = delete;
   InOrder& operator=(const InOrder&) = delete;
 
   enum class Origin : std::uint8_t { arrival, own };
 
-  // On `node`, now or by the boundary's time; left to the process that simulates it.
+  // A note of an event on `node` at the present time or Boundary::time(). Ignored in processes that do not simulate the
+  // node.
   void add(Duration at, std::uint32_t node, Origin origin, std::span<const std::byte> note);
-  // Nothing follows, and the processes have met.
+  // Call after the last note, when the processes have synchronised.
   void finish() { pass_on({INT64_MAX}); }
 
  private:
@@ -34,7 +36,7 @@ class InOrder final : private Reporter {
     Duration at;
     std::uint32_t node;
     Origin origin;
-    std::size_t begin, bytes;              // in notes_
+    std::size_t begin, bytes;              // position in notes_
   };
 
   Message report() override;
@@ -45,10 +47,10 @@ class InOrder final : private Reporter {
 
   Boundary* const boundary_;
   const Then then_;
-  Duration met_;                           // when the processes did last
+  Duration met_;                           // time of the last exchange
   std::vector<Held> held_;
   std::vector<std::byte> notes_;
-  // While they are passed on; kept for their memory.
+  // Buffers during pass_on(); members to reuse their memory.
   std::vector<Held> passing_;
   std::vector<std::byte> passing_notes_;
 };

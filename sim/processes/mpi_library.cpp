@@ -1,5 +1,4 @@
-// MPI is loaded when a run wants it: a library of its own, lib/rnicsim beside the program's folder, found by its run
-// path.
+// Loads MPI only when a run needs it: a library of its own in lib/rnicsim, found by the program's run path.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -26,13 +25,13 @@ std::unique_ptr<Peers> mpi_peers() {
 }
 
 void run_under_mpi(std::uint32_t processes, const std::vector<std::string>& words) {
-  // A simulator may be root's in a container; more processes than processors are slow, not wrong.
+  // Permit running as root (common in containers), and more processes than processors (slow but correct).
   for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                            "OMPI_MCA_rmaps_base_oversubscribe"})
     ::setenv(name, "1", 0);
-  // Bound to the first processors, those of two runs would share them and leave the others idle.
+  // Without this setting, the processes of two parallel runs would be bound to the same first processors.
   ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
-  ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // containers refuse it, with a warning
+  ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // containers forbid it, which prints a warning
   std::vector<std::string> command{"mpirun", "--quiet", "-n", std::to_string(processes), "/proc/self/exe"};
   char path[4096];
   if (const auto length = ::readlink("/proc/self/exe", path, sizeof path); length > 0)

@@ -1,4 +1,4 @@
-// The library that mpi_library.cpp loads.
+// MPI implementation of Peers: the library that mpi_library.cpp loads.
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
@@ -17,10 +17,10 @@ void must(int result, const char* what) {
   if (result != MPI_SUCCESS) throw std::runtime_error(what);
 }
 
-// MPI's own waits poll without a pause, and on a busy machine take the processor from the process that they wait for.
-// This wait polls without a pause for 50 us, which is enough where each process has a processor of its own. After that
-// its pauses grow with the time waited: this process notices the end of the wait a quarter of that time late, at most.
-// A process that sleeps is scheduled soon after its pause; one that yields waits for a turn of all others.
+// MPI's blocking calls poll without a pause, and on a busy machine take the processor from the process that they wait
+// for. This wait polls without a pause for 50 us, enough if each process has a processor. Later its pauses are a
+// quarter of the time waited so far, at most 1 ms, so the end of the wait is noticed at most that much late. It sleeps
+// instead of yielding, because a process that yields waits for a turn of all others.
 template <class Look>
 void await(const Look& look) {
   using namespace std::chrono;
@@ -35,7 +35,7 @@ void await(const Look& look) {
 class MpiPeers final : public Peers {
  public:
   MpiPeers() {
-    ::setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);  // it would where there are more processes than processors
+    ::setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);  // MPI yields by default if processors are few
     must(MPI_Init(nullptr, nullptr), "MPI_Init");
     must(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     must(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
@@ -46,7 +46,7 @@ class MpiPeers final : public Peers {
   std::uint32_t rank() const override { return static_cast<std::uint32_t>(rank_); }
   std::uint32_t count() const override { return static_cast<std::uint32_t>(count_); }
 
-  // Those of two processes arrive in the order in which they were sent.
+  // MPI delivers messages between two processes in the order of sending.
   std::vector<Message> exchange(const std::vector<Message>& out) override {
     std::vector<Message> in(out.size());
     sending_.clear();

@@ -11,8 +11,8 @@ std::vector<std::uint32_t> partition(const Topology& topology, std::uint32_t pro
   const std::uint64_t hosts = topology.hosts();
   for (std::size_t i = 0; i < topology.interfaces.size(); ++i)
     owners[i] = static_cast<std::uint32_t>(topology.interfaces[i].host * std::uint64_t{processes} / hosts);
-  std::vector<std::uint32_t> load(processes);  // switches
-  // From hosts outwards, a layer at a time; equals go to whom has the fewest.
+  std::vector<std::uint32_t> load(processes);  // number of switches
+  // Layer by layer from the hosts; at a tie the process with the fewest switches.
   for (bool more = true; more;) {
     more = false;
     std::vector<std::vector<std::uint32_t>> neighbours(topology.nodes());
@@ -32,7 +32,7 @@ std::vector<std::uint32_t> partition(const Topology& topology, std::uint32_t pro
       more = true;
     }
   }
-  std::ranges::replace(owners, kNobody, 0u);  // no way leads there
+  std::ranges::replace(owners, kNobody, 0u);  // not connected to any host
   return owners;
 }
 

@@ -1,4 +1,4 @@
-// Which process simulates which node of a topology.
+// Assigns the nodes of a topology to processes.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace rnicsim::sim {
 
-// By node, as Topology::cables has them: hosts in equal blocks; a switch where most of its neighbours are, those next
-// to hosts first. The same wherever it is asked.
+// Process of each node, numbered as in Topology::cables: hosts in equal blocks; a switch to the process of most of its
+// neighbours, switches next to hosts first. The same result in each process.
 std::vector<std::uint32_t> partition(const Topology& topology, std::uint32_t processes);
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// The processes that simulate one system together.
+// Communication of the processes that simulate one system together.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ class Peers {
 
   virtual std::uint32_t rank() const = 0;
   virtual std::uint32_t count() const = 0;
-  // `out[i]` goes to process i, and what each has for this one comes back; its own place is left empty. Each process
-  // calls it as often as the others do. std::runtime_error: one cannot be reached.
+  // Sends `out[i]` to process i, and returns the messages of all processes to this one; the own element is empty. All
+  // processes must call it equally often. std::runtime_error: a process cannot be reached.
   virtual std::vector<Message> exchange(const std::vector<Message>& out) = 0;
 };
 
-// Whether an MPI launcher (mpirun) started this process beside others.
+// True: an MPI launcher (mpirun) started this process together with others.
 bool started_by_mpi();
-// Of those that MPI started together. std::runtime_error: there is no MPI.
+// The processes that MPI started together. std::runtime_error: MPI is not installed.
 std::unique_ptr<Peers> mpi_peers();
-// This program, `words`, as that many processes under mpirun: does not return. std::runtime_error: there is none.
+// Replaces this process by mpirun with this program and `words`; does not return. std::runtime_error: no mpirun.
 [[noreturn]] void run_under_mpi(std::uint32_t processes, const std::vector<std::string>& words);
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// Memory of a host in Python: buffers, and what a PASID's IOVAs mean.
+// Memory of a host in Python: buffers, and the mappings of IOVAs by PASID.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,25 @@
 
 namespace rnicsim::sim::python {
 
-// Memory of the host, physically contiguous. Its number is that of its "inode", so that the IOMMU knows its pages
-// by whichever IOVA.
+// Physically contiguous memory of the host. `number` serves as inode number, by which the IOMMU recognises the same
+// page under different IOVAs.
 struct Buffer {
   std::uint64_t number;
   std::vector<std::byte> bytes;
 };
 
-// One PASID's IOVAs. Ranges do not overlap.
+// IOVA mappings of one PASID. Ranges do not overlap.
 class IovaSpace : public host::AddressSpace {
  public:
-  // False: some of it is mapped already.
+  // False: part of the range is mapped already.
   bool map(std::uint64_t iova, std::shared_ptr<Buffer> buffer, bool writable);
-  // What was mapped at `iova`, which is a mapping's first; nullopt: none begins there.
+  // Removes the mapping that begins at `iova` and returns it; nullopt: no mapping begins there.
   struct Mapping {
     std::shared_ptr<Buffer> buffer;
     bool writable;
   };
   std::optional<Mapping> unmap(std::uint64_t iova);
-  // All of it is mapped; for writing, if that is wanted.
+  // True: the whole range is mapped, and writable if `writing`.
   bool covers(std::uint64_t address, std::size_t bytes, bool writing) const;
 
   bool read(std::uint64_t address, std::span<std::byte> bytes) override;
@@ -42,9 +42,9 @@ class IovaSpace : public host::AddressSpace {
  private:
   using Mappings = std::map<std::uint64_t, Mapping>;
 
-  // That which holds `address`.
+  // Mapping that contains `address`; end: none.
   Mappings::const_iterator find(std::uint64_t address) const;
-  // Calls `move(memory, offset in the access)` for each piece; false: not all of it is mapped.
+  // Calls `move(memory, offset in the access)` for each part; false: the range is not mapped completely.
   template <class Move>
   bool each_piece(std::uint64_t address, std::size_t bytes, Move move);
 

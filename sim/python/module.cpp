@@ -1,4 +1,4 @@
-// rnicsim._core: what the package rnicsim (rnicsim/__init__.py) wraps, and tells in words.
+// rnicsim._core: the extension module that the package rnicsim (rnicsim/__init__.py) wraps and documents.
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -15,7 +15,7 @@
 #include "sim/python/station.h"
 #include "sim/python/trace_module.h"
 
-// SystemC's library wants one, and never calls it here.
+// SystemC's library needs this symbol, but never calls it here.
 extern "C" __attribute__((visibility("default"))) int sc_main(int, char*[]) { return 1; }
 
 namespace rnicsim::sim::python {
@@ -27,13 +27,13 @@ struct SimulationError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// SystemC elaborates once, and what it has elaborated stays until the process ends.
+// Never destroyed: SystemC elaborates once, and its objects must exist until the process ends.
 std::vector<std::unique_ptr<Station>>& stations() {
   static auto* all = new std::vector<std::unique_ptr<Station>>;
   return *all;
 }
 
-// None: no check; else what the package has made of the user's choices.
+// None: no check; else a dict that the package built from the user's choices.
 std::optional<driver_check::CheckParams> check_params(const py::object& check) {
   if (check.is_none()) return std::nullopt;
   const auto given = check.cast<py::dict>();
@@ -178,8 +178,9 @@ void define_station(py::module_& module) {
 
 PYBIND11_MODULE(_core, module) {
   ::setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 0);
-  spdlog::set_level(spdlog::level::off);  // what is wrong is an exception, a counter or a trace event
-  sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);  // run(us=0)
+  spdlog::set_level(spdlog::level::off);  // errors are reported by exceptions, counters and trace events
+  // No warning of SystemC for run(us=0).
+  sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
   py::register_exception<SimulationError>(module, "SimulationError");
   py::register_exception<ConfigError>(module, "ConfigError", PyExc_ValueError);
   define_memory(module);

@@ -12,9 +12,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kWhile = std::chrono::milliseconds(50);
-constexpr unsigned kAlarmsPerLook = 256;  // at the clock
+constexpr unsigned kAlarmsPerLook = 256;  // between two reads of the clock
 
-// As long as it lives the run pauses when its time is over.
+// While it exists, the run is paused when kWhile of wall time has passed.
 class Break {
  public:
   Break() {
@@ -26,7 +26,7 @@ class Break {
   Break& operator=(const Break&) = delete;
 
  private:
-  // Between two alarms.
+  // Called between two alarms.
   void look() {
     if (++alarms_ % kAlarmsPerLook == 0 && Clock::now() >= end_) return pause_run();
     Agenda::interrupt();

@@ -1,13 +1,12 @@
-// The simulation runs, and Python is not kept waiting.
+// Runs the simulation without blocking Python's signals.
 #pragma once
 
 #include "model/base/units.h"
 
 namespace rnicsim::sim::python {
 
-// As run_until(), but it may come back sooner: now and then Python has to see to its signals, which is done then, while
-// simulated time stands. Whoever wants all of it calls again. What a signal's handler raises is thrown
-// (pybind11::error_already_set).
+// As run_until(), but may return earlier: Python's signal handlers run from time to time, while simulated time stands
+// still. Call again until `end` is reached. An exception of a signal handler is thrown (pybind11::error_already_set).
 void run_for_a_while(Duration end);
 
 }  // namespace rnicsim::sim::python

@@ -60,7 +60,7 @@ Station::Station(sc_core::sc_module_name name, std::uint32_t number, const nic::
   });
 }
 
-// Not told to the NIC before: what is injected meanwhile comes first.
+// The NIC gets the frame at its arrival time, so frames injected meanwhile come first.
 void Station::arrive_due() {
   Frame frame;
   while (arriving_.pop_due(frame)) nic_.receive(std::move(frame));
@@ -119,7 +119,7 @@ bool Station::store(std::uint64_t iova, Pasid pasid, std::span<const std::byte> 
   return space(pasid).covers(iova, bytes.size(), true) && space(pasid).write(iova, bytes);
 }
 
-// As long as it lives such an interrupt pauses the run.
+// While it exists, an awaited interrupt pauses the run.
 struct Station::Awaiting {
   Awaiting(Station& station, std::optional<std::uint32_t> vector) : station(station) {
     station.awaited_ = true;

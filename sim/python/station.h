@@ -1,5 +1,5 @@
-// A NIC in a host without software, for Python: configuration space and BAR by hand, memory behind an IOMMU,
-// interrupts, frames, counters and trace. Accesses happen at the present time and take none.
+// A NIC in a host without software, for Python: access to configuration space and BAR, memory behind an IOMMU,
+// interrupts, frames, counters and trace. Accesses happen at the present time and take no time.
 #pragma once
 
 #include <cstdint>
@@ -29,39 +29,40 @@ enum class Space : std::uint8_t { config, bar };
 
 class Station : public sc_core::sc_module {
  public:
-  // `check`: of the driver; nullptr: nobody wants one.
+  // `check`: parameters of the driver check; nullptr: no check.
   Station(sc_core::sc_module_name name, std::uint32_t number, const nic::NicParams& params,
           const driver_check::CheckParams* check);
 
-  // What leaves one arrives at the other, `latency` after its last bit left. Without a peer it is only kept.
+  // Connects two stations: a frame arrives at the peer `latency` after its last bit left. Without a peer, sent frames
+  // are only kept for take_frames().
   void connect(Station& peer, Duration latency);
 
-  // nullopt, false: the device refuses.
+  // nullopt or false: the device refuses the access.
   std::optional<std::vector<std::byte>> read(Space space, std::uint64_t offset, std::size_t bytes);
   bool write(Space space, std::uint64_t offset, std::span<std::byte> bytes);
 
   std::shared_ptr<Buffer> allocate(std::size_t bytes);
-  // std::invalid_argument: some of the range is mapped; none begins there.
+  // std::invalid_argument: map(): part of the range is mapped already; unmap(): no mapping begins at `iova`.
   void map(const std::shared_ptr<Buffer>& buffer, std::uint64_t iova, Pasid pasid, bool writable);
   void unmap(std::uint64_t iova, Pasid pasid);
-  // As the device reads and writes, and nothing is counted. nullopt, false, and nothing is done: not all of it is
-  // mapped, or not for writing.
+  // Memory access by IOVA as the device does, without counting. nullopt or false: the range is not mapped completely,
+  // or not writable; nothing is changed then.
   std::optional<std::vector<std::byte>> load(std::uint64_t iova, Pasid pasid, std::size_t bytes);
   bool store(std::uint64_t iova, Pasid pasid, std::span<const std::byte> bytes);
 
-  // Runs the simulation until the next interrupt that nobody has taken, or for so long; takes it. Throws as
-  // run_for_a_while() does.
+  // Runs the simulation until the next interrupt (of `vector`, if given) that was not taken, at most for `limit`; takes
+  // the interrupt. Throws as run_for_a_while() does.
   std::optional<std::pair<Duration, std::uint32_t>> next_interrupt(std::optional<std::uint32_t> vector, Duration limit);
 
   void inject(std::span<const std::byte> frame);
-  // What it sent since the last call: absolute time of the last bit, bytes.
+  // Frames sent since the last call: absolute time of the last bit, and bytes.
   std::vector<std::pair<Duration, std::vector<std::byte>>> take_frames() { return std::exchange(frames_, {}); }
 
-  // nullptr: nobody asked for it.
+  // nullptr: no check.
   driver_check::DriverCheck* check() { return check_.get(); }
   std::vector<CounterEntry> counters() const;
   void record();
-  // From now on what happens is also told on stderr, a line an event, as by --log. ConfigError: no such choice.
+  // Prints events on stderr from now on, one line each, as --log does. ConfigError: no such choice.
   void log(const std::vector<std::string>& choices);
   std::vector<TraceEvent> take_trace() { return std::exchange(trace_.events, {}); }
 
@@ -79,17 +80,17 @@ class Station : public sc_core::sc_module {
   std::unique_ptr<driver_check::DriverCheck> check_;
   std::map<Pasid, IovaSpace> spaces_;
   std::uint64_t buffers_ = 0;
-  std::deque<std::pair<Duration, std::uint32_t>> interrupts_;  // not taken
+  std::deque<std::pair<Duration, std::uint32_t>> interrupts_;  // not taken yet
   bool awaited_ = false;
   std::optional<std::uint32_t> awaited_vector_;
   std::vector<std::pair<Duration, std::vector<std::byte>>> frames_;
   Station* peer_ = nullptr;
   Duration latency_;
-  EventQueue<Frame> arriving_{[this] { arrive_due(); }};  // from the peer
+  EventQueue<Frame> arriving_{[this] { arrive_due(); }};  // frames on their way from the peer
   struct Trace : EventSink {
     void write(const TraceEvent& event) override;
     bool kept = false;
-    std::vector<bool> shown;  // by EventKind; empty: none
+    std::vector<bool> shown;  // by EventKind; empty: nothing is printed
     std::vector<TraceEvent> events;
   };
   void watch();

@@ -1,4 +1,4 @@
-// A recorded trace for Python: events by the block, those of a kind side by side.
+// A recorded trace for Python: blocks of events, grouped by kind.
 #pragma once
 
 #include <array>
@@ -12,26 +12,26 @@
 
 namespace rnicsim::sim::python {
 
-// Events of one kind. Each is a row of 64-bit words: picoseconds, number of the host, the kind's fields.
+// Events of one kind, each as a row of 64-bit words: time in ps, number of the host, the kind's fields.
 struct EventRows {
   std::vector<std::uint64_t> words;
 };
 
 class TraceBlocks {
  public:
-  // As TraceSource.
+  // Throws as TraceSource does.
   TraceBlocks(const std::string& path, const FilterOptions& filter) : source_(path, filter) {}
 
   const TraceHeader& header() const { return source_.header(); }
-  // The next `most` events that the filter takes, by kind; nullptr: none of that kind. All nullptr: the trace ends.
-  // TraceError: the trace is damaged, and the events before the damage have been given.
+  // The next `most` events that pass the filter, by kind; nullptr: no event of that kind. All nullptr: end of the
+  // trace. TraceError: the trace is damaged; all events before the damage have been returned.
   using Block = std::array<std::shared_ptr<EventRows>, kEventKinds>;
   Block next(std::size_t most);
 
  private:
   TraceSource source_;
   bool ended_ = false;
-  std::optional<std::string> damage_;  // behind the events that were given last
+  std::optional<std::string> damage_;  // error to throw at the next call
 };
 
 }  // namespace rnicsim::sim::python

@@ -21,7 +21,7 @@ std::unique_ptr<TraceBlocks> open_trace(const std::string& path, std::vector<std
   return std::make_unique<TraceBlocks>(path, filter);
 }
 
-// Texts of the file need not be UTF-8: a wrong byte becomes U+FFFD.
+// Texts of a file need not be UTF-8; invalid bytes become U+FFFD.
 py::str text_of(const std::string& text) {
   return py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(text.data(), py::ssize_t(text.size()), "replace"));
 }
@@ -47,7 +47,7 @@ py::dict header_of(const TraceBlocks& trace) {
   return out;
 }
 
-// By the names of the kinds, in the order of their numbers.
+// Rows by kind name, in the order of the kinds' numbers.
 py::dict next_block(TraceBlocks& trace, std::size_t most) {
   TraceBlocks::Block block;
   {
@@ -64,7 +64,7 @@ bool is_plain(FieldStyle style) {
   return style == FieldStyle::number || style == FieldStyle::hex || style == FieldStyle::duration;
 }
 
-// Fields by kind: their names, and whether their values have names.
+// Fields of each kind: name, and whether values have names.
 py::dict kinds() {
   py::dict out;
   for (std::size_t kind = 1; kind < kEventKinds; ++kind) {
@@ -76,7 +76,7 @@ py::dict kinds() {
   return out;
 }
 
-// The name of a value, or the value as `show` prints it.
+// The value's name, or the value as `trace show` prints it.
 std::string value_text(const std::string& kind_name, const std::string& field_name, std::uint64_t value) {
   const NamedField field(field_name);
   for (std::size_t kind = 1; kind < kEventKinds; ++kind) {

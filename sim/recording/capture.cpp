@@ -33,7 +33,8 @@ Capture::Capture(System& system, const std::filesystem::path& path)
     else
       watch(i, system.adapter(i).nic().blocks().port.sent, "");
   }
-  // Forwarded frames are not captured again. A switch's own pauses are, and the frames that it marked.
+  // A switch's interface captures only the switch's own pause frames and the frames that it marked, not forwarded
+  // frames.
   for (std::uint32_t i = 0; i < system.switches(); ++i) {
     const auto& params = system.config().switch_of(i);
     if (params.pfc.priorities == 0 && params.ecn.priorities == 0) continue;

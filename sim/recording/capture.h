@@ -1,6 +1,6 @@
-// --pcap FILE: everything that the cables carry. A frame is captured once, where it leaves, with a comment on what
-// befalls it; a frame that a switch marked, once more with the mark, at an interface of the switch. Of several
-// processes, the first writes it.
+// --pcap FILE: captures the frames of all cables. A frame is captured once, when it is sent, with a comment on the
+// faults that strike it. A frame that a switch marked (ECN) is captured again at an interface of the switch. With
+// several processes, the first one writes the file.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,10 @@ namespace rnicsim::sim {
 
 class Capture {
  public:
-  // To be made before the simulation starts; stays as long as the system. ConfigError: the file cannot be made.
+  // Make the object before the simulation starts; it must live as long as the system. ConfigError: the file cannot be
+  // created.
   Capture(System& system, const std::filesystem::path& path);
-  // The run has ended, and its processes have met. ConfigError: not everything could be written.
+  // Call after the end of the run, when the processes have exchanged their frames. ConfigError: a write failed.
   void finish();
 
  private:

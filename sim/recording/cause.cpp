@@ -9,13 +9,13 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kMostNamed = 5;  // differences in the headers on one line
+constexpr std::size_t kMostNamed = 5;  // header differences named on one line
 
 struct Origin {
   EventKind kind;
   const char* block;
   const char* decided_by;
-  std::array<std::string_view, 7> prefixes;  // parameters that act on the block; empty: no more
+  std::array<std::string_view, 7> prefixes;  // parameters that act on the block; unused entries are empty
 };
 
 // Rows in the order of EventKind.

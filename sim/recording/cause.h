@@ -1,5 +1,5 @@
-// Why two traces differ, as far as they tell: the block of the first event that differs, and what was configured
-// otherwise.
+// Likely cause of a difference between two traces: the block of the first event that differs, and the differences of
+// the configurations.
 #pragma once
 
 #include <span>
@@ -12,17 +12,18 @@ namespace rnicsim::sim {
 
 struct Cause {
   std::string block;       // "nic.port of h0"; empty: only the ends of the traces differ
-  std::string decided_by;  // the mechanism that decides its time and contents: "the transmit pipeline"
-  std::string step;        // from the event before, in A and in B; empty: there is none
-  // Differences of the headers: parameters that act on this block (all, if there is no block), commands, seed, version;
+  std::string decided_by;  // mechanism that decides time and contents of the event: "the transmit pipeline"
+  std::string step;        // time since the event before, in A and in B; empty: no event before
+  // Differences of the headers: parameters that act on this block (all parameters, if no block is known), commands,
+  // seed, version.
   std::vector<HeaderDifference> likely;
-  std::vector<HeaderDifference> elsewhere;  // other parameters;
-  std::vector<HeaderDifference> one_sided;  // and parameters that the version of one trace alone has.
+  std::vector<HeaderDifference> elsewhere;  // other parameters
+  std::vector<HeaderDifference> one_sided;  // parameters that only one trace's version has
 };
 Cause cause_of(const TraceDifference& difference, std::span<const std::string> hosts);
-// The reason of the difference, as far as it can be told, in one line.
+// The most likely cause, in one line.
 std::string verdict_of(const Cause& cause);
-// "first in: ..." and "cause: ...", a line each.
+// Two lines: "first in: ..." and "cause: ...".
 std::string to_text(const Cause& cause);
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// The counters' audit: recounts, from what the trace points tell, what the blocks count themselves.
+// The counters' audit: counts the events of the trace points, and compares the sums with the blocks' own counters.
 #pragma once
 
 #include <deque>
@@ -21,15 +21,15 @@ namespace rnicsim::sim {
 
 class CounterAudit {
  public:
-  // Subscribes to every host; to be made before the simulation starts, and to stay as long as the system.
+  // Subscribes to every host. Make the object before the simulation starts; it must live as long as the system.
   explicit CounterAudit(System& system);
 
-  // A line for each counter that differs: host, counter, both values. Empty: all agree.
-  // Each process compares its own hosts, and the first has the lines of all.
+  // One line for each counter that differs: host, counter, both values. Empty: all agree. Each process compares its own
+  // hosts; the first process gets the lines of all.
   std::vector<std::string> disagreements() const;
 
  private:
-  using Counters = std::map<std::string, Counter>;  // by path; nodes stay where they are
+  using Counters = std::map<std::string, Counter>;  // by path; std::map: addresses of the values are stable
 
   std::vector<std::string> own_disagreements() const;
   static void recount_network(Counters& counters, const nic::NicBlocks& nic);

@@ -1,4 +1,4 @@
-// How two traces' first difference is told: what led to it, and in what two events differ.
+// Describes the first difference of two traces: the events before it, and the fields in which two events differ.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 
 namespace rnicsim::sim {
 
-inline constexpr std::size_t kShownAhead = 4;       // events of the QP behind the divergence
-inline constexpr std::size_t kSearchedAhead = 256;  // events searched for those
+inline constexpr std::size_t kShownAhead = 4;       // number of the QP's events shown after the divergence
+inline constexpr std::size_t kSearchedAhead = 256;  // number of events searched for them
 
-// The last events of each QP, and of each host.
+// The last events of each QP and of each host.
 class EventHistory {
  public:
   void add(const TraceEvent& event);
-  // A line each, of the event's QP, or of its host.
+  // The last events of the event's QP (of its host, if there is no QP), one line each.
   std::vector<std::string> lines(const TraceEvent& event, std::span<const std::string> hosts) const;
-  // The last one of these.
+  // The last of these events.
   std::optional<TraceEvent> last(const TraceEvent& event) const;
 
  private:
@@ -40,7 +40,7 @@ class EventHistory {
   using Place = std::uint64_t;  // host, QP: 32 bits each
   static Place place_of(std::uint32_t host, std::uint32_t qp) { return Place{host} << 32 | qp; }
 
-  // nullptr: there was no such event.
+  // nullptr: no such event was added.
   const Ring* ring_of(const TraceEvent& event) const;
 
   std::unordered_map<Place, Ring> qps_;
@@ -50,26 +50,26 @@ class EventHistory {
 // The first difference of two traces, A and B, with the events around it as lines.
 struct Divergence {
   struct Side {
-    std::vector<std::string> events;  // the event that differs, and events of its QP or host behind
-    std::string none;                 // printed when there are no events; empty: nothing
+    std::vector<std::string> events;  // the event that differs, and later events of its QP or host
+    std::string none;                 // printed when `events` is empty; empty: nothing is printed
   };
   std::string what;                 // "event 208: time +1 ns"
-  std::string heading;              // of `before`: "the last events of h0, the same in both"
+  std::string heading;              // heading of `before`: "the last events of h0, the same in both"
   std::vector<std::string> before;  // the last events of the same QP or host
   Side a, b;
-  // The source of the difference: the earlier one of the two events that differ. If a frame was received at another
-  // time because it was sent at another time, the event of sending. nullopt: only the ends differ.
+  // Source of the difference: the earlier of the two events that differ. For a frame that was received at another time
+  // because it was sent at another time: the sending event. nullopt: only the traces' ends differ.
   std::optional<TraceEvent> origin;
-  std::optional<TraceEvent> previous;  // the last one of the origin's QP or host
-  std::optional<Duration> a_at, b_at;  // when the event that differs is in each
+  std::optional<TraceEvent> previous;  // last event of the origin's QP or host before it
+  std::optional<Duration> a_at, b_at;  // time of the differing event in each trace
 };
 std::string to_text(const Divergence& divergence);
 
-// "QP 0x41 of h0", or "h0".
+// QP or host of the event: "QP 0x41 of h0", or "h0".
 std::string owner_text(const TraceEvent& event, std::span<const std::string> hosts);
-// "+1 ns"
+// Difference of two times with its sign: "+1 ns".
 std::string signed_time(Duration from, Duration to);
-// "psn 5 -> 6, msn 2 -> 3" of two events of the same kind; empty: in none.
+// Differing fields of two events of the same kind: "psn 5 -> 6, msn 2 -> 3"; empty: no field differs.
 std::string differing_fields(const TraceEvent& a, const TraceEvent& b);
 
 }  // namespace rnicsim::sim

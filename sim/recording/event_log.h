@@ -1,4 +1,4 @@
-// --log: what happens in the devices, a line an event on stderr, for people.
+// --log: prints events of the devices on stderr, one line each, for human readers.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace rnicsim::sim {
 
 class EventLog final : public EventSink {
  public:
-  // To be made before the simulation starts; stays as long as it.
+  // Make the object before the simulation starts; it must live as long as the simulation.
   EventLog(System& system, const std::vector<LogChoice>& choices);
-  // Whether any event would be shown.
+  // True: at least one kind of event would be shown.
   static bool shows(const std::vector<LogChoice>& choices);
 
   void write(const TraceEvent& event) override;

@@ -1,4 +1,4 @@
-// Events as a person reads them.
+// Text form of events.
 #include <iterator>
 
 #include "model/abi/command.h"
@@ -17,7 +17,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// Without a default: the compiler tells which enumerator has no name.
+// Without `default`, so that the compiler reports an enumerator without a name.
 const char* name_of(abi::CommandOpcode opcode) {
   using enum abi::CommandOpcode;
   switch (opcode) {
@@ -164,7 +164,7 @@ const char* packet_name(std::uint64_t opcode) {
   return row != nullptr ? row->name : nullptr;
 }
 
-// Enumerations without gaps, in the order of their values.
+// Names by value, for enumerations without gaps.
 constexpr const char* kQpStates[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 constexpr const char* kQueues[] = {"send", "receive", "shared_receive"};
 constexpr const char* kDropCauses[] = {"no_source_gid", "wrong_icrc", "malformed", "not_roce", "not_ours", "bad_pkey"};

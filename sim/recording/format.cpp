@@ -43,7 +43,8 @@ std::vector<FieldInfo> packet_fields() {
           {"becn", number, kIfSet}};
 }
 
-// IDs are the sender's and the receiver's; the value is a REJ's reason, a SIDR_REP's status, an MRA's service timeout.
+// local_id is the sender's ID and remote_id the receiver's. `value`: reason of a REJ, status of a SIDR_REP, service
+// timeout of an MRA.
 std::vector<FieldInfo> cm_message_fields() {
   return {{"message", FieldStyle::cm_message}, {"local_id", hex, kIfSet}, {"remote_id", hex, kIfSet},
           {"qp", hex, kIfSet},                 {"psn", number, kIfSet},   {"value", number, kIfSet}};
@@ -138,9 +139,9 @@ const std::vector<KindInfo>& kinds() {
   return table;
 }
 
-// --- Bytes.
+// --- Encoding.
 
-// LEB128: seven bits a byte, the least first; the top bit says that more follow.
+// LEB128: seven bits a byte, least significant first; the top bit means that more bytes follow.
 std::byte* put_number(std::byte* at, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) *at++ = std::byte(value | 0x80);
   *at++ = std::byte(value);
@@ -168,7 +169,7 @@ std::uint64_t take_long_number(std::span<const std::byte>& bytes) {
   throw TraceError(bytes.size() < kMostBytes ? "a number is cut short" : "a number of more than 64 bits");
 }
 
-// Most numbers of a trace are one byte.
+// Fast path: most numbers of a trace are one byte.
 inline std::uint64_t take_number(std::span<const std::byte>& bytes) {
   if (bytes.empty() || std::to_integer<unsigned>(bytes.front()) >= 0x80) return take_long_number(bytes);
   const auto value = std::to_integer<std::uint64_t>(bytes.front());
@@ -247,7 +248,7 @@ void encode_header(const TraceHeader& header, std::vector<std::byte>& out) {
   if (!header.system.empty()) json["system"] = header.system;
   auto& configuration = json["configuration"] = Json::object();
   for (const auto& [path, value] : header.configuration) configuration[path] = value;
-  // What a program's arguments hold need not be UTF-8.
+  // Arguments of a program need not be UTF-8; dump() replaces invalid bytes.
   const auto text = json.dump(1);
   const auto append = [&out](std::string_view characters) {
     const auto bytes = std::as_bytes(std::span(characters));
@@ -296,7 +297,7 @@ void EventEncoder::encode(const TraceEvent& event, std::vector<std::byte>& out) 
   end = put_number(end, event.host);
   end = put_number(end, std::uint64_t((event.at - last_).ps));
   last_ = event.at;
-  // Zeros at the end go without saying.
+  // Trailing zero fields are not stored.
   std::size_t count = info(event.kind).fields.size();
   while (count > 0 && event.fields[count - 1] == 0) --count;
   for (std::size_t i = 0; i < count; ++i) end = put_number(end, event.fields[i]);

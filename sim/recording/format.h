@@ -1,4 +1,4 @@
-// Recorded traces: what an event is, and how header and events are written as bytes. traces/README.md is its manual.
+// Format of recorded traces: the kinds of events, and the encoding of header and events. Manual: traces/README.md.
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@
 
 namespace rnicsim::sim {
 
-// Every change of the layout, of a kind's number or of a kind's fields makes another version; but for a kind behind the
-// last one, and a field behind the last one of a kind, which an older trace does without.
+// Increase the version when the layout changes, or a kind's number, or a kind's fields. Exceptions: a new last kind,
+// and a new last field of a kind; an older trace simply lacks these.
 inline constexpr std::uint32_t kTraceVersion = 1;
 
-// A trace that cannot be read, and why.
+// The trace cannot be read; the text gives the reason.
 struct TraceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 enum class EventKind : std::uint8_t {
-  end,  // after the last event: the recording is whole
+  end,  // last event of a complete recording
   command,
   device_command,
   doorbell,
@@ -52,7 +52,7 @@ enum class EventKind : std::uint8_t {
   cm_received,
   cm_state,
   refused,
-  // The software's side: what reaches the device from its host. Recorded on request.
+  // The software's side: requests of the host to the device. Recorded on request.
   mmio_write,
   mmio_read,
   config_write,
@@ -67,7 +67,7 @@ enum class EventKind : std::uint8_t {
 };
 inline constexpr bool is_of_software(EventKind kind) { return kind >= EventKind::mmio_write; }
 
-// How a field reads.
+// Display format of a field.
 enum class FieldStyle : std::uint8_t {
   number,
   hex,
@@ -95,7 +95,7 @@ enum class FieldStyle : std::uint8_t {
 struct FieldInfo {
   const char* name;
   FieldStyle style;
-  bool always = true;  // shown when 0, too
+  bool always = true;  // false: not shown when 0
 };
 
 struct KindInfo {
@@ -117,30 +117,30 @@ struct TraceEvent {
 };
 TraceEvent make_event(Duration at, std::uint32_t host, EventKind kind, std::initializer_list<std::uint64_t> fields);
 
-// What a host's software saw before it went on: the first field of an awaited event.
+// First field of an `awaited` event: the output of a device that the host's software saw before it continued.
 enum class Awaited : std::uint64_t { memory = 1, interrupt, answer };
 
-// Where a recorder's events go.
+// Receiver of a recorder's events.
 class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void write(const TraceEvent& event) = 0;
 };
 
-// The QP of its host that an event is about.
+// Number of the QP that the event concerns, on the event's host; nullopt: none.
 std::optional<std::uint32_t> qp_of(const TraceEvent& event);
-// One line: time, host, kind, fields.
+// The event as one line: time, host, kind, fields.
 std::string to_text(const TraceEvent& event, std::span<const std::string> hosts);
 std::string to_text(const FieldInfo& field, std::uint64_t value);
-// The same at the end of `out`, for many events.
+// The same text, appended to `out`: faster for many events.
 void append_text(std::string& out, const TraceEvent& event, std::span<const std::string> hosts);
 void append_text(std::string& out, const FieldInfo& field, std::uint64_t value);
-// The name of a value (an opcode, a state, a syndrome); nullptr: it has none.
+// Name of a value (an opcode, a state, a syndrome); nullptr: the value has no name.
 const char* value_name(const FieldInfo& field, std::uint64_t value);
 
 struct TraceHeader {
   std::string program;  // version of rnicsim
-  std::string title;    // of a golden trace: what it shows
+  std::string title;    // only for a golden trace: the behaviour that it shows
   std::uint64_t seed = 0;
   std::string time;                // "sim" or "real"
   std::vector<std::string> hosts;  // names
@@ -149,11 +149,11 @@ struct TraceHeader {
   std::string system;  // with the software's side: the resolved configuration as TOML (to_toml()); else empty
 };
 
-// --- Bytes. Decoding checks everything: TraceError.
+// --- Encoding. Decoding checks every value, and throws TraceError.
 void encode_header(const TraceHeader& header, std::vector<std::byte>& out);
 TraceHeader decode_header(std::span<const std::byte> bytes);
 
-// Events in the order of their times.
+// Encodes events, which must come in the order of time.
 class EventEncoder {
  public:
   void encode(const TraceEvent& event, std::vector<std::byte>& out);
@@ -164,7 +164,8 @@ class EventEncoder {
 class EventDecoder {
  public:
   explicit EventDecoder(std::size_t hosts);
-  // Takes one event off the front of `bytes`, which is not empty. After a TraceError `event` is any event.
+  // Removes one event from the front of `bytes`, which must not be empty. After a TraceError the contents of `event`
+  // are undefined.
   void decode(std::span<const std::byte>& bytes, TraceEvent& event);
 
  private:

@@ -1,4 +1,4 @@
-// --log: which events are shown, by level and block.
+// --log: selects the events to show, by level and block.
 #pragma once
 
 #include <string>
@@ -9,30 +9,30 @@
 
 namespace rnicsim::sim {
 
-// Each shows what those before it show, too.
+// Each level includes the levels before it.
 enum class LogLevel {
   off,
   error,
-  warn,   // what is said unless asked
-  info,   // states of queue pairs and connections, what was dropped or refused
+  warn,   // default
+  info,   // state changes of queue pairs and connections; dropped packets and refused requests
   debug,  // commands, doorbells, work requests, completions, events, messages of the connection manager
   trace,  // packets, frames, fetches, interrupts
 };
 
-// One of "info", for all blocks, or "debug:doorbell".
+// "info" (for all blocks) or "debug:doorbell".
 struct LogChoice {
   LogLevel level = LogLevel::warn;
-  std::string block;  // empty: all
+  std::string block;  // empty: all blocks
 };
 
-// "doorbell", "engine", ...
+// Names of all blocks: "doorbell", "engine", ...
 std::vector<std::string> log_blocks();
-// ConfigError: what it should be.
+// ConfigError: the message names the possible values.
 LogChoice parse_log_choice(std::string_view text);
 
-// Of the simulator's own messages; the last one for all blocks counts.
+// Level for the simulator's own messages: the last choice that is for all blocks.
 LogLevel message_level(const std::vector<LogChoice>& choices);
-// By EventKind.
+// Indexed by EventKind.
 std::vector<bool> shown_kinds(const std::vector<LogChoice>& choices);
 
 }  // namespace rnicsim::sim

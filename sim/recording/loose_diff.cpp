@@ -16,13 +16,13 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kMostAside = 1 << 20;  // events that B may be ahead: memory is not without end
+constexpr std::size_t kMostAside = 1 << 20;  // limits memory: events by which B may be ahead of A
 
 struct Stream {
   std::uint32_t host;
   EventKind kind;
   std::optional<std::uint32_t> qp;
-  std::vector<std::uint64_t> content;  // of what has no QP, but for durations
+  std::vector<std::uint64_t> content;  // fields of an event without QP, except durations
   auto operator<=>(const Stream&) const = default;
 };
 
@@ -40,11 +40,11 @@ bool earlier(const TraceEvent& a, const TraceEvent& b) { return a.at < b.at; }
 
 class LooseComparison {
  public:
-  // No tolerance: times do not count, and the order of a QP's events of all kinds does.
+  // nullopt as tolerance: times do not count, but the order of all events of a QP does.
   LooseComparison(TraceReader& a, TraceReader& b, const std::optional<TimeTolerance>& tolerance)
       : a_(a), b_(b), tolerance_(tolerance) {}
 
-  // nullopt: there is no difference.
+  // nullopt: no difference.
   std::optional<Divergence> find() {
     while (const auto event = a_.next()) {
       const auto counterpart = take_counterpart(*event);
@@ -67,7 +67,7 @@ class LooseComparison {
     ++aside_;
   }
 
-  // The next of its stream in B.
+  // Next event of the same stream in B; nullopt: none.
   std::optional<TraceEvent> take_counterpart(const TraceEvent& event) {
     const auto stream = stream_of(event, tolerance_.has_value());
     auto found = waiting_.find(stream);
@@ -107,12 +107,12 @@ class LooseComparison {
 
   bool within(Duration expected, Duration is) const {
     if (!tolerance_) return true;
-    // Files may hold any number: no difference of two of them overflows here.
+    // Unsigned arithmetic: a file may hold any number, and a signed difference could overflow.
     const auto a = std::uint64_t(expected.ps), b = std::uint64_t(is.ps);
     return (expected < is ? b - a : a - b) <= std::uint64_t(tolerance_->allowed(expected).ps);
   }
 
-  // What of B nobody of A was the counterpart of.
+  // Events of B without a counterpart in A.
   std::optional<Divergence> surplus() {
     std::optional<TraceEvent> first;
     for (const auto& [stream, events] : waiting_)
@@ -160,7 +160,7 @@ class LooseComparison {
         events.push_back(*event);
       }
     } catch (const TraceError&) {
-      // They differ before it breaks: that is the answer.
+      // The traces differ before the damage, so the result stands.
     }
     return events;
   }
@@ -179,8 +179,8 @@ class LooseComparison {
   TraceReader& a_;
   TraceReader& b_;
   const std::optional<TimeTolerance> tolerance_;
-  std::map<Stream, std::deque<TraceEvent>> waiting_;  // of B; no queue is empty
-  std::size_t aside_ = 0;                             // events in there
+  std::map<Stream, std::deque<TraceEvent>> waiting_;  // events of B without a counterpart yet; no queue is empty
+  std::size_t aside_ = 0;                             // number of events in waiting_
   std::map<std::pair<std::uint32_t, std::uint32_t>, Instant> before_;
   EventHistory history_;
   std::uint64_t events_ = 0;

@@ -1,4 +1,4 @@
-// Where two recorded traces first differ by more than their times may.
+// Finds the first difference of two recorded traces that exceeds a tolerance of time.
 #pragma once
 
 #include "model/base/units.h"
@@ -6,23 +6,23 @@
 
 namespace rnicsim::sim {
 
-// How far a time may be from the expected one: by the greater of the two.
+// Allowed deviation of a time: the greater of the two values.
 struct TimeTolerance {
   Duration absolute;
-  double relative = 0;  // of 1
+  double relative = 0;  // fraction of 1
 
   bool exact() const { return absolute == Duration{} && relative == 0; }
   Duration allowed(Duration expected) const;
 };
 
-// Order and contents are compared in each stream: the events of one kind of one QP; of those without a QP, the equal
-// ones of a host. A time is that since the event before, in A, of the same QP (of its first: since the start), so that
-// a delay shows once, where it arises, and events of a QP may change places as far as their times may. Events without
-// a QP are compared without their times. TraceError as compare_traces().
+// Compares order and contents in each stream: the events of one kind and one QP; without a QP, the equal events of a
+// host. The time compared is the time since the preceding event of the same QP in A (for the QP's first event: since
+// the start), so a delay is reported once, where it arises. Events of a QP may change places within the tolerance.
+// Events without a QP are compared without their times. TraceError as compare_traces().
 TraceDifference compare_traces_loosely(TraceReader& a, TraceReader& b, const TimeTolerance& tolerance);
 
-// The order alone: the events of each QP of a host are the same in the same order, of whichever kinds; those without a
-// QP are compared as above. No time counts, neither of an event nor within one.
+// Compares the order alone: each QP must have the same events, of all kinds, in the same order. Events without a QP are
+// compared as above. No time is compared, neither of events nor in fields.
 TraceDifference compare_order(TraceReader& a, TraceReader& b);
 
 }  // namespace rnicsim::sim

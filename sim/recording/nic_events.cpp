@@ -1,4 +1,4 @@
-// The Recorder's part that knows a NIC and its root port, and nothing of a system of them.
+// The part of Recorder that watches a single NIC and its root port; does not depend on System.
 #include <isa-l/crc.h>
 
 #include "model/fabric/fault_injector.h"
@@ -26,7 +26,7 @@ std::uint64_t number(Enum value) {
   return static_cast<std::uint64_t>(value);
 }
 
-// As zlib's crc32().
+// The same CRC as zlib's crc32().
 std::uint32_t crc_of(std::span<const std::byte> bytes) {
   return crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
@@ -64,7 +64,7 @@ void Recorder::write_packet(std::uint32_t host, EventKind kind, const nic::Packe
   const auto deth = headers.deth.value_or(roce::Deth{});
   const auto atomic = headers.atomic.value_or(roce::AtomicEth{});
   const auto reth = headers.reth.value_or(roce::Reth{0, atomic.rkey, 0});
-  // Addresses are left out: those of programs inside the simulator are another at each run.
+  // Addresses are left out: addresses of programs inside the simulator differ at each run.
   write(host, kind,
         {packet.qpn.value,
          number(bth.opcode),
@@ -141,7 +141,7 @@ void Recorder::watch_refusals(std::uint32_t host, const nic::NicBlocks& nic) {
   nic.doorbell.refusal.subscribe(refused);
   nic.pcie.refusal.subscribe(refused);
   nic.command_unit.refusal.subscribe(refused);
-  // Without its address an access says no more than its NAK or CQE does.
+  // Without addresses this event adds nothing to the NAK or the CQE.
   if (addresses_ == Addresses::shown) nic.translation.refusal.subscribe(refused);
   nic.engine.trace().doorbell_ignored.subscribe([refused](const nic::DoorbellIgnored& ignored) {
     refused({.what = What::send_doorbell, .why = ignored.why, .object = ignored.qpn.value, .qpn = ignored.qpn.value});

@@ -25,7 +25,7 @@ std::uint64_t number(Enum value) {
   return static_cast<std::uint64_t>(value);
 }
 
-// What tells two messages of the connection manager apart, besides their kind.
+// Fields that distinguish messages of the connection manager of the same kind.
 struct CmDetails {
   std::uint64_t local_id = 0, remote_id = 0, qpn = 0, psn = 0, value = 0;
 };
@@ -80,7 +80,7 @@ void Recorder::watch_host(std::uint32_t host, Adapter& watched) {
     write(host, message.sent ? EventKind::cm_sent : EventKind::cm_received,
           {message.content.index(), details.local_id, details.remote_id, details.qpn, details.psn, details.value});
   });
-  // The host's, whatever the device.
+  // Connections belong to the host, so record them for its first device only.
   if (watched.device() == 0) cm.state_changed.subscribe([this, host](const cm::Transition& change) {
     write(host, EventKind::cm_state, {change.id, number(change.from), number(change.to)});
   });
@@ -107,7 +107,7 @@ Recording::Recording(System& system, TraceHeader header, const std::filesystem::
 }
 
 void Recording::write(const TraceEvent& event) {
-  // The kind, and the fields up to the last that is not 0.
+  // Encoded as the kind and the fields up to the last one that is not 0.
   std::array<std::byte, 1 + sizeof event.fields> note;
   std::size_t count = info(event.kind).fields.size();
   while (count > 0 && event.fields[count - 1] == 0) --count;

@@ -1,4 +1,4 @@
-// Turns what the trace points of a system tell into events, for a trace or a log.
+// Turns a system's trace points into events for a trace or a log.
 #pragma once
 
 #include <filesystem>
@@ -28,11 +28,11 @@ namespace rnicsim::sim {
 
 class Recorder {
  public:
-  // Addresses of memory in events: those of programs inside the simulator are another at each run.
+  // Memory addresses in events. Addresses of programs inside the simulator differ at each run, so a trace hides them.
   enum class Addresses { hidden, shown };
-  // Subscribes to every host; to be made before the simulation starts. `sink` stays as long as the system.
+  // Subscribes to every host. Make the object before the simulation starts; `sink` must live as long as the system.
   Recorder(System& system, EventSink& sink, Addresses addresses = Addresses::hidden);
-  // To what it is told to watch. Stays as long as that.
+  // Subscribes only to the blocks given to watch_nic() and watch_root(); must live as long as they.
   explicit Recorder(EventSink& sink) : sink_(sink), addresses_(Addresses::shown) {}
   void watch_nic(std::uint32_t host, const nic::NicBlocks& nic);
   void watch_root(std::uint32_t host, host::RootComplex& root, std::uint32_t device);
@@ -56,17 +56,17 @@ class Recorder {
   const Boundary* const boundary_ = nullptr;
 };
 
-// --record FILE. Of several processes, the first writes it.
+// --record FILE. With several processes, the first one writes the file.
 class Recording final : private EventSink {
  public:
-  // `software`: with the software's side, and with what makes the system again in the header. ConfigError: the file
-  // cannot be made, or there is no software's side to record.
+  // `software`: record the software's side too, and store the configuration in the header, so that `rnicsim replay` can
+  // build the system. ConfigError: the file cannot be created, or a host's software is not simulated.
   Recording(System& system, TraceHeader header, const std::filesystem::path& path, bool software = false);
-  // A root complex that is none of an adapter's.
+  // Watches a root complex that belongs to no adapter.
   void watch_root(std::uint32_t host, host::RootComplex& root, std::uint32_t device) {
     recorder_.watch_root(host, root, device);
   }
-  // The run has ended, and its processes have met. ConfigError: not everything could be written.
+  // Call after the end of the run, when the processes have exchanged their events. ConfigError: a write failed.
   void finish();
 
  private:

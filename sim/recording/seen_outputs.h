@@ -1,4 +1,4 @@
-// What the devices of a host did last that its software can have seen: the reason for what the software does next.
+// The last outputs of a host's devices that its software can have seen: the cause of the software's next step.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ namespace rnicsim::sim {
 
 struct DeviceOutput {
   Awaited what;
-  std::uint64_t owner;    // memory: the process; else the adapter
-  std::uint64_t address;  // memory: the line; an interrupt's vector; else 0
-  std::uint64_t count;    // so many were there of this kind, with this one
+  std::uint64_t owner;    // memory: the process; else: the adapter
+  std::uint64_t address;  // memory: the cache line; interrupt: the vector; else 0
+  std::uint64_t count;    // number of outputs of this kind so far, this one included
   Duration at;
 };
 
 class SeenOutputs {
  public:
-  // A CPU sees memory that a device wrote so long afterwards.
+  // `detect`: time until a CPU sees memory that a device wrote.
   explicit SeenOutputs(Duration detect) : detect_(detect) {}
 
   void add(const DeviceOutput& output, Duration now) {
     outputs_.push_back(output);
     outputs_.erase(outputs_.begin(), last_seen(now));
   }
-  // The last output that the software can have seen; nullopt: it was taken already, or there is none.
+  // Takes the last output that the software can have seen; nullopt: none that was not taken before.
   std::optional<DeviceOutput> take(Duration now) {
     const auto last = last_seen(now);
     if (last == outputs_.end() || !is_seen(*last, now)) return std::nullopt;
@@ -41,7 +41,7 @@ class SeenOutputs {
     return output.at + (output.what == Awaited::memory ? detect_ : Duration{}) <= now;
   }
 
-  // The first, when none is.
+  // Last output that is seen; the first element when none is.
   std::deque<DeviceOutput>::iterator last_seen(Duration now) {
     auto found = outputs_.begin();
     for (auto output = outputs_.begin(); output != outputs_.end(); ++output)

@@ -16,14 +16,14 @@
 namespace rnicsim::sim {
 namespace {
 
-// A process of a host: PASIDs are each host's own.
+// Key of a process: PASIDs are numbered in each host separately.
 std::uint64_t key_of(std::uint32_t host, std::uint64_t domain) { return std::uint64_t(host) << 32 | domain; }
 
 std::uint64_t domain_of(const host::RootComplex& root, Pasid pasid) {
   return pasid == kKernelPasid ? root.own_domain() : pasid;
 }
 
-// Parts that end at multiples of `size`.
+// Calls `access(address, offset, bytes)` for each part between multiples of `size`.
 template <class Access>
 void for_each_part(std::uint64_t address, std::size_t bytes, std::size_t size, Access access) {
   for (std::size_t done = 0; done < bytes;) {
@@ -135,7 +135,7 @@ void SoftwareRecorder::read(std::uint32_t index, std::uint64_t process, std::uin
   });
 }
 
-// From the first word of a line that differs to the last one.
+// Writes the words of a line from the first that differs to the last that differs.
 void SoftwareRecorder::write_stores(std::uint32_t index, std::uint64_t process, std::uint64_t address,
                                     std::span<const std::byte> found, const Page& known) {
   std::size_t first = found.size(), end = 0;
@@ -157,7 +157,7 @@ void SoftwareRecorder::Page::touch(std::size_t begin, std::size_t end, Duration 
     if (!words) words = std::make_unique<Words>();
     for (std::size_t word = from / kWord; word * kWord < to; ++word) (*words)[word] = now;
   };
-  if (first > last) return touch_words(begin, end);  // within a line
+  if (first > last) return touch_words(begin, end);  // all within one line
   touch_words(begin, first * kLine);
   std::fill(touched.begin() + std::ptrdiff_t(first), touched.begin() + std::ptrdiff_t(last), now);
   touch_words(last * kLine, end);

@@ -1,10 +1,11 @@
-// The software's side of a run, for its trace: the CPUs' requests to the devices, what the IOMMUs let devices reach,
-// and what lies in memory where a device reads. `rnicsim replay` drives the devices from it (sim/rerun).
+// Records the software's side of a run: requests of the CPUs to the devices, the memory that the IOMMUs map for
+// devices, and the contents of memory that a device reads. `rnicsim replay` drives the devices from these events
+// (sim/rerun).
 //
-// The CPUs' stores into memory are not seen. A read of a device shows them: what it finds is compared with what was
-// found or written there before. Words of 8 bytes that differ were stored since a device's last access to them.
+// The CPUs' stores into memory are not observed directly. When a device reads memory, its contents are compared with
+// the contents found or written there before; 8-byte words that differ were stored since the last access of a device.
 //
-// Before each step of the software stands what devices did last that the software can have seen: what it waited for.
+// Each step of the software follows an `awaited` event: the last output of a device that the software can have seen.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,7 @@ namespace rnicsim::sim {
 class Adapter;
 class System;
 
-// States of a process in its event.
+// Process states in an event of kind `process`.
 enum class ProcessState : std::uint64_t { detached, attached, ended };
 
 class SoftwareRecorder {
@@ -40,20 +41,20 @@ class SoftwareRecorder {
   static constexpr std::size_t kLine = 64;
   static constexpr std::size_t kWord = 8;
 
-  // Subscribes to every host; to be made before the simulation starts. `sink` stays as long as the system.
-  // ConfigError: a host is outside of the simulation, or a virtual machine.
+  // Subscribes to every host. Make the object before the simulation starts; `sink` must live as long as the system.
+  // ConfigError: a host is outside the simulation, or a virtual machine.
   SoftwareRecorder(System& system, EventSink& sink);
   ~SoftwareRecorder();
 
  private:
   static constexpr std::size_t kPage = 4096;
-  // The bytes that devices found in a page or wrote there, the times of their last accesses, and the number of writes.
+  // Contents of a page as devices found or wrote them, the times of the last accesses, and the numbers of writes.
   struct Page {
     using Words = std::array<Duration, kPage / kWord>;
 
     std::array<std::byte, kPage> bytes{};
-    std::array<Duration, kPage / kLine> touched{};      // whole lines
-    std::unique_ptr<Words> words;                       // parts of lines; nullptr: none was touched alone
+    std::array<Duration, kPage / kLine> touched{};      // by line: last access to the whole line
+    std::unique_ptr<Words> words;                       // last accesses to parts of lines; nullptr: none yet
     std::array<std::uint32_t, kPage / kLine> writes{};
 
     void touch(std::size_t begin, std::size_t end, Duration now);
@@ -61,7 +62,7 @@ class SoftwareRecorder {
       return std::max(touched[word * kWord / kLine], words ? (*words)[word] : Duration{});
     }
   };
-  using Pages = std::unordered_map<std::uint64_t, std::unique_ptr<Page>>;  // by number; of one process
+  using Pages = std::unordered_map<std::uint64_t, std::unique_ptr<Page>>;  // pages of one process, by page number
 
   void watch(std::uint32_t index, Adapter& adapter);
   void watch_iommu(std::uint32_t index, Adapter& adapter);
@@ -71,7 +72,7 @@ class SoftwareRecorder {
   void write_stores(std::uint32_t index, std::uint64_t process, std::uint64_t address, std::span<const std::byte> found,
                     const Page& known);
   Page& page(std::uint64_t process, std::uint64_t number);
-  // A step of the software, after what it waited for.
+  // Writes a step of the software, after the device output that it waited for.
   void write_step(std::uint32_t index, EventKind kind, std::initializer_list<std::uint64_t> fields) {
     write_awaited(index);
     write(index, kind, fields);
@@ -81,7 +82,7 @@ class SoftwareRecorder {
   void write(std::uint32_t index, EventKind kind, std::initializer_list<std::uint64_t> fields,
              std::span<const std::byte> words);
 
-  // The hosts outlive the recorder, and unpin memory when they end.
+  // The weak_ptr is needed because the hosts outlive the recorder, and unpin memory when they end.
   template <class Event, class Act>
   void subscribe(trace::Point<Event>& point, Act act) {
     point.subscribe([alive = std::weak_ptr(alive_), act](const Event& event) mutable {
@@ -94,7 +95,7 @@ class SoftwareRecorder {
   std::vector<std::uint32_t> host_of_;                // by adapter
   std::vector<SeenOutputs> seen_;                     // by host
   std::unordered_map<std::uint64_t, Pages> memory_;   // by host and process
-  Page* last_ = nullptr;                              // the page that was found last
+  Page* last_ = nullptr;                              // cache of the last page() result
   std::uint64_t last_process_ = 0, last_number_ = 0;
 };
 

@@ -14,10 +14,10 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kAgreement = 12;  // as many equal events behind a gap make it a gap
+constexpr std::size_t kAgreement = 12;  // number of equal events needed after missing events
 constexpr std::size_t kMostMissing = 64;
 
-// One side, from the divergence on.
+// One trace, from the divergence on.
 struct Side {
   TraceReader& reader;
   std::vector<TraceEvent> events;
@@ -29,11 +29,11 @@ struct Side {
       events.push_back(*event);
     }
   } catch (const TraceError&) {
-    // They differ before it breaks: that is the answer.
+    // The traces differ before the damage, so the result stands.
   }
 };
 
-// How many events at the front of `longer` are missing in `other`; 0: it is no gap.
+// Number of events at the front of `longer` that are missing in `other`; 0: the difference has another form.
 std::size_t gap(const std::vector<TraceEvent>& longer, const std::vector<TraceEvent>& other) {
   for (std::size_t count = 1; count <= std::min(kMostMissing, longer.size()); ++count) {
     const auto left = longer.size() - count;
@@ -70,7 +70,7 @@ Divergence::Side side_of(const Side& side, const TraceEvent& event, std::span<co
   return shown;
 }
 
-// A frame is recorded at its receiver when it leaves its sender, and before the sender's own event.
+// A frame's frame_received event is recorded when the frame leaves the sender, before the sender's frame_sent event.
 const TraceEvent& origin_of(const std::vector<TraceEvent>& events, const std::vector<TraceEvent>& others) {
   const TraceEvent& first = events.front();
   if (first.kind != EventKind::frame_received) return first;

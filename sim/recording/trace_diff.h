@@ -1,4 +1,4 @@
-// Where two recorded traces first differ.
+// Finds the first difference of two recorded traces.
 #pragma once
 
 #include <optional>
@@ -10,29 +10,29 @@
 
 namespace rnicsim::sim {
 
-// A member of two headers that is not the same: "seed", or a parameter's path.
+// A member of the headers that differs: "seed", or a parameter's path.
 struct HeaderDifference {
   std::string name, a, b;
   bool is_parameter;
-  bool is_in_both = true;  // else one of the two does not know this parameter
+  bool is_in_both = true;  // false: only one trace has this parameter
 };
 std::vector<HeaderDifference> compare_headers(const TraceHeader& a, const TraceHeader& b);
 
 struct TraceDifference {
-  bool equal;          // all events are; the headers need not be
-  std::string header;  // lines on how the headers differ; empty: they don't
+  bool equal;          // all events are equal; the headers may still differ
+  std::string header;  // lines about differences of the headers; empty: none
   std::string events;  // "equal: ..." or the first divergence, with the last events of its QP
   std::vector<HeaderDifference> headers{};
   std::optional<Divergence> first{};  // nullopt: equal
 };
-// With what is said of the headers; no word on the events yet.
+// Compares the headers only; events are not read yet.
 TraceDifference begin_difference(const TraceReader& a, const TraceReader& b);
 void set_divergence(TraceDifference& difference, Divergence first);
 
-// Reads both up to the first divergence, or to their ends. TraceError: one of them is not readable that far.
+// Reads both traces up to the first divergence, or to their ends. TraceError: a trace cannot be read that far.
 TraceDifference compare_traces(TraceReader& a, TraceReader& b);
 
-// `rnicsim diff`: prints; 0 equal, 1 different, 2 not readable.
+// `rnicsim diff`: prints the result. Returns 0: equal, 1: different, 2: not readable.
 int diff_traces(const std::string& a, const std::string& b);
 
 }  // namespace rnicsim::sim

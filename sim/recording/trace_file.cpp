@@ -11,7 +11,7 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr int kLevel = 3;
-// Of one frame: what a damaged file can make us hold.
+// Largest frame, as a power of two: limits the memory for a damaged file.
 constexpr int kMostFrameLog = 20;
 constexpr std::size_t kMostFrame = std::size_t{1} << kMostFrameLog;
 constexpr std::size_t kChunk = 64 << 10;
@@ -76,7 +76,7 @@ struct TraceReader::Decompressor {
   Decompressor(const Decompressor&) = delete;
   Decompressor& operator=(const Decompressor&) = delete;
 
-  // False: the file has no more.
+  // False: end of the file.
   bool refill(std::istream& in) {
     if (input.pos < input.size) return true;
     in.read(chunk.data(), std::streamsize(chunk.size()));
@@ -147,7 +147,7 @@ bool TraceReader::read_event(TraceEvent& event) {
 bool TraceReader::skip_same(const TraceReader& other) {
   const auto size = other.last_.size();
   if (rest_.size() < size || std::memcmp(rest_.data(), other.last_.data(), size) != 0) return false;
-  // The bytes have the time since the event before.
+  // An encoded event holds the time since the event before it, so the bytes alone do not prove equal times.
   if (last_at_ != other.before_ || left_out_ != other.left_out_ || header_.hosts.size() != other.header_.hosts.size())
     return false;
   last_ = rest_.first(size);
@@ -166,7 +166,7 @@ void TraceReader::expect_nothing_more() {
   if (!rest_.empty() || decompressor_->refill(in_)) throw TraceError("something follows its end mark");
 }
 
-// Decompresses a frame, whole and with its checksum right, into frame_. False: there is none.
+// Decompresses a complete frame into frame_ and checks its checksum. False: end of the file.
 bool TraceReader::next_frame() {
   auto& input = decompressor_->input;
   ZSTD_outBuffer output{buffer_.get(), kMostFrame, 0};

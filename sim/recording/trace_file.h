@@ -1,4 +1,4 @@
-// Recorded traces as files: a zstd frame with the header, then frames of events.
+// Files of recorded traces: one zstd frame with the header, then zstd frames with events.
 #pragma once
 
 #include <bitset>
@@ -17,19 +17,20 @@ namespace rnicsim::sim {
 
 class TraceWriter final : public EventSink {
  public:
-  // `out` stays; its state tells whether all could be written.
+  // `out` must outlive the writer; its state shows whether all writes succeeded.
   TraceWriter(std::ostream& out, const TraceHeader& header);
-  ~TraceWriter() override;  // unless finished, the file says by its missing end that it is not whole
+  ~TraceWriter() override;  // without finish() the file lacks the end mark, and readers report it as incomplete
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
   void write(const TraceEvent& event) override {
-    // What a run that dies leaves must not depend on the wall clock, nor be long ago.
+    // Blocks end by size or simulated time, not wall time: a run that dies leaves a reproducible file that is nearly
+    // complete.
     if (block_.size() >= kBlockBytes || event.at - block_start_ >= kBlockTime) flush_block(event.at);
     encoder_.encode(event, block_);
     ++events_;
   }
-  // The end mark. Nothing is written behind it.
+  // Writes the end mark; no event may follow.
   void finish(Duration end);
   std::uint64_t events() const { return events_; }
 
@@ -50,31 +51,31 @@ class TraceWriter final : public EventSink {
   bool finished_ = false;
 };
 
-// Trusts nothing in the file. Every TraceError begins with `name`.
+// Reads a file of unknown origin: checks everything. Every TraceError begins with `name`.
 class TraceReader {
  public:
-  // Bytes that the reader may hold, whatever the file says: a frame, its compression window and the file's buffer. The
-  // header, which is one frame of JSON, comes on top.
+  // Upper limit of the bytes that the reader holds, for any file: a frame, its compression window and the file's
+  // buffer. The header, one frame of JSON, comes in addition.
   static constexpr std::size_t kMostHeld = 4 << 20;
 
-  // Reads the header. `in` stays.
+  // Reads the header. `in` must outlive the reader.
   TraceReader(std::istream& in, std::string name);
   ~TraceReader();
   TraceReader(const TraceReader&) = delete;
   TraceReader& operator=(const TraceReader&) = delete;
 
   const std::string& name() const { return name_; }
-  // From now on next() gives none of this kind.
+  // next() skips events of this kind from now on.
   void leave_out(EventKind kind) { left_out_.set(std::size_t(kind)); }
   const TraceHeader& header() const { return header_; }
-  // nullopt, false: after the last event of a whole trace. A loop over many events gives its own TraceEvent again and
+  // nullopt or false: after the last event of a complete trace. For many events, pass the same TraceEvent again and
   // again.
   std::optional<TraceEvent> next();
   bool next(TraceEvent& event);
-  // True: the next event is the one that `other` gave last, at the same time and byte for byte. It is taken without
-  // being decoded again. False: next() tells.
+  // True: the next event equals the last event of `other`, in time and byte for byte; it is consumed without being
+  // decoded. False: use next().
   bool skip_same(const TraceReader& other);
-  Duration end() const { return end_; }  // once next() gave nullopt
+  Duration end() const { return end_; }  // valid after next() has returned nullopt or false
   std::size_t held_bytes() const;
 
  private:
@@ -88,9 +89,9 @@ class TraceReader {
   std::unique_ptr<Decompressor> decompressor_;
   std::unique_ptr<std::byte[]> buffer_;  // as large as the largest frame
   std::span<const std::byte> frame_;     // decompressed, in buffer_
-  std::span<const std::byte> rest_;      // of frame_
-  std::span<const std::byte> last_;      // the last event, in frame_
-  Duration last_at_, before_;            // times of the last event, and of the one before
+  std::span<const std::byte> rest_;      // part of frame_ not yet decoded
+  std::span<const std::byte> last_;      // bytes of the last event, in frame_
+  Duration last_at_, before_;            // times of the last event and of the event before it
   TraceHeader header_;
   EventDecoder decoder_{0};
   std::bitset<std::size_t(EventKind::count)> left_out_;

@@ -1,4 +1,4 @@
-// What a trace says first: the program, the seed, the configuration, the hosts.
+// Makes a trace's header: program, seed, configuration, hosts.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace rnicsim::sim {
 
 class System;
 
-// The header of a run's trace: without commands, and with them.
+// Header of a run's trace; the second form also fills the commands.
 TraceHeader trace_header(const System& system, std::uint64_t seed, TimeMode time);
 TraceHeader trace_header(const System& system, const RunOptions& options);
 

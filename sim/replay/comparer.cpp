@@ -41,7 +41,7 @@ class Answers : public Alignment {
     return {.answers = true, .resumed = asked != nullptr && asked->resumed};
   }
 
-  // An ACK of the engine's that the real NIC left to a later answer.
+  // An ACK of the engine that the real NIC coalesced into a later answer.
   std::optional<Equivalence> excuse_ours() const override {
     if (!plain_ack(ours_[i_])) return std::nullopt;
     const auto& ack = ours_[i_];
@@ -53,7 +53,7 @@ class Answers : public Alignment {
     return covers ? std::optional(Equivalence::duplicate_ack) : std::nullopt;
   }
 
-  // An answer of the real NIC's that the engine left to a later one, or does not give.
+  // An answer of the real NIC that the engine coalesced into a later one, or need not send.
   std::optional<Equivalence> excuse_theirs() const override {
     if (repeats_rnr_nak(j_)) return Equivalence::nak_behind_rnr;
     if (!plain_ack(theirs_[j_])) return std::nullopt;
@@ -67,10 +67,10 @@ class Answers : public Alignment {
   static bool stands_for(const Answer& later, const Answer& ack) {
     if (later.frame <= ack.frame || !before(ack.psn(), later.psn())) return false;
     return !later.headers.aeth ||
-           !before(roce::Psn(later.headers.aeth->msn), roce::Psn(ack.headers.aeth->msn));  // 24 bits both
+           !before(roce::Psn(later.headers.aeth->msn), roce::Psn(ack.headers.aeth->msn));  // MSNs have 24 bits, too
   }
 
-  // The real NIC's answer is one that it owed: it may stand for others.
+  // True: the real NIC had to send this answer, so it may replace others.
   bool credible(std::size_t j) const {
     const auto& answer = theirs_[j];
     if (plain_ack(answer)) return in_order(j) && was_asked_for(answer);
@@ -93,7 +93,7 @@ class Answers : public Alignment {
     const auto* asked = asked_in(frame);
     return asked != nullptr && asked->duplicate;
   }
-  // The same ACK again, and not more often than duplicates came in between.
+  // True: an ACK repeated at most once for each duplicate request between the two.
   bool repeats_for_duplicate(std::size_t j) const {
     auto first = j;
     while (first > 0 && plain_ack(theirs_[first - 1]) && same_place(theirs_[first - 1], theirs_[j])) --first;
@@ -102,8 +102,8 @@ class Answers : public Alignment {
     if (first == j || from >= to) return false;
     return static_cast<std::size_t>(std::count_if(from, to, std::mem_fn(&Asked::duplicate))) >= j - first;
   }
-  // A sequence NAK that names the PSN which the RNR NAK right before it has named, when a later packet has come in
-  // between: both agree that the message was refused.
+  // True: a sequence NAK for the PSN of the preceding RNR NAK, with a later packet received between them. Both sides
+  // agree then that the message was refused.
   bool repeats_rnr_nak(std::size_t j) const {
     const auto& nak = theirs_[j];
     const bool sequence = nak.headers.bth.opcode == roce::Opcode::acknowledge && nak.headers.aeth &&
@@ -119,7 +119,7 @@ class Answers : public Alignment {
   }
 
   std::span<const Asked> asked_;
-  std::multimap<std::uint32_t, const Asked*> owed_;  // an ACK, by PSN
+  std::multimap<std::uint32_t, const Asked*> owed_;  // required ACKs by PSN
 };
 
 class Requests : public Alignment {

@@ -1,6 +1,6 @@
-// Compares what an engine sent, and what reached its programs, with the real NIC's, queue pair by queue pair. Packets
-// are paired by PSN and kind; what one side alone has is found once, and what follows it is paired again. What may
-// differ is in difference.h; everything else is a difference.
+// Compares the packets of an engine, and the messages delivered to its programs, with the real NIC's, for each queue
+// pair. Packets are paired by PSN and kind. A packet that only one side has is reported once, and later packets are
+// paired again. Allowed deviations are in difference.h.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace rnicsim::sim::replay {
 
-// What the comparison of answers needs to know of the requests.
+// Facts about a request that the comparison of answers needs.
 struct Asked {
   std::uint32_t frame = 0;
-  roce::Psn last;  // its last PSN
+  roce::Psn last;  // the request's last PSN
   bool ack_request = false;
   bool duplicate = false;
   bool executed = false;
-  std::uint32_t msn = 0;  // of the responder then
-  bool resumed = false;   // a READ that begins inside of one that was executed
+  std::uint32_t msn = 0;  // MSN of the responder after the request
+  bool resumed = false;   // a READ that begins inside a READ executed before
 };
 
-// Each of the three in the order of the wire.
+// Each list in the order of the wire.
 Comparison compare(std::span<const Asked> asked, std::span<const Answer> ours, std::span<const Answer> theirs);
-// Requests; `ours` has the frame in whose place each was sent.
+// Compares requests; `ours` has the frame of the real NIC's packet in whose place each request was sent.
 Comparison compare_requests(std::span<const SentPacket> ours, std::span<const SentPacket> theirs);
-// Both in the order of their frames.
+// Both lists in the order of frames.
 Comparison compare_deliveries(std::span<const Delivery> ours, std::span<const Delivery> theirs);
 
 }  // namespace rnicsim::sim::replay

@@ -1,4 +1,4 @@
-// Messages that reach a program: what a receiver's completion and memory say of them, and what the wire implies.
+// A message delivered to a program, as shown by a receive completion and memory, or as implied by the wire.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace rnicsim::sim::replay {
 
 struct Delivery {
-  std::uint32_t frame = 0;  // of its last packet
+  std::uint32_t frame = 0;  // frame of the message's last packet
   bool is_write = false;
   std::optional<std::uint32_t> immediate{};
   std::optional<std::uint32_t> invalidate{};
-  std::optional<std::uint32_t> source{};  // QPN of a datagram's sender
-  roce::Reth target{};                    // of a WRITE
-  std::vector<std::byte> bytes{};         // of a datagram: its GRH first
+  std::optional<std::uint32_t> source{};  // datagram: QPN of the sender
+  roce::Reth target{};                    // only for a WRITE
+  std::vector<std::byte> bytes{};         // datagram: begins with the GRH
 
   bool completes_receive() const { return !is_write || immediate.has_value(); }
 };

@@ -1,4 +1,4 @@
-// What may differ between an engine and a real NIC, and what does.
+// Allowed deviations (equivalences) between an engine and a real NIC, and differences.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace rnicsim::sim::replay {
 
-// Each has its reason in docs/replay.md. Everything that is not here is a difference.
+// docs/replay.md has the reason of each equivalence. Every other deviation is a difference.
 enum class Equivalence : std::uint8_t {
   ack_credits,
   migration_state,
@@ -54,15 +54,16 @@ struct FieldDifference {
   std::string theirs;
 };
 
-// What is compared.
+// Subject of a comparison.
 enum class Subject : std::uint8_t { answer, request, delivery, completion, timer, capture, management };
 inline constexpr std::array<const char*, 7> kSubjects{"answer",     "request", "delivery",
                                                       "completion", "timer",   "capture",  "management"};
 
-// Without `theirs` the real NIC gave no such packet, or the wire implies no such event; without `ours` the engine.
+// Without `theirs`: the real NIC sent no such packet, or the wire implies no such event. Without `ours`: the engine did
+// not.
 struct Difference {
   Subject subject = Subject::answer;
-  std::uint32_t frame = 0;  // theirs; without it, that of the packet that brought ours about
+  std::uint32_t frame = 0;  // frame of `theirs`; without `theirs`, frame of the packet that caused `ours`
   std::optional<std::string> ours;
   std::optional<std::string> theirs;
   std::vector<FieldDifference> fields;

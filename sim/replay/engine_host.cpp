@@ -17,11 +17,11 @@ using namespace rnicsim::literals;
 constexpr std::uint32_t kCredits = 16;
 constexpr std::uint32_t kPd = 1;
 constexpr Pasid kPasid = 1;
-constexpr std::uint8_t kOnlyPort = 1;  // not kPort: that is the attribute
-// What an engine does at once takes it less, and the shortest timer of the transport is longer.
+constexpr std::uint8_t kOnlyPort = 1;  // kPort is an attribute mask, not the number
+// Longer than any immediate reaction of an engine, and shorter than the shortest timer of the transport.
 constexpr Duration kAtOnce = 5_us;
 
-// The attributes that a transition takes, beside its state.
+// Attributes that a transition takes, beside the state.
 struct Step {
   roce::QpState to;
   std::uint32_t attributes;
@@ -67,7 +67,7 @@ EngineHost::EngineHost(nic::QpEngine& engine, std::uint8_t rd_atomic, const Engi
   bind();
 }
 
-// What the engine asks for while it takes an input is answered once it has returned.
+// Requests of the engine during an input are answered after the input has returned.
 void EngineHost::bind() {
   auto& out = engine_.outputs();
   out.transmit.bind([](nic::TransmitWork) {});
@@ -116,7 +116,7 @@ void EngineHost::bind_requests() {
 }
 
 void EngineHost::begin(HostSide& side) {
-  if (side_ == nullptr) sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates
+  if (side_ == nullptr) sc_core::sc_start(sc_core::SC_ZERO_TIME);  // elaborates the model
   side_ = &side;
   pending_.clear();
   engine_.reset();

@@ -1,5 +1,5 @@
-// What an engine needs around it, whatever is replayed: its outputs bound, its queue pairs brought to RTS, and every
-// transaction answered, as soon as the engine has returned, by whoever has the replay in hand.
+// Surroundings of an engine for any replay: binds its outputs, brings its queue pairs to RTS, and answers each
+// transaction by the present HostSide as soon as the engine has returned.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace rnicsim::sim::replay {
 
-// The host, the wire and the clock of one part of a replay.
+// Host, wire and clock of one part of a replay.
 class HostSide {
  public:
   virtual ~HostSide() = default;
@@ -32,20 +32,20 @@ class HostSide {
 
 class EngineHost {
  public:
-  // Binds the engine's outputs: one host an engine. `rd_atomic`: READs and atomics that its QPs may have in flight.
-  // `made_by`: whose mismatch ends the run.
+  // Binds the engine's outputs: at most one EngineHost for an engine. `rd_atomic`: READs and atomics that its QPs may
+  // have in flight. `made_by`: a lockstep mismatch there ends the run; nullptr: not checked.
   EngineHost(nic::QpEngine& engine, std::uint8_t rd_atomic, const Engines* made_by);
   EngineHost(const EngineHost&) = delete;
   EngineHost& operator=(const EngineHost&) = delete;
 
   nic::QpEngine& engine() { return engine_; }
-  // The engine forgets all, and is `side`'s from now on.
+  // Resets the engine and connects it to `side`.
   void begin(HostSide& side);
-  // Creates a QP that has these attributes, and brings it to RTS. std::runtime_error: the engine refuses.
+  // Creates a QP with these attributes, and brings it to RTS. std::runtime_error: the engine refuses.
   void connect(nic::Qpn qpn, nic::QpContext context);
-  // Until the engine is at rest, but for timers that it keeps itself. EngineMismatch.
+  // Runs until the engine is idle, except for timers that the engine keeps itself. EngineMismatch.
   void settle();
-  // Lets an engine that keeps its timers itself go on for so long.
+  // Lets simulated time pass, for an engine that keeps its timers itself.
   void pass(Duration time);
   bool keeps_time() const;
 
@@ -66,7 +66,7 @@ class EngineHost {
   std::optional<nic::QpCommandDone> command_done_;
 };
 
-// What all contexts of a replay have.
+// Context fields common to all QPs of a replay.
 nic::QpContext plain_context();
 
 // Appends a segment to the bytes of a WQE.

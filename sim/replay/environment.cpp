@@ -51,7 +51,7 @@ void refuse_useless(const Environment& environment, const WireCapture& capture) 
                   asked));
 }
 
-// Sorts the packets of a capture by what they are to the address.
+// Sorts the packets of a capture by their role for the address.
 class Sorter {
  public:
   Sorter(Environment& environment, Abilities abilities) : environment_(environment), abilities_(abilities) {}
@@ -142,7 +142,7 @@ void pair_answers_to_own(Environment& environment, std::span<const WirePacket* c
   }
 }
 
-// A path has one MTU for both directions.
+// The path MTU is the same in both directions.
 void find_mtus(Environment& environment) {
   for (auto& qp : environment.qps) {
     auto bytes = std::max(largest_payload(packets_of(qp)), largest_payload(qp.answers));
@@ -160,7 +160,7 @@ void find_mtus(Environment& environment) {
   }
 }
 
-// The engine's numbers are given out from low ones up, as by a driver.
+// QP numbers of the engine count up from kFirstQp, as a driver would assign them.
 void number_queue_pairs(Environment& environment) {
   std::uint32_t next = kFirstQp;
   for (auto& qp : environment.qps) qp.number = {next++};

@@ -1,5 +1,6 @@
-// What a capture implies of the NIC at one address: as a responder and receiver, its queue pairs, their attributes, its
-// memory regions, and what it lacked when it refused a request; and as a requester, what was posted.
+// Facts about the NIC at one address that a capture implies. As a responder and receiver: queue pairs, their
+// attributes, memory regions, and resources that were missing when a request was refused. As a requester: the posted
+// work requests.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace rnicsim::sim::replay {
 
-// What a packet of the capture is to the replay of one address.
+// Role of a captured packet in the replay of one address.
 enum class Role : std::uint8_t {
   request,  // replayed
   answer,   // compared
@@ -23,7 +24,7 @@ enum class Role : std::uint8_t {
   ud,
   xrc,        // not replayed
   corrupt,    // wrong ICRC: a NIC drops it
-  foreign,    // a request from another peer, or of another transport, than its QP's
+  foreign,    // a request from another peer or with another transport than the QP's
   elsewhere,  // neither from nor to the address
 };
 
@@ -51,14 +52,14 @@ struct Environment {
   roce::Gid address{};
   std::vector<QpEnvironment> qps;  // in order of their first request
   std::vector<RequesterEnvironment> requesters;
-  std::vector<RemoteRegion> regions;      // named by requests that were granted
-  std::vector<const WirePacket*> strays;  // answers of the address that belong to no QP, or are corrupt
+  std::vector<RemoteRegion> regions;      // regions that granted requests name
+  std::vector<const WirePacket*> strays;  // answers of the address that match no QP, or are corrupt
   std::array<std::size_t, kRoles.size()> roles{};
 
   std::size_t count(Role role) const { return roles[static_cast<std::size_t>(role)]; }
 };
 
-// What an engine has, beside RC.
+// Features of an engine beside RC.
 struct Abilities {
   bool uc = true;
   bool ud = true;
@@ -69,7 +70,8 @@ struct Abilities {
   }
 };
 
-// The environment points into `capture`. ConfigError: the address is not in it, or nothing there can be replayed.
+// The result points into `capture`. ConfigError: the capture does not have the address, or nothing that can be
+// replayed.
 Environment implied_environment(const WireCapture& capture, const roce::Gid& address, Abilities abilities = {});
 
 }  // namespace rnicsim::sim::replay

@@ -7,7 +7,7 @@ namespace {
 
 using roce::Operation;
 
-// Puts messages together from packets that were accepted.
+// Assembles messages from accepted packets.
 class Assembly {
  public:
   bool open() const { return open_; }
@@ -30,7 +30,7 @@ class Assembly {
     if (last.headers.invalidate) message_.invalidate = last.headers.invalidate->value;
     return std::exchange(message_, {});
   }
-  // A WRITE that brings another length than it announced is none.
+  // False: a WRITE whose length differs from its RETH; it is dropped.
   bool fits() const { return !message_.is_write || message_.bytes.size() == message_.target.length; }
 
  private:

@@ -1,4 +1,4 @@
-// The messages that the packets of a capture imply for a receiving program.
+// Messages that a capture's packets imply for a receiving program.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,7 @@
 
 namespace rnicsim::sim::replay {
 
-// RC: what was executed, as QpEnvironment says. UC: messages of which nothing is missing. UD: datagrams with the QP's
-// Q_Key.
+// RC: executed requests (QpEnvironment). UC: messages without a missing packet. UD: datagrams with the QP's Q_Key.
 std::vector<Delivery> implied_deliveries(const QpEnvironment& qp);
 
 }  // namespace rnicsim::sim::replay

@@ -7,7 +7,7 @@
 namespace rnicsim::sim::replay {
 namespace {
 
-// A READ of what an earlier one has asked for, that begins where none began.
+// True: a READ that begins inside an executed READ and not at the start of one.
 bool is_resumed(const QpEnvironment& qp, const Request& again) {
   bool inside = false;
   for (const auto& request : qp.requests) {
@@ -39,7 +39,7 @@ std::string status_text(const std::optional<roce::Status>& status) {
   return status ? fmt::format("status {}", static_cast<int>(*status)) : "no completion";
 }
 
-// How each request ended, and what it brought, as its answers imply.
+// Compares status and returned data of each request with those that the captured answers imply.
 void compare_completions(const RequesterEnvironment& qp, const RequesterDriver::Result& ours, Comparison& result) {
   for (std::size_t i = 0; i < qp.posted.size(); ++i) {
     const auto& request = qp.posted[i];
@@ -58,8 +58,8 @@ void compare_completions(const RequesterEnvironment& qp, const RequesterDriver::
   }
 }
 
-// A packet that our requester need not send again, since an RNR NAK has acknowledged it. True: the real NIC sent what
-// it had sent before.
+// For a packet that our requester does not retransmit, because an RNR NAK acknowledged it. True: the real NIC's
+// retransmission equals its first transmission.
 bool sent_as_before(const RequesterEnvironment& qp, const WirePacket& again) {
   const auto first = std::ranges::find(qp.sent, again.psn(), &WirePacket::psn);
   return judge(packet_of(**first), packet_of(again), {.answers = false}).same();

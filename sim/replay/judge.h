@@ -1,4 +1,4 @@
-// Judges what a queue pair of an engine did by what the capture implies of the real NIC's.
+// Compares the behaviour of an engine's queue pair with the real NIC's in the capture.
 #pragma once
 
 #include "sim/replay/comparer.h"
@@ -11,7 +11,7 @@ namespace rnicsim::sim::replay {
 SentPacket packet_of(const WirePacket& packet);
 
 Comparison judge_responder(const QpEnvironment& qp, const ResponderDriver::Result& ours);
-// With its completions and its timers.
+// Compares the packets, the completions and the timers.
 Comparison judge_requester(const RequesterEnvironment& qp, const RequesterDriver::Result& ours);
 
 }  // namespace rnicsim::sim::replay

@@ -1,5 +1,5 @@
-// The memory of the address as far as the capture shows it. What the engine wrote counts; the rest is what the real
-// NIC's answers said was there, for its programs write without the wire seeing it.
+// Memory of the replayed address, as far as the capture shows it. Bytes written by the engine take precedence. Other
+// bytes are taken from the real NIC's answers, because local stores of its programs are not visible on the wire.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ class Memory {
   explicit Memory(std::span<const RemoteRegion> regions);
 
   Access check(std::uint32_t rkey, std::uint64_t address, std::uint64_t length) const;
-  // What an answer of the capture says; does not replace what was written.
+  // Bytes from a captured answer; does not replace bytes that were written.
   void learn(std::uint32_t rkey, std::uint64_t address, std::span<const std::byte> bytes);
   void write(std::uint32_t rkey, std::uint64_t address, std::span<const std::byte> bytes);
-  // Returns how many of the bytes had been written.
+  // Returns the number of bytes that had been written.
   std::size_t read(std::uint32_t rkey, std::uint64_t address, std::span<std::byte> out) const;
 
  private:

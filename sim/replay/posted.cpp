@@ -27,7 +27,7 @@ nic::SendOpcode opcode_of(const WirePacket& head, const WirePacket* tail) {
   }
 }
 
-// Follows the packets that are sent for the first time.
+// Follows packets at their first transmission.
 class Inference {
  public:
   explicit Inference(std::uint32_t mtu) : mtu_(mtu) {}
@@ -36,7 +36,7 @@ class Inference {
     for (const auto* packet : sent) {
       if (found_.requests.empty()) next_ = packet->psn();
       const auto ahead = distance(next_, packet->psn());
-      if (ahead < 0) continue;  // again
+      if (ahead < 0) continue;  // retransmission
       if (ahead > 0 || !take(*packet)) {
         found_.hole = packet->frame;
         break;
@@ -86,7 +86,7 @@ class Inference {
     next_ = request.first + request.packets;
   }
 
-  // What was still to come is known of a WRITE by its RETH; of a SEND, that there was more.
+  // Unsent rest of a message: for a WRITE the RETH has its length; for a SEND at least one more byte is certain.
   void end_early() {
     found_.unfinished = true;
     auto& request = found_.requests.back();
@@ -99,7 +99,7 @@ class Inference {
   const std::uint32_t mtu_;
   PostedRequests found_;
   roce::Psn next_;
-  bool open_ = false;  // a message's last packet is still to come
+  bool open_ = false;  // the last packet of the message is still missing
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The work requests that a NIC's own packets imply: each message as it was first sent.
+// Work requests that a NIC's own packets imply, from the first transmission of each message.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@
 namespace rnicsim::sim::replay {
 
 struct Posted {
-  std::uint32_t frame = 0;  // of its first packet: it was posted before
+  std::uint32_t frame = 0;  // frame of the first packet; the request was posted before it
   nic::SendOpcode opcode{};
   roce::Psn first;
-  std::uint32_t packets = 1;  // PSNs that it takes
+  std::uint32_t packets = 1;  // number of PSNs used
   std::uint32_t length = 0;
-  const WirePacket* head = nullptr;         // its first packet, as it was first sent
-  const WirePacket* tail = nullptr;         // its last one; nullptr: the capture ended before
-  std::vector<std::byte> payload;           // of a SEND or WRITE, atomic or not
-  std::optional<roce::Status> outcome;  // that the answers imply; nullopt: none
-  std::vector<std::byte> brought;           // what the answers brought to a READ or an atomic
+  const WirePacket* head = nullptr;         // first packet, at its first transmission
+  const WirePacket* tail = nullptr;         // last packet; nullptr: the capture ended before
+  std::vector<std::byte> payload;           // only for a SEND, WRITE or atomic WRITE
+  std::optional<roce::Status> outcome;  // implied by the answers; nullopt: no completion
+  std::vector<std::byte> brought;           // data returned for a READ or an atomic
 
-  // Only a response answers for it.
+  // True: completed only by a response, not by an ACK.
   bool wants_data() const {
     const auto operation = head->row().operation;
     return operation == roce::Operation::read || operation == roce::Operation::atomic ||
@@ -34,14 +34,14 @@ struct Posted {
 
 struct PostedRequests {
   std::vector<Posted> requests;
-  bool unfinished = false;            // the capture ends in the middle of the last one
-  std::optional<std::uint32_t> hole;  // a frame before which packets are missing, so that nothing can be inferred
+  bool unfinished = false;            // the capture ends in the middle of the last message
+  std::optional<std::uint32_t> hole;  // packets before this frame are missing, so nothing after it can be inferred
 };
 
-// How many PSNs a request packet stands for.
+// Number of PSNs of a request packet.
 std::uint32_t psns_of(const WirePacket& request, std::uint32_t mtu);
 
-// `sent`: all request packets of one QP, in order.
+// `sent`: all request packets of one QP, in the order of the wire.
 PostedRequests implied_requests(std::span<const WirePacket* const> sent, std::uint32_t mtu);
 
 }  // namespace rnicsim::sim::replay

@@ -37,7 +37,8 @@ void Progress::advance(std::uint32_t packets) {
   ++at_;
 }
 
-// READs and atomics are answered by their data only. True: nothing before it is unanswered.
+// Completes requests before `upto`. False: a READ or atomic without its data comes first, which an ACK does not
+// complete.
 bool Progress::answer_before(roce::Psn upto) {
   while (before(oldest(), upto) && at_ < requests_.size()) {
     const auto& request = requests_[at_];

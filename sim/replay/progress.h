@@ -1,4 +1,4 @@
-// Follows the answers that a requester got, as far as to know what they answer for (IBTA vol 1, 9.7.5).
+// Tracks which requests the captured answers complete (IBTA vol 1, 9.7.5).
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@ namespace rnicsim::sim::replay {
 
 class Progress {
  public:
-  // Writes outcomes, and what answers brought, into `requests`, whose order is that of their PSNs.
+  // Writes outcomes and returned data into `requests`, which must be in the order of their PSNs.
   Progress(std::vector<Posted>& requests, roce::Psn first) : requests_(requests), sent_(first), end_(first) {}
 
   void sent(roce::Psn end);
   enum class Answer : std::uint8_t {
-    taken,      // as it comes, or a ghost of what was answered before
+    taken,      // expected, or a duplicate of an earlier answer
     not_ready,  // an RNR NAK for the oldest request
-    missing,    // what is before it was not answered, or was not received
+    missing,    // an answer or a request before it is missing
     fatal,      // a NAK that ends the connection
   };
   Answer take(const WirePacket& answer);
-  // Of the first PSN that is not answered.
+  // First PSN without an answer.
   roce::Psn oldest() const;
   bool all_answered() const { return oldest() == sent_; }
-  // The requester gives up: the oldest request ends so, and the rest is flushed.
+  // The requester gives up: the oldest request gets `status`, later ones are flushed.
   void give_up(roce::Status status);
 
  private:
@@ -36,9 +36,9 @@ class Progress {
 
   std::vector<Posted>& requests_;
   roce::Psn sent_;              // one past the last PSN sent
-  roce::Psn end_;               // one past the last PSN answered, when all are
-  std::size_t at_ = 0;          // the oldest request that is not answered
-  std::uint32_t answered_ = 0;  // PSNs of it
+  roce::Psn end_;               // one past the last PSN answered, once all are answered
+  std::size_t at_ = 0;          // index of the oldest request without a full answer
+  std::uint32_t answered_ = 0;  // number of its PSNs that are answered
   bool ended_ = false;
 };
 

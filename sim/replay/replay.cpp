@@ -16,7 +16,7 @@ namespace {
 
 using roce::Aeth;
 
-// Bytes that the engine answers a READ with: the driver refuses it only where its memory is at fault.
+// Bytes of the engine's answer to a READ. The driver refuses a READ only for errors of its memory.
 std::uint64_t answered_bytes(const QpEnvironment& qp, const Request& read) {
   const std::uint64_t length = read.packet->headers.reth->length;
   if (read.refusal != Aeth::kRemoteAccessError && read.refusal != Aeth::kRemoteOperationError) return length;
@@ -24,7 +24,7 @@ std::uint64_t answered_bytes(const QpEnvironment& qp, const Request& read) {
   return std::min(length, before * roce::mtu_bytes(qp.path_mtu));
 }
 
-// Our answers to READs are kept: a length that nothing in the capture bears out would fill the memory.
+// Limits the memory for our READ answers, which are kept: a captured request may ask for a length without any answer.
 void check_reads(const Replay& replay) {
   constexpr std::uint64_t kAlways = std::uint64_t{64} << 20;
   std::uint64_t held = 0, asked = 0;

@@ -1,6 +1,6 @@
-// `rnicsim replay --wire`: our NIC in the place of a real one. What its peers sent goes into our responder and
-// receiver, what it posted into our requester; what our NIC sends and delivers is compared with what the wire shows.
-// Our communication manager takes the place of the real one, too (docs/replay.md).
+// `rnicsim replay --wire`: replays a capture with our NIC in the place of a real one. The peers' packets are fed to our
+// responder and receiver, the implied work requests to our requester. The packets and messages of our NIC are compared
+// with those on the wire. Our communication manager replaces the real one in the same way (docs/replay.md).
 #pragma once
 
 #include <filesystem>
@@ -24,20 +24,20 @@ struct Replay {
   std::string engine = EngineParams{}.kind;
   WireCapture capture;
   Environment environment;              // points into the capture
-  std::vector<Comparison> comparisons;  // of each QP's answers
-  std::vector<Comparison> deliveries;   // of each QP
-  std::vector<Comparison> requests;     // of each requester, with its completions and timers
+  std::vector<Comparison> comparisons;  // answers of each QP
+  std::vector<Comparison> deliveries;   // messages delivered to each QP
+  std::vector<Comparison> requests;     // of each requester, with completions and timers
   CmTraffic management;
-  Comparison managed;                   // what the address sent of it
+  Comparison managed;                   // management messages that the address sent
   std::vector<Difference> strays;       // answers of the real NIC that belong to no QP
   MemoryUse memory_use;
 
-  std::uint64_t compared() const;  // packets of the real NIC
+  std::uint64_t compared() const;  // packets of the real NIC that were compared
   std::uint64_t differences() const;
   EquivalenceCounts equivalences() const;
 };
 
-// The engine is new, and its outputs are not bound; a mismatch of those who made it ends the replay (EngineMismatch).
+// `engine` must be new, with no outputs bound. `made_by`: a mismatch there ends the replay (EngineMismatch).
 // ConfigError: nothing to replay.
 Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine,
                      const Engines* made_by = nullptr, Abilities abilities = {});

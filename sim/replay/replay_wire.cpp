@@ -11,7 +11,7 @@
 namespace rnicsim::sim::replay {
 namespace {
 
-// As many READs and atomics as real NICs agree on: eight bits tell how many.
+// Upper limit of the 8-bit field in which real NICs negotiate READs and atomics in flight.
 constexpr std::uint32_t kMostRdAtomic = 255;
 
 }  // namespace

@@ -10,12 +10,12 @@ namespace rnicsim::sim::replay {
 
 struct ReplayOptions {
   std::filesystem::path wire;
-  std::string as;  // the address whose NIC we are
-  std::string json;  // a file; empty: none
+  std::string as;  // address whose NIC is replaced
+  std::string json;  // file; empty: none
   EngineOptions engine;
 };
 
-// Prints the report; 0: no difference, 1: differences. ConfigError, EngineMismatch.
+// Prints the report. Returns 0: no difference, 1: differences. ConfigError, EngineMismatch.
 int replay_wire(const ReplayOptions& options);
 
 }  // namespace rnicsim::sim::replay

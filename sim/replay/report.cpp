@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kShownDifferences = 20;
 constexpr std::size_t kShownPackets = 4;
 
-// Lines of packets by frame: those up to a frame, the last few of them, oldest first.
+// Lines of packets by frame: the last few up to a frame, oldest first.
 class Excerpt {
  public:
   explicit Excerpt(std::uint32_t upto) : upto_(upto) {}
@@ -68,7 +68,7 @@ std::string place(const Difference& difference) {
                            : fmt::format("brought about by frame {}", difference.frame);
 }
 
-// `packets`: the last of the QP.
+// `packets`: the last packets of the QP.
 std::string difference_text(const Difference& difference, const std::string& whose, const std::string& packets) {
   auto text = fmt::format("difference in {}: {}, {}\n", kSubjects[static_cast<std::size_t>(difference.subject)], whose,
                           place(difference));
@@ -86,7 +86,7 @@ const char* name_of(roce::Transport transport) {
   return transport == roce::Transport::uc ? "UC" : "UD";
 }
 
-// The wire does not tell the number of each.
+// The wire does not show every QP number.
 std::string number_text(roce::Qpn qpn) { return qpn.value == 0 ? "?" : fmt::format("{:#08x}", qpn.value); }
 
 std::string qp_line(const QpEnvironment& qp, const Comparison& answers, const Comparison& deliveries) {
@@ -122,7 +122,7 @@ std::string management_line(const CmTraffic& management, const Comparison& compa
                      management.messages.size() - sent, sent, comparison.matched, comparison.differences.size());
 }
 
-// Visits each difference with the words for whose it is, and the last packets there.
+// Calls `visit` for each difference with its owner and a function that returns the last packets.
 template <class Visit>
 void each_difference(const Replay& replay, Visit&& visit) {
   const auto& qps = replay.environment.qps;

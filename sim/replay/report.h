@@ -1,4 +1,4 @@
-// A replay for people, and for programs.
+// Report of a replay as text and as JSON.
 #pragma once
 
 #include <string>

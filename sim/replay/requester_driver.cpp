@@ -15,13 +15,13 @@ namespace {
 
 using namespace rnicsim::literals;
 
-// The send ring stands at addresses of its own, which nothing backs; so does each request's buffer.
+// The send ring and each request's buffer have address ranges of their own, without memory behind them.
 constexpr std::uint64_t kSpace = std::uint64_t{1} << 32;
 constexpr std::uint64_t kRingAt = std::uint64_t{1} << 48;
 constexpr std::uint8_t kLogBlocks = 15;
-constexpr nic::Qpn kOwn{2};  // the engine's number of the QP, whatever the wire's is
+constexpr nic::Qpn kOwn{2};  // the engine's QP number, independent of the wire's
 constexpr std::uint32_t kSendKey = 0x7e000002;
-// An engine that keeps its timers itself may end them somewhat late.
+// Tolerance for late timers of an engine that keeps its timers itself.
 constexpr Duration kLate = 20_us;
 
 nic::QpContext context_of(const RequesterEnvironment& qp) {
@@ -50,7 +50,7 @@ abi::DatagramSegment datagram_of(const WirePacket& packet) {
   return segment;
 }
 
-// A UD QP sends the Q_Key that its WQE has, unless the top bit is set; then it sends its own.
+// A UD QP sends the Q_Key of its WQE; if the top bit is set there, it sends the QP's own Q_Key.
 std::uint32_t own_qkey(const RequesterEnvironment& qp) {
   for (const auto* packet : qp.sent)
     if (packet->headers.deth && (packet->headers.deth->qkey & abi::kOwnQkey) != 0) return packet->headers.deth->qkey;
@@ -153,7 +153,7 @@ void RequesterDriver::post() {
   host_.settle();
 }
 
-// Until it has sent as much as the real NIC.
+// Lets the engine send until it has sent as many packets as the real NIC.
 void RequesterDriver::let_send() {
   while (result_.sent.size() < due_ && !wanted_.empty()) {
     for (const auto unit : std::exchange(wanted_, {})) host_.engine().transmit_free(unit);
@@ -161,7 +161,8 @@ void RequesterDriver::let_send() {
   }
 }
 
-// The real NIC's timer has ended; ours may not be shorter than the transport says, nor longer than the real one's was.
+// The real NIC's timer has expired. Our timer must not be shorter than the transport allows, nor longer than the real
+// one was.
 void RequesterDriver::end_timer(const WireEvent& event) {
   if (timers_.empty() && host_.keeps_time()) return pass_timer(event);
   if (timers_.empty() && event.cause == Cause::rnr) return too_early(event, {});
@@ -169,7 +170,7 @@ void RequesterDriver::end_timer(const WireEvent& event) {
   if (waited && *waited < event.least) too_early(event, *waited);
 }
 
-// The same of an engine that keeps its timers itself.
+// The same for an engine that keeps its timers itself.
 void RequesterDriver::pass_timer(const WireEvent& event) {
   host_.pass(event.least - kLate);
   if (event.cause == Cause::rnr && !wanted_.empty()) return too_early(event, event.least - kLate);
@@ -195,7 +196,7 @@ void RequesterDriver::too_early(const WireEvent& event, Duration waited) {
                             {}});
 }
 
-// Nothing more is on the wire, and our NIC has nothing more to say either.
+// End of the capture: our NIC must not send more packets either.
 void RequesterDriver::finish() {
   release();
   if (qp_.gives_up) {
@@ -221,7 +222,7 @@ void RequesterDriver::timer(const nic::TimerArm& arm) {
     timers_[arm.kind] = arm.after;
 }
 
-// What was retired without a CQE was posted as one that wants one: it stays without an outcome.
+// A WQE retired without a CQE was posted as signaled, so it stays without a completion.
 void RequesterDriver::sent(const nic::WqeRetired& retired) {
   if (!retired.cqe) return;
   const auto newest = request_of_block_.size() - 1;
@@ -234,7 +235,7 @@ nic::WqeBytes RequesterDriver::fetch(const nic::WqeFetch& request) {
   constexpr std::uint64_t kRing = std::uint64_t{abi::kSendBlock} << kLogBlocks;
   const auto offset = request.address - kRingAt;
   if (offset + request.bytes > kRing || ring_.empty()) return answer;
-  // The newest that was put into these blocks.
+  // Newest WQE in these blocks of the ring.
   const auto at = offset + (ring_.size() - 1 - offset) / kRing * kRing;
   if (offset >= ring_.size() || at + request.bytes > ring_.size()) return answer;
   answer.ok = true;
@@ -276,7 +277,7 @@ nic::AccessResult RequesterDriver::scatter(const nic::Scatter& request) {
   return nic::AccessResult::ok;
 }
 
-// A requester carries no atomic out.
+// A requester executes no atomics.
 nic::AtomicDone RequesterDriver::atomic(const nic::Atomic& request) {
   return {.tag = request.tag, .result = nic::AccessResult::denied, .original = 0};
 }

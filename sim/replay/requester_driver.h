@@ -1,8 +1,9 @@
-// Drives an engine as the requester whose packets a capture shows. Work requests are posted when their first packets
-// were sent. The engine may send whenever the real NIC did, one packet each time, and what it then sends is compared.
+// Drives an engine as the requester of a capture. A work request is posted when its first packet was sent. The engine
+// may send one packet each time the real NIC sent one, and this packet is compared.
 //
-// An answer that makes a requester go back, or end, comes to the engine when the real NIC shows that it has seen it:
-// when it goes back, or at the capture's end. A timer ends when the real NIC went back, if it was long enough.
+// An answer that makes a requester retransmit or end is held back until the real NIC shows that it has seen the answer:
+// until it retransmits, or to the capture's end. A timer expires when the real NIC retransmitted, if the engine's timer
+// is long enough.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +24,11 @@ class RequesterDriver : public HostSide {
 
   struct Result {
     std::vector<SentPacket> sent;
-    std::vector<std::optional<roce::Status>> completions;  // of each Posted
-    std::vector<std::vector<std::byte>> brought;               // likewise: what landed in its buffer
-    std::vector<Difference> timers;                            // that were too short
+    std::vector<std::optional<roce::Status>> completions;  // by index of Posted; nullopt: no completion
+    std::vector<std::vector<std::byte>> brought;               // by index of Posted: data in the request's buffer
+    std::vector<Difference> timers;                            // timers that were too short
   };
-  // Once. The QP is alone on the engine: what others sent does not change what it has to. EngineMismatch.
+  // Call once. The QP is alone on the engine, because other QPs' packets do not influence it. EngineMismatch.
   Result run();
 
  private:
@@ -55,14 +56,14 @@ class RequesterDriver : public HostSide {
 
   EngineHost& host_;
   const RequesterEnvironment& qp_;
-  std::vector<std::byte> ring_;                // blocks ever posted
-  std::vector<std::size_t> request_of_block_;  // whose they are
+  std::vector<std::byte> ring_;                // all blocks ever posted
+  std::vector<std::size_t> request_of_block_;  // index of the request that owns the block
   std::size_t posted_ = 0;
-  std::size_t due_ = 0;                       // packets that the real NIC has sent
-  std::vector<const WireEvent*> held_;        // answers that it has not shown to have seen
-  std::map<std::uint32_t, Duration> timers_;  // by kind, how long
-  std::set<std::uint32_t> wanted_;            // transmit units that something waits for
-  std::uint32_t frame_ = 0;                   // of the present event
+  std::size_t due_ = 0;                       // number of packets that the real NIC has sent
+  std::vector<const WireEvent*> held_;        // answers held back
+  std::map<std::uint32_t, Duration> timers_;  // duration by kind of timer
+  std::set<std::uint32_t> wanted_;            // transmit units with a waiting QP
+  std::uint32_t frame_ = 0;                   // frame of the present event
   Result result_;
 };
 

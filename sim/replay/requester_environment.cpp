@@ -12,7 +12,7 @@ namespace {
 
 using roce::Aeth;
 
-constexpr std::uint8_t kMostRetries = 7;  // of RNR: for ever
+constexpr std::uint8_t kMostRetries = 7;  // for RNR retries: without limit
 constexpr std::uint8_t kLargestMtu = 5;
 
 std::vector<std::pair<const WirePacket*, bool>> in_order(const RequesterEnvironment& qp) {
@@ -23,14 +23,14 @@ std::vector<std::pair<const WirePacket*, bool>> in_order(const RequesterEnvironm
   return all;
 }
 
-// How often in a row something was tried again in vain.
+// Number of retries in succession.
 struct Row {
   std::uint32_t now = 0;
-  std::uint32_t longest = 0;  // that ended well
+  std::uint32_t longest = 0;  // longest succession that ended in progress
   void progress() { longest = std::max(longest, std::exchange(now, 0)); }
 };
 
-// Walks over the conversation, and says of each packet what made the requester send it.
+// Walks through the conversation and determines the reason of each packet.
 class Narrator {
  public:
   explicit Narrator(RequesterEnvironment& qp)
@@ -68,7 +68,7 @@ class Narrator {
       event.cause = Cause::rnr;
       event.since = refusal->time;
       event.least = least_rnr_wait(refusal->headers.aeth->syndrome & Aeth::kValueMask);
-      // Soft-RoCE begins behind the last ACK, as if the RNR NAK had acknowledged nothing.
+      // Soft-RoCE retransmits from the last ACK, as if the RNR NAK had acknowledged nothing.
       if (event.packet->psn() == acked_) refused_ = refusal->psn();
     } else if (missing_ != Missing::nothing) {
       event.cause = Cause::nak;
@@ -84,7 +84,7 @@ class Narrator {
     missing_ = Missing::nothing;
   }
 
-  // The packets before this one did not lead to what the RNR NAK refused: it does not explain them.
+  // The preceding packets did not lead up to the PSN that the RNR NAK refused, so the RNR NAK does not explain them.
   void forget_run() {
     for (auto event = std::next(qp_.events.rbegin()); event != qp_.events.rend(); ++event) {
       if (!event->sent) continue;
@@ -112,8 +112,9 @@ class Narrator {
     if (taken == Progress::Answer::missing && refusal_ == nullptr) miss(*event.packet);
   }
 
-  // What is behind a gap goes on arriving after the gap was asked for, and does not tell whether that was lost again:
-  // only the local ACK timeout does. A sequence NAK names what its responder waits for.
+  // Answers after a gap continue to arrive after the request for the gap was retransmitted. They do not show whether
+  // the retransmission was lost; only the local ACK timeout does. A sequence NAK names the PSN that its responder
+  // expects.
   void miss(const WirePacket& answer) {
     const bool named = answer.headers.aeth && answer.headers.aeth->syndrome == Aeth::kSequenceError &&
                        answer.psn() == progress_.oldest();
@@ -123,7 +124,7 @@ class Narrator {
       missing_ = Missing::answer;
   }
 
-  // The longest that no resending was earlier than.
+  // The longest timeout for which no retransmission came too early.
   void find_timeout() {
     for (const auto& event : qp_.events) {
       if (event.cause != Cause::timeout) continue;
@@ -135,7 +136,8 @@ class Narrator {
       if (event.cause == Cause::timeout) event.least = least_ack_timeout(qp_.timeout);
   }
 
-  // What is unanswered at the end was given up, if as much was tried as never before; else the capture ends too early.
+  // Unanswered requests at the end were given up if there were more retries than ever before; otherwise the capture
+  // ends too early.
   void find_end() {
     if (progress_.all_answered()) return;
     if (refusal_ != nullptr) {
@@ -152,20 +154,20 @@ class Narrator {
 
   RequesterEnvironment& qp_;
   Progress progress_;
-  std::size_t next_ = 0;                 // message to be posted
-  std::optional<roce::Psn> at_;          // one past what was sent last
-  std::optional<Duration> counts_from_;  // when the oldest was sent, or the last progress was made
-  const WirePacket* refusal_ = nullptr;  // the RNR NAK that it waits for
+  std::size_t next_ = 0;                 // index of the next message to post
+  std::optional<roce::Psn> at_;          // one past the PSN of the last sent packet
+  std::optional<Duration> counts_from_;  // time when the oldest packet was sent, or of the last progress
+  const WirePacket* refusal_ = nullptr;  // RNR NAK whose timer runs
   enum class Missing : std::uint8_t { nothing, request, answer };
-  Missing missing_ = Missing::nothing;  // an answer told that something was lost
-  bool gap_asked_for_ = false;          // an answer was missing, and its request was sent again
-  roce::Psn acked_;                     // oldest PSN that no ACK, response or sequence NAK has answered for
-  std::optional<roce::Psn> refused_;    // what an RNR NAK refused, while packets before it are sent again
+  Missing missing_ = Missing::nothing;  // reported as lost by an answer
+  bool gap_asked_for_ = false;          // an answer was missing, and its request was retransmitted
+  roce::Psn acked_;                     // oldest PSN without an ACK, response or sequence NAK
+  std::optional<roce::Psn> refused_;    // PSN that an RNR NAK refused, while packets before it are retransmitted
   Row retries_, refusals_;
-  std::uint32_t timeouts_ = 0;  // since the last progress
+  std::uint32_t timeouts_ = 0;  // timeouts since the last progress
 };
 
-// UC and UD: nothing answers, and what was sent is done.
+// UC and UD have no answers: a message completes when it is sent.
 void follow_unanswered(RequesterEnvironment& qp) {
   std::size_t next = 0;
   for (const auto* packet : qp.sent) {
@@ -215,7 +217,7 @@ std::vector<RequesterEnvironment> requester_streams(std::span<const WirePacket* 
 
 void imply_requests(RequesterEnvironment& qp) {
   auto found = implied_requests(qp.sent, roce::mtu_bytes(qp.path_mtu));
-  // A READ takes as many PSNs as its answer has packets: another MTU may make all of them follow one another.
+  // A READ uses one PSN for each packet of its answer: with a larger MTU the PSNs may become contiguous.
   for (auto mtu = qp.path_mtu; found.hole && mtu < kLargestMtu;) {
     auto other = implied_requests(qp.sent, roce::mtu_bytes(++mtu));
     if (other.hole) continue;

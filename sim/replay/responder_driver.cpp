@@ -15,13 +15,13 @@ namespace {
 using nic::AccessResult;
 using roce::Aeth;
 
-// Each QP's receive ring and doorbell record stand at addresses of its own, which nothing backs; so does each receive's
-// buffer.
+// Each QP's receive ring and doorbell record and each receive's buffer have address ranges of their own, without memory
+// behind them.
 constexpr std::uint64_t kSpace = std::uint64_t{1} << 32;
 constexpr std::uint64_t kRecordAt = 0;
 constexpr std::uint64_t kRingAt = 4096;
 constexpr std::uint8_t kLogReceives = 8;
-constexpr std::uint8_t kLogStride = 5;  // a data segment, and one that ends the list
+constexpr std::uint8_t kLogStride = 5;  // a data segment, and a segment that ends the list
 constexpr std::uint32_t kReceiveKey = 0x7e000001;
 constexpr std::uint32_t kAllRemote = nic::access::kRemoteWrite | nic::access::kRemoteRead | nic::access::kRemoteAtomic;
 
@@ -66,7 +66,8 @@ ResponderDriver::ResponderDriver(EngineHost& host, const Environment& environmen
 
 std::vector<ResponderDriver::Result> ResponderDriver::run() {
   host_.begin(*this);
-  std::map<std::uint32_t, std::vector<std::pair<Side*, const Request*>>> order;  // by frame: a group has many members
+  // By frame: a multicast datagram goes to several QPs.
+  std::map<std::uint32_t, std::vector<std::pair<Side*, const Request*>>> order;
   for (const auto& qp : environment_.qps) {
     host_.connect(qp.number, context_of(qp));
     for (const auto& request : qp.requests) order[request.packet->frame].emplace_back(&side_of(qp.number), &request);
@@ -80,7 +81,7 @@ std::vector<ResponderDriver::Result> ResponderDriver::run() {
 
 void ResponderDriver::feed(Side& side, const Request& request) {
   if (request.receive) side.receives.push_back(*request.receive);
-  // A request that is not carried out, a duplicate say, leaves the WRITE that is under way.
+  // A request that is not executed, such as a duplicate, does not interrupt the present WRITE.
   const bool taken = request.executed || !side.qp->reliable();
   if (taken && request.packet->row().begins()) side.written = 0;
   learn(side, request);
@@ -100,7 +101,7 @@ void ResponderDriver::packet(const nic::PacketOut& packet) {
   answers.push_back({current_ ? current_->packet->frame : 0, packet.packet->headers, packet.packet->payload()});
 }
 
-// The message that a completion tells of, as its program finds it.
+// Converts a completion to the message that the program receives.
 void ResponderDriver::received(const nic::CqeWrite& write) {
   const auto& cqe = write.cqe;
   if (cqe.syndrome != roce::Status::success || current_ == nullptr) return;
@@ -118,7 +119,7 @@ void ResponderDriver::received(const nic::CqeWrite& write) {
   side.result.deliveries.push_back(std::move(delivery));
 }
 
-// A WRITE tells nobody when it is whole: where the wire implies that one is, the memory is looked at.
+// A WRITE has no completion: memory is checked where the wire implies that the WRITE is complete.
 void ResponderDriver::take_write(Side& side, const Request& request) {
   const auto frame = request.packet->frame;
   const auto implied = std::ranges::lower_bound(side.qp->deliveries, frame, {}, &Delivery::frame);
@@ -138,13 +139,13 @@ ResponderDriver::Side& ResponderDriver::side_of(roce::Qpn qpn) {
   return side->second;
 }
 
-// The newest of a receive's number, which has 16 bits only.
+// The newest receive with this 16-bit index.
 std::uint64_t ResponderDriver::receive_of(const Side& side, std::uint16_t index) const {
   const auto newest = side.receives.empty() ? 0 : side.receives.size() - 1;
   return newest - static_cast<std::uint16_t>(newest - index);
 }
 
-// What the real NIC's answers to this very request say of its memory.
+// Learns memory contents from the real NIC's answers to this request.
 void ResponderDriver::learn(const Side& side, const Request& request) {
   const auto& headers = request.packet->headers;
   if (!headers.atomic && request.packet->row().operation != roce::Operation::read) return;
@@ -154,7 +155,7 @@ void ResponderDriver::learn(const Side& side, const Request& request) {
   for (; at != answers.end(); ++at) {
     const auto& answer = **at;
     const auto index = distance(request.first_psn(), answer.psn());
-    // Answers to earlier requests, of other PSNs, may still be on their way.
+    // Answers to earlier requests, with other PSNs, may still arrive.
     const bool other = index < 0 || index >= static_cast<std::int32_t>(request.packets);
     if (other || answer.row().operation == roce::Operation::acknowledge) continue;
     if (headers.atomic && answer.headers.atomic_ack)
@@ -185,7 +186,7 @@ nic::WqeBytes ResponderDriver::fetch(const nic::WqeFetch& request) {
   for (auto at = offset - kRingAt; at < offset - kRingAt + request.bytes; at += kStride) {
     const auto slot = at / kStride;
     if (slot >= posted) return answer.ok = false, answer;
-    const auto number = posted - 1 - (posted - 1 - slot) % kSlots;  // the newest that was put into this slot
+    const auto number = posted - 1 - (posted - 1 - slot) % kSlots;  // newest receive WQE in this slot
     abi::DataSegment data;
     data.byte_count = side.receives[number];
     data.lkey = kReceiveKey;

@@ -1,5 +1,5 @@
-// Drives an engine with what peers sent: requests, and messages of UC and UD. Every transaction is answered at once,
-// from the implied environment; the next packet comes when the engine is at rest.
+// Drives an engine as the responder of a capture: feeds requests, and messages of UC and UD. Each transaction is
+// answered at once from the implied environment; the next packet follows when the engine is idle.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace rnicsim::sim::replay {
 
-// Bytes of READ responses and atomics' originals: either the engine had written them, or the capture's answer is the
-// only witness of what stood there.
+// Bytes of READ responses and of original values of atomics. checked: the engine had written them. learnt: known only
+// from the captured answer.
 struct MemoryUse {
   std::uint64_t checked = 0;
   std::uint64_t learnt = 0;
@@ -24,22 +24,23 @@ class ResponderDriver : public HostSide {
  public:
   ResponderDriver(EngineHost& host, const Environment& environment);
 
-  // What a QP answered, and what its program got.
+  // Answers of a QP, and messages delivered to its program.
   struct Result {
     std::vector<Answer> answers;
     std::vector<Delivery> deliveries;
   };
-  // Creates the QPs and feeds every packet, in capture order. By QP, as in Environment::qps. EngineMismatch.
+  // Creates the QPs and feeds each packet in the order of the capture. Results by QP, in the order of Environment::qps.
+  // EngineMismatch.
   std::vector<Result> run();
 
   const MemoryUse& memory_use() const { return memory_use_; }
 
  private:
-  struct Side {  // of a QP: what the host would keep
+  struct Side {  // state of a QP on the host's side
     const QpEnvironment* qp = nullptr;
-    std::vector<std::uint32_t> receives;                      // bytes of each receive WQE ever posted
-    std::map<std::uint64_t, std::vector<std::byte>> buffers;  // by receive, what landed in it
-    std::uint64_t written = 0;                                // bytes of the present WRITE
+    std::vector<std::uint32_t> receives;                      // size of each receive WQE ever posted, in bytes
+    std::map<std::uint64_t, std::vector<std::byte>> buffers;  // received data by number of the receive
+    std::uint64_t written = 0;                                // bytes of the present WRITE so far
     Result result;
   };
 
@@ -67,8 +68,8 @@ class ResponderDriver : public HostSide {
   const Environment& environment_;
   Memory memory_;
   MemoryUse memory_use_;
-  std::map<std::uint32_t, Side> sides_;  // by the engine's number
-  const Request* current_ = nullptr;     // that the engine is working on
+  std::map<std::uint32_t, Side> sides_;  // by the engine's QP number
+  const Request* current_ = nullptr;     // request that the engine works on
   std::uint32_t current_mtu_ = 0;
 };
 

@@ -22,7 +22,7 @@ bool refuses(const WirePacket& answer) {
   return (aeth->syndrome & Aeth::kClassMask) != Aeth::kAck;
 }
 
-// Each NAK refuses the newest request of its PSN before it.
+// A NAK refuses the newest request with its PSN before it.
 void mark_refusals(QpEnvironment& qp) {
   for (const auto* answer : qp.answers) {
     if (!refuses(*answer)) continue;
@@ -40,7 +40,7 @@ void mark_refusals(QpEnvironment& qp) {
   }
 }
 
-// Follows the expected PSN and the messages, as far as to know which requests the real NIC executed.
+// Follows the expected PSN and the messages to determine which requests the real NIC executed.
 class Follower {
  public:
   explicit Follower(QpEnvironment& qp) : qp_(qp), expected_(qp.first_psn) {}
@@ -66,7 +66,7 @@ class Follower {
     const auto bytes = request.packet->payload.size();
     if (request.refusal != 0) {
       dead_ = true;
-      // An invalid SEND in sequence: its receive WQE was too short.
+      // An invalid SEND in sequence means that its receive WQE was too short.
       const bool too_long = row.operation == Operation::send && request.refusal == Aeth::kInvalidRequest;
       if (too_long && taker_ != nullptr && bytes != 0) taker_->receive = received_ + bytes - 1;
       return;
@@ -78,7 +78,7 @@ class Follower {
     request.msn = msn_;
   }
 
-  // What is found not to be ready later on was not executed before, even if this answer is missing.
+  // True: a later RNR NAK refuses this request, so it was not executed before, even if its first answer is missing.
   bool refused_later(const Request& request) const {
     auto at = std::ranges::upper_bound(qp_.answers, request.packet->frame, {}, &WirePacket::frame);
     for (; at != qp_.answers.end(); ++at) {
@@ -92,8 +92,8 @@ class Follower {
   QpEnvironment& qp_;
   roce::Psn expected_;
   std::uint32_t msn_ = 0;
-  std::uint32_t received_ = 0;  // of the message so far
-  Request* taker_ = nullptr;    // the request that took the newest receive WQE
+  std::uint32_t received_ = 0;  // bytes of the message so far
+  Request* taker_ = nullptr;    // request that took the newest receive WQE
   bool dead_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What the transport says of timers, for the judge: a table of its own, since the NIC's is what is judged.
+// The transport's timers by IBTA, for the comparison. A separate table, because the NIC's own table is under test.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ constexpr Duration least_ack_timeout(std::uint8_t code) {
   return Duration{4'096'000} * (std::int64_t{1} << (code & kMostTimeout));
 }
 
-// IBTA vol 1, table 45, in units of 10 us.
+// RNR NAK timer codes, IBTA vol 1, table 45, in units of 10 us.
 constexpr Duration least_rnr_wait(std::uint8_t code) {
   constexpr std::array<std::uint32_t, 32> kTable{65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
                                                  48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,

@@ -11,7 +11,7 @@ function made(tag, text, parent) {
   return node;
 }
 
-// Where each check begins with a number ("308 QPs"), that is its place.
+// Positions of the checks: their numbers, if each check begins with one ("308 QPs").
 function places(checks) {
   const numbers = checks.map(check => /^[\d.]+/.exec(check.what)).map(found => found ? Number(found[0]) : NaN);
   const numeric = checks.length > 2 && numbers.every((number, i) => i === 0 || number > numbers[i - 1]);
@@ -20,7 +20,7 @@ function places(checks) {
 
 function traces(checks, {numeric, x}) {
   const text = checks.map(check => plain(`${check.what}: ${check.verdict}`));
-  // Of an open tolerance there is no upper end to draw.
+  // An open tolerance has no upper end to draw.
   const above = checks.map(check => check.high >= 1e12 ? 0 : check.high - check.expected);
   return [
     {x, y: checks.map(check => check.expected), name: 'expected, and its tolerance', type: 'scatter', mode: 'markers',

@@ -1,4 +1,4 @@
-// The page of `rnicsim report --history`: each number over the labels, and where its level changes.
+// Page of `rnicsim report --history`: each number over the labels, with its change points.
 'use strict';
 
 (() => {
@@ -26,7 +26,7 @@ function fill(table, heads, rows) {
   table.replaceChildren(head, body);
 }
 
-// How a number reads: results hold picoseconds and bits per second.
+// Unit and divisor for display: results hold picoseconds and bits per second.
 function scaleOf(name) {
   if (/_ps(\.|$)/.test(name) && !name.endsWith('.samples')) return {by: 1e6, unit: '\u00b5s'};
   if (name.endsWith('_bits_per_s')) return {by: 1e9, unit: 'Gb/s'};

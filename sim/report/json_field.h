@@ -1,4 +1,4 @@
-// A JSON file, and its fields by where they stand: what is not as it should be is said with file and path.
+// A JSON file and its fields by their paths. Errors name the file and the path.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,25 @@
 
 namespace rnicsim::sim::report {
 
-// ConfigError: "FILE: what is wrong".
+// ConfigError: "FILE: reason".
 Json read_json(const std::filesystem::path& path);
 
-// What stands at a place of a file, or nothing. It refers to the JSON that it was made of. All that throws throws
-// ConfigError.
+// The value at a path of a JSON file, or nothing. The JSON value and the file's name must outlive the Field. Every
+// function may throw ConfigError.
 class Field {
  public:
   Field(const std::filesystem::path& file, const Json& json) : file_(&file), json_(&json) {}
 
-  // null is nothing, too.
+  // A null value counts as nothing.
   bool exists() const { return json_ != nullptr && !json_->is_null(); }
   bool is_object() const { return exists() && json_->is_object(); }
 
-  Field operator[](std::string_view key) const;                        // of an object, or of nothing
-  Field operator[](std::size_t index) const;                           // of a list
-  std::size_t size() const;                                            // of a list, or of nothing: 0
-  void for_each(const std::function<void(const Field&)>& item) const;  // of a list, or of nothing
-  void for_each(const std::function<void(const std::string&, const Field&)>& member) const;  // of an object, or nothing
+  Field operator[](std::string_view key) const;                        // member of an object; of nothing: nothing
+  Field operator[](std::size_t index) const;                           // element of a list
+  std::size_t size() const;                                            // length of a list; of nothing: 0
+  // Call the function for each element of a list or each member of an object; for nothing: no call.
+  void for_each(const std::function<void(const Field&)>& item) const;
+  void for_each(const std::function<void(const std::string&, const Field&)>& member) const;
 
   std::string text() const;
   std::string text_or(std::string fallback) const { return exists() ? text() : std::move(fallback); }
@@ -38,7 +39,7 @@ class Field {
   std::optional<double> number_if_any() const { return exists() ? std::optional(number()) : std::nullopt; }
   std::uint64_t count() const;
   bool flag_or(bool fallback) const;
-  // A value as a person would write it: a text without its quotes, all else as JSON.
+  // The value for display: a text without quotes, all other types as JSON.
   std::string shown() const;
 
   [[noreturn]] void refuse(std::string_view why) const;
@@ -49,7 +50,7 @@ class Field {
   const Json& of_type(bool fits, std::string_view what) const;
 
   const std::filesystem::path* file_;
-  const Json* json_;  // nullptr: nothing stands there
+  const Json* json_;  // nullptr: no value at this path
   std::string path_;
 };
 

@@ -47,7 +47,7 @@ std::string html_text(std::string_view text) {
 }
 
 std::string script_json(const Json& json) {
-  // Such characters stand in strings only. What a name of a file holds need not be UTF-8.
+  // In JSON these characters occur only in strings. dump() replaces bytes that are not UTF-8, such as in file names.
   const auto text = json.dump();
   return replaced(text, "<>&", [](char character) -> std::string_view {
     return character == '<' ? "\\u003c" : character == '>' ? "\\u003e" : "\\u0026";
@@ -63,7 +63,7 @@ std::string page_part(const char* name) {
 }
 
 std::string filled_page(const char* frame_name, const PageParts& parts) {
-  // In their order, each once: what was put in is not looked through again.
+  // Searches forward only, so that inserted text is not searched for marks.
   const std::string frame = page_part(frame_name);
   std::string result;
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// One file that a browser opens without a network.
+// Builds a page as one HTML file that needs no network.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace rnicsim::sim::report {
 
-// In the page's text or an attribute.
+// Escapes text for HTML contents and attributes.
 std::string html_text(std::string_view text);
-// In a <script>: nothing in it ends that, whatever strings it has.
+// Escapes JSON for a <script> element, so that no string in the JSON can end the element.
 std::string script_json(const Json& json);
-// A file of sim/report, and a page of it: each mark of the frame, in their order, becomes the text beside it.
-// ConfigError: it cannot be read, or has no such mark.
+// page_part() reads a file of sim/report. filled_page() reads a frame and replaces its marks, in their order, by the
+// given texts. ConfigError: the file cannot be read, or lacks a mark.
 using PageParts = std::vector<std::pair<std::string_view, std::string>>;
 std::string page_part(const char* name);
 std::string filled_page(const char* frame_name, const PageParts& parts);
-// The page of sim/report with all that it needs. ConfigError: a part of it cannot be read.
+// The page of sim/report with its data. ConfigError: a part of the page cannot be read.
 std::string page(std::string_view title, const Json& data);
 
 }  // namespace rnicsim::sim::report

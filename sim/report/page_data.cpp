@@ -15,7 +15,7 @@
 namespace rnicsim::sim::report {
 namespace {
 
-// More digits than a plot shows.
+// Six digits, more than a plot shows.
 Json rounded(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e6) return static_cast<std::int64_t>(value);
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
@@ -28,7 +28,7 @@ const char* text_of(Run::Status status) {
 
 bool is_of_flow(const std::string& metric) { return metric.starts_with("flow["); }
 
-// By how much a metric differs between the points, relative to its size.
+// Range of a metric over the points, relative to its largest magnitude; -1: always 0.
 double variation(const ResultSet& set, const std::string& metric) {
   double least = std::numeric_limits<double>::infinity(), most = -least;
   for (const auto& point : set.points)
@@ -37,14 +37,14 @@ double variation(const ResultSet& set, const std::string& metric) {
       most = std::max(most, found->second.mean);
     }
   const double size = std::max(std::abs(least), std::abs(most));
-  return size > 0 && std::isfinite(size) ? (most - least) / size : -1;  // always 0 tells nothing
+  return size > 0 && std::isfinite(size) ? (most - least) / size : -1;  // -1: a metric that is always 0 is left out
 }
 
-// Those of the flows in their order, then counters, those that vary most first.
+// Metrics of the flows in their order, then counters, the one with the largest variation first.
 std::vector<std::string> chosen_metrics(const ResultSet& set, std::size_t most_counters, std::size_t& left_out) {
   std::set<std::string> names;
   for (const auto& [name, unit] : set.units)
-    if (is_of_flow(name)) names.insert(name);  // though no point has it
+    if (is_of_flow(name)) names.insert(name);  // also if no point has the metric
   std::vector<std::pair<double, std::string>> counters;
   for (const auto& point : set.points)
     for (const auto& [name, value] : point.metrics)
@@ -84,13 +84,13 @@ Json metric_json(const ResultSet& set, const std::string& name) {
   return json;
 }
 
-// By their highest use; what limits a point is always among them.
+// Resources by their highest use. A resource that limits a point is always included.
 Json resources_json(const ResultSet& set, std::size_t most, Json& left_out) {
   std::map<Resource, double> highest;
   for (const auto& point : set.points) {
     for (const auto& [resource, use] : point.uses)
       highest.try_emplace(resource, 0).first->second = std::max(highest[resource], use.share);
-    // Without a host it is none: latency, or the pace.
+    // A limit without a host is no resource: latency or the pace.
     if (point.limit && !point.limit->resource.host.empty())
       highest[point.limit->resource] = std::numeric_limits<double>::infinity();
   }
@@ -106,7 +106,7 @@ Json resources_json(const ResultSet& set, std::size_t most, Json& left_out) {
     for (const auto& point : set.points) {
       const auto found = point.uses.find(resource);
       const bool known = found != point.uses.end();
-      // What was never busy is not told of.
+      // Resources that were never busy are not in the results.
       use.push_back(known ? rounded(found->second.share) : point.uses.empty() ? Json() : Json(0));
       queue.push_back(known ? rounded(found->second.queue) : Json());
       growth.push_back(known ? rounded(found->second.growth) : Json());
@@ -119,7 +119,7 @@ Json resources_json(const ResultSet& set, std::size_t most, Json& left_out) {
   return json;
 }
 
-// One kind of work request at all points; the stages that ever took time.
+// One kind of work request at all points, with the stages that took time at some point.
 Json waterfall_of(const ResultSet& set, const std::string& operation, bool one_way) {
   Json latency = Json::array();
   std::vector<std::string> order;
@@ -182,7 +182,7 @@ Json points_json(const ResultSet& set) {
   return json;
 }
 
-// The first point that has been run, and what the others have otherwise.
+// Configuration of the first point that has run, and the differences of the other points.
 Json configuration_json(const ResultSet& set) {
   const auto first = std::ranges::find_if(set.points, [](const Point& point) { return !point.configuration.empty(); });
   if (first == set.points.end()) return nullptr;

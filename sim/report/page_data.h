@@ -1,4 +1,4 @@
-// Results as the page takes them: by columns, rounded, and not more than a page can hold.
+// Results in the form of the page: by columns, rounded, and limited to the size that a page can hold.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace rnicsim::sim::report {
 
-// How much of what is many goes into the page. What varies most goes first, and what is left out is counted.
+// Limits of the page's data. Values with the largest variation are kept; the number of omitted ones is reported.
 struct PageLimits {
-  std::size_t counter_cells = 40'000;  // counters x points, of all sets
-  std::size_t resources = 40;          // of a set
+  std::size_t counter_cells = 40'000;  // counters x points, over all sets
+  std::size_t resources = 40;          // for each set
 };
 
 Json page_data(const std::vector<ResultSet>& sets, const std::vector<std::string>& invocation,

@@ -1,8 +1,8 @@
-// The plots, as plotly.js takes them: traces and layouts. Their legends are lists below them, which take no room from
-// the plots however long they are.
+// Traces and layouts for plotly.js. The legends are lists below the plots, so that long legends take no room from the
+// plots.
 'use strict';
 
-// Those of curves are told apart by people who do not see all colours; then once more, darker or lighter.
+// The curves' colours can be distinguished with colour blindness; after them come darker or lighter ones.
 const LIGHT = {ink: '#1b1f24', soft: '#4d5661', grid: '#e4e7eb', zero: '#aab2bb', failed: '#b3261e', missing: '#7a838d',
   panel: '#fff', curves: ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#8a6d00', '#56b4e9', '#e69f00', '#5b3a8c',
     '#00476e', '#8f3f00', '#005c43', '#8b4a6f', '#4d3d00', '#2f6f93', '#946500', '#2d1b4d']};
@@ -21,11 +21,11 @@ const SPOTS = ['#4e79a7', '#f28e2b', '#59a14f', '#e15759', '#76b7b2', '#edc948',
 const SYMBOLS = ['circle', 'square', 'diamond', 'triangle-up', 'triangle-down', 'star', 'hexagon', 'cross'];
 const DASHES = ['solid', 'dash', 'dot', 'dashdot', 'longdash', 'longdashdot'];
 const FAMILY = 'system-ui, "DejaVu Sans", sans-serif';
-// What is drawn stays on this machine: no button that uploads it.
+// No button that uploads data: the data stays on this machine.
 const CONFIG = {displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: '',
   modeBarButtonsToRemove: ['lasso2d', 'select2d']};
 
-// Plotly takes a text for its own small markup.
+// Escapes a text, because Plotly interprets some markup.
 function plain(text) {
   return String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 }
@@ -33,8 +33,8 @@ function cut(text, most) { return text.length > most ? text.slice(0, most - 1) +
 
 function pick(list, index) { return list[index % list.length]; }
 
-// Each place in a colour of its own, and sets of results by symbols and dashes; where there are too many places, a
-// colour for each value of the first key that varies, and the rest by symbols and dashes.
+// Each place has its own colour, and each set of results its own symbol and dash. With too many places, each value of
+// the first varying key has a colour, and the rest symbols and dashes.
 function styles(series) {
   const places = new Set(series.map(group => placeOf(group, group.varied.filter(key => key !== ''))));
   const split = places.size <= 8 ? key => key !== '' : (key, i) => i === 0;
@@ -43,7 +43,7 @@ function styles(series) {
   return series.map(group => {
     const colour = index(colours, placeOf(group, group.varied.filter(split)));
     const other = index(others, placeOf(group, group.varied.filter((key, i) => !split(key, i))));
-    // More than there are colours: the next round has other symbols and dashes.
+    // When the colours are used up, the next round has other symbols and dashes.
     const look = other + Math.floor(colour / COLOURS.length);
     return {color: pick(COLOURS, colour), symbol: pick(SYMBOLS, look), dash: pick(DASHES, look)};
   });
@@ -51,11 +51,11 @@ function styles(series) {
 
 function placeOf(group, keys) { return JSON.stringify(keys.map(key => group.at[key])); }
 
-// Of a plot, in pixels: what is narrower has less room for texts.
+// Width of a plot in pixels below which texts get less room.
 const NARROW = 600;
 function most(width, wide, narrow) { return width < NARROW ? narrow : wide; }
 
-// Ticks where points are, as far as there is room for their names.
+// Ticks at the points, if their names fit.
 function xaxis(axis, log, width) {
   const place = log ? Math.log10 : position => position;
   const places = axis.values.map(value => place(value.position));
@@ -102,7 +102,7 @@ function limitText(limit) {
   return plain('limited by ' + (limit.text || resourceName(limit)));
 }
 
-// One polygon for each stretch without a gap.
+// One polygon for each range without a gap.
 function bandTrace(xs, values, by, colour, id) {
   const x = [], y = [];
   for (let from = 0; from < xs.length; ++from) {
@@ -119,7 +119,7 @@ function bandTrace(xs, values, by, colour, id) {
     hoverinfo: 'skip', showlegend: false, legendgroup: id, name: 'band'};
 }
 
-// The interval of a point that has no neighbour to draw a band to.
+// Interval of a point without a neighbour, where no band can be drawn.
 function loneBars(values, by) {
   const lone = values.map((value, i) => value && !values[i - 1] && !values[i + 1]);
   const half = side => values.map((value, i) => lone[i] ? Math.abs(value[side] - value.mean) / by : 0);
@@ -127,7 +127,7 @@ function loneBars(values, by) {
     visible: lone.some(Boolean)};
 }
 
-// The more points there are, the smaller.
+// Smaller marks for more points.
 function markSize(axis, largest) { return axis.values.length > 120 ? 3 : axis.values.length > 40 ? 5 : largest; }
 
 function curveTraces(results, view, group, style, metric, by) {
@@ -150,7 +150,7 @@ function curveTraces(results, view, group, style, metric, by) {
   return band ? [bandTrace(xs, values, by, style.color, group.id), line] : [line];
 }
 
-// What gave no value, at the lower edge: failed, or not run yet.
+// Points without a value at the lower edge: failed, or not run yet.
 function statusTraces(results, view, rows) {
   const axis = results.axis(view.x);
   const trace = (name, colour, symbol, list) => {
@@ -201,7 +201,7 @@ function referenceTraces(results, view, metric, by) {
       color: INK, line: {width: 2, color: INK}}}));
 }
 
-// By pixels: how far apart the points of an axis are, at the least.
+// Smallest distance of the points on an axis, in pixels.
 function spacing(axis, log, width) {
   const places = axis.values.map(({position}) => log ? Math.log10(position) : position).sort((a, b) => a - b);
   const span = places[places.length - 1] - places[0];
@@ -209,11 +209,11 @@ function spacing(axis, log, width) {
   return span > 0 ? 0.85 * width * Math.min(...gaps) / span : width;
 }
 
-// A row a series, a square a point, in the colour of what limits it; its use beside it where there is room.
+// A row for each series, and a square for each point in the colour of its limit; the use beside it if it fits.
 function limitTraces(results, view, series, rowHeight, apart) {
   const axis = results.axis(view.x);
   const size = Math.max(2, Math.min(15, rowHeight - 2, apart - 1));
-  // Where squares would be dots, strokes are as high as the row.
+  // Strokes of the row's height where squares would be too small.
   const square = colour => apart > 6 ? {symbol: 'square', size, color: colour}
     : {symbol: 'line-ns-open', size: Math.min(15, rowHeight - 2), color: colour,
       line: {width: Math.max(1, apart), color: colour}};
@@ -283,7 +283,7 @@ function lineAt(y) {
   return {type: 'line', xref: 'paper', x0: 0, x1: 1, y0: y, y1: y, line: {color: SOFT, width: 1, dash: 'dot'}};
 }
 
-// Of sets but the first, relative to the first.
+// All sets except the first, relative to the first.
 function ratioFigure(results, view, width) {
   const axis = results.axis(view.x);
   const metric = results.metrics.find(of => of.name === view.y);
@@ -308,7 +308,7 @@ function ratioFigure(results, view, width) {
     shapes: [lineAt(1)]})};
 }
 
-// How busy each resource was at some points: the `most` busiest.
+// Use of the `count` busiest resources at some points.
 function useFigure(results, view, rows, count, width) {
   const axis = results.axis(view.x);
   const at = (row, name) => {
@@ -336,7 +336,7 @@ function useFigure(results, view, rows, count, width) {
   return {traces, shape, hidden: busy.length - traces.length};
 }
 
-// The stages of one kind of work request; `longest` is the longest latency of all panels.
+// Stages of one kind of work request; `longest`: longest latency of all panels.
 function waterfallFigure(results, view, rows, operation, longest, stageColour, width) {
   const axis = results.axis(view.x);
   const scale = scaleOf('ps', longest);
@@ -383,7 +383,7 @@ function drawn(name, attributes) {
   return node;
 }
 
-// A piece of the trace's line, and its symbol.
+// Sample of a trace's line and symbol.
 function swatch(trace) {
   const one = value => Array.isArray(value) ? value[0] : value;
   const lines = (trace.mode || '').includes('lines'), wide = lines ? 34 : 16;
@@ -398,7 +398,7 @@ function swatch(trace) {
   return picture;
 }
 
-// An entry hides its traces, and shows them again.
+// Clicking an entry hides its traces, or shows them again.
 function legendList(target, traces, chosen, title) {
   const list = document.createElement('ul');
   list.className = 'legend' + (chosen.length > 60 ? ' long' : '') + (title ? ' title' : '');
@@ -422,7 +422,7 @@ function legendList(target, traces, chosen, title) {
   return list;
 }
 
-// Below the plot, in place of the last.
+// Puts the legends below the plot, and removes the old ones.
 function showLegends(target, traces) {
   while (target.nextElementSibling?.classList.contains('legend')) target.nextElementSibling.remove();
   const named = traces.map((_, i) => i).filter(i => traces[i].showlegend !== false);

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the seeds of a point say together.
+// Combines the runs of all seeds of a point.
 class Together {
  public:
   void add(RunResults run) {
@@ -39,7 +39,7 @@ class Together {
       }
     for (const auto& [name, unit] : units_) set.units[name] = unit;
     for (const auto& [resource, uses] : uses_) {
-      double share = 0;  // of a run that does not tell of it: 0
+      double share = 0;  // a run without this resource counts as 0
       for (const auto& use : uses) share += use.share;
       point.uses[resource] = {share / static_cast<double>(runs_), mean(uses, &Use::queue), mean(uses, &Use::growth)};
     }
@@ -58,7 +58,7 @@ class Together {
     return sum / static_cast<double>(uses.size());
   }
 
-  // Every run has the same stages.
+  // All runs have the same stages.
   void add(Stages stages) {
     const auto same = [&](const Stages& other) {
       return other.operation == stages.operation && other.one_way == stages.one_way &&
@@ -99,7 +99,7 @@ Run read_status(const Field& field) {
   return run;
 }
 
-// A file of the folder: what a name that leads out of it would mean on another machine, nobody knows.
+// The file must be inside the folder: another path would mean something else on another machine.
 fs::path file_of(const fs::path& folder, const Field& field) {
   const fs::path name = field.text();
   if (name.empty() || name.is_absolute() || std::ranges::find(name, "..") != name.end())
@@ -107,7 +107,7 @@ fs::path file_of(const fs::path& folder, const Field& field) {
   return folder / name;
 }
 
-// null: no seed has told it.
+// A metric without a mean has no value: no seed measured it.
 void read_metric(const std::string& name, const Field& field, ResultSet& set, Point& point) {
   set.units.emplace(name, field["unit"].text_or(""));
   if (!field["mean"].exists()) return;
@@ -133,7 +133,7 @@ Point read_point(const fs::path& folder, const Field& field, ResultSet& set) {
     const auto file = file_of(folder, entry["file"]);
     const Json json = read_json(file);
     RunResults run = read_run(Field(file, json));
-    // A sweep says only what it changes.
+    // The sweep's own file contains only the settings that it changes.
     if (set.nic.empty()) set.nic = run.nic;
     if (run.extrapolated) set.extrapolated.insert(run.nic);
     if (set.host.empty()) set.host = run.host;
@@ -145,7 +145,7 @@ Point read_point(const fs::path& folder, const Field& field, ResultSet& set) {
   return point;
 }
 
-// Without numbers there is nothing to show beside ours.
+// A reference needs a number to be shown.
 void read_references(const Field& references, ResultSet& set) {
   references.for_each([&](const Field& field) {
     Reference reference{field["label"].text(), field["key"].text(), {}, field["value"].number()};
@@ -161,7 +161,7 @@ ResultSet read_sweep(const fs::path& folder) {
   if (!is_over && !fs::exists(folder / "plan.json", none))
     throw ConfigError(fmt::format("{}: no results.json in this folder: is it one that `rnicsim sweep` wrote?",
                                   shown(folder.string())));
-  // Of one that still goes on, or was killed: what there is so far.
+  // A sweep that still runs or was killed: collect the results so far.
   const Json json = is_over ? read_json(file) : sweep::results_of(sweep::Store(folder)).json;
   const Field results(file, json);
   check_schema(results);

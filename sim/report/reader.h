@@ -1,4 +1,4 @@
-// Reads what a report is made of.
+// Reads the results for a report.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace rnicsim::sim::report {
 
-// A folder of `rnicsim sweep`, or one file of `bench --json` or `run --json`, which is a set of one point.
-// ConfigError: "FILE: what is wrong with it".
+// Reads a folder of `rnicsim sweep`, or one file of `bench --json` or `run --json` (a set with one point). ConfigError:
+// "FILE: reason".
 ResultSet read_results(const std::filesystem::path& path);
 
 }  // namespace rnicsim::sim::report

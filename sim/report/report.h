@@ -1,4 +1,4 @@
-// rnicsim report: results as a page to look at.
+// rnicsim report: writes results as a page.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct ReportOptions {
   std::vector<std::string> invocation;  // the command line, for the page
 };
 
-// 0. ConfigError: results that cannot be read, or a page that cannot be written; no page is left half.
+// Returns 0. ConfigError: results cannot be read, or the page cannot be written; an incomplete page is never left.
 int write_report(const ReportOptions& options);
 
 }  // namespace rnicsim::sim::report

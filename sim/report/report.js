@@ -1,4 +1,4 @@
-// The page: its controls, tables and texts. All that comes from results is put in as text, never as markup.
+// The page: controls, tables and texts. Text from results is inserted as text, never as markup.
 'use strict';
 
 (() => {
@@ -20,7 +20,7 @@ function options(select, list, chosen) {
 
 function plural(count, word) { return `${count} ${word}${count === 1 ? '' : 's'}`; }
 
-// A word of a shell's command line.
+// Quotes a word for a shell's command line.
 function quoted(word) { return /^[\w@%+=:,.\/\[\]-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`; }
 
 function table(target, heads, rows) {
@@ -33,9 +33,9 @@ function table(target, heads, rows) {
   return target;
 }
 
-// --- What is shown, from the page's address and to it -------------------------------------------------------------
+// --- State of the view, read from the page's address and written to it ---------------------------------------------
 
-// The first; where that leaves very many curves, the one with the most values.
+// The first numeric axis; if that leaves very many curves, the one with the most values.
 function axisOfNumbers(varied) {
   const numeric = varied.filter(axis => axis.numeric), first = numeric[0];
   const curves = varied.filter(axis => axis !== first).reduce((count, axis) => count * axis.values.length, 1);
@@ -156,8 +156,8 @@ function showRatio() {
   draw(at('plot-ratio'), figure, 'ratio of each set of results to the first');
 }
 
-// One panel a set that has such points, or one where sets are the axis. All are there before one is drawn, which takes
-// the room that it has.
+// One panel for each set with such points, or a single one if sets are the axis. All panels are created before any is
+// drawn, because a plot takes the room that its panel has.
 function panels(target, series, make) {
   const sets = view.x === '' ? [null] : [...new Set(series.rows.map(row => row.s))];
   const plots = sets.map((_, i) => element('div', {class: 'plot', role: 'img', id: `${target.id}-${i}`}));
@@ -248,7 +248,7 @@ function showFailures() {
   at('failures').hidden = failed + missing === 0;
   at('failures-title').textContent = [failed ? `${plural(failed, 'run')} failed` : '',
     missing ? `${plural(missing, 'run')} not done yet` : ''].filter(Boolean).join(', ');
-  // The seeds of a point that ended alike are one line.
+  // Seeds of a point with the same outcome share a line.
   const lines = results.rows.flatMap(row => {
     const seeds = new Map();
     for (const run of row.point.runs) {
@@ -262,7 +262,7 @@ function showFailures() {
   table(at('failures-table'), ['point#', 'at', 'seeds', 'what happened'], lines);
 }
 
-// No measurement of it was found.
+// Extrapolated: no measurement of this NIC was found.
 function nicText({nic, extrapolated}) { return extrapolated.includes(nic) ? `${nic} (extrapolated)` : nic; }
 
 function describe(set) {

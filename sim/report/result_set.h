@@ -1,4 +1,4 @@
-// A set of results: what `rnicsim report` knows of a sweep, or of one run.
+// A set of results: the data that `rnicsim report` has of a sweep or of one run.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,31 @@
 
 namespace rnicsim::sim::report {
 
-// What can be busy: a unit, a direction of a link, a CPU.
+// A resource that can be busy: a unit, a direction of a link, a CPU.
 struct Resource {
   std::string host, name;
   auto operator<=>(const Resource&) const = default;
 };
 
 struct Use {
-  double share = 0;              // of 1
-  std::optional<double> queue;   // how many wait for it on average
-  std::optional<double> growth;  // by which its queue grew
+  double share = 0;              // fraction of 1
+  std::optional<double> queue;   // average number of waiting entries
+  std::optional<double> growth;  // growth of the queue over the run
 };
 
-// Where no resource is used up, without a host: "latency" or "pace".
+// Limiting factor. If no resource is used up, the name is "latency" or "pace", without a host.
 struct Limit {
   Resource resource;
   Use use;
   std::string text;
 };
 
-// What the waterfall tells of one kind of work request; in the order of the stages.
+// Times of the waterfall for one kind of work request, in the order of the stages.
 struct Stages {
   std::string operation;
   bool one_way = false;
   double work_requests = 0;
-  double latency_ps = 0;  // summed over all of them
+  double latency_ps = 0;  // summed over all work requests
   std::vector<std::pair<std::string, double>> stage_ps;
 };
 
@@ -56,7 +56,7 @@ struct Point {
   std::map<Resource, Use> uses;  // means over the seeds
   std::vector<Stages> waterfall;
   std::optional<Limit> limit;
-  std::map<std::string, std::string> configuration;  // empty: no seed is done
+  std::map<std::string, std::string> configuration;  // empty: no seed has completed
 };
 
 struct Axis {
@@ -65,7 +65,7 @@ struct Axis {
   std::string spacing;  // "geometric", "linear" or "list"
 };
 
-// A published number, to be shown beside ours.
+// A published value, shown beside the results.
 struct Reference {
   std::string label, metric;
   std::map<std::string, std::string> at;  // value by axis
@@ -73,12 +73,12 @@ struct Reference {
 };
 
 struct ResultSet {
-  std::string name, source;  // the folder or file
+  std::string name, source;  // `source`: folder or file
   std::string command;       // "sweep", "bench" or "run"
   std::string version;
   std::vector<std::string> invocation;
   std::string workload, nic, host, topology;
-  std::set<std::string> extrapolated = {};  // the NICs that are
+  std::set<std::string> extrapolated = {};  // extrapolated NICs
   std::vector<std::string> settings;  // "key=value"
   std::vector<std::string> faults;
   std::vector<Axis> axes;

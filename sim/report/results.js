@@ -1,4 +1,4 @@
-// What the results say, without a word on how it looks: axes, rows, series, units.
+// Data of the results, independent of their display: axes, rows, series, units.
 'use strict';
 
 // --- Values with units -------------------------------------------------------------------------------------------
@@ -10,7 +10,7 @@ const FACTORS = {
   rate: {'b/s': 1, 'kb/s': 1e3, 'Mb/s': 1e6, 'Gb/s': 1e9, 'Tb/s': 1e12},
 };
 
-// "4 KiB" -> {kind: 'bytes', value: 4096}; null for what is no quantity.
+// "4 KiB" -> {kind: 'bytes', value: 4096}; null if the text is no quantity.
 function quantity(text) {
   const parts = /^([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*([A-Za-z\/]*)$/.exec(text.trim());
   if (!parts) return null;
@@ -19,7 +19,7 @@ function quantity(text) {
   return null;
 }
 
-// Equal for "4KiB", "4 KiB" and "4096 B".
+// Equal texts for "4KiB", "4 KiB" and "4096 B".
 function canonical(text) {
   const meant = quantity(text);
   return meant ? meant.kind + ' ' + meant.value : text;
@@ -31,7 +31,7 @@ const STEPS = {
   'bytes': [[1024 ** 3, 'GiB'], [1024 ** 2, 'MiB'], [1024, 'KiB'], [1, 'B']],
 };
 
-// By what values up to `most` of a unit are divided, and what the quotient is called.
+// Divisor for values up to `most` of a unit, and the name of the resulting unit.
 function scaleOf(unit, most) {
   const steps = STEPS[unit] || [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, '']].map(
     ([size, prefix]) => [size, prefix + unit]);
@@ -66,7 +66,7 @@ function flowMetric(name) {
   return parts && {flow: Number(parts[1]), what: parts[2]};
 }
 
-// "h0 nic.port.tx"; what is no resource, such as latency, has no host.
+// "h0 nic.port.tx"; an entry that is no resource, such as latency, has no host.
 function resourceName(of) { return of.host ? `${of.host} ${of.resource}` : of.resource; }
 
 class Results {
@@ -81,7 +81,7 @@ class Results {
     this.resources = this.collectResources();
   }
 
-  // Names that are alike are told apart by where they come from.
+  // Sets with equal names get their sources as a distinction.
   nameSets() {
     const names = this.sets.map(set => set.name);
     const sources = this.sets.map(set => set.source);
@@ -90,7 +90,7 @@ class Results {
         : `${name} (${i + 1})`);
   }
 
-  // Of all sets, in the order in which they come; `set` is one of them when there are several, or no other.
+  // Axes of all sets, in the order of appearance; `set` is an axis if there are several sets, or no other axis.
   collectAxes() {
     const keys = [...new Set(this.sets.flatMap(set => set.axes.map(axis => axis.key)))];
     const short = key => key.split('.').pop();
@@ -101,7 +101,7 @@ class Results {
     return axes;
   }
 
-  // A set that does not vary a key has it from its configuration.
+  // A set that does not vary a key takes the value from its configuration.
   valueAt(set, point, key) {
     const axis = set.axes.findIndex(candidate => candidate.key === key);
     if (axis >= 0) return point.values[axis];
@@ -110,7 +110,7 @@ class Results {
     return parts[key] || this.configured(set, key) || 'not varied';
   }
 
-  // "flow.qps" is that of a workload's only flow.
+  // "flow.qps" means the only flow of a workload.
   configured(set, key) {
     const baseline = set.configuration ? set.configuration.baseline : {};
     return baseline[key] ?? baseline[key.replace(/^flow\./, 'flow[0].')];
@@ -131,7 +131,7 @@ class Results {
     return rows;
   }
 
-  // Positions: the quantities themselves when all values are of one kind, else one beside the other.
+  // Positions: the quantities themselves if all values are of one kind, else consecutive numbers.
   finishAxis(axis) {
     const values = [...axis.texts].map(([id, text]) => ({id, text, meant: axis.key === '' ? null : quantity(text)}));
     const kinds = new Set(values.map(value => value.meant && value.meant.kind));
@@ -193,7 +193,7 @@ class Results {
 
   axis(key) { return this.axes.find(axis => axis.key === key); }
 
-  // {mean, low, high, n} of a row, or null: not known there.
+  // {mean, low, high, n} of a row; null: unknown.
   value(row, name) {
     const metric = row.set.metrics.find(of => of.name === name);
     if (!metric || metric.mean[row.p] === null) return null;
@@ -202,7 +202,7 @@ class Results {
     return {mean, low: bound('low'), high: bound('high'), n: Array.isArray(metric.n) ? metric.n[row.p] : metric.n};
   }
 
-  // Rows that pass `only` ({key: id}), by what they have besides x: [{label, at, rows by x}].
+  // Rows that match `only` ({key: id}), grouped by their values except x: [{label, at, rows by x}].
   series(x, only, withoutSet = false) {
     const keys = this.axes.map(axis => axis.key).filter(key => key !== x && !(withoutSet && key === ''));
     const rows = this.rows.filter(row => keys.every(key => !only[key] || row.at[key] === only[key]));
@@ -231,13 +231,13 @@ class Results {
     return key === '' ? id : `${axis.label} = ${axis.texts.get(id) || id}`;
   }
 
-  // A line for each axis.
+  // One line for each axis.
   place(row) {
     return this.axes.map(axis => axis.key === '' ? row.at[''] : `${axis.key} = ${axis.texts.get(row.at[axis.key])}`);
   }
   where(row) { return this.place(row).join(', '); }
 
-  // Whether a set has points at which `key` is `id`, when only those where it is `only`, if anything, are shown.
+  // True: the set has points with `key` = `id` when only points with value `only` (if given) are shown.
   has(set, key, id, only) {
     if (this.axis(key)) return !only || only === id;
     const configured = this.configured(set, key);

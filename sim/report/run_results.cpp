@@ -41,13 +41,13 @@ void read_flow(const Field& flow, const std::string& name, RunResults& run) {
 void read_block(const Field& block, const std::string& name, RunResults& run) {
   for (const auto part : {"counters", "derived"})
     block[part].for_each([&](const std::string& path, const Field& value) {
-      if (!value.exists() || path.ends_with("_busy")) return;  // its share tells the same
+      if (!value.exists() || path.ends_with("_busy")) return;  // null, or busy time, whose share is listed too
       run.counters[name + "." + path] = value.number();
       run.units[name + "." + path] = unit_of(path);
     });
 }
 
-// `run` tells no use of its own: its counters do, in part.
+// `run` writes no utilization; part of it follows from the counters.
 void read_uses(const Field& results, RunResults& run) {
   results["utilization"].for_each([&](const Field& entry) {
     run.uses[{entry["host"].text(), entry["resource"].text()}] = {entry["use"].number(), entry["queue"].number_if_any(),
@@ -73,7 +73,7 @@ Stages read_stages(const Field& operation) {
   return stages;
 }
 
-// run has a name, bench the file.
+// `run` writes a name, `bench` an object with the file.
 std::string name_of(const Field& field) { return field.is_object() ? field["file"].text_or("") : field.text_or(""); }
 
 std::string without_ending(std::string name) {

@@ -10,7 +10,7 @@
 namespace rnicsim::sim::report {
 namespace {
 
-// A file of another machine's would be compared with what lies at that path here.
+// A file that is not shipped is not compared: the path may lead to another file on this machine.
 bool is_shipped(DataKind kind, const std::string& name) { return std::ranges::count(data_names(kind), name) != 0; }
 
 }  // namespace
@@ -20,7 +20,7 @@ Json shipped_json(const std::string& nic, const std::string& host, const std::st
   if (!is_shipped(DataKind::nic, nic)) return {{"unknown", "'" + nic + "' is no NIC profile that rnicsim ships"}};
   if (!host.empty() && !is_shipped(DataKind::host, host))
     return {{"unknown", "'" + host + "' is no host profile that rnicsim ships"}};
-  // "star:12" is one of its own; the parameters are those of the cables, which it has from the same file.
+  // "star:12" has no file of its own; its parameters are those of the shipped file "star".
   const auto file = topology.substr(0, topology.find(':'));
   if (!is_shipped(DataKind::topology, file))
     return {{"unknown", "'" + topology + "' is no topology that rnicsim ships"}};

@@ -1,4 +1,4 @@
-// How a configuration differs from the NIC profile and the topology that it began with.
+// Difference of a configuration from its shipped NIC profile and topology.
 #pragma once
 
 #include <map>
@@ -8,8 +8,8 @@
 
 namespace rnicsim::sim::report {
 
-// {"nic", "topology", "differs": {key: the profile's value}}, or {"unknown": why}, when this program ships no such
-// profile or topology.
+// {"nic", "topology", "differs": {key: the profile's value}}; or {"unknown": reason} when this program does not ship
+// the profile or topology.
 Json shipped_json(const std::string& nic, const std::string& host, const std::string& topology,
                                     const std::map<std::string, std::string>& configuration);
 

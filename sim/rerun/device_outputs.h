@@ -1,4 +1,4 @@
-// What the devices of a host do in a replay, as far as the recorded software waited for it.
+// Outputs of a host's devices in a replay, as far as the recorded software waited for them.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace rnicsim::sim::rerun {
 
 class DeviceOutputs {
  public:
-  // Runs after an output came that was expected.
+  // Called after each expected output.
   std::function<void()> on_expected;
 
-  // Before the simulation begins: some step waits for this output.
+  // Call before the simulation starts, for each output that a step waits for.
   void expect(const DeviceOutput& output) {
     counters_[{output.what, output.owner}][output.address].times[output.count];
   }
-  // One more of those came, now.
+  // One more output of this kind happens now.
   void came(Awaited what, std::uint64_t owner, std::uint64_t address);
-  // When it came; nullopt: it did not yet.
+  // Time of the output; nullopt: it has not happened yet. The output must have been expected.
   std::optional<Duration> when(const DeviceOutput& output) const {
     return counters_.at({output.what, output.owner}).at(output.address).times.at(output.count);
   }
@@ -31,7 +31,7 @@ class DeviceOutputs {
  private:
   struct Counter {
     std::uint64_t count = 0;
-    std::map<std::uint64_t, std::optional<Duration>> times;  // by count, of those expected
+    std::map<std::uint64_t, std::optional<Duration>> times;  // by count; only expected outputs
   };
   std::map<std::pair<Awaited, std::uint64_t>, std::unordered_map<std::uint64_t, Counter>> counters_;
 };

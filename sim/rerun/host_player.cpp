@@ -19,10 +19,10 @@ void HostPlayer::start() {
   if (!has_ended()) due_.arm(*due());
 }
 
-// nullopt: what the step waits for has not come.
+// nullopt: the output that the step waits for has not happened.
 std::optional<Duration> HostPlayer::due() const {
   if (pace_ == Pace::recorded) return next().at;
-  // A store comes with the request before which it is done; without such a request, after the one before it.
+  // A store before a request is due with the request; another store after the step before it.
   const Step& step = next().precedes_request ? next_request() : next();
   const auto* output = steps_.awaited_by(step);
   if (output == nullptr) return std::max(base_ + (step.at - recorded_), played_);

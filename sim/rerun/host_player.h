@@ -1,5 +1,5 @@
-// The steps of one host's software, one after another: at their recorded times, or each so long after what it waited
-// for as in the recorded run.
+// Replays the steps of one host's software in order: at their recorded times, or each as long after the output that it
+// waited for as in the recorded run.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@ enum class Pace : std::uint8_t { recorded, as_possible };
 
 class HostPlayer {
  public:
-  // `play` does a step. `steps` stays.
+  // `play` executes a step. `steps` must outlive the player.
   HostPlayer(const RecordedSteps& steps, Pace pace, std::function<void(const Step&)> play);
 
-  // Before the simulation begins: the steps in their order, by their places in RecordedSteps, and then start().
+  // Call before the simulation starts: add() the host's steps in order, by their index in RecordedSteps, then start().
   void add(std::uint32_t step) { own_.push_back(step); }
   void start();
 
   DeviceOutputs& outputs() { return outputs_; }
   bool has_ended() const { return next_ == own_.size(); }
-  // Waits for a device.
+  // True: the next step waits for a device.
   bool waits() const { return waits_; }
-  // The next step that is no store: the one that waits. To be asked only while there is one.
+  // The next step that is no store: the step that waits. There must be one.
   const Step& next_request() const;
-  // When the next step is due; nullopt: it waits, or there is none.
+  // Time of the next step; nullopt: the step waits, or no step is left.
   std::optional<Duration> next_due() const { return has_ended() || waits_ ? std::nullopt : due(); }
-  Duration played() const { return played_; }  // the last step
+  Duration played() const { return played_; }  // time of the last step
 
  private:
   const Step& next() const { return steps_.steps()[own_[next_]]; }
@@ -44,8 +44,8 @@ class HostPlayer {
   const std::function<void(const Step&)> play_;
   std::vector<std::uint32_t> own_;
   std::size_t next_ = 0;
-  Duration played_;              // the last step
-  Duration base_, recorded_;     // the last one that is no store, in this run and in the recorded one
+  Duration played_;              // time of the last step
+  Duration base_, recorded_;     // times of the last step that is no store, in this run and in the recorded one
   bool waits_ = false;
   DeviceOutputs outputs_;
   Alarm due_{[this] { go_on(); }};

@@ -71,7 +71,7 @@ std::string RecordedSoftware::describe_waits() const {
   return text;
 }
 
-// As an adapter is connected to its root complex where the kernel is simulated.
+// Connects the adapter to its root complex in the same way as on a host with a simulated kernel.
 void RecordedSoftware::connect(System& system, std::uint32_t index) {
   Adapter& adapter = system.adapter(index);
   const auto& interface = adapter.interface();
@@ -85,7 +85,7 @@ void RecordedSoftware::connect(System& system, std::uint32_t index) {
   nic.dma().bind(root.upstream);
   nic.blocks().pcie.reach(root);
   root.reach(nic.blocks().pcie);
-  // The kernel's reactions are among the steps.
+  // No reaction here: the kernel's reactions are among the recorded steps.
   root.interrupt.bind([](std::uint32_t) {});
   root.page_requested.bind([](PageRequest&&) {});
   root.invalidated.bind([](std::uint32_t) {});
@@ -160,7 +160,7 @@ void RecordedSoftware::request(const Step& step) {
   }
 }
 
-// A kernel's own memory is there before the recording begins.
+// Attaches the domain if needed: a kernel's own memory is attached before the recording begins.
 RecordedMemory& RecordedSoftware::attach(Host& host, Pasid domain) {
   auto& memory = host.memory[domain];
   if (host.attached.try_emplace(domain, true).second) host.iommu.attach(domain, memory);

@@ -1,5 +1,4 @@
-// The hosts of a recorded run: root complexes and IOMMUs as they were, and in the place of kernels and programs what
-// these did.
+// The hosts of a recorded run: root complexes and IOMMUs as in the run; recorded steps replace kernels and programs.
 #pragma once
 
 #include <cstddef>
@@ -27,15 +26,15 @@ namespace rnicsim::sim::rerun {
 
 class RecordedSoftware : public sc_core::sc_module {
  public:
-  // All hosts of the system are guests. `steps` stays.
+  // All hosts of the system must be guests. `steps` must outlive this object.
   RecordedSoftware(sc_core::sc_module_name name, System& system, const RecordedSteps& steps, Pace pace);
 
   bool has_ended() const;
-  Duration played() const;  // the last step of all hosts
-  // When the next step is due whose time is known; nullopt: there is none.
+  Duration played() const;  // time of the last step of all hosts
+  // Earliest known time of a next step; nullopt: none is known.
   std::optional<Duration> next_due() const;
-  // Since when every host that has steps left waits for a device, and "h0 waits for ..." of each; nullopt: some host
-  // does not wait.
+  // stuck_since(): time since when every host with steps left waits for a device; nullopt: some host does not wait.
+  // describe_waits(): "h0 waits for ..." for each host.
   std::optional<Duration> stuck_since() const;
   std::string describe_waits() const;
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostWordBytes = 64;
 constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kMostRange = std::uint64_t(1) << 40;
-constexpr std::size_t kMostWriteBytes = 256;  // of a write to BAR0
+constexpr std::size_t kMostWriteBytes = 256;  // limit for one write to BAR0
 
 void check_offset(std::uint64_t offset) {
   if (offset >= abi::kBarSize) throw TraceError("a request beyond BAR0");
@@ -39,7 +39,7 @@ RecordedSteps::RecordedSteps(TraceReader& trace, const std::vector<std::uint32_t
 Step& RecordedSteps::add_step(const TraceEvent& event) {
   if (event.kind != EventKind::memory) end_ = event.at;
   const std::uint32_t awaited = event.kind == EventKind::memory ? 0 : std::exchange(awaited_[event.host], 0);
-  // Even numbers are left for the stores before a step.
+  // Steps get odd numbers; the even numbers are for stores before a step.
   return steps_.emplace_back(Step{.at = event.at,
                                   .kind = event.kind,
                                   .adapter = event.host,
@@ -66,7 +66,7 @@ void RecordedSteps::add(const TraceEvent& event) {
     case EventKind::memory_pinned: {
       Step& step = add_step(event);
       if (step.length > kMostRange) throw TraceError("a range of memory that is too long");
-      // The device that found the memory gone asks at this very time.
+      // The unmapping must come before the access of the device that found the memory unmapped, at the same time.
       if (event.kind == EventKind::memory_absent) step.at = std::max(Duration{}, event.at - Duration{1});
       step.writable = event.fields[3] != 0;
       step.pinned = event.fields[4] != 0;
@@ -102,7 +102,7 @@ void RecordedSteps::append_words(const TraceEvent& event, std::size_t first_fiel
   bytes_.insert(bytes_.end(), words.begin(), words.end());
 }
 
-// A write of more than a line comes in parts.
+// A write longer than a cache line is recorded in several events.
 void RecordedSteps::add_write(const TraceEvent& event) {
   const auto& [offset, length, part] = std::tie(event.fields[0], event.fields[1], event.fields[2]);
   if (length == 0 || length > kMostWriteBytes || part >= length || part % kMostWordBytes != 0)

@@ -1,15 +1,15 @@
-// What the software of a recorded run did at its devices, in the order in which it is done again.
+// Steps of a recorded run's software at its devices, in the order of the replay.
 //
-// The recording shows a store into memory when a device finds its bytes, and since when they may have been there. The
-// store is done before the first request that the host made in that time: a WQE before its doorbell. Without such a
-// request, it is done at the beginning of that time.
+// The recording shows a store into memory when a device finds the new bytes, with the interval in which the store
+// happened. The replay executes the store before the first request that the host made in this interval (a WQE before
+// its doorbell), or without such a request at the beginning of the interval.
 //
-// At another pace than the recorded one, the first request may be too soon: what was stored at that place before has
-// perhaps not been read yet. So the store waits there until a device has read that, or for the last request of that
-// time.
-// A WQE that a request brought to the device, too (BlueFlame), was stored before that request.
+// At another pace the first request may be too early, because a device may not have read the old contents yet. The
+// store then waits until a device has read them, or until the last request of the interval.
+// A WQE that a request also carried to the device (BlueFlame) was stored before that request.
 //
-// Before a step the recording has what the devices did last that the software had seen: what the step waited for.
+// Before a step the recording has an `awaited` event: the last output of a device that the software could have seen.
+// The step waits for this output.
 #pragma once
 
 #include <cstddef>
@@ -32,28 +32,28 @@ struct Step {
   Duration at;
   EventKind kind;
   std::uint32_t adapter;
-  std::uint64_t process;   // memory and processes: as Iommu counts domains
-  std::uint64_t address;   // or the offset of a request; or a process's state
+  std::uint64_t process;   // memory and process steps: the IOMMU domain
+  std::uint64_t address;   // memory address, offset of a request, or state of a process
   std::uint64_t length;
-  bool writable;           // of what is pinned
+  bool writable;           // only for a pin step
   bool pinned;
-  bool precedes_request;   // a store: before the next request
-  // A store: when a device has read what was stored there before; or the latest time for such a store.
+  bool precedes_request;   // a store that is executed before the next request
+  // Only for a store: wait until a device has read the old contents, or execute the waiting stores now.
   enum class Wait : std::uint8_t { none, for_access, no_longer } wait;
-  std::uint32_t awaited;   // its place among RecordedSteps' outputs, from 1 on; 0: the step before it
-  std::size_t data;        // a store's or a write's bytes in RecordedSteps
-  std::uint64_t order;     // of steps due at one time
+  std::uint32_t awaited;   // position in RecordedSteps' outputs, from 1; 0: the step waits for the step before it
+  std::size_t data;        // offset in RecordedSteps of a store's or write's bytes
+  std::uint64_t order;     // order of steps of equal time
 };
 
 class RecordedSteps {
  public:
-  // Reads the trace to its end. `hosts`: of each adapter, the number of its host. TraceError; ConfigError: the trace
-  // has what cannot be done again.
+  // Reads the trace to its end. `hosts`: host number of each adapter. TraceError: the trace is not valid. ConfigError:
+  // the trace has events that cannot be replayed.
   RecordedSteps(TraceReader& trace, const std::vector<std::uint32_t>& hosts);
 
   const std::vector<Step>& steps() const { return steps_; }
-  Duration end() const { return end_; }  // the last step that is no store
-  // The output of a device for which the step waited; nullptr: the step waited for the one before it.
+  Duration end() const { return end_; }  // time of the last step that is no store
+  // Output that the step waits for; nullptr: the step waits for the step before it.
   const DeviceOutput* awaited_by(const Step& step) const {
     return step.awaited != 0 ? &outputs_[step.awaited - 1] : nullptr;
   }
@@ -71,7 +71,7 @@ class RecordedSteps {
   void add_awaited(const TraceEvent& event);
   void add_write(const TraceEvent& event);
   void add_store(const TraceEvent& event);
-  // The BlueFlame write of the line that was just stored; nullptr: there was none.
+  // The BlueFlame write with the bytes that were just stored; nullptr: none.
   const Request* blue_flame_of(const Step& store);
   Step& add_step(const TraceEvent& event);
   void append_words(const TraceEvent& event, std::size_t first_field, std::size_t bytes);
@@ -80,14 +80,14 @@ class RecordedSteps {
   std::vector<Step> steps_;
   std::vector<std::byte> bytes_;
   std::vector<DeviceOutput> outputs_;
-  std::vector<std::uint32_t> awaited_;          // by adapter: for its next step
+  std::vector<std::uint32_t> awaited_;          // by adapter: output that its next step waits for
   std::vector<std::vector<Request>> requests_;  // by host
   struct Process {
-    std::unordered_set<std::uint64_t> stored;  // words
-    RecordedMemory memory;                     // as the devices find it
+    std::unordered_set<std::uint64_t> stored;  // numbers of words stored before
+    RecordedMemory memory;                     // contents that the devices found
   };
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Process> processes_;  // by host
-  std::map<std::pair<std::uint32_t, std::string>, Request> blue_flames_;  // by host and the first line of their bytes
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Process> processes_;  // by host and IOMMU domain
+  std::map<std::pair<std::uint32_t, std::string>, Request> blue_flames_;  // by host and first line of the written bytes
   std::uint64_t events_ = 0;
   Duration end_;
 };

@@ -23,7 +23,7 @@
 namespace rnicsim::sim::rerun {
 namespace {
 
-// A file without a name.
+// A temporary file in memory, without a name.
 class ScratchFile {
  public:
   explicit ScratchFile(const char* what) : file_(::memfd_create(what, MFD_CLOEXEC)) {
@@ -35,7 +35,7 @@ class ScratchFile {
   const Descriptor file_;
 };
 
-// The parameters below `room` ("nic.", "host.") of a profile, as settings.
+// Appends the parameters below `room` ("nic.", "host.") of a profile as settings.
 void add_profile(const Config& profile, std::string_view room, std::vector<std::string>& sets) {
   Config config = profile;
   const ParamList parameters(config);
@@ -66,7 +66,7 @@ std::vector<std::uint32_t> hosts_of(const Config& config) {
   return hosts;
 }
 
-// What kernels and programs did is not done again.
+// Skips events of kernels and programs, which the replay does not produce.
 void leave_out_software(TraceReader& trace) {
   for (const auto kind : {EventKind::command, EventKind::event_taken, EventKind::cm_sent, EventKind::cm_received,
                           EventKind::cm_state})
@@ -80,9 +80,9 @@ void simulate_to(Duration until) {
     sc_core::sc_start(to_sc_time(until - now()));
 }
 
-// Until all steps are done, or nothing more comes that one waits for: then says what.
+// Runs until all steps are done, or a host waits too long. Returns a description of the waits; empty: all done.
 std::string play_out(const RecordedSoftware& software) {
-  constexpr Duration kPatience{60'000'000'000'000};  // 60 s: more than a queue pair's retries take
+  constexpr Duration kPatience{60'000'000'000'000};  // 60 s of simulated time, longer than all retries of a queue pair
   while (!software.has_ended() && sc_core::sc_get_status() != sc_core::SC_STOPPED) {
     const auto since = software.stuck_since();
     if (since && (!sc_core::sc_pending_activity() || now() - *since > kPatience)) return software.describe_waits();
@@ -121,7 +121,7 @@ int run_again(const RerunOptions& options) {
   ObserverOptions watched = options.observers;
   watched.record.clear();
   TraceHeader new_header = trace_header(system, header.seed, TimeMode::simulated);
-  new_header.commands = header.commands;  // with them, a recording has the addresses of memory
+  new_header.commands = header.commands;  // a recording with commands shows memory addresses
   Observers observers(system, watched, new_header);
   Recording recording(system, new_header, replayed);
   RecordedSoftware software("software", system, steps,

@@ -1,5 +1,5 @@
-// `rnicsim replay FILE`: the devices of a recorded run, driven again by what its software did, without its programs.
-// docs/replay.md is its manual.
+// `rnicsim replay FILE`: drives the devices of a recorded run with the recorded steps of its software, without the
+// programs. Manual: docs/replay.md.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@ namespace rnicsim::sim::rerun {
 
 struct RerunOptions {
   std::string trace;
-  // In the place of what was recorded.
-  std::string nic;                  // a profile; empty: the recorded NIC
-  std::string host;                 // the same of the hosts
+  // Changes of the recorded configuration.
+  std::string nic;                  // NIC profile; empty: the recorded NIC
+  std::string host;                 // host profile; empty: the recorded hosts
   std::vector<std::string> sets;
-  std::vector<std::string> faults;  // besides those recorded
+  std::vector<std::string> faults;  // in addition to the recorded fault rules
   EngineOptions engine;
-  bool as_possible = false;         // not at the recorded times, but after what was waited for
+  bool as_possible = false;         // replay each step after the output that it waited for, not at its recorded time
   ObserverOptions observers;
 };
 
-// 0: the devices did what was recorded, or the configuration is another; 1: they did not; 2: nothing to replay.
+// Returns 0: the devices behaved as recorded, or the configuration was changed; 1: they did not; 2: nothing to replay.
 int rerun(const RerunOptions& options);
 
 }  // namespace rnicsim::sim::rerun

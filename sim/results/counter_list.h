@@ -1,4 +1,4 @@
-// Counters as a flat list, made from describe().
+// A flat list of counters, filled by a block's describe().
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 namespace rnicsim::sim {
 
 struct CounterEntry {
-  enum class Kind { count, busy, waited, most };  // as CounterVisitor knows them
+  enum class Kind { count, busy, waited, most };  // kinds of counters of CounterVisitor
   std::string path;
   Counter value;
   std::string unit;
   std::string meaning;
   Kind kind = Kind::count;
-  std::uint32_t units = 1;                // busy
-  std::vector<Counter> each = {};         // busy: of each unit, or none
+  std::uint32_t units = 1;                // number of units; only for `busy`
+  std::vector<Counter> each = {};         // only for `busy`: the counter of each unit, or empty
 };
 
 class CounterList : public CounterVisitor {

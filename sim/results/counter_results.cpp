@@ -30,17 +30,17 @@ class Deriver {
   }
 
  private:
-  // "nic.units.transmit_busy": "nic.units.transmit_busiest_share"
+  // Path of the derived value: "nic.units.transmit_busiest_share" for "nic.units.transmit_busy".
   static std::string busiest_path(const std::string& path) {
     constexpr std::string_view kBusy = "_busy";
     return path.substr(0, path.size() - kBusy.size()) + "_busiest_share";
   }
-  // "nic.port.tx_wait": "nic.port.tx_queue"
+  // Path of the derived value: "nic.port.tx_queue" for "nic.port.tx_wait".
   static std::string queue_path(const std::string& path) {
     constexpr std::string_view kWait = "_wait";
     return path.substr(0, path.size() - kWait.size()) + "_queue";
   }
-  // A service is counted whole, at one of its ends: at the time's edges, a little too much or too little.
+  // A service interval is counted whole at its start or at its end, so a share may be slightly too high or too low.
   void add_shares(std::size_t i) {
     const auto& entry = fresh_[i];
     add(entry.path + "_share", "of 1", std::min(1.0, growth(i) / ps_ / entry.units), Kind::share);
@@ -60,7 +60,7 @@ class Deriver {
     return growth(static_cast<std::size_t>(found - fresh_.begin()));
   }
 
-  // One level has hits and misses; of two, what misses the first looks into the second.
+  // A cache of one level has `hits` and `misses`. In a cache of two levels, a miss of l0 is looked up in l1.
   void add_hit_rates(const std::string& path, double misses) {
     constexpr std::string_view kMisses = ".misses";
     if (!path.ends_with(kMisses)) return;

@@ -7,9 +7,9 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr int kBits = 8;  // buckets an octave, as a power of two
+constexpr int kBits = 8;  // log2 of the buckets an octave
 
-// Exact below 2^(kBits + 1); above, the leading bit and the kBits after it.
+// Exact below 2^(kBits + 1); above, the leading bit and the next kBits bits count.
 std::size_t bucket_of(std::uint64_t ps) {
   const int shift = std::max(0, static_cast<int>(std::bit_width(ps)) - kBits - 1);
   return (static_cast<std::size_t>(shift) << kBits) + (ps >> shift);
@@ -70,7 +70,7 @@ Duration Histogram::mean() const {
   return count_ == 0 ? Duration{} : Duration{static_cast<std::int64_t>((sum_ + count_ / 2) / count_)};
 }
 
-// By nearest rank: the mean of the bucket that it lies in.
+// Nearest rank: the mean of the bucket with that rank.
 Duration Histogram::percentile(double share) const {
   const auto rank =
       std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count_))));
@@ -80,7 +80,7 @@ Duration Histogram::percentile(double share) const {
     seen += bucket.count;
     if (rank > seen) continue;
     const double mean = bucket.sum / static_cast<double>(bucket.count);
-    if (mean >= static_cast<double>(most_.ps)) return most_;  // rounding could lead beyond what can be said
+    if (mean >= static_cast<double>(most_.ps)) return most_;  // rounding could exceed the largest duration
     return std::max(least_, Duration{std::llround(mean)});
   }
   return most_;

@@ -1,5 +1,5 @@
-// Durations by the hundred million in little memory: buckets of equal ratio, 256 an octave, with the sum of what is in
-// each. So a percentile is off by less than 1/256, and exact when the values around it are equal. Means are exact.
+// Histogram of durations with constant memory: 256 buckets an octave, each with the sum of its values. A percentile is
+// off by less than 1/256, and exact when the values around it are equal. Means are exact.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct Spread {
 
 class Histogram {
  public:
-  // What is negative counts as none.
+  // A negative value is counted as 0.
   void add(Duration value);
   void add(const Histogram& other);
 
@@ -26,7 +26,7 @@ class Histogram {
   Duration least() const { return least_; }
   Duration most() const { return most_; }
   Duration mean() const;
-  // The smallest value that is not less than `share` of all: 0.5 for the median. 0 when there are none.
+  // Smallest value that is not less than `share` of all values (0.5: the median); 0 when the histogram is empty.
   Duration percentile(double share) const;
   Spread spread() const;
 
@@ -40,11 +40,11 @@ class Histogram {
     double sum = 0;
   };
 
-  std::uint64_t zeros_ = 0;  // what most stages of most operations take: they need no buckets
+  std::uint64_t zeros_ = 0;  // number of values that are 0, as most stages take; they need no bucket
   std::uint64_t count_ = 0;
   Wide sum_ = 0;
   Duration least_, most_;
-  std::vector<Bucket> buckets_;  // up to that of the most
+  std::vector<Bucket> buckets_;  // up to the bucket of `most_`
 };
 
 }  // namespace rnicsim::sim

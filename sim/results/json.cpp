@@ -30,7 +30,7 @@ struct JsonAccess {
   static Library written(const Json::Object& object) {
     auto library = Library::object();
     auto& members = library.get_ref<Library::object_t&>();
-    for (const auto& [key, value] : object) members.emplace_back(key, to_library(value));  // each key is there once
+    for (const auto& [key, value] : object) members.emplace_back(key, to_library(value));  // keys are unique already
     return library;
   }
   static Library written(const auto& scalar) { return scalar; }
@@ -51,7 +51,7 @@ const char* type_of(const Json& json) {
   throw JsonError(fmt::format("{} is wanted, not {}", wanted, type_of(json)));
 }
 
-// Builds a value from what the library's parser finds.
+// Builds a value from the events of the library's parser.
 class Builder : public nlohmann::json_sax<Library> {
  public:
   explicit Builder(std::size_t deepest) : deepest_(deepest) {}
@@ -62,7 +62,7 @@ class Builder : public nlohmann::json_sax<Library> {
   bool number_unsigned(number_unsigned_t value) override { return put(Json(value)); }
   bool number_float(number_float_t value, const string_t&) override { return put(Json(value)); }
   bool string(string_t& value) override { return put(Json(std::move(value))); }
-  bool binary(binary_t&) override { return false; }  // not of JSON
+  bool binary(binary_t&) override { return false; }  // not part of JSON
   bool start_object(std::size_t) override { return open(Json::object()); }
   bool start_array(std::size_t) override { return open(Json::array()); }
   bool key(string_t& value) override {
@@ -74,7 +74,7 @@ class Builder : public nlohmann::json_sax<Library> {
   bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
     if (dynamic_cast<const nlohmann::detail::parse_error*>(&error) != nullptr)
       error_.emplace(error.what(), byte);
-    else  // a number that no double holds
+    else  // a number that does not fit a double
       error_.emplace("a value of this JSON is out of range");
     return false;
   }
@@ -113,7 +113,7 @@ class Builder : public nlohmann::json_sax<Library> {
 
   const std::size_t deepest_;
   Json root_;
-  std::vector<Json*> open_;  // from the outermost one; only the last grows, so none of them moves
+  std::vector<Json*> open_;  // outermost first; only the last one grows, so the pointers stay valid
   std::string key_;
   std::optional<JsonError> error_;
 };
@@ -225,7 +225,7 @@ void Json::erase(std::string_view key) {
 }
 
 void Json::update(const Json& members) {
-  items();  // null becomes an object, though `members` has none
+  items();  // null becomes an object even if `members` is empty
   for (const auto& [key, value] : members.items()) member(key) = value;
 }
 

@@ -1,4 +1,4 @@
-// A JSON value. Only this file's .cpp knows the JSON library, whose header takes a compiler several seconds.
+// A JSON value. Only json.cpp includes the JSON library, because its header takes several seconds to compile.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@
 
 namespace rnicsim::sim {
 
-// A text that is not JSON, or a value that is of another type than the caller asks for.
+// The text is not JSON, or a value has another type than the caller asked for.
 class JsonError : public std::runtime_error {
  public:
   explicit JsonError(const std::string& what, std::optional<std::size_t> byte = {})
       : std::runtime_error(what), byte(byte) {}
-  std::optional<std::size_t> byte;  // where a text is wrong, counted from 1
+  std::optional<std::size_t> byte;  // position of the error in the text, counted from 1
 };
 
-// Members of an object keep the order in which they came. An operator[] or at() that finds nothing throws JsonError,
-// but for operator[](key) of a value that may change, which adds a member; so does push_back() for an element. Both
-// make an object or an array of null.
+// An object keeps its members in the order of insertion. operator[] and at() throw JsonError when there is no such
+// member or element. Exception: operator[](key) of a non-const value adds the member, and push_back() adds an element;
+// both turn null into an object or an array.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -33,7 +33,7 @@ class Json {
   using Object = std::vector<Member>;
 
   Json() = default;
-  Json(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): values are written as they are in JSON
+  Json(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): values are written as in JSON
   Json(const char* text) : value_(std::string(text)) {}
   Json(std::string text) : value_(std::move(text)) {}
   Json(std::string_view text) : value_(std::string(text)) {}
@@ -49,17 +49,17 @@ class Json {
     for (const auto& [key, value] : members) member(key) = Json(value);
   }
   Json(Array elements) : value_(std::move(elements)) {}
-  // {{"key", value}, ...}: an object, when each element is an array of a text and a value; else an array.
+  // {{"key", value}, ...} is an object when each element is an array of a text and a value; else an array.
   Json(std::initializer_list<Json> elements);
 
   static Json array() { return Json(Array()); }
   static Json array(std::initializer_list<Json> elements) { return Json(Array(elements)); }
   static Json object();
-  // JsonError: it is not JSON, or is nested more than `deepest` times.
+  // JsonError: the text is not JSON, or is nested deeper than `deepest`.
   static Json parse(std::string_view text, std::size_t deepest = 500);
-  // nullopt instead.
+  // The same; nullopt instead of an error.
   static std::optional<Json> parse_if_valid(std::string_view text, std::size_t deepest = 500);
-  // On one line, or `indent` spaces a level. Bytes that are not UTF-8 become U+FFFD.
+  // Text on one line, or with `indent` spaces for each level. Bytes that are not UTF-8 become U+FFFD.
   std::string dump(int indent = -1) const;
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
@@ -71,7 +71,7 @@ class Json {
   bool is_array() const { return std::holds_alternative<Array>(value_); }
   bool is_object() const { return std::holds_alternative<Object>(value_); }
 
-  // JsonError: the value is of another type, or a number that Value does not hold.
+  // JsonError: the value has another type, or is a number outside the range of Value.
   template <class Value>
   Value get() const;
   template <class Value>
@@ -87,13 +87,13 @@ class Json {
 
   std::string value(std::string_view key, const char* fallback) const { return value(key, std::string(fallback)); }
 
-  // Elements of an array, members of an object; 0: null; 1: any other.
+  // Number of elements of an array or members of an object; null: 0; any other value: 1.
   std::size_t size() const;
   bool empty() const { return size() == 0; }
   // nullptr: no member has this name.
   const Json* find(std::string_view key) const;
   Json* find(std::string_view key) { return const_cast<Json*>(std::as_const(*this).find(key)); }
-  // The same by way of objects: "/latency/mean_ps", a JSON pointer (RFC 6901) without escapes and indices.
+  // Finds a member along a JSON pointer such as "/latency/mean_ps" (RFC 6901, without escapes and array indices).
   const Json* find_pointer(std::string_view pointer) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   const Json& at(std::string_view key) const;
@@ -119,7 +119,7 @@ class Json {
   Json& operator[](Index index) {
     return at(static_cast<std::size_t>(index));
   }
-  // None of null; JsonError: no array.
+  // Elements of an array; null has none. JsonError: another type.
   const Array& elements() const;
   Array& elements();
   Array::const_iterator begin() const { return elements().begin(); }
@@ -129,16 +129,16 @@ class Json {
   const Json& front() const { return at(std::size_t{0}); }
   const Json& back() const { return at(size() - 1); }
   Json& back() { return at(size() - 1); }
-  // None of null; JsonError: no object. for (const auto& [key, value] : json.items())
+  // Members of an object, for `for (const auto& [key, value] : json.items())`; null has none. JsonError: another type.
   const Object& items() const;
   Object& items();
 
   void push_back(Json element);
   void erase(std::string_view key);
-  // Takes the members of another object; those of one name replace those that are here.
+  // Adds the members of another object; an existing member of the same name is replaced.
   void update(const Json& members);
 
-  // Numbers are equal by their value, whatever they are written like.
+  // Numbers are equal by value: 1 equals 1.0.
   friend bool operator==(const Json& one, const Json& other);
 
  private:
@@ -167,7 +167,7 @@ class Json {
   std::int64_t as_signed() const;
   std::uint64_t as_unsigned() const;
   const std::string& as_text() const;
-  friend struct JsonAccess;  // of the .cpp
+  friend struct JsonAccess;  // defined in json.cpp
 
   Value value_;
 };

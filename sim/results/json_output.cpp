@@ -13,7 +13,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// What was standard output; what is printed from now on goes to stderr.
+// Returns a copy of standard output; later prints to stdout go to stderr.
 int take_standard_output() {
   std::fflush(stdout);
   const int results = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -32,7 +32,7 @@ JsonOutput::JsonOutput(const std::string& path) {
 }
 
 void JsonOutput::write(const Json& json) {
-  // What a program's arguments hold need not be UTF-8.
+  // Arguments of a program need not be UTF-8; dump() replaces invalid bytes.
   write_text(json.dump(2) + '\n');
 }
 

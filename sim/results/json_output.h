@@ -1,4 +1,4 @@
-// Where --json FILE goes, and the page of a report.
+// Destination of --json FILE and of a report's page.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace rnicsim::sim {
 
-// A file takes its name when it is whole. `-` is standard output, which is then for the results alone: what people read
-// goes to stderr, the programs' output, too.
+// The file gets its name when it is complete. `-` is standard output, which then carries only the results: messages and
+// the programs' output go to stderr.
 class JsonOutput {
  public:
-  // Empty: nowhere. ConfigError: the file cannot be made.
+  // Empty path: no output. ConfigError: the file cannot be created.
   explicit JsonOutput(const std::string& path);
 
   bool wanted() const { return file_.has_value(); }
-  // Once; nothing if not wanted. ConfigError: it could not be written.
+  // Call at most once; does nothing without a path. ConfigError: the file cannot be written.
   void write(const Json& json);
   void write_text(std::string_view text);
 

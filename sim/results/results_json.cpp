@@ -27,7 +27,7 @@ Json counters_json(const std::vector<CounterResult>& counters) {
 }
 
 Json parameters_json(const Config& config) {
-  Config copy = config;  // the list is of what may be set
+  Config copy = config;  // ParamList needs a value that can change
   auto json = Json::object();
   const ParamList list(copy);
   for (const auto& entry : list.entries()) json[entry.path] = entry.value_text();

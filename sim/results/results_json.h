@@ -1,4 +1,4 @@
-// What the results of the commands have alike: docs/results.schema.json.
+// Common parts of the commands' results: docs/results.schema.json.
 #pragma once
 
 #include <string_view>
@@ -12,11 +12,11 @@ namespace rnicsim::sim {
 struct Config;
 
 inline constexpr int kResultsSchema = 1;
-// How each begins: "schema", "command", "rnicsim" (the version).
+// First members of each result: "schema", "command", "rnicsim" (the version).
 Json results_of_command(std::string_view command);
-// {"counters": {path: growth}, "derived": {path: value, or null where nobody looked}}
+// {"counters": {path: growth}, "derived": {path: value, or null for a hit rate without lookups}}
 Json counters_json(const std::vector<CounterResult>& counters);
-// Every parameter as it was resolved, with its unit.
+// Each parameter with its resolved value and unit.
 Json parameters_json(const Config& config);
 Json faults_json(const Config& config);
 

@@ -31,10 +31,10 @@ StagedFile::StagedFile(const fs::path& path) : given_(path) {
     if (file_ < 0) complain(errno);
     return;
   }
-  // Without a name, so that who is killed leaves nothing.
+  // Without a name, so that a killed process leaves no file.
   const auto folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   file_ = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  if (file_ < 0) {  // not every file system can
+  if (file_ < 0) {  // not every file system supports O_TMPFILE
     auto name = hidden_name("XXXXXX");
     file_ = mkostemp(name.data(), O_CLOEXEC);
     if (file_ < 0) complain(errno);

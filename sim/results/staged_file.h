@@ -1,4 +1,4 @@
-// A file that takes its name when it is whole: until then what was there stays.
+// A file that gets its name when it is complete. Until then an old file of that name stays.
 #pragma once
 
 #include <filesystem>
@@ -9,29 +9,30 @@ namespace rnicsim::sim {
 
 class StagedFile {
  public:
-  // A link is followed; what is no file, such as a pipe, is written itself. ConfigError: it cannot be made.
+  // A symbolic link is followed. A path that is no regular file, such as a pipe, is written directly. ConfigError: the
+  // file cannot be created.
   explicit StagedFile(const std::filesystem::path& path);
-  // What is open already is written itself, and closed then. `name` is for messages.
+  // An open descriptor is written directly, and closed afterwards. `name` is used in messages.
   StagedFile(int descriptor, const std::string& name);
   ~StagedFile();
   StagedFile(StagedFile&& other) noexcept;
   StagedFile& operator=(StagedFile&&) = delete;
 
-  // All of it, as far as the disk. ConfigError: it cannot be written.
+  // Writes all of `content`, and syncs a staged file to disk. ConfigError: the file cannot be written.
   void write(std::string_view content);
-  // ConfigError: it cannot be renamed.
+  // Renames the file. ConfigError: the file cannot be renamed.
   void commit();
 
  private:
   [[noreturn]] void complain(int error) const;
-  // Beside the file.
+  // Name of a hidden file in the same folder.
   std::string hidden_name(const std::string& ending) const;
   void give_name();
 
   std::filesystem::path given_, path_;
-  std::filesystem::path part_;  // its name until it takes path_'s; empty: none
+  std::filesystem::path part_;  // temporary name until the rename; empty: the file has no name yet
   int file_ = -1;
-  bool is_staged_ = true;  // else path_ is written itself
+  bool is_staged_ = true;  // false: path_ is written directly
 };
 
 }  // namespace rnicsim::sim

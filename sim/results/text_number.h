@@ -1,4 +1,4 @@
-// Numbers at the end of a text: a trace has tens of millions of them.
+// Fast appending of numbers to a text: a trace holds tens of millions of numbers.
 #pragma once
 
 #include <charconv>
@@ -15,7 +15,7 @@ inline void append_digits(std::string& out, std::uint64_t value, int base = 10) 
   out.append(digits, end);
 }
 
-// "1.234567": six digits behind the point, the last a picosecond.
+// "1.234567": six decimals; the last is a picosecond.
 inline void append_microseconds(std::string& out, Duration at) {
   constexpr std::int64_t kPsPerUs = 1'000'000;
   append_digits(out, std::uint64_t(at.ps / kPsPerUs));

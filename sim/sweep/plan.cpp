@@ -40,7 +40,7 @@ Reference reference_of(const Json& json) {
   return reference;
 }
 
-// flow.window is every flow's, flow[0].window one of them.
+// True: both keys set a common parameter. flow.window means all flows, flow[0].window one flow.
 bool overlap(const std::string& a, const std::string& b) {
   constexpr std::string_view kAll = "flow.", kOne = "flow[";
   if (a.starts_with(kOne) == b.starts_with(kOne)) return a == b;
@@ -90,7 +90,8 @@ void SweepPlan::check() const {
 
 std::vector<std::filesystem::path> SweepPlan::files() const {
   const FilesRead read;
-  // Other axes' values change no file; but they may be wrong, and nothing more is read then.
+  // Values of other axes do not change the files, so one point for each set of names is enough. A point with an invalid
+  // value may end before all files are read; then the next point with the same names is tried.
   std::set<std::vector<std::string>> known;
   for (std::size_t point = 0; point < points(); ++point) {
     std::vector<std::string> named;

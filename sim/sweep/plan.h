@@ -1,4 +1,4 @@
-// What a sweep is to run: a workload, what stays, what is varied, and with which seeds.
+// Plan of a sweep: the workload, constant parameters, varied parameters, and seeds.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct BenchOptions;
 
 namespace rnicsim::sim::sweep {
 
-// What was published, to be shown beside the curves.
+// A published value, shown beside the curves.
 struct Reference {
   std::string label;
-  std::string metric;                                   // as in the results: "flow[0].rate_per_s"
-  std::vector<std::pair<std::string, std::string>> at;  // keys of axes and their values
+  std::string metric;                                   // name in the results: "flow[0].rate_per_s"
+  std::vector<std::pair<std::string, std::string>> at;  // keys of axes with their values
   double value = 0;
 };
 
@@ -34,20 +34,20 @@ struct SweepPlan {
   bool waterfall = false;
   std::vector<Axis> axes;  // the last varies fastest
   std::vector<std::uint64_t> seeds{1};
-  std::vector<std::string> metrics;  // besides those of the flows: "h0.nic.contexts.qpc.hit_rate"
+  std::vector<std::string> metrics;  // in addition to the flows' metrics: "h0.nic.contexts.qpc.hit_rate"
   std::vector<Reference> references;
 
   std::size_t points() const;
   std::size_t runs() const { return points() * seeds.size(); }
-  // Of each axis, which of its values.
+  // Index of the value on each axis.
   std::vector<std::size_t> place_of(std::size_t point) const;
-  // ConfigError: nothing of it can be run, and why not the first. Too many points.
+  // ConfigError: no point can be run (with the reason for the first point), or there are too many points.
   void check() const;
-  // What its runs are configured by: workloads, NICs, topologies.
+  // Files that configure the runs: workloads, NICs, topologies.
   std::vector<std::filesystem::path> files() const;
 };
 
-// A run of the plan: a point with a seed.
+// One run of the plan.
 struct Run {
   std::size_t point;
   std::uint64_t seed;
@@ -56,11 +56,11 @@ Run run_of(const SweepPlan& plan, std::size_t run);
 
 bench::BenchOptions options_of(const SweepPlan& plan, const Run& run);
 
-// A TOML file, docs/sweep.md. ConfigError: what is wrong, and where. A workload's path is relative to the file.
+// Reads a sweep file (TOML, docs/sweep.md). A workload's path is relative to the file. ConfigError.
 SweepPlan read_sweep(const std::filesystem::path& path);
 
 Json plan_json(const SweepPlan& plan);
-// JsonError: it is none.
+// JsonError: not a plan.
 SweepPlan plan_of(const Json& json);
 
 }  // namespace rnicsim::sim::sweep

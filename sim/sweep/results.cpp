@@ -19,8 +19,8 @@ namespace {
 struct FlowMetric {
   const char* name;
   const char* unit;
-  const char* pointer;  // into a flow's results
-  bool of_all = true;   // else of one transport's
+  const char* pointer;  // JSON pointer into a flow's results
+  bool of_all = true;   // false: only flows of some transports have this metric
 };
 constexpr FlowMetric kFlowMetrics[] = {
     {"rate_per_s", "op/s", "/rate_per_s"},         {"goodput_bits_per_s", "b/s", "/goodput_bits_per_s"},
@@ -30,7 +30,7 @@ constexpr FlowMetric kFlowMetrics[] = {
     {"fairness.jain", "of 1", "/fairness/jain", false},
 };
 
-// By batch means, of one run.
+// Confidence interval of one run, from batch means.
 struct OwnInterval {
   double low, high;
 };
@@ -48,7 +48,7 @@ std::optional<OwnInterval> own_interval(const Json& flow) {
   return OwnInterval{interval.at("low").get<double>(), interval.at("high").get<double>()};
 }
 
-// "h0.nic.contexts.qpc.hit_rate"
+// Finds a counter by "h0.nic.contexts.qpc.hit_rate"; nullptr: none.
 const Json* counter_of(const Json& results, const std::string& path) {
   const auto dot = path.find('.');
   if (dot == path.npos) return nullptr;
@@ -72,9 +72,9 @@ std::vector<Metric> metrics_of(const Json& results, const std::vector<std::strin
       const Json* value = flows[i].find_pointer(pointer);
       if (value == nullptr && !metric.of_all) continue;
       if (value == nullptr) throw JsonError(fmt::format("the flow has no {}", pointer));
-      // The fairness of one sender tells nothing.
+      // Fairness needs at least two senders.
       if (pointer.ends_with("/jain") && flows[i]["fairness"]["senders"] == Json(1)) continue;
-      if (!value->is_null())  // not known
+      if (!value->is_null())  // null: unknown
         metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit, value->get<double>()});
       if (pointer.ends_with("/rate_per_s") && metric.of_all) metrics.back().own = own_interval(flows[i]);
     }
@@ -84,8 +84,7 @@ std::vector<Metric> metrics_of(const Json& results, const std::vector<std::strin
   return metrics;
 }
 
-// Runs that are equal, and one alone, tell nothing of what other seeds would give: there the interval is the run's own,
-// if it has one.
+// Equal runs, or a single run, give no interval over the seeds: then the run's own interval is used, if it has one.
 Json interval_json(const std::vector<double>& samples, const std::string& unit, bool equal_runs,
                    const std::optional<OwnInterval>& own) {
   const auto interval = interval_of(samples);
@@ -99,7 +98,7 @@ Json interval_json(const std::vector<double>& samples, const std::string& unit, 
   return json;
 }
 
-// A number is one whatever its sign; another text that begins as a formula does is none to a spreadsheet in quotes.
+// True: a spreadsheet would take the text for a formula. A signed number is no formula.
 bool looks_like_a_formula(const std::string& text) {
   if (text.find_first_of("=+-@\t") != 0) return false;
   double number = 0;
@@ -119,7 +118,7 @@ struct Line {
   std::uint64_t seed;
   std::string status;
   std::map<std::string, double> values;
-  std::string steady{};  // "true", "false"; empty: it is not known
+  std::string steady{};  // "true", "false"; empty: unknown
   std::string limit{};
 };
 
@@ -239,7 +238,7 @@ class Collector {
     compare(std::move(results));
   }
 
-  // In the table alone: as columns beside the rate.
+  // Own intervals appear only in the table, as columns beside the rate.
   void put_own_interval(const Metric& metric, Line& line) {
     const auto stem = metric.name.substr(0, metric.name.rfind('.'));
     for (const auto& [side, value] : {std::pair("low", metric.own->low), std::pair("high", metric.own->high)}) {
@@ -249,7 +248,7 @@ class Collector {
     }
   }
 
-  // With the first run of the point that was done.
+  // Compares with the first completed run of the point.
   void compare(Json results) {
     for (const char* key : {"seed", "crc32"}) results.erase(key);
     if (first_.is_null())
@@ -260,16 +259,16 @@ class Collector {
 
   const Store& store_;
   const SweepPlan& plan_;
-  std::set<std::string> own_columns_;  // columns of columns_ that are no metric
-  std::vector<std::string> columns_;  // in the order in which they were first seen
+  std::set<std::string> own_columns_;  // names in columns_ that are no metric
+  std::vector<std::string> columns_;  // in the order of first appearance
   std::map<std::string, std::string> units_;
-  std::set<std::string> known_;  // of the plan's metrics
+  std::set<std::string> known_;  // metrics of the plan that some run has
   std::vector<Line> lines_;
-  std::map<std::string, std::vector<double>> samples_;  // of the present point
-  std::map<std::string, std::optional<OwnInterval>> own_;  // of the point's first run, by metric
+  std::map<std::string, std::vector<double>> samples_;  // of the present point, by metric
+  std::map<std::string, std::optional<OwnInterval>> own_;  // of the present point's first run, by metric
   Json limit_;
-  Json first_;             // results of its first run that was done, without the seed
-  std::size_t equal_ = 0;  // further runs that gave the same
+  Json first_;             // results of the present point's first completed run, without the seed
+  std::size_t equal_ = 0;  // number of further runs with equal results
   std::size_t done_ = 0;
   Tally tally_;
 };

@@ -1,4 +1,4 @@
-// What came of a sweep, in one: docs/results.schema.json, and a table.
+// Results of a whole sweep as JSON (docs/results.schema.json) and as a table.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ using bench::interval_of;
 
 struct Tally {
   std::size_t done = 0, failed = 0, missing = 0;
-  std::size_t equal = 0;  // points at which all seeds gave the same
+  std::size_t equal = 0;  // points with equal results for all seeds
 };
 
 struct SweepResults {
   Json json;
   std::string csv;
   Tally tally;
-  std::vector<std::string> unknown;  // metrics of the plan that no run that was done has
+  std::vector<std::string> unknown;  // metrics of the plan that no completed run has
 };
 
 // ConfigError: a file of the folder cannot be read.

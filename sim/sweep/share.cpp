@@ -39,7 +39,8 @@ std::optional<Share> share_of_rank() {
     const char* rank;
     const char* size;
   };
-  // Open MPI's; MPICH's and others' by PMI; srun's. (A batch script has SLURM_NTASKS, too, and is alone.)
+  // Variables of Open MPI, of MPICH and others (PMI), and of srun. A batch script has no SLURM_STEP_NUM_TASKS, only
+  // SLURM_NTASKS, and runs alone.
   constexpr Launcher kLaunchers[] = {
       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
       {"PMI_RANK", "PMI_SIZE"},

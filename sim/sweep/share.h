@@ -1,4 +1,4 @@
-// Which of a sweep's runs a process does, when several do it together.
+// Share of a sweep's runs that one process executes when several processes work together.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace rnicsim::sim::sweep {
 
-// Every `of`th run, from the `number`th on.
+// Every `of`th run, starting with run `number`.
 struct Share {
   std::size_t number = 0;
   std::size_t of = 1;
 };
 
-// "3/16"; ConfigError.
+// Parses "3/16". ConfigError.
 Share parse_share(const std::string& text);
-// Of the process that mpirun or srun started, by its environment; nullopt: none of them did.
+// Share of a process started by mpirun or srun, from its environment; nullopt: not started by them.
 std::optional<Share> share_of_rank();
 
-// The runs of the share that are not done yet, those that failed among them.
+// Runs of the share without a result, failed runs included.
 std::vector<std::size_t> open_runs(const Store& store, const Share& share);
 
 }  // namespace rnicsim::sim::sweep

@@ -59,7 +59,7 @@ void run_by_slurm(const Store& store, std::size_t tasks, const std::vector<std::
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   progress_line::erase();
-  // Of an array, the highest status of its tasks: 1 for one whose runs failed, which the results say.
+  // The status is the highest status of the array's tasks; 1 means that runs failed, which the results report.
   if (!WIFEXITED(status) || WEXITSTATUS(status) > 1)
     throw ConfigError(fmt::format("sbatch ended with status {}; see {}/slurm",
                                   WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), folder.string()));

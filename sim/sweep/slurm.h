@@ -1,4 +1,4 @@
-// A sweep by Slurm: a job array, each task a share.
+// Runs a sweep as a job array of Slurm; each task executes a share.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace rnicsim::sim::sweep {
 
-// Submits it and waits for its end; `options` go to sbatch. The folder is one that all nodes see.
-// ConfigError: it was not taken, or it is not known what became of it.
+// Submits the job array and waits for its end. `options` are passed to sbatch. All nodes must see the folder.
+// ConfigError: sbatch refused the job, or its outcome is unknown.
 void run_by_slurm(const Store& store, std::size_t tasks, const std::vector<std::string>& options);
 
 }  // namespace rnicsim::sim::sweep

@@ -32,7 +32,7 @@ std::optional<std::string> read(const fs::path& path) {
   return std::string{std::istreambuf_iterator<char>(in), {}};
 }
 
-// Results, and as their last member the CRC-32 of what stands before it: a point that was changed since is noticed.
+// Adds the CRC-32 of all preceding bytes as the last member, to detect a file that was changed later.
 std::string sealed(std::string_view text) {
   const auto end = text.find_last_not_of(" \n", text.rfind('}') - 1);
   const auto body = text.substr(0, end + 1);
@@ -124,7 +124,7 @@ Store::Store(fs::path folder) : folder_(std::move(folder)) {
   files_ = std::move(saved.files);
 }
 
-// Runs of the files as they were and runs of those that are there now are no sweep.
+// A sweep must not mix runs of changed files with earlier runs.
 void Store::check_files() const {
   const auto present = files_json(plan_);
   if (present == files_) return;

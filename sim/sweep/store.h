@@ -1,11 +1,11 @@
-// The folder of a sweep: what was to be run, and what came of each run so far.
+// Folder of a sweep: the plan, and the results so far.
 //
-//   plan.json           the plan, the command that made it, and the files that its runs are configured by
-//   points/12-1.json    of point 12 with seed 1, what `bench --json` writes less what differs from run to run, and its
-//                       CRC-32
-//   points/12-1.error   in its place: why there is none
-//   results.json        all in one, with the means over the seeds
-//   results.csv         a line a run
+//   plan.json           the plan, its command line, and the files that configure the runs
+//   points/12-1.json    results of point 12 with seed 1, as `bench --json` writes them, without values that vary
+//                       between equal runs, and with a CRC-32
+//   points/12-1.error   instead of the .json file: the reason of a failure
+//   results.json        all results, with means over the seeds
+//   results.csv         one line for each run
 #pragma once
 
 #include <filesystem>
@@ -18,16 +18,16 @@
 
 namespace rnicsim::sim::sweep {
 
-// Each member: ConfigError, what cannot be read or written, and why.
+// Every member function: ConfigError when a file cannot be read or written.
 class Store {
  public:
-  // A new folder, or one of the same plan: what it has is kept. ConfigError: it has another sweep, or one of files that
-  // have changed since.
+  // Makes a new folder, or opens a folder of the same plan and keeps its results. ConfigError: the folder belongs to
+  // another sweep, or files that configure the runs have changed since.
   Store(std::filesystem::path folder, SweepPlan plan, const std::vector<std::string>& invocation);
-  // A folder that there is, to be looked at.
+  // Opens an existing folder to read it.
   explicit Store(std::filesystem::path folder);
 
-  // To go on. ConfigError: what its runs are configured by has changed.
+  // Call before further runs. ConfigError: files that configure the runs have changed.
   void check_files() const;
 
   const SweepPlan& plan() const { return plan_; }
@@ -37,12 +37,12 @@ class Store {
   bool done(const Run& run) const;
   std::optional<std::string> failure(const Run& run) const;
   Json results(const Run& run) const;
-  // "points/12-1.json"
+  // Name of the run's result file: "points/12-1.json".
   static std::string file_of(const Run& run);
 
   void put(const Run& run, const std::string& results) const;
   void put_failure(const Run& run, const std::string& why) const;
-  // Into a file of the folder, which is there when it is whole.
+  // Writes a file of the folder, which gets its name when it is complete.
   void write(const std::string& name, const std::string& text) const;
 
  private:

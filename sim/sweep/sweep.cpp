@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 std::string run_here(const SweepPlan& plan, const Run& run) {
   auto json = bench::bench_json(options_of(plan, run));
-  json.erase("simulator");  // differs from run to run
+  json.erase("simulator");  // varies between equal runs
   return json.dump(1) + '\n';
 }
 
@@ -44,7 +44,7 @@ std::string time_text(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
-// "37 of 100 runs; 12.1 a second, 5 s left; flow.qps=16 seed=2: 3.01 Mop/s"
+// Progress line: "37 of 100 runs; 12.1 a second, 5 s left; flow.qps=16 seed=2: 3.01 Mop/s".
 class Progress {
  public:
   explicit Progress(std::size_t runs) : runs_(runs) {}
@@ -80,7 +80,7 @@ void run_local(const Store& store, const Share& share, unsigned jobs) {
   const auto& plan = store.plan();
   const auto open = open_runs(store, share);
   Progress progress(open.size());
-  std::string told;  // the same of the next seed or point is not said again
+  std::string told;  // last message, to suppress the same message of further seeds and points
   const auto done = [&](const ChildResult& result) {
     const auto run = run_of(plan, result.job);
     const auto place = place_text(plan, run);
@@ -135,7 +135,7 @@ int run_sweep(const SweepOptions& options) {
     run_local(store, rank.value_or(Share{}), jobs_of(options, !rank));
   }
   const auto results = results_of(store);
-  // Of several processes, the last finds all done.
+  // Other processes still work; the last one writes the results.
   if (rank && results.tally.missing > 0) {
     fmt::print("{}: share {} of {} done, {} runs are with the others\n", store.plan().name, rank->number, rank->of,
                results.tally.missing);

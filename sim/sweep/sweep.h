@@ -1,4 +1,4 @@
-// `rnicsim sweep`: many runs of `bench`, and what came of all of them.
+// `rnicsim sweep`: many runs of `bench`, with common results.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 namespace rnicsim::sim::sweep {
 
 struct SweepOptions {
-  std::string file;               // a sweep file; empty: what `out` has goes on
-  std::optional<SweepPlan> plan;  // in the file's place: that of `bench --vary`
-  std::string out;                // the folder; empty: the plan's name
-  unsigned jobs = 0;              // runs at a time; 0: as many as processors, one for a rank of several
-  std::string share;              // "K/N"; empty: all, or a rank's
+  std::string file;               // a sweep file; empty: continue the sweep in `out`
+  std::optional<SweepPlan> plan;  // replaces the file: the plan of `bench --vary`
+  std::string out;                // folder; empty: the plan's name
+  unsigned jobs = 0;              // parallel runs; 0: number of processors, or one for a rank of several
+  std::string share;              // "K/N"; empty: all runs, or the rank's share
   bool slurm = false;
-  std::size_t tasks = 0;            // of the job array; 0: as many as runs, 1,000 at most
-  std::vector<std::string> sbatch;  // options of sbatch
+  std::size_t tasks = 0;            // of the job array; 0: number of runs, at most 1,000
+  std::vector<std::string> sbatch;  // options for sbatch
   std::string json;
   std::vector<std::string> invocation;
 };
 
-// 0: every run was done; 1: some failed. ConfigError.
+// Returns 0: all runs succeeded; 1: some failed. ConfigError.
 int run_sweep(const SweepOptions& options);
 
 }  // namespace rnicsim::sim::sweep

@@ -1,4 +1,4 @@
-// The sweep file into a plan.
+// Reads a sweep file.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -27,7 +27,7 @@ std::string value_text(const TableReader& reader, std::string_view key, const to
   reader.refuse(key, "a text, a number, true or false");
 }
 
-// nic.contexts.qpc.entries = 512 and "nic.contexts.qpc.entries" = 512 are one.
+// Calls `take` for each key with its whole path, so that nested tables equal dotted keys in quotes.
 template <class Take>
 void each_key(const toml::table& table, const std::string& prefix, Take&& take) {
   for (const auto& [key, node] : table) {
@@ -68,7 +68,7 @@ Axis read_axis(const TableReader& reader, const std::string& key, const toml::no
   }
 }
 
-// In the file's order, which a table does not keep.
+// Axes in the order of the file, because a TOML table does not keep the order.
 std::vector<Axis> read_axes(const TableReader& reader, const toml::table& vary) {
   std::vector<std::pair<toml::source_position, Axis>> placed;
   each_key(vary, "", [&](const std::string& key, const toml::node& node) {
@@ -143,7 +143,7 @@ SweepPlan read_sweep(const std::filesystem::path& path) {
   reader.text("name", plan.name);
   reader.need("workload");
   reader.text("workload", plan.workload);
-  // One beside the file, before one of ours.
+  // A workload file in the folder of the sweep file takes precedence over a shipped one.
   const auto beside = path.parent_path() / plan.workload;
   std::error_code none;
   if (plan.workload.ends_with(".toml") && std::filesystem::exists(beside, none)) plan.workload = beside.string();

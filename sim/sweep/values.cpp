@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostValues = 100'000;
 
-// A number, bare or with a unit; of a unit, in its smallest.
+// A number with or without a unit; with a unit, `value` is in the smallest unit (ps, bytes, b/s).
 struct Quantity {
   enum class Kind { bare, time, bytes, bits_per_second };
   double value;
@@ -98,7 +98,7 @@ class Reader {
     return *quantity;
   }
 
-  // By multiplication, so that no error adds up.
+  // Computes each value from the first by multiplication, so that rounding errors do not add up.
   void expand(std::string_view text, const Quantity& first, const Quantity& last, bool geometric, double step,
               Axis& axis) const {
     constexpr double kSlack = 1 + 1e-9;

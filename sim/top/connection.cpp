@@ -19,7 +19,7 @@
 namespace rnicsim::sim::top {
 namespace {
 
-// Of a fabric with thousands of hosts, some MB; more than this is no snapshot.
+// Largest accepted snapshot; one of thousands of hosts has some MB.
 constexpr std::size_t kMostBytes = 1u << 28;
 
 std::string command_of(pid_t pid) {
@@ -30,7 +30,7 @@ std::string command_of(pid_t pid) {
   return shown(text);
 }
 
-// Another user may listen at names like ours.
+// Another user may listen at names like those of our runs.
 bool is_own_run(const std::string& name) {
   const Descriptor visitor = connect_to(name, SOCK_STREAM);
   return visitor && is_own_user(peer_of(visitor.get()));

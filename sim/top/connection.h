@@ -1,4 +1,4 @@
-// The other end of SnapshotServer: finds the runs of this user, and asks one.
+// Client of SnapshotServer: finds the runs of this user, and requests snapshots from one.
 #pragma once
 
 #include <sys/types.h>
@@ -15,22 +15,22 @@ namespace rnicsim::sim::top {
 
 struct RunningProcess {
   pid_t pid;
-  std::string command;  // line
+  std::string command;  // command line
 };
 std::vector<RunningProcess> running_processes();
 
 class Connection {
  public:
-  explicit Connection(pid_t pid);  // ConfigError: no run of this user's has that number
+  explicit Connection(pid_t pid);  // ConfigError: this user has no run with this pid
 
   pid_t pid() const { return pid_; }
   int descriptor() const { return socket_.get(); }
-  // Once for each snapshot.
+  // Requests one snapshot.
   void ask();
-  // What has come, without waiting; nullopt: not all of it. std::runtime_error: it is of another version.
+  // Reads without waiting; nullopt: the snapshot is not complete yet. std::runtime_error: another version.
   std::optional<Snapshot> receive();
   bool has_ended() const { return ended_; }
-  // Both, for so long at most.
+  // ask() and receive(), waiting at most `most`; nullopt: no answer.
   std::optional<Snapshot> ask_and_wait(std::chrono::milliseconds most);
 
  private:

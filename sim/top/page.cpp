@@ -32,7 +32,7 @@ struct Column {
 std::string gigabits(double bits) { return fmt::format("{:.2f}", bits / 1e9); }
 std::string millions(double number) { return fmt::format("{:.3f}", number / 1e6); }
 
-// The last ones are left out where the terminal is narrow; what is busiest stands behind them in any case.
+// The last columns are left out on a narrow terminal; the busiest resource is always shown after them.
 const std::vector<Column>& columns() {
   static const std::vector<Column> all{
       {"tx Gb/s", 8, [](const AdapterView& view) { return gigabits(view.transmitted); }},
@@ -57,7 +57,7 @@ std::string busiest(const AdapterView& view) {
   return fmt::format("{} {:.0f}%", view.shares.front().resource, 100 * std::min(1.0, view.shares.front().value));
 }
 
-// Of a section: one line an adapter that has something to tell.
+// Adds a section with one line for each adapter for which `text` returns a text.
 template <class Text>
 void add_section(Page& page, const std::string& heading, const std::vector<const AdapterView*>& adapters,
                  Line::Kind kind, Text text) {

@@ -1,4 +1,4 @@
-// A view as lines of text: for the terminal, and for --once.
+// Formats a view as lines of text, for the terminal and for --once.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@ struct Line {
 };
 
 struct Page {
-  std::vector<Line> head;  // stays when the rest is scrolled
+  std::vector<Line> head;  // does not scroll
   std::vector<Line> body;
 };
 
-// As many columns as `width` has room for; 80 are enough for those that matter most.
+// Shows as many columns as fit; 80 characters are enough for the important ones.
 Page make_page(const View& view, std::size_t width, Order order);
 std::vector<Line> help_lines();
 

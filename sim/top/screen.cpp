@@ -10,7 +10,7 @@
 
 #include "sim/config/config_error.h"
 
-// Its macros have everybody's names.
+// ncurses' macros have common names that would collide with others.
 #define NCURSES_NOMACROS
 #include <ncurses.h>
 
@@ -21,7 +21,7 @@ volatile sig_atomic_t ended = 0;
 
 void on_end(int) { ended = 1; }
 
-// Without SA_RESTART: whoever waits for keys comes back.
+// Without SA_RESTART, so that a signal ends the wait for a key.
 void note_signals() {
   struct sigaction action {};
   action.sa_handler = on_end;
@@ -115,7 +115,7 @@ std::size_t Screen::show(const Page& page, std::size_t offset, const std::string
     if (row + 1 < height()) put(row++, line);
   for (std::size_t i = offset; i < page.body.size() && i < offset + rows; ++i) put(row++, page.body[i]);
   const std::size_t left = page.body.size() - std::min(page.body.size(), offset + rows);
-  // Not into the last corner, which would scroll some terminals.
+  // Leave the last corner empty: writing there scrolls some terminals.
   std::string text = left > 0 ? fmt::format("{}  {} more lines", foot, left) : foot;
   text.resize(std::min(text.size(), width() - 1));
   put(height() - 1, {text, Line::Kind::heading});

@@ -1,4 +1,4 @@
-// The terminal while a run is shown on it. It is as it was when the object is gone.
+// The terminal while `top` uses it. The destructor restores it.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@ enum class Key { none, quit, help, order, up, down, page_up, page_down, home, en
 
 class Screen {
  public:
-  Screen();  // ConfigError: there is no terminal, or none that is known
+  Screen();  // ConfigError: no terminal, or an unknown type
   ~Screen();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
   std::size_t width() const;
   std::size_t height() const;
-  // `offset`: of the first line of the body, as far as the body has lines; returns what it became.
+  // `offset`: first visible line of the body; limited to the body's length, and returned.
   std::size_t show(const Page& page, std::size_t offset, const std::string& foot);
-  Key key();                // pressed, or none
-  static bool was_ended();  // by SIGINT, SIGTERM or SIGHUP
+  Key key();                // pressed key; none: no key
+  static bool was_ended();  // true: SIGINT, SIGTERM or SIGHUP arrived
 
  private:
   struct Terminal;

@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// A run looks at its viewers ten times a second.
+// A run serves its viewers ten times a second.
 constexpr milliseconds kLongestAnswer{10'000};
 constexpr milliseconds kLateAnswer{2'000};
 
@@ -44,7 +44,7 @@ std::string end_text(pid_t pid, const std::optional<Snapshot>& last) {
   return fmt::format("rnicsim: the run (pid {}) has ended{}\n", pid, when);
 }
 
-// Two looks; where the run ends before the second, what it did since its start.
+// Prints the rates between two snapshots; if the run ends before the second one, the rates since its start.
 int print_once(const TopOptions& options, Connection& run) {
   auto first = run.ask_and_wait(kLongestAnswer);
   if (!first) {
@@ -65,12 +65,12 @@ int print_once(const TopOptions& options, Connection& run) {
   return 0;
 }
 
-// What is on the screen, and what is to come there.
+// Updates the screen.
 class Show {
  public:
   Show(Connection& run, milliseconds delay) : run_(run), delay_(delay) {}
 
-  // Until the user has enough, or the run ends.
+  // Runs until the user quits, or the run ends.
   void go_on() {
     while (!quits_ && !Screen::was_ended() && !run_.has_ended()) {
       const auto time = Clock::now();
@@ -142,7 +142,7 @@ class Show {
     }
   }
 
-  // Its wall clock does not stand still: it is stopped, or a program of its keeps it waiting where it cannot look.
+  // True: the run does not answer. It is stopped, or waits for a program in a place where it does not serve viewers.
   bool is_late() const { return asked_at_ && Clock::now() - *asked_at_ > kLateAnswer; }
 
   void draw() {
@@ -165,7 +165,7 @@ class Show {
   Screen screen_;
   std::optional<Snapshot> last_;
   std::optional<View> view_;
-  std::optional<Clock::time_point> asked_at_;  // and no answer yet
+  std::optional<Clock::time_point> asked_at_;  // time of a request without an answer
   Clock::time_point next_ = Clock::now();
   std::size_t offset_ = 0;
   Order order_ = Order::host;

@@ -1,4 +1,4 @@
-// `rnicsim top`: what a run of this user's does, while it does it.
+// `rnicsim top`: shows the activity of a run of this user while it goes on.
 #pragma once
 
 #include <sys/types.h>
@@ -10,13 +10,13 @@
 namespace rnicsim::sim::top {
 
 struct TopOptions {
-  std::optional<pid_t> pid;           // of the run; nullopt: the only one
-  Duration delay{1'000'000'000'000};  // between two looks, in real time
-  bool once = false;                  // as text
-  bool json = false;                  // likewise
+  std::optional<pid_t> pid;           // nullopt: the only run
+  Duration delay{1'000'000'000'000};  // wall time between two snapshots
+  bool once = false;                  // print once as text
+  bool json = false;                  // print once as JSON
 };
 
-// The exit status: 0, or 1 for a run that does not answer. ConfigError: no such run, several, or no terminal for it.
+// Returns the exit status: 0, or 1 if the run does not answer. ConfigError: no such run, several runs, or no terminal.
 int run_top(const TopOptions& options);
 
 }  // namespace rnicsim::sim::top

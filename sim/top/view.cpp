@@ -13,7 +13,7 @@
 namespace rnicsim::sim::top {
 namespace {
 
-// Each of them makes a requester send again.
+// Counters of events that make a requester retransmit.
 constexpr std::array kRetries{"nic.engine.packet_seq_err", "nic.engine.implied_nak_seq_err",
                               "nic.engine.local_ack_timeout_err", "nic.engine.rnr_nak_retry_err"};
 constexpr std::array kTroubles{"nic.engine.packet_seq_err",
@@ -45,14 +45,14 @@ CounterList zeros(const CounterList& counters) {
   return CounterList(std::move(entries));
 }
 
-// The same blocks of an earlier snapshot, or as they began.
+// Counters of the block in the earlier snapshot; zeros: the block is not in it.
 CounterList earlier(const std::vector<Snapshot::Block>* before, const Snapshot::Block& block, std::size_t index) {
   const bool is_there = before != nullptr && index < before->size() && (*before)[index].label == block.label &&
                         (*before)[index].counters.entries().size() == block.counters.entries().size();
   return is_there ? (*before)[index].counters : zeros(block.counters);
 }
 
-// Results by path.
+// Finds results by path.
 class Lookup {
  public:
   Lookup(const std::vector<CounterResult>& results, Duration interval) : seconds_(double(interval.ps) / 1e12) {
@@ -74,7 +74,7 @@ class Lookup {
   std::unordered_map<std::string_view, const CounterResult*> by_path_;
 };
 
-// "nic.dma.to_host_busy_share", "nic.dma.to_host_busiest_share": "dma.to_host"
+// Name of a resource: "dma.to_host" for "nic.dma.to_host_busy_share" and "nic.dma.to_host_busiest_share".
 std::string resource_name(std::string_view path) {
   constexpr std::string_view kNic = "nic.";
   if (path.starts_with(kNic)) path.remove_prefix(kNic.size());
@@ -102,7 +102,7 @@ AdapterView adapter_view(const CounterList& before, const Snapshot::Block& after
   for (const auto& result : view.results)
     if (result.kind == CounterResult::Kind::share) view.shares.push_back({resource_name(result.path), result.value});
   std::ranges::stable_sort(view.shares, std::greater(), &AdapterView::Share::value);
-  // Of several units the busiest counts: nobody else's idleness helps it.
+  // Keep only the busiest of several units: idle units do not help it.
   std::set<std::string> seen;
   std::erase_if(view.shares, [&](const auto& share) { return !seen.insert(share.resource).second; });
   for (const auto& entry : after.counters.entries())

@@ -1,4 +1,4 @@
-// What two snapshots of a run tell of the simulated time between them.
+// Rates between two snapshots of a run, over simulated time.
 #pragma once
 
 #include <optional>
@@ -14,23 +14,23 @@ namespace rnicsim::sim::top {
 struct AdapterView {
   struct Share {
     std::string resource;
-    double value;  // of 1
+    double value;  // fraction of 1
   };
-  // A counter that stays at 0 where all goes well.
+  // A counter that is 0 in normal operation.
   struct Trouble {
     std::string counter;
-    double grown;  // since the last snapshot
+    double grown;  // growth since the last snapshot
     Counter total;
   };
   std::string label;
   double transmitted = 0, received = 0;           // b/s, on the wire
   double packets_sent = 0, packets_received = 0;  // a second
   double doorbells = 0, completions = 0;          // a second
-  std::optional<double> qpc, cqc, mpt, mtt;       // hit rates, of 1; nullopt: nobody looked
-  double retries = 0;                             // why packets were sent again: NAKs and timeouts
-  std::vector<Share> shares;                      // the busiest first
+  std::optional<double> qpc, cqc, mpt, mtt;       // hit rates, fractions of 1; nullopt: no lookup
+  double retries = 0;                             // NAKs and timeouts that caused retransmissions
+  std::vector<Share> shares;                      // the busiest resource first
   std::vector<Trouble> troubles;
-  std::vector<CounterResult> results;  // everything
+  std::vector<CounterResult> results;  // all results
 };
 
 struct SwitchView {
@@ -41,8 +41,8 @@ struct SwitchView {
 
 struct View {
   Snapshot snapshot;
-  Duration interval;            // simulated; the rates are over it
-  std::optional<double> speed;  // simulated seconds a second; nullopt: there is one snapshot only
+  Duration interval;            // simulated time of the rates
+  std::optional<double> speed;  // simulated seconds in a second of wall time; nullopt: only one snapshot
   std::vector<AdapterView> adapters;
   std::vector<SwitchView> switches;
 };

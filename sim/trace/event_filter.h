@@ -1,4 +1,4 @@
-// Which events of a trace a command is about.
+// Selects events of a trace for a command.
 #pragma once
 
 #include <bitset>
@@ -15,7 +15,7 @@ namespace rnicsim::sim {
 
 struct FilterOptions {
   std::vector<std::string> hosts;  // names; empty: all
-  std::vector<std::string> kinds;  // names; "packet*": all that begin so; empty: all
+  std::vector<std::string> kinds;  // names; "packet*": all names with this prefix; empty: all
   std::vector<std::uint32_t> qps;
   std::vector<std::uint32_t> psns;
   std::optional<Duration> from, to;  // both inclusive
@@ -23,11 +23,11 @@ struct FilterOptions {
 
 class EventFilter {
  public:
-  // ConfigError: the trace has no such host, or no trace has such a kind.
+  // ConfigError: the trace has no such host, or there is no such kind.
   EventFilter(const FilterOptions& options, const TraceHeader& header);
 
   bool takes(const TraceEvent& event) const;
-  // Neither this event nor a later one is taken.
+  // True: neither this event nor a later one passes the filter.
   bool is_past(const TraceEvent& event) const { return to_ && event.at > *to_; }
   std::optional<Duration> to() const { return to_; }
 

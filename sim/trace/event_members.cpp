@@ -5,7 +5,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// doorbell_refused has a field with the name of the member for the event's kind.
+// The member "kind" is the event's kind, so the field `kind` of doorbell_refused gets another name.
 constexpr std::string_view kKind = "kind", kDoorbellKind = "doorbell_kind";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Fields of an event for other programs: numbers as numbers, values with a name as that name.
+// Fields of an event in the exchange formats: numbers as numbers, named values as their names.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace rnicsim::sim {
 
-// The name that a field has beside time, host and kind of its event.
+// Name of the field in the exchange formats, unique beside `time`, `host` and `kind` of the event.
 std::string_view member_name(const FieldInfo& field);
 NamedField field_of_member(std::string_view member);
 
-// `quote` encloses a name.
+// `quote`: put before and after a name.
 void append_value(std::string& out, const FieldInfo& field, std::uint64_t value, std::string_view quote);
-// As members of a JSON object, a comma before each; without those that are 0 and that `show` leaves out.
+// Appends the fields as members of a JSON object, each after a comma. A field that is 0 and not shown by `trace show`
+// is left out.
 void append_members(std::string& out, const TraceEvent& event);
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// rnicsim trace export: events for other programs.
+// rnicsim trace export: writes events for other programs.
 #pragma once
 
 #include <cstdio>
@@ -9,14 +9,12 @@ namespace rnicsim::sim {
 
 enum class TraceFormat { jsonl, csv, perfetto, fst, pcapng };
 
-// ConfigError: a trace does not hold what the format is made of: no frames for pcapng.
+// ConfigError: a trace lacks the data for the format (pcapng needs frames).
 void check_exportable(TraceFormat format);
 
-// JSON lines: an object an event; members time_ps, host, kind and the kind's fields, without those that are 0 and that
-// `show` leaves out. Values with a name are texts, all others are numbers. CSV: the same as columns, a column for each
-// field of any kind.
-// perfetto: timeline.h. fst: none of these, export_waves() has it.
-// False: `file` took not everything.
+// jsonl: one JSON object for each event, with the members time_ps, host, kind and the kind's fields, without fields
+// that are 0 and not shown by `trace show`. Named values are texts, all others numbers. csv: the same as columns, one
+// for each field of any kind. perfetto: timeline.h. fst: not here; use export_waves(). False: a write to `file` failed.
 // ConfigError: as check_exportable().
 bool export_trace(TraceSource& trace, TraceFormat format, std::FILE* file);
 

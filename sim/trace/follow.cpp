@@ -16,14 +16,14 @@ std::uint32_t number_of(const TraceEvent& event, const NamedField& field) {
   return static_cast<std::uint32_t>(value_of(event, field));
 }
 
-// Packets carry no number of their WQE. The first packets of messages leave in the order of the WQEs: the message's
-// PSNs begin with the first packet of that many messages, and end before the next message's.
+// Packets carry no number of their WQE. Messages are sent in the order of the WQEs, so the n-th first packet belongs to
+// the n-th message; its PSNs end before the first PSN of the next message.
 class Follower {
  public:
   Follower(const TraceHeader& header, const FollowedWqe& followed, std::uint32_t host)
       : header_(header), followed_(followed), host_(host) {}
 
-  // False: the WQE has completed.
+  // False: the WQE is complete.
   bool add(const TraceEvent& event) {
     if (event.host == host_ && qp_of(event) == followed_.qp) return add_own(event);
     if (peer_ && event.host == *peer_ && qp_of(event) == peer_qp_) return add_peers(event);
@@ -121,10 +121,10 @@ class Follower {
   const FollowedWqe& followed_;
   const std::uint32_t host_;
   std::uint64_t wqes_ = 0, messages_ = 0, begun_ = 0;
-  std::optional<TraceEvent> doorbell_, fetch_;  // the last ones
-  std::optional<std::uint32_t> index_;          // of the followed WQE, in its ring
-  std::optional<std::uint64_t> message_;        // which of the QP's messages
-  std::optional<std::uint32_t> first_, next_;   // PSNs: of the message, and of the message behind
+  std::optional<TraceEvent> doorbell_, fetch_;  // the last ones so far
+  std::optional<std::uint32_t> index_;          // index of the followed WQE in its ring
+  std::optional<std::uint64_t> message_;        // number of its message among the QP's messages
+  std::optional<std::uint32_t> first_, next_;   // first PSNs of the message and of the next message
   std::optional<std::uint32_t> peer_, peer_qp_;
   bool ended_at_peer_ = false;
   NewPsns psns_;

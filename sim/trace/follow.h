@@ -1,4 +1,4 @@
-// rnicsim trace follow: all events of one WQE, through doorbell, fetch, packets, acknowledgement and CQE.
+// rnicsim trace follow: prints all events of one WQE: doorbell, fetch, packets, acknowledgement and CQE.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace rnicsim::sim {
 struct FollowedWqe {
   std::string host;
   std::uint32_t qp = 0;
-  std::uint64_t number = 0;  // of the WQEs that the engine took from this QP's send queue, from 0
+  std::uint64_t number = 0;  // position among the WQEs that the engine took from the QP's send queue, from 0
 };
 
-// Lines of events, with the time since the first one. ConfigError: the trace has no such WQE.
+// One line for each event, with the time since the first event. ConfigError: the trace has no such WQE.
 std::string follow_wqe(TraceSource& trace, const FollowedWqe& followed);
 
 }  // namespace rnicsim::sim

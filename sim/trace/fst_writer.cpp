@@ -15,7 +15,7 @@ constexpr int kPicoseconds = -12;
 FstWriter::FstWriter(const std::string& path) : path_(path), context_(fstWriterCreate(path.c_str(), 1)) {
   if (context_ == nullptr) throw ConfigError(fmt::format("{}: cannot be written", shown(path)));
   fstWriterSetTimescale(context_, kPicoseconds);
-  // The writer's default is the time of day: equal traces give equal files.
+  // The writer's default is the time of day, which would make files of equal traces differ.
   fstWriterSetDate(context_, "");
   fstWriterSetVersion(context_, "rnicsim");
 }
@@ -48,7 +48,7 @@ void FstWriter::set(Signal signal, const std::string& text) {
   fstWriterEmitVariableLengthValueChange(context_, signal, text.data(), std::uint32_t(text.size()));
 }
 
-// The writer tells no error: what it has written is opened again.
+// The writer reports no errors, so the file is opened again to check it.
 void FstWriter::finish(Duration end) {
   set_time(end);
   fstWriterClose(context_);

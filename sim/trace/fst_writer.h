@@ -1,4 +1,4 @@
-// A file of waves in the format FST, by GTKWave's own writer, which comes with Verilator.
+// Writes a file of waves in the format FST, by GTKWave's writer, which Verilator includes.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace rnicsim::sim {
 
 class FstWriter {
  public:
-  // ConfigError: the file cannot be made. Times are picoseconds.
+  // Times are picoseconds. ConfigError: the file cannot be created.
   explicit FstWriter(const std::string& path);
   ~FstWriter();
   FstWriter(const FstWriter&) = delete;
@@ -19,15 +19,15 @@ class FstWriter {
   void open_scope(const std::string& name);
   void close_scope();
   using Signal = std::uint32_t;
-  // A number of so many bits, 64 at most; a text. To be made before the first set().
+  // A number of `bits` bits (at most 64), or a text. Add all signals before the first set_time().
   Signal add_number(const std::string& name, std::uint32_t bits);
   Signal add_text(const std::string& name);
 
-  // In the order of time.
+  // Times must not decrease.
   void set_time(Duration at);
   void set(Signal signal, std::uint32_t bits, std::uint64_t value);
   void set(Signal signal, const std::string& text);
-  // ConfigError: the file is not whole.
+  // ConfigError: the file is incomplete.
   void finish(Duration end);
 
  private:

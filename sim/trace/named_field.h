@@ -1,4 +1,4 @@
-// A field by its name, in each kind of event that has one.
+// Finds a field by its name in all kinds of events.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class NamedField {
  public:
   explicit NamedField(std::string_view name);
 
-  // Some kind has a field of this name.
+  // True: at least one kind has a field of this name.
   bool exists() const;
   // nullptr: events of this kind have no such field.
   const FieldInfo* info_in(EventKind kind) const;

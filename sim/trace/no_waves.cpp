@@ -1,4 +1,4 @@
-// In place of waves.cpp where Verilator, which has the writer of waves, was not installed.
+// Replaces waves.cpp in a build without Verilator, which includes the writer of waves.
 #include "sim/config/config_error.h"
 #include "sim/trace/waves.h"
 

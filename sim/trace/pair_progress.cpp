@@ -11,7 +11,7 @@ std::uint32_t psn_of(const TraceEvent& event) {
   return static_cast<std::uint32_t>(value_of(event, field::psn)) & roce::Psn::kMask;
 }
 
-// False: `psn` is not later.
+// False: `psn` is not later than `highest`.
 bool advance(std::optional<std::uint32_t>& highest, std::uint32_t psn) {
   if (highest && psn_distance(psn, *highest) <= 0) return false;
   highest = psn;
@@ -54,13 +54,13 @@ bool PairProgress::add_cqe(const TraceEvent& event) {
 
 bool PairProgress::add_sent(const TraceEvent& event) {
   const auto psn = psn_of(event);
-  // Before the first PSN that is seen, all are taken for acknowledged.
+  // All PSNs before the first one in the trace count as acknowledged.
   if (!acknowledged_) acknowledged_ = (psn - 1) & roce::Psn::kMask;
   return advance(sent_, psn);
 }
 
-// A NAK acknowledges what is before its PSN. A READ takes as many PSNs as it has responses: these may be beyond the
-// last PSN that was sent.
+// A NAK acknowledges all PSNs before its own. A READ request uses one PSN for each response packet, so a response may
+// have a higher PSN than any request packet sent.
 bool PairProgress::add_received(const TraceEvent& event) {
   const auto psn = is_nak(event) ? (psn_of(event) - 1) & roce::Psn::kMask : psn_of(event);
   const bool is_later = advance(acknowledged_, psn);

@@ -1,4 +1,4 @@
-// A queue pair at each time of a trace: state, PSNs, and requests under way.
+// Progress of a queue pair along a trace: state, PSNs, and outstanding requests.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace rnicsim::sim {
 
 class PairProgress {
  public:
-  // An event of this queue pair. True: something has changed.
+  // Adds an event of this queue pair. True: a value has changed.
   bool add(const TraceEvent& event);
 
-  const std::string& state() const { return state_; }  // "?" until the trace tells
-  std::uint32_t sent_psn() const { return sent_.value_or(0); }                  // the highest that was sent
-  std::uint32_t acknowledged_psn() const { return acknowledged_.value_or(0); }  // the highest
-  // PSNs that were sent and not acknowledged.
+  const std::string& state() const { return state_; }  // "?" before the first change of state in the trace
+  std::uint32_t sent_psn() const { return sent_.value_or(0); }                  // highest PSN sent
+  std::uint32_t acknowledged_psn() const { return acknowledged_.value_or(0); }  // highest PSN acknowledged
+  // Number of PSNs sent and not acknowledged.
   std::uint32_t outstanding_psns() const;
-  // WQEs of the send queue that the engine has taken, up to their CQE or that of a later one.
+  // Number of send WQEs that the engine has taken, and that neither their own CQE nor a later one has completed.
   std::uint32_t outstanding_wqes() const { return std::uint32_t(wqes_.size()); }
 
  private:
@@ -31,7 +31,7 @@ class PairProgress {
 
   std::string state_ = "?";
   std::optional<std::uint32_t> sent_, acknowledged_;
-  std::deque<std::uint64_t> wqes_;  // their indexes
+  std::deque<std::uint64_t> wqes_;  // indexes in the ring
 };
 
 }  // namespace rnicsim::sim

@@ -51,7 +51,7 @@ bool is_requesters(const TraceEvent& cqe) {
 }
 
 bool is_reset(const TraceEvent& event) {
-  constexpr std::uint64_t kReset = 0;  // as enum ibv_qp_state
+  constexpr std::uint64_t kReset = 0;  // IBV_QPS_RESET of enum ibv_qp_state
   return event.kind == EventKind::qp_state && value_of(event, field::to) == kReset;
 }
 

@@ -1,4 +1,4 @@
-// Meanings of a trace's events for a queue pair.
+// Meaning of trace events for a queue pair.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,32 @@ inline const NamedField bytes("bytes"), destination_qp("destination_qp"), index(
 // 0: the event's kind has no such field.
 inline std::uint64_t value_of(const TraceEvent& event, const NamedField& field) { return field.of(event).value_or(0); }
 
-// The row of a packet's opcode; nullptr: not an opcode of RoCE.
+// Row of the packet's opcode in the table of RoCE opcodes; nullptr: unknown opcode.
 const roce::OpcodeInfo* opcode_row(const TraceEvent& packet);
-// --- Of packet_sent and packet_received.
+// --- For events of kinds packet_sent and packet_received.
 bool is_request(const TraceEvent& packet);
 bool is_response(const TraceEvent& packet);
 bool is_nak(const TraceEvent& packet);
 bool is_cnp(const TraceEvent& packet);
 
-// For events of kind wqe: the WQE is of a send queue; the WQE sends packets.
+// For events of kind wqe. is_send_queue(): the WQE is in a send queue. sends_packets(): the WQE causes packets.
 bool is_send_queue(const TraceEvent& wqe);
 bool sends_packets(const TraceEvent& wqe);
-// An index of a WQE has 16 bits: of more WQEs of a queue the oldest have completed.
+// A WQE index has 16 bits, so a queue has at most this many WQEs outstanding.
 inline constexpr std::size_t kMostWqes = 1 << 16;
-// For events of kind cqe: the completion is of a send queue's WQE.
+// For events of kind cqe: the completion belongs to a WQE of a send queue.
 bool is_requesters(const TraceEvent& cqe);
 
-// The queue pair enters RESET: its requests are gone.
+// True: the queue pair enters RESET, which drops its requests.
 bool is_reset(const TraceEvent& event);
 
-// a - b of PSNs, which have 24 bits: -2^23 .. 2^23 - 1.
+// a - b modulo 2^24, as a signed value: -2^23 .. 2^23 - 1.
 std::int32_t psn_distance(std::uint32_t a, std::uint32_t b);
 
-// Tells new PSNs of a queue pair from those that are sent again.
+// Distinguishes new PSNs of a queue pair from retransmitted ones.
 class NewPsns {
  public:
-  // True: no request with this PSN or a later one was sent before.
+  // True: new, that is, neither this PSN nor a later one was added before.
   bool add(std::uint64_t psn);
 
  private:

@@ -13,7 +13,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// Columns are aligned up to this width.
+// Width up to which columns are aligned, in characters.
 constexpr std::size_t kWidth = 16;
 
 // A column: time, host, kind, or a field.

@@ -13,10 +13,10 @@ namespace rnicsim::sim {
 
 struct ShowOptions {
   std::vector<std::string> columns;  // time, host, kind, or names of fields; empty: whole lines
-  std::optional<std::uint64_t> most;  // lines
+  std::optional<std::uint64_t> most;  // limit of printed lines
 };
 
-// ConfigError: no kind has a field of a column's name. False: `file` took not everything.
+// ConfigError: no kind has the field of a column. False: a write to `file` failed.
 bool show_trace(TraceSource& trace, const ShowOptions& options, std::FILE* file);
 
 }  // namespace rnicsim::sim

@@ -21,10 +21,10 @@ struct PendingWqe {
   bool signaled;
 };
 
-// Statistics of one queue pair. Latency: from the engine's taking of a signaled WQE to its CQE.
+// Statistics of one queue pair. Latency: from the time when the engine takes a signaled WQE to its CQE.
 struct QpStatistics {
   std::uint64_t wqes = 0, bytes = 0, completions = 0, errors = 0, receives = 0;
-  std::uint64_t completed = 0;  // WQEs: a CQE completes the unsignaled ones before its own, too
+  std::uint64_t completed = 0;  // number of WQEs: a CQE also completes the unsignaled WQEs before its own
   std::uint64_t packets = 0, sent_again = 0, received = 0, naks = 0, cnps = 0;
   std::optional<Duration> first;
   Duration last;
@@ -66,7 +66,7 @@ class Statistics {
   }
 
  private:
-  using Place = std::uint64_t;  // host, queue pair: 32 bits each
+  using Place = std::uint64_t;  // host << 32 | queue pair
 
   static void add_wqe(QpStatistics& of, const TraceEvent& event) {
     if (!is_send_queue(event)) return;

@@ -1,4 +1,4 @@
-// rnicsim trace stat: counts of events, and of each queue pair its rates, latencies and retransmissions.
+// rnicsim trace stat: counts of events; for each queue pair rates, latencies and retransmissions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rnicsim::sim {
 
-// Reads the trace; the table as text.
+// Reads the whole trace and returns the table as text.
 std::string trace_statistics(TraceSource& trace);
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// Text for a file, by the piece.
+// Writes text to a file in large pieces.
 #pragma once
 
 #include <cstdio>
@@ -9,18 +9,18 @@ namespace rnicsim::sim {
 class TextOutput {
  public:
   explicit TextOutput(std::FILE* file) : file_(file) {}
-  // A trace that is damaged is printed up to the damage.
+  // Flushes, so that a damaged trace is printed up to the damage.
   ~TextOutput() { flush(); }
   TextOutput(const TextOutput&) = delete;
   TextOutput& operator=(const TextOutput&) = delete;
 
-  // To append to. The next end_line() that finds enough text writes the text.
+  // Append text here. end_line() writes the text to the file once it reaches kPieceBytes.
   std::string& text() { return text_; }
   void end_line() {
     text_ += '\n';
     if (text_.size() >= kPieceBytes) write();
   }
-  // False: the file took not everything.
+  // False: a write failed.
   bool flush() {
     write();
     return std::fflush(file_) == 0 && whole_;

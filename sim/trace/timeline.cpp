@@ -18,14 +18,14 @@ namespace {
 constexpr std::uint32_t kDeviceThread = 1, kFirstQpThread = 2;
 
 struct Request {
-  std::uint64_t number;  // of all of the timeline
-  std::uint64_t index;   // of its WQE
+  std::uint64_t number;  // unique in the timeline
+  std::uint64_t index;   // index of its WQE
   std::string name;      // quoted
 };
 
 struct QueuePair {
-  std::deque<Request> requests;  // that the engine has taken, and that have not completed
-  std::string counter;           // name of its track, quoted
+  std::deque<Request> requests;  // taken by the engine and not completed
+  std::string counter;           // name of the pair's counter track, quoted
 };
 
 class TimelineWriter {
@@ -90,7 +90,7 @@ class TimelineWriter {
     add_depth(event, pair);
   }
 
-  // A CQE completes the unsignaled requests before its own, too.
+  // A CQE also completes the unsignaled requests before its own.
   void end_requests(const TraceEvent& event, std::uint32_t thread, QueuePair& pair) {
     auto& requests = pair.requests;
     const auto found = std::ranges::find(requests, value_of(event, field::wqe_counter), &Request::index);
@@ -121,7 +121,7 @@ class TimelineWriter {
     return fmt::format(R"("pid":{},"tid":{},"ts":{})", event.host + 1, thread, timeline::microseconds(event.at));
   }
 
-  // Each line ends with a comma and the end of the line; the file's last line has neither.
+  // JSON: a comma separates lines, so the last line of the file has none.
   void put_lines() {
     if (lines_.empty()) return;
     if (has_lines_) {

@@ -7,9 +7,10 @@
 
 namespace rnicsim::sim {
 
-// A process for each host, a thread for each of its queue pairs and one for its device. Requests, from the engine's
-// taking of the WQE to the CQE, are slices; the number of these is a counter; each event is an instant with its fields.
-// False: `file` took not everything. TraceError: the timeline ends at the damage, and is whole.
+// Tracks: a process for each host, with a thread for each queue pair and a thread for the device. A request is a slice
+// from the time the engine takes the WQE to the CQE; the number of outstanding requests is a counter; each event is an
+// instant with its fields. False: a write to `file` failed. TraceError: the trace is damaged; the file holds a valid
+// timeline up to the damage.
 bool export_timeline(TraceSource& trace, std::FILE* file);
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// A trace's file, with a filter in front.
+// Reads a trace file through a filter.
 #pragma once
 
 #include <istream>
@@ -13,17 +13,18 @@ namespace rnicsim::sim {
 
 class TraceSource {
  public:
-  // ConfigError: the file cannot be opened, or the filter is not one of the trace. TraceError: not a trace.
+  // ConfigError: the file cannot be opened, or the filter names a host or kind that does not exist. TraceError: no
+  // valid trace.
   explicit TraceSource(const std::string& path, const FilterOptions& options = {});
-  // The same of a stream. `name`: what errors begin with.
+  // Reads a stream. `name`: begins the text of errors.
   TraceSource(std::unique_ptr<std::istream> in, const std::string& name, const FilterOptions& options = {});
 
   const TraceHeader& header() const { return reader_.header(); }
   const std::string& path() const { return reader_.name(); }
-  // The next event that the filter takes; nullopt, false: there is none. TraceError.
+  // Next event that passes the filter; nullopt or false: no more. TraceError.
   std::optional<TraceEvent> next();
   bool next(TraceEvent& event);
-  // The end of the trace, once next() gave no event; of a trace that goes on behind --to: that time.
+  // End of the trace, valid after the last event; the time of --to if the trace continues after it.
   Duration end() const { return end_; }
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kPsnBits = 24, kWqeBits = 17;
 
-// The signals of a queue pair, as docs/trace.md names them.
+// Signals of a queue pair, with the names of docs/trace.md.
 class PairSignals {
  public:
   PairSignals(FstWriter& waves, std::uint32_t qp) : waves_(waves) {
@@ -92,7 +92,7 @@ void export_waves(const std::string& trace, const FilterOptions& filter, const s
     write(trace, filter, waves);
     std::filesystem::rename(part, path, error);
   } catch (...) {
-    // The writer is closed: its file can go.
+    // The FstWriter is destroyed by now, so its file can be removed.
     std::filesystem::remove(part, error);
     throw;
   }

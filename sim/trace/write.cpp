@@ -15,7 +15,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// A trace that takes its name when it is whole.
+// A trace file that gets its name when it is complete.
 class Output {
  public:
   Output(const std::string& path, const TraceHeader& header)

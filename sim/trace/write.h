@@ -1,4 +1,4 @@
-// rnicsim trace cut, merge: traces made of traces.
+// rnicsim trace cut, merge: make a trace from parts of traces.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,12 @@
 
 namespace rnicsim::sim {
 
-// Writes the events that the source takes, with its header, to `path`. ConfigError, TraceError: the file stays as it
-// was.
+// Writes the events of the source, with its header, to `path`. ConfigError, TraceError: an existing file at `path`
+// stays unchanged.
 void cut_trace(TraceSource& trace, const std::string& path);
-// Writes the events of all traces in the order of time; of one time in the order of the traces. The traces have
-// different hosts, and the same seed and configuration. ConfigError, TraceError: the file stays as it was.
+// Merges the events of all traces in the order of time; at equal times in the order of the traces. The traces must have
+// different hosts, and the same seed and configuration. ConfigError, TraceError: an existing file at `path` stays
+// unchanged.
 void merge_traces(std::vector<std::unique_ptr<TraceSource>>& traces, const std::string& path);
 
 }  // namespace rnicsim::sim

@@ -1,4 +1,4 @@
-// The assembler: software, queues and completions. Packets are assembler_packets.cpp's.
+// Software, queues and completions. Packets: assembler_packets.cpp.
 #include "sim/waterfall/assembler.h"
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kMostUnmatched = 1 << 16;  // marks of doorbells that the device refused
+constexpr std::size_t kMostUnmatched = 1 << 16;  // limit of entries for doorbells that the device refused
 constexpr std::uint32_t kIndexMask = nic::kCounterMask;
 
-// Indices of blocks count modulo 2^16.
+// Block indices count modulo 2^16.
 bool before(std::uint16_t a, std::uint16_t b) { return static_cast<std::int16_t>(b - a) > 0; }
 
 bool brings_payload(nic::SendOpcode opcode) {
@@ -21,7 +21,7 @@ bool brings_payload(nic::SendOpcode opcode) {
 
 }  // namespace
 
-// --- The CPU.
+// --- Events of the CPU.
 
 void Assembler::software(std::uint32_t host, const abi::Milestone& milestone) {
   if (milestone.kind == abi::MilestoneKind::polled) return polled(host, milestone);
@@ -32,7 +32,7 @@ void Assembler::software(std::uint32_t host, const abi::Milestone& milestone) {
   if (postings.size() > kMostUnmatched) postings.pop_front();
 }
 
-// When the CPU began with the WQE at `index`, the next one taken; nullopt: it did not say.
+// Time when the CPU began with the WQE at `index`, the next one taken; nullopt: unknown.
 std::optional<Duration> Assembler::posted(std::uint32_t host, Queue& queue, std::uint16_t index) {
   auto& postings = queue.postings;
   while (!postings.empty() && postings.front().taken == 0 && before(postings.front().first, index))
@@ -48,7 +48,7 @@ std::optional<Duration> Assembler::posted(std::uint32_t host, Queue& queue, std:
 void Assembler::polled(std::uint32_t host, const abi::Milestone& milestone) {
   auto& ring = hosts_[host].rings[milestone.queue];
   const auto at = Duration{static_cast<std::int64_t>(milestone.time)};
-  // All before the consumer.
+  // All entries before the consumer index have been polled.
   const auto left = (ring.next - milestone.position) & kIndexMask;
   while (ring.entries.size() > left) {
     auto entry = std::move(ring.entries.front());
@@ -60,7 +60,7 @@ void Assembler::polled(std::uint32_t host, const abi::Milestone& milestone) {
   }
 }
 
-// --- The device, until the WQE is taken.
+// --- Events of the device, until a WQE is taken.
 
 void Assembler::doorbell(std::uint32_t host, Duration at, const nic::DoorbellRung& rung, Duration stored) {
   auto& doorbells = queue(host, rung.qpn.value).doorbells;
@@ -81,7 +81,7 @@ void Assembler::wqe_taken(std::uint32_t host, Duration at, const nic::WqeTaken& 
   auto& own = queue(host, wqe.qpn.value);
   auto& doorbells = own.doorbells;
   while (!doorbells.empty() && !before(wqe.index, doorbells.front().producer)) doorbells.pop_front();
-  // Another life of the QP, of whose beginning nothing was told.
+  // The QP was reset without an event that showed it: drop its old flights.
   if (!own.flights.empty() && own.flights.back().message + 1 != wqe.message) {
     own.flights.clear();
     own.answered = 0;
@@ -115,12 +115,12 @@ void Assembler::wqe_taken(std::uint32_t host, Duration at, const nic::WqeTaken& 
 void Assembler::qp_reset(std::uint32_t host, nic::Qpn qpn) {
   auto& state = hosts_[host];
   state.queues.erase(qpn.value);
-  // The driver takes its entries out of the rings, and moves the others up.
+  // The driver removes the QP's entries from the rings, and moves the others up.
   for (auto& [cqn, ring] : state.rings)
     std::erase_if(ring.entries, [qpn](const Entry& entry) { return entry.qpn == qpn.value; });
 }
 
-// --- Completion.
+// --- Events of completion.
 
 void Assembler::send_completed(std::uint32_t host, Duration at, const nic::SendCompleted& completed) {
   auto& own = queue(host, completed.qpn.value);
@@ -128,7 +128,7 @@ void Assembler::send_completed(std::uint32_t host, Duration at, const nic::SendC
   if (flight == nullptr) return;
   if (flight->unreliable && completed.ok) depart(*flight, at);
   auto draft = std::move(flight->draft);
-  // A message that nothing had to answer for, such as a NOP, has no packets.
+  // A message without packets, such as a NOP, needs no answer.
   const bool followed = !flight->lost && (flight->answered || flight->packets == 0);
   const auto index = draft.journey.index;
   const auto done = static_cast<std::size_t>(flight - &own.flights.front()) + 1;
@@ -170,7 +170,7 @@ void Assembler::cqe_landed(std::uint32_t host, Duration at, const nic::CqeLanded
   if (entry.draft) entry.draft->at.set(Stage::cqe, at);
 }
 
-// The payload is where the peer's CPU finds it: by its CQE, or by looking at the memory.
+// The payload is visible to the peer's CPU, by a CQE or in memory.
 void Assembler::tell_one_way(std::uint32_t host, Duration at, const nic::RequestPlaced& placed, Flight& flight,
                              const Attempt& attempt) {
   if (!std::exchange(flight.told_one_way, true)) tell_one_way(host, at, placed, flight.draft, attempt);

@@ -1,8 +1,8 @@
-// Puts journeys together from what the trace points tell. It knows no simulation: each event comes with its time, so
-// that events of a test's own making will do. It keeps what is in flight.
+// Assembles journeys of work requests from events of the trace points. Independent of the simulation: each event
+// carries its time, so tests can make their own. Keeps only journeys in flight.
 //
-// A work request is (host, QP, message); its packets are found by their PSN, its frames by Frame::id, its CQE by CQ and
-// index. Of a message of several packets the last one is followed; of several attempts that which was answered.
+// A work request is identified by (host, QP, message), its packets by PSN, its frames by Frame::id, its CQE by CQ and
+// index. The last packet of a message is followed; of several attempts the one that was answered.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -28,22 +28,22 @@ namespace rnicsim::sim {
 class Assembler {
  public:
   struct Costs {
-    Duration post_wqe;  // the WQEs of a list are begun so long one after another
-    Duration detect;    // memory written until a CPU sees it
+    Duration post_wqe;  // time from one WQE of a list to the next
+    Duration detect;    // time until a CPU sees memory that was written
   };
-  // By host.
+  // `costs`: by host.
   explicit Assembler(std::vector<Costs> costs) : costs_(std::move(costs)), hosts_(costs_.size()) {}
 
   std::function<void(const Journey&)> finished;
 
-  // --- The CPU.
+  // --- Events of the CPU.
   void software(std::uint32_t host, const abi::Milestone& milestone);
-  // --- The device, until the WQE is taken.
+  // --- Events of the device, until a WQE is taken.
   void doorbell(std::uint32_t host, Duration at, const nic::DoorbellRung& rung, Duration stored);
   void doorbell_taken(std::uint32_t host, Duration at, const nic::DoorbellTaken& taken);
   void wqe_taken(std::uint32_t host, Duration at, const nic::WqeTaken& wqe);
   void qp_reset(std::uint32_t host, nic::Qpn qpn);
-  // --- Packets.
+  // --- Events of packets.
   void request_began(std::uint32_t host, Duration at, const nic::RequestBegan& began);
   void translated(std::uint32_t host, Duration at, nic::Tag tag);
   void packet_sent(std::uint32_t host, Duration at, const nic::PacketTrace& packet, std::optional<std::uint32_t> to);
@@ -53,25 +53,25 @@ class Assembler {
   void request_placed(std::uint32_t host, Duration at, const nic::RequestPlaced& placed);
   void answer_taken(std::uint32_t host, Duration at, const nic::AnswerTaken& taken);
   void answer_placed(std::uint32_t host, Duration at, const nic::AnswerPlaced& placed);
-  // --- Completion.
+  // --- Events of completion.
   void send_completed(std::uint32_t host, Duration at, const nic::SendCompleted& completed);
   void cqe_written(std::uint32_t host, const nic::CqeWritten& written);
   void cqe_landed(std::uint32_t host, Duration at, const nic::CqeLanded& landed);
 
-  std::uint64_t taken() const { return taken_; }    // send WQEs
-  std::uint64_t failed() const { return failed_; }  // completed with an error, or were flushed
+  std::uint64_t taken() const { return taken_; }    // number of send WQEs
+  std::uint64_t failed() const { return failed_; }  // completed with an error, or flushed
   std::uint64_t complete() const { return complete_; }
-  std::uint64_t lost() const { return lost_; }  // completed, but their way was not told
-  // Those, and others of whom a stage ended before it began: none, one hopes.
+  std::uint64_t lost() const { return lost_; }  // completed, but the events did not show the whole way
+  // `lost` ones, and journeys with a stage that ended before it began. Should be 0.
   std::uint64_t irregular() const { return irregular_; }
 
  private:
   struct Draft {
     Journey journey;
     Milestones at;
-    std::optional<Duration> seen;  // what the peer had sent last, before it was posted
+    std::optional<Duration> seen;  // time when the peer's last message was seen, before the post
   };
-  // From the last packet's turn on a transmit unit until it is in the peer's memory.
+  // One attempt to send the last packet: from its turn on a transmit unit until its payload is in the peer's memory.
   struct Attempt {
     roce::Psn psn;
     std::optional<nic::Tag> gather;
@@ -84,17 +84,17 @@ class Assembler {
     std::uint32_t packets = 0;
     Draft draft;
     bool begun = false;
-    Duration run_begun{};  // since it was last sent from an earlier packet on
+    Duration run_begun{};  // start of the present pass; a retransmission from an earlier packet starts a new one
     roce::Psn last_begun{};
     boost::container::small_vector<Attempt, 1> attempts{};
     bool answered = false;
     bool told_one_way = false;
     bool lost = false;
-    bool unreliable = false;  // nobody answers: it is complete when its last packet has left
+    bool unreliable = false;  // no answers: complete when the last packet has left
 
     roce::Psn end() const { return first + packets; }
   };
-  // Of an unreliable transport, complete and on its way.
+  // A message of an unreliable transport that is complete and still on the wire.
   struct Departed {
     Draft draft;
     Attempt attempt;
@@ -113,10 +113,10 @@ class Assembler {
   struct Answer {
     std::uint64_t frame;
     Duration sent;
-    Duration begins{};  // to leave
+    Duration begins{};  // start of its transmission
     std::optional<Duration> arrived{};
   };
-  struct Expected {  // a CQE, for the WQE at `index`
+  struct Expected {  // a CQE for the WQE at `index`
     std::uint16_t index;
     std::optional<Draft> draft;
   };
@@ -126,22 +126,22 @@ class Assembler {
   struct Queue {
     std::deque<Posting> postings;
     std::deque<Doorbell> doorbells;
-    std::deque<Flight> flights;  // by message
-    std::size_t answered = 0;    // of them, the first so many
-    std::deque<Answer> answers;  // to it, by frame
+    std::deque<Flight> flights;  // in the order of messages
+    std::size_t answered = 0;    // number of answered flights, at the front of `flights`
+    std::deque<Answer> answers;  // answers to this queue pair, in the order of frames
     std::deque<Expected> completing;
-    std::optional<QueueName> sender;  // whose requests come here
+    std::optional<QueueName> sender;  // queue pair whose requests arrive here
     std::deque<Expected> receiving;
-    std::deque<Departed> arriving;    // taken, and not placed
-    std::optional<Duration> seen;  // when a message for it was last seen, since the last post
+    std::deque<Departed> arriving;    // taken and not yet placed
+    std::optional<Duration> seen;  // time when a message for this queue pair was last seen, since the last post
   };
   struct Entry {
     std::uint32_t qpn;
     std::optional<Draft> draft{};
   };
   struct CompletionRing {
-    std::deque<Entry> entries;  // written, not polled
-    std::uint32_t next = 0;     // index of the one after the last
+    std::deque<Entry> entries;  // written and not yet polled
+    std::uint32_t next = 0;     // index of the next entry
   };
   struct Sending {  // a packet that has not left
     QueueName requester{};
@@ -149,9 +149,9 @@ class Assembler {
     roce::Psn psn{};
   };
   struct HostState {
-    std::unordered_map<std::uint32_t, Queue> queues;  // never iterated
+    std::unordered_map<std::uint32_t, Queue> queues;  // never iterated: the order would not be fixed
     std::map<std::uint32_t, CompletionRing> rings;
-    std::unordered_map<nic::Tag, std::pair<std::uint32_t, std::uint64_t>> gathers;  // QP and message
+    std::unordered_map<nic::Tag, std::pair<std::uint32_t, std::uint64_t>> gathers;  // QP and message by tag
     std::unordered_map<std::uint64_t, Sending> sending;  // by frame
   };
 

@@ -1,4 +1,4 @@
-// The assembler: what becomes of a message's packets, from the transmit unit to the answer.
+// Packets of a message, from the transmit unit to the answer.
 #include <algorithm>
 #include <utility>
 
@@ -7,11 +7,11 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kMostAttempts = 8;       // kept: later ones push out those that never came anywhere
-constexpr std::size_t kMostAnswers = 1 << 16;  // to a requester that takes none of them
-constexpr std::size_t kMostDeparted = 1 << 16;  // on their way; lost ones come nowhere
-constexpr std::size_t kMostArriving = 64;      // of a queue pair: taken, and neither placed nor known to be dropped
-constexpr std::size_t kAnswersBehind = 64;     // that were lost, or come late, behind one that was taken
+constexpr std::size_t kMostAttempts = 8;       // limit; a new attempt replaces the oldest
+constexpr std::size_t kMostAnswers = 1 << 16;  // limit, for a requester that takes none of them
+constexpr std::size_t kMostDeparted = 1 << 16;  // limit, because lost packets never arrive
+constexpr std::size_t kMostArriving = 64;      // limit for a queue pair: taken, and neither placed nor known as dropped
+constexpr std::size_t kAnswersBehind = 64;     // limit of older answers, lost or late, kept after one was taken
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Assembler::Flight* Assembler::flight_of(Queue& queue, std::uint64_t message) {
   return index < flights.size() ? &flights[index] : nullptr;
 }
 
-// Whose PSN it is.
+// Flight with this PSN; nullptr: none.
 Assembler::Flight* Assembler::flight_at(Queue& queue, roce::Psn psn) {
   auto& flights = queue.flights;
   const auto found =
@@ -31,7 +31,7 @@ Assembler::Flight* Assembler::flight_at(Queue& queue, roce::Psn psn) {
   return &*found;
 }
 
-// By the frame that it became; 0: the one that has become none.
+// Attempt with this frame; `frame` 0: the attempt that has no frame yet.
 Assembler::Attempt* Assembler::attempt_of(Queue& queue, roce::Psn psn, std::uint64_t frame) {
   auto* flight = flight_at(queue, psn);
   if (flight == nullptr) return nullptr;
@@ -49,12 +49,12 @@ void Assembler::request_began(std::uint32_t host, Duration at, const nic::Reques
   auto* flight = flight_of(queue(host, began.qpn.value), began.message);
   if (flight == nullptr) return;
   if (!flight->begun) flight->draft.at.set(Stage::unit, at);
-  // Not further than it was: it is sent again.
+  // A PSN that is not later than the last one means a retransmission.
   if (!std::exchange(flight->begun, true) || !before(flight->last_begun, began.psn)) flight->run_begun = at;
   flight->last_begun = began.psn;
   if (began.end != flight->end()) return;
   auto& attempts = flight->attempts;
-  if (!attempts.empty() && attempts.back().frame == 0) attempts.pop_back();  // void: it never left the engine
+  if (!attempts.empty() && attempts.back().frame == 0) attempts.pop_back();  // the attempt never left the engine
   if (attempts.size() == kMostAttempts) attempts.erase(attempts.begin());
   auto& attempt = attempts.emplace_back(Attempt{began.psn, began.gather});
   attempt.at.set(Stage::retry, flight->run_begun);
@@ -155,7 +155,7 @@ void Assembler::request_placed(std::uint32_t host, Duration at, const nic::Reque
   departed_placed(host, at, placed);
 }
 
-// Those that came before it were dropped.
+// Packets that arrived before this one were dropped.
 void Assembler::departed_placed(std::uint32_t host, Duration at, const nic::RequestPlaced& placed) {
   auto& arriving = queue(host, placed.qpn.value).arriving;
   const auto found = std::ranges::find(arriving, placed.psn, [](const Departed& one) { return one.attempt.psn; });
@@ -166,7 +166,7 @@ void Assembler::departed_placed(std::uint32_t host, Duration at, const nic::Requ
   tell_one_way(host, at, placed, std::move(departed.draft), departed.attempt);
 }
 
-// Its own journey goes on with the completion; the way to the other side is told when it has come there.
+// The message's own journey continues with its completion; the one-way journey is reported on arrival.
 void Assembler::depart(Flight& flight, Duration at) {
   if (flight.attempts.empty() || !flight.attempts.back().at.has(Stage::tx)) return;
   const auto& attempt = flight.attempts.back();
@@ -184,7 +184,7 @@ void Assembler::answer_taken(std::uint32_t host, Duration at, const nic::AnswerT
   while (own.answered < own.flights.size()) {
     auto& flight = own.flights[own.answered];
     if (distance(flight.end(), taken.oldest) < 0) break;
-    // A message without packets waits for its turn, not for an answer.
+    // A message without packets needs no answer.
     if (flight.packets != 0) settle(flight, known ? &*found : nullptr, at);
     ++own.answered;
   }
@@ -195,7 +195,7 @@ void Assembler::answer_taken(std::uint32_t host, Duration at, const nic::AnswerT
     own.answers.erase(own.answers.begin(), own.answers.begin() + static_cast<std::ptrdiff_t>(behind - kAnswersBehind));
 }
 
-// The answer is for the latest attempt that the responder had done with when it was made.
+// The answer belongs to the latest attempt that the responder had finished when it sent the answer.
 void Assembler::settle(Flight& flight, const Answer* answer, Duration at) {
   flight.answered = true;
   const bool read = flight.draft.journey.opcode == nic::SendOpcode::read;
@@ -208,7 +208,7 @@ void Assembler::settle(Flight& flight, const Answer* answer, Duration at) {
   if (flight.lost) return;
   auto& milestones = flight.draft.at;
   milestones.merge(attempt->at);
-  // What a READ asks for is there when it has been gathered.
+  // A READ has no placement at the responder: its data are ready when the answer is sent.
   if (read) milestones.set(Stage::placement, answer->sent);
   milestones.set(Stage::answer_tx, answer->begins);
   milestones.set(Stage::answer_wire, *answer->arrived);

@@ -98,7 +98,7 @@ CongestionTracks::QpTracks& CongestionTracks::tracks_of(std::uint32_t host, std:
   return qp;
 }
 
-// A rate without a limit shows as the rate of the line. A control without a window has no track of the window.
+// A rate without a limit is shown as the line rate. A control without a window gets no window track.
 void CongestionTracks::add(std::uint32_t host, const nic::ControlChanged& changed) {
   const auto& qp = tracks_of(host, changed.qpn.value);
   const auto shown = [&](double rate) { return std::min(rate, lines_[host]) / kGigabit; };

@@ -1,5 +1,5 @@
-// Congestion over time, for a timeline: the rate of each queue pair that has a congestion control, the queues of
-// switches, and who is paused. A subscriber of the trace points.
+// Congestion over time, for a timeline: rates of queue pairs with a congestion control, queues of switches, and paused
+// ports. A subscriber of the trace points.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ namespace rnicsim::sim {
 class Adapter;
 class System;
 
-// 1 while a priority of a port is paused, else 0. No trace point tells that a pause has run out: the track computes the
-// end.
+// Track with the value 1 while a priority of a port is paused, else 0. No trace point reports the end of a pause, so
+// the track computes it.
 class PauseTrack {
  public:
   PauseTrack(CounterTracks& tracks, CounterTrack& track) : tracks_(tracks), track_(track) { tracks.add(track, {}, 0); }
   void pause(Duration at, Duration until);
-  // Adds the end of the last pause, if the pause has run out by `at`.
+  // Adds the end of the last pause if the pause has ended by `at`.
   void settle(Duration at);
 
  private:
@@ -41,14 +41,14 @@ class PauseTrack {
 
 class CongestionTracks {
  public:
-  // Subscribes to every NIC and switch; to be made before any process of the simulation, and to stay as long as the
-  // system. `most`: samples of all tracks together.
+  // Subscribes to every NIC and switch. Make the object before any process of the simulation starts; it must live as
+  // long as the system. `most`: limit of samples of all tracks together.
   CongestionTracks(System& system, std::size_t most);
   CongestionTracks(const CongestionTracks&) = delete;
   CongestionTracks& operator=(const CongestionTracks&) = delete;
 
-  // Lines of the trace-event format, with a comma at the end of each: the tracks whose value changed, and the names of
-  // the switches as processes. Hosts have the process numbers from 1 on, switches the numbers behind them.
+  // Lines of the trace-event format, each with a final comma: the tracks whose value changed, and the switches' names
+  // as processes. Hosts have process numbers from 1, switches the numbers after them.
   std::string text(Duration end);
 
  private:
@@ -68,9 +68,9 @@ class CongestionTracks {
   PauseTrack& make_pause(std::uint32_t process, const std::string& name);
 
   CounterTracks tracks_;
-  std::vector<double> lines_;        // by host: bits a second
+  std::vector<double> lines_;        // by host: line rate in b/s
   std::vector<std::string> switches_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, QpTracks> qps_;  // by host and number
+  std::map<std::pair<std::uint32_t, std::uint32_t>, QpTracks> qps_;  // by host and QP number
   std::deque<PauseTrack> pauses_;
   std::map<std::pair<std::uint32_t, std::uint8_t>, PauseTrack*> paused_ports_;  // by host and priority
   // By switch and port.

@@ -11,9 +11,9 @@ namespace {
 
 using Samples = std::vector<CounterTrack::Sample>;
 
-constexpr std::size_t kFewest = 4;  // samples of a track that are not thinned out further
+constexpr std::size_t kFewest = 4;  // samples that thinning always leaves
 
-// Of the samples of one stretch.
+// Keeps the first, smallest, largest and last sample of one interval.
 void keep_outline(std::span<const CounterTrack::Sample> samples, Samples& kept) {
   const auto by_value = [](const auto& one, const auto& other) { return one.value < other.value; };
   const auto [least, most] = std::minmax_element(samples.begin(), samples.end(), by_value);
@@ -46,7 +46,6 @@ void CounterTrack::thin(std::size_t most) {
   }
 }
 
-// The format counts in microseconds.
 void CounterTrack::append_to(std::string& text) const {
   const auto name = timeline::quoted(name_), unit = timeline::quoted(unit_);
   for (const auto& [at, value] : samples_) timeline::append_sample(text, process_, name, unit, at, value);
@@ -66,7 +65,7 @@ void CounterTracks::thin() {
     track.thin(share);
     samples_ += track.samples().size();
   }
-  // With very many tracks each track keeps more than its share: without this line every new sample would thin them all.
+  // With very many tracks, each keeps more than its share; without this line every new sample would cause thinning.
   limit_ = std::max(limit_, 2 * samples_);
 }
 

@@ -1,5 +1,5 @@
-// Values over time, as counter tracks of a timeline in the trace-event format. All tracks together have a bounded
-// number of samples: a track that has too many is thinned out, and keeps its peaks.
+// Values over time as counter tracks of a timeline in the trace-event format. The number of samples of all tracks
+// together is limited: a track with too many samples is thinned out, and keeps its peaks.
 #pragma once
 
 #include <cstddef>
@@ -21,21 +21,21 @@ class CounterTrack {
     bool operator==(const Sample&) const = default;
   };
 
-  // `process`, `name` and `unit` as the format has them: Perfetto shows the name and, behind it, the unit.
+  // `process`, `name` and `unit` of the format: Perfetto shows the name, followed by the unit.
   CounterTrack(std::uint32_t process, std::string name, std::string unit)
       : process_(process), name_(std::move(name)), unit_(std::move(unit)) {}
 
-  // The value from `at` on. Calls come in the order of time. Of several values at the same time the last counts. A
-  // value that equals the one before makes no sample.
+  // Sets the value from `at` on. Calls must come in the order of time. At equal times the last value counts. A value
+  // equal to the one before adds no sample.
   void add(Duration at, double value);
-  // Leaves at most `most` samples, or four if `most` is less. Time is divided into equal stretches. Of each stretch the
-  // first, the least, the most and the last sample stay, so peaks stay when a track is thinned out again.
+  // Reduces the track to at most `most` samples (at least four). Time is divided into equal intervals; the first, the
+  // smallest, the largest and the last sample of each interval stay, so peaks survive repeated thinning.
   void thin(std::size_t most);
 
   const std::vector<Sample>& samples() const { return samples_; }
   bool has_changed() const { return samples_.size() > 1; }
   std::uint32_t process() const { return process_; }
-  // A line each sample, with a comma at its end.
+  // Appends one line for each sample, with a final comma.
   void append_to(std::string& text) const;
 
  private:
@@ -48,10 +48,10 @@ class CounterTrack {
 
 class CounterTracks {
  public:
-  // `most`: samples of all tracks together. More are kept only where `most` is less than a few samples for each track.
+  // `most`: limit of samples of all tracks together. Exceeded only if it allows less than a few samples for each track.
   explicit CounterTracks(std::size_t most) : limit_(most) {}
 
-  // The reference stays valid.
+  // The reference stays valid as long as this object.
   CounterTrack& make(std::uint32_t process, std::string name, std::string unit) {
     return tracks_.emplace_back(process, std::move(name), std::move(unit));
   }

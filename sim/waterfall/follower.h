@@ -1,4 +1,4 @@
-// What --waterfall and --perfetto ask of a run.
+// Observers for --waterfall and --perfetto.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rnicsim::sim {
 
 struct FollowOptions {
   bool waterfall = false;
-  std::string perfetto;  // a file; empty: none
+  std::string perfetto;  // file; empty: none
   std::uint64_t perfetto_wqes = 1000;
   std::uint64_t perfetto_samples = 100'000;
 
@@ -21,16 +21,16 @@ struct FollowOptions {
 
 class Follower {
  public:
-  // To be made before any process of the simulation. ConfigError: the file cannot be made.
+  // Make the object before any process of the simulation starts. ConfigError: the file cannot be created.
   Follower(System& system, const FollowOptions& options) : shows_(options.waterfall) {
     if (options.any()) waterfall_.emplace(system);
     if (!options.perfetto.empty())
       timeline_.emplace(system, *waterfall_, options.perfetto, options.perfetto_wqes, options.perfetto_samples);
   }
 
-  // To be printed; nullptr: nobody asked.
+  // Waterfall to print; nullptr: not asked for.
   const Waterfall* shown() const { return shows_ ? &*waterfall_ : nullptr; }
-  // The run has ended. ConfigError: the file could not be written.
+  // Call at the end of the run. ConfigError: the file could not be written.
   void finish() {
     if (timeline_) timeline_->finish();
   }

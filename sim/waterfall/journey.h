@@ -1,5 +1,5 @@
-// The way of one work request through the system, cut into stages that follow one another without a gap: they add up to
-// its latency exactly. docs/waterfall.md says what begins and ends each.
+// Journey of one work request through the system, in consecutive stages whose times add up exactly to the latency.
+// docs/waterfall.md defines the stages.
 #pragma once
 
 #include <array>
@@ -19,19 +19,19 @@ enum class Stage : std::uint8_t {
 inline constexpr std::size_t kStages = 20;
 
 const char* to_string(Stage stage);
-const char* to_string(nic::SendOpcode opcode);  // "WRITE", "FETCH_ADD"
+const char* to_string(nic::SendOpcode opcode);  // such as "WRITE", "FETCH_ADD"
 
 struct Journey {
-  std::uint64_t number = 0;              // of all that devices took, from 0
-  std::uint32_t host = 0;                // who posted it
-  std::uint32_t peer = 0;                // the host at the other end, when one_way or answered
+  std::uint64_t number = 0;              // number among all WQEs that devices took, from 0
+  std::uint32_t host = 0;                // host that posted the work request
+  std::uint32_t peer = 0;                // host at the other end; valid if one_way, or answered
   std::uint32_t qpn = 0;
-  std::uint16_t index = 0;               // of its WQE
+  std::uint16_t index = 0;               // index of the WQE
   nic::SendOpcode opcode{};
   std::uint64_t bytes = 0;
-  bool one_way = false;                  // ends where its payload is seen, not where it completes
+  bool one_way = false;                  // ends when the payload is seen, not at the completion
   Duration start;
-  std::array<Duration, kStages> end{};   // of each stage
+  std::array<Duration, kStages> end{};   // end time of each stage
 
   Duration latency() const { return end.back() - start; }
   Duration begin_of(Stage stage) const { return stage == Stage{} ? start : end[std::size_t(stage) - 1]; }
@@ -39,7 +39,7 @@ struct Journey {
   Duration time_in(Stage stage) const { return end_of(stage) - begin_of(stage); }
 };
 
-// The ends of stages, as far as they are known.
+// Known end times of stages.
 class Milestones {
  public:
   void set(Stage stage, Duration at) {
@@ -52,7 +52,8 @@ class Milestones {
     for (std::size_t i = 0; i < kStages; ++i)
       if (other.known_[i]) set(Stage(i), other.at_[i]);
   }
-  // A stage without an end of its own took no time. False: one ended before it began; it is made to take none.
+  // Fills the end times; a stage without its own end took no time. False: a stage ended before it began; its time is
+  // set to 0.
   bool fill(Journey& journey) const {
     bool in_order = true;
     Duration last = journey.start;

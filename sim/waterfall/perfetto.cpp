@@ -22,7 +22,7 @@ namespace {
 
 using timeline::microseconds;
 
-// A host's tracks, from the top. On a track slices may only nest: what overlaps goes to further rows of it.
+// Tracks of a host, from the top. Slices on one track may only nest, so overlapping slices go to further rows.
 enum class Track : std::uint8_t { requests, cpu, pcie, tx, wire, rx };
 constexpr const char* kTracks[] = {"work requests", "CPU", "PCIe", "NIC tx", "wire", "NIC rx"};
 constexpr std::uint32_t kRowsPerTrack = 1000;
@@ -90,7 +90,7 @@ std::vector<Slice> slices_of(const std::vector<Journey>& journeys) {
   return slices;
 }
 
-// Each goes to the first row of its track that is free.
+// Puts each slice on the first free row of its track.
 void lay_out(std::vector<Slice>& slices) {
   std::ranges::stable_sort(slices, {},
                            [](const Slice& slice) { return std::tuple(slice.begin, slice.journey->number); });
@@ -143,7 +143,7 @@ std::string timeline_json(const std::vector<std::string>& hosts, std::vector<Jou
   add_names(out, hosts, slices);
   for (const auto& slice : slices) add_slice(out, slice);
   out += more;
-  out.resize(out.size() - 2);  // the comma behind the last
+  out.resize(out.size() - 2);  // removes the final comma
   return out += timeline::kEnd;
 }
 

@@ -1,5 +1,5 @@
-// The first work requests of a run as a timeline, and congestion over the whole run, in the trace-event format that
-// ui.perfetto.dev opens.
+// Writes a timeline of the first work requests of a run, and of congestion over the whole run, in the trace-event
+// format, for ui.perfetto.dev.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ class Waterfall;
 
 class Timeline {
  public:
-  // The timeline shows the first `wqes` work requests that devices took, and at most `samples` samples of congestion;
-  // 0: no congestion. ConfigError: the file cannot be made.
+  // `wqes`: number of work requests to show, the first that devices take. `samples`: limit of congestion samples; 0: no
+  // congestion. ConfigError: the file cannot be created.
   Timeline(System& system, Waterfall& waterfall, const std::filesystem::path& path, std::uint64_t wqes,
            std::uint64_t samples);
   ~Timeline();
-  // The run has ended. ConfigError: not everything could be written.
+  // Call at the end of the run. ConfigError: a write failed.
   void finish();
 
  private:
@@ -35,7 +35,7 @@ class Timeline {
   const std::unique_ptr<CongestionTracks> congestion_;  // nullptr: none
 };
 
-// The whole file. `more`: further lines of it, with a comma at the end of each.
+// Text of the file. `more`: further lines, each with a final comma.
 std::string timeline_json(const std::vector<std::string>& hosts, std::vector<Journey> journeys,
                           const std::string& more = {});
 

@@ -1,4 +1,4 @@
-// The waterfall's summary, for people and for machines.
+// The waterfall's summary as text and as JSON.
 #include <fmt/format.h>
 
 #include "sim/results/json.h"

@@ -62,7 +62,7 @@ Waterfall::Waterfall(System& system)
 Waterfall::~Waterfall() = default;
 
 void Waterfall::watch_software(std::uint32_t index, Adapter& host) {
-  // A guest's store is here when it is made.
+  // A guest's stores reach the device at the time when they are made, and its software reports no milestones.
   if (!host.in_guest()) {
     host.agent().software.subscribe(
         [this, index](const host::SoftwareMilestone& told) { assembler_->software(index, told.milestone); });

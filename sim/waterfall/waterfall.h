@@ -1,4 +1,4 @@
-// Follows every work request through the system and sums up where its time goes: a subscriber of the trace points.
+// Follows each work request through the system and sums up the time of each stage; a subscriber of the trace points.
 #pragma once
 
 #include <array>
@@ -27,27 +27,28 @@ class System;
 struct WaterfallSummary {
   struct Operation {
     nic::SendOpcode opcode{};
-    bool one_way = false;  // to where the payload is seen; else to its completion
+    bool one_way = false;  // ends when the payload is seen; false: at the completion
     Spread latency;
-    std::array<Spread, kStages> stages;  // their means add up to that of the latency
+    std::array<Spread, kStages> stages;  // their means add up to the mean of `latency`
   };
   std::vector<Operation> operations;
   std::uint64_t failed = 0;      // completed with an error, or flushed
-  std::uint64_t unfinished = 0;  // not completed, or not polled, when the run ended
-  std::uint64_t irregular = 0;   // that the trace points did not explain
+  std::uint64_t unfinished = 0;  // not completed or not polled at the end of the run
+  std::uint64_t irregular = 0;   // not explained by the trace points
 
   const Operation* find(nic::SendOpcode opcode, bool one_way) const;
 };
 
 class Waterfall {
  public:
-  // Subscribes to every host; to be made before any process of the simulation, and to stay as long as the system.
+  // Subscribes to every host. Make the object before any process of the simulation starts; it must live as long as the
+  // system.
   explicit Waterfall(System& system);
   Waterfall(const Waterfall&) = delete;
   Waterfall& operator=(const Waterfall&) = delete;
   ~Waterfall();
 
-  // Each work request, when it is done with.
+  // Published for each work request when its journey is complete.
   trace::Point<Journey> finished;
   WaterfallSummary summary() const;
 
@@ -64,8 +65,8 @@ class Waterfall {
   void count(const Journey& journey);
 
   const std::unique_ptr<Assembler> assembler_;
-  std::map<Mac, std::uint32_t> hosts_;  // by the address of their port
-  std::vector<Duration> stored_;        // by host: when the CPU made the write that the device acts on
+  std::map<Mac, std::uint32_t> hosts_;  // by the port's MAC address
+  std::vector<Duration> stored_;        // by host: time when the CPU made the write that the device now handles
   std::map<std::pair<bool, nic::SendOpcode>, std::unique_ptr<Spans>> spans_;
 };
 

@@ -20,7 +20,7 @@ enum rnicsim_command_status {
   RNICSIM_COMMAND_STATUS_BAD_RESOURCE = 4,  /* no such object: ENOENT */
   RNICSIM_COMMAND_STATUS_RESOURCE_BUSY = 5,  /* EBUSY */
   RNICSIM_COMMAND_STATUS_EXCEEDS_LIMIT = 6,  /* ENOMEM */
-  RNICSIM_COMMAND_STATUS_BAD_STATE = 7,  /* not in this state: EINVAL */
+  RNICSIM_COMMAND_STATUS_BAD_STATE = 7,  /* not allowed in this state: EINVAL */
   RNICSIM_COMMAND_STATUS_BAD_INPUT_LENGTH = 8,
   RNICSIM_COMMAND_STATUS_BAD_OUTPUT_LENGTH = 9,
   RNICSIM_COMMAND_STATUS_NOT_SUPPORTED = 10,  /* EOPNOTSUPP */
@@ -28,9 +28,9 @@ enum rnicsim_command_status {
 };
 
 struct rnicsim_command_entry {
-  uint8_t owner;  /* 1 = the device's */
+  uint8_t owner;  /* 1: the entry belongs to the device */
   uint8_t status;  /* enum rnicsim_command_status */
-  rnicsim_be16 token;  /* the driver's, returned untouched */
+  rnicsim_be16 token;  /* value of the driver, returned unchanged */
   rnicsim_be32 input_bytes;
   rnicsim_be64 input;  /* bus address in PASID 0 */
   rnicsim_be64 output;
@@ -50,7 +50,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_command_entry, reserved) == 28);
 enum rnicsim_command_opcode {
   RNICSIM_COMMAND_OPCODE_QUERY_DEVICE = 256,  /* out DeviceCapabilities */
   RNICSIM_COMMAND_OPCODE_INITIALIZE = 257,  /* after map_icm of the EQ table: the device becomes ready */
-  RNICSIM_COMMAND_OPCODE_TEARDOWN = 258,  /* every object is gone; ICM comes back */
+  RNICSIM_COMMAND_OPCODE_TEARDOWN = 258,  /* destroys every object, and returns all ICM */
   RNICSIM_COMMAND_OPCODE_MAP_ICM = 272,  /* in MapIcm */
   RNICSIM_COMMAND_OPCODE_UNMAP_ICM = 273,  /* in MapIcm, memory ignored */
   RNICSIM_COMMAND_OPCODE_QUERY_PORT = 288,  /* object = port; out PortAttributes */
@@ -66,7 +66,7 @@ enum rnicsim_command_opcode {
   RNICSIM_COMMAND_OPCODE_CREATE_MPT = 544,  /* in CreateMpt; object = index */
   RNICSIM_COMMAND_OPCODE_DESTROY_MPT = 545,  /* resource_busy while a window is bound to it */
   RNICSIM_COMMAND_OPCODE_QUERY_MPT = 546,  /* out QueryMpt */
-  RNICSIM_COMMAND_OPCODE_MODIFY_MPT = 547,  /* in CreateMpt: a region without windows is this one from now on */
+  RNICSIM_COMMAND_OPCODE_MODIFY_MPT = 547,  /* in CreateMpt: replaces a region that has no windows */
   RNICSIM_COMMAND_OPCODE_CREATE_QP = 560,  /* in CreateQp; object = qpn */
   RNICSIM_COMMAND_OPCODE_DESTROY_QP = 561,
   RNICSIM_COMMAND_OPCODE_MODIFY_QP = 562,  /* in ModifyQp */
@@ -75,24 +75,24 @@ enum rnicsim_command_opcode {
   RNICSIM_COMMAND_OPCODE_DESTROY_SRQ = 577,  /* resource_busy while a QP uses it */
   RNICSIM_COMMAND_OPCODE_QUERY_SRQ = 578,  /* out QuerySrq */
   RNICSIM_COMMAND_OPCODE_MODIFY_SRQ = 579,  /* in ModifySrq */
-  /* object = qpn, in MulticastGroup: a UD QP gets what is sent to the group */
+  /* object = qpn, in MulticastGroup: a UD QP receives the group's packets */
   RNICSIM_COMMAND_OPCODE_ATTACH_MULTICAST = 592,
   RNICSIM_COMMAND_OPCODE_DETACH_MULTICAST = 593,  /* object = qpn, in MulticastGroup */
-  /* in CreateRss; object = a number of the QPs' that is no QP's, for flows to name */
+  /* in CreateRss; object = a number in the QPs' range that no QP has, by which flows name it */
   RNICSIM_COMMAND_OPCODE_CREATE_RSS = 608,
-  RNICSIM_COMMAND_OPCODE_DESTROY_RSS = 609,  /* resource_busy while a flow leads to it */
+  RNICSIM_COMMAND_OPCODE_DESTROY_RSS = 609,  /* resource_busy while a flow uses it */
   RNICSIM_COMMAND_OPCODE_CREATE_FLOW = 624,  /* in CreateFlow; object = number */
   RNICSIM_COMMAND_OPCODE_DESTROY_FLOW = 625,
   RNICSIM_COMMAND_OPCODE_CREATE_COUNTER = 640,  /* object = number */
-  RNICSIM_COMMAND_OPCODE_DESTROY_COUNTER = 641,  /* resource_busy while a flow counts by it */
+  RNICSIM_COMMAND_OPCODE_DESTROY_COUNTER = 641,  /* resource_busy while a flow uses it */
   RNICSIM_COMMAND_OPCODE_QUERY_COUNTER = 642,  /* out QueryCounter */
 };
 
-/* First in every input mailbox. */
+/* Begins every input mailbox. */
 struct rnicsim_command_header {
   rnicsim_be16 opcode;
   rnicsim_be16 modifier;
-  rnicsim_be32 object;  /* number of the object: the driver chooses it among those whose ICM is mapped */
+  rnicsim_be32 object;  /* number of the object, chosen by the driver among those whose ICM is mapped */
   rnicsim_be32 reserved[2];
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_command_header) == 16);
@@ -101,7 +101,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_command_header, modifier) == 2);
 RNICSIM_HOLDS(offsetof(struct rnicsim_command_header, object) == 4);
 RNICSIM_HOLDS(offsetof(struct rnicsim_command_header, reserved) == 8);
 
-/* First in every output mailbox. `syndrome` tells a person which check refused the command (docs/device.md). */
+/* Begins every output mailbox. `syndrome` names the check that refused the command (docs/device.md). */
 struct rnicsim_command_result {
   uint8_t status;  /* enum rnicsim_command_status */
   uint8_t reserved0[3];
@@ -122,7 +122,7 @@ struct rnicsim_map_icm {
   rnicsim_be32 first_index;
   rnicsim_be32 count;
   rnicsim_be32 reserved;
-  rnicsim_be64 memory;  /* bus address in PASID 0, of count x kIcmEntryBytes */
+  rnicsim_be64 memory;  /* bus address in PASID 0, of count x kIcmEntryBytes bytes */
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_map_icm) == 40);
 RNICSIM_HOLDS(offsetof(struct rnicsim_map_icm, header) == 0);
@@ -168,8 +168,8 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_modify_cq, moderation_count) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_modify_cq, moderation_period) == 18);
 RNICSIM_HOLDS(offsetof(struct rnicsim_modify_cq, reserved) == 20);
 
-/* The device goes on in another ring. The entries that it has written and the driver has not consumed are the
- * driver's to carry over. */
+/* Moves a CQ to another ring. The driver must copy the entries that the device has written and the driver has not
+ * consumed. */
 struct rnicsim_resize_cq {
   struct rnicsim_command_header header;  /* object = cqn */
   rnicsim_be64 ring;
@@ -210,7 +210,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_query_mpt, context) == 16);
 
 struct rnicsim_create_qp {
   struct rnicsim_command_header header;
-  struct rnicsim_qpc context;  /* only its `fixed` part counts */
+  struct rnicsim_qpc context;  /* only its `fixed` part is used */
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_create_qp) == 272);
 RNICSIM_HOLDS(offsetof(struct rnicsim_create_qp, header) == 0);
@@ -244,7 +244,7 @@ struct rnicsim_modify_srq {
   struct rnicsim_command_header header;  /* object = srqn */
   rnicsim_be32 attributes;  /* kLimit, kRing */
   rnicsim_be32 limit;
-  rnicsim_be64 ring;  /* a larger one, whose first entries are those of the old one */
+  rnicsim_be64 ring;  /* a larger ring, whose first entries are those of the old one */
   uint8_t log_entries;
   uint8_t reserved[7];
 };
@@ -266,14 +266,14 @@ RNICSIM_HOLDS(sizeof(struct rnicsim_multicast_group) == 32);
 RNICSIM_HOLDS(offsetof(struct rnicsim_multicast_group, header) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_multicast_group, gid) == 16);
 
-/* Receive-side scaling: which of several raw packet QPs gets a frame. */
+/* Receive-side scaling: selects the raw packet QP that receives a frame. */
 struct rnicsim_create_rss {
   struct rnicsim_command_header header;
-  rnicsim_be32 fields;  /* of the frame, that the hash is over: enum ibv_rx_hash_fields */
+  rnicsim_be32 fields;  /* fields of the frame for the hash: enum ibv_rx_hash_fields */
   uint8_t log_queues;
   uint8_t reserved[3];
   uint8_t key[40];  /* Toeplitz */
-  rnicsim_be32 queues[512];  /* qpns, 2^log_queues; the hash's last bits are an index */
+  rnicsim_be32 queues[512];  /* qpns, 2^log_queues; indexed by the last bits of the hash */
 };
 #define RNICSIM_CREATE_RSS_MOST_LOG_QUEUES 9u
 RNICSIM_HOLDS(sizeof(struct rnicsim_create_rss) == 2112);
@@ -284,9 +284,9 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_create_rss, reserved) == 21);
 RNICSIM_HOLDS(offsetof(struct rnicsim_create_rss, key) == 24);
 RNICSIM_HOLDS(offsetof(struct rnicsim_create_rss, queues) == 64);
 
-/* A frame is led to a raw packet QP, or to where receive-side scaling says, when it meets all conditions. */
+/* A frame that meets all conditions of a flow goes to the flow's raw packet QP, or to its receive-side scaling. */
 enum rnicsim_flow_header {
-  /* destination 6, source 6, EtherType behind the VLAN tags 2, outermost VLAN tag 2 */
+  /* destination 6, source 6, EtherType after the VLAN tags 2, outermost VLAN tag 2 */
   RNICSIM_FLOW_HEADER_ETHERNET = 0,
   /* source 4, destination 4, protocol, TOS, TTL, flags (1 more fragments, 2 do not fragment) */
   RNICSIM_FLOW_HEADER_IPV4 = 1,
@@ -304,7 +304,7 @@ struct rnicsim_flow_condition {
   uint8_t inner;  /* 1: the header inside a tunnel */
   uint8_t reserved[6];
   uint8_t value[40];
-  uint8_t mask[40];  /* the bits of the fields that must be as in `value` */
+  uint8_t mask[40];  /* bits of the fields that must equal `value` */
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_flow_condition) == 88);
 RNICSIM_HOLDS(offsetof(struct rnicsim_flow_condition, header) == 0);
@@ -315,18 +315,18 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_flow_condition, mask) == 48);
 
 enum rnicsim_flow_kind {
   RNICSIM_FLOW_KIND_NORMAL = 0,
-  RNICSIM_FLOW_KIND_ALL_DEFAULT = 1,  /* what no normal flow takes */
-  RNICSIM_FLOW_KIND_MULTICAST_DEFAULT = 2,  /* of that, what is for a group of stations */
-  RNICSIM_FLOW_KIND_SNIFFER = 3,  /* a copy of all */
+  RNICSIM_FLOW_KIND_ALL_DEFAULT = 1,  /* frames that no normal flow takes */
+  RNICSIM_FLOW_KIND_MULTICAST_DEFAULT = 2,  /* of these frames, the multicast frames */
+  RNICSIM_FLOW_KIND_SNIFFER = 3,  /* a copy of all frames */
 };
 
 struct rnicsim_create_flow {
   struct rnicsim_command_header header;
   rnicsim_be32 qpn;  /* or the number of a create_rss */
-  rnicsim_be16 priority;  /* the lowest is first */
+  rnicsim_be16 priority;  /* the lowest value is first */
   uint8_t kind;  /* enum rnicsim_flow_kind */
   uint8_t flags;
-  rnicsim_be32 tag;  /* with kTag: told in the CQE */
+  rnicsim_be32 tag;  /* with kTag: reported in the CQE */
   rnicsim_be32 counter;  /* with kCount */
   uint8_t conditions_count;
   uint8_t reserved[7];
@@ -335,7 +335,7 @@ struct rnicsim_create_flow {
 #define RNICSIM_CREATE_FLOW_DROP 0x1u
 #define RNICSIM_CREATE_FLOW_TAG 0x2u
 #define RNICSIM_CREATE_FLOW_COUNT 0x4u
-#define RNICSIM_CREATE_FLOW_PASS_ON 0x8u  /* a copy: later flows get the frame, too */
+#define RNICSIM_CREATE_FLOW_PASS_ON 0x8u  /* the flow gets a copy: later flows get the frame, too */
 #define RNICSIM_CREATE_FLOW_MOST_CONDITIONS 16u
 RNICSIM_HOLDS(sizeof(struct rnicsim_create_flow) == 1448);
 RNICSIM_HOLDS(offsetof(struct rnicsim_create_flow, header) == 0);
@@ -359,7 +359,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_query_counter, result) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_query_counter, packets) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_query_counter, bytes) == 24);
 
-/* The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask. */
+/* Attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask. */
 #define RNICSIM_QP_ATTR_STATE 0x1u
 #define RNICSIM_QP_ATTR_CURRENT_STATE 0x2u
 #define RNICSIM_QP_ATTR_SQD_NOTIFY 0x4u
@@ -382,7 +382,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_query_counter, bytes) == 24);
 #define RNICSIM_QP_ATTR_CAPABILITIES 0x80000u
 #define RNICSIM_QP_ATTR_REMOTE_QPN 0x100000u
 #define RNICSIM_QP_ATTR_RATE_LIMIT 0x2000000u  /* of raw packets, with max_burst and typical_packet */
-#define RNICSIM_QP_ATTR_STRIP_VLAN 0x4000000u  /* the device's own: Qpc::kStripVlan of raw packets */
+#define RNICSIM_QP_ATTR_STRIP_VLAN 0x4000000u  /* extension of this device: Qpc::kStripVlan of raw packets */
 
 struct rnicsim_modify_qp {
   struct rnicsim_command_header header;  /* object = qpn */
@@ -432,8 +432,8 @@ struct rnicsim_device_capabilities {
   rnicsim_be32 max_cqe;
   rnicsim_be32 max_mr;
   rnicsim_be32 max_pd;
-  rnicsim_be32 max_inline;  /* most inline bytes of a WQE */
-  rnicsim_be32 max_rd_atomic;  /* a QP, as requester and as responder */
+  rnicsim_be32 max_inline;  /* largest number of inline bytes of a WQE */
+  rnicsim_be32 max_rd_atomic;  /* for one QP, as requester and as responder */
   rnicsim_be32 local_ca_ack_delay;  /* code: 4.096 us x 2^n */
   rnicsim_be32 max_eq;
   rnicsim_be32 ports;
@@ -441,7 +441,7 @@ struct rnicsim_device_capabilities {
   rnicsim_be32 atomic;  /* enum ibv_atomic_cap */
   rnicsim_be32 max_srq;
   rnicsim_be32 max_ah;
-  rnicsim_be32 max_mtt;  /* pages of memory regions */
+  rnicsim_be32 max_mtt;  /* pages of all memory regions */
   rnicsim_be32 max_inline_receive;  /* bytes of a message that its CQE may hold */
   rnicsim_be16 max_cq_moderation_count;
   rnicsim_be16 max_cq_moderation_period;  /* microseconds */
@@ -449,16 +449,16 @@ struct rnicsim_device_capabilities {
   rnicsim_be32 max_srq_sge;
   rnicsim_be32 max_multicast_groups;
   rnicsim_be32 max_group_qps;  /* QPs attached to one group */
-  rnicsim_be32 max_attached_qps;  /* to all of them together */
+  rnicsim_be32 max_attached_qps;  /* attachments to all groups together */
   rnicsim_be32 max_frame;  /* bytes of a raw packet, without FCS */
   rnicsim_be32 max_flows;
   rnicsim_be32 max_flow_counters;
   rnicsim_be32 max_rss;  /* contexts of receive-side scaling */
-  rnicsim_be32 max_rss_queues;  /* of one of them */
+  rnicsim_be32 max_rss_queues;  /* queues of one such context */
   rnicsim_be32 max_tso;  /* bytes of data in a tso */
   rnicsim_be32 max_tso_header;
   rnicsim_be32 device_memory;  /* bytes */
-  rnicsim_be32 min_rate_limit;  /* kb/s of a QP */
+  rnicsim_be32 min_rate_limit;  /* kb/s, for one QP */
   rnicsim_be32 max_rate_limit;
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_device_capabilities) == 184);
@@ -536,17 +536,17 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, pkey_violations) == 36);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, qkey_violations) == 38);
 RNICSIM_HOLDS(offsetof(struct rnicsim_port_attributes, reserved) == 40);
 
-/* What port and transport have counted since the device has had power; a reset of the function changes no counter. */
+/* Counters of port and transport since the device was powered on; a function reset changes no counter. */
 struct rnicsim_port_counters {
   struct rnicsim_command_result result;
-  rnicsim_be64 transmitted_packets;  /* RoCE packets, of all transports */
-  rnicsim_be64 transmitted_bytes;  /* of their frames, without FCS */
-  rnicsim_be64 transmitted_to_groups;  /* packets of them that went to a multicast group */
-  rnicsim_be64 received_packets;  /* the same of good packets received */
+  rnicsim_be64 transmitted_packets;  /* RoCE packets of all transports */
+  rnicsim_be64 transmitted_bytes;  /* bytes of their frames, without FCS */
+  rnicsim_be64 transmitted_to_groups;  /* packets that went to a multicast group */
+  rnicsim_be64 received_packets;  /* the same for valid received packets */
   rnicsim_be64 received_bytes;
   rnicsim_be64 received_from_groups;
   rnicsim_be64 transmit_discards;  /* packets whose source GID entry was empty */
-  rnicsim_be64 receive_errors;  /* frames that were no sound RoCE packets */
+  rnicsim_be64 receive_errors;  /* frames that were not valid RoCE packets */
   rnicsim_be64 rx_icrc_encapsulated;
   rnicsim_be64 rx_write_requests;
   rnicsim_be64 rx_read_requests;

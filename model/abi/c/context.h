@@ -23,8 +23,8 @@ enum rnicsim_transport {
   RNICSIM_TRANSPORT_UC = 3,
   RNICSIM_TRANSPORT_UD = 4,
   RNICSIM_TRANSPORT_RAW = 8,
-  RNICSIM_TRANSPORT_XRC_SEND = 9,  /* requester of RC, whose messages name an SRQ */
-  RNICSIM_TRANSPORT_XRC_RECV = 10,  /* responder of RC, without queues */
+  RNICSIM_TRANSPORT_XRC_SEND = 9,  /* requester of RC whose messages name an SRQ */
+  RNICSIM_TRANSPORT_XRC_RECV = 10,  /* responder of RC without queues */
 };
 
 /* Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags. */
@@ -34,7 +34,7 @@ enum rnicsim_transport {
 #define RNICSIM_ACCESS_REMOTE_ATOMIC 0x8u
 #define RNICSIM_ACCESS_WINDOW_BIND 0x10u
 #define RNICSIM_ACCESS_ZERO_BASED 0x20u
-#define RNICSIM_ACCESS_ON_DEMAND 0x40u  /* region: its pages are asked of the host (ATS, PRI) */
+#define RNICSIM_ACCESS_ON_DEMAND 0x40u  /* region: pages requested from the host (ATS, PRI) */
 #define RNICSIM_ACCESS_RELAXED_ORDERING 0x100000u  /* region: its TLPs may pass writes */
 
 /* RoCEv2 address vector (IBTA vol 1 A17). */
@@ -58,7 +58,8 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, hop_limit) == 29);
 RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, service_level) == 30);
 RNICSIM_HOLDS(offsetof(struct rnicsim_address_vector, static_rate) == 31);
 
-/* Queue pair context. The driver fills `fixed` at creation and the attributes by modify; the device owns `progress`. */
+/* Queue pair context. The driver sets `fixed` at creation and the attributes by modify_qp; the device owns
+ * `progress`. */
 struct rnicsim_qpc {
   /* --- fixed */
   uint8_t state;  /* enum rnicsim_qp_state */
@@ -73,7 +74,7 @@ struct rnicsim_qpc {
   rnicsim_be32 send_cqn;
   rnicsim_be32 receive_cqn;
   rnicsim_be32 srqn;  /* with kHasSrq */
-  uint8_t inline_receive;  /* a SEND of one packet up to so many bytes comes in its CQE; 0: none does */
+  uint8_t inline_receive;  /* largest SEND of one packet that is received in its CQE, in bytes; 0: none */
   uint8_t reserved0[3];
   rnicsim_be64 send_ring;  /* bus addresses, in the PASID's space, 64-byte aligned */
   rnicsim_be64 receive_ring;
@@ -113,22 +114,22 @@ struct rnicsim_qpc {
   uint8_t draining;
   uint8_t reserved1;
   /* --- fixed */
-  rnicsim_be32 xrcd;  /* xrc_recv: the domain of the SRQs that it serves */
-  rnicsim_be32 source_qpn;  /* UD: its datagrams come from this QP; 0: its own */
+  rnicsim_be32 xrcd;  /* xrc_recv: domain of the SRQs that the QP serves */
+  rnicsim_be32 source_qpn;  /* UD: QPN that the datagrams carry as their source; 0: the own QPN */
   /* --- attributes */
-  rnicsim_be32 rate_limit;  /* kb/s of its packets; 0: none */
-  rnicsim_be32 max_burst;  /* bytes that may leave at once; 0: the device's choice */
-  rnicsim_be16 typical_packet;  /* bytes; 0: not known */
+  rnicsim_be32 rate_limit;  /* rate limit in kb/s; 0: none */
+  rnicsim_be32 max_burst;  /* bytes that may leave in one burst; 0: the device's choice */
+  rnicsim_be16 typical_packet;  /* bytes; 0: unknown */
   rnicsim_be16 reserved2;
   uint8_t reserved3[48];
 };
 #define RNICSIM_QPC_HAS_SEND 0x1u
 #define RNICSIM_QPC_HAS_RECEIVE 0x2u
 #define RNICSIM_QPC_HAS_SRQ 0x4u  /* instead of a receive ring: RC and UD */
-#define RNICSIM_QPC_BLOCK_SELF_MULTICAST 0x8u  /* its own multicasts do not come to this device */
-#define RNICSIM_QPC_STRIP_VLAN 0x10u  /* raw: a frame's outermost tag comes in the CQE */
-#define RNICSIM_QPC_SCATTER_FCS 0x20u  /* raw: the FCS comes behind the frame */
-#define RNICSIM_QPC_PAD_WRITES 0x40u  /* what is received is written in whole cache lines */
+#define RNICSIM_QPC_BLOCK_SELF_MULTICAST 0x8u  /* this device does not receive the QP's own multicasts */
+#define RNICSIM_QPC_STRIP_VLAN 0x10u  /* raw: a frame's outermost VLAN tag is moved to the CQE */
+#define RNICSIM_QPC_SCATTER_FCS 0x20u  /* raw: the FCS follows the frame */
+#define RNICSIM_QPC_PAD_WRITES 0x40u  /* received data is written in whole cache lines */
 RNICSIM_HOLDS(sizeof(struct rnicsim_qpc) == 256);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, state) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qpc, transport) == 1);
@@ -194,18 +195,18 @@ struct rnicsim_cqc {
   rnicsim_be32 pasid;
   rnicsim_be64 ring;  /* 64-byte aligned */
   rnicsim_be64 doorbell_record;  /* CqDoorbellRecord */
-  rnicsim_be32 eqn;  /* completions are announced here */
+  rnicsim_be32 eqn;  /* EQ for completion events */
   rnicsim_be32 producer;
   rnicsim_be32 armed;  /* 0 no, 1 next, 2 solicited */
-  rnicsim_be32 consumer;  /* the last that the device knows */
+  rnicsim_be32 consumer;  /* last consumer that the device knows */
   rnicsim_be32 solicited;  /* one past the last solicited CQE */
-  rnicsim_be16 moderation_count;  /* an armed CQ's event waits for so many CQEs, */
-  rnicsim_be16 moderation_period;  /* or so many microseconds from the first of them; 0 of either: for none */
-  rnicsim_be32 withheld;  /* CQEs that an event waits behind; the device's */
+  rnicsim_be16 moderation_count;  /* an armed CQ's event waits for this number of CQEs, */
+  rnicsim_be16 moderation_period;  /* or this number of microseconds after the first of them; either 0: no waiting */
+  rnicsim_be32 withheld;  /* CQEs for which an event is delayed; owned by the device */
   rnicsim_be32 reserved[3];
 };
 #define RNICSIM_CQC_IGNORE_OVERRUN 0x1u
-#define RNICSIM_CQC_IN_ERROR 0x2u  /* the device's: it overran */
+#define RNICSIM_CQC_IN_ERROR 0x2u  /* set by the device: the CQ overran */
 RNICSIM_HOLDS(sizeof(struct rnicsim_cqc) == 64);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, log_entries) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqc, flags) == 1);
@@ -230,16 +231,16 @@ struct rnicsim_srqc {
   uint8_t flags;  /* kXrc, kInError */
   uint8_t reserved0;
   rnicsim_be32 pasid;
-  rnicsim_be32 pd;  /* that of its entries' keys; a QP's may be another */
-  rnicsim_be32 limit;  /* entries posted and not taken: fewer raise srq_limit, once; 0: none */
+  rnicsim_be32 pd;  /* PD of the entries' keys; a QP may have another PD */
+  rnicsim_be32 limit;  /* srq_limit is raised once when fewer posted entries are left; 0: none */
   rnicsim_be64 ring;  /* bus addresses, 64-byte aligned; 8 */
   rnicsim_be64 doorbell_record;  /* QpDoorbellRecord::receive_producer */
-  /* --- the device's */
+  /* --- owned by the device */
   rnicsim_be32 head;  /* index of the next entry */
-  rnicsim_be32 taken;  /* entries ever, modulo 2^16 */
+  rnicsim_be32 taken;  /* number of entries taken so far, modulo 2^16 */
   /* --- with kXrc */
   rnicsim_be32 xrcd;
-  rnicsim_be32 cqn;  /* of its completions */
+  rnicsim_be32 cqn;  /* CQ for completions */
   rnicsim_be32 reserved1[4];
 };
 #define RNICSIM_SRQC_IN_ERROR 0x1u
@@ -282,16 +283,15 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_eqc, reserved1) == 24);
 
 enum rnicsim_mpt_kind {
   RNICSIM_MPT_KIND_REGION = 0,
-  RNICSIM_MPT_KIND_WINDOW1 = 1,  /* type 1: any QP of the PD binds and uses it */
-  RNICSIM_MPT_KIND_WINDOW2 = 2,  /* type 2B: bound to a QP, too, which alone uses it */
+  RNICSIM_MPT_KIND_WINDOW1 = 1,  /* type 1: any QP of the PD may bind and use it */
+  RNICSIM_MPT_KIND_WINDOW2 = 2,  /* type 2B: bound to one QP, which alone may use it */
   RNICSIM_MPT_KIND_NULL = 3,  /* reads zeros, discards writes */
-  RNICSIM_MPT_KIND_DEVICE_MEMORY = 4,  /* on the device: `bus_address` counts from its memory's first byte */
-  /* free until a fast_register gives it pages: `length` is the most bytes of them */
-  RNICSIM_MPT_KIND_FAST_REGISTER = 5,
+  RNICSIM_MPT_KIND_DEVICE_MEMORY = 4,  /* memory on the device: `bus_address` is an offset in the device's memory */
+  RNICSIM_MPT_KIND_FAST_REGISTER = 5,  /* free until a fast_register gives it pages: `length` is the largest size */
 };
 
-/* Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one
- * size whose bus addresses stand in the MTT, from `first_page` on. Key = index << 8 | tag. */
+/* Memory protection table entry of a region or window. A region is one range of bus addresses, or consists of pages
+ * of one size whose bus addresses are in the MTT from `first_page` on. Key = index << 8 | tag. */
 struct rnicsim_mpt {
   rnicsim_be32 key;
   rnicsim_be32 pd;
@@ -299,15 +299,15 @@ struct rnicsim_mpt {
   rnicsim_be32 access_flags;
   rnicsim_be64 start;  /* first address a work request may name (IOVA) */
   rnicsim_be64 length;
-  rnicsim_be64 bus_address;  /* where `start` lies: on the bus; with pages, in the first page; window: in its region */
-  rnicsim_be32 valid;  /* 1; 0: free, a window that is not bound, a region without pages yet */
+  rnicsim_be64 bus_address;  /* position of `start`: on the bus; with pages, in the first page; window: in its region */
+  rnicsim_be32 valid;  /* 1; 0: free, a window that is not bound, or a region without pages yet */
   uint8_t log_page;  /* log2 of the page size, 12..30; 0: no pages */
   uint8_t kind;  /* enum rnicsim_mpt_kind */
   uint8_t reserved0[2];
   rnicsim_be32 first_page;  /* index in the MTT */
-  rnicsim_be32 region;  /* window: index of the region that it is bound to */
-  rnicsim_be32 qpn;  /* window2: the QP that it is bound to */
-  rnicsim_be32 windows;  /* region: windows bound to it; the device's */
+  rnicsim_be32 region;  /* window: index of its region */
+  rnicsim_be32 qpn;  /* window2: QP that it is bound to */
+  rnicsim_be32 windows;  /* region: number of windows bound to it; owned by the device */
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_mpt) == 64);
 RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, key) == 0);
@@ -326,15 +326,15 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, region) == 52);
 RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, qpn) == 56);
 RNICSIM_HOLDS(offsetof(struct rnicsim_mpt, windows) == 60);
 
-/* Memory translation table entry: where a page lies. The kernel writes it into the ICM that it has lent, before the
- * region is made. */
+/* Memory translation table entry: bus address of a page. The kernel writes it into the ICM that it has lent, before
+ * it creates the region. */
 struct rnicsim_mtt {
   rnicsim_be64 page;
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_mtt) == 8);
 RNICSIM_HOLDS(offsetof(struct rnicsim_mtt, page) == 0);
 
-/* ICM tables: the driver lends memory by map_icm before it creates an object of that index range. */
+/* ICM tables: before the driver creates an object, it lends memory for the object's index range by map_icm. */
 enum rnicsim_icm_table {
   RNICSIM_ICM_TABLE_QPC = 0,
   RNICSIM_ICM_TABLE_CQC = 1,

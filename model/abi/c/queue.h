@@ -9,8 +9,9 @@
 #include "big_endian.h"
 #include "context.h"
 
-/* Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, then the segments its opcode needs
- * (datagram, remote address, bind, register, data or inline), and takes whole blocks. The producer counts blocks. */
+/* Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, followed by the segments that its opcode
+ * needs (datagram, remote address, bind, register, data or inline), and occupies whole blocks. The producer counts
+ * blocks. */
 #define RNICSIM_SEND_BLOCK 64u
 #define RNICSIM_MAX_WQE_BLOCKS 16u
 
@@ -21,13 +22,13 @@ enum rnicsim_send_opcode {
   RNICSIM_SEND_OPCODE_WRITE_WITH_IMM = 9,
   RNICSIM_SEND_OPCODE_SEND = 10,
   RNICSIM_SEND_OPCODE_SEND_WITH_IMM = 11,
-  RNICSIM_SEND_OPCODE_TSO = 14,  /* raw packet: data in segments, each a frame with the headers given */
-  RNICSIM_SEND_OPCODE_ATOMIC_WRITE = 15,  /* 8 aligned bytes, written at once (IBTA 1.5) */
+  RNICSIM_SEND_OPCODE_TSO = 14,  /* raw packet: data split into frames, each with the given headers */
+  RNICSIM_SEND_OPCODE_ATOMIC_WRITE = 15,  /* 8 aligned bytes, written atomically (IBTA 1.5) */
   RNICSIM_SEND_OPCODE_READ = 16,
   RNICSIM_SEND_OPCODE_COMPARE_SWAP = 17,
   RNICSIM_SEND_OPCODE_FETCH_ADD = 18,
   RNICSIM_SEND_OPCODE_BIND_WINDOW = 24,
-  RNICSIM_SEND_OPCODE_FAST_REGISTER = 25,  /* a region of MptKind::fast_register gets pages and a key */
+  RNICSIM_SEND_OPCODE_FAST_REGISTER = 25,  /* gives pages and a key to a region of MptKind::fast_register */
   RNICSIM_SEND_OPCODE_LOCAL_INV = 27,
 };
 
@@ -35,7 +36,7 @@ struct rnicsim_control_segment {
   rnicsim_be16 reserved0;
   uint8_t reserved1;
   uint8_t opcode;  /* enum rnicsim_send_opcode */
-  rnicsim_be16 wqe_index;  /* of this WQE's first block, modulo 2^16; must be the consumer's */
+  rnicsim_be16 wqe_index;  /* index of this WQE's first block, modulo 2^16; must equal the consumer's */
   uint8_t reserved2;
   uint8_t segments;  /* length of the WQE in 16-byte units, this segment included */
   rnicsim_be32 qpn_flags;  /* qpn << 8 | kSignaled | kSolicited | kFence | kChecksums */
@@ -44,7 +45,7 @@ struct rnicsim_control_segment {
 #define RNICSIM_CONTROL_SEGMENT_SIGNALED 0x1u
 #define RNICSIM_CONTROL_SEGMENT_SOLICITED 0x2u
 #define RNICSIM_CONTROL_SEGMENT_FENCE 0x4u
-#define RNICSIM_CONTROL_SEGMENT_CHECKSUMS 0x8u  /* raw packet: the device fills in IP's, and TCP's or UDP's */
+#define RNICSIM_CONTROL_SEGMENT_CHECKSUMS 0x8u  /* raw packet: the device fills in checksums of IP, TCP and UDP */
 RNICSIM_HOLDS(sizeof(struct rnicsim_control_segment) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, reserved0) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_control_segment, reserved1) == 2);
@@ -65,7 +66,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_remote_address_segment, address) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_remote_address_segment, rkey) == 8);
 RNICSIM_HOLDS(offsetof(struct rnicsim_remote_address_segment, reserved) == 12);
 
-/* Of an XRC QP's WQE, first: whose receive the message takes. */
+/* First segment of an XRC QP's WQE: SRQ whose receive the message takes. */
 struct rnicsim_xrc_segment {
   rnicsim_be32 srqn;
   rnicsim_be32 reserved[3];
@@ -74,11 +75,11 @@ RNICSIM_HOLDS(sizeof(struct rnicsim_xrc_segment) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_xrc_segment, srqn) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_xrc_segment, reserved) == 4);
 
-/* Of a UD QP's WQE, first: where the message goes. */
+/* First segment of a UD QP's WQE: destination of the message. */
 struct rnicsim_datagram_segment {
   struct rnicsim_address_vector path;
-  rnicsim_be32 remote_qpn;  /* kMulticastQpn: every QP of the group that `path` names */
-  rnicsim_be32 qkey;  /* with its top bit set: the QP's own */
+  rnicsim_be32 remote_qpn;  /* kMulticastQpn: every QP of the multicast group in `path` */
+  rnicsim_be32 qkey;  /* if its top bit is set, the QP's own Q_Key is sent */
   rnicsim_be32 reserved[2];
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_datagram_segment) == 48);
@@ -90,9 +91,9 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_datagram_segment, reserved) == 40);
 #define RNICSIM_MULTICAST_QPN 0xffffffu
 #define RNICSIM_OWN_QKEY 0x80000000u
 
-/* Of tso: then the headers, header_bytes of them, padded to 16; then data segments. */
+/* Segment of tso, followed by header_bytes of headers, padded to 16, and data segments. */
 struct rnicsim_tso_segment {
-  rnicsim_be16 mss;  /* bytes of data that a frame brings */
+  rnicsim_be16 mss;  /* bytes of data in one frame */
   rnicsim_be16 header_bytes;  /* Ethernet, IP and TCP or UDP */
   rnicsim_be32 reserved[3];
 };
@@ -101,14 +102,14 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_tso_segment, mss) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_tso_segment, header_bytes) == 2);
 RNICSIM_HOLDS(offsetof(struct rnicsim_tso_segment, reserved) == 4);
 
-/* Of bind_window. */
+/* Segment of bind_window. */
 struct rnicsim_bind_segment {
-  rnicsim_be32 window;  /* its rkey so far, of which the index counts */
-  rnicsim_be32 rkey;  /* from now on: same index, another tag */
-  rnicsim_be32 region;  /* the lkey of the region it opens */
+  rnicsim_be32 window;  /* present rkey of the window, whose index is used */
+  rnicsim_be32 rkey;  /* new rkey: same index, another tag */
+  rnicsim_be32 region;  /* lkey of the region */
   rnicsim_be32 access_flags;  /* access::kRemote*, kZeroBased */
   rnicsim_be64 address;
-  rnicsim_be64 length;  /* 0: type 1, closes it */
+  rnicsim_be64 length;  /* 0: type 1, unbinds the window */
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_bind_segment) == 32);
 RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, window) == 0);
@@ -118,13 +119,13 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, access_flags) == 12);
 RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, address) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_bind_segment, length) == 24);
 
-/* Of fast_register. The pages' bus addresses stand in the region's range of the MTT already. */
+/* Segment of fast_register. The pages' bus addresses are in the region's range of the MTT already. */
 struct rnicsim_register_segment {
-  rnicsim_be32 key;  /* from now on: the region's index, any tag */
+  rnicsim_be32 key;  /* new key: the region's index, any tag */
   rnicsim_be32 access_flags;  /* access::kLocalWrite, kRemote*, kRelaxedOrdering */
   rnicsim_be64 start;  /* first address a work request may name (IOVA) */
   rnicsim_be64 length;
-  rnicsim_be32 first_byte;  /* of the first page: `start` lies there */
+  rnicsim_be32 first_byte;  /* offset of `start` in the first page */
   uint8_t log_page;  /* log2 of the page size, 12..30 */
   uint8_t reserved0[3];
   rnicsim_be32 reserved1[4];
@@ -168,11 +169,11 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_inline_header, byte_count) == 0);
 /* Receive queue: entries of 2^log_stride bytes, each a list of DataSegments ended by the stride or by kInvalidLkey. */
 #define RNICSIM_INVALID_LKEY 0x00000100u
 
-/* Shared receive queue: entries of 2^log_stride bytes in a linked list, because they come free in any order. Every
- * entry names the one that will be posted after it, so the driver keeps one entry unposted. The first to be posted
- * is entry 0. */
+/* Shared receive queue: entries of 2^log_stride bytes in a linked list, because they are freed in any order. Every
+ * entry names the entry that will be posted after it, so the driver always keeps one entry unposted. Entry 0 is
+ * posted first. */
 struct rnicsim_srq_next_segment {
-  rnicsim_be16 next;  /* index of the entry that follows this one */
+  rnicsim_be16 next;  /* index of the next entry */
   rnicsim_be16 reserved0;
   rnicsim_be32 reserved1[3];
 };
@@ -181,17 +182,17 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_srq_next_segment, next) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_srq_next_segment, reserved0) == 2);
 RNICSIM_HOLDS(offsetof(struct rnicsim_srq_next_segment, reserved1) == 4);
 
-/* Doorbell record: in host memory, at Qpc::doorbell_record; the driver stores it before it rings. */
+/* Doorbell record: in host memory, at Qpc::doorbell_record; the driver writes it before it rings the doorbell. */
 struct rnicsim_qp_doorbell_record {
-  rnicsim_be32 receive_producer;  /* WQEs ever posted, modulo 2^16; of an SRQ: its entries */
-  rnicsim_be32 send_producer;  /* blocks ever posted, modulo 2^16 */
+  rnicsim_be32 receive_producer;  /* WQEs posted so far, modulo 2^16; of an SRQ: its entries */
+  rnicsim_be32 send_producer;  /* blocks posted so far, modulo 2^16 */
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_qp_doorbell_record) == 8);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qp_doorbell_record, receive_producer) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_qp_doorbell_record, send_producer) == 4);
 
 struct rnicsim_cq_doorbell_record {
-  rnicsim_be32 consumer;  /* CQEs ever consumed, modulo 2^24 */
+  rnicsim_be32 consumer;  /* CQEs consumed so far, modulo 2^24 */
   rnicsim_be32 reserved;
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_cq_doorbell_record) == 8);
@@ -209,7 +210,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_send_doorbell, producer) == 4);
 
 struct rnicsim_cq_arm {
   rnicsim_be32 cqn_flags;  /* cqn << 8 | kSolicitedOnly */
-  rnicsim_be32 consumer;  /* CQEs consumed, modulo 2^24: a CQE behind them that is written already fires at once */
+  rnicsim_be32 consumer;  /* CQEs consumed, modulo 2^24: if a later CQE is already written, the event fires at once */
 };
 #define RNICSIM_CQ_ARM_SOLICITED_ONLY 0x1u
 RNICSIM_HOLDS(sizeof(struct rnicsim_cq_arm) == 8);
@@ -218,15 +219,15 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_cq_arm, consumer) == 4);
 
 struct rnicsim_eq_doorbell {
   rnicsim_be32 eqn;
-  rnicsim_be32 consumer;  /* EQEs ever consumed, modulo 2^24; also arms the EQ's MSI-X vector */
+  rnicsim_be32 consumer;  /* EQEs consumed so far, modulo 2^24; also arms the EQ's MSI-X vector */
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_eq_doorbell) == 8);
 RNICSIM_HOLDS(offsetof(struct rnicsim_eq_doorbell, eqn) == 0);
 RNICSIM_HOLDS(offsetof(struct rnicsim_eq_doorbell, consumer) == 4);
 
-/* Completion queue entry. The driver initialises every entry's owner to kInitialOwner. An entry at position n
- * (counted for ever) is the driver's when owner bit 0 == (n >> log_entries) & 1 and the opcode is not `invalid`; the
- * device writes the owner byte last. */
+/* Completion queue entry. The driver initialises every entry's owner to kInitialOwner. The entry at position n
+ * (counted without limit) belongs to the driver when owner bit 0 == (n >> log_entries) & 1 and the opcode is not
+ * `invalid`; the device writes the owner byte last. */
 enum rnicsim_cqe_opcode {
   RNICSIM_CQE_OPCODE_REQUESTER = 0,
   RNICSIM_CQE_OPCODE_RECEIVE_WRITE_WITH_IMM = 1,
@@ -259,26 +260,26 @@ enum rnicsim_cqe_syndrome {
 };
 
 struct rnicsim_cqe {
-  rnicsim_be32 immediate;  /* immediate data or the invalidated rkey; of a raw packet its flow's tag */
+  rnicsim_be32 immediate;  /* immediate data or the invalidated rkey; raw packet: tag of its flow */
   rnicsim_be32 byte_count;
   rnicsim_be64 timestamp;  /* device clock */
   rnicsim_be32 qpn;  /* the local QP */
   rnicsim_be16 wqe_counter;  /* requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry */
-  uint8_t send_opcode;  /* enum rnicsim_send_opcode; requester: of the WQE completed */
+  uint8_t send_opcode;  /* enum rnicsim_send_opcode; requester: opcode of the completed WQE */
   uint8_t flags;  /* kInlineData .. kXrc */
   uint8_t syndrome;  /* enum rnicsim_cqe_syndrome */
   uint8_t vendor_error;
   rnicsim_be16 vlan;  /* with kVlan: priority 3 bits, DEI 1, VLAN 12 */
-  uint8_t inline_data[32];  /* with kInlineData: the message, byte_count bytes of it; of a raw packet RawFacts */
-  uint8_t source_qpn[3];  /* UD: of the sender; with kXrc: the SRQ's number; 24 bits big-endian */
+  uint8_t inline_data[32];  /* with kInlineData: byte_count bytes of the message; raw packet: RawFacts */
+  uint8_t source_qpn[3];  /* UD: QPN of the sender; with kXrc: number of the SRQ; 24 bits big-endian */
   uint8_t opcode_owner;  /* CqeOpcode << 4 | owner bit */
 };
 #define RNICSIM_CQE_INLINE_DATA 0x1u
-#define RNICSIM_CQE_GRH 0x2u  /* UD: 40 bytes of GRH precede the payload; byte_count has them */
-#define RNICSIM_CQE_IPV4 0x4u  /* with kGrh: an IPv4 header lies in the GRH, else an IPv6 header */
-#define RNICSIM_CQE_CHECKSUMS_RIGHT 0x8u  /* raw packet: of IP, and of TCP or UDP */
-#define RNICSIM_CQE_FLOW_TAG 0x10u  /* raw packet: its flow has one */
-#define RNICSIM_CQE_VLAN 0x20u  /* raw packet: it had a tag, which Qpc::kStripVlan took off */
+#define RNICSIM_CQE_GRH 0x2u  /* UD: 40 bytes of GRH precede the payload and count in byte_count */
+#define RNICSIM_CQE_IPV4 0x4u  /* with kGrh: the GRH contains an IPv4 header, else an IPv6 header */
+#define RNICSIM_CQE_CHECKSUMS_RIGHT 0x8u  /* raw packet: checksums of IP, and TCP or UDP, are right */
+#define RNICSIM_CQE_FLOW_TAG 0x10u  /* raw packet: its flow has a tag */
+#define RNICSIM_CQE_VLAN 0x20u  /* raw packet: Qpc::kStripVlan removed a VLAN tag */
 #define RNICSIM_CQE_XRC 0x40u  /* a receive of an XRC SRQ */
 #define RNICSIM_CQE_INITIAL_OWNER 0xf1u
 RNICSIM_HOLDS(sizeof(struct rnicsim_cqe) == 64);
@@ -297,7 +298,7 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, source_qpn) == 60);
 RNICSIM_HOLDS(offsetof(struct rnicsim_cqe, opcode_owner) == 63);
 
 struct rnicsim_raw_facts {
-  rnicsim_be32 rss_hash;  /* 0: none was made */
+  rnicsim_be32 rss_hash;  /* 0: no hash was computed */
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_raw_facts) == 4);
 RNICSIM_HOLDS(offsetof(struct rnicsim_raw_facts, rss_hash) == 0);
@@ -322,7 +323,7 @@ enum rnicsim_event_type {
 struct rnicsim_eqe {
   uint8_t type;  /* enum rnicsim_event_type */
   uint8_t reserved0[3];
-  rnicsim_be32 number;  /* what the event is about: cqn, qpn, srqn or port */
+  rnicsim_be32 number;  /* subject of the event: cqn, qpn, srqn or port */
   rnicsim_be32 reserved1[5];
   uint8_t reserved2[3];
   uint8_t owner;

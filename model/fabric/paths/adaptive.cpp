@@ -1,6 +1,6 @@
-// Each frame by itself takes the least loaded of some random ways, by the queues of this switch alone: DRILL (Ghorbani
-// et al., "DRILL: Micro Load Balancing for Low-latency Data Center Networks", SIGCOMM 2017), whose DRILL(2, 1) is
-// choices = 2 with memory. Frames of one flow overtake each other.
+// Each frame takes the least loaded of some random paths, by the queues of this switch alone: DRILL (Ghorbani et al.,
+// "DRILL: Micro Load Balancing for Low-latency Data Center Networks", SIGCOMM 2017). DRILL(2, 1) is choices = 2 with
+// memory. Frames of one flow may overtake each other.
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,7 +49,7 @@ class Adaptive final : public PathChoice {
  private:
   const bool memory_;
   LessLoaded less_loaded_;
-  std::vector<std::optional<std::uint32_t>> last_;  // by set; nullopt: no frame came yet
+  std::vector<std::optional<std::uint32_t>> last_;  // by set; nullopt: no frame yet
 };
 
 std::unique_ptr<PathChoice> make(const PolicyParams* params, const PathChoice::Random& random) {

@@ -1,6 +1,6 @@
-// Equal-cost multipath (RFC 2992): a hash of the frame's flow decides, so that a flow keeps its way and its order. With
-// `hash = "qp"` the hash covers the destination queue pair, too: "enhanced ECMP" of Gangidi et al., "RDMA over Ethernet
-// for Distributed AI Training at Meta Scale", SIGCOMM 2024.
+// Equal-cost multipath (RFC 2992): a hash of the frame's flow chooses the path, so a flow keeps its path and its order.
+// With `hash = "qp"` the hash includes the destination queue pair: "enhanced ECMP" of Gangidi et al., "RDMA over
+// Ethernet for Distributed AI Training at Meta Scale", SIGCOMM 2024.
 #include <memory>
 #include <string>
 

@@ -1,9 +1,10 @@
 // Flowlets (Vanini et al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching", NSDI 2017): a
-// flow keeps its way while its frames follow each other closely, and takes a random one behind a gap. A gap longer than
-// the difference between the delays of two ways lets no frame overtake another.
+// flow keeps its path while its frames follow closely, and takes a random path after a gap. If the gap exceeds the
+// difference of the paths' delays, no frame overtakes another.
 //
-// As in the papers a table of fixed size follows the flows, by a hash: flows of one entry count as one flow. The papers
-// find a gap by a bit that ages, within one and two times the gap; here each entry has the time of its last frame.
+// As in the paper, a hash table of fixed size tracks the flows; flows with the same entry count as one flow. The paper
+// detects a gap by an ageing bit, which takes one to two times the gap; here each entry stores the time of its last
+// frame.
 #include <memory>
 #include <unordered_map>
 
@@ -60,7 +61,7 @@ class Flowlet final : public PathChoice {
     Duration last{};
   };
 
-  // Flows of one entry may have different numbers of ways: each flow keeps one way of its own.
+  // Flows that share an entry may have different numbers of paths; each flow still keeps one path.
   static std::uint32_t way_of(const Entry& entry, const Ways& ways) {
     return entry.way % static_cast<std::uint32_t>(ways.ports.size());
   }
@@ -68,7 +69,7 @@ class Flowlet final : public PathChoice {
   const FlowletParams params_;
   const std::uint64_t seed_;
   LessLoaded less_loaded_;
-  std::unordered_map<std::uint32_t, Entry> table_;  // the entries that were used
+  std::unordered_map<std::uint32_t, Entry> table_;  // only entries in use
   Counter changes_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// Of some ways that are drawn at random the one with the fewest bytes waiting at its port: the power of two choices
-// (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). Two draws make the load nearly as even
-// as a look at all ways does.
+// Chooses, among some randomly drawn paths, the one with the fewest bytes waiting at its port: the power of two choices
+// (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). Two draws balance the load nearly as
+// well as a comparison of all paths.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ class LessLoaded {
  public:
   enum class Load : std::uint8_t { priority, port };
 
-  // Draws so many different ways, or takes all if there are no more.
+  // `choices`: number of different paths to draw; all paths if there are not more.
   LessLoaded(std::uint32_t choices, Load load, const SmallGenerator& generator)
       : choices_(choices), load_(load), generator_(generator) {}
 
-  // Compares the drawn ways. If several have the least load, the first drawn one is chosen. `also`: a way that is
-  // compared before the drawn ones.
+  // Compares the drawn paths; at equal load the first drawn path wins. `also`: a path that is compared before the drawn
+  // ones.
   std::uint32_t choose(const Frame& frame, const Ways& ways, const SwitchView& view,
                        std::optional<std::uint32_t> also = std::nullopt) {
     const auto count = static_cast<std::uint32_t>(ways.ports.size());
@@ -58,7 +58,7 @@ class LessLoaded {
   const std::uint32_t choices_;
   const Load load_;
   SmallGenerator generator_;
-  std::vector<std::uint32_t> drawn_;  // the ways, those that are drawn in front
+  std::vector<std::uint32_t> drawn_;  // permutation of the paths, the drawn ones first
 };
 
 }  // namespace rnicsim::fabric

@@ -1,5 +1,5 @@
-// Packet spraying (Dixit et al., "On the Impact of Packet Spraying in Data Center Networks", INFOCOM 2013): each frame
-// by itself takes a way, whatever its flow is. Frames of one flow overtake each other.
+// Packet spraying (Dixit et al., "On the Impact of Packet Spraying in Data Center Networks", INFOCOM 2013): the path of
+// each frame is independent of its flow. Frames of one flow may overtake each other.
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +34,8 @@ class RandomSpray final : public PathChoice {
   SmallGenerator generator_;
 };
 
-// All destinations with the same ways take turns together. Each switch begins with a random way, because switches that
-// all begin with their first way would send all first frames to the same next switch.
+// Destinations with the same paths share one round-robin order. Each switch starts with a random path: otherwise all
+// switches would send their first frames to the same next switch.
 class RoundRobin final : public PathChoice {
  public:
   explicit RoundRobin(const SmallGenerator& generator) : generator_(generator) {}
@@ -52,7 +52,7 @@ class RoundRobin final : public PathChoice {
 
  private:
   SmallGenerator generator_;
-  std::vector<std::optional<std::uint32_t>> next_;  // by set; nullopt: no frame came yet
+  std::vector<std::optional<std::uint32_t>> next_;  // by set; nullopt: no frame yet
 };
 
 std::unique_ptr<PathChoice> make(const PolicyParams* params, const PathChoice::Random& random) {

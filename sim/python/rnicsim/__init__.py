@@ -34,15 +34,15 @@ from rnicsim._core import ConfigError, SimulationError
 __all__ = ["Check", "ConfigError", "Device", "Fault", "Finding", "Frame", "Interrupt", "Memory", "RegisterError",
            "SimulationError", "abi", "device", "now", "pair", "run"]
 
-# A mistake of the driver: what it is (docs/driver-check.md), when in picoseconds, a line of text, the section of
-# docs/device.md, and the last accesses before it as lines.
+# A mistake of the driver: kind (docs/driver-check.md), time in picoseconds, text in one line, section of
+# docs/device.md, and the lines of the last accesses before it.
 Finding = collections.namedtuple("Finding", "kind time text section accesses")
 Interrupt = collections.namedtuple("Interrupt", "time vector")  # time in picoseconds
-Frame = collections.namedtuple("Frame", "time data")            # when its last bit left, and its bytes without FCS
+Frame = collections.namedtuple("Frame", "time data")            # time when the last bit left, and bytes without FCS
 
 
 class RegisterError(Exception):
-    """The device refuses an access: `space` ("BAR0", "configuration space"), `offset`, `name` of what lies there."""
+    """The device refuses an access: `space` ("BAR0", "configuration space"), `offset`, and the `name` of the place."""
 
     def __init__(self, what, space, offset, name):
         super().__init__(f"{what} at {offset:#x} of {space} ({name}): unsupported request")
@@ -53,11 +53,11 @@ class RegisterError(Exception):
 
 
 class Fault(Exception):
-    """An address that is not mapped, or not for writing, in load() and store()."""
+    """load() or store() at an address that is not mapped, or not mapped for writing."""
 
 
 def run(*, s=0, ms=0, us=0, ns=0, ps=0):
-    """Runs the simulation for so long. ValueError: no time, or past the end of it."""
+    """Runs the simulation for this duration. ValueError: not a duration, or beyond the end of simulated time."""
     _core.run(_picoseconds(s, ms, us, ns, ps))
 
 
@@ -102,7 +102,7 @@ def _sets(sets):
     return [sets] if isinstance(sets, str) else list(sets)
 
 
-_LAST_PS = 9 * 10**18  # of simulated time, 104 days: behind it what is still to come would have no number
+_LAST_PS = 9 * 10**18  # end of simulated time, 104 days: later times would exceed 64 bits
 
 
 def _picoseconds(s=0, ms=0, us=0, ns=0, ps=0):
@@ -118,7 +118,7 @@ def _picoseconds(s=0, ms=0, us=0, ns=0, ps=0):
 
 
 def _number(value, what, limit=1 << 64):
-    """An integer from 0 on, below the limit."""
+    """Checks an integer: at least 0 and below the limit."""
     value = operator.index(value)
     if not 0 <= value < limit:
         raise ValueError(f"{what} {value:#x} is not within 0 to {limit - 1:#x}")
@@ -126,7 +126,7 @@ def _number(value, what, limit=1 << 64):
 
 
 def _bytes(data):
-    """Of bytes and the like, or of a layout; of a number bytes() would make as many zeros."""
+    """Bytes of a bytes-like object or a layout. Refuses a number, of which bytes() would make zeros."""
     if isinstance(data, (int, str)):
         raise TypeError(f"bytes or a layout are needed, not {data!r}")
     return bytes(data)
@@ -156,7 +156,7 @@ class Device:
     # --- Configuration space: little-endian, any width.
 
     def config_read(self, offset, size=4):
-        """A number of `size` bytes. RegisterError: behind the end."""
+        """Reads a number of `size` bytes. RegisterError: beyond the end."""
         size = _number(size, "size", abi.config.kSize + 1)
         data = self._station.config_read(_number(offset, "offset"), size)
         if data is None:
@@ -164,36 +164,37 @@ class Device:
         return int.from_bytes(data, "little")
 
     def config_write(self, offset, value, size=4):
-        """`value`: a number of `size` bytes. RegisterError: behind the end."""
+        """Writes `value`, a number of `size` bytes. RegisterError: beyond the end."""
         size = _number(size, "size", abi.config.kSize + 1)
         value = _number(value, "value", 1 << 8 * size)
         if not self._station.config_write(_number(offset, "offset"), value.to_bytes(size, "little")):
             raise RegisterError(f"write of {size} bytes", "configuration space", offset, _config_name(offset))
 
     def function_reset(self):
-        """Function-level reset (PCIe 4.0, 6.6.2): the device as after power-up. Memory and IOMMU are the host's."""
+        """Function-level reset (PCIe 4.0, 6.6.2): the device is as after power-up. Memory and IOMMU belong to the host
+        and keep their state."""
         self.config_write(abi.config.kDeviceControl, abi.config.kFunctionLevelReset, 2)
 
-    # --- BAR0: big-endian. RegisterError where the device refuses.
+    # --- BAR0: big-endian. RegisterError: the device refuses the access.
 
     def read32(self, offset):
-        """A register of 32 bits, or half of one."""
+        """Reads a register of 32 bits, or half of a larger one."""
         return self._read(offset, 4)
 
     def read64(self, offset):
-        """A register of 64 bits."""
+        """Reads a register of 64 bits."""
         return self._read(offset, 8)
 
     def write32(self, offset, value):
-        """A register of 32 bits, or half of one."""
+        """Writes a register of 32 bits, or half of a larger one."""
         self.write(offset, _number(value, "value", 1 << 32).to_bytes(4, "big"))
 
     def write64(self, offset, value):
-        """A register of 64 bits."""
+        """Writes a register of 64 bits."""
         self.write(offset, _number(value, "value").to_bytes(8, "big"))
 
     def write(self, offset, data):
-        """`data`: bytes, or a layout of abi."""
+        """Writes `data`: bytes, or a layout of abi."""
         data = _bytes(data)
         if not self._station.bar_write(_number(offset, "offset"), data):
             raise RegisterError(f"write of {len(data)} bytes", "BAR0", offset, bar_name(offset))
@@ -204,10 +205,10 @@ class Device:
             raise RegisterError(f"read of {size} bytes", "BAR0", offset, bar_name(offset))
         return int.from_bytes(data, "big")
 
-    # --- Memory. What is not mapped the device cannot reach: a completer abort, counter iommu.faults.
+    # --- Memory. An access of the device to an unmapped address is a completer abort (counter iommu.faults).
 
     def allocate(self, size):
-        """Zeroed memory, rounded up to whole pages; not mapped."""
+        """Allocates zeroed memory, rounded up to whole pages; not mapped."""
         size = operator.index(size)
         if not 0 < size < 1 << 48:
             raise ValueError(f"memory of {size} bytes")
@@ -231,11 +232,11 @@ class Device:
         self._station.map(memory._buffer, iova, pasid, bool(writable))
 
     def unmap(self, iova, pasid=0):
-        """What was mapped at that address, whole. ValueError: no mapping begins there."""
+        """Removes the whole mapping that begins at that address. ValueError: no mapping begins there."""
         self._station.unmap(_number(iova, "IOVA"), _pasid(pasid))
 
     def load(self, iova, size, pasid=0):
-        """What a mapped address holds. Fault: not all of it is mapped."""
+        """Reads mapped memory. Fault: the range is not mapped completely."""
         iova, size = _number(iova, "IOVA"), _number(size, "size", 1 << 48)
         data = self._station.load(iova, _pasid(pasid), size)
         if data is None:
@@ -243,7 +244,8 @@ class Device:
         return data
 
     def store(self, iova, data, pasid=0):
-        """`data`: bytes, or a layout of abi. Fault: not all of it is mapped for writing, and nothing was stored."""
+        """Writes `data`: bytes, or a layout of abi. Fault: the range is not mapped completely for writing; nothing is
+        stored."""
         iova, data = _number(iova, "IOVA"), _bytes(data)
         if not self._station.store(iova, _pasid(pasid), data):
             raise Fault(f"PASID {pasid}: {len(data)} bytes at {iova:#x} are not mapped for writing")
@@ -260,7 +262,7 @@ class Device:
         taken = self._station.next_interrupt(vector, _picoseconds(s, ms, us, ns, ps))
         return Interrupt(*taken) if taken else None
 
-    # --- Time: that of the simulation, of all devices.
+    # --- Time of the simulation, common to all devices.
 
     def run(self, **duration):
         """rnicsim.run()."""
@@ -274,36 +276,38 @@ class Device:
     # --- The wire.
 
     def inject(self, frame):
-        """An Ethernet frame without FCS, of 1 to 65535 bytes, whose last bit arrives now."""
+        """Lets the device receive an Ethernet frame without FCS, of 1 to 65535 bytes, whose last bit arrives now."""
         frame = _bytes(frame)
         if not 0 < len(frame) < 1 << 16:
             raise ValueError(f"a frame of {len(frame)} bytes")
         self._station.inject(frame)
 
     def frames(self):
-        """What the device sent since the last call; a cable's peer has got it besides."""
+        """Frames that the device sent since the last call; the peer of a cable receives them as well."""
         return [Frame(*frame) for frame in self._station.take_frames()]
 
-    # --- Looking inside.
+    # --- Inspection.
 
     def counters(self):
-        """By name, as `rnicsim describe counters` tells them: {"nic.tx.packets": 3, ...}, and those of the IOMMU."""
+        """Counters by name, as in `rnicsim describe counters`: {"nic.tx.packets": 3, ...}, and those of the IOMMU."""
         return self._station.counters()
 
     def findings(self):
-        """The driver's mistakes so far, as Finding; made with `check`."""
+        """Mistakes of the driver so far, as Finding; needs `check`."""
         return [Finding(*finding) for finding in self._station.findings()]
 
     def finish_check(self):
-        """The driver is done: what still waits, such as an interrupt of a masked vector, is a finding, too."""
+        """Call when the driver has ended: pending problems, such as an interrupt of a masked vector, become
+        findings."""
         self._station.finish_check()
 
     def burndown(self):
-        """Registers, doorbells and commands that the driver touched, never touched, and asked for in vain, as lines."""
+        """Lines about registers, doorbells and commands that the driver used, never used, or requested without
+        success."""
         return self._station.burndown()
 
     def record(self):
-        """From now on its trace points are kept for trace()."""
+        """Keeps the events of the device's trace points for trace(), from now on."""
         self._station.record()
 
     def log(self, *choices):
@@ -321,7 +325,7 @@ def _pasid(pasid):
 
 
 def bar_name(offset):
-    """What lies at an offset of BAR0, in the manual's words."""
+    """Name of the place at an offset of BAR0, as in the manual."""
     for at, (name, bits, access) in abi.REGISTERS.items():
         if at <= offset < at + bits // 8:
             return f"{name}, {bits} bits, {access}"

@@ -28,7 +28,7 @@ class Layout(ctypes.BigEndianStructure):
         shown = ((name, bytes(value).hex() if isinstance(value, ctypes.Array) else value) for name, value in fields)
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown)})"
 
-kAbiMajor = 2  # The contract's version: a driver refuses another major version.
+kAbiMajor = 2  # Version of the contract: a driver refuses another major version.
 kAbiMinor = 0
 kPciVendorId = 0xd00d  # PCI identity (not assigned by the PCI-SIG: the device never sits on a real bus).
 kPciDeviceId = 0x0001
@@ -48,7 +48,7 @@ class config:
     kPowerCapability = 0x90
     kPowerControl = 0x94  # bits 1:0: 0 is D0, 3 is D3hot
     kErrorReporting = 0x100  # the extended capabilities begin
-    kSerialNumber = 0x150  # the EUI-64 of the port's MAC
+    kSerialNumber = 0x150  # EUI-64 of the port's MAC address
     kSize = 0x1000
     kCommandMemory = 0x2
     kCommandBusMaster = 0x4
@@ -59,13 +59,13 @@ class config:
 
 kBarSize = 0x800000  # BAR0.
 kRegisterPage = 0x000000
-kMsixTable = 0x010000  # 16 bytes a vector, little-endian, PCI layout
-kMsixPba = 0x018000  # one bit a vector, little-endian
+kMsixTable = 0x010000  # 16 bytes for each vector, little-endian, PCI layout
+kMsixPba = 0x018000  # one bit for each vector, little-endian
 kUarBase = 0x100000  # UAR pages, 4 KiB each
 kUarPageSize = 4096
 kUarPages = 1024  # page 0 belongs to the kernel's agent
 kMsixVectors = 64
-kDeviceMemoryBase = 0x600000  # the device's memory, as far as it has any
+kDeviceMemoryBase = 0x600000  # device memory, up to its size
 kMostDeviceMemory = 0x200000
 
 
@@ -77,13 +77,13 @@ class reg:
     kFirmwareVersion = 0x010  # 64 RO major << 32 | minor << 16 | patch
     kUarInfo = 0x018  # 32 RO number of UAR pages
     kBlueFlameSize = 0x01c  # 32 RO bytes a BlueFlame buffer
-    kCommandLogEntries = 0x020  # 32 RO log2 of the command queue's entries
+    kCommandLogEntries = 0x020  # 32 RO log2 of the number of entries of the command queue
     kStatus = 0x024  # 32 RO DeviceStatus
-    kHealthSyndrome = 0x028  # 32 RO why the device is in kFatal: HealthSyndrome
+    kHealthSyndrome = 0x028  # 32 RO reason of kFatal: HealthSyndrome
     kCoreClockKhz = 0x02c  # 32 RO frequency of kClock
-    kHealthCounter = 0x030  # 32 RO heartbeat: one more each millisecond, unless kFatal
+    kHealthCounter = 0x030  # 32 RO heartbeat: incremented each millisecond, unless kFatal
     kCommandQueueBase = 0x080  # 64 RW bus address of the command queue, 4 KiB aligned
-    kCommandDoorbell = 0x088  # 32 WO one bit an entry to execute
+    kCommandDoorbell = 0x088  # 32 WO one bit for each entry to execute
     kClock = 0x0a0  # 64 RO free-running clock, kCoreClockKhz
 
 
@@ -98,8 +98,8 @@ class DeviceStatus(enum.IntEnum):
 
 class HealthSyndrome(enum.IntEnum):
     none = 0
-    injected = 1  # by a fault rule of the simulation
-    icm_access = 2  # host memory refused the write of a context that is no queue pair's
+    injected = 1  # a fault rule of the simulation
+    icm_access = 2  # host memory refused the write of a context that is not a queue pair's
     event_queue_access = 3  # host memory refused an event queue entry
     command_queue_access = 4  # host memory refused the completion of a command
 
@@ -113,10 +113,10 @@ class feature:
     kSrq = 0x20
     kMulticast = 0x40
     kWindows = 0x80  # memory windows of types 1 and 2B
-    kRaw = 0x100  # raw packets: their queue pairs, flows, receive-side scaling
+    kRaw = 0x100  # raw packets: queue pairs, flows, receive-side scaling
     kXrc = 0x200
     kDeviceMemory = 0x400
-    kOnDemand = 0x800  # regions whose pages it asks of the host
+    kOnDemand = 0x800  # regions whose pages the device requests from the host
     kAtomicWrite = 0x1000
     kPacing = 0x2000  # Qpc::rate_limit
     kSourceQpn = 0x4000  # Qpc::source_qpn
@@ -125,7 +125,7 @@ class feature:
     kFastRegister = 0x20000  # MptKind::fast_register and its work request
 
 
-# A UAR page. A process maps its own pages only; the device refuses a doorbell whose QP or CQ names another page.
+# A UAR page. A process maps only its own pages; the device refuses a doorbell whose QP or CQ names another page.
 class uar:
     kSendDoorbell = 0x000  # SendDoorbell, 8 bytes
     kCqArm = 0x010  # CqArm, 8 bytes
@@ -135,7 +135,8 @@ class uar:
     kBlueFlameBytes = 256
 
 
-# Bus addresses in the MSI window are interrupts, as on x86: address kMsiWindow + 16 * vector, data = vector.
+# A write to a bus address in the MSI window is an interrupt, as on x86: address kMsiWindow + 16 * vector, data =
+# vector.
 kMsiWindow = 0xfee00000
 kMsiWindowSize = 0x100000
 
@@ -155,8 +156,8 @@ class Transport(enum.IntEnum):
     uc = 3
     ud = 4
     raw = 8
-    xrc_send = 9  # requester of RC, whose messages name an SRQ
-    xrc_recv = 10  # responder of RC, without queues
+    xrc_send = 9  # requester of RC whose messages name an SRQ
+    xrc_recv = 10  # responder of RC without queues
 
 
 # Access rights of an MPT entry or a QP; the values are those of enum ibv_access_flags.
@@ -167,7 +168,7 @@ class access:
     kRemoteAtomic = 0x8
     kWindowBind = 0x10
     kZeroBased = 0x20
-    kOnDemand = 0x40  # region: its pages are asked of the host (ATS, PRI)
+    kOnDemand = 0x40  # region: pages requested from the host (ATS, PRI)
     kRelaxedOrdering = 0x100000  # region: its TLPs may pass writes
 
 
@@ -185,15 +186,15 @@ class AddressVector(Layout):
     ]
 
 
-# Queue pair context. The driver fills `fixed` at creation and the attributes by modify; the device owns `progress`.
+# Queue pair context. The driver sets `fixed` at creation and the attributes by modify_qp; the device owns `progress`.
 class Qpc(Layout):
     kHasSend = 0x1
     kHasReceive = 0x2
     kHasSrq = 0x4  # instead of a receive ring: RC and UD
-    kBlockSelfMulticast = 0x8  # its own multicasts do not come to this device
-    kStripVlan = 0x10  # raw: a frame's outermost tag comes in the CQE
-    kScatterFcs = 0x20  # raw: the FCS comes behind the frame
-    kPadWrites = 0x40  # what is received is written in whole cache lines
+    kBlockSelfMulticast = 0x8  # this device does not receive the QP's own multicasts
+    kStripVlan = 0x10  # raw: a frame's outermost VLAN tag is moved to the CQE
+    kScatterFcs = 0x20  # raw: the FCS follows the frame
+    kPadWrites = 0x40  # received data is written in whole cache lines
     _fields_ = [
         ("state", u8),  # QpState
         ("transport", u8),  # Transport
@@ -207,7 +208,7 @@ class Qpc(Layout):
         ("send_cqn", u32),
         ("receive_cqn", u32),
         ("srqn", u32),  # with kHasSrq
-        ("inline_receive", u8),  # a SEND of one packet up to so many bytes comes in its CQE; 0: none does
+        ("inline_receive", u8),  # largest SEND of one packet that is received in its CQE, in bytes; 0: none
         ("reserved0", u8 * 3),
         ("send_ring", u64),  # bus addresses, in the PASID's space, 64-byte aligned
         ("receive_ring", u64),
@@ -244,11 +245,11 @@ class Qpc(Layout):
         ("rnr_retries_left", u8),
         ("draining", u8),
         ("reserved1", u8),
-        ("xrcd", u32),  # xrc_recv: the domain of the SRQs that it serves
-        ("source_qpn", u32),  # UD: its datagrams come from this QP; 0: its own
-        ("rate_limit", u32),  # kb/s of its packets; 0: none
-        ("max_burst", u32),  # bytes that may leave at once; 0: the device's choice
-        ("typical_packet", u16),  # bytes; 0: not known
+        ("xrcd", u32),  # xrc_recv: domain of the SRQs that the QP serves
+        ("source_qpn", u32),  # UD: QPN that the datagrams carry as their source; 0: the own QPN
+        ("rate_limit", u32),  # rate limit in kb/s; 0: none
+        ("max_burst", u32),  # bytes that may leave in one burst; 0: the device's choice
+        ("typical_packet", u16),  # bytes; 0: unknown
         ("reserved2", u16),
         ("reserved3", u8 * 48),
     ]
@@ -256,7 +257,7 @@ class Qpc(Layout):
 
 class Cqc(Layout):
     kIgnoreOverrun = 0x1
-    kInError = 0x2  # the device's: it overran
+    kInError = 0x2  # set by the device: the CQ overran
     _fields_ = [
         ("log_entries", u8),
         ("flags", u8),  # kIgnoreOverrun, kInError
@@ -264,14 +265,14 @@ class Cqc(Layout):
         ("pasid", u32),
         ("ring", u64),  # 64-byte aligned
         ("doorbell_record", u64),  # CqDoorbellRecord
-        ("eqn", u32),  # completions are announced here
+        ("eqn", u32),  # EQ for completion events
         ("producer", u32),
         ("armed", u32),  # 0 no, 1 next, 2 solicited
-        ("consumer", u32),  # the last that the device knows
+        ("consumer", u32),  # last consumer that the device knows
         ("solicited", u32),  # one past the last solicited CQE
-        ("moderation_count", u16),  # an armed CQ's event waits for so many CQEs,
-        ("moderation_period", u16),  # or so many microseconds from the first of them; 0 of either: for none
-        ("withheld", u32),  # CQEs that an event waits behind; the device's
+        ("moderation_count", u16),  # an armed CQ's event waits for this number of CQEs,
+        ("moderation_period", u16),  # or this number of microseconds after the first of them; either 0: no waiting
+        ("withheld", u32),  # CQEs for which an event is delayed; owned by the device
         ("reserved", u32 * 3),
     ]
 
@@ -286,14 +287,14 @@ class Srqc(Layout):
         ("flags", u8),  # kXrc, kInError
         ("reserved0", u8),
         ("pasid", u32),
-        ("pd", u32),  # that of its entries' keys; a QP's may be another
-        ("limit", u32),  # entries posted and not taken: fewer raise srq_limit, once; 0: none
+        ("pd", u32),  # PD of the entries' keys; a QP may have another PD
+        ("limit", u32),  # srq_limit is raised once when fewer posted entries are left; 0: none
         ("ring", u64),  # bus addresses, 64-byte aligned; 8
         ("doorbell_record", u64),  # QpDoorbellRecord::receive_producer
         ("head", u32),  # index of the next entry
-        ("taken", u32),  # entries ever, modulo 2^16
+        ("taken", u32),  # number of entries taken so far, modulo 2^16
         ("xrcd", u32),
-        ("cqn", u32),  # of its completions
+        ("cqn", u32),  # CQ for completions
         ("reserved1", u32 * 4),
     ]
 
@@ -313,15 +314,15 @@ class Eqc(Layout):
 
 class MptKind(enum.IntEnum):
     region = 0
-    window1 = 1  # type 1: any QP of the PD binds and uses it
-    window2 = 2  # type 2B: bound to a QP, too, which alone uses it
+    window1 = 1  # type 1: any QP of the PD may bind and use it
+    window2 = 2  # type 2B: bound to one QP, which alone may use it
     null = 3  # reads zeros, discards writes
-    device_memory = 4  # on the device: `bus_address` counts from its memory's first byte
-    fast_register = 5  # free until a fast_register gives it pages: `length` is the most bytes of them
+    device_memory = 4  # memory on the device: `bus_address` is an offset in the device's memory
+    fast_register = 5  # free until a fast_register gives it pages: `length` is the largest size
 
 
-# Memory protection table entry, of a region or a window. A region is one range of bus addresses, or pages of one size
-# whose bus addresses stand in the MTT, from `first_page` on. Key = index << 8 | tag.
+# Memory protection table entry of a region or window. A region is one range of bus addresses, or consists of pages of
+# one size whose bus addresses are in the MTT from `first_page` on. Key = index << 8 | tag.
 class Mpt(Layout):
     _fields_ = [
         ("key", u32),
@@ -330,27 +331,27 @@ class Mpt(Layout):
         ("access_flags", u32),
         ("start", u64),  # first address a work request may name (IOVA)
         ("length", u64),
-        ("bus_address", u64),  # where `start` lies: on the bus; with pages, in the first page; window: in its region
-        ("valid", u32),  # 1; 0: free, a window that is not bound, a region without pages yet
+        ("bus_address", u64),  # position of `start`: on the bus; with pages, in the first page; window: in its region
+        ("valid", u32),  # 1; 0: free, a window that is not bound, or a region without pages yet
         ("log_page", u8),  # log2 of the page size, 12..30; 0: no pages
         ("kind", u8),  # MptKind
         ("reserved0", u8 * 2),
         ("first_page", u32),  # index in the MTT
-        ("region", u32),  # window: index of the region that it is bound to
-        ("qpn", u32),  # window2: the QP that it is bound to
-        ("windows", u32),  # region: windows bound to it; the device's
+        ("region", u32),  # window: index of its region
+        ("qpn", u32),  # window2: QP that it is bound to
+        ("windows", u32),  # region: number of windows bound to it; owned by the device
     ]
 
 
-# Memory translation table entry: where a page lies. The kernel writes it into the ICM that it has lent, before the
-# region is made.
+# Memory translation table entry: bus address of a page. The kernel writes it into the ICM that it has lent, before it
+# creates the region.
 class Mtt(Layout):
     _fields_ = [
         ("page", u64),
     ]
 
 
-# ICM tables: the driver lends memory by map_icm before it creates an object of that index range.
+# ICM tables: before the driver creates an object, it lends memory for the object's index range by map_icm.
 class IcmTable(enum.IntEnum):
     qpc = 0
     cqc = 1
@@ -361,8 +362,8 @@ class IcmTable(enum.IntEnum):
 
 
 kIcmEntryBytes = (256, 64, 64, 64, 8, 64)
-# Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, then the segments its opcode needs (datagram,
-# remote address, bind, register, data or inline), and takes whole blocks. The producer counts blocks.
+# Send queue: a ring of 64-byte basic blocks. A WQE is a control segment, followed by the segments that its opcode needs
+# (datagram, remote address, bind, register, data or inline), and occupies whole blocks. The producer counts blocks.
 kSendBlock = 64
 kMaxWqeBlocks = 16
 
@@ -374,13 +375,13 @@ class SendOpcode(enum.IntEnum):
     write_with_imm = 9
     send = 10
     send_with_imm = 11
-    tso = 14  # raw packet: data in segments, each a frame with the headers given
-    atomic_write = 15  # 8 aligned bytes, written at once (IBTA 1.5)
+    tso = 14  # raw packet: data split into frames, each with the given headers
+    atomic_write = 15  # 8 aligned bytes, written atomically (IBTA 1.5)
     read = 16
     compare_swap = 17
     fetch_add = 18
     bind_window = 24
-    fast_register = 25  # a region of MptKind::fast_register gets pages and a key
+    fast_register = 25  # gives pages and a key to a region of MptKind::fast_register
     local_inv = 27
 
 
@@ -388,12 +389,12 @@ class ControlSegment(Layout):
     kSignaled = 0x1
     kSolicited = 0x2
     kFence = 0x4
-    kChecksums = 0x8  # raw packet: the device fills in IP's, and TCP's or UDP's
+    kChecksums = 0x8  # raw packet: the device fills in checksums of IP, TCP and UDP
     _fields_ = [
         ("reserved0", u16),
         ("reserved1", u8),
         ("opcode", u8),  # SendOpcode
-        ("wqe_index", u16),  # of this WQE's first block, modulo 2^16; must be the consumer's
+        ("wqe_index", u16),  # index of this WQE's first block, modulo 2^16; must equal the consumer's
         ("reserved2", u8),
         ("segments", u8),  # length of the WQE in 16-byte units, this segment included
         ("qpn_flags", u32),  # qpn << 8 | kSignaled | kSolicited | kFence | kChecksums
@@ -409,7 +410,7 @@ class RemoteAddressSegment(Layout):
     ]
 
 
-# Of an XRC QP's WQE, first: whose receive the message takes.
+# First segment of an XRC QP's WQE: SRQ whose receive the message takes.
 class XrcSegment(Layout):
     _fields_ = [
         ("srqn", u32),
@@ -417,12 +418,12 @@ class XrcSegment(Layout):
     ]
 
 
-# Of a UD QP's WQE, first: where the message goes.
+# First segment of a UD QP's WQE: destination of the message.
 class DatagramSegment(Layout):
     _fields_ = [
         ("path", AddressVector),
-        ("remote_qpn", u32),  # kMulticastQpn: every QP of the group that `path` names
-        ("qkey", u32),  # with its top bit set: the QP's own
+        ("remote_qpn", u32),  # kMulticastQpn: every QP of the multicast group in `path`
+        ("qkey", u32),  # if its top bit is set, the QP's own Q_Key is sent
         ("reserved", u32 * 2),
     ]
 
@@ -431,35 +432,35 @@ kMulticastQpn = 0xffffff
 kOwnQkey = 0x80000000
 
 
-# Of tso: then the headers, header_bytes of them, padded to 16; then data segments.
+# Segment of tso, followed by header_bytes of headers, padded to 16, and data segments.
 class TsoSegment(Layout):
     _fields_ = [
-        ("mss", u16),  # bytes of data that a frame brings
+        ("mss", u16),  # bytes of data in one frame
         ("header_bytes", u16),  # Ethernet, IP and TCP or UDP
         ("reserved", u32 * 3),
     ]
 
 
-# Of bind_window.
+# Segment of bind_window.
 class BindSegment(Layout):
     _fields_ = [
-        ("window", u32),  # its rkey so far, of which the index counts
-        ("rkey", u32),  # from now on: same index, another tag
-        ("region", u32),  # the lkey of the region it opens
+        ("window", u32),  # present rkey of the window, whose index is used
+        ("rkey", u32),  # new rkey: same index, another tag
+        ("region", u32),  # lkey of the region
         ("access_flags", u32),  # access::kRemote*, kZeroBased
         ("address", u64),
-        ("length", u64),  # 0: type 1, closes it
+        ("length", u64),  # 0: type 1, unbinds the window
     ]
 
 
-# Of fast_register. The pages' bus addresses stand in the region's range of the MTT already.
+# Segment of fast_register. The pages' bus addresses are in the region's range of the MTT already.
 class RegisterSegment(Layout):
     _fields_ = [
-        ("key", u32),  # from now on: the region's index, any tag
+        ("key", u32),  # new key: the region's index, any tag
         ("access_flags", u32),  # access::kLocalWrite, kRemote*, kRelaxedOrdering
         ("start", u64),  # first address a work request may name (IOVA)
         ("length", u64),
-        ("first_byte", u32),  # of the first page: `start` lies there
+        ("first_byte", u32),  # offset of `start` in the first page
         ("log_page", u8),  # log2 of the page size, 12..30
         ("reserved0", u8 * 3),
         ("reserved1", u32 * 4),
@@ -493,27 +494,27 @@ class InlineHeader(Layout):
 kInvalidLkey = 0x00000100
 
 
-# Shared receive queue: entries of 2^log_stride bytes in a linked list, because they come free in any order. Every entry
-# names the one that will be posted after it, so the driver keeps one entry unposted. The first to be posted is entry 0.
+# Shared receive queue: entries of 2^log_stride bytes in a linked list, because they are freed in any order. Every entry
+# names the entry that will be posted after it, so the driver always keeps one entry unposted. Entry 0 is posted first.
 class SrqNextSegment(Layout):
     _fields_ = [
-        ("next", u16),  # index of the entry that follows this one
+        ("next", u16),  # index of the next entry
         ("reserved0", u16),
         ("reserved1", u32 * 3),
     ]
 
 
-# Doorbell record: in host memory, at Qpc::doorbell_record; the driver stores it before it rings.
+# Doorbell record: in host memory, at Qpc::doorbell_record; the driver writes it before it rings the doorbell.
 class QpDoorbellRecord(Layout):
     _fields_ = [
-        ("receive_producer", u32),  # WQEs ever posted, modulo 2^16; of an SRQ: its entries
-        ("send_producer", u32),  # blocks ever posted, modulo 2^16
+        ("receive_producer", u32),  # WQEs posted so far, modulo 2^16; of an SRQ: its entries
+        ("send_producer", u32),  # blocks posted so far, modulo 2^16
     ]
 
 
 class CqDoorbellRecord(Layout):
     _fields_ = [
-        ("consumer", u32),  # CQEs ever consumed, modulo 2^24
+        ("consumer", u32),  # CQEs consumed so far, modulo 2^24
         ("reserved", u32),
     ]
 
@@ -530,20 +531,20 @@ class CqArm(Layout):
     kSolicitedOnly = 0x1
     _fields_ = [
         ("cqn_flags", u32),  # cqn << 8 | kSolicitedOnly
-        ("consumer", u32),  # CQEs consumed, modulo 2^24: a CQE behind them that is written already fires at once
+        ("consumer", u32),  # CQEs consumed, modulo 2^24: if a later CQE is already written, the event fires at once
     ]
 
 
 class EqDoorbell(Layout):
     _fields_ = [
         ("eqn", u32),
-        ("consumer", u32),  # EQEs ever consumed, modulo 2^24; also arms the EQ's MSI-X vector
+        ("consumer", u32),  # EQEs consumed so far, modulo 2^24; also arms the EQ's MSI-X vector
     ]
 
 
-# Completion queue entry. The driver initialises every entry's owner to kInitialOwner. An entry at position n (counted
-# for ever) is the driver's when owner bit 0 == (n >> log_entries) & 1 and the opcode is not `invalid`; the device
-# writes the owner byte last.
+# Completion queue entry. The driver initialises every entry's owner to kInitialOwner. The entry at position n (counted
+# without limit) belongs to the driver when owner bit 0 == (n >> log_entries) & 1 and the opcode is not `invalid`; the
+# device writes the owner byte last.
 class CqeOpcode(enum.IntEnum):
     requester = 0
     receive_write_with_imm = 1
@@ -577,33 +578,33 @@ class CqeSyndrome(enum.IntEnum):
 
 class Cqe(Layout):
     kInlineData = 0x1
-    kGrh = 0x2  # UD: 40 bytes of GRH precede the payload; byte_count has them
-    kIpv4 = 0x4  # with kGrh: an IPv4 header lies in the GRH, else an IPv6 header
-    kChecksumsRight = 0x8  # raw packet: of IP, and of TCP or UDP
-    kFlowTag = 0x10  # raw packet: its flow has one
-    kVlan = 0x20  # raw packet: it had a tag, which Qpc::kStripVlan took off
+    kGrh = 0x2  # UD: 40 bytes of GRH precede the payload and count in byte_count
+    kIpv4 = 0x4  # with kGrh: the GRH contains an IPv4 header, else an IPv6 header
+    kChecksumsRight = 0x8  # raw packet: checksums of IP, and TCP or UDP, are right
+    kFlowTag = 0x10  # raw packet: its flow has a tag
+    kVlan = 0x20  # raw packet: Qpc::kStripVlan removed a VLAN tag
     kXrc = 0x40  # a receive of an XRC SRQ
     kInitialOwner = 0xf1
     _fields_ = [
-        ("immediate", u32),  # immediate data or the invalidated rkey; of a raw packet its flow's tag
+        ("immediate", u32),  # immediate data or the invalidated rkey; raw packet: tag of its flow
         ("byte_count", u32),
         ("timestamp", u64),  # device clock
         ("qpn", u32),  # the local QP
         ("wqe_counter", u16),  # requester: wqe_index; responder: index of the receive WQE, or of the SRQ's entry
-        ("send_opcode", u8),  # SendOpcode; requester: of the WQE completed
+        ("send_opcode", u8),  # SendOpcode; requester: opcode of the completed WQE
         ("flags", u8),  # kInlineData .. kXrc
         ("syndrome", u8),  # CqeSyndrome
         ("vendor_error", u8),
         ("vlan", u16),  # with kVlan: priority 3 bits, DEI 1, VLAN 12
-        ("inline_data", u8 * 32),  # with kInlineData: the message, byte_count bytes of it; of a raw packet RawFacts
-        ("source_qpn", u8 * 3),  # UD: of the sender; with kXrc: the SRQ's number; 24 bits big-endian
+        ("inline_data", u8 * 32),  # with kInlineData: byte_count bytes of the message; raw packet: RawFacts
+        ("source_qpn", u8 * 3),  # UD: QPN of the sender; with kXrc: number of the SRQ; 24 bits big-endian
         ("opcode_owner", u8),  # CqeOpcode << 4 | owner bit
     ]
 
 
 class RawFacts(Layout):
     _fields_ = [
-        ("rss_hash", u32),  # 0: none was made
+        ("rss_hash", u32),  # 0: no hash was computed
     ]
 
 
@@ -629,7 +630,7 @@ class Eqe(Layout):
     _fields_ = [
         ("type", u8),  # EventType
         ("reserved0", u8 * 3),
-        ("number", u32),  # what the event is about: cqn, qpn, srqn or port
+        ("number", u32),  # subject of the event: cqn, qpn, srqn or port
         ("reserved1", u32 * 5),
         ("reserved2", u8 * 3),
         ("owner", u8),
@@ -648,7 +649,7 @@ class CommandStatus(enum.IntEnum):
     bad_resource = 4  # no such object: ENOENT
     resource_busy = 5  # EBUSY
     exceeds_limit = 6  # ENOMEM
-    bad_state = 7  # not in this state: EINVAL
+    bad_state = 7  # not allowed in this state: EINVAL
     bad_input_length = 8
     bad_output_length = 9
     not_supported = 10  # EOPNOTSUPP
@@ -657,9 +658,9 @@ class CommandStatus(enum.IntEnum):
 
 class CommandEntry(Layout):
     _fields_ = [
-        ("owner", u8),  # 1 = the device's
+        ("owner", u8),  # 1: the entry belongs to the device
         ("status", u8),  # CommandStatus
-        ("token", u16),  # the driver's, returned untouched
+        ("token", u16),  # value of the driver, returned unchanged
         ("input_bytes", u32),
         ("input", u64),  # bus address in PASID 0
         ("output", u64),
@@ -671,7 +672,7 @@ class CommandEntry(Layout):
 class CommandOpcode(enum.IntEnum):
     query_device = 256  # out DeviceCapabilities
     initialize = 257  # after map_icm of the EQ table: the device becomes ready
-    teardown = 258  # every object is gone; ICM comes back
+    teardown = 258  # destroys every object, and returns all ICM
     map_icm = 272  # in MapIcm
     unmap_icm = 273  # in MapIcm, memory ignored
     query_port = 288  # object = port; out PortAttributes
@@ -687,7 +688,7 @@ class CommandOpcode(enum.IntEnum):
     create_mpt = 544  # in CreateMpt; object = index
     destroy_mpt = 545  # resource_busy while a window is bound to it
     query_mpt = 546  # out QueryMpt
-    modify_mpt = 547  # in CreateMpt: a region without windows is this one from now on
+    modify_mpt = 547  # in CreateMpt: replaces a region that has no windows
     create_qp = 560  # in CreateQp; object = qpn
     destroy_qp = 561
     modify_qp = 562  # in ModifyQp
@@ -696,28 +697,28 @@ class CommandOpcode(enum.IntEnum):
     destroy_srq = 577  # resource_busy while a QP uses it
     query_srq = 578  # out QuerySrq
     modify_srq = 579  # in ModifySrq
-    attach_multicast = 592  # object = qpn, in MulticastGroup: a UD QP gets what is sent to the group
+    attach_multicast = 592  # object = qpn, in MulticastGroup: a UD QP receives the group's packets
     detach_multicast = 593  # object = qpn, in MulticastGroup
-    create_rss = 608  # in CreateRss; object = a number of the QPs' that is no QP's, for flows to name
-    destroy_rss = 609  # resource_busy while a flow leads to it
+    create_rss = 608  # in CreateRss; object = a number in the QPs' range that no QP has, by which flows name it
+    destroy_rss = 609  # resource_busy while a flow uses it
     create_flow = 624  # in CreateFlow; object = number
     destroy_flow = 625
     create_counter = 640  # object = number
-    destroy_counter = 641  # resource_busy while a flow counts by it
+    destroy_counter = 641  # resource_busy while a flow uses it
     query_counter = 642  # out QueryCounter
 
 
-# First in every input mailbox.
+# Begins every input mailbox.
 class CommandHeader(Layout):
     _fields_ = [
         ("opcode", u16),
         ("modifier", u16),
-        ("object", u32),  # number of the object: the driver chooses it among those whose ICM is mapped
+        ("object", u32),  # number of the object, chosen by the driver among those whose ICM is mapped
         ("reserved", u32 * 2),
     ]
 
 
-# First in every output mailbox. `syndrome` tells a person which check refused the command (docs/device.md).
+# Begins every output mailbox. `syndrome` names the check that refused the command (docs/device.md).
 class CommandResult(Layout):
     _fields_ = [
         ("status", u8),  # CommandStatus
@@ -735,7 +736,7 @@ class MapIcm(Layout):
         ("first_index", u32),
         ("count", u32),
         ("reserved", u32),
-        ("memory", u64),  # bus address in PASID 0, of count x kIcmEntryBytes
+        ("memory", u64),  # bus address in PASID 0, of count x kIcmEntryBytes bytes
     ]
 
 
@@ -769,8 +770,8 @@ class ModifyCq(Layout):
     ]
 
 
-# The device goes on in another ring. The entries that it has written and the driver has not consumed are the driver's
-# to carry over.
+# Moves a CQ to another ring. The driver must copy the entries that the device has written and the driver has not
+# consumed.
 class ResizeCq(Layout):
     _fields_ = [
         ("header", CommandHeader),  # object = cqn
@@ -805,7 +806,7 @@ class QueryMpt(Layout):
 class CreateQp(Layout):
     _fields_ = [
         ("header", CommandHeader),
-        ("context", Qpc),  # only its `fixed` part counts
+        ("context", Qpc),  # only its `fixed` part is used
     ]
 
 
@@ -837,7 +838,7 @@ class ModifySrq(Layout):
         ("header", CommandHeader),  # object = srqn
         ("attributes", u32),  # kLimit, kRing
         ("limit", u32),
-        ("ring", u64),  # a larger one, whose first entries are those of the old one
+        ("ring", u64),  # a larger ring, whose first entries are those of the old one
         ("log_entries", u8),
         ("reserved", u8 * 7),
     ]
@@ -850,22 +851,22 @@ class MulticastGroup(Layout):
     ]
 
 
-# Receive-side scaling: which of several raw packet QPs gets a frame.
+# Receive-side scaling: selects the raw packet QP that receives a frame.
 class CreateRss(Layout):
     kMostLogQueues = 9
     _fields_ = [
         ("header", CommandHeader),
-        ("fields", u32),  # of the frame, that the hash is over: enum ibv_rx_hash_fields
+        ("fields", u32),  # fields of the frame for the hash: enum ibv_rx_hash_fields
         ("log_queues", u8),
         ("reserved", u8 * 3),
         ("key", u8 * 40),  # Toeplitz
-        ("queues", u32 * 512),  # qpns, 2^log_queues; the hash's last bits are an index
+        ("queues", u32 * 512),  # qpns, 2^log_queues; indexed by the last bits of the hash
     ]
 
 
-# A frame is led to a raw packet QP, or to where receive-side scaling says, when it meets all conditions.
+# A frame that meets all conditions of a flow goes to the flow's raw packet QP, or to its receive-side scaling.
 class FlowHeader(enum.IntEnum):
-    ethernet = 0  # destination 6, source 6, EtherType behind the VLAN tags 2, outermost VLAN tag 2
+    ethernet = 0  # destination 6, source 6, EtherType after the VLAN tags 2, outermost VLAN tag 2
     ipv4 = 1  # source 4, destination 4, protocol, TOS, TTL, flags (1 more fragments, 2 do not fragment)
     ipv6 = 2  # source 16, destination 16, flow label 4, protocol, traffic class, hop limit
     esp = 3  # SPI 4, sequence number 4
@@ -882,30 +883,30 @@ class FlowCondition(Layout):
         ("inner", u8),  # 1: the header inside a tunnel
         ("reserved", u8 * 6),
         ("value", u8 * 40),
-        ("mask", u8 * 40),  # the bits of the fields that must be as in `value`
+        ("mask", u8 * 40),  # bits of the fields that must equal `value`
     ]
 
 
 class FlowKind(enum.IntEnum):
     normal = 0
-    all_default = 1  # what no normal flow takes
-    multicast_default = 2  # of that, what is for a group of stations
-    sniffer = 3  # a copy of all
+    all_default = 1  # frames that no normal flow takes
+    multicast_default = 2  # of these frames, the multicast frames
+    sniffer = 3  # a copy of all frames
 
 
 class CreateFlow(Layout):
     kDrop = 0x1
     kTag = 0x2
     kCount = 0x4
-    kPassOn = 0x8  # a copy: later flows get the frame, too
+    kPassOn = 0x8  # the flow gets a copy: later flows get the frame, too
     kMostConditions = 16
     _fields_ = [
         ("header", CommandHeader),
         ("qpn", u32),  # or the number of a create_rss
-        ("priority", u16),  # the lowest is first
+        ("priority", u16),  # the lowest value is first
         ("kind", u8),  # FlowKind
         ("flags", u8),
-        ("tag", u32),  # with kTag: told in the CQE
+        ("tag", u32),  # with kTag: reported in the CQE
         ("counter", u32),  # with kCount
         ("conditions_count", u8),
         ("reserved", u8 * 7),
@@ -921,7 +922,7 @@ class QueryCounter(Layout):
     ]
 
 
-# The attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask.
+# Attributes that a modify_qp carries; the values are those of enum ibv_qp_attr_mask.
 class qp_attr:
     kState = 0x1
     kCurrentState = 0x2
@@ -945,7 +946,7 @@ class qp_attr:
     kCapabilities = 0x80000
     kRemoteQpn = 0x100000
     kRateLimit = 0x2000000  # of raw packets, with max_burst and typical_packet
-    kStripVlan = 0x4000000  # the device's own: Qpc::kStripVlan of raw packets
+    kStripVlan = 0x4000000  # extension of this device: Qpc::kStripVlan of raw packets
 
 
 class ModifyQp(Layout):
@@ -986,8 +987,8 @@ class DeviceCapabilities(Layout):
         ("max_cqe", u32),
         ("max_mr", u32),
         ("max_pd", u32),
-        ("max_inline", u32),  # most inline bytes of a WQE
-        ("max_rd_atomic", u32),  # a QP, as requester and as responder
+        ("max_inline", u32),  # largest number of inline bytes of a WQE
+        ("max_rd_atomic", u32),  # for one QP, as requester and as responder
         ("local_ca_ack_delay", u32),  # code: 4.096 us x 2^n
         ("max_eq", u32),
         ("ports", u32),
@@ -995,7 +996,7 @@ class DeviceCapabilities(Layout):
         ("atomic", u32),  # enum ibv_atomic_cap
         ("max_srq", u32),
         ("max_ah", u32),
-        ("max_mtt", u32),  # pages of memory regions
+        ("max_mtt", u32),  # pages of all memory regions
         ("max_inline_receive", u32),  # bytes of a message that its CQE may hold
         ("max_cq_moderation_count", u16),
         ("max_cq_moderation_period", u16),  # microseconds
@@ -1003,16 +1004,16 @@ class DeviceCapabilities(Layout):
         ("max_srq_sge", u32),
         ("max_multicast_groups", u32),
         ("max_group_qps", u32),  # QPs attached to one group
-        ("max_attached_qps", u32),  # to all of them together
+        ("max_attached_qps", u32),  # attachments to all groups together
         ("max_frame", u32),  # bytes of a raw packet, without FCS
         ("max_flows", u32),
         ("max_flow_counters", u32),
         ("max_rss", u32),  # contexts of receive-side scaling
-        ("max_rss_queues", u32),  # of one of them
+        ("max_rss_queues", u32),  # queues of one such context
         ("max_tso", u32),  # bytes of data in a tso
         ("max_tso_header", u32),
         ("device_memory", u32),  # bytes
-        ("min_rate_limit", u32),  # kb/s of a QP
+        ("min_rate_limit", u32),  # kb/s, for one QP
         ("max_rate_limit", u32),
     ]
 
@@ -1036,18 +1037,18 @@ class PortAttributes(Layout):
     ]
 
 
-# What port and transport have counted since the device has had power; a reset of the function changes no counter.
+# Counters of port and transport since the device was powered on; a function reset changes no counter.
 class PortCounters(Layout):
     _fields_ = [
         ("result", CommandResult),
-        ("transmitted_packets", u64),  # RoCE packets, of all transports
-        ("transmitted_bytes", u64),  # of their frames, without FCS
-        ("transmitted_to_groups", u64),  # packets of them that went to a multicast group
-        ("received_packets", u64),  # the same of good packets received
+        ("transmitted_packets", u64),  # RoCE packets of all transports
+        ("transmitted_bytes", u64),  # bytes of their frames, without FCS
+        ("transmitted_to_groups", u64),  # packets that went to a multicast group
+        ("received_packets", u64),  # the same for valid received packets
         ("received_bytes", u64),
         ("received_from_groups", u64),
         ("transmit_discards", u64),  # packets whose source GID entry was empty
-        ("receive_errors", u64),  # frames that were no sound RoCE packets
+        ("receive_errors", u64),  # frames that were not valid RoCE packets
         ("rx_icrc_encapsulated", u64),
         ("rx_write_requests", u64),
         ("rx_read_requests", u64),

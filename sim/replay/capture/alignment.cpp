@@ -3,7 +3,7 @@
 namespace rnicsim::sim::replay {
 namespace {
 
-// So many packets on both sides together may stand alone before the lists agree again.
+// Largest number of packets, of both sides together, that are skipped to find the next agreement.
 constexpr std::size_t kHorizon = 64;
 
 }  // namespace
@@ -37,12 +37,12 @@ bool Alignment::match() {
   return true;
 }
 
-// The nearest place where both agree again says what is to be passed over, one step at a time.
+// Finds the nearest place where both sides agree again, and skips one packet towards it.
 void Alignment::differ() {
   if (i_ == ours_.size()) return only_theirs();
   if (j_ == theirs_.size()) return only_ours();
   const bool belong_together = same_kind(ours_[i_], theirs_[j_]);
-  // What came before it was asked for is more likely to be one too many, if the right one follows.
+  // An answer before its request is probably a surplus one, if the right answer follows.
   const bool early = rules(ours_[i_]).answers && theirs_[j_].frame <= ours_[i_].frame;
   if (belong_together && !early) return both();
   for (std::size_t apart = 1; apart <= kHorizon; ++apart)

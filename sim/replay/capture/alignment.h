@@ -1,5 +1,5 @@
-// Walks two lists of packets together. What stands alone on one side is excused by a rule or is one difference, and the
-// walk goes on where both agree again.
+// Compares two lists of packets step by step. A packet that only one side has is either allowed by an equivalence or
+// counted as one difference; the comparison continues where both sides agree again.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Alignment {
 
  protected:
   virtual PairRules rules(const SentPacket& ours) const = 0;
-  // The freedom that excuses what stands next on that side alone.
+  // Equivalence that allows the next packet of our side (of their side) to stand alone; nullopt: none.
   virtual std::optional<Equivalence> excuse_ours() const { return std::nullopt; }
   virtual std::optional<Equivalence> excuse_theirs() const { return std::nullopt; }
 
@@ -28,7 +28,7 @@ class Alignment {
 
   std::span<const SentPacket> ours_;
   std::span<const SentPacket> theirs_;
-  std::size_t i_ = 0;  // the next of each
+  std::size_t i_ = 0;  // index of the next packet of each side
   std::size_t j_ = 0;
 
  private:

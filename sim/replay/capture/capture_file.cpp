@@ -19,14 +19,14 @@ struct Closer {
 
 constexpr std::int64_t kPsPerSecond = 1'000'000'000'000;
 constexpr std::int64_t kPsPerNanosecond = 1'000;
-constexpr std::int64_t kMostSeconds = 1'000'000;  // apart: what is more says nothing
+constexpr std::int64_t kMostSeconds = 1'000'000;  // limit of the distance between two frames, against nonsense times
 
 std::int64_t apart(std::int64_t first, std::int64_t then, std::int64_t most) {
-  constexpr std::int64_t kSane = std::int64_t{1} << 61;  // whose difference is a number
+  constexpr std::int64_t kSane = std::int64_t{1} << 61;  // limit that keeps the difference within 64 bits
   return std::clamp(std::clamp(then, -kSane, kSane) - std::clamp(first, -kSane, kSane), -most, most);
 }
 
-// The precision asked for makes the field of microseconds one of nanoseconds.
+// With PCAP_TSTAMP_PRECISION_NANO, tv_usec holds nanoseconds.
 Duration between(const timeval& first, const timeval& then) {
   return {apart(first.tv_sec, then.tv_sec, kMostSeconds) * kPsPerSecond +
           apart(first.tv_usec, then.tv_usec, kPsPerSecond / kPsPerNanosecond) * kPsPerNanosecond};
@@ -38,7 +38,7 @@ std::vector<CapturedFrame> read_capture(const std::filesystem::path& path) {
   std::array<char, PCAP_ERRBUF_SIZE> why{};
   const std::unique_ptr<pcap_t, Closer> file(
       pcap_open_offline_with_tstamp_precision(path.c_str(), PCAP_TSTAMP_PRECISION_NANO, why.data()));
-  // The library's words name the file in some cases only.
+  // libpcap's message does not always name the file.
   if (!file) throw ConfigError(fmt::format("{}: not a capture that can be read: {}", shown(path.string()), why.data()));
   if (const int link = pcap_datalink(file.get()); link != DLT_EN10MB) {
     const char* const name = pcap_datalink_val_to_name(link);

@@ -1,4 +1,4 @@
-// Capture files, pcap and pcapng, as the frames that are in them.
+// Reads the frames of a capture file, pcap or pcapng.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 namespace rnicsim::sim::replay {
 
 struct CapturedFrame {
-  std::uint32_t number = 0;  // in the file, from 1: what other tools show
-  std::uint32_t length = 0;  // on the wire; more than there are bytes: the capture cut it
+  std::uint32_t number = 0;  // in the file, from 1, as other tools count
+  std::uint32_t length = 0;  // on the wire; greater than bytes.size(): the capture cut the frame
   std::vector<std::byte> bytes;
   Duration time{};  // since the first frame
 };
 
-// ConfigError: not a capture, a truncated one, or not of Ethernet.
+// ConfigError: not a capture, a truncated file, or not Ethernet.
 std::vector<CapturedFrame> read_capture(const std::filesystem::path& path);
 
 }  // namespace rnicsim::sim::replay

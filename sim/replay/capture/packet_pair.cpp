@@ -75,7 +75,7 @@ class Pair {
     if (!rules_.answers && row.transport == roce::Transport::rc && !row.ends()) return allow(Equivalence::ack_request);
     compare_number("ack_request", ours, theirs);
   }
-  // Only requests have these headers; which of them, their opcode says.
+  // Only requests have these headers; the opcode determines which.
   void compare_request() {
     const auto& a = ours_.headers;
     const auto& b = theirs_.headers;
@@ -97,7 +97,7 @@ class Pair {
     if (a.immediate && b.immediate) compare_hex("immediate", *a.immediate, *b.immediate);
     if (a.invalidate && b.invalidate) compare_hex("invalidate", a.invalidate->value, b.invalidate->value);
   }
-  // The pad is packet_tx's: an engine's answer has none yet.
+  // Padding is not compared: packet_tx adds the pad later, so an engine's packet has none.
   void compare_payload() {
     const auto ours = ours_.payload.bytes();
     const auto theirs = theirs_.payload.bytes();

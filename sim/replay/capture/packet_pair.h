@@ -1,4 +1,4 @@
-// One packet of an engine's beside one of the real NIC's.
+// Compares a packet of the engine with a packet of the real NIC.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace rnicsim::sim::replay {
 
 struct SentPacket {
-  std::uint32_t frame = 0;  // the real NIC's: its own; an engine's: of the packet that brought it about
+  std::uint32_t frame = 0;  // real NIC: the packet's own frame; engine: frame of the packet that caused it
   roce::Headers headers;
   Payload payload;
 
@@ -21,24 +21,24 @@ struct SentPacket {
 };
 using Answer = SentPacket;
 
-// In one line.
+// The packet as one line.
 std::string decoded(const SentPacket& packet);
 
-// What differs, and which freedoms the pair needs.
+// Differing fields, and equivalences that the pair needs.
 struct PairVerdict {
   std::vector<FieldDifference> fields;
   std::vector<Equivalence> freedoms;
   bool same() const { return fields.empty(); }
 };
 
-// What the pair is judged by, beside itself.
+// Further conditions of the comparison.
 struct PairRules {
-  bool answers = true;   // the real NIC's cannot be earlier than what it answers
-  bool resumed = false;  // the rest of a READ: theirs may go on where it was
+  bool answers = true;   // the packets are answers: the real NIC's cannot precede its request
+  bool resumed = false;  // rest of a READ: the real NIC may continue the old answer
 };
 
 PairVerdict judge(const SentPacket& ours, const SentPacket& theirs, PairRules rules);
-// Same PSN, and same kind of packet: what belongs together, whatever else is in it.
+// Same PSN and same kind of packet; other fields may differ.
 bool same_kind(const SentPacket& a, const SentPacket& b);
 
 }  // namespace rnicsim::sim::replay

@@ -18,7 +18,7 @@ struct Candidate {
   std::size_t answers = 0;
 };
 
-// How many answers have the PSN of a request that came before them.
+// Number of answers whose PSN belongs to an earlier request.
 std::size_t explained(const RequestStream& requests, const AnswerStream& answers) {
   const auto mtu =
       roce::mtu_bytes(mtu_for(std::max(largest_payload(requests.packets), largest_payload(answers.packets))));
@@ -28,7 +28,7 @@ std::size_t explained(const RequestStream& requests, const AnswerStream& answers
   std::size_t count = 0;
   for (const auto* answer : answers.packets) {
     auto request = asked.upper_bound(answer->psn().value());
-    if (request == asked.begin()) request = asked.end();  // one of the largest PSNs may have gone round
+    if (request == asked.begin()) request = asked.end();  // try the largest PSN, which may precede a wrap
     const auto& [first, span] = *std::prev(request);
     const auto ahead = distance(roce::Psn(first), answer->psn());
     if (ahead >= 0 && ahead < static_cast<std::int32_t>(span.first) && span.second < answer->frame) ++count;

@@ -1,4 +1,5 @@
-// Which answers belong to which requests: an answer names the requester's QP only, a request the responder's.
+// Assigns streams of answers to streams of requests. An answer names only the requester's QP, a request only the
+// responder's.
 #pragma once
 
 #include <cstddef>
@@ -11,28 +12,28 @@
 
 namespace rnicsim::sim::replay {
 
-// Requests of one requester's QP to one responder's. `peer`: who is not the address that is replayed.
+// Requests from one QP of a requester to one QP of a responder. `peer`: the other address, not the replayed one.
 struct RequestStream {
   roce::Gid peer{};
   std::vector<const WirePacket*> packets;
 };
 
-// Answers to one QP of one requester.
+// Answers to one QP of a requester.
 struct AnswerStream {
   roce::Gid peer{};
   roce::Qpn to;
   std::vector<const WirePacket*> packets;
 };
 
-// `own`: the address gave them; else it got them.
+// `own`: the replayed address sent the answers; false: it received them.
 std::vector<AnswerStream> answer_streams(std::span<const WirePacket* const> answers, bool own);
 
-// Of each stream of requests, the index of its answers: streams of answers go to the requests that explain most of
-// their PSNs.
+// For each stream of requests the index of its stream of answers; nullopt: none. A stream of answers goes to the
+// requests that match most of its PSNs.
 std::vector<std::optional<std::size_t>> pair_answers(std::span<const RequestStream> requests,
                                                      std::span<const AnswerStream> answers);
 
-// The smallest path MTU that a payload fits, as enum ibv_mtu.
+// The smallest path MTU for a payload of this size, as enum ibv_mtu.
 std::uint8_t mtu_for(std::uint32_t payload);
 std::uint32_t largest_payload(std::span<const WirePacket* const> packets);
 

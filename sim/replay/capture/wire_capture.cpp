@@ -27,7 +27,7 @@ std::uint16_t half_at(std::span<const std::byte> bytes, std::size_t at) {
   return static_cast<std::uint16_t>(byte_at(bytes, at) << 8 | byte_at(bytes, at + 1));
 }
 
-// Looser than the parser, so that what it refuses is counted.
+// Less strict than the parser, so that refused packets are counted.
 bool for_roce_port(std::span<const std::byte> frame) {
   const auto type = half_at(frame, kEtherTypeAt);
   const auto ip = frame.subspan(std::min(frame.size(), roce::kEthernetBytes));
@@ -39,7 +39,7 @@ bool for_roce_port(std::span<const std::byte> frame) {
   return type == kIpv6 && byte_at(ip, 6) == kUdp && half_at(ip, roce::kIpv6Bytes + 2) == roce::kRoceUdpPort;
 }
 
-// A mirror port of a switch leaves the tag in; the ICRC does not cover it.
+// A switch's mirror port keeps the VLAN tag; the ICRC does not cover the tag.
 std::vector<std::byte> without_vlan_tag(const CapturedFrame& frame) {
   auto bytes = frame.bytes;
   if (half_at(bytes, kEtherTypeAt) == kVlan && bytes.size() >= kEtherTypeAt + kVlanBytes)
@@ -90,7 +90,7 @@ WireCapture parse_capture(std::span<const CapturedFrame> frames) {
       throw ConfigError(fmt::format("frame {}: the capture holds {} of its {} bytes; whole frames are needed",
                                     frame.number, frame.bytes.size(), frame.length));
     auto parsed = roce::parse_frame(bytes, bytes.size());
-    // Congestion control is not replayed.
+    // CNPs are not replayed.
     if (parsed.error == roce::ParseError::none &&
         roce::info(parsed.headers.bth.opcode).operation == roce::Operation::notify)
       parsed.error = roce::ParseError::bad_opcode;

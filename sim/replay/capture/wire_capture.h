@@ -1,4 +1,4 @@
-// The RoCEv2 packets of a capture, parsed with their ICRC checked.
+// RoCEv2 packets of a capture, parsed and with their ICRC checked.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct WirePacket {
   Payload payload;
   bool icrc_right = false;
   Duration time{};  // since the capture's first frame
-  Payload grh{};    // of a datagram: what its receiver finds before the payload
+  Payload grh{};    // datagram: the GRH that its receiver finds before the payload
 
   const roce::OpcodeInfo& row() const { return roce::info(headers.bth.opcode); }
   roce::Psn psn() const { return headers.bth.psn; }
@@ -37,19 +37,19 @@ struct UnparsedPacket {
 
 struct WireCapture {
   std::size_t frames = 0;
-  Duration end{};                        // when the last of them came
+  Duration end{};                        // time of the last frame
   std::vector<WirePacket> packets;       // parsed, in order
-  std::vector<UnparsedPacket> unparsed;  // RoCEv2 by their UDP port, and not understood
+  std::vector<UnparsedPacket> unparsed;  // to the RoCEv2 UDP port, but not parsed
 
   std::size_t roce_frames() const { return packets.size() + unparsed.size(); }
   std::size_t icrc_right() const;
   std::vector<roce::Gid> addresses() const;  // of RoCEv2 packets, in order of appearance
 };
 
-// ConfigError: a RoCEv2 frame was cut by the capture, or there is none.
+// ConfigError: a RoCEv2 frame was cut by the capture, or there is no RoCEv2 frame.
 WireCapture parse_capture(std::span<const CapturedFrame> frames);
 
-// IPv4 or IPv6, as a person writes it; nullopt: neither. IPv4 becomes a mapped GID.
+// Parses an IPv4 or IPv6 address; nullopt: neither. An IPv4 address becomes an IPv4-mapped GID.
 std::optional<roce::Gid> parse_address(const std::string& text);
 std::string address_text(const roce::Gid& gid);
 

@@ -189,7 +189,7 @@ class Comparer {
   std::vector<FieldDifference> found;
 
  private:
-  // Wide ones are names of something, narrow ones count.
+  // Wide fields are identifiers, in hexadecimal; narrow fields are counts.
   template <class T>
   static std::string text_of(T value) {
     const auto number = static_cast<std::uint64_t>(value);

@@ -1,4 +1,4 @@
-// One message of connection management beside another of the same kind, field by field.
+// Compares two messages of connection management of the same kind, field by field.
 #pragma once
 
 #include <vector>

@@ -7,7 +7,7 @@
 namespace rnicsim::sim::replay {
 namespace {
 
-// The first in `messages` that is later than `frame`, and suits.
+// First message after `frame` for which `suits` is true; nullptr: none.
 template <class Suits>
 const CmMessage* first_behind(const std::vector<const CmMessage*>& messages, std::uint32_t frame, Suits&& suits) {
   const auto from = std::ranges::upper_bound(messages, frame, {}, &CmMessage::frame);

@@ -1,5 +1,5 @@
-// What a capture shows, later on, of the host above a port's communication manager: who listened, and how patient it
-// was. A replay needs it when a message comes.
+// Knowledge from later parts of a capture about the host above a port's communication manager: which services were
+// listened to, and which timeouts were used. The replay needs it when a message arrives.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace rnicsim::sim::replay {
 
-// The capture's time as the manager's: a little faster. Linux takes 2^(n-8) ms for 4.096 us x 2^n, 4.6 % less, and a
-// capture's clock jitters.
+// Converts a time of the capture to the manager's, which runs 5 % faster. Reasons: Linux uses 2^(n-8) ms for 4.096 us x
+// 2^n, which is 4.6 % less, and a capture's clock jitters.
 Duration manager_time(Duration captured);
 
 class CmForesight {
  public:
-  // Keeps pointers into `traffic`.
+  // Keeps pointers into `traffic`, which must outlive this object.
   explicit CmForesight(const CmTraffic& traffic);
 
   cm::ConnectionManager::Params params() const { return params_; }
-  // Nobody listens for what that request names.
+  // True: no listener for the service that the request names.
   bool refuses(const CmMessage& request) const;
-  // The service timeout of the MRA that the port gave for it.
+  // Service timeout of the MRA that the port sent for this message; nullopt: it sent none.
   std::optional<cm::TimeCode> promises(const CmMessage& received) const;
 
   struct Patience {
     cm::TimeCode response_timeout;
     std::uint8_t retries;
   };
-  // Of a SIDR_REQ of the port's, which doesn't tell.
+  // Timeout and retries for a SIDR_REQ of the port's: the message itself does not contain them.
   Patience patience(const CmMessage& request) const;
 
  private:
@@ -44,7 +44,7 @@ class CmForesight {
   const CmMessage* first_answer(const CmMessage& received, Suits&& suits) const;
 
   cm::ConnectionManager::Params params_;
-  Index<std::uint32_t> by_other_id_;  // what the port sent
+  Index<std::uint32_t> by_other_id_;  // messages that the port sent
   Index<std::uint64_t> by_transaction_;
 };
 

@@ -10,14 +10,14 @@ namespace {
 
 using cm::State;
 
-// Reasons that no host gives: a manager knows them by itself.
+// True: the reason is found by a manager itself; no host gives it.
 bool is_managers(cm::RejectReason reason) {
   using enum cm::RejectReason;
   return reason == invalid_service_id || reason == stale_connection || reason == invalid_gid ||
          reason == invalid_communication_id || reason == invalid_communication_instance;
 }
 
-// A packet life time from which the manager computes that local ACK timeout; 0 if there is none.
+// Packet life time from which the manager computes this local ACK timeout; 0: none does.
 cm::TimeCode life_time_for(cm::TimeCode ack_timeout, cm::TimeCode ack_delay) {
   for (cm::TimeCode life_time = 0; life_time < 32; ++life_time)
     if (cm::ack_timeout_of(ack_delay, life_time) == ack_timeout) return life_time;
@@ -49,7 +49,7 @@ cm::ConnectParams params_of(const cm::ConnectRequest& request, cm::TimeCode ack_
 CmHost::CmHost(const CmTraffic& traffic, const roce::Gid& address)
     : address_(address), end_(traffic.end), foresight_(traffic), manager_(foresight_.params()) {}
 
-// --- What happens.
+// --- Inputs.
 
 void CmHost::advance(Duration captured) {
   now_ = std::max(now_, manager_time(captured));
@@ -108,7 +108,8 @@ void CmHost::finish() {
   take_messages(nullptr, false);
 }
 
-// It came so late that the answer may be behind the capture, and the peer doesn't show that it has got one.
+// True: the request came so close to the capture's end that the answer may lie after it, and the peer's later messages
+// do not show an answer.
 bool CmHost::is_open(const CmMessage& request) const {
   const auto& words = last_words_.at({request.peer, own_id(request.envelope.message)})->envelope.message;
   return end_ - request.time <= kReaction && words.index() == request.envelope.message.index();
@@ -122,7 +123,7 @@ std::optional<Duration> CmHost::until_again(const CmMessage& message) const {
   return waits ? std::optional(*connection->deadline - now_) : std::nullopt;
 }
 
-// --- What a host decides.
+// --- Decisions of the host.
 
 bool CmHost::decide(const CmMessage& message, const cm::ConnectRequest& request) {
   const auto known = names_.ours(request.local_id);
@@ -152,7 +153,7 @@ bool CmHost::decide(const CmMessage& message, const cm::ConnectReject& reject) {
 bool CmHost::decide(const CmMessage& message, const cm::ConnectReply& reply) {
   const auto id = meant(message, {State::request_received, State::request_acknowledged});
   if (!id) return false;
-  // No more of either is granted than the request has asked for.
+  // A reply grants at most what the request asked for.
   const auto& asked = *manager_.find(*id);
   return manager_.reply(*id, {.qpn = reply.qpn(asked.transport),
                               .starting_psn = reply.starting_psn,
@@ -173,7 +174,7 @@ bool CmHost::decide(const CmMessage& message, const cm::DisconnectRequest&) {
   const auto id = meant(message, {State::established, State::reply_sent, State::reply_received});
   if (!id) return false;
   by_transaction_[{message.peer, message.envelope.transaction_id}] = *id;
-  // A port that disconnects has taken it as established: by data before the RTU, or by an RTU of its own.
+  // A port that disconnects considers the connection established: by data before the RTU, or by its own RTU.
   if (manager_.find(*id)->state == State::reply_sent) manager_.establish(*id);
   if (manager_.find(*id)->state == State::reply_received) manager_.ready(*id);
   return manager_.disconnect(*id) == 0;

@@ -1,6 +1,6 @@
-// Our communication manager in the place of the one of a capture, and above it a host that decides what the host of the
-// capture did, when it did: connects, accepts, rejects, disconnects. What the manager sends follows from that and from
-// what it gets.
+// Our communication manager in the place of the captured port's, with a host that repeats the captured host's decisions
+// at their times: connect, accept, reject, disconnect. Everything else that the manager sends follows from these
+// decisions and from the messages it receives.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +19,31 @@
 namespace rnicsim::sim::replay {
 
 struct CmSent {
-  std::uint32_t frame = 0;  // of the message that brought it about
-  bool again = false;       // by a timer
+  std::uint32_t frame = 0;  // frame of the message that caused this one
+  bool again = false;       // sent again by a timer
   roce::Gid peer{};
-  cm::Envelope envelope;  // with our IDs
+  cm::Envelope envelope;  // has our IDs
 };
 
 class CmHost {
  public:
-  // Keeps pointers into `traffic`.
+  // Keeps pointers into `traffic`, which must outlive this object.
   CmHost(const CmTraffic& traffic, const roce::Gid& address);
 
   void advance(Duration captured);
   void receive(const CmMessage& message);
-  // Does what makes a manager send that message. False: nothing that a host could do now.
+  // Makes the decision that leads a manager to send `message`. False: no decision of a host can do so now.
   bool act(const CmMessage& message);
-  // A receipt that the port gave: an answer is not owed any more.
+  // The captured port sent an MRA, so its answer may come later.
   void acknowledged(const CmMessage& receipt);
-  // What is owed whatever a host decides, and not left open by the capture's end.
+  // Call at the capture's end: sends the answers that need no decision of the host, and collects unanswered requests.
+  // A request whose answer may lie after the capture's end is left out.
   void finish();
 
   std::vector<CmSent> take() { return std::exchange(sent_, {}); }
-  // Requests that nothing answered; of use after finish().
+  // Requests without an answer; valid after finish().
   const std::vector<const CmMessage*>& unanswered() const { return unanswered_; }
-  // Until our manager would send that message again, if it waits for that.
+  // Time until our manager retransmits that message; nullopt: it does not wait for an answer.
   std::optional<Duration> until_again(const CmMessage& message) const;
   CmNames& names() { return names_; }
 
@@ -57,12 +58,12 @@ class CmHost {
   bool decide(const CmMessage& message, const cm::DisconnectReply& reply);
   bool decide(const CmMessage& message, const cm::ServiceIdRequest& request);
   bool decide(const CmMessage& message, const cm::ServiceIdReply& reply);
-  // A manager gives one by itself when the peer asks again: a host only lets it.
+  // A manager sends an MRA by itself when the peer retransmits; a host only permits it.
   bool decide(const CmMessage&, const cm::MessageReceiptAck&) { return false; }
   bool decide(const CmMessage&, const cm::LoadAlternatePath&) { return false; }
   bool decide(const CmMessage&, const cm::AlternatePathResponse&) { return false; }
 
-  // The connection in one of those states that most of the message's names agree with.
+  // The connection in one of `states` that shares the most IDs with the message; nullopt: none.
   std::optional<Id> meant(const CmMessage& message, std::initializer_list<cm::State> states) const;
   Id create(const CmMessage& message);
   void retire(Id id);
@@ -80,11 +81,12 @@ class CmHost {
   CmNames names_;
   Duration now_{};
   std::set<Id> live_;
-  std::set<Id> acknowledged_;                                  // by an MRA of the port's
-  std::map<Id, const CmMessage*> causes_;                      // the peer's last message for it
-  std::map<std::pair<roce::Gid, std::uint32_t>, Id> by_peer_;  // its own communication ID
+  std::set<Id> acknowledged_;                                  // connections for which the port sent an MRA
+  std::map<Id, const CmMessage*> causes_;                      // last message of the peer for each connection
+  std::map<std::pair<roce::Gid, std::uint32_t>, Id> by_peer_;  // by the peer's communication ID
   std::map<std::pair<roce::Gid, std::uint64_t>, Id> by_transaction_;
-  std::map<std::pair<roce::Gid, std::uint32_t>, const CmMessage*> last_words_;  // of the peer's communication ID
+  // Last message of a peer, by the peer's communication ID.
+  std::map<std::pair<roce::Gid, std::uint32_t>, const CmMessage*> last_words_;
   std::vector<CmSent> sent_;
   std::vector<const CmMessage*> unanswered_;
 };

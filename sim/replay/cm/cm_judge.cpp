@@ -15,7 +15,7 @@
 namespace rnicsim::sim::replay {
 namespace {
 
-// A message's words that a host gives and a manager only carries.
+// Copies the fields that the host chooses and the manager only transports.
 void take_hosts_words(cm::Message& ours, const cm::Message& theirs) {
   std::visit(
       [&](auto& message) {
@@ -102,7 +102,7 @@ class Judge {
       return same_kind(ours, theirs) && fields_of(host_.names().in_theirs(ours.envelope), theirs.envelope).empty();
     });
   }
-  // The one that agrees in most of what tells conversations apart.
+  // The waiting message of the same kind with the most equal IDs.
   Waiting most_alike(const CmMessage& theirs) {
     auto best = waiting_.end();
     int most = 0;
@@ -133,7 +133,7 @@ class Judge {
           {Subject::management, theirs.frame, decoded(envelope), decoded(theirs.envelope), std::move(fields)});
     waiting_.erase(ours);
   }
-  // Who rejects a REQ has no need of an ID yet.
+  // A host that rejects a REQ need not have chosen a local ID.
   void allow_no_local_id(cm::Message& ours, const cm::Message& theirs) {
     auto* const reject = std::get_if<cm::ConnectReject>(&ours);
     const auto* const other = std::get_if<cm::ConnectReject>(&theirs);
@@ -160,7 +160,7 @@ class Judge {
 
   const CmTraffic& traffic_;
   CmHost host_;
-  std::vector<CmSent> waiting_;  // for their counterparts
+  std::vector<CmSent> waiting_;  // our messages without a counterpart yet
   std::set<std::pair<cm::ConnectionId, std::size_t>> excused_;
   Comparison result_;
 };

@@ -1,4 +1,4 @@
-// Compares what our communication manager sends with what the port of a capture sent, message by message.
+// Compares the messages of our communication manager with those of a capture's port.
 #pragma once
 
 #include "sim/replay/cm/cm_traffic.h"

@@ -7,11 +7,11 @@ namespace rnicsim::sim::replay {
 
 namespace {
 
-// What a message tells of its conversation.
+// Communication IDs of a message.
 template <class Id>
 struct Ids {
-  Id* own = nullptr;    // its sender's communication ID; nullptr: the message has none
-  Id* other = nullptr;  // its receiver's
+  Id* own = nullptr;    // sender's communication ID; nullptr: the message has none
+  Id* other = nullptr;  // receiver's communication ID
 };
 
 template <class Id, class Any>

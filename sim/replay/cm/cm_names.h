@@ -1,5 +1,5 @@
-// Communication IDs and transaction IDs are their sender's choice. What the port of the capture chose, and what our
-// manager chooses in its place, are kept side by side, and messages are put from one into the other.
+// Communication IDs and transaction IDs are chosen by their sender. Maps between the IDs of the captured port and the
+// IDs of our manager, and translates messages from one to the other.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace rnicsim::sim::replay {
 
-// A message's name for its conversation. 0: it has none.
-std::uint32_t own_id(const cm::Message& message);    // its sender's
-std::uint32_t other_id(const cm::Message& message);  // its receiver's
+// Communication ID of the message's sender, and of its receiver; 0: the message has none.
+std::uint32_t own_id(const cm::Message& message);
+std::uint32_t other_id(const cm::Message& message);
 
-// Begins a transaction; else it belongs to one that another message began.
+// True: the message begins a transaction; false: it belongs to a transaction that another message began.
 bool begins_transaction(const cm::Message& message);
 
 class CmNames {
@@ -24,12 +24,13 @@ class CmNames {
   std::optional<cm::ConnectionId> ours(std::uint32_t theirs) const;
   bool has(cm::ConnectionId ours) const { return to_theirs_.contains(ours); }
   void bind(std::uint32_t theirs, cm::ConnectionId ours);
-  // Takes what our message leaves free, its sender's ID and a transaction that it begins, from its counterpart.
+  // Learns the IDs that our message's sender chose from the counterpart: the communication ID, and the ID of a
+  // transaction that the message begins.
   void learn(const cm::Envelope& ours, const cm::Envelope& theirs);
 
-  // A message of ours as the port would have sent it.
+  // Our message with the port's IDs.
   cm::Envelope in_theirs(cm::Envelope ours) const;
-  // A message of the peer's, which answers the port, as it would have answered us.
+  // A message of the peer to the port, with our IDs.
   cm::Envelope in_ours(cm::Envelope peers);
 
  private:
@@ -44,7 +45,7 @@ class CmNames {
   std::map<std::uint32_t, cm::ConnectionId> to_ours_;
   std::map<cm::ConnectionId, std::uint32_t> to_theirs_;
   std::map<std::pair<cm::ConnectionId, Exchange>, Transaction> transactions_;
-  // For an ID that the port never gave: none of ours, which begin at 1.
+  // IDs that the port never chose get an ID that our manager never chooses: ours count up from 1, these down.
   std::map<std::uint32_t, cm::ConnectionId> strangers_;
   cm::ConnectionId next_stranger_ = 0xffffffff;
 };

@@ -20,7 +20,7 @@ bool same_conversation(const CmMessage& came, const CmMessage& sent) {
   return came.peer == sent.peer && (agree(other_id(a), own_id(b)) || agree(own_id(a), other_id(b)));
 }
 
-// Who has got the one does not send the other any more.
+// True: a manager that has received `came` does not send `sent` any more.
 bool ends(const CmMessage& came, const CmMessage& sent) {
   if (!same_conversation(came, sent)) return false;
   const bool disconnects = is<cm::DisconnectRequest>(sent);

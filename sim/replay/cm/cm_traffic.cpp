@@ -18,7 +18,7 @@ bool is_datagram_to_qp1(const WirePacket& packet) {
          packet.headers.bth.destination.value == kGeneralServicesQp;
 }
 
-// Why no manager would read it; nullopt: none of these.
+// Reason why a manager cannot read the datagram; nullopt: it can.
 std::optional<std::string> oddity(const WirePacket& packet) {
   const auto bytes = packet.payload.bytes();
   if (!packet.icrc_right) return "its ICRC is wrong";
@@ -32,7 +32,7 @@ std::optional<std::string> oddity(const WirePacket& packet) {
   return std::nullopt;
 }
 
-// Its sender's name for the conversation, and its receiver's.
+// Communication IDs or service of the message.
 std::string ids_text(const cm::Envelope& envelope) {
   return std::visit(
       [](const auto& message) {

@@ -1,5 +1,4 @@
-// What a capture holds of connection management (IBTA vol 1, chapter 12) with one address: the management datagrams to
-// QP1, decoded.
+// Connection management (IBTA vol 1, chapter 12) of one address in a capture: the decoded management datagrams to QP1.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +14,28 @@ namespace rnicsim::sim::replay {
 struct CmMessage {
   std::uint32_t frame = 0;
   Duration time{};    // since the capture's first frame
-  bool sent = false;  // by the address; else by the peer
+  bool sent = false;  // sent by the address; false: by the peer
   roce::Gid peer{};
   cm::Envelope envelope;
 };
 
-// A datagram that the communication manager can't read, and drops.
+// A datagram that the communication manager cannot decode, and drops.
 struct OddDatagram {
   std::uint32_t frame = 0;
   bool sent = false;
-  bool of_cm = false;  // of its management class
+  bool of_cm = false;  // management class is communication management
   std::string what;
 };
 
 struct CmTraffic {
   std::vector<CmMessage> messages;  // in order
   std::vector<OddDatagram> odd;
-  Duration end{};  // of the capture
+  Duration end{};  // end of the capture
 };
 
 CmTraffic cm_traffic(const WireCapture& capture, const roce::Gid& address);
 
-// In one line.
+// The message as one line.
 std::string decoded(const cm::Envelope& envelope);
 
 }  // namespace rnicsim::sim::replay
