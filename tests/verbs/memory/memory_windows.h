@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "tests/verbs/memory/near_and_far.h"
+#include "tests/verbs/near_and_far.h"
 
 namespace rnicsim::testing {
 
