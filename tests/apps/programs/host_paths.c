@@ -88,7 +88,7 @@ static long by_instruction(long number, long a, long b, long c, long d) {
   return result;
 }
 
-/* Number of calls and spellings that find the file with this inode. */
+/* Number of calls, at most kWays, that find the file with this inode by the spelling. */
 static int seen(const struct spelling *by, ino_t inode) {
   struct stat file;
   struct statx more;
