@@ -144,7 +144,7 @@ TEST(PostedCredits, AWriteOfMoreThanAllGoesWhenItHasThemAll) {
   EXPECT_EQ(issued[2].at, issued[1].done);
 }
 
-// Two writes that need one header each, one of which is free, then a read, all at time 0.
+// Two writes with credit for one header, then a read, all at time 0.
 struct Mixed {
   Duration read, stalled_write, first_landing;
 };
