@@ -16,7 +16,7 @@ using ::testing::Le;
 constexpr Duration kMicrosecond{1'000'000};
 constexpr Duration kLong{100'000'000'000'000};
 
-// Longest time from the begin or the expiry of a timer until the packet has left: the WQE is present, the payload is
+// Longest time from the start or the expiry of a timer until the packet has left: the WQE is present, the payload is
 // fetched again.
 constexpr Duration kToTheWire = 3 * kMicrosecond;
 

@@ -10,9 +10,9 @@ import re
 import sys
 import tempfile
 
-# room -> what its files may include besides the room itself. A name is a folder; one header; a header and its source,
-# without the suffix; or "folder/*", the files that lie in the folder itself and are no room of their own.
-# A file belongs to the longest room that its path begins with. Rooms make no circle.
+# room -> paths that its files may include besides the room itself. An entry is a folder; one header; a header and its
+# source, without the suffix; or "folder/*": the files directly in the folder, without its subfolders. A file belongs to
+# the longest room that is a prefix of its path. Rooms must not form a cycle.
 ALLOWED = {
     "model/abi": [],
     "model/roce": ["model/base/fifo.h", "model/base/pooled_list.h", "model/base/units.h"],
@@ -20,35 +20,36 @@ ALLOWED = {
                               "model/base/telemetry.h", "model/base/units.h"],
     "model/base": [],
     "model/cm": ["model/base/units.h"],
-    # The NIC: its own files put it together. Its rooms, each above those that it names.
+    # The NIC: files of model/nic itself compose the device. Each room below is above the rooms that it names.
     "model/nic": ["model/base", "model/roce"],
     "model/nic/capability_params": ["model/base", "model/nic/packets", "model/nic/personality"],
-    # What its blocks know of a device's layouts, and beside it each device's own: only there are they written down.
+    # Personality: the device layouts as the NIC's blocks see them. Each device has a folder there; no other room
+    # of the NIC contains layouts.
     "model/nic/personality": ["model/base", "model/roce"],
     "model/nic/personality/rnic": ["model/nic/personality", "model/base", "model/roce", "model/abi/big_endian.h",
                                    "model/abi/command.h", "model/abi/context.h", "model/abi/device.h",
                                    "model/abi/queue.h"],
     "model/nic/packets": ["model/base", "model/roce", "model/nic/personality"],
-    # Between an engine and the rest.
+    # Interface between an engine and the other blocks.
     "model/nic/seam": ["model/base", "model/roce", "model/nic/packets", "model/nic/personality"],
     "model/nic/engine": ["model/base", "model/roce", "model/nic/packets", "model/nic/personality", "model/nic/seam"],
     "model/nic/pcie": ["model/base", "model/nic/personality", "model/nic/seam"],
     "model/nic/contexts": ["model/base", "model/roce", "model/nic/pcie", "model/nic/personality", "model/nic/seam"],
     "model/nic/queues": ["model/base", "model/roce", "model/nic/capability_params", "model/nic/contexts",
                          "model/nic/packets", "model/nic/pcie", "model/nic/personality", "model/nic/seam"],
-    # The kernel agent reuses the driver, and carries it through the same seam as any process.
+    # The kernel agent reuses the verbs driver, through the interface that every process uses.
     "model/host": ["model/base", "model/abi", "model/cm", "verbs/provider", "verbs/port/device_port.h"],
     "model/fabric": ["model/base"],
-    # The NIC as a module of somebody else's platform.
+    # The NIC as a module of another simulator's platform.
     "model/device": ["model/nic", "model/base", "model/abi"],
-    # Watches a driver: a device's layouts only as its personality tells them.
+    # Checks a driver's accesses; knows device layouts only through the personality.
     "model/driver_check": ["model/nic", "model/base", "model/roce"],
-    # A transport core; of the NIC, who puts an engine around it and what a device can do.
+    # A transport core in RTL; of the NIC it knows the engine interface and the capabilities.
     "rtl/cosim": ["model/nic/engine/engine_factory.h", "model/nic/engine/qp_context.h", "model/nic/seam/qp_engine.h",
                   "model/nic/capability_params.h", "model/roce", "model/base"],
     "verbs": ["model/abi"],
-    # The program's side of simulated time, from below: the session, the turn, signals' masks and actions, a thread's
-    # steps and waits, its counter. Handlers put them together, and attaching them.
+    # The program's side of simulated time, from the lowest layer: session, turn, signal masks and actions, a thread's
+    # steps and waits, its counter. Handlers and attaching compose them.
     "verbs/clock/next": [],
     "verbs/clock/raw_call": ["verbs/clock/next"],
     "verbs/clock/text": ["verbs/clock/raw_call"],
@@ -75,36 +76,36 @@ ALLOWED = {
                          "verbs/clock/signal_stack", "verbs/clock/software_step", "verbs/clock/turn",
                          "verbs/clock/written_memory", "verbs/clock/mappings", "verbs/clock/threads",
                          "verbs/clock/timed_look", "verbs/clock/timed_loop"],
-    # A library of its own: it must not lean on the process it happens to be in.
+    # A separate library: it must not depend on the process that loads it.
     "verbs/provider": ["model/abi"],
-    # For Linux guests: the provider of Debian's libibverbs, on the same rings.
+    # For Linux guests: a provider for Debian's libibverbs, on the same rings.
     "verbs/linux/provider": ["model/abi", "verbs/provider", "verbs/linux/rnic_abi.h"],
-    # Reaches the verbs library as any program does; two headers of small tools are shared.
+    # Uses the verbs library as any program does; shares two headers of small tools.
     "verbs/rdmacm": ["model/abi", "verbs/port", "verbs/ibverbs/boundary.h", "verbs/ibverbs/queue_lock.h"],
-    # What a run is made of: parameters, topologies, fault rules. Below all of sim.
+    # Configuration of a run: parameters, topologies, fault rules. The lowest layer of sim.
     "sim/config": ["model", "rtl/cosim"],
-    # The system, and what its users share.
+    # The system, and the code that its users share.
     "sim/processes": ["model", "sim/config"],
     "sim/*": ["sim/processes", "model", "rtl/cosim", "sim/config"],
-    # Who looks at a system.
+    # Observers of a system.
     "sim/waterfall": ["model", "sim/config", "sim/*"],
     "sim/recording": ["model", "sim/config", "sim/processes", "sim/*"],
     "sim/observers": ["sim/*", "sim/recording", "sim/waterfall", "model/driver_check"],
-    # Who gives it work, beside one another.
+    # Sources of work for a system; they do not know each other.
     "sim/attached": ["model", "sim/config", "sim/*", "sim/waterfall"],
     "sim/guest": ["model", "sim/config", "sim/guest/transactor", "sim/*"],
     "sim/guest/transactor": ["model/base", "sim/config/config_error.h", "sim/descriptor.h", "sim/json.h"],
-    # Virtual machines: in a guest, and around it.
+    # Virtual machines: the agent inside the guest, and the part outside.
     "sim/guest/agent": ["sim/descriptor.h"],
     "sim/guest/vm": ["model", "sim/config", "sim/guest", "sim/guest/transactor", "sim/guest/agent/frames.h", "sim/*"],
-    # Hosts outside, and their part in a run's network.
+    # Hosts outside the simulator, and their part in a run's network.
     "sim/guest/wire": ["model", "sim/config", "sim/*", "sim/guest/nic_function.h", "sim/guest/transactor",
                        "sim/attached/network.h", "sim/attached/outside_world.h"],
     "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
                    "sim/results_json.h"],
-    # A recorded run again, without its programs.
+    # Repeats a recorded run without its programs.
     "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/*"],
     "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/counter_list.h"],
     # Many runs.
@@ -112,7 +113,7 @@ ALLOWED = {
                   "sim/progress_line.h", "sim/results_json.h", "sim/shell_word.h", "sim/staged_file.h"],
     "sim/calibrate": ["sim/bench", "sim/config", "sim/report", "sim/child_pool.h", "sim/json.h", "sim/json_output.h",
                       "sim/progress_line.h"],
-    # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
+    # Starts rnicsim in separate processes: reads cases, and compares the results.
     "sim/trace": ["model/abi/queue.h", "model/base/units.h", "model/roce", "sim/config/config_error.h",
                   "sim/histogram.h", "sim/json.h", "sim/recording", "sim/text_number.h",
                   "sim/waterfall/timeline_lines.h"],
@@ -121,7 +122,7 @@ ALLOWED = {
                   "sim/histogram.h", "sim/json.h", "sim/json_output.h", "sim/progress_line.h",
                   "sim/results_json.h", "sim/run_options.h", "sim/staged_file.h", "model/base",
                   "model/fabric/switch_params.h"],
-    # Know what a run left, or its snapshots, alone.
+    # Read only the results or the snapshots of a run.
     "sim/report": ["sim/config", "sim/sweep", "sim/json.h", "sim/json_output.h", "sim/results_json.h"],
     # Results of checks over time.
     "sim/history": ["sim/config/config_error.h", "sim/json.h", "sim/json_output.h", "sim/report/page.h"],
@@ -135,7 +136,7 @@ ALLOWED = {
     "tests": ["model", "rtl", "verbs", "sim"],
 }
 
-# Libraries that a room may not include: (rooms, include, why).
+# Libraries that a room may not include: (rooms, include, reason).
 FORBIDDEN_LIBRARIES = [
     (["model/abi", "model/roce", "verbs"], r"systemc|sysc/|tlm|sc_", "SystemC belongs to the timed model"),
     (["model/abi", "model/roce"], r"spdlog/", "the contracts and the transport do not log"),
@@ -144,11 +145,11 @@ FORBIDDEN_LIBRARIES = [
     (["model", "rtl", "verbs", "sim"], r"g(test|mock)/|rapidcheck", "test libraries belong to tests"),
 ]
 
-# The one source that may include such a library all the same.
+# The only source that may include such a library.
 WRAPS_A_LIBRARY = {"sim/json.cpp"}
 
-# What is read outside the tree, in folders of other names: a project of its own, headers that are installed, and a
-# kernel's module. Such files find their headers beside them.
+# Code that is read outside the tree, in folders of other names: a separate project, installed headers, and a kernel
+# module. Such files include their headers from their own folder.
 FOREIGN = ["tests/library/platform", "tests/library/guest_device", "model/abi/c", "verbs/linux/kernel"]
 
 TOP_FOLDERS = ("model", "rtl", "verbs", "sim", "tests")
@@ -172,7 +173,7 @@ def permits(name, include):
 
 
 def circle():
-    """Rooms that may know each other, in a circle; empty when there are none."""
+    """Rooms that may include each other in a cycle; empty when there is no cycle."""
     def behind(name):
         if name.endswith("/*"):
             return {name}
@@ -187,7 +188,7 @@ def circle():
 
 
 def offence(path, quote, include):
-    """Why `path` may not include `include`; None if it may."""
+    """Reason why `path` may not include `include`; None if the include is permitted."""
     room = room_of(path)
     if room is None:
         return f"{path} is in no room of the table"
@@ -206,7 +207,7 @@ def offence(path, quote, include):
 
 
 def check(root):
-    """All offences below `root` as (file, line, include, why)."""
+    """All offences below `root` as (file, line, include, reason)."""
     found = []
     count = 0
     for top in TOP_FOLDERS:
@@ -225,7 +226,7 @@ def check(root):
 
 
 def self_test():
-    """Each of these lines must be caught, or let pass, in a tree of its own."""
+    """Each line must be reported, or permitted, in a tree made for it."""
     cases = [
         ("model/abi/device.h", "#include <cstdint>", True),
         ("model/abi/device.h", '#include "model/abi/big_endian.h"', True),
@@ -339,7 +340,7 @@ def main():
     for path, number, include, why in found:
         print(f"{path}:{number}: may not include {include}: {why}")
     print(f"{count} files, {len(found)} forbidden includes")
-    # An empty tree means that the path is wrong, not that all is well.
+    # An empty tree means a wrong path, not a clean result.
     return 0 if count and not found else 1
 
 

@@ -1,5 +1,5 @@
-// Which TLPs may pass which on PCIe: table 2-40 of the Base Specification, for writes and reads with and without the
-// relaxed ordering attribute.
+// Rules for TLPs that pass one another on PCIe: table 2-40 of the Base Specification, for writes and reads with and
+// without the relaxed ordering attribute.
 #include <gtest/gtest.h>
 
 #include <algorithm>

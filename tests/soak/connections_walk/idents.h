@@ -55,7 +55,7 @@ struct Ident {
   Ports::Owner target = nullptr;  // listener at the address of the connection
   std::vector<std::uint8_t> said;
   rdma_conn_param wanted{};
-  Duration since;  // begin of the wait for the peer's answer
+  Duration since;  // start of the wait for the peer's answer
 
   Qp qp = Qp::none;
   bool connected = false;        // the QP was in RTS

@@ -23,7 +23,7 @@ struct Town {
   } few;
   XrcTown xrc;
   std::array<std::set<std::shared_ptr<DeviceMemory>>, 2> devices;  // by host; objects in a call's use are included
-  std::array<std::uint32_t, 2> rule_changes{};  // by host: counted at the begin and at the end of each change of a rule
+  std::array<std::uint32_t, 2> rule_changes{};  // by host: counted at the start and at the end of each change of a rule
 };
 
 class Walker {

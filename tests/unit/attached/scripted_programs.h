@@ -168,7 +168,7 @@ class Program {
 class World : public Programs, public CallHandler {
  public:
   struct Turn {
-    Duration clock;            // the thread's clock at the begin of the turn
+    Duration clock;            // the thread's clock at the start of the turn
     std::uint32_t host;
     std::uint32_t order;
     std::uint32_t thread;
@@ -234,7 +234,7 @@ class World : public Programs, public CallHandler {
   Duration device_time{2'000'000};                         // time until the device answers a command
   std::map<std::pair<const Process*, std::uint32_t>, SignalMasks> masks;  // by thread; default: all signals caught
   std::function<void()> disturb;                           // called at each turn, to delay the test in real time
-  std::function<void(Program&, const ThreadSlot&)> on_turn;   // called at the begin of a turn
+  std::function<void(Program&, const ThreadSlot&)> on_turn;   // called at the start of a turn
   std::function<void(Thread&, const ThreadSlot&)> on_signal;  // called when a signal is sent; slot: the arguments
   std::function<void(const Process&, std::uint32_t)> on_thread;
 

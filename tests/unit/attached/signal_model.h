@@ -39,7 +39,7 @@ class SignalModel {
     if (!merges(pending, signal)) pending.push_back(signal);
   }
 
-  // At the begin of a turn: checks the signals that the thread received.
+  // At the start of a turn: checks the signals that the thread received.
   void check_turn(Program& me, const ThreadSlot& slot) {
     Receiver& receiver = receiver_of(me);
     const std::size_t handed = std::min<std::size_t>(receiver.due.size(), ThreadSlot::kMaxSignals);
@@ -95,7 +95,7 @@ class SignalModel {
     SignalSet blocked = 0;
     Signals pending;
     Signals due;
-    std::size_t handed = 0;  // signals delivered at the begin of the current turn
+    std::size_t handed = 0;  // signals delivered at the start of the current turn
     std::optional<abi::SignalRecord> answer;
     std::optional<Duration> wakes;
   };

@@ -127,7 +127,7 @@ class Telling {
   std::vector<World::Turn> tell() {
     world_.run();
     auto turns = std::move(world_.turns);
-    // Times relative to the begin of this run.
+    // Times relative to the start of this run.
     for (World::Turn& turn : turns) turn.clock -= begin_;
     return turns;
   }

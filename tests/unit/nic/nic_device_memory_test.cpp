@@ -62,7 +62,7 @@ TEST_F(Port, AReadSeesTheWritesAheadAndNoneBehind) {
   memory->write(8, payload(8, 1), tells(0), false);
   memory->read(8, 8, tells(1));
   memory->write(8, payload(8, 2), tells(2), false);
-  memory->write(8, payload(8, 3), tells(3), true);  // no read follows before the next write
+  memory->write(8, payload(8, 3), tells(3), true);  // discard: timing only, the payload is not stored
   memory->read(8, 8, tells(4));
   run();
   EXPECT_EQ(done[1].data, std::vector(8, std::byte{1}));

@@ -307,7 +307,7 @@ TEST(Responder, AnAtomicOfTheLastRoundIsNotAnswered) {
   EXPECT_EQ(again.original, 222u);
 }
 
-// Packets in flight cover less than half of all PSNs, but more than half counted from the begin of a partly
+// Packets in flight cover less than half of all PSNs, but more than half counted from the start of a partly
 // acknowledged message.
 class HalfTheCircle : public ::testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};
 TEST_P(HalfTheCircle, IsReachedByTwoMessages) {
