@@ -1,7 +1,7 @@
 """
 Runs rnicsim from a test and reads the results of a run: labelled output, perftest's tables, results, captures.
 
-A test of the levels apps and timing gives the path of rnicsim as its first argument and ends with `apps.main()`.
+A test of the rungs apps and timing gives the path of rnicsim as its first argument and ends with `apps.main()`.
 """
 import atexit
 import contextlib
