@@ -94,7 +94,7 @@ class DeviceList(apps.TestCase):
         for name, parameter in {"max_sge": "max_sge", "max_cqe": "max_cqe", "max_pd": "max_pd",
                                 "max_qp_rd_atom": "max_rd_atomic", "gid_tbl_len": "gids"}.items():
             self.assertEqual(shown[name], profile[f"nic.capabilities.{parameter}"], name)
-        # objects that the kernel agent keeps for itself
+        # Objects that the kernel agent keeps for itself.
         for name, kept in {"max_qp": 64, "max_cq": 1, "max_mr": 2}.items():
             self.assertEqual(int(shown[name]), int(profile[f"nic.capabilities.{name}"]) - kept, name)
         # max_qp_wr counts WQEs with all segments, the send queue's memory counts blocks of 64 bytes. The segments
