@@ -1,10 +1,11 @@
-# Several sources as one translation unit, in the release build: most of a compiler's time there is their headers'.
+# Joins sources into a single translation unit in the release build: headers take most of the compile time.
 #
 #   rnicsim_join(TARGETS attached check ... [APART snapshot.cpp ...] [WHOLE [WITH roce ...]])
 #
-# APART: sources whose local names are those of others. WHOLE: all others of a target, so that the compiler sees through
-# the blocks of the data path. WITH: those of these libraries, too, which the target links; a linker takes from them
-# only what it has not found in the target, which is nothing. Call it where the targets are made.
+# APART: sources whose local names clash with those of others. WHOLE: joins all other sources of a target, so that the
+# compiler can optimize across the blocks of the data path. WITH: also joins the sources of these libraries, which the
+# target links; the linker then takes nothing from the libraries, because the target defines all symbols. Call this
+# function in the folder that defines the targets.
 function(rnicsim_join)
   cmake_parse_arguments(PARSE_ARGV 0 arg "WHOLE" "" "TARGETS;APART;WITH")
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
@@ -13,7 +14,7 @@ function(rnicsim_join)
   set_target_properties(${arg_TARGETS} PROPERTIES UNITY_BUILD ON)
   if(arg_WHOLE)
     set_target_properties(${arg_TARGETS} PROPERTIES UNITY_BUILD_BATCH_SIZE 0)
-    # Boost's lists and pointers would look at themselves at every step.
+    # Boost's intrusive containers and pointers would check themselves at every operation.
     foreach(target IN LISTS arg_TARGETS)
       target_compile_definitions(${target} PRIVATE BOOST_DISABLE_ASSERTS)
     endforeach()
