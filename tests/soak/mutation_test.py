@@ -36,7 +36,7 @@ RUNGS = ("unit", "protocol", "verbs", "timing")
 EQUIVALENT = HERE / "mutants_equivalent.txt"
 FLOOR = 0.9
 
-# Faults that once escaped the tests, in every round: (description, file, line text, occurrence of that text, faulty
+# Faults that the tests once missed, part of every round: (description, file, line text, occurrence of that text, faulty
 # code). IS is true while the fault is active. Files outside ROOMS are permitted; a line has at most one fault.
 PINNED = [
     ("a page's translation costs nothing", "model/nic/contexts/translation.cpp", "translated.wait += wait;", 1,

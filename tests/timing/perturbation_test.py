@@ -48,7 +48,7 @@ class Perturbation(unittest.TestCase):
                 self.assertAlmostEqual(doubled - base, rise, delta=1)
 
     def test_miss_slots_bound_a_small_cache(self):
-        """CAL-6: with a nearly empty second level, the slots bound the fills: half the slots, half the rate."""
+        """CAL-6: with a very small second level, the slots bound the fills: half the slots, half the rate."""
         small = ("flow.qps=9", "nic.contexts.qpc.l1_entries=256")
         four = rate("cal-6", *small, "nic.contexts.qpc.miss_slots=4")
         two = rate("cal-6", *small, "nic.contexts.qpc.miss_slots=2")

@@ -309,7 +309,7 @@ class BadWork(LeavesNothing):
         self.assertNotIn("unmapped", self.check("munmap-local", "success").err)
 
     def test_an_ended_program_leaves_no_complaint(self):
-        """Requests that the device still holds for a normally ended program are no error of another program."""
+        """Work that the device still holds for a normally ended program is not reported as an error."""
         result = self.check("bad-lkey-send", "local protection error")
         self.assertEqual(result.err, "")
 
