@@ -17,7 +17,7 @@ pkg_check_modules(PCAP REQUIRED IMPORTED_TARGET libpcap)
 pkg_check_modules(LWIP REQUIRED IMPORTED_TARGET lwip)
 pkg_check_modules(SYSTEMC REQUIRED IMPORTED_TARGET systemc)
 
-# Debian builds SystemC as C++17; this define makes C++20 link and run.
+# Debian builds SystemC as C++17; with this define C++20 code links and runs.
 add_library(systemc INTERFACE)
 target_link_libraries(systemc INTERFACE PkgConfig::SYSTEMC)
 target_compile_definitions(systemc INTERFACE SC_CPLUSPLUS=201703L SC_INCLUDE_DYNAMIC_PROCESSES)

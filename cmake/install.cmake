@@ -1,8 +1,8 @@
-# `cmake --install build/release --prefix ANYWHERE`: what the program needs, found from its own place, so that the
-# prefix may be moved (docs/install.md).
+# `cmake --install build/release --prefix ANYWHERE`: the files of the program, found relative to the program, so that
+# the prefix may be moved (docs/install.md).
 include(GNUInstallDirs)
 
-# What is installed, and no test: to be built first.
+# Builds all installed targets, and no tests, before an installation.
 add_custom_target(installed)
 foreach(target rnicsim guest_agent rnic_rdmav34 os_services ibverbs rdmacm rspreload rnicsim_nic python_core manual
     rtl_checked)
@@ -14,7 +14,7 @@ endforeach()
 set(share ${CMAKE_INSTALL_DATAROOTDIR}/rnicsim)
 
 install(TARGETS rnicsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# A folder of their own: nobody but a program of a simulated host may find them in the place of the system's.
+# In a separate folder: only programs of simulated hosts may find these libraries instead of the system's.
 install(TARGETS os_services ibverbs rdmacm rspreload LIBRARY DESTINATION lib/rnicsim)
 if(TARGET guest_agent)
   install(TARGETS guest_agent RUNTIME DESTINATION lib/rnicsim)
@@ -31,7 +31,7 @@ install(DIRECTORY sim/report DESTINATION ${share}
   FILES_MATCHING PATTERN "*.html" PATTERN "*.js" PATTERN "*.css" PATTERN "LICENSE*")
 
 install(DIRECTORY sim/guest/image DESTINATION ${share}/guest USE_SOURCE_PERMISSIONS PATTERN "__pycache__" EXCLUDE)
-# The Linux driver, which `vm` builds for the kernel of its guests.
+# The Linux driver, which `vm` builds for its guests' kernel.
 install(DIRECTORY verbs/linux/kernel DESTINATION ${share}/linux)
 install(FILES verbs/linux/rnic_abi.h verbs/linux/README.md DESTINATION ${share}/linux)
 install(DIRECTORY model/abi/c/ DESTINATION ${share}/linux/abi FILES_MATCHING PATTERN "*.h")

@@ -1,9 +1,10 @@
-# librnicsim: the NIC for other people's virtual platforms, with its headers, a CMake package and a pkg-config file.
+# librnicsim: the NIC for other virtual platforms, with headers, a CMake package and a pkg-config file.
 # `cmake --install build/release --component library`; docs/library.md.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# One shared library of the rooms that a NIC needs, so that who links it sees none of what those are built with.
+# A single shared library of the rooms that a NIC needs: its users do not link the libraries with which the rooms are
+# built.
 set(RNICSIM_LIBRARY_ROOMS base port_disciplines roce congestion_controls nic nic_policies device
     driver_check parameters json_value transactor)
 add_library(rnicsim_nic SHARED)
@@ -39,7 +40,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/sim/config/nic_profile.h ${PROJECT_SOURCE_DI
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/sim/config COMPONENT library)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/model/abi/c/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/abi
   COMPONENT library FILES_MATCHING PATTERN *.h)
-# Profiles of its own, so that a library without the program has them.
+# Separate profiles, so that the library has them without the program.
 set(RNICSIM_INSTALL_PROFILES ${CMAKE_INSTALL_DATADIR}/rnicsim/nics)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/nics ${PROJECT_SOURCE_DIR}/sim/hosts
   DESTINATION ${CMAKE_INSTALL_DATADIR}/rnicsim COMPONENT library FILES_MATCHING PATTERN *.toml)
@@ -52,7 +53,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/rnicsimConfigVersion.cmake 
 install(FILES ${CMAKE_BINARY_DIR}/rnicsimConfig.cmake ${CMAKE_BINARY_DIR}/rnicsimConfigVersion.cmake
   DESTINATION ${package} COMPONENT library)
 
-# The prefix is counted from the file's own place, as in the CMake package: both may be moved.
+# The prefix is relative to the file's folder, as in the CMake package: both may be moved.
 file(RELATIVE_PATH RNICSIM_PKGCONFIG_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/rnicsim.pc.in ${CMAKE_BINARY_DIR}/rnicsim.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/rnicsim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)

@@ -1,5 +1,5 @@
 # The Debian package: `cmake --build build/release --target deb` (or ./rnicsim package) makes
-# build/release/rnicsim_VERSION_amd64.deb of what `cmake --install` would install, and builds no test for it.
+# build/release/rnicsim_VERSION_amd64.deb from the files of `cmake --install`, and builds no tests.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME rnicsim)
 set(CPACK_PACKAGE_VENDOR "the rnicsim maintainers")
@@ -10,7 +10,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-# The version is asked for when the package is made, not when the build was configured.
+# Reads the version when the package is made; the build may have been configured earlier.
 set(CPACK_RNICSIM_SOURCES ${PROJECT_SOURCE_DIR})
 set(CPACK_RNICSIM_VERSION ${PROJECT_VERSION})
 set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/package/version_now.cmake)
@@ -21,8 +21,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
-# The programs that people run first; without them it simulates one's own. Python is for the device in Python, and the
-# -dev packages for what is built with librnicsim. From QEMU on: for `rnicsim vm`.
+# Recommended: the usual first programs, without which the simulator runs only a user's own. Python is for the device in
+# Python, the -dev packages for programs with librnicsim. The packages from QEMU on are for `rnicsim vm`.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "perftest, ibverbs-utils, rdmacm-utils, qperf, python3")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gdb, valgrind, wireshark, bash-completion, libsystemc-dev, libboost-dev, \
 qemu-system-x86, binutils, cpio, kmod, zstd")

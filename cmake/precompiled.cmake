@@ -1,10 +1,10 @@
-# What nearly every source of a room parses, parsed once. Sources still include what they use: the sanitized build does
-# without.
+# Precompiled headers, which nearly every source of a room includes. Sources still include the headers that they use:
+# the sanitized build has no precompiled headers.
 #
 #   rnicsim_precompile(NAME systemc_headers LIBS systemc HEADERS <systemc> ...)
 #   rnicsim_use_precompiled(systemc_headers nic host ...)
 #
-# Whoever uses them has the definitions of LIBS, and is compiled as position independent code.
+# A target that uses the headers gets the definitions of LIBS, and is compiled as position independent code.
 function(rnicsim_precompile)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "LIBS;HEADERS")
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}.cpp)

@@ -1,11 +1,11 @@
-# Several sources as one translation unit, in the release build: most of a compiler's time there is their headers'.
+# Joins sources into a single translation unit in the release build: headers take most of the compile time.
 #
 #   rnicsim_join(TARGETS attached check ... [APART snapshot.cpp ...] [BATCH 8] [WHOLE [WITH roce ...]])
 #
-# All sources of a target are one unit, or so many at a time (BATCH). APART: sources whose local names are those of
-# others. WHOLE: for the compiler to see through the blocks of the data path. WITH: those of these libraries, too, which
-# the target links; a linker takes from them only what it has not found in the target, which is nothing. Call it where
-# the targets are made.
+# All sources of a target are one unit, or BATCH sources a unit. APART: sources whose local names clash with those of
+# others. WHOLE: lets the compiler optimize across the blocks of the data path. WITH: also joins the sources of these
+# libraries, which the target links; the linker then takes nothing from the libraries, because the target defines all
+# symbols. Call this function in the folder that defines the targets.
 function(rnicsim_join)
   cmake_parse_arguments(PARSE_ARGV 0 arg "WHOLE" "BATCH" "TARGETS;APART;WITH")
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
@@ -16,7 +16,7 @@ function(rnicsim_join)
   endif()
   set_target_properties(${arg_TARGETS} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
   if(arg_WHOLE)
-    # Boost's lists and pointers would look at themselves at every step.
+    # Boost's intrusive containers and pointers would check themselves at every operation.
     foreach(target IN LISTS arg_TARGETS)
       target_compile_definitions(${target} PRIVATE BOOST_DISABLE_ASSERTS)
     endforeach()

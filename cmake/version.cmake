@@ -1,9 +1,9 @@
 # The version, from git: rnicsim_version(VERSION COMMIT SOURCES PROJECT_VERSION) sets the first two in the caller. A tag
-# v1.2.3 gives 1.2.3; what follows a tag 1.2.3-<commits since>-g<hash>, and -dirty what is in no commit. Without a tag
-# the commits count from the first and the number is the project's; without git it stands alone.
+# v1.2.3 gives 1.2.3; later commits give 1.2.3-<commits since>-g<hash>; uncommitted changes add -dirty. Without a tag
+# the project's version is the number, and all commits count; without git the version is the project's version.
 #
-# As a script, `cmake -D SOURCE_DIR= -D PROJECT_VERSION= -D OUTPUT= -P version.cmake` writes both as C++, when they
-# changed.
+# As a script, `cmake -D SOURCE_DIR= -D PROJECT_VERSION= -D OUTPUT= -P version.cmake` writes version and commit as C++,
+# if they changed.
 function(rnicsim_version version commit source_dir project_version)
   set(${version} ${project_version} PARENT_SCOPE)
   set(${commit} "unknown" PARENT_SCOPE)
@@ -11,14 +11,15 @@ function(rnicsim_version version commit source_dir project_version)
   if(NOT git)
     return()
   endif()
-  # Looking must not lock the index: somebody may be committing.
+  # git must not lock the index: a commit may be in progress.
   set(ENV{GIT_OPTIONAL_LOCKS} 0)
   macro(ask out)
     execute_process(COMMAND ${git} ${ARGN} WORKING_DIRECTORY ${source_dir} OUTPUT_VARIABLE ${out} ERROR_QUIET
                     OUTPUT_STRIP_TRAILING_WHITESPACE)
   endmacro()
   ask(top rev-parse --show-toplevel)
-  # Sources that were unpacked within another project's repository are not of that one; one may have no commit yet.
+  # Sources unpacked inside another project's repository do not belong to that repository. A repository may have no
+  # commit yet.
   file(REAL_PATH ${source_dir} source)
   if(NOT top STREQUAL source)
     return()

@@ -1,7 +1,7 @@
 add_compile_options(-Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
-# What asserts and reports name, relative to the project: nothing that is installed knows where it was built.
+# Paths in asserts and reports are relative to the project: installed files do not contain the build's path.
 add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(RNICSIM_SANITIZE)
-  # Only what runs inside the simulator: a sanitized library cannot be preloaded into a stock program.
+  # Only code inside the simulator: a sanitized library cannot be preloaded into a stock program.
   set(RNICSIM_SANITIZER_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 endif()

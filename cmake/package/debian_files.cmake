@@ -1,6 +1,6 @@
-# What Debian's policy asks of a package beyond an installation; run by cpack on the files before it packs them.
+# Additional files that Debian's policy requires; cpack runs this script before packing.
 set(doc ${CPACK_TEMPORARY_DIRECTORY}/usr/share/doc/rnicsim)
-# `copyright` names the licence, which every Debian has.
+# `copyright` refers to the licence's text, which every Debian system has.
 file(REMOVE ${doc}/LICENSE)
 
 string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
@@ -12,5 +12,6 @@ file(WRITE ${doc}/changelog "rnicsim (${CPACK_DEBIAN_PACKAGE_VERSION}) unstable;
 ")
 execute_process(COMMAND gzip -9nf ${doc}/changelog COMMAND_ERROR_IS_FATAL ANY)
 
-# Libraries of ours have the names of Debian's: that they need each other is no need of Debian's.
+# The project's libraries have the names of Debian's. dpkg-shlibdeps must not turn their dependencies on each other into
+# dependencies on Debian's packages.
 file(WRITE ${CPACK_TEMPORARY_DIRECTORY}/debian/shlibs.local "libibverbs 1\nlibrdmacm 1\n")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A shell on other simulated hosts, for mpirun, over the simulated network: what ssh is elsewhere, without its keys.
+"""
+A shell on other simulated hosts, for mpirun, over the simulated network: replaces ssh, without keys.
 
 usage: remote_shell.py                     serves, on the host on which it runs
-       remote_shell.py HOST COMMAND...     runs the command there; its output comes back, and its exit status
+       remote_shell.py HOST COMMAND...     runs the command on HOST; returns its output and its exit status
 """
 import os
 import socket
@@ -13,7 +14,7 @@ PORT = 514
 
 
 def answer(connection):
-    """The length of the command, the command; then its output, and its exit status as the last byte."""
+    """Request: length of the command, the command. Answer: the output, and the exit status as the last byte."""
     stream = connection.makefile("rb")
     command = stream.read(int(stream.readline()))
     done = subprocess.run(["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=connection.fileno(),

@@ -1,8 +1,10 @@
-"""What the simulation costs, row by row, beside what is wanted of it. Not a test.
+"""
+Costs of the simulation, row by row, with the required values. Not a test.
 
     floors.py RNICSIM SOURCE_DIR [--instructions]
 
-CPU seconds are the best of a few runs: those of a shared machine swing. Instructions (valgrind, minutes) repeat.
+CPU seconds are the best of a few runs, because they vary on a shared machine. Instruction counts (valgrind, minutes)
+are reproducible.
 """
 import json
 import os
@@ -48,7 +50,7 @@ class Bench:
         self.program, self.source = program, source
 
     def simulator(self, workload, *settings):
-        """Of the fastest run, what it says of itself."""
+        """Statistics of the simulator itself, of the fastest run."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "workload.toml"
             path.write_text(workload)
@@ -62,12 +64,13 @@ class Bench:
         return json.loads(results.read_text())["simulator"]
 
     def ring(self, topology, hosts, duration):
-        """WQEs a CPU second where every host writes to the next one."""
+        """WQEs per CPU second, where every host writes to the next host."""
         workload = RING.format(topology=topology, last=hosts - 1, duration=duration)
         return self.simulator(workload)["wqes_per_cpu_s"]
 
     def two_processes(self):
-        """The wall seconds of 32 hosts, over those with two processes: of three runs each, in turns, the best."""
+        """Wall seconds of 32 hosts with one process, divided by those with two: the best of three alternating runs
+        each."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "workload.toml"
             path.write_text(RING.format(topology="leaf-spine:4,4,8", last=31, duration="20ms"))
@@ -83,7 +86,7 @@ class Bench:
         return self.simulator((Path(self.source) / "sim/workloads" / f"{name}.toml").read_text(), *settings)
 
     def peak(self, topology, qps):
-        """Bytes, with one operation on each flow."""
+        """Peak memory in bytes, with one operation on each flow."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "workload.toml"
             path.write_text(ONE_FLOW.format(topology=topology, qps=qps))
@@ -105,7 +108,7 @@ def code_lines(*folders):
 
 
 def attached(program, messages):
-    """Messages a CPU second of all processes of a stock program, without what it takes to start."""
+    """Messages per CPU second of all processes of a stock program, without the time to start."""
     def seconds(count):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([program, "run", "--", "ib_write_bw", "-s", "4096", "-N", "-n", str(count)], check=True,

@@ -1,6 +1,7 @@
-"""What an access of a virtual machine to `rnicsim device` costs, in us of this machine: a register, and a command from
-its doorbell to its interrupt. Beside it what the socket alone takes: an echo of as many bytes by another process. A
-Python program plays the machine, and has its share of all rows.
+"""
+Time of a virtual machine's access to `rnicsim device`, in us of this machine: a register, and a command from its
+doorbell to its interrupt. For comparison, the time of the socket alone: another process echoes as many bytes. A Python
+program imitates the virtual machine and takes a part of every row.
 
     guest_access.py RNICSIM
 
@@ -25,7 +26,7 @@ READS, COMMANDS = 5000, 1000
 
 
 def timed(count, access):
-    """Least and median."""
+    """Least and median time."""
     taken = []
     for _ in range(count):
         began = time.perf_counter()
@@ -39,7 +40,7 @@ def show(name, protocol, taken):
 
 
 def echo(size):
-    """A peer that does nothing else."""
+    """A peer that only returns the received bytes."""
     near, far = socket.socketpair()
     child = os.fork()
     if child == 0:

@@ -1,5 +1,5 @@
-// Latency of MPI between two ranks, in us: of messages by size (half a round trip), and of one-sided operations with
-// their flush.
+// Latency of MPI between two ranks, in us: messages by size (half a round trip), and one-sided operations with their
+// flush.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// What a message costs the machine: CPU time a WQE, from doorbell to CQE over two NICs, MTU 4096. SystemC's kernel, the
-// scripted hosts and the polling are in it; an attached process's system calls are not.
+// CPU time of the simulator per WQE, from doorbell to CQE over two NICs, MTU 4096. The time includes SystemC's kernel,
+// the scripted hosts and polling; it does not include system calls of an attached process.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -23,7 +23,7 @@ int poll_all(Node& node, std::uint32_t cqn) {
   return done;
 }
 
-// An iteration is one WQE; they are posted in batches, so that several are under way.
+// One iteration is one WQE. WQEs are posted in batches, so that several are outstanding.
 void transfer(benchmark::State& state, abi::SendOpcode opcode) {
   const auto length = static_cast<std::uint32_t>(state.range(0));
   const bool sends = opcode == abi::SendOpcode::send;

@@ -14,7 +14,7 @@ from busy_cores import busy_cores  # noqa: E402
 
 RUNS = 3
 LONG = 5  # CPU seconds
-# What is measured: name, options of `rnicsim run`, CPU seconds wanted.
+# Name, options of `rnicsim run`, required CPU seconds.
 PROGRAMS = (
     ("ib_write_lat -n 1000", ("--", "ib_write_lat", "-n", "1000"), 0.5),
     ("ib_write_bw -D 1", ("--", "ib_write_bw", "-D", "1"), 1.5),
@@ -27,7 +27,7 @@ PROGRAMS = (
 
 
 def cpu_seconds(rnicsim, options):
-    """Of the simulator and of what it has waited for."""
+    """CPU seconds of the simulator and of the children that it has reaped."""
     process = subprocess.Popen([rnicsim, "run", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,9 +1,10 @@
-"""Speed of the tools for traces on this machine: unpacked megabytes a second of user CPU time. Not a test.
+"""
+Speed of the trace tools on this machine: unpacked MB per second of user CPU time. Not a test.
 
     trace_speed.py RNICSIM [MEGABYTES]
 
-Records RDMA WRITEs of 4 KiB on 256 queue pairs until the trace has about so many megabytes unpacked (100; 1000 takes a
-minute or two and 200 MB in the folder for temporary files). `diff` reads two files: its megabytes are those of one.
+Records RDMA WRITEs of 4 KiB on 256 queue pairs until the unpacked trace has about MEGABYTES (default 100; 1000 takes a
+minute or two and 200 MB in the folder for temporary files). `diff` reads two files; its rate counts one of them.
 """
 import os
 import subprocess
@@ -12,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 WORKLOAD = "write-4k"
-MEGABYTES_A_MS = 0.49  # of that workload's trace, unpacked, in a simulated millisecond
+MEGABYTES_A_MS = 0.49  # unpacked MB of the workload's trace per simulated millisecond
 RUNS = 3
 WANTED = 100  # MB/s
 
@@ -40,7 +41,7 @@ def user_seconds(command):
 
 
 def report(name, megabytes, command):
-    """The best of a few runs: seconds of a shared machine swing."""
+    """The best of a few runs, because times vary on a shared machine."""
     seconds, peak = min(user_seconds(command) for _ in range(RUNS))
     print(f"{name:34} {megabytes / seconds:7.0f} MB/s {seconds:8.2f} s {peak:6.0f} MiB", flush=True)
 

@@ -1,4 +1,5 @@
-"""What a WQE costs this machine: CPU time by `rnicsim bench`, instructions by callgrind. Not a test.
+"""
+Cost of a WQE on this machine: CPU time by `rnicsim bench`, instructions by callgrind. Not a test.
 
     wqe_cost.py RNICSIM WORKLOAD [--instructions]
 """
@@ -9,9 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Valgrind would take this machine's caches, and each machine would count other misses.
+# Fixed cache sizes: Valgrind's default is the machine's caches, and counts would differ between machines.
 CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=33554432,16,64")
-OUTSTANDING = 1024  # WQEs, whatever the number of QPs: the wire is full and the memory that is touched stays alike
+# WQEs in all, for any number of QPs: the wire is full, and the amount of memory in use is about equal
+OUTSTANDING = 1024
 QPS = (16, 64, 256, 1024, 4096, 10000)
 FLOOR = {"with payload": 400_000, "timing only": 700_000}
 
@@ -32,7 +34,8 @@ def report(name, simulator, floor=None):
 
 
 def counted(program, workload, milliseconds, settings):
-    """Instructions, loads and stores, and misses of a first-level instruction cache, of a whole run; and its WQEs."""
+    """Instructions, loads and stores, and misses of a first-level instruction cache, for a whole run; and the run's
+    WQEs."""
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.json"
         command = ["valgrind", "--tool=callgrind", "--cache-sim=yes", *CACHES,
@@ -50,8 +53,8 @@ def counted(program, workload, milliseconds, settings):
 
 
 def instructions(program, workload, *settings):
-    """Of a WQE, with loads and stores, and L1I misses: by the difference of a long run and a short one, which leaves
-    out what it takes to set up."""
+    """Instructions, loads and stores, and L1I misses per WQE. The difference of a long and a short run excludes the
+    setup."""
     (short, few), (long, many) = (counted(program, workload, duration, settings) for duration in (1, 3))
     return [(b - a) / (many - few) for a, b in zip(short, long)]
 

@@ -18,7 +18,7 @@ namespace rnicsim::testing {
 namespace {
 
 constexpr std::uint32_t kBadKey = 0x00abcd00;
-constexpr int kImpossible = 77;  // a child's exit status
+constexpr int kImpossible = 77;  // exit status of the child if the device lacks a capability
 
 EndpointOptions with(void (*change)(EndpointOptions&)) {
   EndpointOptions options;
@@ -28,7 +28,7 @@ EndpointOptions with(void (*change)(EndpointOptions&)) {
 
 void must_post(Endpoint& end, const ibv_send_wr& request) { EXPECT_EQ(end.post(request), 0); }
 
-// Posts one request and waits for it.
+// Posts one request and waits for the completion.
 void transfer(Endpoint& end, ibv_wr_opcode opcode, std::uint32_t length, ibv_wc_status status = IBV_WC_SUCCESS) {
   auto request = end.request(opcode, 0, length, 4096);
   request.imm_data = 0x04030201;
@@ -77,7 +77,7 @@ void wait_for_an_event(Endpoint& end) {
   take(end, 1);
 }
 
-// A receive of one that was lost on the way is still there for the next.
+// UC: a receive whose message lost a packet is used again for the next message.
 void send_the_lost_and_the_found(Endpoint& end) {
   transfer(end, IBV_WR_SEND, 3000);
   transfer(end, IBV_WR_SEND, 1500);
@@ -98,7 +98,7 @@ void use_a_shared_queue(Endpoint& end) {
 
 constexpr std::uint8_t kWindowTag = 0x5a;
 
-// The responder's, on the first half of its buffer; its key is one that the requester can know.
+// A window of the responder on the first half of its buffer. The requester can compute its key.
 ibv_mw* open_a_window(Endpoint& end) {
   ibv_mw* window = ibv_alloc_mw(end.pd, IBV_MW_TYPE_2);
   ibv_send_wr bind{};
@@ -112,7 +112,7 @@ ibv_mw* open_a_window(Endpoint& end) {
   return window;
 }
 
-// By the key that the window must have: the first one after the region.
+// Uses the key that the window must have: the first index after the region's.
 void write_through_the_window(Endpoint& end) {
   auto request = end.request(IBV_WR_RDMA_WRITE, 0, 1500);
   request.wr.rdma.rkey = ((request.wr.rdma.rkey >> 8) + 1) << 8 | kWindowTag;
@@ -133,7 +133,7 @@ void write_to_the_same_nic(Endpoint& end) {
   transfer(own, IBV_WR_RDMA_WRITE, 3000);
 }
 
-// The responder's second queue of its domain, with a CQ of its own, and what the requester has to know.
+// The responder's second SRQ in its domain, with its own CQ, and the numbers that the requester needs.
 struct DomainQueues {
   ibv_cq* second_cq = nullptr;
   ibv_srq* second = nullptr;
@@ -159,7 +159,7 @@ void transfer_to(Endpoint& end, std::uint32_t srqn, ibv_wr_opcode opcode, std::u
   take(end, 1);
 }
 
-// Each receive completes in its queue's CQ.
+// Each receive completes in the CQ of its SRQ.
 void use_both_queues(Endpoint& end, DomainQueues& queues) {
   take(end, 1);
   ibv_wc wc{};
@@ -386,7 +386,7 @@ std::optional<std::string> BehaviourRun::record_apart(const Behaviour& behaviour
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
-    // The parent's earlier failures are not this run's.
+    // Failures of the parent do not belong to this run.
     ::testing::TestPartResultArray failures;
     const ::testing::ScopedFakeTestPartResultReporter reporter(
         ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &failures);

@@ -1,4 +1,4 @@
-// What the golden traces show: short programs on two hosts, each one behaviour of the NIC.
+// Behaviours of the NIC that the golden traces record: short programs on two hosts, one behaviour each.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@
 
 namespace rnicsim::testing {
 
-// What not every engine has.
+// A capability that some engines lack. Empty parameter: every engine has the behaviour.
 struct Capability {
   const char* parameter = "";
   bool nic::CapabilityParams::*present = nullptr;
@@ -24,24 +24,24 @@ struct Capability {
 
 struct Behaviour {
   using Program = std::function<void(Endpoint&)>;
-  std::string name;  // of the file in traces/golden
+  std::string name;  // name of the trace file in traces/golden
   std::string title;
-  EndpointOptions requester{};  // h0's end
-  EndpointOptions responder{};  // h1's
-  // Instead of an ordinary one.
+  EndpointOptions requester{};  // endpoint of h0
+  EndpointOptions responder{};  // endpoint of h1
+  // Makes the responder's endpoint; empty: an ordinary endpoint.
   std::function<std::shared_ptr<Endpoint>(const EndpointOptions&)> make_responder{};
   std::vector<std::string> faults{};
-  Program prepare{};    // h1: connected, before h0 begins
-  Program work{};       // h0
-  Program meanwhile{};  // h1: while h0 works
-  // Or both by librdmacm, and no endpoints.
-  std::function<void(CmProgram&)> connects{};  // h0
-  std::function<void(CmProgram&)> listens{};   // h1
+  Program prepare{};    // on h1, when connected, before h0 begins
+  Program work{};       // on h0
+  Program meanwhile{};  // on h1, while h0 works
+  // Connection-manager behaviours: both hosts use librdmacm, and there are no endpoints.
+  std::function<void(CmProgram&)> connects{};  // on h0
+  std::function<void(CmProgram&)> listens{};   // on h1
   Capability needs{};
 };
 
 std::span<const Behaviour> behaviours();
-// Those of them that are the connection manager's.
+// Only the behaviours of the connection manager.
 std::vector<Behaviour> connections();
 
 inline const std::filesystem::path kGoldenFolder = RNICSIM_SOURCE_DIR "/traces/golden";
@@ -49,19 +49,19 @@ inline std::filesystem::path golden_trace(const Behaviour& behaviour) {
   return kGoldenFolder / (behaviour.name + ".trace");
 }
 
-// Runs one behaviour. One a process, as SystemC simulates once.
+// Runs one behaviour. A process can hold one run, since SystemC simulates once per process.
 class BehaviourRun : public TwoHosts {
  public:
   explicit BehaviourRun(const Behaviour& behaviour, const std::vector<std::string>& sets = {})
       : TwoHosts(sets, behaviour.faults), behaviour_(behaviour) {}
 
-  // The file of its trace.
+  // Returns the content of the trace file.
   std::string record();
-  // The same; nullopt: the device lacks what it needs.
+  // Records in this process. Returns the trace; nullopt: the device lacks the needed capability.
   static std::optional<std::string> record_here(const Behaviour& behaviour, const std::vector<std::string>& sets = {});
-  // As `rnicsim run --record FILE --record-software` does.
+  // Records as `rnicsim run --record FILE --record-software` does.
   static void record_software(const Behaviour& behaviour, const std::filesystem::path& file);
-  // In a process of its own; the test fails when that does.
+  // Records in a child process. The test fails when the child fails.
   static std::optional<std::string> record_apart(const Behaviour& behaviour, const std::vector<std::string>& sets = {});
 
  private:

@@ -1,4 +1,4 @@
-// The connection manager's behaviours: two programs of librdmacm that find each other.
+// Behaviours of the connection manager: two librdmacm programs that connect.
 #include "model/nic/capability_params.h"
 #include "tests/golden/behaviours.h"
 
@@ -8,7 +8,7 @@ namespace {
 constexpr std::uint16_t kPort = 7471;
 constexpr Capability kDatagrams{"nic.capabilities.ud", &nic::CapabilityParams::ud};
 
-// Accepts who comes, and disconnects when the peer does.
+// Accepts every request, and disconnects when the peer does.
 void accept_all(CmProgram& program) {
   program.handler = [&program](rdma_cm_event& event) {
     if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST) {

@@ -1,4 +1,4 @@
-// The simulator of the cases in traces/golden: runs one behaviour, and records it.
+// Simulator of the cases in traces/golden: runs one behaviour and records it.
 //
 //   golden_behaviour NAME TRACE [--software]     with the software's side, for `rnicsim replay`
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 #include "tests/golden/behaviours.h"
 
-// In the place of SystemC's own, whose banner is not part of our output.
+// Replaces SystemC's main, which prints a banner.
 int main(int argc, char** argv) {
   setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
   return sc_core::sc_elab_and_sim(argc, argv);

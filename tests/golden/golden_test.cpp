@@ -1,4 +1,4 @@
-// The golden traces: that each behaviour has its case (which golden.check runs), and what recording is worth.
+// Golden traces: each behaviour has a case (golden.check runs the cases), and a recording shows differences.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -61,7 +61,7 @@ TEST(Recording, TheSameRunGivesTheSameBytes) {
   }
 }
 
-// A nanosecond more of one parameter, and where it must show first.
+// One parameter is larger by a nanosecond; `difference` is the first effect.
 TEST(Recording, ANanosecondIsFoundAtItsFirstEffect) {
   struct Change {
     const char* set;
@@ -92,7 +92,7 @@ TEST(CounterAudit, FindsAMiscount) {
   system.start();
   EXPECT_GT(system.counters(0).nic.command.commands, 0u);
   EXPECT_THAT(audit.disagreements(), IsEmpty());
-  // As if the port had forgotten to count a frame.
+  // Simulates a port that forgot to count a frame.
   system.adapter(1).nic().blocks().port.received({100, {}});
   EXPECT_THAT(audit.disagreements(),
               ::testing::ElementsAre("h1: nic.port.rx_frames is 0, but its trace points told of 1",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Can anybody tell whether a packet's bytes and ICRC were made? The same runs with nic.icrc lazy and always, watched
-and not: equal results, recordings and captures.
+"""
+Lazy computation of packet bytes and ICRCs must not be visible: the same runs with nic.icrc lazy and always, with and
+without observers, have equal results, recordings and captures.
 
 usage: icrc_test.py path/to/rnicsim
 """
@@ -36,7 +37,7 @@ transport = "ud"
 op = "send"
 size = "999 B"
 """
-# A capture shows the programs' own addresses, which differ from run to run: these have none on the wire.
+# These packets carry no addresses. A capture of RDMA operations shows programs' addresses, which differ between runs.
 SENDS = """
 schema = 1
 [measure]

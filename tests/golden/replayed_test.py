@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Each golden behaviour with the software's side in its trace: the trace has the golden's events, and the NICs do the
-same to the bit when `rnicsim replay` drives them without the programs.
+"""
+Each golden behaviour, recorded with the software's events: the recording has the golden's events, and `rnicsim replay`
+drives the NICs without the programs to exactly the same events.
 
 usage: replayed_test.py path/to/rnicsim path/to/golden_behaviour
 """
@@ -12,7 +13,7 @@ import unittest
 
 RNICSIM, BEHAVIOUR = sys.argv[1:3]
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "traces" / "golden"
-# Kinds of events that the software's side adds.
+# Kinds of the software's events.
 SOFTWARE = {"mmio_write", "mmio_read", "config_write", "config_read", "memory", "memory_pinned", "memory_absent",
             "memory_on_demand", "process", "awaited"}
 
@@ -23,7 +24,7 @@ def call(*words):
 
 class Replayed(unittest.TestCase):
     def events(self, trace):
-        """Lines, in any order: events of one time are written in another one here than by the goldens' writer."""
+        """Sorted lines: this recording and the goldens' writer have different orders for events of the same time."""
         shown = call(RNICSIM, "trace", "show", trace)
         self.assertEqual(shown.returncode, 0, shown)
         return sorted(shown.stdout.splitlines())

@@ -1,5 +1,5 @@
-// Does every engine retire the same? Per QP: WQEs, states, completions, events, and the requests that went out, each
-// once; whatever their times, and however acknowledgements were put together.
+// All engines must retire the same. Compared are WQEs, states, completions, events and sent requests (each once) of
+// each QP. Times and the combination of acknowledgements are ignored.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using sim::EventKind;
 
-// Of one host, of one kind, of one QP (or what else the event is about).
+// Key of a stream: host, kind, and QP number (or the number of another object of the event).
 struct Stream {
   std::uint32_t host;
   EventKind kind;
@@ -30,7 +30,7 @@ struct Stream {
 };
 using Retired = std::map<Stream, std::vector<std::vector<std::uint64_t>>>;
 
-// Of the kernel, before any program comes: QP1, where the device has datagrams, and the memory lent for it.
+// Events of the kernel before programs start: QP1, where the device supports datagrams, and the memory for it.
 bool is_before_programs(EventKind kind, const std::vector<std::uint64_t>& fields) {
   constexpr std::uint64_t kManagementQpn = 1, kFirstOfPrograms = 2;
   if (kind == EventKind::qp_state) return fields[0] == kManagementQpn;
@@ -64,7 +64,7 @@ Retired retired_in(std::istream& file) {
       case EventKind::device_command:
         break;
       case EventKind::cqe:
-        fields[2] = 0;  // its place in a CQ that several QPs may share
+        fields[2] = 0;  // position in a CQ that several QPs may share
         break;
       case EventKind::eqe:
         stream.number = fields[2];
@@ -82,7 +82,7 @@ Retired retired_in(std::istream& file) {
   return retired;
 }
 
-// What left behind a request that the peer refuses is a matter of time: until its NAK is there.
+// The number of requests that follow a refused request depends on the time until the NAK arrives.
 bool fails(const Retired& retired, const Stream& stream) {
   const auto states = retired.find({stream.host, EventKind::qp_state, stream.number});
   return states != retired.end() && std::ranges::any_of(states->second, [](const auto& fields) {

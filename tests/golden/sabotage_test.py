@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Does the gate hold? Twelve faults, one at a time: parameters of the NIC, lines of the verbs library, of the
-transport, of the device and of the kernel agent, layouts. `rnicsim check traces/golden CASE` has to find each in the
-case that it names, to name the first difference, the block in which it shows, and the parameter, or that none differs.
-Without a fault all cases pass.
+"""
+Checks that the golden gate finds faults. Twelve faults, one at a time: parameters of the NIC, lines of the verbs
+library, of the transport, of the device and of the kernel agent, layouts. `rnicsim check traces/golden CASE` must find
+each fault in its case, and print the first difference, the block that shows the difference, and the changed parameter
+or that no parameter differs. Without a fault all cases pass.
 
 usage: sabotage_test.py BUILD [FAULT...]
 
-BUILD is a build tree in which everything is built. As in tests/soak/mutation_test.py, whose tools these are, copies of
-the sources are compiled in which a fault stands beside what it replaces, and golden_behaviour is linked with them once
-more, in BUILD/sabotage; an environment variable says which fault is in force. Exit status 0: all were found.
+BUILD is a build tree in which everything is built. The tools are those of tests/soak/mutation_test.py: the test
+compiles copies of the sources with the fault beside the original code, and links golden_behaviour again in
+BUILD/sabotage. An environment variable selects the active fault. Exit status 0: all faults were found.
 """
 import concurrent.futures
 import os
@@ -25,8 +26,8 @@ NONE, ALL_PASSED, NOT_ALL = -1, 0, 1
 
 
 class Fault:
-    """What is done, and in which case the first difference has to be named how: an expression, of what `check` prints
-    of that case from the difference on; and the block in which the difference shows."""
+    """A fault, the case that must find it, the block that shows the first difference, and a regular expression for the
+    output of `check` from the difference on."""
     cause = "(no parameter, seed, command or version differs|code, or a parameter that is not known to act)"
 
     def __init__(self, name, case, block, difference):
@@ -41,7 +42,7 @@ class Parameters(Fault):
 
 
 class Line(Fault):
-    """`old` stands once in the file; IS in `new` says whether the fault is in force."""
+    """`old` occurs once in the file; IS in `new` is true while the fault is active."""
     def __init__(self, name, file, old, new, case, block, difference):
         super().__init__(name, case, block, difference)
         self.file, self.old, self.new = file, old, new
@@ -97,7 +98,7 @@ def mutants(faults):
 
 
 def link(tree, faults):
-    """The folder of golden_behaviour with those faults in it, none in force."""
+    """The folder of golden_behaviour with the faults compiled in, none active."""
     of_file = {}
     for mutant in mutants(faults):
         of_file.setdefault(mutant.file, []).append(mutant)
@@ -119,7 +120,7 @@ def check(build, folder, *cases, mutant=NONE, sets=""):
 
 
 def findings(text, case):
-    """What was printed of a case that failed, but for its name."""
+    """Output of `check` for a failed case, without the case's name."""
     found = re.search(rf"^FAILED  {case}: (.*\n(?: .*\n)*)", text, re.M)
     return found[1] if found else ""
 

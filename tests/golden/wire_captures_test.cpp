@@ -1,6 +1,6 @@
-// Every capture of real NICs, replayed as each of its two ends: what our NIC answers, sends and delivers is what the
-// real one did, but for the equivalences that are named here. Where a capture was not taken at the end's own port, what
-// was lost on the way shows, each packet once.
+// Every capture of real NICs, replayed as each of its two ends: our NIC answers, sends and delivers the same as the
+// real NIC, except for the equivalences named here. If a capture was not taken at the end's own port, each packet that
+// was lost on the way is one difference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,15 +22,15 @@ namespace {
 struct Row {
   const char* capture;
   const char* address;
-  std::size_t answers = 0;                       // of the real NIC's that are matched
-  std::size_t requests = 0;                      // likewise
-  std::size_t delivered = 0;                     // messages
-  std::size_t managed = 0;                       // of connection management that it sent, matched
-  std::size_t naks = 0, rnrs = 0, timeouts = 0;  // that sent it back
+  std::size_t answers = 0;                       // answers of the real NIC that match
+  std::size_t requests = 0;                      // requests of the real NIC that match
+  std::size_t delivered = 0;                     // delivered messages
+  std::size_t managed = 0;                       // connection-management messages of the real NIC that match
+  std::size_t naks = 0, rnrs = 0, timeouts = 0;  // causes of retransmissions
   std::uint64_t nak_behind_rnr = 0;
   std::uint64_t read_resumed = 0;
   std::uint64_t rnr_acknowledges = 0;
-  std::size_t differences = 0;  // packets lost behind a capture that was taken elsewhere
+  std::size_t differences = 0;  // packets lost between the end and the place of the capture
 
   friend std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.capture << row.address; }
 };
@@ -97,7 +97,7 @@ class WireCaptures : public testing::TestWithParam<Row> {
     EXPECT_EQ(went_back(replay, Cause::rnr), row.rnrs);
     EXPECT_EQ(went_back(replay, Cause::timeout), row.timeouts);
     for (const auto& [equivalence, name, meaning] : kEquivalences) {
-      if (equivalence == Equivalence::migration_state) continue;  // of each packet that Soft-RoCE sent
+      if (equivalence == Equivalence::migration_state) continue;  // every packet of Soft-RoCE has this equivalence
       const auto expected = equivalence == Equivalence::nak_behind_rnr     ? row.nak_behind_rnr
                             : equivalence == Equivalence::read_resumed     ? row.read_resumed
                             : equivalence == Equivalence::rnr_acknowledges ? row.rnr_acknowledges
@@ -115,7 +115,7 @@ TEST_P(WireCaptures, OurNicDoesAsTheRealOne) {
   for (const auto& difference : replay.strays) ADD_FAILURE() << *difference.theirs;
 }
 
-// What it does follows from what it gets, and not from how fast it is.
+// The result depends on the NIC's input, and not on the speed of the engine.
 TEST_P(WireCaptures, TheSameOnAnEngineWhoseEveryTransactionIsLate) {
   nic::JitteredEngine engine({.delay = Duration{300'000}}, nic::make_model_engine({}));
   expect_row(run(engine));
@@ -145,7 +145,7 @@ TEST(Exhaustion, OurNicGivesUpAfterAsManyRetries) {
   const auto& qp = replay.environment.requesters.at(0);
   EXPECT_TRUE(qp.gives_up);
   EXPECT_EQ(qp.retry_count, 3);
-  EXPECT_EQ(qp.timeout, 10);  // 4.2 ms: the longest that none of 6.1 ms to 7.8 ms is shorter than
+  EXPECT_EQ(qp.timeout, 10);  // 4.2 ms: the longest timeout below all intervals of 6.1 ms to 7.8 ms
   EXPECT_EQ(qp.posted.at(0).outcome, roce::Status::transport_retry_exceeded);
   EXPECT_EQ(qp.posted.at(1).outcome, roce::Status::flushed_error);
 }
@@ -157,13 +157,13 @@ TEST(RnrExhaustion, OurNicGivesUpAfterAsManyRefusals) {
   EXPECT_EQ(qp.posted.at(0).outcome, roce::Status::rnr_retry_exceeded);
 }
 
-// The first answer to it is lost, and so is the second: what comes behind sends nobody back again.
+// The answer to the atomic is lost twice. Later packets cause no second retransmission; the timer does.
 TEST(AtomicLoss, WhatIsLostTwiceIsAskedForByTheTimer) {
   const auto replay = replay_of("atomic_loss-h0.pcap", "10.0.0.1");
   const auto& qp = replay.environment.requesters.at(0);
   ASSERT_EQ(qp.posted.size(), 8u);
   for (const auto& request : qp.posted) EXPECT_EQ(request.outcome, roce::Status::success);
-  EXPECT_EQ(qp.timeout, 12);  // 16.8 ms: the longest that 19.5 ms is not shorter than
+  EXPECT_EQ(qp.timeout, 12);  // 16.8 ms: the longest timeout below 19.5 ms
   const auto back = std::ranges::find(qp.events, Cause::timeout, &WireEvent::cause);
   EXPECT_EQ(back->packet->psn().value(), 257u);
 }

@@ -1,5 +1,5 @@
-// Captures of real NICs with one thing altered, and the ICRC right again: a bit, a packet, a time. Every one must show,
-// but for what an equivalence leaves free; and what is missing or surplus shows once, and not in what follows.
+// Captures of real NICs with one change and a valid ICRC: a bit, a packet, or a time. Every change must show, except
+// where an equivalence allows it. A missing or additional packet shows once, and not in the packets that follow.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr std::size_t kEnd = kSyndromeAt + 4;
 struct View {
   const char* capture;
   const char* address;
-  std::size_t stride = 1;  // one of so many packets is altered
+  std::size_t stride = 1;  // every stride-th packet is altered
 
   friend std::ostream& operator<<(std::ostream& out, const View& view) { return out << view.capture << view.address; }
 };
@@ -71,7 +71,7 @@ class WireMutations : public testing::TestWithParam<View> {
     std::erase_if(altered, [&](const CapturedFrame& frame) { return frame.number == number; });
     return altered;
   }
-  // The frames behind are renumbered: a frame's number is its place.
+  // Duplicates a frame. Later frames are renumbered: a frame's number is its position.
   std::vector<CapturedFrame> with_twice(std::uint32_t number) const {
     auto altered = frames;
     const auto at = std::ranges::find(altered, number, &CapturedFrame::number);
@@ -79,7 +79,7 @@ class WireMutations : public testing::TestWithParam<View> {
     for (std::size_t i = 0; i < altered.size(); ++i) altered[i].number = static_cast<std::uint32_t>(i + 1);
     return altered;
   }
-  // Every so many of the packets that the address sent, requests or answers.
+  // Visits every stride-th packet that the address sent: requests or responses.
   template <class Visit>
   void each_sent(bool responses, Visit&& visit) {
     std::size_t count = 0;
@@ -98,7 +98,7 @@ class WireMutations : public testing::TestWithParam<View> {
   std::size_t tried = 0;
 };
 
-// --- What the address answered: each bit of PSN, syndrome and MSN.
+// --- Answers of the address: each bit of PSN, syndrome and MSN.
 class WireAnswers : public WireMutations {};
 
 TEST_P(WireAnswers, EachFlippedBitShows) {
@@ -113,7 +113,7 @@ TEST_P(WireAnswers, EachFlippedBitShows) {
 }
 
 TEST_P(WireAnswers, OneThatIsMissingShowsOnce) {
-  // Of an ACKNOWLEDGE, the class of its syndrome.
+  // Class of the syndrome of an ACKNOWLEDGE.
   const auto class_of = [](const WirePacket& packet) -> std::optional<unsigned> {
     if (packet.row().operation != roce::Operation::acknowledge) return std::nullopt;
     return packet.headers.aeth->syndrome & roce::Aeth::kClassMask;
@@ -122,8 +122,8 @@ TEST_P(WireAnswers, OneThatIsMissingShowsOnce) {
   each_sent(true, [&](const WirePacket& packet) {
     const auto found = differences(without(packet.frame));
     const auto kind = class_of(packet);
-    // Another ACK may stand for one, and Soft-RoCE's second NAK is its own way: free behind its RNR NAK, and one
-    // difference more without.
+    // A later ACK may replace a missing one. Soft-RoCE sends a second NAK: allowed behind its RNR NAK, otherwise one
+    // more difference.
     const auto before =
         std::find_if(std::make_reverse_iterator(std::ranges::find(capture.packets, packet.frame, &WirePacket::frame)),
                      capture.packets.rend(), class_of);
@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Captures, WireAnswers,
                                          View{"rnr-h0", "10.0.0.2", 3}, View{"read_loss-h1", "10.0.0.2", 17}),
                          name_of);
 
-// Soft-RoCE's two ways of its own are accepted in their places, and nowhere else.
+// Two peculiarities of Soft-RoCE are accepted in their places, and nowhere else.
 class WireReadLoss : public WireMutations {
  protected:
   CapturedFrame& resumed() {
@@ -178,7 +178,7 @@ TEST_P(WireReadLoss, NoOtherPacketMayBeginInTheMiddle) {
   std::size_t changed = 0;
   for (const auto& packet : capture.packets) {
     if (packet.headers.bth.opcode != roce::Opcode::read_response_first) continue;
-    // Its AETH goes, and it is a packet of the middle.
+    // The packet loses its AETH and becomes READ_RESPONSE_MIDDLE.
     auto altered = frames;
     auto& frame = altered.at(packet.frame - 1);
     auto headers = packet.headers;
@@ -205,17 +205,17 @@ TEST_P(WireRnr, TheSecondNakIsFreeBehindTheFirstOnly) {
       capture.packets, [&](const auto& packet) { return is_nak(packet, roce::Aeth::kSequenceError); });
   EXPECT_EQ(differences(without(behind->frame)), 0u);
   EXPECT_EQ(differences(with_twice(behind->frame)), 1u);
-  // In the other order it tells of a gap that was none.
+  // In the other order the NAK reports a gap that does not exist.
   auto swapped = frames;
   std::swap(swapped.at(behind->frame - 2).bytes, swapped.at(behind->frame - 1).bytes);
   EXPECT_GT(differences(swapped), 0u);
-  // Without the RNR NAK it is alone.
+  // Without the RNR NAK before it, the NAK is a difference.
   EXPECT_GT(differences(without(behind->frame - 1)), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Captures, WireRnr, testing::Values(View{"rnr-h0", "10.0.0.2"}), name_of);
 
-// --- What the address sent of its own.
+// --- Requests that the address sent.
 class WireRequests : public WireMutations {};
 
 TEST_P(WireRequests, EachFlippedBitOfAPsnOrDestinationShows) {
@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(Captures, WireRequests,
                                          View{"rxe-two-guests", "10.0.0.2", 5}),
                          name_of);
 
-// What is sent again is known from the first time: all of it must be the same, but what a READ has got already.
+// A retransmitted packet must equal the first transmission, except for data that a READ has received already.
 class WireResends : public WireMutations {
  protected:
   std::vector<const WirePacket*> resends() {
@@ -246,7 +246,7 @@ class WireResends : public WireMutations {
     });
     return found;
   }
-  // Without its last packet the NIC may have gone back before, and the capture may have ended.
+  // Without the last packet of a round, the NIC may have gone back earlier, and the capture may have ended.
   static bool ends_a_round(const std::vector<const WirePacket*>& again, std::size_t i) {
     return i + 1 == again.size() || !before(again[i]->psn(), again[i + 1]->psn());
   }
@@ -259,7 +259,7 @@ TEST_P(WireResends, EachFlippedBitShows) {
   const auto again = resends();
   for (std::size_t i = 0; i < again.size() && i < 6; ++i) {
     expect_flips_show(*again[i], kPkeyAt, kPkeyAt + 2, never);
-    // To another QP it is another's, and missing here.
+    // With another destination, the packet belongs to another QP and is missing here.
     if (!ends_a_round(again, i)) expect_flips_show(*again[i], kDestinationAt, kDestinationAt + 3, never);
     const std::size_t reth = again[i]->headers.reth ? 16 : 0;
     expect_flips_show(*again[i], kSyndromeAt, kSyndromeAt + reth + (again[i]->payload.empty() ? 0 : 1), never);
@@ -292,10 +292,10 @@ INSTANTIATE_TEST_SUITE_P(Captures, WireResends,
                                          View{"rnr_exhaust-h0", "10.0.0.1"}),
                          name_of);
 
-// --- Times: what is sent again before its timer has ended.
+// --- Times: retransmissions before the timer has ended.
 class WireTimes : public WireMutations {
  protected:
-  // Everything from that frame on happens so much earlier.
+  // Moves the frame and all later frames earlier by `by`.
   void hurry(std::uint32_t number, Duration by) {
     for (auto& frame : frames)
       if (frame.number >= number) frame.time -= by;
@@ -321,7 +321,7 @@ INSTANTIATE_TEST_SUITE_P(Captures, WireTimes, testing::Values(View{"rnr-h0", "10
 
 class WireGivesUp : public WireMutations {};
 
-// One packet more than the retries that the rounds before imply can't be: the engine has given up.
+// One more packet than the retry count allows, as the earlier rounds imply it: the engine has given up.
 TEST_P(WireGivesUp, NothingIsSentBehindTheEnd) {
   auto more = frames;
   constexpr std::size_t kRound = 6;
@@ -331,7 +331,7 @@ TEST_P(WireGivesUp, NothingIsSentBehindTheEnd) {
     frame.time += Duration{8'000'000'000};
     more.push_back(frame);
   }
-  EXPECT_GT(differences(more), 0u);  // eight retries: none has more than seven
+  EXPECT_GT(differences(more), 0u);  // eight retries; the retry count is at most seven
   more.resize(frames.size() + 4 * kRound);
   EXPECT_EQ(differences(more), 0u);
 }
@@ -344,7 +344,7 @@ TEST_P(WireGivesUp, ATimerTooShortForAnyTimeoutShows) {
 
 INSTANTIATE_TEST_SUITE_P(Captures, WireGivesUp, testing::Values(View{"exhaustion-h0", "10.0.0.1"}), name_of);
 
-// --- Connection management: what the address sent to the peer's QP1.
+// --- Connection management: messages of the address to the peer's QP1.
 class WireManagement : public WireMutations {
  protected:
   static constexpr std::size_t kMadAt = kTransportAt + 12 + 8;
@@ -356,7 +356,7 @@ class WireManagement : public WireMutations {
 
   CmTraffic traffic() const { return cm_traffic(parse_capture(frames), address); }
   std::uint64_t unlike() const { return judge_management(traffic(), address).differences.size(); }
-  // Visits what the address sent, by kind and frame.
+  // Visits the messages that the address sent, by kind and frame.
   template <class Visit>
   void each_message(Visit&& visit) {
     std::size_t count = 0;
@@ -373,7 +373,7 @@ class WireManagement : public WireMutations {
   }
 };
 
-// A name that a message gives for the first time is its sender's choice; every other follows from what came before.
+// A sender chooses an ID when a message uses the ID for the first time; every other ID follows from earlier messages.
 TEST_P(WireManagement, EachFlippedBitOfATransactionOrIdShows) {
   each_message([&](const std::string& kind, std::uint32_t number) {
     const auto is_free = [&](std::size_t at) {
@@ -396,7 +396,7 @@ TEST_P(WireManagement, EachFlippedBitOfATransactionOrIdShows) {
 
 TEST_P(WireManagement, OneThatIsMissingShows) {
   each_message([&](const std::string& kind, std::uint32_t number) {
-    // The answer to the last message might be behind the capture's end.
+    // A later frame: without it, the answer to the last message might lie behind the end of the capture.
     auto altered = without(number);
     altered.push_back(frames.front());
     altered.back().time = frames.back().time + Duration{1'000'000'000'000};
@@ -404,7 +404,7 @@ TEST_P(WireManagement, OneThatIsMissingShows) {
     if (kind == "RTU" || kind == "DREP")
       EXPECT_EQ(found, 1u) << kind;
     else if (kind == "DREQ")
-      EXPECT_EQ(found, 0u);  // a host need not
+      EXPECT_EQ(found, 0u);  // a host may end a connection without a DREQ
     else
       EXPECT_GE(found, 1u) << kind;
   });
@@ -417,13 +417,13 @@ TEST_P(WireManagement, OneThatIsSentTwiceShowsOnce) {
 
 TEST_P(WireManagement, OneThatIsCorruptShows) {
   each_message([&](const std::string& kind, std::uint32_t number) {
-    frames.at(number - 1).bytes.at(kLocalIdAt) ^= std::byte{1};  // and the ICRC is wrong
+    frames.at(number - 1).bytes.at(kLocalIdAt) ^= std::byte{1};  // without a new ICRC
     EXPECT_GE(differences(), 1u) << kind;
     frames.at(number - 1).bytes.at(kLocalIdAt) ^= std::byte{1};
   });
 }
 
-// It is told, as is every other message.
+// A malformed message is listed, as every other message.
 TEST_P(WireManagement, OneThatIsMalformedShows) {
   each_message([&](const std::string& kind, std::uint32_t number) {
     flip(number, kAttributeAt + 1, 0x40);
@@ -439,7 +439,7 @@ INSTANTIATE_TEST_SUITE_P(Captures, WireManagement,
                          testing::Values(View{"rxe-two-guests", "10.0.0.1"}, View{"rxe-two-guests", "10.0.0.2"}),
                          name_of);
 
-// The peer's last message, made into a REQ for what nobody listens to, and the answer into its rejection.
+// The peer's last message becomes a REQ for a service without listener, and the answer becomes its rejection.
 class WireRejection : public WireManagement {};
 
 TEST_P(WireRejection, IsJudgedByItsReason) {
@@ -459,10 +459,10 @@ TEST_P(WireRejection, IsJudgedByItsReason) {
   put(last, {.transaction_id = 5,
              .message = cm::ConnectReject{.remote_id = 77, .reason = cm::RejectReason::invalid_service_id}});
   EXPECT_EQ(differences(), 0u);
-  flip(last.frame, kRejectReasonAt + 1, 8 ^ 10);  // of a stale connection: there is none
+  flip(last.frame, kRejectReasonAt + 1, 8 ^ 10);  // reason stale connection: there is no such connection
   EXPECT_GT(differences(), 0u);
   flip(last.frame, kRejectReasonAt + 1, 8 ^ 10);
-  flip(last.frame, kMadAt + 32, 0x40);  // of a REP: it was none
+  flip(last.frame, kMadAt + 32, 0x40);  // rejected message REP: the peer sent no REP
   EXPECT_EQ(differences(), 1u);
 }
 

@@ -13,7 +13,7 @@ import zlib
 
 CAPTURE = pathlib.Path(__file__).parents[2] / "traces" / "wire" / "rxe-two-guests.pcap"
 FILE_HEADER, RECORD_HEADER, ETHERNET = 24, 16, 14
-MAD = ETHERNET + 20 + 8 + 12 + 8  # of a datagram's frame; fields in it:
+MAD = ETHERNET + 20 + 8 + 12 + 8  # offset of the MAD in a frame; offsets of its fields:
 ATTRIBUTE, REMOTE_ID = 16, 28
 SAME, DIFFERENT, UNUSABLE = 0, 1, 2
 PROGRAM = ""
@@ -25,7 +25,7 @@ def replay(capture, address, *options):
 
 
 def change(content, number, at, bits):
-    """Flips bits of an IPv4 frame, and makes its ICRC right again."""
+    """Flips bits of an IPv4 frame, and corrects its ICRC."""
     content = bytearray(content)
     start, length = FILE_HEADER, 0
     for _ in range(number):
@@ -33,7 +33,7 @@ def change(content, number, at, bits):
         length = int.from_bytes(content[start - 8:start - 4], "little")
     content[start + at] ^= bits
     packet = bytearray(content[start + ETHERNET:start + length - 4])
-    for masked in (1, 8, 10, 11, 26, 27, 32):  # TOS, TTL, IP and UDP checksum, FECN and BECN
+    for masked in (1, 8, 10, 11, 26, 27, 32):  # TOS, TTL, checksums of IP and UDP, FECN and BECN
         packet[masked] = 0xff
     icrc = zlib.crc32(b"\xff" * 8 + bytes(packet))
     content[start + length - 4:start + length] = icrc.to_bytes(4, "little")
@@ -70,11 +70,11 @@ class Replay(unittest.TestCase):
         self.assertEqual((difference["frame"], difference["fields"]),
                          (12, [{"field": "msn", "ours": "2", "theirs": "3"}]))
         self.assertIn("frame 12", run.stdout)
-        self.assertEqual(replay(capture, "10.0.0.2").returncode, SAME)  # it was not this one's answer
+        self.assertEqual(replay(capture, "10.0.0.2").returncode, SAME)  # 10.0.0.1 sent the changed answer
 
     def test_a_difference_in_connection_management_is_shown(self):
         capture = self.folder / "changed.pcap"
-        capture.write_bytes(change(CAPTURE.read_bytes(), 212, MAD + REMOTE_ID + 3, 1))  # of the DREP
+        capture.write_bytes(change(CAPTURE.read_bytes(), 212, MAD + REMOTE_ID + 3, 1))  # the DREP
         results = self.folder / "results.json"
         run = replay(capture, "10.0.0.1", "--json", str(results))
         self.assertEqual(run.returncode, DIFFERENT)
@@ -88,10 +88,11 @@ class Replay(unittest.TestCase):
 
     def test_a_malformed_management_datagram_is_shown(self):
         capture = self.folder / "changed.pcap"
-        capture.write_bytes(change(CAPTURE.read_bytes(), 186, MAD + ATTRIBUTE + 1, 0x40))  # the RTU, which is lost so
+        # The RTU, which is thereby lost.
+        capture.write_bytes(change(CAPTURE.read_bytes(), 186, MAD + ATTRIBUTE + 1, 0x40))
         results = self.folder / "results.json"
         run = replay(capture, "10.0.0.1", "--json", str(results))
-        self.assertEqual(run.returncode, SAME)  # it was not this one's
+        self.assertEqual(run.returncode, SAME)  # 10.0.0.2 sent the changed RTU
         management = json.loads(results.read_text())["management"]
         self.assertEqual([each["frame"] for each in management["no_messages"]], [186])
         self.assertEqual((management["received"], management["matched"]), (2, 2))

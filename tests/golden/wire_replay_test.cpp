@@ -1,5 +1,5 @@
-// Two Linux Soft-RoCE guests' packets, replayed as each of them; and the same capture with one thing wrong, which must
-// show. Frames below are those of the capture (traces/README.md).
+// Packets of two Linux guests with Soft-RoCE, replayed as each of them; and the same capture with one error, which must
+// show. Frame numbers are those of the capture (traces/README.md).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 namespace rnicsim::sim::replay::wire_replay_test {
 namespace {
 
-constexpr std::size_t kMsnAt = 14 + 20 + 8 + 12 + 1;  // of an answer: three bytes
+constexpr std::size_t kMsnAt = 14 + 20 + 8 + 12 + 1;  // offset of the 3-byte MSN in an answer
 constexpr std::size_t kSyndromeAt = 14 + 20 + 8 + 12;
 constexpr std::size_t kPsnAt = 14 + 20 + 8 + 9;
 constexpr std::size_t kDestinationAt = 14 + 20 + 8 + 5;
-constexpr std::size_t kResponsePayloadAt = 14 + 20 + 8 + 12;  // of a READ_RESPONSE_MIDDLE
+constexpr std::size_t kResponsePayloadAt = 14 + 20 + 8 + 12;  // offset in a READ_RESPONSE_MIDDLE
 
 std::filesystem::path capture_path() {
   return std::filesystem::path(RNICSIM_SOURCE_DIR) / "traces" / "wire" / "rxe-two-guests.pcap";
@@ -38,7 +38,7 @@ class WireReplay : public testing::Test {
   void drop(std::uint32_t number) {
     std::erase_if(frames, [&](const CapturedFrame& each) { return each.number == number; });
   }
-  // Each takes the other's place in time.
+  // Exchanges the contents of two frames; their times stay.
   void swap(std::uint32_t a, std::uint32_t b) {
     std::swap(frame(a).bytes, frame(b).bytes);
     std::swap(frame(a).length, frame(b).length);
@@ -75,13 +75,13 @@ TEST_F(WireReplay, EveryPacketParsesWithTheRightIcrc) {
   EXPECT_EQ(capture.icrc_right(), 160u);
 }
 
-// That they agree say the rows of wire_captures_test.cpp.
+// wire_captures_test.cpp checks that the payloads agree.
 TEST_F(WireReplay, WhatIsReadIsCheckedWhereTheWireShowedIt) {
-  // READs of 8 and 5000 bytes and two atomics, all of memory that WRITEs and atomics had filled.
+  // READs of 8 and 5000 bytes and two atomics, all from memory that WRITEs and atomics had filled.
   const auto listener = run("10.0.0.1").memory_use;
   EXPECT_EQ(listener.checked, 8u + 5000u + 8u + 8u);
   EXPECT_EQ(listener.learnt, 0u);
-  // rping's source buffer, which its program fills: the wire never shows how.
+  // rping's source buffer: its program fills the buffer, which the capture cannot show.
   const auto caller = run("10.0.0.2").memory_use;
   EXPECT_EQ(caller.checked, 0u);
   EXPECT_EQ(caller.learnt, 2u * 64u);
@@ -103,7 +103,7 @@ TEST_F(WireReplay, EachPacketHasOneRole) {
     EXPECT_EQ(replay.environment.count(Role::ud), 10u);
     EXPECT_EQ(replay.environment.count(Role::connection_management), 5u);
     EXPECT_EQ(replay.compared(), end.answers + end.sent);
-    // Soft-RoCE's packets have another MigReq, each.
+    // Every packet of Soft-RoCE has another MigReq bit.
     EXPECT_EQ(replay.equivalences()[static_cast<std::size_t>(Equivalence::migration_state)], replay.compared());
   }
 }
@@ -133,7 +133,7 @@ TEST_F(WireReplay, FindsEachFlippedBitOfThePsn) {
 }
 
 TEST_F(WireReplay, FindsAWrongSyndrome) {
-  for (const std::uint8_t other : {0x20, 0x40, 0x60, 0x80}) {  // the credits are free
+  for (const std::uint8_t other : {0x20, 0x40, 0x60, 0x80}) {  // the credit count in the syndrome is free
     SCOPED_TRACE(other);
     flip(16, kSyndromeAt, other);
     EXPECT_FALSE(differences().empty());
@@ -154,7 +154,7 @@ TEST_F(WireReplay, FindsAWrongPayloadByte) {
 }
 
 TEST_F(WireReplay, FindsAWrongByteOfAWrite) {
-  flip(19, kResponsePayloadAt + 5, 0x10);  // a WRITE_MIDDLE, which a later READ gives back
+  flip(19, kResponsePayloadAt + 5, 0x10);  // a WRITE_MIDDLE; a later READ returns its data
   expect_one("payload", 31);
 }
 
@@ -166,7 +166,7 @@ TEST_F(WireReplay, FindsAWrongOriginal) {
 TEST_F(WireReplay, FindsAWrongDestination) {
   flip(16, kDestinationAt + 2, 0x40);
   const auto found = differences();
-  ASSERT_EQ(found.size(), 1u);  // our ACK is covered by the next; theirs belongs to nobody
+  ASSERT_EQ(found.size(), 1u);  // our ACK is covered by the next one; the changed packet belongs to no QP
   EXPECT_EQ(found[0].frame, 16u);
   EXPECT_FALSE(found[0].ours);
 }
@@ -216,7 +216,7 @@ TEST_F(WireReplay, FindsAnAnswerBeforeItsRequest) {
 TEST_F(WireReplay, FindsAnAnswerGivenTwice) {
   auto again = frame(14);
   again.number = frame(15).number;
-  drop(15);  // a WRITE whose PSN is then missing
+  drop(15);  // a WRITE; its PSN is then missing
   frames.insert(std::ranges::find(frames, 16u, &CapturedFrame::number), again);
   EXPECT_FALSE(differences().empty());
 }
@@ -226,7 +226,7 @@ TEST_F(WireReplay, FindsAnAnswerThatIsCorrupt) {
   const auto replay = run("10.0.0.1");
   EXPECT_EQ(replay.capture.icrc_right(), 159u);
   EXPECT_EQ(replay.strays.size(), 1u);
-  EXPECT_EQ(replay.differences(), 2u);  // what was sent is not known, and ours has no counterpart
+  EXPECT_EQ(replay.differences(), 2u);  // the sent packet is unknown, and our packet has no counterpart
 }
 
 TEST(Documentation, ListsEachEquivalence) {
@@ -239,7 +239,7 @@ TEST(Documentation, ListsEachEquivalence) {
   EXPECT_EQ(listed, known);
 }
 
-// One with a clock, or whose every transaction comes late, is waited for.
+// An engine with a clock, or with delayed transactions: the replay waits for the engine.
 TEST_F(WireReplay, AnEngineMayTakeItsTime) {
   nic::JitteredEngine engine({.delay = Duration{300'000}}, nic::make_model_engine({}));
   const auto replay = replay_frames(frames, *parse_address("10.0.0.1"), engine);

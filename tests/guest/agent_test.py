@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The agent of a guest, as an ordinary process of this machine: commands, what they print, signals, their ends.
+"""
+The guest's agent as an ordinary process of this machine: commands, output, signals, ends.
 
 usage: agent_test.py path/to/guest_agent
 """
@@ -14,7 +15,7 @@ import unittest
 MARK = 0x6772
 START, SIGNAL, POWER_OFF, READY, OUTPUT, ERRORS, SETTLED, ENDED = 1, 2, 3, 16, 17, 18, 19, 20
 HEADER = struct.Struct("<HHII")
-# Only an agent that does not answer reaches it.
+# Seconds of real time; reached only if the agent does not answer.
 SECONDS = 120
 
 
@@ -49,7 +50,7 @@ class Agent:
         self.send(START, number, line.encode())
 
     def finish(self, *numbers):
-        """{number: (status, output, errors, settled)} of commands, once all of them have ended."""
+        """{number: (status, output, errors, settled)} of the commands, after all have ended."""
         parts = {number: {OUTPUT: b"", ERRORS: b"", SETTLED: 0, ENDED: None} for number in numbers}
         while any(part[ENDED] is None for part in parts.values()):
             kind, command, payload = self.next()
@@ -97,7 +98,7 @@ class AgentTest(unittest.TestCase):
             self.assertEqual(self.run_alone(line)[0], status, line)
 
     def test_binary_output(self):
-        # The mark and all other bytes, and much of them.
+        # The frame marker and all other byte values, many times.
         line = "python3 -c \"import sys; sys.stdout.buffer.write((b'rg' + bytes(range(256))) * 4000)\""
         self.assertEqual(self.run_alone(line), (0, (b"rg" + bytes(range(256))) * 4000, b""))
 
@@ -113,7 +114,7 @@ class AgentTest(unittest.TestCase):
     def test_flood_does_not_starve(self):
         self.agent.start(1, "yes")
         self.agent.start(2, "echo heard")
-        # Of the flood nothing is expected but that it goes on.
+        # The only expectation of the endless output is that it does not stop the agent.
         while True:
             kind, command, payload = self.agent.next()
             if command == 2 and kind == ENDED:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Linux kernel driver builds against Debian's headers: without a warning, under W=1, and under sparse and checkpatch
-# where they are installed. Exit status 77: there are no headers.
+# The Linux kernel driver builds against Debian's headers without warnings under W=1, and without findings of sparse and
+# checkpatch where these are installed. Exit status 77: the kernel headers are missing.
 # usage: driver_builds_test.sh ROOT
 set -eu
 
@@ -17,7 +17,7 @@ if [ -z "$headers" ]; then
   exit 77
 fi
 
-# Built in a copy: kbuild writes beside the sources.
+# Built in a copy, because kbuild writes next to the sources.
 cp -r "$root/verbs/linux" "$folder/linux"
 cp -r "$root/model/abi/c" "$folder/abi"
 log=$folder/log
@@ -35,7 +35,7 @@ test -s "$folder/linux/kernel/rnic.ko"
 echo "built against $headers"
 
 if command -v sparse >/dev/null; then
-  # What sparse says of the kernel's own headers is the kernel's.
+  # Findings of sparse in the kernel's own headers are ignored.
   build C=2 CF=-D__CHECK_ENDIAN__ modules
   if grep "$folder/linux/kernel/[a-z_]*\.[ch]:[0-9:]* \(warning\|error\)" "$log"; then
     echo "failed: sparse"
@@ -52,7 +52,7 @@ for candidate in "$headers"/scripts/checkpatch.pl /usr/src/linux-headers-6.1.*-c
   if [ -e "$candidate" ]; then checkpatch=$candidate; fi
 done
 if [ -n "$checkpatch" ]; then
-  # Lines as long as the project's; types of the layouts' names.
+  # The project's line length; types with the names of the layouts.
   perl "$checkpatch" --no-tree --terse --no-summary --max-line-length=120 --strict -f "$folder"/linux/kernel/*.[ch] ||
     { echo "failed: checkpatch" && exit 1; }
   echo "clean under checkpatch"

@@ -19,7 +19,7 @@ import apps  # noqa: E402
 
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "readelf": "binutils", "modprobe": "kmod", "cpio": "cpio",
          "zstd": "zstd", "apt-get": "apt", "dpkg-deb": "dpkg"}
-# Of all that the tests start.
+# Temporary files of all programs that the tests start.
 TEMPORARY = tempfile.TemporaryDirectory(prefix="rnicsim-test-")
 os.environ["TMPDIR"] = TEMPORARY.name
 RXE = "modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0"
@@ -40,7 +40,7 @@ def vm(*arguments, **options):
 
 
 def machines():
-    """Process numbers of the QEMUs and makers of images that this test has started, through its launchers."""
+    """PIDs of the QEMUs and image makers that this test has started, through its launchers."""
     found = set()
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -68,7 +68,7 @@ class GuestTest(apps.TestCase):
         reason = missing_tool()
         if reason is not None:
             raise unittest.SkipTest(reason)
-        # The user's own: it is made once.
+        # The user's image, which is made only once.
         result = vm("--image-only")
         if result.status == 2 and "is there a network?" in result.err:
             raise unittest.SkipTest(result.err)
@@ -83,7 +83,7 @@ class GuestTest(apps.TestCase):
 
 
 class Pair(GuestTest):
-    """What CI runs: one boot of a pair."""
+    """The part that CI runs: a single boot of two guests."""
 
     def test_pair(self):
         both = [("g[0-1]", "uname -r")]
@@ -99,7 +99,7 @@ class Pair(GuestTest):
             self.assertRegex(result.text(guest), r"(?m)^\d+\.\d+\.\d+-\d+-amd64$")
             self.assertEqual(len(re.findall(r"(?m)^100 iters in ", result.text(guest))), 2, result)
             self.assertEqual(len(re.findall(r"(?m)^10 iters in ", result.text(guest))), 2, result)
-        # 4 KiB are 4 packets each way, and 64 KiB are 16; Soft-RoCE's are none of the NIC's.
+        # 4 KiB are 4 packets each way, 64 KiB are 16. Soft-RoCE's packets do not use the NIC.
         self.assertRegex(result.out, r"nic\.rx\.payload_bytes +1064960 +1064960 ")
         self.assertEqual(result.err.count(" 0 findings"), 2, result)
 
@@ -116,7 +116,7 @@ class Commands(GuestTest):
         self.assertEqual(result.errors("g1"), "bad")
 
     def test_two_at_once_in_one_guest(self):
-        # Each waits for a file of the other's.
+        # Each command waits for a file of the other command.
         result = vm("--guests", "1",
                     *on(("g0", "touch /tmp/a; until [ -e /tmp/b ]; do sleep 0.1; done; echo first"),
                         ("g0", "until [ -e /tmp/a ]; do sleep 0.1; done; touch /tmp/b; echo second")))
@@ -124,7 +124,7 @@ class Commands(GuestTest):
         self.assertEqual(sorted(result.lines("g0")), ["first", "second"])
 
     def test_what_is_printed_comes_whole(self):
-        # fold(1) of some systems ends its last line, of others not.
+        # Not fold(1): some versions end the last line, and others do not.
         line = f"yes {'x' * 100} | head -n 30000; printf 'no end'; printf '\\001\\377\\n' >&2"
         result = vm("--guests", "1", *on(("g0", line)))
         self.assert_ended(result, 0)
@@ -179,7 +179,7 @@ class Image(GuestTest):
             result = vm("--guests", "1", "--add", folder / "brd.ko", *on(("g0", "modprobe brd && modinfo -n brd")))
             self.assert_ended(result, 0)
             self.assertIn("/updates/brd.ko", result.text("g0"))
-            # Of another kernel.
+            # A module for another kernel.
             (folder / "brd.ko").write_bytes(module.read_bytes().replace(b"vermagic=6", b"vermagic=5"))
             result = vm("--add", folder / "brd.ko", *on(("g0", "true")))
             self.assert_ended(result, 2)
@@ -204,7 +204,7 @@ class Image(GuestTest):
 
     def test_no_packages_is_one_line(self):
         with apps.folder() as folder:
-            # An apt without lists of packages.
+            # apt without package lists.
             configuration = folder / "apt.conf"
             configuration.write_text(f'Dir::State::lists "{folder}";\n')
             result = vm("--image", folder / "image", *on(("g0", "true")),

@@ -6,10 +6,10 @@ usage: live_wire_test.py path/to/rnicsim [TESTS]
 import guests_test
 from guests_test import RXE, GuestTest, apps
 
-# h1 is simulated, and h0 of the topology is the guest, which has h0's address already.
+# h1 is simulated. The guest takes the place of the topology's h0, and has h0's address already.
 GUEST = f"ip route add 10.0.0.0/16 dev eth0; {RXE}; sleep 1; "
 WALL_LIMIT = "1500s"
-# A guest under emulation takes up to a second to answer: 4.096 us * 2^18.
+# Timeout 18 is 4.096 us * 2^18, about a second: the longest answer time of an emulated guest.
 TIMEOUT = 18
 
 
@@ -34,7 +34,7 @@ class LiveWire(GuestTest):
             return results
 
     def check_programs(self, servers, clients, *options):
-        """Pairs of programs, one after the other, in both directions."""
+        """Runs pairs of programs, one after the other, in both directions."""
         for host_serves in (False, True):
             serving = "".join(f"{command}; " for command in servers)
             calling = "".join(stubborn(f"{command} {'10.0.1.1' if host_serves else '10.0.0.1'}") for command in clients)
@@ -49,7 +49,7 @@ class LiveWire(GuestTest):
                 self.assertIn("50 iters in", text)
                 self.assertEqual(len(apps.perftest_rows(text.splitlines())), 3, text)
 
-    # `wait` is for the guest's shell: rping ends with its peer.
+    # rping's server ends with its client: `wait` is for the guest's shell.
     def test_connection_manager(self):
         host, guest = self.run_pair(stubborn("rping -c -a 10.0.0.1 -C 10 -v"), "rping -s -a 10.0.0.1 -C 10 -v; true")
         self.assertEqual(host.text("h1").count("ping data: rdma-ping-"), 10, host)

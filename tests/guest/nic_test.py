@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The NIC in two guests of `rnicsim vm`: stock programs and users in the kernel, on our driver and provider; the
-Ethernet port of the driver; faults, misuse.
+"""
+The NIC in two guests of `rnicsim vm`: stock programs and kernel users, on the project's driver and provider; the
+driver's Ethernet port; faults, misuse.
 
 usage: nic_test.py path/to/rnicsim [TESTS]
 """
@@ -18,7 +19,7 @@ PROGRAMS = pathlib.Path(__file__).resolve().with_name("programs")
 
 
 def pairs(*commands):
-    """Server on g0, then client on g1, for each command."""
+    """(guest, command) pairs: the server on g0, then the client on g1, for each command."""
     return [(guest, command + (" g0" if guest == "g1" else "")) for command in commands for guest in ("g0", "g1")]
 
 
@@ -44,7 +45,7 @@ class Programs(NicTest):
         self.assertEqual(len(re.findall(r"(?m)^\d+ iters in ", result.text("g1"))), 6, result)
 
     def test_perftest(self):
-        # With -e a program arms its CQ before it polls: one event has to come for the CQEs that lie there.
+        # With -e a program arms its CQ before it polls: CQEs that are already in the CQ must raise an event.
         programs = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_send_bw -c UD", "ib_send_bw -c UC",
                     "ib_send_bw --use-srq", "ib_write_lat", "ib_read_lat", "ib_send_lat",
                     "timeout 100 ib_send_lat -e", "ib_atomic_bw", "ib_atomic_lat -A FETCH_AND_ADD"]
@@ -57,7 +58,7 @@ class Programs(NicTest):
         self.assertRegex(result.out, r"nic\.rx\.payload_bytes +409600000 ")
 
     def test_connection_manager(self):
-        # The server takes the flushed receives of its own end for an error, when it sees them before the end.
+        # rping's server reports its own flushed receives as an error, if it sees them before its end.
         result = self.run_on_both(("g0", "rping -s -C 10 -v || true"), ("g1", "rping -c -a 10.0.0.1 -C 10 -v"),
                                   ("g0", "ucmatose"), ("g1", "ucmatose -s 10.0.0.1"),
                                   ("g0", "udaddy"), ("g1", "udaddy -s 10.0.0.1"),
@@ -68,7 +69,7 @@ class Programs(NicTest):
 
 
 class Ethernet(NicTest):
-    """The port that the driver makes of raw packets: eth1, whose addresses are the guests' names and the GIDs."""
+    """eth1, which the driver makes from raw packets; its addresses are those of the guests' names and of the GIDs."""
     RECEIVE = "mkfifo -m 600 open; busybox nc -l -p 7000 <>open | md5sum; rm open"
     SEND = "head -c 20000000 /dev/urandom >data; busybox nc g0 7000 <data; md5sum <data"
 
@@ -84,10 +85,10 @@ class Ethernet(NicTest):
             ("g0", self.RECEIVE), ("g1", self.SEND))
         self.assertIn("Speed: 100000Mb/s", result.text("g1"))
         self.assertEqual(result.text("g1").count("2 received"), 4, result)
-        # The other guest's, and the own one by the kernel's loopback: the device gives none back.
+        # The other guest answers, and the kernel's loopback for the own host; the device does not loop multicast back.
         self.assertRegex(result.text("g1"), r"2 received, \+[12] duplicates")
         self.assert_same_data(result)
-        # By the simulated wire, in segments of at most 4148 bytes.
+        # Over the simulated wire, in segments of at most 4148 bytes.
         self.assertGreater(int(re.search(r"nic\.raw\.frames +(\d+)", result.out)[1]), 20000000 // 4148, result)
 
     def test_port_is_changed_under_traffic(self):
@@ -114,7 +115,7 @@ class Ethernet(NicTest):
 
 
 class KernelUsers(NicTest):
-    """What registers memory by work requests, on both sides of the wire."""
+    """Kernel users that register memory by work requests, at both ends of the wire."""
 
     def test_nvme(self):
         result = self.run_on_both(("g0", "nvme_target.sh 10.0.0.1 48"), ("g1", "nvme_file_system.sh 10.0.0.1 16"),
@@ -139,7 +140,7 @@ class Faults(NicTest):
         self.assertTrue(apps.perftest_rows(result.lines("g1")), result)
 
     def test_a_link_that_goes_down_and_comes_back(self):
-        # The link goes down every 20 s, because the time of a guest's boot is not known.
+        # A fault every 20 s, because the time of a guest's boot is not known.
         faults = [word for at in range(30, 900, 20) for word in ("--fault", f"link_down,host=h0,at={at}s,for=8s")]
         wait = "until grep -q {} /sys/class/infiniband/rnic0/ports/1/state; do sleep 0.2; done; "
         link = "cat /sys/class/net/eth1/carrier; "
@@ -151,7 +152,7 @@ class Faults(NicTest):
     def test_driver_is_unbound_and_bound_under_traffic(self):
         rebind = ("sleep 3; cd /sys/bus/pci/drivers/rnic && d=$(ls -d 0000:*) && echo $d >unbind && echo $d >bind && "
                   "sleep 1 && ibv_devinfo >/dev/null && echo bound")
-        # The client's connection goes with the Ethernet port: the server hears no more of its client.
+        # The client's TCP connection uses the Ethernet port: the unbind cuts the server off from its client.
         result = vm(*on(("g0", f"timeout 60 ib_write_bw {PERFTEST} -D 30; true"),
                         ("g1", f"timeout 60 ib_write_bw {PERFTEST} -D 30 g0; true"), ("g1", rebind)))
         self.assert_ended(result, 0)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rnicsim vm` with machines of pretence: its QEMU is a script that executes the guest's agent on this machine.
+"""
+`rnicsim vm` with imitated machines: a script takes the place of QEMU and runs the guest's agent on this machine.
 
 usage: pretence_test.py path/to/rnicsim path/to/guest_agent
 """
@@ -15,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 
 AGENT = os.path.abspath(sys.argv.pop(2))
-# PRETENCE is executed first: it may use the variables agent and console, descriptors, and number, the guest's.
+# PRETENCE runs first. It may use the variables agent and console (descriptors) and number (the guest's number).
 QEMU = f"""#!/bin/bash
 for word; do
   case $word in
@@ -33,7 +34,7 @@ eval "$PRETENCE_OF_IMAGE"
 
 
 class Launched:
-    """A folder with the programs of pretence, first in PATH."""
+    """A folder with the imitated programs, which is first in PATH."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="rnicsim-test-")
@@ -56,7 +57,7 @@ class Launched:
         return apps.start("vm", *arguments, *words, env=self.environment(pretence, image))
 
     def processes(self):
-        """Those that the launcher has started, and theirs."""
+        """Names of the processes that the launcher has started, with their descendants."""
         found = []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -70,7 +71,7 @@ class Launched:
 
 
 def labelled(text):
-    """The guests' lines, without the NICs' counters behind them."""
+    """The guests' lines, without the NICs' counters at the end."""
     return [line for line in text.split("\n") if line.startswith("g")]
 
 
@@ -110,7 +111,7 @@ class Commands(PretenceTest):
 
     def test_next_command_starts_when_the_one_before_waits(self):
         os.mkfifo(self.path("fifo"))
-        # A server that has work to do first.
+        # A server that needs time before it listens.
         server = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; touch $FOLDER/listens; read word <$FOLDER/fifo"
         client = "[ -e $FOLDER/listens ] || exit 9; echo hello >$FOLDER/fifo"
         self.assert_says(self.vm(on=[("g0", server), ("g1", client)]), 0)
@@ -127,14 +128,15 @@ class Commands(PretenceTest):
         self.assertEqual(result.lines("g1"), ["heard"])
 
     def test_daemon_goes_with_its_guest(self):
-        # As in a machine, where the agent is the first process; here QEMU's end is seen alone.
+        # The end of a machine ends its daemons, because the agent is the guest's first process. Here only QEMU's end is
+        # visible.
         result = self.vm("--guests", "1", on=[("g0", "sleep 1 & echo started")])
         self.assert_says(result, 0)
         self.assertEqual(result.lines("g0"), ["started"])
 
 
 class Wire(PretenceTest):
-    # One more port of the first guest's hub: a socket that is connected.
+    # A connected socket as an additional port of the first guest's hub.
     def test_wire(self):
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(self.path("wire")))
@@ -200,7 +202,7 @@ class Ends(PretenceTest):
         return process
 
     def kill_leftovers(self):
-        """What a real machine would take with it: the commands."""
+        """Kills the commands, which would end with a real machine."""
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 if os.fsencode(f"FOLDER={self.launched.folder.name}") in (folder / "environ").read_bytes().split(b"\0"):
@@ -209,7 +211,8 @@ class Ends(PretenceTest):
                 pass
 
     def machines(self):
-        return [name for name in self.launched.processes() if name == os.path.basename(AGENT)[:15]]  # as Linux cuts it
+        # Linux cuts a process name to 15 characters
+        return [name for name in self.launched.processes() if name == os.path.basename(AGENT)[:15]]
 
     def assert_no_machines(self):
         end = time.monotonic() + apps.RUN_SECONDS

@@ -36,7 +36,7 @@ class Installed(unittest.TestCase):
         run("cmake", "--install", BUILD, "--component", "library", "--prefix", folder / "first")
         cls.prefix = folder / "moved"
         (folder / "first").rename(cls.prefix)
-        # Somebody else's project has nothing of ours around it.
+        # A project outside the tree must find nothing of the source tree around it.
         cls.project = folder / "project"
         shutil.copytree(PLATFORM, cls.project)
         cls.environment = {name: value for name, value in os.environ.items() if not name.startswith("RNICSIM")}
@@ -126,7 +126,7 @@ class Installed(unittest.TestCase):
         guest.config_write(0x14, 1)
         guest.config_write(0x04, 0x6, 2)
         self.assertEqual(guest.read(0, 4), b"rcni")
-        if protocol == "qemu":  # a client of vfio-user has given an eventfd
+        if protocol == "qemu":  # a client of vfio-user has an eventfd instead
             guest.write(0x800, machines.abi.kMsiWindow.to_bytes(8, "little"))
             guest.write(0x808, bytes(8))
             guest.config_write(0x82, 0x8000, 2)

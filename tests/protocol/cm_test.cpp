@@ -1,5 +1,5 @@
-// Connection management between two hosts, librdmacm to librdmacm: what crosses the wire, and what becomes of programs
-// whose messages are lost, repeated or late, or that end in the middle.
+// Connection management between two hosts with librdmacm: the messages on the wire, and the events of programs whose
+// messages are lost, repeated or late, or that end in the middle of a connection.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -23,7 +23,7 @@ using Types = std::vector<rdma_cm_event_type>;
 constexpr std::uint16_t kPort = 7471;
 constexpr Duration kSecond{1'000'000'000'000};
 constexpr Duration kMillisecond{1'000'000'000};
-// As Linux asks for: the peer's manager answers in 2^20, a packet lives for 2^18, each times 4.096 us.
+// Linux' values: the peer's manager answers within 2^20, a packet lives for 2^18, in units of 4.096 us.
 constexpr Duration kActive = 2 * duration_of(18) + duration_of(20);
 constexpr Duration kPassive = duration_of(20);
 constexpr Duration kTimewait = duration_of(19);
@@ -53,7 +53,7 @@ class CmWire : public TwoHosts {
     }
     return all;
   }
-  // "0:REQ 1:REP ..."
+  // Sequence of the messages with the sending host: "0:REQ 1:REP ..."
   std::string talk() const {
     std::string all;
     for (const auto& datagram : datagrams())
@@ -63,7 +63,7 @@ class CmWire : public TwoHosts {
   static void accept_all(CmProgram& program) {
     program.handler = [&program](rdma_cm_event& event) {
       if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-        // Of a peer that has gone already there is nothing to connect.
+        // A peer that has ended already cannot be connected.
         if (CmProgram::try_qp(event.id) == 0)
           EXPECT_EQ(CmProgram::accept(event.id), 0);
         else
@@ -130,7 +130,7 @@ TEST_F(CmWire, ALookupIsTwoDatagrams) {
   expect_nothing_left();
 }
 
-// --- Messages that a cable does not carry as it should.
+// --- Messages that are lost, duplicated or late.
 
 enum class Fault { lost_once, lost_always, duplicated, late };
 constexpr const char* kFaults[] = {"LostOnce", "LostAlways", "Duplicated", "Late"};
@@ -161,7 +161,7 @@ std::string title(const ::testing::TestParamInfo<Case>& about) {
 
 struct Expected {
   rdma_cm_event_type type;
-  Duration after;            // the program's connecting, but for the wire, the kernels and the programs
+  Duration after;            // after the program's call, without the time of wire, kernels and programs
 };
 
 class CmFaults : public CmWire, public ::testing::WithParamInterface<Case> {
@@ -196,7 +196,8 @@ class CmFaults : public CmWire, public ::testing::WithParamInterface<Case> {
       EXPECT_LT(seen[i].at, start + expected[i].after + kMillisecond) << seen[i];
     }
   }
-  // Those that are never answered are all sent, so far apart; the last one is that of a program which has gone.
+  // A message without answer is sent kSends times at this interval. The last transmission may come after the program
+  // ended.
   void expect_intervals(Duration interval) {
     constexpr Duration kMicrosecond{1'000'000};
     std::vector<Duration> times;
@@ -214,7 +215,7 @@ class CmConnectionFaults : public CmFaults {
  protected:
   static constexpr Duration kClose = 150 * kSecond;
   static constexpr Duration kEnd = 300 * kSecond;
-  static constexpr Duration kGone = 10 * kSecond;        // more than a timewait
+  static constexpr Duration kGone = 10 * kSecond;        // more than timewait
 
   std::vector<Expected> expected_[2];
   void expect_opening() {
@@ -225,7 +226,7 @@ class CmConnectionFaults : public CmFaults {
     server = {{RDMA_CM_EVENT_CONNECT_REQUEST, requested}};
     if (always("REP")) {
       server.push_back({RDMA_CM_EVENT_UNREACHABLE, kSends * kPassive});
-      // The first REQ after that is a new one.
+      // The first retransmitted REQ after that time makes a new connection.
       constexpr Duration again = 11 * kActive;
       static_assert(again > kSends * kPassive && again - kActive < kSends * kPassive);
       server.push_back({RDMA_CM_EVENT_CONNECT_REQUEST, again});
@@ -284,7 +285,7 @@ TEST_P(CmConnectionFaults, EndAsTheTimeoutsSay) {
           CmProgram program(process(1));
           accept_all(program);
           program.listen(kPort);
-          program.run_until(kMillisecond);   // the client has begun
+          program.run_until(kMillisecond);   // until the client has begun
           live(1, program, nullptr);
         }
         settle(1);
@@ -328,7 +329,7 @@ TEST_P(CmLookupFaults, EndAsTheTimeoutsSay) {
   std::vector<Expected> client{{RDMA_CM_EVENT_ESTABLISHED, delay_of("SIDR_REQ", kPassive) +
                                                                delay_of("SIDR_REP", kPassive)}};
   if (GetParam().fault == Fault::lost_always) client = {{RDMA_CM_EVENT_UNREACHABLE, kSends * kPassive}};
-  // A request that comes after the answer is another one.
+  // A request that arrives after the answer counts as a new request.
   std::vector<Expected> server{{RDMA_CM_EVENT_CONNECT_REQUEST, delay_of("SIDR_REQ", kPassive)}};
   if (always("SIDR_REQ")) server.clear();
   if (is("SIDR_REQ") && GetParam().fault == Fault::duplicated)
@@ -344,12 +345,12 @@ TEST_P(CmLookupFaults, EndAsTheTimeoutsSay) {
 
 INSTANTIATE_TEST_SUITE_P(Of, CmLookupFaults, ::testing::ValuesIn(cases({"SIDR_REQ", "SIDR_REP"}, {0})), title);
 
-// --- Programs that end in the middle.
+// --- Programs that end in the middle of a connection.
 
 struct Death {
   const char* at;
-  Types told;                // to the peer, of the connection
-  int status = 0;            // of the last of them
+  Types told;                // events of the connection that the peer gets
+  int status = 0;            // status of the last event
 
   friend std::ostream& operator<<(std::ostream& out, const Death& death) { return out << death.at; }
 };
@@ -369,7 +370,7 @@ class CmDeaths : public CmWire, public ::testing::WithParamInterface<Death> {
     expect_nothing_left();
     for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(host(i).kernel().processes(), 0u);
   }
-  static constexpr Duration kSettled = 5 * kSecond;      // more than a timewait
+  static constexpr Duration kSettled = 5 * kSecond;      // more than timewait
 };
 
 class CmClientDies : public CmDeaths {
@@ -414,7 +415,7 @@ TEST_P(CmClientDies, AndTheListenerServesOn) {
           program.run_until(kSettled);
           EXPECT_EQ(types(program.seen), GetParam().told);
           expect_status(program.seen);
-          // Its own host is a client as any other.
+          // A client on the listener's host works, too.
           program.seen.clear();
           program.connect(CmProgram::ipv4(1, kPort));
           program.run_until(2 * kSettled);
@@ -434,7 +435,7 @@ constexpr auto kEstablished = RDMA_CM_EVENT_ESTABLISHED;
 constexpr auto kDisconnected = RDMA_CM_EVENT_DISCONNECTED;
 constexpr auto kOver = RDMA_CM_EVENT_TIMEWAIT_EXIT;
 constexpr auto kRejected = RDMA_CM_EVENT_REJECTED;
-constexpr int kConsumer = 28, kNoService = 8;            // reasons (IBTA vol 1, 12.6.7.2)
+constexpr int kConsumer = 28, kNoService = 8;            // reasons of a REJ (IBTA vol 1, 12.6.7.2)
 
 INSTANTIATE_TEST_SUITE_P(At, CmClientDies,
                          ::testing::Values(Death{"channel", {}}, Death{"id", {}}, Death{"resolving", {}},
@@ -497,7 +498,7 @@ INSTANTIATE_TEST_SUITE_P(At, CmServerDies,
                                            Death{"listening", {kRejected}, kNoService},
                                            Death{"unread", {kRejected}, kConsumer},
                                            Death{"requested", {kRejected}, kConsumer},
-                                           // The REJ comes before the program has read of the REP.
+                                           // The REJ arrives before the program has read the event of the REP.
                                            Death{"accepted", {RDMA_CM_EVENT_CONNECT_ERROR, kOver}},
                                            Death{"established", {kEstablished, kDisconnected, kOver}},
                                            Death{"disconnecting", {kEstablished, kDisconnected, kOver}}),

@@ -1,4 +1,4 @@
-// Whatever a cable does to a packet: do the right bytes arrive, exactly once, and do the counters tell what happened?
+// For every fault of the cable: the right bytes arrive exactly once, and the counters show the fault.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::uint32_t kMessageBytes = 4000;  // four packets
 constexpr std::uint32_t kSlot = 4096;
 constexpr std::uint32_t kMostMessages = 8;
 
-// A counter's path below "nic." (h1's after "h1:", else h0's), and its least and most.
+// Counter's path below "nic." (with prefix "h1:": of h1, otherwise of h0), and the least and most expected value.
 struct Expected {
   const char* counter;
   std::uint64_t least;
@@ -43,7 +43,7 @@ class Exchanges : public TwoHosts {
     options_.timeout = 8;     // 1.05 ms
   }
 
-  // h0 carries out the operations, all posted at once, while h1 answers. A READ fetches what the others bring.
+  // h0 posts all operations at once; h1 responds. A READ fetches the data that the other operations brought.
   void exchange(const std::vector<ibv_wr_opcode>& operations) {
     Exchange<EndpointAddress> addresses;
     run(
@@ -83,7 +83,7 @@ class Exchanges : public TwoHosts {
   EndpointOptions options_;
 
  private:
-  // The first third of a buffer is what is sent; WRITEs and READs bring it to the second, SENDs to the third.
+  // Thirds of a buffer: source data, target of WRITEs and READs, target of SENDs.
   static std::uint32_t source(std::uint64_t message) { return static_cast<std::uint32_t>(message) * kSlot; }
   static std::uint32_t target(std::uint64_t message) { return source(kMostMessages + message); }
   static std::uint32_t received(std::uint64_t receive) { return source(2 * kMostMessages + receive); }
@@ -123,7 +123,7 @@ class Exchanges : public TwoHosts {
       ASSERT_EQ(end.buffer[at + i], pattern(from + i)) << "of the message from " << from << ", byte " << i;
   }
 
-  // What still travels is old: it changes nothing and completes nothing.
+  // Packets that are still on the cable are old: they change nothing and complete nothing.
   void expect_quiet(Endpoint& end, std::size_t me) {
     constexpr std::uint8_t kTouched = 0xee;
     std::fill(end.buffer.begin() + source(kMostMessages), end.buffer.end(), kTouched);
@@ -165,11 +165,11 @@ constexpr auto kSend = IBV_WR_SEND;
 constexpr auto kWrite = IBV_WR_RDMA_WRITE;
 constexpr auto kRead = IBV_WR_RDMA_READ;
 
-// Three messages in a row: of a request that is lost or late the responder hears by the next packet, of the last one
-// nobody hears but the timer.
+// Three messages in a row. The next packet shows the responder a lost or late request; only the timer shows the loss of
+// the last request.
 const std::vector<Expected> kSequenceError{
     {"h1:engine.out_of_sequence", 1, kAny}, {"engine.packet_seq_err", 1, 1}, {"engine.local_ack_timeout_err", 0, 0}};
-// One that comes late closes the gap: the next is then ahead anew, unless it was sent again by then.
+// A late packet closes the gap. The packet behind it is then out of order again, unless it was retransmitted before.
 const std::vector<Expected> kOvertaken{
     {"h1:engine.out_of_sequence", 1, kAny}, {"engine.packet_seq_err", 1, 2}, {"engine.local_ack_timeout_err", 0, 0}};
 const std::vector<Expected> kTimeout{{"engine.local_ack_timeout_err", 1, 1}, {"engine.packet_seq_err", 0, 0}};
@@ -182,7 +182,7 @@ const std::vector<Expected> kNothing{{"engine.packet_seq_err", 0, 0},
                                      {"h1:engine.out_of_sequence", 0, 0},
                                      {"h1:engine.duplicate_request", 0, 0}};
 const std::vector<Expected> kRepeat{{"engine.local_ack_timeout_err", 1, 1}, {"h1:engine.duplicate_request", 1, kAny}};
-// The requester asks anew for what is missing and for all READs after it.
+// The requester asks again for the missing response and for all later READs.
 const std::vector<Expected> kResponseGap{{"engine.local_ack_timeout_err", 0, 0}, {"h1:engine.duplicate_request", 1, 6}};
 
 std::vector<Expected> operator+(std::vector<Expected> a, const Expected& b) {
@@ -252,7 +252,7 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(Cable, Faults, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// All faults at once on all kinds of messages.
+// All faults at once, with all kinds of messages.
 class Storm : public Exchanges, public ::testing::WithParamInterface<std::uint64_t> {
  protected:
   Storm()
@@ -263,7 +263,7 @@ class Storm : public Exchanges, public ::testing::WithParamInterface<std::uint64
 
 TEST_P(Storm, RightBytesExactlyOnce) { exchange({kSend, kWrite, kRead, kRead, kWrite, kSend, kRead, kSend}); }
 
-// As many READs at a time as the responder takes, and more behind them.
+// As many outstanding READs as the responder accepts, and more READs behind them.
 TEST_P(Storm, OnlyReads) {
   options_.max_rd_atomic = 2;
   exchange(std::vector(kMostMessages, kRead));

@@ -1,4 +1,4 @@
-// Are exactly the right packets on the wire?
+// Exactly the expected packets are on the wire.
 #include <gmock/gmock.h>
 
 #include <boost/crc.hpp>
@@ -42,7 +42,7 @@ struct Packet {
   std::uint32_t from;
   std::uint8_t opcode;
   std::uint32_t psn;
-  std::uint32_t payload;  // with extended headers and pad
+  std::uint32_t payload;  // bytes, with extended headers and pad
   bool operator==(const Packet&) const = default;
 };
 void PrintTo(const Packet& packet, std::ostream* out) {
@@ -56,7 +56,7 @@ Packet parse(const WireFrame& frame) {
           static_cast<std::uint32_t>(frame.bytes.size() - kAfterBth - kIcrcBytes)};
 }
 
-// RoCEv2 annex A17: what routers may change counts as ones.
+// RoCEv2 annex A17: fields that routers may change count as ones.
 std::uint32_t icrc_of(const WireFrame& frame) {
   auto bytes = frame.bytes;
   bytes.erase(bytes.begin(), bytes.begin() + kIp);
@@ -73,7 +73,7 @@ class Packets : public TwoHosts {
  protected:
   static constexpr std::uint32_t kPsn = 0xfffffe;  // wraps within a message
 
-  // h0 runs one request to its completion; h1 has a receive posted.
+  // h0 runs one request until it completes; h1 has posted a receive.
   void run_one(ibv_wr_opcode opcode, std::uint32_t length, ibv_mtu mtu) {
     EndpointOptions options;
     options.mtu = mtu;

@@ -1,4 +1,4 @@
-// Answers and requests that no device of ours sends: forged, they end in the status that the specification names.
+// Forged answers and requests that none of our devices sends: they end in the status of the specification.
 #include <gmock/gmock.h>
 
 #include "tests/protocol/rc_wire.h"
@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 constexpr Duration kMicrosecond{1'000'000};
 constexpr std::uint8_t kAck = roce::Aeth::kAck | roce::Aeth::kNoCredits;
 
-// h1's own answers are lost: h0 hears the forged one only.
+// A forged answer. h1's own answers are dropped, so that only the forged answer reaches h0.
 struct Answer {
   const char* name;
   ibv_wr_opcode operation;
@@ -35,7 +35,8 @@ class ForgedAnswers : public RcWire {
 
 class BadAnswer : public ForgedAnswers, public ::testing::WithParamInterface<Answer> {};
 
-// Unsignalled, with work behind it and receives at hand: it tells, and all the rest follows it in order.
+// An unsignalled request with other work behind it and with posted receives: it completes with the error, and
+// everything else is flushed in order.
 TEST_P(BadAnswer, EndsTheQueuePair) {
   const auto& answer = GetParam();
   EndpointOptions requester;
@@ -112,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
         Answer{"operation", IBV_WR_SEND, 64, roce::Opcode::acknowledge, 0, 0x63, IBV_WC_REM_OP_ERR}),
     [](const auto& info) { return std::string(info.param.name); });
 
-// Answers to nothing that is open: dropped without a trace.
+// Answers to requests that are not outstanding are dropped without effect.
 TEST_F(ForgedAnswers, ToWhatIsNotOpenAreDropped) {
   EndpointOptions requester;
   requester.psn = 1000;
@@ -140,8 +141,8 @@ struct Request {
   const char* name;
   roce::Opcode opcode;
   std::uint32_t payload;
-  std::uint32_t length;   // as the RETH says
-  std::uint8_t syndrome;  // of the NAK
+  std::uint32_t length;   // DMA length in the RETH
+  std::uint8_t syndrome;  // syndrome of the NAK
   ibv_event_type event;
 };
 void PrintTo(const Request& request, std::ostream* out) { *out << request.name; }
@@ -151,7 +152,8 @@ class BadRequest : public ForgedAnswers, public ::testing::WithParamInterface<Re
   BadRequest() : ForgedAnswers(std::vector<std::string>{}) {}
 };
 
-// h0 has written once; what comes now in its name with the next PSN is refused by one NAK, and h1 is in error.
+// h0 has written once. A forged request in h0's name with the next PSN is refused with one NAK, and h1's QP goes to
+// ERR.
 TEST_P(BadRequest, IsRefused) {
   const auto& request = GetParam();
   EndpointOptions options;
@@ -169,7 +171,7 @@ TEST_P(BadRequest, IsRefused) {
         headers.atomic = roce::AtomicEth{target.remote_addr, {target.rkey}, 1, 0};
         forge(1, headers, request.payload);
         pass(0, 20 * kMicrosecond);
-        EXPECT_EQ(end.state(), IBV_QPS_RTS);  // it never sent that
+        EXPECT_EQ(end.state(), IBV_QPS_RTS);  // h0 did not send the forged request
         meet(0);
       },
       [&](Endpoint& end) {

@@ -1,5 +1,5 @@
-// Rows of the table of statuses that need more than a request and its answer: a receive that an error takes, queues of
-// both kinds behind an error, a responder that is out of room.
+// Error statuses that need more than a request and its answer: a receive that an error consumes, work in both queues
+// behind an error, and a responder whose CQ is full.
 #include <gmock/gmock.h>
 
 #include "tests/protocol/rc_wire.h"
@@ -18,7 +18,7 @@ class Errors : public RcWire {
  protected:
   explicit Errors(const std::vector<std::string>& faults = {}) : RcWire(faults) {}
 
-  // h0's request ends in `status`. h1 has two receives, 1 and 2, and perhaps looked at them before.
+  // h0's request ends in `status`. h1 has posted receives 1 and 2; `looked`: its device has fetched them before.
   void run_refused(std::function<ibv_send_wr(Endpoint&)> request, ibv_wc_status status, Body afterwards,
                    const EndpointOptions& responder = {}, bool looked = false) {
     run_connected(
@@ -86,7 +86,7 @@ TEST_F(Errors, WriteWithImmediateThatTheRegionForbidsTakesTheReceive) {
               expect_taken, responder);
 }
 
-// Nothing in its first packet tells that a receive is named later.
+// The first packet does not show that the message will consume a receive.
 TEST_F(Errors, WriteWithImmediateOfManyPacketsIsRefusedAtItsFirst) {
   run_refused(
       [](Endpoint& end) {
@@ -97,7 +97,7 @@ TEST_F(Errors, WriteWithImmediateOfManyPacketsIsRefusedAtItsFirst) {
       IBV_WC_REM_ACCESS_ERR, expect_told_by_event);
 }
 
-// The queue pair's own flags are a matter of the event, whether the device happens to hold the receives or not.
+// The QP's own access flags cause an event, whether or not the device holds the receives.
 class Forbidden : public Errors, public ::testing::WithParamInterface<bool> {};
 TEST_P(Forbidden, WriteWithImmediateIsToldByTheEvent) {
   EndpointOptions responder;
@@ -116,7 +116,7 @@ TEST_F(Errors, ReceiveTooSmallForALaterPacket) {
               });
 }
 
-// The error is of the third of five; the first two are whole, none of them signalled.
+// The third of five requests fails; the first two are complete and unsignalled.
 TEST_F(Errors, TellEvenUnsignalledAndFlushBothQueuesInOrder) {
   EndpointOptions requester;
   requester.signal_all = false;
@@ -144,7 +144,7 @@ TEST_F(Errors, TellEvenUnsignalledAndFlushBothQueuesInOrder) {
       [](Endpoint&) {}, requester);
 }
 
-// A READ before the error brings its data first.
+// A READ before the failing request completes with its data first.
 TEST_F(Errors, WhatIsBeforeThemIsFinished) {
   run_connected(
       [&](Endpoint& end) {
@@ -167,7 +167,7 @@ TEST_F(Errors, WhatIsBeforeThemIsFinished) {
       });
 }
 
-// The responder's CQ takes four: the fifth is too many for it, and the sender hears of no error but silence.
+// The responder's CQ has room for four CQEs: the fifth overflows it, and the sender gets no answer.
 TEST_F(Errors, TheRespondersCqOverflows) {
   EndpointOptions requester, responder;
   requester.timeout = 3;
@@ -186,7 +186,8 @@ TEST_F(Errors, TheRespondersCqOverflows) {
         pass(0, 10 * kMicrosecond);
         ASSERT_EQ(end.post(end.request(IBV_WR_SEND, 0, 8)), 0);
         auto last = end.completion();
-        if (last.status == IBV_WC_SUCCESS) last = end.completion();  // the fifth was whole, and may have been answered
+        // the fifth message was complete, and may have been acknowledged
+        if (last.status == IBV_WC_SUCCESS) last = end.completion();
         EXPECT_EQ(last.status, IBV_WC_RETRY_EXC_ERR);
         EXPECT_EQ(end.state(), IBV_QPS_ERR);
         meet(0);
@@ -204,7 +205,7 @@ TEST_F(Errors, TheRespondersCqOverflows) {
       requester, responder);
 }
 
-// The requester's too: its QP is in error, the peer learns nothing.
+// The requester's CQ overflows: its QP goes to ERR, and the peer notices nothing.
 TEST_F(Errors, TheRequestersCqOverflows) {
   EndpointOptions requester;
   requester.cq_entries = 4;

@@ -1,4 +1,4 @@
-// Connections beside one another, and the same run twice.
+// Several connections side by side, and the same run twice.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kMicrosecond{1'000'000};
 
-// One connection SENDs, the other two WRITE and READ; of SENDs a fifth is lost.
+// One connection SENDs and loses a fifth of its packets; the other two WRITE and READ.
 class Beside : public RcWire {
  protected:
   explicit Beside(const std::vector<std::string>& faults = {"drop=0.2,opcode=SEND"}) : RcWire(faults) {}
@@ -27,7 +27,7 @@ TEST_F(Beside, WhoIsLuckyHearsNothingOfTheOthersLosses) {
   options.timeout = 5;
   options.max_wr = kMessages;
   std::array<std::array<EndpointAddress, kOperations.size()>, 2> addresses;
-  std::set<std::uint32_t> lucky;  // QPNs of h1
+  std::set<std::uint32_t> lucky;  // QPNs of h1 without losses
   const auto body = [&](std::size_t me) {
     std::vector<std::unique_ptr<Endpoint>> ends;
     for (std::size_t i = 0; i < kOperations.size(); ++i) {
@@ -80,7 +80,7 @@ TEST_F(Beside, WhoIsLuckyHearsNothingOfTheOthersLosses) {
   EXPECT_GT(again, 0u);
 }
 
-// Errors of one, too: the other goes on.
+// An error of one QP does not affect the other.
 class Neighbour : public Beside {
  protected:
   Neighbour() : Beside(std::vector<std::string>{}) {}
@@ -115,14 +115,14 @@ TEST_F(Neighbour, GoesOnWhenOneFails) {
   run([&] { body(0); }, [&] { body(1); });
 }
 
-// --- The same run twice. Each is a process of its own: a process has one SystemC kernel.
+// --- The same run twice, each in its own process: a process has one SystemC kernel.
 class StormyRun : public RcWire {
  public:
   explicit StormyRun(std::uint64_t seed)
       : RcWire({"drop=0.03", "corrupt=0.02", "duplicate=0.02,by=5us", "delay=0.03,by=3us", "reorder=0.03,by=3"}, seed) {
   }
 
-  // Every frame with its time.
+  // Returns every frame with its time.
   std::string record() {
     EndpointOptions options;
     options.timeout = 5;
@@ -155,7 +155,7 @@ class StormyRun : public RcWire {
   void TestBody() override {}
 };
 
-// Begun before any is read, so that all begin with the same heap: packets tell where a buffer lies.
+// Both runs are started before either is read, so that both begin with the same heap: packets contain buffer addresses.
 class RunApart {
  public:
   explicit RunApart(std::uint64_t seed) {

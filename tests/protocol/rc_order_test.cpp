@@ -1,4 +1,4 @@
-// What may be on its way at once, and what a change of state does to it.
+// Limits of requests in flight, and the effect of state changes on them.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -17,8 +17,8 @@ class InFlight : public RcWire {
  protected:
   explicit InFlight(const std::vector<std::string>& faults = {}) : RcWire(faults) {}
 
-  // The most READs and atomics that were open at once, as h0's port sees it: from the request's last bit to the last
-  // bit of its response.
+  // Most READs and atomics outstanding at once, as h0's port sees them: from the request's last bit to the last bit of
+  // its response.
   std::uint32_t most_open() const {
     struct Change {
       Duration at;
@@ -57,7 +57,7 @@ TEST_P(RdAtomicLimit, IsReachedAndNeverPassed) {
         for (std::uint32_t i = 0; i < kMessages; ++i) {
           const bool read = kind == 0 || (kind == 2 && i % 2 == 0);
           ASSERT_EQ(end.post(read ? end.request(IBV_WR_RDMA_READ, 16'384, 6000, 8192) : end.fetch_add(8 * i, 1)), 0);
-          // These do not count, and wait in their turn only.
+          // WRITEs do not count; they wait for their turn only.
           ASSERT_EQ(i % 5 == 0 ? end.post(end.request(IBV_WR_RDMA_WRITE, 0, 8, 4096)) : 0, 0);
         }
         for (int i = 0; i < kMessages + 4; ++i) EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
@@ -67,7 +67,7 @@ TEST_P(RdAtomicLimit, IsReachedAndNeverPassed) {
 }
 INSTANTIATE_TEST_SUITE_P(Of, RdAtomicLimit, ::testing::Combine(::testing::Values(1, 2, 3, 16), ::testing::Range(0, 3)));
 
-// What is lost gives its place back: none waits for ever.
+// A lost request or response does not occupy the limit for ever.
 class LimitUnderLoss : public InFlight {
  protected:
   LimitUnderLoss() : InFlight({"drop,host=h1,nth=1+7+13"}) {}
@@ -90,7 +90,7 @@ class Fence : public InFlight {
 
   static constexpr std::uint32_t kBytes = 20'000;
 
-  // READ, then a WRITE of what it brings; and the same with an atomic. True: each WRITE left behind the data.
+  // A READ, then a WRITE of the data that the READ brings; the same with an atomic. True: each WRITE sent the new data.
   bool writes_wait(bool fence) {
     EndpointOptions options;
     options.timeout = 8;
@@ -124,7 +124,7 @@ class Fence : public InFlight {
 
 TEST_F(Fence, WaitsForTheDataOfReadsAndAtomics) {
   EXPECT_TRUE(writes_wait(true));
-  // On the wire too: behind the last response, both times.
+  // On the wire, too: each WRITE follows the last response, both times.
   std::uint32_t open = 0;
   auto packets = sent();
   for (const auto& packet : packets) {
@@ -144,7 +144,7 @@ class FenceUnderLoss : public Fence {
 };
 TEST_F(FenceUnderLoss, WaitsForWhatIsLostToo) { EXPECT_TRUE(writes_wait(true)); }
 
-// SQD: what was started is finished, whatever it takes.
+// SQD: started work finishes, whatever is lost.
 class Drain : public RcWire {
  protected:
   explicit Drain(const std::vector<std::string>& faults = {}) : RcWire(faults) {}
@@ -155,8 +155,8 @@ class Drain : public RcWire {
     attributes.en_sqd_async_notify = notify;
     return ibv_modify_qp(end.qp, &attributes, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY);
   }
-  // `operation` has left and something of it is lost: it is finished all the same, then the queue is drained, and what
-  // was posted meanwhile waits.
+  // `operation` has left and one of its packets is lost. It still finishes; then the queue is drained. WRs posted
+  // meanwhile wait.
   void run_lossy(ibv_wr_opcode operation, std::uint32_t bytes) {
     EndpointOptions requester;
     requester.timeout = 8;
@@ -254,7 +254,7 @@ TEST_F(Drain, TellsOnlyWhoAsksEachTime) {
       [](Endpoint&) {});
 }
 
-// A WR posted in SQD is queued, not processed: it completes with nothing, not even in error, before RTS.
+// A WR posted in SQD is queued, not processed: it does not complete before RTS, not even with an error.
 TEST_F(Drain, JudgesNothingThatHasNotBegun) {
   run_connected(
       [&](Endpoint& end) {
@@ -272,7 +272,7 @@ TEST_F(Drain, JudgesNothingThatHasNotBegun) {
       [](Endpoint&) {});
 }
 
-// READs that no resource is left for: they wait for no other.
+// READs without resources (max_rd_atomic 0): they do not wait for other requests.
 class DrainWithoutResources : public Drain {
  protected:
   explicit DrainWithoutResources(const std::vector<std::string>& faults = {}) : Drain(faults) {}
@@ -316,7 +316,7 @@ TEST_F(LostWithoutResources, AReadThatWasLostFails) {
       [](Endpoint&) {}, requester);
 }
 
-// The responder of a drained queue goes on.
+// The responder side of a drained queue continues.
 TEST_F(Drain, StopsNobodyElse) {
   run_connected(
       [&](Endpoint& end) {
@@ -336,7 +336,7 @@ TEST_F(Drain, StopsNobodyElse) {
       });
 }
 
-// From error out of a draining queue: all that is unfinished is flushed.
+// From SQD to ERR: all unfinished work is flushed.
 class DrainToError : public Drain {
  protected:
   DrainToError() : Drain({"drop,host=h1"}) {}

@@ -1,5 +1,5 @@
-// What is lost comes again from exactly there, what comes twice is done once, and no boundary of sizes or sequence
-// numbers is in the way.
+// A lost packet is retransmitted from exactly its place, a duplicate is executed once, at all boundaries of sizes and
+// PSNs.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -25,7 +25,7 @@ void set_word(Endpoint& end, std::size_t offset, std::uint64_t value) {
   std::memcpy(end.buffer.data() + offset, &value, sizeof value);
 }
 
-// Loses one request packet of a row of eight, whatever they are.
+// Drops one of a row of eight request packets, for every operation.
 struct Row {
   ibv_wr_opcode operation;
   std::uint32_t lost;
@@ -65,8 +65,8 @@ TEST_P(LostRequest, ComesAgainFromThereAfterOneNak) {
       },
       options, options);
   const auto numbers = psns(requests());
-  // What had left before the news came, then all from the gap on; once. Of the last nobody hears: the timer finds out,
-  // and knows of nothing in its message that has come.
+  // Expected packets: those that left before the NAK arrived, then all from the gap on, once. No NAK reports the loss
+  // of the last packet: the timer finds it, and retransmits the whole message.
   const bool untold = lost + 1 == kPackets;
   std::vector<std::uint32_t> expected;
   for (std::uint32_t i = 0; i < kPackets; ++i) expected.push_back(psn(i));
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(OfEight, LostRequest,
                                            Row{IBV_WR_ATOMIC_FETCH_AND_ADD, 0}, Row{IBV_WR_ATOMIC_FETCH_AND_ADD, 3},
                                            Row{IBV_WR_ATOMIC_FETCH_AND_ADD, 7}));
 
-// Two gaps: two NAKs.
+// Two gaps cause two NAKs.
 class TwoGaps : public RcWire {
  protected:
   TwoGaps() : RcWire({"drop,host=h0,count=1,psn=2", "drop,host=h0,nth=13"}) {}
@@ -105,12 +105,12 @@ TEST_F(TwoGaps, AreTwoNaks) {
         EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
       },
       [](Endpoint&) {}, options, options);
-  // The thirteenth packet is the third that is sent again.
+  // The thirteenth packet sent is the third retransmission.
   EXPECT_THAT(psns(requests()), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5, 6, 7, 8, 9, 4, 5, 6, 7, 8, 9));
   EXPECT_THAT(psns(answers()), ElementsAre(2, 4, 9));
 }
 
-// A READ asks again for what is missing of its response, and not for what came.
+// A READ requests the missing part of its response again, and not the received part.
 class LostResponse : public RcWire, public ::testing::WithParamInterface<std::uint32_t> {
  protected:
   static constexpr std::uint32_t kPsn = 0xfffffe;
@@ -145,7 +145,7 @@ TEST_P(LostResponse, IsAskedForFromThere) {
 }
 INSTANTIATE_TEST_SUITE_P(Packet, LostResponse, ::testing::Range(0u, 5u));
 
-// The answer is lost, the memory changes, the request comes again.
+// The answer is lost, the memory changes, and the request is retransmitted.
 class LostAnswer : public RcWire {
  protected:
   LostAnswer() : RcWire({"drop,host=h1,nth=1"}) {
@@ -273,7 +273,7 @@ TEST_P(LostAtomicAnswer, IsGivenAgainAndNothingIsDoneTwice) {
 }
 INSTANTIATE_TEST_SUITE_P(OfFetchAdd, LostAtomicAnswer, ::testing::Bool());
 
-// As many results are kept as there may be atomics open: all of them are lost here.
+// The responder keeps as many results as there may be outstanding atomics: here all answers are lost.
 class LostAtomicAnswers : public LostAnswer {};
 TEST_F(LostAtomicAnswers, AllOfThemAreKept) {
   options_.max_rd_atomic = 16;
@@ -293,7 +293,7 @@ TEST_F(LostAtomicAnswers, AllOfThemAreKept) {
       options_, options_);
 }
 
-// Every operation at every path MTU, with sizes on both sides of the boundaries, over the end of the PSNs.
+// Every operation at every path MTU, with sizes on both sides of the boundaries, across the PSN wrap.
 using Traffic = std::tuple<ibv_wr_opcode, ibv_mtu>;
 class Sizes : public RcWire, public ::testing::WithParamInterface<Traffic> {
  protected:
@@ -332,12 +332,12 @@ TEST_P(Sizes, ArriveWholeWithTheirPacketsNumbered) {
           wr.imm_data = i;
           ASSERT_EQ(end.post(wr), 0);
           EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
-          meet(0);  // the responder has looked
+          meet(0);  // the responder has checked its buffer
           if (is_atomic(operation)) {
             EXPECT_EQ(word(end, 0), operation == IBV_WR_ATOMIC_CMP_AND_SWP ? i : 3 * i);
             continue;
           }
-          // Exactly these bytes: the one behind them stands.
+          // Exactly these bytes are written: the byte behind them is unchanged.
           const auto& source = ends[read ? 1 : 0]->buffer;
           auto& target = ends[read ? 0 : 1]->buffer;
           EXPECT_TRUE(std::equal(source.begin(), source.begin() + sizes[i], target.begin() + kTarget)) << sizes[i];
@@ -370,7 +370,7 @@ TEST_P(Sizes, ArriveWholeWithTheirPacketsNumbered) {
         }
       },
       options, options);
-  // READs number the packets of their responses.
+  // READs take PSNs for the packets of their responses.
   std::uint32_t psn = options.psn;
   const auto packets = operation == IBV_WR_RDMA_READ ? answers() : requests();
   std::size_t at = 0;

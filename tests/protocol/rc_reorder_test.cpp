@@ -1,5 +1,5 @@
-// Packets that come before others: kept and placed where their message says, told of to the sender, and sent again
-// alone; or, with go-back-0, the whole message once more (nic.transport).
+// Packets that arrive early: the responder keeps them, places their payload, and reports them to the sender, which
+// retransmits only the missing packets. With go-back-0 the whole message is sent again (nic.transport).
 #include <gmock/gmock.h>
 
 #include <array>
@@ -34,7 +34,8 @@ class Reorder : public RcWire {
     if (is_source) return fill(end);
     std::ranges::fill(end.buffer, kUntouched);
   }
-  // One message of eight packets, the first half of h0's buffer to the first half of h1's, or the other way round.
+  // One message of eight packets from the first half of h0's buffer to the first half of h1's, or in the other
+  // direction for a READ.
   void transfer(ibv_wr_opcode operation) {
     run_connected(
         [&](Endpoint& end) {
@@ -88,7 +89,7 @@ TEST_P(SelectiveLoss, IsSentAgainAlone) {
   auto numbers = psns(requests());
   ASSERT_EQ(numbers.size(), kPackets + 1u);
   EXPECT_EQ(std::ranges::count(numbers, 3u), 2);
-  // Each packet behind the gap says what is missing, and that it has come itself.
+  // Each packet behind the gap reports the missing packet, and its own arrival.
   const auto told = naks();
   ASSERT_EQ(told.size(), 4u);
   EXPECT_EQ(host(0).nic().counters().engine.packet_seq_err, 1u);
@@ -104,7 +105,7 @@ class SelectiveLostFirst : public Reorder {
  protected:
   SelectiveLostFirst() : Reorder({"drop,host=h0,count=1,psn=0"}, kSelective) {}
 };
-// Nobody knows where the others belong: their payload waits.
+// Without the first packet the target address is unknown: the payload of the others is kept.
 TEST_F(SelectiveLostFirst, TheOthersAreKept) {
   transfer(IBV_WR_RDMA_WRITE);
   EXPECT_EQ(requests().size(), kPackets + 1u);
@@ -132,7 +133,7 @@ class SelectiveTail : public Reorder {
     options_.timeout = 14;               // 67 ms
   }
 };
-// Nothing comes behind it that tells of the loss. All eight are unanswered then, more than three.
+// No packet behind the loss reports it. All eight packets are then unacknowledged, more than three.
 TEST_F(SelectiveTail, TheTimerOfManyPacketsFindsIt) {
   transfer(IBV_WR_RDMA_WRITE);
   const auto sent = requests();
@@ -165,7 +166,7 @@ TEST_F(EarlyPayload, IsInMemoryBeforeTheMissingPacket) {
         pass(1, Duration{50'000'000});
         EXPECT_EQ(end.buffer[3 * kMtu], kUntouched);
         EXPECT_EQ(end.buffer[7 * kMtu], pattern(7 * kMtu));
-        EXPECT_FALSE(completion_soon(end.cq, 10));  // in order, behind all payload
+        EXPECT_FALSE(completion_soon(end.cq, 10));  // the completion comes in order, after all payload
         EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
         expect_message(end);
         meet(1);
@@ -180,7 +181,7 @@ class Window : public Reorder, public ::testing::WithParamInterface<std::uint32_
                 {"nic.transport.reorder_window=" + std::to_string(GetParam()), "nic.transport.nak_gap=" +
                                                                                   std::to_string(GetParam())}) {}
 };
-// Packet 2 comes behind packet 5, which is three ahead of it.
+// Packet 2 arrives after packet 5, which is three packets ahead.
 TEST_P(Window, OfThePacketsThatOvertakeIsEnough) {
   transfer(IBV_WR_RDMA_WRITE);
   if (GetParam() >= 3) {
@@ -206,7 +207,7 @@ TEST_P(GoBack0, TheMessageBeginsOnceMore) {
 }
 INSTANTIATE_TEST_SUITE_P(Of, GoBack0, ::testing::Values(IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM));
 
-// --- Everything at once, over a cable that loses and reorders.
+// --- All together, over a cable that loses and reorders packets.
 struct Mode {
   const char* name;
   Sets sets;
@@ -276,7 +277,7 @@ TEST_P(BadCable, EveryMessageArrivesOnceAndInOrder) {
       options_, options_);
 }
 
-// Every packet has its address: those behind a first packet that is missing are placed, too.
+// Every packet has a RETH: packets behind a missing first packet can be placed, too.
 class RethInEach : public Reorder {
  protected:
   RethInEach()
@@ -289,7 +290,7 @@ TEST_F(RethInEach, NothingWaitsForAPlace) {
   for (const auto& packet : requests()) EXPECT_TRUE(packet.headers.reth);
 }
 
-// A congestion window that is full of what was lost does not hold back what is sent again.
+// A congestion window full of lost packets does not block their retransmission.
 class WindowAndLoss : public Reorder {
  protected:
   WindowAndLoss()

@@ -1,4 +1,5 @@
-// A queue pair that is reset while its traffic is on its way, and used again: nothing of its former life comes through.
+// A queue pair that is reset while its packets are in flight, and used again: no old packet or timer affects the new
+// use.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -21,7 +22,7 @@ class Reuse : public RcWire {
     options_.psn = 100;
   }
 
-  // From RESET to RTS again, with other PSNs.
+  // RESET to RTS with other PSNs.
   void begin_anew(std::size_t me, Endpoint& end, std::uint32_t psn) {
     end.options.psn = psn;
     addresses_[me] = end.address();
@@ -29,7 +30,7 @@ class Reuse : public RcWire {
     end.connect(addresses_[1 - me]);
     meet(me);
   }
-  // A message of each kind, both ways at once, and then no completion more.
+  // A message of each kind in both directions at once, and then no further completion.
   void expect_works(std::size_t me, Endpoint& end) {
     std::fill_n(end.buffer.begin(), 8192, 0);
     end.buffer[0] = std::uint8_t(me + 1);
@@ -51,7 +52,7 @@ class Reuse : public RcWire {
     EXPECT_EQ(end.state(), IBV_QPS_RTS);
     EXPECT_THAT(take_async_events(end.context), IsEmpty());
   }
-  // From here on memory and CQ stand still.
+  // Memory and CQ do not change from now on.
   void expect_silence(std::size_t me, Endpoint& end) {
     const auto before = end.buffer;
     pass(me, 3000 * kMicrosecond);
@@ -126,7 +127,7 @@ TEST_F(Reuse, TheRequesterIsResetAmidAReadAndAWrite) {
       options_, options_);
 }
 
-// Timers of a former life: nobody answered, or nobody was ready.
+// Timers from before the reset: of an unanswered request, and of an RNR NAK.
 TEST_F(Reuse, NoTimerOfBeforeRunsOut) {
   options_.min_rnr_timer = 14;  // 1.28 ms
   run_connected(
@@ -152,11 +153,11 @@ TEST_F(Reuse, NoTimerOfBeforeRunsOut) {
       options_, options_);
 }
 
-// What the cable held back comes when both ends have begun anew.
+// A packet that the cable held back arrives when both ends have been reset and connected again.
 struct Ghost {
   const char* fault;
   ibv_wr_opcode operation;
-  std::uint32_t psn_of_h0;  // new ones, to either side of the old 100
+  std::uint32_t psn_of_h0;  // new PSNs, on either side of the old PSN 100
   std::uint32_t psn_of_h1;
 };
 void PrintTo(const Ghost& ghost, std::ostream* out) { *out << ghost.fault << " at " << ghost.psn_of_h0; }
@@ -214,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Ghost{"delay,opcode=FETCH_ADD,nth=1,by=1ms", IBV_WR_ATOMIC_FETCH_AND_ADD, 50, 7},
                       Ghost{"delay,opcode=ATOMIC_ACKNOWLEDGE,nth=1,by=1ms", IBV_WR_ATOMIC_FETCH_AND_ADD, 50, 7}));
 
-// The same QPN, but another queue pair: the late packet finds the number in use again, or nobody.
+// The QP is destroyed: the late packet finds another QP with the same QPN, or none.
 class GhostOfTheDestroyed : public Reuse {
  protected:
   GhostOfTheDestroyed() : Reuse({"delay,opcode=WRITE_ONLY,nth=1,by=1ms"}) {}

@@ -1,5 +1,5 @@
-// A connected queue pair hears nobody but its peer, and at its own address only, whatever a packet says of numbers,
-// PSNs and keys.
+// A connected queue pair accepts packets only from its peer, and only at its own address, whatever QPN, PSN and keys a
+// packet has.
 #include <algorithm>
 
 #include "tests/protocol/rc_wire.h"
@@ -9,8 +9,8 @@ namespace {
 
 struct Stranger {
   const char* name;
-  std::uint8_t gid_index;  // of the connection: 0 link-local, 1 IPv4, 2 global IPv6
-  bool from_another;       // else to another address of the host
+  std::uint8_t gid_index;  // GID index of the connection: 0 link-local, 1 IPv4, 2 global IPv6
+  bool from_another;       // wrong source address; otherwise wrong destination address of the host
 };
 void PrintTo(const Stranger& stranger, std::ostream* out) { *out << stranger.name; }
 
@@ -21,7 +21,7 @@ class Strangers : public RcWire, public ::testing::WithParamInterface<Stranger> 
     EXPECT_EQ(ibv_query_gid(end.context, 1, index, &gid), 0);
     return std::to_array(gid.raw);
   }
-  // As the peer's to host `to`, in whose hands `end` is, but for one address.
+  // Addresses of a packet from the peer to host `to`, with one address changed. `end` is on host `to`.
   roce::FrameAddresses strange_addresses(std::uint32_t to, Endpoint& end) {
     auto addresses = addresses_to(to);
     if (GetParam().from_another) {
@@ -44,7 +44,7 @@ TEST_P(Strangers, RequestsAreDroppedAndCounted) {
         complete(end, end.request(IBV_WR_RDMA_WRITE, 0, 64));
         meet(0);
         meet(0);
-        // The PSN that the stranger used is still to come.
+        // The next request uses the PSN of the forged packet.
         fill(end);
         complete(end, end.request(IBV_WR_RDMA_WRITE, 0, 64, 4096));
       },
@@ -60,7 +60,7 @@ TEST_P(Strangers, RequestsAreDroppedAndCounted) {
         EXPECT_EQ(counters(1).wrong_path, 1u);
         EXPECT_EQ(end.buffer, before);
         EXPECT_EQ(answers().size(), answered);
-        // One that fits the peer's address is the peer's.
+        // A forged packet with the peer's addresses is accepted.
         forge(1, headers, 64);
         pass(1, kSettled);
         EXPECT_EQ(counters(1).wrong_path, 1u);
@@ -70,14 +70,14 @@ TEST_P(Strangers, RequestsAreDroppedAndCounted) {
       options(), options());
 }
 
-// Its NAK would end the queue pair.
+// The NAK would end the queue pair.
 TEST_P(Strangers, AnswersAreDroppedAndCounted) {
   run_connected(
       [&](Endpoint& end) {
         complete(end, end.request(IBV_WR_RDMA_WRITE, 0, 64));
         ASSERT_EQ(end.post(end.request(IBV_WR_SEND, 0, 64)), 0);
         pass(0, kSettled);
-        // Not while an RNR NAK is on the cable: what is forged is behind it.
+        // Wait until no RNR NAK is on the cable: the forged packet must come behind it.
         while (taken().back().from != 1) pass(0, Duration{100'000});
         const auto nak = answer_headers(roce::Opcode::acknowledge, end.qp->qp_num, end.options.psn + 1,
                                         roce::Aeth::kRemoteAccessError);

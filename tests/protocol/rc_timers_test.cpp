@@ -1,4 +1,4 @@
-// The two timers of a requester, to the microsecond, and what they are counted against.
+// The requester's two timers, to the microsecond, and their retry counters.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -16,10 +16,11 @@ using ::testing::Le;
 constexpr Duration kMicrosecond{1'000'000};
 constexpr Duration kLong{100'000'000'000'000};
 
-// From the moment a timer is set or runs out until the packet has left: WQEs are at hand, payload is fetched anew.
+// Longest time from the start or the expiry of a timer until the packet has left: the WQE is present, the payload is
+// fetched again.
 constexpr Duration kToTheWire = 3 * kMicrosecond;
 
-// IBTA's timer codes of an RNR NAK, in units of 10 us.
+// Timer codes of an RNR NAK (IBTA), in units of 10 us.
 constexpr std::array<std::int64_t, 32> kRnrTable{65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
                                                  48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
                                                  2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
@@ -41,12 +42,13 @@ class RnrTimer : public RcWire {
   }
 };
 
-// One try a message: each success starts the count anew. A NAK is none of the timeouts, of which none is allowed.
+// One retry per message: each success resets the counter. An RNR NAK does not count as a timeout; no timeout is
+// allowed.
 TEST_F(RnrTimer, WaitsAsTheTableSaysForEveryCode) {
   EndpointOptions requester, responder;
   requester.rnr_retry = 1;
   requester.retry_count = 0;
-  requester.timeout = 4;  // 66 us: less than most of the waits, during which it stands still
+  requester.timeout = 4;  // 66 us: less than most of the waits, during which the ACK timer stands still
   responder.min_rnr_timer = 30;
   run_connected(
       [&](Endpoint& end) {
@@ -122,7 +124,7 @@ TEST_F(RnrTimer, SevenRetriesAreForEver) {
   EXPECT_GT(requests().size(), 300u);
 }
 
-// What follows a message that found no receive is dropped without a word, and comes again behind it.
+// Packets behind a message without receive are dropped silently, and are retransmitted behind it.
 TEST_F(RnrTimer, WhatFollowsComesAgainInOrder) {
   run_connected(
       [&](Endpoint& end) {
@@ -151,10 +153,10 @@ TEST_F(RnrTimer, WhatFollowsComesAgainInOrder) {
 
 class AckTimer : public RcWire {
  protected:
-  AckTimer() : AckTimer(std::vector<std::string>{"drop,host=h1"}) {}  // nobody is heard to answer
+  AckTimer() : AckTimer(std::vector<std::string>{"drop,host=h1"}) {}  // all answers are lost
   explicit AckTimer(const std::vector<std::string>& faults) : RcWire(faults) {}
 
-  // Where one message's tries lie apart.
+  // Distances, in ps, between the transmissions of one message.
   static std::vector<std::int64_t> distances(const std::vector<WirePacket>& tries) {
     std::vector<std::int64_t> between;
     for (std::size_t i = 1; i < tries.size(); ++i) between.push_back((tries[i].at - tries[i - 1].at).ps);
@@ -207,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(Of, AckTimeouts,
                                            Try{5, 3, IBV_WR_ATOMIC_FETCH_AND_ADD, 8}, Try{8, 6, IBV_WR_SEND, 64},
                                            Try{14, 2, IBV_WR_RDMA_WRITE, 0}, Try{15, 2, IBV_WR_RDMA_READ, 8}));
 
-// An answer a little before the time is in time; a little after it, the request has left once more.
+// An answer shortly before the timeout is in time; shortly after it the request has been retransmitted.
 TEST_F(AckTimer, BothSidesOfTheGate) {
   EndpointOptions requester;
   requester.timeout = 6;  // 262 us
@@ -222,7 +224,8 @@ TEST_F(AckTimer, BothSidesOfTheGate) {
           await_requests(0, before + (round == 0 ? 2 : 1));
           const auto mine = requests();
           if (round == 0) apart = mine[1].at - mine[0].at;
-          if (round == 1) pass_until(0, mine.back().at + apart - 6 * kMicrosecond);  // taking it needs contexts, too
+          // processing the answer needs contexts, too
+          if (round == 1) pass_until(0, mine.back().at + apart - 6 * kMicrosecond);
           if (round == 2) pass_until(0, mine.back().at + apart + kMicrosecond);
           forge(0, answer_headers(roce::Opcode::acknowledge, end.qp->qp_num, mine.back().psn()));
           EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
@@ -234,7 +237,7 @@ TEST_F(AckTimer, BothSidesOfTheGate) {
   EXPECT_THAT(tries, ::testing::ElementsAre(2u, 1u, 2u));
 }
 
-// Others fill the port when the request is first sent, and no more when it is sent again.
+// Other packets fill the port when the request is first sent, and not when it is retransmitted.
 class BusyPort : public AckTimer {
  protected:
   BusyPort() : AckTimer(std::vector<std::string>{"drop,host=h1,nth=1-3,opcode=ATOMIC_ACKNOWLEDGE"}) {}
@@ -287,12 +290,12 @@ TEST_F(LostOnce, TimeoutZeroIsNever) {
       [](Endpoint&) {}, requester, {}, kLong);
 }
 
-// While the send queue drains: what is new counts for what is in flight, too.
+// Retry parameters changed while the send queue drains: new values apply to requests in flight, too.
 class NewRetries : public AckTimer {
  protected:
   explicit NewRetries(const std::vector<std::string>& faults = {"drop,opcode=WRITE_ONLY"}) : AckTimer(faults) {}
 
-  // h0's WRITE has been lost, and its queue drains.
+  // h0's WRITE has been lost, and h0's send queue drains.
   void run_draining(const EndpointOptions& requester, Body then) {
     run_connected(
         [&](Endpoint& end) {
@@ -352,7 +355,7 @@ TEST_P(Retimed, WhileAnAnswerIsWaitedFor) {
 }
 INSTANTIATE_TEST_SUITE_P(From, Retimed, ::testing::Values(0, 31));
 
-// The other end is in RESET, INIT or ERR: it does not answer, and is not changed by what comes.
+// The peer is in RESET, INIT or ERR: it does not answer, and packets do not change it.
 class DeafPeer : public AckTimer, public ::testing::WithParamInterface<ibv_qp_state> {
  protected:
   DeafPeer() : AckTimer(std::vector<std::string>{}) {}
@@ -395,7 +398,7 @@ TEST_P(DeafPeer, EndsInRetriesExceeded) {
 }
 INSTANTIATE_TEST_SUITE_P(InState, DeafPeer, ::testing::Values(IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_ERR));
 
-// Of each message the first try is lost, and one retry is all there is: progress must give it back.
+// The first transmission of each message is lost, and one retry is allowed: progress must reset the counter.
 class LostEachOnce : public AckTimer {
  protected:
   LostEachOnce() : AckTimer({"drop,opcode=WRITE_ONLY,nth=1+3+5+7"}) {}
@@ -415,7 +418,7 @@ TEST_F(LostEachOnce, ProgressGivesTheRetriesBack) {
   EXPECT_EQ(requests().size(), 8u);
 }
 
-// The same within one message: each NAK answers for what came before the gap.
+// The same within one message: each NAK acknowledges the packets before the gap.
 class LostWithin : public AckTimer {
  protected:
   LostWithin() : AckTimer({"drop,host=h0,psn=3,count=1", "drop,host=h0,psn=6,count=1", "drop,host=h0,psn=9,count=1"}) {}
@@ -432,7 +435,7 @@ TEST_F(LostWithin, ProgressWithinAMessageCountsToo) {
       [](Endpoint&) {}, requester);
 }
 
-// Without progress they run out, whether by the timer or by NAKs.
+// Without progress the retries are exhausted, by the timer or by NAKs.
 class LostTwice : public AckTimer, public ::testing::WithParamInterface<std::uint32_t> {
  protected:
   LostTwice() : AckTimer({"drop,host=h0,psn=0,count=2"}) {}

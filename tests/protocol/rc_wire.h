@@ -1,5 +1,5 @@
-// What the tests of the RC transport stand on: every packet that either host sent or took, decoded, with its time; and
-// packets that nobody sent.
+// Fixture for tests of the RC transport on the wire: all packets that both hosts sent or received, decoded and with
+// their times, and forged packets.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,8 @@ class RcWire : public RcPair {
       });
   }
 
-  // Each when its last bit left, lost or not; and each when the receiver's pipeline was done with it.
+  // Sent packets, with the time at which the last bit left, also if the packet was lost; and received packets, with the
+  // time at which the receiver's pipeline finished the packet.
   std::vector<WirePacket> sent() const {
     std::vector<WirePacket> packets;
     for (const auto& frame : wire()) {
@@ -69,7 +70,7 @@ class RcWire : public RcPair {
     return numbers;
   }
 
-  // A packet that the other host never sent arrives at host `to`. Addresses are those of what is on the wire already.
+  // A packet that the other host never sent arrives at host `to`. The addresses are copied from packets on the wire.
   void forge(std::uint32_t to, const roce::Headers& headers, std::uint32_t payload = 0) {
     ASSERT_FALSE(wire().empty());
     forge(to, addresses_to(to), headers, payload);
@@ -103,7 +104,7 @@ class RcWire : public RcPair {
     settle(me);
     sleep_until(time);
   }
-  // Simulated time passes until so many requests have left h0.
+  // Lets simulated time pass until `count` requests have left h0.
   void await_requests(std::size_t me, std::size_t count) {
     while (requests().size() < count) pass(me, Duration{100'000});
   }

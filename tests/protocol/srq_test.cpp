@@ -1,4 +1,4 @@
-// An empty shared receive queue on the wire.
+// An empty shared receive queue, seen on the wire.
 #include <gmock/gmock.h>
 
 #include "tests/protocol/rc_wire.h"
@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 
 class SrqWire : public RcWire {};
 
-// The RNR NAK's timer is the QP's own; the queue has none.
+// The RNR NAK's timer comes from the QP; an SRQ has none.
 TEST_F(SrqWire, AnEmptyQueueAsksToWait) {
   constexpr std::uint8_t kTimer = 12;  // 640 us
   constexpr Duration kWait{640'000'000};
@@ -39,7 +39,7 @@ TEST_F(SrqWire, AnEmptyQueueAsksToWait) {
   EXPECT_LT(asked[2].at - said[0].at, kWait + Duration{4'000'000});
 }
 
-// What stands behind a SEND that waits is not sent.
+// Requests behind a waiting SEND are not sent.
 TEST_F(SrqWire, ASendThatWaitsHoldsUpItsQueuePair) {
   run_connected(
       [&](Endpoint& end) {

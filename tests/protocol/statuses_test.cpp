@@ -1,4 +1,4 @@
-// Does each mistake end in the status that the specification names, on both sides, and in no other?
+// Each mistake ends in the status that the specification names, on both sides, and in no other status.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
@@ -17,12 +17,12 @@ class Statuses : public TwoHosts {
     ibv_wc_status requester;
     ibv_qp_state requester_state;
     ibv_qp_state responder_state;
-    std::vector<ibv_wc_status> received;  // CQEs at the responder
-    std::vector<ibv_event_type> events;   // asynchronous, at the responder
+    std::vector<ibv_wc_status> received;  // statuses of the CQEs at the responder
+    std::vector<ibv_event_type> events;   // asynchronous events at the responder
     Duration took;
   };
 
-  // h0 connects, makes `mistake`, and waits for its completion. h1 prepares, and looks at what became of it.
+  // h0 connects, makes `mistake`, and waits for its completion. h1 runs `prepare`, and collects completions and events.
   Outcome run_mistake(std::function<void(Endpoint&)> mistake, std::function<void(Endpoint&)> prepare = {}) {
     Outcome outcome{};
     Exchange<EndpointAddress> addresses;
@@ -323,7 +323,8 @@ TEST_F(Statuses, LocalInvalidateOfARegionsKey) {
   EXPECT_EQ(outcome.requester, IBV_WC_MW_BIND_ERR);
 }
 
-// The responder's own error: its receive tells of it, no NAK goes out, and the requester gets no answer.
+// An error of the responder alone: its receive completes with the error, no NAK is sent, and the requester gets no
+// answer.
 TEST_F(Statuses, SendWithInvalidateOfABadKey) {
   if (!invalidates()) GTEST_SKIP() << "nic.capabilities.invalidate";
   options_.timeout = 8;

@@ -1,5 +1,4 @@
-// Unreliable connections on the wire: exactly these packets and no answers; and what a hostile peer sends in their
-// name.
+// UC on the wire: exactly the expected packets, no answers, and hostile packets of a forged peer.
 #include <gmock/gmock.h>
 
 #include "model/nic/nic.h"
@@ -23,7 +22,7 @@ struct Message {
   const char* name;
   ibv_wr_opcode operation;
   std::uint32_t bytes;
-  std::vector<std::pair<Opcode, std::uint32_t>> packets;  // with the payload of each
+  std::vector<std::pair<Opcode, std::uint32_t>> packets;  // packets with their payload bytes
 };
 void PrintTo(const Message& message, std::ostream* out) { *out << message.name; }
 
@@ -127,12 +126,12 @@ TEST_F(UcWire, ToItselfNothingIsOnTheWire) {
   EXPECT_EQ(host(0).nic().counters().loopback.frames, 3u);
 }
 
-// --- Hostile packets: dropped and counted, without an answer; and the connection goes on.
+// --- Hostile packets: dropped and counted, without an answer; the connection continues.
 struct Hostile {
   const char* name;
   Opcode opcode;
   std::uint32_t payload;
-  std::uint32_t length;  // as the RETH says
+  std::uint32_t length;  // DMA length in the RETH
   Counted counted;
   std::uint32_t rkey_change = 0;
   std::uint16_t pkey = 0xffff;
@@ -196,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Hostile{"bad_pkey", Opcode::uc_write_only, 64, 64, Counted::bad_pkey, 0, 0x8001}),
     [](const auto& info) { return std::string(info.param.name); });
 
-// Nor is anybody else's taken for it.
+// A packet from another host is not accepted as the peer's.
 TEST_F(UcWire, AStrangerIsNotHeard) {
   run_connected(
       [&](Endpoint& end) {

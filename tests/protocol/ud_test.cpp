@@ -1,4 +1,5 @@
-// Datagrams on the wire: their headers and addresses, alone, to a group and to oneself; and what a hostile peer sends.
+// UD on the wire: headers and addresses, to one host, to a group and to the own device; and hostile packets of a forged
+// peer.
 #include <gmock/gmock.h>
 
 #include "model/nic/nic.h"
@@ -39,7 +40,7 @@ TEST_F(UdWire, ADatagramIsOnePacket) {
         wr.imm_data = htobe32(0x0a0b0c0d);
         complete(end, wr);
         wr = end.request(IBV_WR_SEND, 0, 4096);
-        wr.wr.ud.remote_qkey = 0x89abcdef;  // its top bit: the QP's own instead
+        wr.wr.ud.remote_qkey = 0x89abcdef;  // top bit set: the QP's own Q_Key is sent instead
         complete(end, wr);
         pass(0, kSettled);
       },
@@ -74,7 +75,7 @@ TEST_F(UdWire, ADatagramIsOnePacket) {
   EXPECT_EQ(packets[1].headers.immediate, 0x0a0b0c0du);
 }
 
-// What the address handle says is in the header, and lies before the payload at the receiver.
+// The values of the address handle are in the IP header, and stand before the payload at the receiver.
 TEST_F(UdWire, TheAddressHandleIsTheIpHeader) {
   std::vector<std::uint8_t> grh;
   run_connected(
@@ -89,7 +90,7 @@ TEST_F(UdWire, TheAddressHandleIsTheIpHeader) {
         ibv_gid other;
         ASSERT_EQ(ibv_query_gid(end.context, 1, 0, &other), 0);
         const auto& mac = host(1).interface().mac;
-        path.grh.dgid = other;  // the same prefix, and the other's interface
+        path.grh.dgid = other;  // the same prefix, with the interface ID of the other host
         const std::uint8_t interface[] = {std::uint8_t(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
         std::copy_n(interface, 8, path.grh.dgid.raw + 8);
         ibv_ah* ah = ibv_create_ah(end.pd, &path);
@@ -141,7 +142,7 @@ void PrintTo(const Group& group, std::ostream* out) { *out << group.name; }
 const Group kIpv4Group{"ipv4",
                        1,
                        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 0x81, 2, 9},
-                       {0x01, 0x00, 0x5e, 0x01, 0x02, 0x09}};  // 23 bits of the address
+                       {0x01, 0x00, 0x5e, 0x01, 0x02, 0x09}};  // MAC with the low 23 bits of the address
 const Group kIpv6Group{"ipv6",
                        0,
                        {0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xa1, 0xb2, 0xc3, 0xd4},
@@ -154,7 +155,7 @@ class UdGroups : public UdWire, public ::testing::WithParamInterface<Group> {
     std::ranges::copy(group.gid, gid.raw);
     return gid;
   }
-  // h0 sends to the group, of which h1's QP is a member.
+  // h0 sends to the group; h1's QP is a member.
   void run_group(const Group& group) {
     run_connected(
         [&](Endpoint& end) {
@@ -196,7 +197,7 @@ TEST_P(UdGroups, HaveAnAddressOfTheirOwn) {
 INSTANTIATE_TEST_SUITE_P(Of, UdGroups, ::testing::Values(kIpv4Group, kIpv6Group),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Frames that mix a group with a host.
+// Frames that mix addresses of a group and of a host.
 struct Mixture {
   const char* name;
   bool group_mac, group_ip, group_qpn;
@@ -248,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(Of, UdMixture,
                                            Mixture{"rc_to_the_group", true, true, true, Opcode::write_only}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// --- Hostile datagrams to a QP: dropped and counted, and the receive stays for a good one.
+// --- Hostile datagrams to a QP: dropped and counted; the receive stays posted for a valid one.
 struct Hostile {
   const char* name;
   Opcode opcode;
@@ -307,7 +308,7 @@ INSTANTIATE_TEST_SUITE_P(Of, UdHostile,
                                                    0x8001}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// A datagram is anybody's who knows the Q_Key.
+// Any sender that knows the Q_Key is accepted.
 TEST_F(UdWire, AnyHostIsHeard) {
   run_connected(
       [&](Endpoint& end) {

@@ -1,4 +1,4 @@
-// What the tests of UC and UD on the wire stand on.
+// Fixture for tests of UC and UD on the wire.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace rnicsim::testing {
 
-// Why a packet was dropped, by the counter that says so.
+// Reason why a packet was dropped, named after the counter.
 enum class Counted { out_of_sequence, bad_qkey, unfit, wrong_state, wrong_path, unknown_qp, bad_pkey };
 
 class UnreliableWire : public RcWire {
  protected:
-  static constexpr std::uint32_t kPsn = 0xfffffe;  // wraps within a message
+  static constexpr std::uint32_t kPsn = 0xfffffe;  // PSN that wraps within a message
 
   static EndpointOptions of_type(ibv_qp_type type, std::uint8_t gid_index) {
     EndpointOptions options;
@@ -24,7 +24,7 @@ class UnreliableWire : public RcWire {
     options.gid_index = gid_index;
     return options;
   }
-  // On h1.
+  // Value of a drop counter of h1.
   std::uint64_t counter(Counted which) {
     const auto counters = host(1).nic().counters();
     switch (which) {

@@ -1,4 +1,4 @@
-// A window of type 2 that its peer frees, on the wire.
+// A type 2 window that its peer invalidates, seen on the wire.
 #include <gmock/gmock.h>
 
 #include "tests/protocol/rc_wire.h"
@@ -48,7 +48,7 @@ TEST_F(WindowWire, SendWithInvalidateBringsTheKey) {
         EXPECT_EQ(ibv_dealloc_mw(mw), 0);
       },
       {}, binds);
-  // A bind is on no wire.
+  // A bind sends no packet.
   const auto packets = requests();
   ASSERT_EQ(packets.size(), 3u);
   EXPECT_TRUE(requests(1).empty());

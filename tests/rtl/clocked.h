@@ -1,4 +1,4 @@
-// A Verilated module with a clock, and what makes its streams idle and stall.
+// A Verilated module with a clock, and an inserter that makes streams idle and stall.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace rnicsim::rtl::test {
 
-// The module is in reset until the first tick is over. An assertion of the module that fails, fails the test.
+// The module is in reset during the first tick. A failed assertion of the module fails the test.
 template <class Module>
 class Clocked {
  public:
@@ -36,7 +36,7 @@ class Clocked {
 
   Module* operator->() { return module_.get(); }
   bool failed() const { return context_->errorCount() != 0; }
-  // Outputs follow inputs that were set in this cycle.
+  // Updates the outputs after inputs were changed within a cycle.
   void settle() { module_->eval(); }
   void tick() {
     module_->eval();
@@ -53,7 +53,7 @@ class Clocked {
   const std::unique_ptr<Module> module_;
 };
 
-// One side of a stream: whether it offers, or takes, in a cycle.
+// Decides for one side of a stream in which cycles the side offers or accepts data.
 class Inserter {
  public:
   enum class Mode { always, often, seldom, bursts };

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What of rtl/ do its tests reach? Builds each module with Verilator's coverage, runs its tests, and prints, for each
-file and in all, how many of its lines (blocks and branches) and of its signals' bits (to 1, and to 0) they met.
+"""
+Coverage of rtl/ by its tests. Builds each module with Verilator's coverage, runs the module's tests, and prints, for
+each file and in total, the share of covered lines (blocks and branches) and of covered signal bits (to 1, and to 0).
 
 usage: coverage.py path/to/project [path/to/annotated/sources]
 
-Needs verilator, g++, GoogleTest and what the simulator is built with.
+Needs verilator, g++, GoogleTest and the libraries of the simulator.
 
-Exit status 0: nine lines of ten were met.
+Exit status 0: at least nine of ten lines were covered.
 """
 import collections
 import pathlib
@@ -18,7 +19,7 @@ import tempfile
 import verilated_modules
 
 ENOUGH = 0.90
-# A block that is split counts with values of another moment; whole, some look like loops.
+# Not split: a split block samples coverage at another time. Unsplit blocks can look like loops (UNOPTFLAT).
 ARGUMENTS = ["--coverage-line", "--coverage-toggle", "--coverage-user", "-fno-split", "-Wno-UNOPTFLAT"]
 
 
@@ -28,7 +29,7 @@ def merge(to, files):
 
 
 def collect(project, folder):
-    """Runs the tests of all modules: the file of what they met together."""
+    """Runs the tests of all modules; returns the merged coverage file."""
     files = []
     for module in verilated_modules.MODULES:
         bench = verilated_modules.Bench(project, module, folder / module, ARGUMENTS, ["VM_COVERAGE=1"])
@@ -38,7 +39,7 @@ def collect(project, folder):
                                                 RNICSIM_COVERAGE=str(data))
         if not passed:
             sys.exit(f"{module}: its test fails:\n{text}")
-        # Each module's own first: their files are many.
+        # Merges the many files of each module before those of all modules.
         merged = folder / f"{module}.dat"
         merge(merged, data.glob("*.dat"))
         shutil.rmtree(data)
@@ -47,7 +48,7 @@ def collect(project, folder):
 
 
 def points(path):
-    """Kind, file, line, column and what it is of each point, and how often it was met in all instances."""
+    """(kind, file, line, column, description) of each point -> hits, summed over all instances."""
     counts = collections.Counter()
     for line in path.read_text().splitlines():
         if not line.startswith("C '"):

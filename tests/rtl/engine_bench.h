@@ -1,5 +1,5 @@
-// One QP engine by hand, its referee, and a clock as a shell would gate it: it runs while something is offered, busy,
-// or due.
+// One QP engine driven by hand, with the referee and with a gated clock, as a NIC's shell gates the clock: it runs
+// while input is offered, the engine is busy, or a timer is due.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace rnicsim::rtl::test {
 inline constexpr std::uint8_t kAck = 0x1f;
 inline constexpr std::uint32_t kMaxMessage = 1u << 31;
 
-// With a path MTU of 256.
+// Start of a QP with a path MTU of 256 bytes (mtu code 1).
 inline SendControl send_start(std::uint8_t slot, std::uint32_t psn) {
   return {.slot = slot, .kind = Control::start, .psn = psn, .mtu = 1, .remote_qpn = 0x100u + slot, .max_rd_atomic = 4,
           .retry_count = 7, .rnr_retry = 7, .timeout = 4};
@@ -34,7 +34,7 @@ inline std::uint8_t code(roce::Opcode opcode) { return static_cast<std::uint8_t>
 class Bench {
  public:
   Bench() = default;
-  // A mismatch, or an assertion that fails, fails the test.
+  // A mismatch found by the referee, or a failed assertion of the engine, fails the test.
   ~Bench() {
     EXPECT_EQ(referee.mismatch(), "");
     EXPECT_EQ(engine.failures(), 0) << "an assertion of the engine failed";
@@ -74,13 +74,13 @@ class Bench {
   void cycles(int count) {
     for (; count != 0; --count) cycle();
   }
-  // Until the clock may stand still.
+  // Runs the clock until the engine is idle.
   void settle() {
     int left = 200'000;
     while (!sleeps() && --left != 0) cycle();
     ASSERT_NE(left, 0) << "busy for ever";
   }
-  // What was done at once.
+  // Pushes inputs, runs until the engine is idle, and returns the send records.
   template <class... Inputs>
   std::vector<SendRecord> send(const Inputs&... inputs) {
     push(inputs...);
@@ -96,12 +96,12 @@ class Bench {
   std::vector<SendRecord> take_sends() { return std::exchange(sends, {}); }
   std::vector<AnswerRecord> take_answers() { return std::exchange(answers, {}); }
 
-  // Asleep, but for where the engine wants to be woken.
+  // Advances time to `time`. The engine runs at each wake-up time that the engine asked for.
   void sleep_until(std::uint64_t time) {
     while (engine.wake() && *engine.wake() < time) jump(*engine.wake());
     jump(time);
   }
-  // Asleep past where it wanted to be woken, as behind a shell that is late.
+  // Advances time to `time`, beyond the requested wake-up times, as a late shell would.
   void jump(std::uint64_t time) {
     now = std::max(now, time);
     settle();
@@ -116,7 +116,7 @@ class Bench {
   std::vector<AnswerRecord> answers;
 };
 
-// Those of one kind.
+// Records of one kind.
 template <class Record, class Op>
 std::vector<Record> only(const std::vector<Record>& records, Op op) {
   std::vector<Record> some;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kCyclesATick = 256;
 constexpr std::uint64_t kFlight = 40;
 constexpr std::uint64_t kMourning = 2000;
-constexpr std::uint64_t kPatience = 3'000'000;  // cycles
+constexpr std::uint64_t kPatience = 3'000'000;  // cycles without progress
 constexpr std::uint32_t kMaxMessage = 1u << 30;
 constexpr std::uint8_t kRdAtomic = 4;
 constexpr std::uint8_t kProtectionError = 4;
@@ -94,7 +94,7 @@ void Node::post() {
   queues_.push(post);
 }
 
-// --- The send side.
+// --- The requester side.
 void Node::take(const SendRecord& record) {
   auto& qp = slots_[record.slot];
   if (record.op == SendOp::control && engine_.input<SendControl>().kind == Control::reset && qp.resets != 0)
@@ -129,7 +129,7 @@ void Node::take(const SendRecord& record) {
   }
 }
 
-// Packets leave in order; the data of one that can't be read stops those behind it.
+// Packets leave in order. If the data of one cannot be read, the packets behind it are not sent.
 void Node::leave(std::uint8_t slot) {
   auto& qp = slots_[slot];
   if (!qp.requests.empty() && qp.requests.front().at <= cycle_) {
@@ -168,7 +168,7 @@ void Node::leave(std::uint8_t slot) {
   }
 }
 
-// --- The receive side.
+// --- The responder side.
 void Node::receive(const Packet& packet) {
   if (!packet.is_request) {
     queues_.push(Response{packet.slot, packet.opcode, packet.psn, packet.syndrome, packet.bytes});
@@ -193,7 +193,7 @@ void Node::pump(std::uint8_t slot) {
   request.length = packet.length;
   const auto* row = roce::find_opcode(packet.opcode);
   if (row != nullptr && row->operation == roce::Operation::send && !row->begins()) request.receive_bytes = kMaxMessage;
-  // A receive may be held already.
+  // The receive may be known already.
   if (!request.receive_known && chance(500)) {
     request.receive_known = request.receive_available = true;
     request.receive_bytes = kMaxMessage;
@@ -273,7 +273,7 @@ void Node::judged(const AnswerRecord& record) {
   pump(slot);
 }
 
-// --- Between two of them.
+// --- Between the two nodes.
 Network::Network(const Weather& weather)
     : weather_(weather),
       random_(weather.seed),
@@ -284,7 +284,7 @@ Network::Network(const Weather& weather)
   for (unsigned slot = 0; slot < weather.slots; ++slot) restart(static_cast<std::uint8_t>(slot));
 }
 
-// The other one has to hear of it before.
+// The other node must notice the failure before the restart.
 void Network::broke(std::uint8_t slot) { broken_.try_emplace(slot, cycle_ + kMourning); }
 
 void Network::restart(std::uint8_t slot) {
@@ -310,11 +310,11 @@ Packet Network::spoil(Packet packet) {
     case 6: packet.length = size; break;
     default: packet.syndrome = static_cast<std::uint8_t>(random_());
   }
-  if ((packet.syndrome & 0x60) == 0x20) packet.syndrome = 0x21;  // RNR, but not for longer than a test's patience
+  if ((packet.syndrome & 0x60) == 0x20) packet.syndrome = 0x21;  // RNR NAK with a short wait, for the test's time limit
   packet.psn &= 0xffffff;
   packet.address += random_() % 2;
   packet.is_request ^= random_() % 16 == 0;
-  // Without an AETH there is no syndrome.
+  // A packet without AETH has no syndrome.
   const auto* row = roce::find_opcode(packet.opcode);
   if (row != nullptr && !row->has(roce::header::kAeth)) packet.syndrome = 0x1f;
   return packet;

@@ -1,5 +1,5 @@
-// The QP engine with all that is around it in a NIC, made of delays drawn at random: what it asks for is answered late
-// and in any order that the seam allows, its streams idle and stall, and a network between two of them loses, doubles
+// The QP engine with a model of the NIC around the engine, made of random delays: answers to the engine's requests come
+// late and in any order that the seam allows, streams idle and stall, and a network between two nodes loses, duplicates
 // and reorders packets. The referee compares each step with the transport core.
 #pragma once
 
@@ -30,19 +30,19 @@ struct Packet {
   std::uint64_t original = 0;
 };
 
-// Chances are of 1000.
+// Chances are per 1000.
 struct Weather {
   unsigned seed = 1;
   unsigned slots = 16;
   unsigned lost = 0;
   unsigned doubled = 0;
   unsigned reordered = 0;
-  unsigned spoiled = 0;                  // a copy comes beside it of which something is random
-  unsigned no_receive = 0;               // RNR
+  unsigned spoiled = 0;                  // a copy with one random change is sent beside the packet
+  unsigned no_receive = 0;               // no receive WQE is posted: RNR NAK
   unsigned stalled = 0;                  // a record is not taken in a cycle
-  unsigned idle = 0;                     // nothing is offered anew in a cycle
-  unsigned errors = 0;                   // of 100,000: a key does not fit, memory can't be reached
-  unsigned delay = 60;                   // cycles that an answer of the NIC takes at most
+  unsigned idle = 0;                     // no new input is offered in a cycle
+  unsigned errors = 0;                   // per 100,000: a key does not fit, or memory is unreachable
+  unsigned delay = 60;                   // most cycles until the NIC answers
   std::uint8_t mtu = 1;                  // enum ibv_mtu
   std::uint32_t longest = 1500;
   std::uint8_t timeout = 3;
@@ -55,7 +55,7 @@ class Node {
   Node(const Weather& weather, unsigned seed, Send send, Failed failed)
       : weather_(weather), random_(seed), send_(std::move(send)), failed_(std::move(failed)) {}
 
-  // A life of a queue pair begins, after the one before, if any.
+  // Starts a queue pair; a previous use of the slot ends first.
   void start(std::uint8_t slot, std::uint32_t psn, std::uint32_t peer_psn);
   void stop_posting() { posting_ = false; }
   void tick();
@@ -65,7 +65,7 @@ class Node {
   std::uint64_t completed() const { return completed_; }
   const Lockstep& referee() const { return referee_; }
   const VerilatedEngine& engine() const { return engine_; }
-  const std::map<std::uint8_t, std::uint64_t>& opcodes() const { return opcodes_; }  // packets put out
+  const std::map<std::uint8_t, std::uint64_t>& opcodes() const { return opcodes_; }  // packets sent, by opcode
   const std::map<Outcome, std::uint64_t>& outcomes() const { return outcomes_; }
   const std::map<Verdict, std::uint64_t>& verdicts() const { return verdicts_; }
   std::uint64_t packets() const { return packets_; }
@@ -79,12 +79,12 @@ class Node {
   };
   struct Slot {
     std::uint64_t life = 0;
-    unsigned resets = 0;                 // of its sides, that are not done yet
+    unsigned resets = 0;                 // sides (send, answer) whose reset is not complete
     unsigned outstanding = 0;
     bool failing = false;
     std::deque<Packet> inbound;
-    bool asked = false;                  // the head is being judged, or something is looked up for it
-    bool waits = false;                  // for an event
+    bool asked = false;                  // the first packet is being checked, or a lookup for the packet is pending
+    bool waits = false;                  // waits for an event
     Request offer;
     std::deque<Leaving> requests, answers;
   };
@@ -119,11 +119,11 @@ class Node {
   std::map<Verdict, std::uint64_t> verdicts_;
 };
 
-// Two nodes, each queue pair of one connected with that of the same number of the other.
+// Two nodes. Each queue pair is connected to the queue pair with the same number on the other node.
 class Network {
  public:
   explicit Network(const Weather& weather);
-  // Until so many messages are complete and all is quiet, or nothing has moved for long; false: that, or a mismatch.
+  // Runs until `messages` messages are complete and both nodes are idle. False: no progress for long, or a mismatch.
   bool run(std::uint64_t messages);
   Node& node(int number) { return number == 0 ? a_ : b_; }
   std::uint64_t cycle() const { return cycle_; }
@@ -137,7 +137,7 @@ class Network {
   const Weather weather_;
   std::minstd_rand random_;
   std::multimap<std::uint64_t, std::pair<Node*, Packet>> flying_;
-  std::map<std::uint8_t, std::uint64_t> broken_;  // queue pairs, and when they begin anew
+  std::map<std::uint8_t, std::uint64_t> broken_;  // failed queue pairs, and the cycle at which each restarts
   Node a_, b_;
   std::uint64_t cycle_ = 0;
 };

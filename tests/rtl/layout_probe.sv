@@ -1,5 +1,5 @@
-// What the engine's package (rtl/qp_pkg.sv) looks like from outside: bits of a struct's field, values of enumerators
-// and parameters, and their names. For layout_test.cpp.
+// Layout of the engine's package (rtl/qp_pkg.sv) for layout_test.cpp: bits of a struct's field, values of enumerators
+// and parameters, and their names.
 `define FIELD(NUMBER, OF, NAME) NUMBER: begin {OF.NAME} = '1; field_name_o = `"NAME`"; end
 `define VALUE(NUMBER, NAME) NUMBER: begin value_o = 32'(qp_pkg::NAME); value_name_o = `"NAME`"; end
 

@@ -1,4 +1,4 @@
-// The engine's package (rtl/qp_pkg.sv) and its C++ side (rtl/cosim/transactions.h, model/roce) are the same.
+// The engine's package (rtl/qp_pkg.sv) and its C++ side (rtl/cosim/transactions.h, model/roce) have the same layout.
 #include <Vlayout_probe.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using roce::Aeth;
 using roce::Status;
 using Bits = std::array<std::uint32_t, 16>;
 
-// Of a string in a vector: its last character is the least significant byte.
+// Text in a vector: the last character is the least significant byte.
 template <class Words>
 std::string text_of(const Words& words) {
   std::string text;
@@ -47,7 +47,7 @@ void expect_same(Vlayout_probe& probe, std::uint8_t number) {
     if constexpr (!std::is_same_v<Value, bool>) {
       EXPECT_GE(sizeof(Value) * 8, kWidth) << field.name;
     }
-    // All others are zeros, whatever they are by default.
+    // All other fields are set to zero, whatever their defaults.
     Bits bits{}, zeros{};
     pack(from, bits.data());
     Transaction plain;

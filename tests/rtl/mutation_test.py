@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Would the tests of rtl/ notice? Puts single-line faults into the modules, one at a time, and runs the tests of the
-module, or of the engine that it is a part of.
+"""
+Checks that the tests of rtl/ detect faults: puts single-line faults into the modules, one at a time, and runs the tests
+of the module, or of the engine that contains it.
 
-usage: mutation_test.py path/to/project     (needs verilator, g++, GoogleTest, and what the simulator is built with)
+usage: mutation_test.py path/to/project     (needs verilator, g++, GoogleTest, and the libraries of the simulator)
 
-A mutant is killed when lint, an assertion or a test fails. Exit status 0: at least nine of ten were, as was no module
-without a fault.
+A mutant is killed when lint, an assertion or a test fails. Exit status 0: at least nine of ten mutants were killed, and
+every module has a fault.
 """
 import pathlib
 import shutil
@@ -14,7 +15,7 @@ import tempfile
 
 import verilated_modules
 
-# Module that is tested, file, what stands there (once), and the fault.
+# Module under test, file, original text (occurs once), and the faulty text.
 MUTANTS = [
     ("opcode_decoder", "roce_pkg.sv", "OpWriteLast = 8'h08", "OpWriteLast = 8'h18"),
     ("opcode_decoder", "opcode_decoder.sv", "known_o = 1'b0", "known_o = 1'b1"),
@@ -26,7 +27,7 @@ MUTANTS = [
     ("timer_wheel", "timer_wheel.sv", "deadline = now_i + set_after_i + 1'b1", "deadline = now_i + set_after_i"),
     ("timer_wheel", "timer_wheel.sv", "|| deadline_q[5:0] != row_q", "|| deadline_q[5:0] == row_q"),
     ("timer_wheel", "timer_wheel.sv", "hand_d = now_i - TickWidth'(64)", "hand_d = now_i - TickWidth'(63)"),
-    # The requester: PSNs, counters, timers, the window.
+    # Requester: PSNs, counters, timers, the window.
     ("qp_engine", "qp_pkg.sv", "precedes = !ahead[23] && ahead != '0;", "precedes = !ahead[23];"),
     ("qp_engine", "requester.sv", "ghost = !qp_pkg::precedes(response_i.psn, c_q.unsent_psn)", "ghost = 1'b0"),
     ("qp_engine", "requester.sv", "if (c_q.rnr_retry != 3'd7) c_d.rnr_retries", "if (1'b1) c_d.rnr_retries"),
@@ -48,7 +49,7 @@ MUTANTS = [
     ("qp_engine", "requester.sv", "c_d.gap_known = 1'b1;", "c_d.gap_known = 1'b0;"),
     ("qp_engine", "requester.sv", "if (control_i.retry_count != c_q.retry_count) c_d.retries", "if (1'b0) c_d.retries"),
     ("qp_engine", "requester.sv", "restart_d = control_i.timeout != c_q.timeout;", "restart_d = 1'b0;"),
-    # The responder: PSNs, NAKs, results kept, what is owed and in which order.
+    # Responder: PSNs, NAKs, kept results, pending answers and their order.
     ("qp_engine", "responder.sv", "end else if (ahead_by[23]) begin", "end else if (ahead_by[22]) begin"),
     ("qp_engine", "responder.sv", "r.psn = c_q.expected_psn;\n                  c_d.nak_sent = 1'b1;",
      "r.psn = c_q.expected_psn;\n                  c_d.nak_sent = 1'b0;"),
@@ -70,7 +71,7 @@ MUTANTS = [
 
 
 def killer(bench, rtl, name):
-    """What kills the sources in `rtl`, or None; and what was said."""
+    """(killer, output): the check that detects the fault in the sources of `rtl`, or None."""
     try:
         program = bench.build(rtl, name)
     except verilated_modules.BuildError as error:

@@ -1,4 +1,4 @@
-// The opcodes of rtl/ and model/ are the same, and so is what they mean.
+// Opcodes and their meaning are the same in rtl/ and model/.
 #include <Vopcode_decoder.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace rnicsim::rtl::test {
 namespace {
 
-// Sends with invalidate and atomic writes are not the engine's.
+// The engine does not support sends with invalidate and atomic writes.
 bool is_of_engine(const roce::OpcodeInfo* row) {
   return row != nullptr && row->transport == roce::Transport::rc && row->operation != roce::Operation::atomic_write &&
          !row->has(roce::header::kInvalidate);

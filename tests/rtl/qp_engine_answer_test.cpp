@@ -1,4 +1,4 @@
-// The responder, case by case: what is acknowledged, answered again, refused, and in what order.
+// The responder, case by case: acknowledgements, repeated answers, refusals, and their order.
 #include <gmock/gmock.h>
 
 #include "tests/rtl/engine_bench.h"
@@ -16,7 +16,7 @@ using roce::Status;
 constexpr std::uint8_t kSlot = 9;
 constexpr std::uint32_t kMtu = 256;
 
-// With all that there is to know of its resources.
+// A request with all facts about receives and access known.
 Request request(Opcode opcode, std::uint32_t psn, std::uint16_t bytes = 0, std::uint32_t length = 0) {
   return {.slot = kSlot, .opcode = code(opcode), .psn = psn, .ack_request = true, .bytes = bytes, .address = 0x20000,
           .rkey = 6, .length = length == 0 ? bytes : length, .receive_known = true, .receive_available = true,
@@ -60,7 +60,7 @@ TEST(QpEngineAcks, CoalesceWhatIsInMemoryAtOnce) {
   bench.start(answer_start(kSlot, 0));
   std::vector<AnswerRecord> requests;
   for (std::uint32_t i = 0; i < 8; ++i) requests.push_back(bench.answer(request(Opcode::write_only, i, 64)).at(0));
-  // In memory in any order: nothing is told before the oldest is.
+  // Payload lands in any order: no ACK before the oldest has landed.
   for (const int i : {7, 3, 5, 1, 2, 4, 6}) EXPECT_THAT(bench.answer(placed(requests[i])), SizeIs(1));
   const auto all = bench.answer(placed(requests[0]));
   EXPECT_THAT(packets(all), ElementsAre(ack(7)));
@@ -86,7 +86,7 @@ TEST(QpEngineAcks, CoalesceWhileTheirRecordWaits) {
     bench.takes_answers = i % 16 == 0;
     bench.cycle();
   }
-  // Events go before what is sent: the acknowledgement is the last thing that is done.
+  // Events precede packets: the ACK is the last record.
   EXPECT_THAT(packets(bench.take_answers()), ElementsAre(ack(31)));
 }
 
@@ -122,7 +122,7 @@ TEST(QpEngineAcks, ReceivesCompleteInOrderAndBeforeTheirAcknowledgement) {
   EXPECT_THAT(packets(all), ElementsAre(ack(2)));
 }
 
-// --- Lost and doubled requests.
+// --- Lost and duplicate requests.
 TEST(QpEngineDuplicates, OfEachKindAreAnsweredAgain) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
@@ -141,16 +141,16 @@ TEST(QpEngineDuplicates, OfEachKindAreAnsweredAgain) {
                 ElementsAre(Brief{Opcode::read_response_first, 2}, Brief{Opcode::read_response_middle, 3},
                             Brief{Opcode::read_response_last, 4}));
     EXPECT_EQ(again.back().address, 0x20000u + 2 * kMtu);
-    // The saved result, and no second execution.
+    // The saved result is sent, and the atomic is not executed again.
     const auto replayed = bench.answer(atomic);
     EXPECT_THAT(verdicts(replayed), ElementsAre(Verdict::replay));
     EXPECT_EQ(replayed.back().original, 0xfeedu);
     EXPECT_TRUE(replayed.back().duplicate);
   }
-  // The end of the READ alone.
+  // A repeated READ of the last packet only.
   auto end = request(Opcode::read_request, 4, 0, kMtu);
   EXPECT_THAT(packets(bench.answer(end)), ElementsAre(Brief{Opcode::read_response_only, 4}));
-  // More than was ever asked for, or what is not granted, is dropped.
+  // A repeated READ beyond the original range, or without access, is dropped.
   EXPECT_THAT(packets(bench.answer(request(Opcode::read_request, 4, 0, 3 * kMtu))), IsEmpty());
   end.access_granted = false;
   EXPECT_THAT(verdicts(bench.answer(end)), ElementsAre(Verdict::drop));
@@ -185,7 +185,7 @@ TEST(QpEngineDuplicates, AsManyResultsAreKeptAsWereAgreedOn) {
   }
 }
 
-// Results that were let go of do not come back when more are agreed on.
+// Results that were discarded do not return when the limit is raised.
 TEST(QpEngineDuplicates, ResultsThatWereLetGoOfStayGone) {
   for (const std::uint8_t more : {8, 16}) {
     Bench bench;
@@ -203,14 +203,14 @@ TEST(QpEngineDuplicates, ResultsThatWereLetGoOfStayGone) {
   }
 }
 
-// One before those that wait to be answered again: the requester went back once more.
+// A repeated READ before the pending repeated READs: the requester went back once more.
 TEST(QpEngineDuplicates, OfReadsAreForgottenWhenTheRequesterGoesBackFurther) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
   const auto read = [](std::uint32_t psn) { return request(Opcode::read_request, psn, 0, 2 * kMtu); };
   bench.answer(read(0), read(2), read(4));
   for (std::uint32_t psn = 6; psn < 32; psn += 2) bench.answer(read(psn));
-  // 32 packets are ahead: nothing is sent any more.
+  // 32 packets are unacknowledged: nothing more is sent.
   EXPECT_THAT(packets(bench.answer(read(28), read(30))), IsEmpty());
   EXPECT_THAT(packets(bench.answer(read(2), read(4), read(4), read(3))), IsEmpty()) << "the last is among them";
   const auto again = packets(bench.answer(left(32)));
@@ -228,7 +228,7 @@ TEST(QpEngineDuplicates, MoreReadsThanWereAgreedOnAreDropped) {
   EXPECT_THAT(packets(bench.answer(left(32))), SizeIs(4));
 }
 
-// A half of all PSNs are duplicates, the other half are ahead.
+// Half of all PSNs are duplicates, the other half are ahead.
 TEST(QpEngineDuplicates, ReachHalfTheWayRound) {
   constexpr std::uint32_t kHalf = 1u << 23;
   for (const std::uint32_t expected : {0u, 5u, 0x812345u, 0xffffffu}) {
@@ -247,7 +247,7 @@ TEST(QpEngineDuplicates, ReachHalfTheWayRound) {
   }
 }
 
-// The same while an answer is still owed.
+// The same while an answer is pending.
 TEST(QpEngineDuplicates, ReachHalfTheWayRoundWhileAnAnswerIsOwed) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
@@ -290,7 +290,7 @@ TEST(QpEngineGaps, AcrossTheLastPsn) {
   EXPECT_THAT(packets(bench.answer(request(Opcode::write_only, 2))), ElementsAre(ack(2)));
 }
 
-// --- Order and room.
+// --- Order and limits.
 TEST(QpEngineOrder, AnAtomicWaitsForPayloadBeforeItAndHoldsUpWhatFollows) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
@@ -320,7 +320,7 @@ TEST(QpEngineOrder, NothingIsTakenWhenAsMuchIsOwedAsFits) {
   EXPECT_THAT(verdicts(bench.answer(request(Opcode::write_only, 32, 8))), ElementsAre(Verdict::place));
 }
 
-// A queue pair that asked for a turn, and once more when it had it, finds that it may not send.
+// A queue pair that requested a turn, and requested again when it had the turn, may find that it may not send.
 TEST(QpEngineOrder, NoMoreThan32AreAheadThoughTurnsAreLeft) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
@@ -347,7 +347,7 @@ TEST(QpEngineOrder, ReadsAreAnsweredInTheirTurn) {
               ElementsAre(ack(0), Brief{Opcode::read_response_first, 1}, Brief{Opcode::read_response_last, 2}, ack(3)));
 }
 
-// --- Refused.
+// --- Refused requests.
 struct Refusal {
   friend void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
   const char* name;
@@ -372,7 +372,7 @@ TEST_P(QpEngineRefuses, Fatally) {
   EXPECT_EQ(records[0].access_event, GetParam().access_event);
   EXPECT_EQ(records[0].request_event, GetParam().request_event);
   EXPECT_EQ(records[0].receive_status, GetParam().receive_status);
-  // Nobody listens any more.
+  // The QP no longer accepts requests.
   EXPECT_THAT(verdicts(bench.answer(request(Opcode::write_only, 0))), ElementsAre(Verdict::drop));
 }
 
@@ -432,7 +432,7 @@ TEST(QpEngineRefusals, AsManyReadsAndAtomicsAsWereAgreedOn) {
   EXPECT_THAT(packets(bench.answer(carried_out(atomic, 0))), SizeIs(5));
 }
 
-// What is asked for first, and changes nothing before it is known.
+// Both facts are asked for first; nothing changes before both are known.
 TEST(QpEngineRefusals, NothingIsDecidedBeforeAllIsKnown) {
   Bench bench;
   bench.start(answer_start(kSlot, 0));
@@ -450,7 +450,7 @@ TEST(QpEngineRefusals, NothingIsDecidedBeforeAllIsKnown) {
   EXPECT_EQ(bench.answer(AnswerControl{.slot = kSlot, .kind = Control::query}).at(0).psn, 1u);
 }
 
-// --- Memory that cannot be reached.
+// --- Unreachable memory.
 TEST(QpEngineFailures, APayloadThatCannotBeWrittenIsTold) {
   for (const auto result : {Result::access, Result::operation}) {
     for (const bool to_receive : {true, false}) {
@@ -537,7 +537,7 @@ TEST(QpEngineAnswerCommands, QueuePairsAnswerInTurns) {
   bench.settle();
   const auto all = only(bench.take_answers(), AnswerOp::packet);
   ASSERT_THAT(all, SizeIs(8 * kSlots));
-  // Requests come behind answers: all take part once the last was judged.
+  // Requests precede answers: all QPs take part after the last request was checked.
   std::vector<unsigned> seen(kSlots);
   for (const auto& packet : all) {
     EXPECT_EQ(packet.psn, seen[packet.slot]++);

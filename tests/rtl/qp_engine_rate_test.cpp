@@ -1,4 +1,4 @@
-// Cycles that the engine takes for a packet when it has nothing else to wait for: its neighbours answer at once.
+// Cycles per packet when the engine waits for nothing else: its neighbours answer at once.
 #include <gmock/gmock.h>
 
 #include "tests/rtl/engine_bench.h"
@@ -12,7 +12,7 @@ constexpr std::uint32_t kMtu = 256;
 constexpr int kWarm = 4'000, kMeasured = 40'000;  // cycles
 constexpr double kTolerance = 0.1;
 
-// Requests leave the port as they come, and are answered as soon as they ask for it.
+// Requests leave the port at once, and are answered as soon as they request an ACK.
 class Sending {
  public:
   Sending(unsigned slots, MessageKind kind, std::uint32_t length, std::uint8_t batch = 1) : batch_(batch) {
@@ -21,7 +21,7 @@ class Sending {
       for (unsigned i = 0; i < kMessages / 2; ++i) post(static_cast<std::uint8_t>(slot), kind, length);
     }
   }
-  // Cycles for each packet: requests that are put out, but for READs and atomics: responses that are taken.
+  // Cycles per packet: requests sent; for READs and atomics, responses received.
   double cycles_a_packet() {
     run(kWarm);
     packets_ = 0;
@@ -76,14 +76,14 @@ class Sending {
   int packets_ = 0;
 };
 
-// Requests come as fast as they are taken, their payload is in memory at once, and answers leave the port as they come.
+// Requests arrive as fast as they are accepted, payload lands at once, and answers leave the port at once.
 class Answering {
  public:
   Answering(unsigned slots, Opcode first, std::uint32_t length, std::uint8_t batch = 1)
       : slots_(slots), batch_(batch), operation_(roce::info(first).operation), length_(length) {
     for (unsigned slot = 0; slot < slots; ++slot) bench_.start(answer_start(static_cast<std::uint8_t>(slot), 0));
   }
-  // Cycles for each packet: requests that are taken, but for READs: responses that are put out.
+  // Cycles per packet: requests accepted; for READs, responses sent.
   double cycles_a_packet() {
     run(kWarm);
     packets_ = 0;
@@ -157,7 +157,7 @@ struct Rate {
   double cycles;
   MessageKind kind;
   std::uint32_t length;
-  std::uint8_t batch = 1;  // packets that have left are told of so many at a time
+  std::uint8_t batch = 1;  // number of packets in one report that packets have left
 };
 void PrintTo(const Rate& rate, std::ostream* out) { *out << rate.name; }
 std::string name_of(const ::testing::TestParamInfo<Rate>& info) {
@@ -170,8 +170,8 @@ TEST_P(QpEngineSendRate, InCyclesAPacket) {
   const auto& rate = GetParam();
   EXPECT_NEAR(Sending(rate.slots, rate.kind, rate.length, rate.batch).cycles_a_packet(), rate.cycles, kTolerance);
 }
-// A packet takes 3 cycles, news that it left 4, a post 3; an acknowledgement 8 and 1 for each message that it
-// completes; a response 7, and 6 when it is in memory.
+// Cycles: a packet 3, the report that it left 4, a post 3; an acknowledgement 8, plus 1 for each completed message; a
+// response 7, plus 6 when it has landed.
 INSTANTIATE_TEST_SUITE_P(Of, QpEngineSendRate,
                          ::testing::Values(Rate{"long_writes", 1, 7, MessageKind::write, 1 << 20},
                                            Rate{"long_writes", 16, 7, MessageKind::write, 1 << 20},
@@ -195,7 +195,8 @@ TEST_P(QpEngineAnswerRate, InCyclesAPacket) {
                                                        : Opcode::write_first;
   EXPECT_NEAR(Answering(rate.slots, opcode, rate.length, rate.batch).cycles_a_packet(), rate.cycles, kTolerance);
 }
-// A request takes 3 cycles, its payload in memory 4, an answer 3, news that it left 3; a READ 2 more, and 2 at its end.
+// Cycles: a request 3, the report that its payload landed 4, an answer 3, the report that it left 3; a READ 2 more, and
+// 2 at its end.
 INSTANTIATE_TEST_SUITE_P(Of, QpEngineAnswerRate,
                          ::testing::Values(Rate{"long_writes", 1, 7.5, MessageKind::write, 1 << 20},
                                            Rate{"long_writes", 16, 7, MessageKind::write, 1 << 20},

@@ -64,7 +64,7 @@ TEST(QpEngineDrain, WaitsForDataOnItsWayToMemory) {
   EXPECT_THAT(only(bench.send(placed(0)), SendOp::drained), SizeIs(1));
 }
 
-// What was sent and lost is sent again.
+// A lost packet is sent again while the queue drains.
 TEST(QpEngineDrain, SendsAgain) {
   Bench bench;
   auto control = send_start(kSlot, 0);
@@ -77,7 +77,7 @@ TEST(QpEngineDrain, SendsAgain) {
   EXPECT_THAT(only(bench.send(ack(1)), SendOp::drained), SizeIs(1));
 }
 
-// It is not judged either, nor done with, before its turn comes.
+// A message posted while the queue drains is neither checked nor completed before its turn.
 TEST(QpEngineDrain, WhatIsPostedMeanwhileWaits) {
   Bench bench;
   auto control = send_start(kSlot, 0);
@@ -106,7 +106,8 @@ TEST(QpEngineDrain, FinishesANopBetweenWhatWasStarted) {
   EXPECT_THAT(statuses(bench.send(control)), ElementsAre(0));
 }
 
-// A READ that no resource is left for waits for none; one that has not begun fails when its turn comes.
+// A READ without resource (max_rd_atomic lowered) does not wait for others. A READ that has not begun fails at its
+// turn.
 TEST(QpEngineDrain, MayLeaveAReadWithoutAResource) {
   Bench bench;
   auto control = send_start(kSlot, 0);
@@ -213,7 +214,7 @@ TEST(QpEngineCommands, DataThatCannotBeReadEndsIt) {
   EXPECT_THAT(statuses(bench.send(ack(0))), ElementsAre(0, 4, 5));
 }
 
-// Whether its own packets have left, or not: an operation that the host was told of as flushed is not carried out.
+// An operation that completes as flushed is not executed at the peer, whether or not its own packets have left.
 TEST(QpEngineCommands, NothingIsSentBehindAMessageThatWillFail) {
   constexpr std::uint8_t kError = 4;
   for (const int how : {0, 1, 2}) {
@@ -221,7 +222,7 @@ TEST(QpEngineCommands, NothingIsSentBehindAMessageThatWillFail) {
     Bench bench;
     bench.start(send_start(kSlot, 0));
     carry(bench, post(MessageKind::read, kMtu), post(MessageKind::write), post(MessageKind::read, 2 * kMtu));
-    bench.send(answer(Opcode::read_response_only, 0, kMtu));  // on its way to memory: nothing completes
+    bench.send(answer(Opcode::read_response_only, 0, kMtu));  // landing: nothing completes yet
     const SendEvent failed{.slot = kSlot, .kind = SendEvent::Kind::failed, .message = 1, .status = kError};
     if (how == 0) bench.send(failed);
     if (how == 1) bench.send(nak(1, roce::Aeth::kRemoteAccessError));
@@ -248,7 +249,7 @@ TEST(QpEngineCommands, WhatIsBeforeAMessageThatWillFailGoesOn) {
   EXPECT_THAT(statuses(bench.send(ack(0))), ElementsAre(0, 0, 4, 5));
 }
 
-// Its answer came when it was to be sent again.
+// The answer arrived when the message was about to be sent again.
 TEST(QpEngineCommands, NewsOfAMessageThatIsDoneWithIsTooLate) {
   Bench bench;
   bench.start(send_start(kSlot, 0));
@@ -276,7 +277,7 @@ TEST(QpEngineCommands, ResetInTheMiddleOfAllForgetsIt) {
   EXPECT_THAT(statuses(bench.send(ack(900))), ElementsAre(0));
 }
 
-// --- What may be sent.
+// --- Limits of sending.
 TEST(QpEngineSends, AFenceWaitsForDataInMemory) {
   Bench bench;
   bench.start(send_start(kSlot, 0));
@@ -311,7 +312,7 @@ TEST(QpEngineSends, NoneWithoutAnyAgreedOn) {
   EXPECT_THAT(statuses(bench.send(ack(0))), ElementsAre(0, status(Status::local_qp_operation_error), 5));
 }
 
-// Every one of 256 queue pairs sends once before any sends twice.
+// Each of 256 queue pairs sends once before any sends twice.
 TEST(QpEngineSends, QueuePairsTakeTurns) {
   Bench bench;
   for (unsigned slot = 0; slot < kSlots; ++slot) bench.start(send_start(static_cast<std::uint8_t>(slot), slot));
@@ -378,17 +379,17 @@ TEST(QpEngineSends, TheFirstPacketsOfAMessageOf2GiB) {
     records = bench.take_sends();
     ASSERT_FALSE(records.empty());
   }
-  // As many PSNs as may be in flight, and one behind them.
+  // As many PSNs as may be in flight, and a message behind them.
   auto read = post(MessageKind::read, 1 << 30);
   EXPECT_EQ(bench.send(read).at(0).end_psn, (1u << 23) + (1u << 22));
   EXPECT_EQ(bench.send(ack(300)).at(0).outcome, Outcome::progress);
 }
 
-// What a message that is answered for leaves, fits with what follows.
+// An acknowledgement makes room for the next message.
 TEST(QpEngineSends, OnlyHalfOfAllPsnsAreInFlight) {
   Bench bench;
   bench.start(send_start(kSlot, 0));
-  // 2^22 packets each: the third would be 2^23 ahead and more.
+  // 2^22 packets each: the third message would reach 2^23 PSNs ahead.
   const auto read = post(MessageKind::read, 1 << 30);
   const auto almost = post(MessageKind::read, (1 << 30) - kMtu);
   EXPECT_THAT(psns(carry(bench, read, almost, post(MessageKind::write))), ElementsAre(0, 1u << 22));
@@ -425,7 +426,7 @@ TEST(QpEngineAnswers, AReadGoesOnWhereItsResponseWasLost) {
   const auto again = only(lost, SendOp::packet)[0];
   EXPECT_EQ(again.address, 0x10000u + 2 * kMtu);
   EXPECT_EQ(again.length, 2 * kMtu);
-  // What was in flight behind the gap tells nothing new.
+  // Packets that were in flight behind the gap change nothing.
   EXPECT_EQ(bench.send(ack(14)).at(0).outcome, Outcome::dropped);
   EXPECT_EQ(bench.send(answer(Opcode::read_response_first, 12, kMtu)).at(0).offset, 2 * kMtu);
   EXPECT_THAT(statuses(bench.send(answer(Opcode::read_response_last, 13, kMtu), ack(14))), IsEmpty());
@@ -489,16 +490,16 @@ TEST(QpEngineAnswers, PayloadThatCannotBeWrittenFailsItsMessage) {
   EXPECT_THAT(statuses(bench.send(placed(0, Status::local_access_error))), ElementsAre(4, 5)) << "the first counts";
 }
 
-// --- Found by the assertions: a NOP behind what is answered late, after all was to be sent again.
+// --- Found by the assertions: a NOP behind a message that is acknowledged late, after a rewind.
 TEST(QpEngineAnswers, LateOnesTakeTheCursorAcrossANop) {
   Bench bench;
   bench.start(send_start(kSlot, 0));
   carry(bench, post(MessageKind::read, kMtu), post(MessageKind::write), post(MessageKind::nop),
         post(MessageKind::write));
-  bench.send(answer(Opcode::read_response_only, 0, kMtu));  // on its way to memory: nothing completes
+  bench.send(answer(Opcode::read_response_only, 0, kMtu));  // landing: nothing completes yet
   bench.now = 200;
   while (bench.sends.empty()) bench.cycle();
-  bench.push(ack(2));  // before any is sent again
+  bench.push(ack(2));  // before any packet is sent again
   bench.settle();
   const auto records = bench.take_sends();
   EXPECT_TRUE(records.at(0).rewound);

@@ -1,4 +1,4 @@
-// The whole engine against the transport core, in lockstep.
+// The whole engine in lockstep with the transport core.
 #include <gtest/gtest.h>
 
 #include "model/roce/opcode.h"
@@ -33,7 +33,7 @@ TEST(QpEngine, ErrorsEndAQueuePairAndNotItsNeighbours) {
   expect_sound(network, 10'000);
 }
 
-// Opcodes, PSNs, lengths and syndromes that no peer would send, to queue pairs at work.
+// Opcodes, PSNs, lengths and syndromes that no peer would send, to working queue pairs.
 TEST(QpEngine, TakesWhateverComes) {
   for (unsigned seed = 5; seed < 13; ++seed) {
     Network network({.seed = seed, .slots = 8, .lost = 5, .doubled = 5, .reordered = 5, .spoiled = 60, .stalled = 50,
@@ -42,7 +42,7 @@ TEST(QpEngine, TakesWhateverComes) {
   }
 }
 
-// Each opcode, verdict and outcome is met in this very run.
+// This run covers each opcode, verdict and outcome.
 TEST(QpEngine, IsInLockstepFor200000Messages) {
   Network network({.seed = 4, .slots = 12, .lost = 10, .doubled = 10, .reordered = 10, .no_receive = 20, .stalled = 50,
                    .idle = 50, .errors = 20});

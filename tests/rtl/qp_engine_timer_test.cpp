@@ -13,7 +13,7 @@ using ::testing::SizeIs;
 
 std::uint64_t ticks(Duration duration) { return static_cast<std::uint64_t>((duration.ps + kTickPs - 1) / kTickPs); }
 
-// --- Timers: time goes on while the clock stands still.
+// --- Timers: time passes while the clock stands still.
 TEST(QpEngineTimers, RnrTimerIsNeverEarlyAndATickLateAtMost) {
   for (std::uint8_t timer = 0; timer < 32; ++timer) {
     for (const std::uint64_t start : {0, 63, 1000}) {
@@ -51,7 +51,7 @@ TEST(QpEngineTimers, AckTimerIsNeverEarlyAndATickLateAtMost) {
       bench.start(control);
       carry(bench, post(MessageKind::write));
       const auto due = start + ticks(roce::ack_timeout(timeout));
-      // The longest would wake the clock too often for a test.
+      // The longest timeouts would wake the clock too often for a test.
       if (timeout < 16) bench.sleep_until(due);
       bench.jump(due);
       ASSERT_THAT(bench.take_sends(), IsEmpty());
@@ -97,7 +97,7 @@ TEST(QpEngineTimers, AckTimerRunsFromWhenAPacketLeftAgain) {
   EXPECT_THAT(only(bench.take_sends(), SendOp::ack_timeout), SizeIs(1));
 }
 
-// The oldest not answered is behind a NOP, which is not done with before what precedes it.
+// The oldest unacknowledged message is behind a NOP. The NOP completes after its predecessors.
 TEST(QpEngineTimers, AckTimerFiresBehindANop) {
   Bench bench;
   bench.start(send_start(kSlot, 0));
@@ -116,7 +116,7 @@ TEST(QpEngineTimers, AckTimerBeginsAnewWithEachProgress) {
   bench.sleep_until(60);
   bench.send(ack(0));
   bench.sleep_until(100);
-  bench.send(ack(0));  // a duplicate is none
+  bench.send(ack(0));  // a duplicate is no progress
   bench.sleep_until(124);
   EXPECT_THAT(bench.take_sends(), IsEmpty());
   bench.sleep_until(125);
@@ -178,7 +178,7 @@ TEST(QpEngineTimers, ANewTimeoutBeginsAtOnce) {
   EXPECT_THAT(bench.take_sends(), IsEmpty());
 }
 
-// The timer of one that is reset does not ring for its successor.
+// The timer of a QP that was reset does not fire for the slot's next QP.
 TEST(QpEngineTimers, NoneOutlivesItsQueuePair) {
   Bench bench;
   bench.start(send_start(kSlot, 0));
@@ -194,7 +194,7 @@ TEST(QpEngineTimers, NoneOutlivesItsQueuePair) {
   EXPECT_THAT(only(bench.take_sends(), SendOp::ack_timeout), SizeIs(1));
 }
 
-// An expiry that waits is withdrawn by what comes before it.
+// A waiting expiry is withdrawn by an earlier answer.
 TEST(QpEngineTimers, AnAnswerInTimeForAnExpiredTimerStopsIt) {
   Bench bench;
   bench.start(send_start(kSlot, 0));
@@ -203,7 +203,7 @@ TEST(QpEngineTimers, AnAnswerInTimeForAnExpiredTimerStopsIt) {
   auto other = post(MessageKind::write);
   other.slot = 8;
   bench.takes_sends = false;
-  bench.push(other);  // the requester stands still with this one's record
+  bench.push(other);  // the requester stalls with the other QP's record
   bench.cycles(10);
   bench.now = 65;
   bench.cycles(20);
@@ -311,7 +311,7 @@ TEST(QpEngineRetries, NaksGiveTheirStatus) {
     Bench bench;
     bench.start(send_start(kSlot, 0));
     carry(bench, post(MessageKind::write), post(MessageKind::write), post(MessageKind::write));
-    // What is before it was carried out.
+    // Messages before the NAK were executed.
     const auto records = bench.send(nak(1, syndrome));
     EXPECT_THAT(statuses(records), ElementsAre(0, status(expected), 5)) << int{syndrome};
   }

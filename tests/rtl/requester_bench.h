@@ -1,4 +1,4 @@
-// What the cases of the requester say to it, and read of what it did.
+// Inputs for tests of the requester, and accessors for the requester's records.
 #pragma once
 
 #include <vector>
@@ -26,7 +26,7 @@ inline SendEvent placed(std::uint8_t message, Status status = Status::success) {
           .status = static_cast<std::uint8_t>(status)};
 }
 
-// Packets leave the port as they come.
+// Reports each packet of `records` as sent by the port, at once.
 inline void leave(Bench& bench, const std::vector<SendRecord>& records) {
   for (const auto& packet : only(records, SendOp::packet))
     bench.push(SendEvent{.slot = packet.slot, .kind = SendEvent::Kind::left, .count = 1, .has_psn = true,

@@ -10,7 +10,7 @@ namespace {
 
 constexpr unsigned kEntries = 256;
 
-// What the module says it does, without its structure.
+// Model of the module's function, without its structure.
 class Reference {
  public:
   std::optional<unsigned> grant() const { return grant_; }
@@ -36,7 +36,7 @@ class Reference {
 
 struct Walk {
   Inserter::Mode asks, takes;
-  unsigned spread;  // requests come from so many entries
+  unsigned spread;  // number of entries that send requests
 };
 
 class RoundRobin : public ::testing::TestWithParam<Walk> {};

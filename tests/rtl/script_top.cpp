@@ -1,4 +1,4 @@
-// The engine as the scripts of this folder Verilate it: one, whichever is asked for.
+// Top for scripts of this folder: Verilates the single engine that the script names.
 #include <Vqp_engine.h>
 
 #include "rtl/cosim/verilated_top.h"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Does each test of skipped.txt skip itself on the RTL, for the reason given, and pass without it?
+"""
+Each test in skipped.txt skips itself on the RTL, with the listed reason, and passes on the C++ engine.
 
 usage: skipped_test.py path/to/skipped.txt BUILD
 """
@@ -11,7 +12,7 @@ import sys
 
 
 def programs_of(build):
-    """By rung and name, as they stand in skipped.txt: ctest knows which program has which tests."""
+    """Programs by rung and name, as in skipped.txt; ctest knows the tests of each program."""
     listed = json.loads(subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
                                        capture_output=True, text=True).stdout)
     return {"_".join(test["name"].split(".", 2)[:2]): test["command"][0] for test in listed["tests"]

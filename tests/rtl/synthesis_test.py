@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What yosys makes of each module: no latches, no loops, memories where there are some. Prints their cells.
+"""
+Synthesis of each module by yosys: no latches, no loops, and inferred memories. Prints the cells.
 
 usage: synthesis_test.py path/to/rtl
 """
@@ -10,12 +11,11 @@ import subprocess
 import sys
 
 SKIP = 77
-# Each module, what it is made of, and the bits of memory to be inferred.
-# Of 256 queue pairs: contexts; 32 messages, with their progress and operands.
+# Bits of memory for 256 queue pairs: contexts; 32 messages each, with their progress and operands.
 REQUESTER = 256 * 255 + 8192 * (214 + 16 + 128)
-# Contexts; 32 answers owed, and what became of them; 16 replays, and 16 atomics' PSNs and results.
+# Contexts; 32 pending answers each, with their outcomes; 16 replays each, and PSNs and results of 16 atomics.
 RESPONDER = 256 * 510 + 8192 * (190 + 67) + 4096 * (153 + 24 + 65)
-# Deadlines, rows, and what is in a row.
+# Deadlines of the timers, the timers of each row, and the non-empty groups of each row.
 WHEEL = 512 * 37 + 512 * 64 + 64 * 8
 PARTS = ["roce_pkg.sv", "qp_pkg.sv", "opcode_decoder.sv", "round_robin.sv", "ram_1r1w.sv"]
 MODULES = {
@@ -32,7 +32,7 @@ MODULES = {
 
 
 def synthesized(folder, module, sources):
-    """The statistics of a module, whose memories are still such."""
+    """The statistics of a module before its memories are mapped to cells."""
     script = "; ".join([
         "read_verilog -sv " + " ".join(str(folder / source) for source in sources),
         f"hierarchy -check -top {module}", "proc -norom", "flatten", "opt", "check -assert",

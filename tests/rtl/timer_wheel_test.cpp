@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kTimers = 512;
 constexpr std::uint64_t kRows = 64;
 
-// What the module says it does, without its structure.
+// Model of the module's function, without its structure.
 class Reference {
  public:
   bool armed(unsigned timer) const { return deadlines_[timer].has_value(); }
@@ -31,7 +31,7 @@ class Reference {
     deadlines_[timer] = deadline;
     in_order_.insert({deadline, timer});
   }
-  // Calls back with every timer that becomes due.
+  // Calls `due` for every timer that becomes due.
   template <class Function>
   void advance(std::uint64_t from, std::uint64_t to, Function due) const {
     for (auto i = in_order_.lower_bound({from + 1, 0}); i != in_order_.end() && i->first <= to; ++i) due(i->second);
@@ -42,13 +42,13 @@ class Reference {
   std::set<std::pair<std::uint64_t, unsigned>> in_order_;
 };
 
-// The wheel as a shell would clock it, and what it must do, compared at every cycle.
+// The wheel, clocked as a shell would clock it, and the model, compared at every cycle.
 class Bench {
  public:
   explicit Bench(bool gated) : gated_(gated) {}
 
   std::uint64_t now() const { return now_; }
-  // Cycles without back-pressure from a timer's deadline to its delivery, at most.
+  // Most cycles without back-pressure from a timer's deadline to its delivery.
   std::uint64_t latest() const { return latest_; }
   std::uint64_t cycles() const { return cycles_; }
   unsigned fired() const { return fired_; }
@@ -98,7 +98,7 @@ class Bench {
     wheel_.settle();
     for (unsigned i = 0; i < kTimers; ++i) reference_.cancel(i);
   }
-  // Until it has accepted what it is offered, and has nothing more to do now.
+  // Runs until the offered input is accepted and no work is left at the present time.
   void settle() {
     int left = 100'000;
     do cycle(true);
@@ -188,7 +188,7 @@ TEST(TimerWheel, WakesFromALongSleepInAFewCycles) {
   EXPECT_LT(wheel.cycles() - before, 20u);
 }
 
-// All at once, and far beyond a revolution: each row has eight of them.
+// All timers at once, far beyond a revolution: each row has eight timers.
 TEST(TimerWheel, FiresAllThatAreDueAfterAJump) {
   for (const std::uint64_t jump : {64, 65, 127, 128, 100'000}) {
     Bench wheel(true);
@@ -201,7 +201,7 @@ TEST(TimerWheel, FiresAllThatAreDueAfterAJump) {
     wheel.settle();
     EXPECT_EQ(wheel.fired(), kTimers) << jump;
     EXPECT_FALSE(wheel.armed());
-    // A row, its eight groups, and a timer in each.
+    // Per row: the row, eight groups, and a timer in each.
     EXPECT_LT(wheel.cycles() - before, 64u * (2 + 8 * 2 + 8 * 2) + 10u);
   }
 }
@@ -213,7 +213,7 @@ TEST(TimerWheel, WithdrawsAnExpiryWhoseTimerIsSetOrCancelled) {
     wheel.settle();
     wheel.advance(10);
     for (int i = 0; i < 20; ++i) wheel.cycle(false);
-    // Another's set leaves it.
+    // Setting another timer leaves the expiry.
     wheel.set(101, 1000);
     for (int i = 0; i < 20; ++i) wheel.cycle(false);
     EXPECT_TRUE(wheel.busy());
@@ -238,7 +238,7 @@ TEST(TimerWheel, ForgetsAllInReset) {
   wheel.reset();
   EXPECT_FALSE(wheel.busy());
   EXPECT_FALSE(wheel.armed());
-  // Each finds its row and word as they were left.
+  // The rows and words of these timers have their content from before the reset.
   for (const unsigned timer : {5u, 6u, 200u}) {
     wheel.set(timer, timer % kRows);
     wheel.settle();
@@ -261,23 +261,23 @@ TEST(TimerWheel, TakesASetInTwoCyclesAndInFourWhileTheHandWorks) {
   };
   EXPECT_EQ(set_all(), 2 * kTimers - 1);
   wheel.settle();
-  wheel.advance(64 + 201 % 64);  // all are in one row
+  wheel.advance(64 + 201 % 64);  // all expire in one row
   EXPECT_NEAR(static_cast<double>(set_all()), 4.0 * kTimers, 32);
 }
 
-// How `now` goes on.
+// Movement of `now`.
 enum class Time { creeps, jumps, sleeps };
 
 struct Walk {
   const char* name;
-  unsigned timers;  // so many are used
+  unsigned timers;  // number of timers used
   Inserter::Mode sets;
-  unsigned every;  // of the cycles that are open
+  unsigned every;  // one set in so many open cycles
   Inserter::Mode takes;
   Time time;
   bool gated;
-  unsigned longest;   // deadlines, in ticks
-  unsigned patience;  // cycles to a delivery: what it took, and a quarter
+  unsigned longest;   // longest deadline, in ticks
+  unsigned patience;  // most cycles to a delivery: the measured number plus a quarter
 };
 
 class TimerWheelWalk : public ::testing::TestWithParam<Walk> {
@@ -305,7 +305,7 @@ class TimerWheelWalk : public ::testing::TestWithParam<Walk> {
       case Time::sleeps:
         break;
     }
-    // As a shell: to where the clock is wanted, or to where something else happens.
+    // As a shell does: to the time at which the clock is needed, or to an earlier external event.
     if (wheel.busy() || !wheel.armed()) return random(8) == 0;
     const auto wait = static_cast<unsigned>(wheel.wake() - wheel.now());
     return random(4) == 0 ? random(wait) : wait;
@@ -322,7 +322,7 @@ TEST_P(TimerWheelWalk, FiresOnceForEachArming) {
   for (int i = 0; i < 60'000 && !HasFatalFailure(); ++i) {
     wheel.advance(ticks(wheel));
     if (!wheel.setting() && sets.open() && random(walk.every) == 0) {
-      // Neighbours share a word, others a row only.
+      // Neighbours share a word; the other timers share only a row.
       const auto timer = random(walk.timers) * (random(2) == 0 ? 1 : kTimers / walk.timers);
       if (random(5) == 0)
         wheel.cancel(timer);

@@ -1,4 +1,4 @@
-"""The modules of rtl/ as the scripts of this folder build them, without CMake: what each is made of, and its tests."""
+"""Builds the modules of rtl/ without CMake: sources and tests of each module."""
 import os
 import pathlib
 import subprocess
@@ -6,7 +6,7 @@ import subprocess
 SKIP = 77
 _ENGINE_TESTS = ["qp_engine_send_test.cpp", "qp_engine_timer_test.cpp", "qp_engine_answer_test.cpp",
                  "qp_engine_rate_test.cpp", "qp_engine_test.cpp", "engine_node.cpp"]
-# Module: its sources, its test's, and what of model/ and rtl/cosim these need.
+# Module: its sources, the sources of its test, and the test's sources from model/ and rtl/cosim.
 MODULES = {
     "opcode_decoder": (["roce_pkg.sv", "opcode_decoder.sv"], ["opcode_decoder_test.cpp"], ["model/roce/opcode.cpp"]),
     "round_robin": (["round_robin.sv", "sva/round_robin_sva.sv"], ["round_robin_test.cpp"], []),
@@ -29,7 +29,7 @@ MODULES = {
 
 
 class BuildError(Exception):
-    """A tool failed; its output."""
+    """A tool failed; the text is its output."""
 
 
 def _run(command, **more):
@@ -40,7 +40,7 @@ def _run(command, **more):
 
 
 def _compile(commands):
-    """Two at a time."""
+    """Runs the commands, two at a time."""
     waiting = list(commands)
     running = []
     while waiting or running:
@@ -53,7 +53,8 @@ def _compile(commands):
 
 
 class Bench:
-    """A module's test: what does not depend on the module is compiled once, and linked with it as it is then."""
+    """A module's test. Sources that do not depend on the module are compiled only once, and linked with each build of
+    the module."""
 
     def __init__(self, project, module, folder, verilator_arguments=(), defines=()):
         self._project, self._module, self._folder = pathlib.Path(project), module, pathlib.Path(folder)
@@ -63,7 +64,7 @@ class Bench:
                        "-DSC_CPLUSPLUS=201703L", "-DSC_INCLUDE_DYNAMIC_PROCESSES",
                        *[f"-D{define}" for define in defines]]
         self._folder.mkdir(parents=True)
-        # The module's header has its ports only.
+        # Only for the module's header, which declares the ports.
         self._verilate(self._project / "rtl", self._folder / "header")
         _, tests, others = MODULES[module]
         sources = [self._project / "tests/rtl" / test for test in tests] + [self._project / other for other in others]
@@ -83,7 +84,7 @@ class Bench:
               self._module, "--Mdir", str(folder), *self._arguments, *sources])
 
     def build(self, rtl, name):
-        """The test's program, with the module's sources in the folder `rtl`. BuildError: lint, most likely."""
+        """The test's program, with the module's sources from the folder `rtl`. BuildError: usually a lint error."""
         folder = self._folder / name
         self._verilate(pathlib.Path(rtl), folder)
         parts = sorted(folder.glob("*.cpp"))
@@ -95,14 +96,14 @@ class Bench:
         _compile([["g++", "-O1", *self._flags, f"-I{folder}", "-c", str(folder / f"half{half}.cc"), "-o", halves[half]]
                   for half in (0, 1)])
         program = folder / "test"
-        # SystemC, which the model's headers bring along, has a main of its own.
+        # The model's headers require SystemC, which has its own main.
         main = "-lsystemc" if any(one.endswith("sc_main.o") for one in self._objects) else "-lgtest_main"
         _run(["g++", "-o", str(program), *halves, *self._objects, main, "-lgmock", "-lgtest", "-lfmt", "-lpthread"])
         return program
 
 
 def passes(program, *arguments, timeout=600, **environment):
-    """Whether the test's program passes, and what it says."""
+    """(passed, output) of the test's program."""
     try:
         run = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False, timeout=timeout,
                              env={**os.environ, **environment})

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""A random walk over system calls and threads (calls_walk) on two hosts: what must hold of each step holds, and the
-same seed makes the same run, to the bit, whatever else the machine does.
+"""
+A random walk over system calls and threads (calls_walk) on two hosts: the walk checks each step, and the same seed
+gives the same run to the bit, whatever the load of the machine.
 
 usage: calls_walk_test.py path/to/rnicsim path/to/calls_walk     each seed twice
 
-RNICSIM_WALK_SECONDS (default 15): until when another seed is begun, RNICSIM_WALK_SEED of the first (default 1),
-RNICSIM_WALK_ROUNDS of a walk (default 12). One seed alone: rnicsim run -- calls_walk SEED ROUNDS, with
-CALLS_WALK_TRACE=1 in the environment to see its steps. CALLS_WALK_REAL=1 calls_walk SEED ROUNDS [PEER] on no
-simulator at all asks Linux whether the walk itself is right; it then does not mind how late something comes.
+RNICSIM_WALK_SECONDS (default 15): time after which no further seed starts. RNICSIM_WALK_SEED: first seed (default 1).
+RNICSIM_WALK_ROUNDS: rounds of a walk (default 12). A single seed: rnicsim run -- calls_walk SEED ROUNDS, with
+CALLS_WALK_TRACE=1 in the environment to print the steps. CALLS_WALK_REAL=1 calls_walk SEED ROUNDS [PEER] runs on Linux
+without a simulator and checks the walk itself; delays are then not checked.
 """
 import contextlib
 import hashlib
@@ -25,13 +26,13 @@ WALK = os.path.abspath(sys.argv.pop(2))
 FIRST = int(os.environ.get("RNICSIM_WALK_SEED", "1"))
 SECONDS = float(os.environ.get("RNICSIM_WALK_SECONDS", "15"))
 ROUNDS = os.environ.get("RNICSIM_WALK_ROUNDS", "12")
-# Of a sanitized simulator, now and then: it does not know the stacks of SystemC's threads.
+# Note of a sanitized simulator: the sanitizer does not know the stacks of SystemC's threads.
 NOTE = re.compile(r"==\d+==WARNING: ASan is ignoring requested __asan_handle_no_return.*?issues/189\n", re.DOTALL)
 
 
 class CallsWalk(apps.TestCase):
     def walk(self, seed):
-        """All that a run tells of itself."""
+        """All outputs of a run."""
         with apps.folder() as path:
             recording = path / "run.trace"
             result = apps.run(f"{WALK} {seed} {ROUNDS}", "--record", recording)

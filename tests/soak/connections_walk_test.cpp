@@ -1,10 +1,10 @@
-// Does any sequence of librdmacm's calls break it? On each of two hosts are two threads of a process, one with
-// asynchronous and one with synchronous ids, which make random calls, legal and not, and connect to whoever listens.
-// Each knows what a call may answer, and which events may come, and must; in the end everything can be destroyed, and
-// nothing is left.
+// Random walk over librdmacm's calls: no sequence of calls may break the library or the kernel. Each of two hosts has a
+// process with two threads, one with asynchronous and one with synchronous ids. The threads make random calls, legal
+// and illegal, and connect to any listener. A model gives the allowed result of each call and the events that may or
+// must come. At the end all objects can be destroyed, and nothing is left.
 //
-// RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each thread (default 8,000; of synchronous ids a tenth). Long:
-// verbs_walk_long.py.
+// RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each thread (default 8,000; a tenth for synchronous ids). Long
+// form: verbs_walk_long.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace rnicsim::testing {
 namespace {
 
-// Every second seed has a cable that loses, doubles and delays messages.
+// With odd seeds the cable loses, duplicates and delays messages.
 std::vector<std::string> faults_of(std::uint64_t seed) {
   if (seed % 2 == 0) return {};
   return {"drop=0.02", "duplicate=0.02", "delay=0.02,by=50us"};
@@ -40,7 +40,7 @@ class ConnectionsWalk : public TwoHosts {
       walkers_.push_back(std::make_unique<ConnectionWalker>(town_, i, i / 2, i % 2 != 0));
   }
 
-  // All wait until all are here.
+  // Barrier of all walkers.
   void gather(host::SoftwareProcess& process) {
     process.port().settle();
     const auto meeting = arrivals_++ / kWalkers;
@@ -64,14 +64,14 @@ class ConnectionsWalk : public TwoHosts {
     gather(process);
     if (!town_.broken) walker.destroy_all();
     gather(process);
-    // Before the channels go, and take what there is along.
+    // Checked before the channels are closed, which would destroy remaining ids.
     for (std::size_t i = 0; i < 2 && !town_.broken; ++i) EXPECT_EQ(host(i).kernel().connection_ids(), 0u);
     gather(process);
     if (!town_.broken) walker.close();
     gather(process);
   }
 
-  // A call of a synchronous id may take minutes: the others slowly go on, so that it finds its peers.
+  // A call of a synchronous id may take minutes: the other walkers continue slowly, so that the call finds its peers.
   static bool has_walked(const ConnectionWalker& walker) {
     const auto steps = number_of_environment("RNICSIM_WALK_STEPS", 8000);
     return walker.steps() >= (walker.synchronous() ? steps / 10 : steps);
@@ -87,7 +87,7 @@ class ConnectionsWalk : public TwoHosts {
   void walk_on(std::uint32_t host) {
     process(host).spawn("synchronous", [this, host] { walk(*walkers_[2 * host + 1], process(host)); });
     walk(*walkers_[2 * host], process(host));
-    // Timewaits end.
+    // Waits for the end of all timewaits.
     settle(host);
     sleep_until(now() + Duration{400'000'000'000'000});
     if (!town_.broken) {

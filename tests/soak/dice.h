@@ -1,4 +1,4 @@
-// What a random walk draws from.
+// Random numbers of the walks.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace rnicsim::testing {
 
-// The same numbers from the same seed on every machine.
+// The same seed gives the same numbers on every machine.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : engine_(seed) {}
@@ -24,7 +24,7 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
-// RNICSIM_WALK_SEED and the like.
+// Number in an environment variable such as RNICSIM_WALK_SEED; `otherwise` if it is not set.
 inline std::uint64_t number_of_environment(const char* variable, std::uint64_t otherwise) {
   const char* given = std::getenv(variable);
   return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Virtual machines that write random values to random registers, with memory of random content behind the rings: the
-device stays up, and serves a driver after a reset. RNICSIM_GARBAGE_SECONDS: how long, by each protocol; RNICSIM_SEED.
+"""
+Virtual machines that write random values to random registers, with random memory behind the rings: the device stays up,
+and serves a driver after a reset. RNICSIM_GARBAGE_SECONDS: duration for each protocol; RNICSIM_SEED.
 
 usage: guest_garbage_test.py RNICSIM
 """
@@ -24,7 +25,7 @@ ENABLED = abi.config.kCommandMemory | abi.config.kCommandBusMaster
 
 class Garbage(ServedDevice):
     def value(self, size):
-        """Anything, or what may pass for an address, a number or a mask."""
+        """Random bytes, or a value that could be an address, a number or a mask."""
         kind = self.dice.randrange(4)
         if kind == 0:
             return self.dice.randbytes(size)
@@ -33,7 +34,7 @@ class Garbage(ServedDevice):
         return (number & ((1 << 8 * size) - 1)).to_bytes(size, self.dice.choice(["big", "little"]))
 
     def offset(self):
-        """In the BAR: a register that there is, a doorbell, the MSI-X table, or anywhere."""
+        """An offset in the BAR: a defined register, a doorbell, the MSI-X table, or any other."""
         kind = self.dice.randrange(5)
         if kind == 0:
             return self.dice.choice(list(abi.REGISTERS))
@@ -45,7 +46,7 @@ class Garbage(ServedDevice):
         return abi.reg.kCommandDoorbell if kind == 3 else self.dice.randrange(abi.kBarSize)
 
     def command_entry(self, machine):
-        """A command of random content, which the device is to read."""
+        """A command with random contents in the command queue."""
         mailbox = 4096 * (1 + self.dice.randrange(8))
         header = struct.pack(">HHI", self.dice.choice(list(abi.CommandOpcode)), 0, self.dice.randrange(4))
         machine.memory[mailbox:mailbox + 256] = header + self.dice.randbytes(248)
@@ -81,7 +82,7 @@ class Garbage(ServedDevice):
             self.step(machine)
             steps += 1
             if isinstance(machine, QemuMachine) and steps % 64 == 0:
-                machine.wait_interrupt(0)  # takes what there is
+                machine.wait_interrupt(0)  # takes pending interrupts
         machine.function_reset()
         machine.interrupts = []
         print(f"{host}: {steps} steps, seed {SEED}")

@@ -1,9 +1,9 @@
-// Does a key that one was not given ever open anything? An attacker whose queue pair has every right in its own
-// protection domain tries keys: at random, near those of its victims, and the very keys of its victims, which another
-// domain of its peer's process, another process and another host have, windows too. Memory stays as it was, its own as
-// well, and every try is refused once and counted.
+// A key opens only memory whose key was given to the sender. The attacker's queue pair has every right in its own
+// protection domain. It tries random keys, keys near those of its victims, and the victims' keys: of another domain in
+// its peer's process, of another process and of another host, windows included. All memory must stay unchanged, and
+// every attempt must be refused and counted once.
 //
-// RNICSIM_SOAK_KEYS: how many are tried (default 6,000).
+// RNICSIM_SOAK_KEYS: number of keys (default 6,000).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ std::uint64_t keys_to_try() {
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 6'000;
 }
 
-// What is to be stolen or spoilt.
+// Memory under attack.
 struct Victim {
   const std::vector<std::uint8_t>* memory;
   std::uint32_t key;
@@ -37,7 +37,7 @@ struct Victim {
 
 class KeyAttack : public RcPair {
  protected:
-  // Memory of another domain than the endpoint's, with every right.
+  // Memory in another domain than the endpoint's, with every right.
   class Vault {
    public:
     explicit Vault(Endpoint& end) : memory(4096, 0x77), pd(ibv_alloc_pd(end.context)) {
@@ -71,7 +71,7 @@ class KeyAttack : public RcPair {
         case 2: key ^= 1u << random_() % 16; break;
         default: break;
       }
-      if (key >> 8 != end.mr->rkey >> 8) return key;  // its own is no guess
+      if (key >> 8 != end.mr->rkey >> 8) return key;  // the attacker's own key is no guess
     }
   }
 
@@ -109,7 +109,7 @@ class KeyAttack : public RcPair {
 };
 
 TEST_F(KeyAttack, OpensNothing) {
-  // A process of h1 that neither end belongs to.
+  // A process of h1 to which neither end belongs.
   bool over = false;
   sc_core::sc_event told("told");
   host::SoftwareProcess bystander("bystander", system().config().host, host(1).agent(), [&] {

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Would the tests notice? Puts single-line faults into the transport, the NIC and the driver, and runs the quick tests
-of one process with one fault at a time.
+"""
+Checks that the tests detect faults: puts single-line faults into the transport, the NIC and the driver, and runs the
+quick in-process tests with a single active fault.
 
 usage: mutation_test.py BUILD [--mutants 100] [--seed 1] [--rooms model/roce,...] [--jobs 1] [--budget 120] [--list]
        mutation_test.py --pins
 
-BUILD is a build tree in which everything is built. One build more, in BUILD/mutation, holds all mutants: of each file
-drawn a copy is compiled in which every fault stands beside what it replaces, and an environment variable says which of
-them is in force; the tests' objects are linked with those once more. With a mutant only those tests are run that come
-to its place, until one fails or does not end.
+BUILD is a build tree in which everything is built. A second build in BUILD/mutation holds all mutants: of each drawn
+file a copy is compiled in which every fault stands beside the original code; an environment variable selects the active
+fault. The objects of the tests are linked again with these copies. For a mutant, only tests that execute its place run,
+until a test fails or does not end.
 
-Which faults are drawn follows from the seed and from each line's text, not from how many lines there are: a change of
-one file does not alter what is drawn of another. Headers are left alone: every test would have to be compiled anew.
+The drawn faults depend on the seed and on the text of each line, not on the number of lines: a change of a file does
+not alter the faults drawn in other files. Headers are not mutated, because every test would have to be compiled again.
 
-Faults that no test could notice are in mutants_equivalent.txt, each with its reason, and are not drawn. Exit status 0:
-at least nine of ten were killed, and so were all that are PINNED, which are drawn first. --pins only looks whether the
-lines of those are still there.
+Faults that no test can detect are in mutants_equivalent.txt, with reasons, and are not drawn. Exit status 0: at least
+nine of ten mutants were killed, and all PINNED mutants, which are drawn first. --pins only checks that the lines of the
+pinned mutants still exist.
 """
 import argparse
 import concurrent.futures
@@ -35,8 +36,8 @@ RUNGS = ("unit", "protocol", "verbs", "timing")
 EQUIVALENT = HERE / "mutants_equivalent.txt"
 FLOOR = 0.9
 
-# Faults that were not noticed once, in every round: what stands on a line, on which of the lines that have it, and what
-# then stands there, IS saying whether the fault is in force. A file outside ROOMS may have some, too; no line has two.
+# Faults that the tests once missed, part of every round: (description, file, line text, occurrence of that text, faulty
+# code). IS is true while the fault is active. Files outside ROOMS are permitted; a line has at most one fault.
 PINNED = [
     ("a page's translation costs nothing", "model/nic/contexts/translation.cpp", "translated.wait += wait;", 1,
      "if (!IS) translated.wait += wait;"),
@@ -80,7 +81,7 @@ PINNED = [
 ]
 PINNED_FILES = tuple(file for _, file, *_ in PINNED)
 
-# Which fault is in force, and, when a file is named, which places were come to.
+# The active fault and, when the environment names a file, a record of the executed places.
 PRELUDE = """#pragma once
 #include <cstdlib>
 #include <cstdio>
@@ -120,7 +121,7 @@ class Mutant:
         self.pinned = False
 
     def key(self):
-        """As it stands in the list of equivalent ones."""
+        """The mutant's line in the list of equivalent mutants."""
         return f"{self.file}: {self.line.strip()} -> {self.changed.strip() or '(nothing)'}"
 
     def rank(self, seed):
@@ -130,14 +131,14 @@ class Mutant:
         return self.shape(self.id)
 
 
-# --- Where a fault can stand.
+# --- Places of faults.
 def code_of(line):
     """The line without its comment."""
     return re.sub(r"\s*//.*", "", line)
 
 
 def closing(code, at):
-    """Of the parenthesis at `at`; None: not on this line."""
+    """Index of the parenthesis that closes the one at `at`; None if it is not on this line."""
     depth = 0
     for i in range(at, len(code)):
         depth += (code[i] in "([{") - (code[i] in ")]}")
@@ -155,7 +156,7 @@ RELATIONS = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ":
 
 
 def faults_in(code, enumerators):
-    """(code with a fault, what it is) for every operator, number and enumerator in it."""
+    """(code with a fault, description) for every operator, number and enumerator of the code."""
     for old, new in RELATIONS.items():
         for found in re.finditer(re.escape(old), code):
             yield code[:found.start()] + new + code[found.end():], f"{old.strip()} becomes {new.strip()}"
@@ -174,7 +175,7 @@ def faults_in(code, enumerators):
 
 
 def enumerators_of(root):
-    """Of every enum class of the model: each enumerator -> the enums that have it -> all of theirs."""
+    """Every enumerator of the model's enum classes -> the enums that have it -> all enumerators of each enum."""
     known = {}
     for header in sorted((root / "model").rglob("*.h")):
         text = re.sub(r"//.*", "", header.read_text())
@@ -207,7 +208,7 @@ def mutants_of_line(file, number, line, following, enumerators):
     make = lambda changed, shape, what: Mutant(file, number, code.rstrip(), changed, shape, what)
     before_else = following.strip().startswith(("else", "} else"))
 
-    # if (...) and while (...), whatever follows.
+    # if (...) and while (...), with any statement behind.
     header = re.match(r"^(if|while) (?:constexpr )?\(", body)
     if header and "constexpr" not in header[0]:
         at = header.end() - 1
@@ -233,7 +234,7 @@ def mutants_of_line(file, number, line, following, enumerators):
     if not body.endswith(";") or not balanced(body) or before_else:
         return
 
-    # A declaration with its value.
+    # A declaration with a value.
     declared = re.match(r"^((?:const |static )*(?:auto|bool|Duration|std::\w+|[A-Z]\w+)[&*]* \w+ = )(.*);$", body)
     if declared and not declared[2].startswith(("[", "{")):
         for changed, what in faults_in(declared[2], enumerators):
@@ -258,7 +259,7 @@ def candidates(root, rooms):
             for i, line in enumerate(lines):
                 code = code_of(line)
                 inside = depth > 0 and line.startswith(" ")
-                # It begins a statement.
+                # True if the line begins a statement.
                 whole = i == 0 or re.search(r"([;{}:]|^)\s*$", code_of(lines[i - 1]))
                 depth += code.count("{") - code.count("}")
                 if inside and whole:
@@ -292,14 +293,15 @@ def is_newer(file, other):
 
 
 class Tree:
-    """The build tree, and beside it what differs with mutants: of the rooms, the pinned files and `more`."""
+    """The build tree, and a folder with the objects that contain mutants: of the rooms, the pinned files and `more`."""
 
     def __init__(self, build, folder="mutation", more=()):
         self.build, self.folder = build, build / folder
         self.folder.mkdir(exist_ok=True)
-        self.objects = {}    # of a source: its object in the build tree
-        self.commands = {}   # of a source
-        self.units = {}      # of a joined source (cmake/unity.cmake): file, object and command of each unit it is in
+        self.objects = {}    # source -> its object in the build tree
+        self.commands = {}   # source -> compiler command
+        # Joined source (cmake/unity.cmake) -> (file, object, command) of each unit that contains the source.
+        self.units = {}
         for entry in json.loads((build / "compile_commands.json").read_text()):
             file, command = entry["file"], entry["command"]
             built = re.search(r" -o (\S+)", command)[1]
@@ -316,7 +318,7 @@ class Tree:
         (self.folder / "prelude.h").write_text(PRELUDE)
 
     def without(self, unit, sources):
-        """The object of a unit in which those are not joined."""
+        """Compiles a joined unit without the given sources; returns the object."""
         file, built, command = unit
         rest = self.folder / "source" / os.path.relpath(file, self.build)
         rest.parent.mkdir(parents=True, exist_ok=True)
@@ -331,7 +333,7 @@ class Tree:
         return output
 
     def compile(self, source, text):
-        """The messages of errors; [] when it compiled."""
+        """Indices of the lines with errors; [] if the text compiled."""
         copy = self.folder / "source" / source
         output = self.folder / "objects" / self.objects[source]
         built = self.units[source][0][1] if source in self.units else self.objects[source]
@@ -353,7 +355,7 @@ class Tree:
         return lines
 
     def archives(self, sources):
-        """Copies of the libraries with the mutated objects in place of theirs."""
+        """Copies of the libraries in which mutated objects replace the original ones."""
         made = {}
         joined = {}
         for source in sources:
@@ -395,7 +397,7 @@ def mutated(lines, mutants):
 
 
 def draw(tree, wanted, seed, rooms):
-    """The mutants, each of another line, that compile; their objects are made."""
+    """Draws mutants that compile, at most one per line; their objects are made."""
     listed = equivalents()
     ranked = sorted((m for m in candidates(ROOT, rooms) if m.file in tree.commands), key=lambda m: m.rank(seed))
     known = {mutant.key() for mutant in ranked}
@@ -449,7 +451,7 @@ class Test:
 
 
 def quick_tests(build):
-    """Those of the rungs that run in one process; without the engine in SystemVerilog, which has no mutants."""
+    """Tests of the rungs that run in a single process; without the SystemVerilog engine, which has no mutants."""
     listed = json.loads(subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1", "-L", "^quick$", "-L",
                                         "^in-process$", "-L", f"^({'|'.join(RUNGS)})$"], check=True,
                                        capture_output=True, text=True).stdout)
@@ -461,8 +463,8 @@ def quick_tests(build):
 
 
 def survey(test, tree, programs):
-    """How long it takes, and the places that it comes to; False: it fails without a fault."""
-    # Not by its name: some are longer than a file's may be.
+    """Measures the duration of a test and the places that it executes; False: the test fails without a fault."""
+    # Hashed, because some test names are longer than a file name may be.
     seen = tree.folder / "seen" / hashlib.sha256(test.name.encode()).hexdigest()
     seen.parent.mkdir(exist_ok=True)
     seen.unlink(missing_ok=True)
@@ -474,7 +476,8 @@ def survey(test, tree, programs):
 
 
 def in_order(tests):
-    """The shortest of each program, then the second of each, and so on: what is alike fails alike."""
+    """The shortest test of each program, then the second of each, and so on: tests of the same program tend to fail for
+    the same faults."""
     places = {}
     for test in sorted(tests, key=lambda test: test.took):
         test.place = places[test.program] = places.get(test.program, -1) + 1
@@ -482,7 +485,7 @@ def in_order(tests):
 
 
 def killer(mutant, tests, tree, programs, budget):
-    """The test that fails; None: none does, or none of those for which there was time."""
+    """The test that fails; None if no test failed within the budget."""
     left = budget
     for test in in_order([test for test in tests if mutant.id in test.reaches]):
         begun = time.monotonic()

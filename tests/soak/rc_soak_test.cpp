@@ -1,9 +1,9 @@
-// Does RC lose or repeat anything when the cable does, and does the simulator keep its size? Each of two hosts sends a
-// seeded sequence of messages of every operation to the other, over cables with 1% loss each way and to receivers that
-// are often not ready. Both know the sequence, so each checks whatever comes: order, length, bytes, immediate, atomics'
-// values.
+// RC over a lossy cable must not lose or repeat a message, and the simulator must not grow. Each of two hosts sends the
+// other a seeded sequence of messages of every operation. The cable loses 1% in each direction, and receivers are often
+// not ready. Both hosts know the sequence, so each checks order, length, bytes, immediate data and the results of
+// atomics.
 //
-// RNICSIM_SOAK_MESSAGES: how many (default 20,000; both directions together).
+// RNICSIM_SOAK_MESSAGES: number of messages in both directions together (default 20,000).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,14 +27,14 @@
 namespace rnicsim::testing::rc_soak_test {
 namespace {
 
-constexpr std::uint32_t kMostBytes = 4000;         // of a message: up to four packets at MTU 1024
+constexpr std::uint32_t kMostBytes = 4000;         // bytes per message: up to four packets at MTU 1024
 constexpr std::uint32_t kSlot = 4096;
-constexpr std::uint64_t kWindow = 16;              // messages of a sender that are not complete
-constexpr std::uint64_t kReceives = 3;             // posted at most
-constexpr std::uint64_t kWriteSlots = 128;         // a WRITE is checked long before its slot comes round again
+constexpr std::uint64_t kWindow = 16;              // most incomplete messages of a sender
+constexpr std::uint64_t kReceives = 3;             // most posted receives
+constexpr std::uint64_t kWriteSlots = 128;         // a WRITE is checked long before its slot is used again
 constexpr std::uint64_t kNoticeEvery = 16;
-// The buffer of each end, by offset.
-constexpr std::uint32_t kLocal = 0;                // a slot a message under way
+// Offsets in the buffer of each end.
+constexpr std::uint32_t kLocal = 0;                // one slot for each incomplete message
 constexpr std::uint32_t kReceive = kLocal + kWindow * kSlot;
 constexpr std::uint32_t kWritten = kReceive + kReceives * kSlot;
 constexpr std::uint32_t kRead = kWritten + kWriteSlots * kSlot;
@@ -50,7 +50,7 @@ std::uint64_t mix(std::uint64_t value) {  // splitmix64
   return value ^ value >> 31;
 }
 
-// Message `number` of the sequence of one sender.
+// Message `number` in the sequence of one sender.
 struct Planned {
   Planned(std::uint64_t sender, std::uint64_t message) : number(message), hash(mix(message * 2 + sender)) {
     constexpr std::array kOperations{IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,      IBV_WR_RDMA_WRITE,
@@ -98,17 +98,17 @@ class Peer {
   EndpointAddress address() const { return end_.address(); }
   void connect(const EndpointAddress& remote) { end_.connect(remote); }
 
-  // Until everything that this side sends is complete and everything that the other sends has come.
+  // Runs until all messages of this side are complete and all messages of the other side have arrived.
   void run() {
     while (completed_ < messages_ || checked_ < messages_) {
       if (posted_ < messages_ && posted_ - completed_ < kWindow) post();
-      // Now and then the receiver lags behind for a while: the sender finds it not ready.
+      // Sometimes the receiver posts nothing for a while, so that the sender gets RNR NAKs.
       const bool lags = mix(++looks_ / 64) % 8 == 0;
       if (!lags && posted_receives_ - received_ < kReceives) post_receive();
       ibv_wc wc;
       while (ibv_poll_cq(end_.cq, 1, &wc) == 1) wc.opcode & IBV_WC_RECV ? take_receive(wc) : take_completion(wc);
       if (::testing::Test::HasFailure()) return;
-      // What follows the last notice leaves no trace here; the other side's completions tell.
+      // Messages behind the last one with a receive cannot be seen here; the other side's completions show them.
       if (expected_ >= messages_) checked_ = messages_;
     }
   }
@@ -140,7 +140,7 @@ class Peer {
     if (plan.operation == IBV_WR_RDMA_READ) return kRead + plan.read_offset();
     return kWritten + static_cast<std::uint32_t>(plan.number % kWriteSlots) * kSlot;
   }
-  // Atomics run in order: what each finds is known when it is posted.
+  // Atomics execute in order: the result is known when the atomic is posted.
   void expect_original(const Planned& plan) {
     if (plan.operation == IBV_WR_ATOMIC_FETCH_AND_ADD) {
       originals_.push_back(added_);
@@ -176,7 +176,7 @@ class Peer {
     }
   }
 
-  // The message that took this receive, and the WRITEs before it, are whole.
+  // The message of this receive, and the WRITEs before it, have arrived completely.
   void take_receive(const ibv_wc& wc) {
     ASSERT_EQ(wc.status, IBV_WC_SUCCESS);
     ASSERT_EQ(wc.wr_id, received_);
@@ -194,7 +194,7 @@ class Peer {
     }
     ++expected_;
     ++received_;
-    // No later message takes a receive: the rest can't be seen here.
+    // No later message consumes a receive: the remaining messages cannot be seen here.
     auto next = expected_;
     while (next < messages_ && !Planned(1 - me_, next).takes_receive()) ++next;
     if (next == messages_) expected_ = messages_;
@@ -208,7 +208,7 @@ class Peer {
   Endpoint end_;
   std::uint64_t posted_ = 0, completed_ = 0;
   std::uint64_t posted_receives_ = 0, received_ = 0, looks_ = 0;
-  std::uint64_t expected_ = 0;  // the next message of the other side
+  std::uint64_t expected_ = 0;  // number of the next message of the other side
   std::uint64_t checked_ = 0;
   std::uint64_t added_ = 0, swapped_ = 0;
   std::deque<std::uint64_t> originals_;
@@ -220,7 +220,7 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// A message is at least one frame: so many of the first host's sent mark how far the run is.
+// The number of frames that the first host sent shows the progress: a message is at least one frame.
 TEST(RcSoak, NothingIsLostNothingTwice) {
   const char* wanted = std::getenv("RNICSIM_SOAK_MESSAGES");
   const std::uint64_t each = (wanted ? std::strtoull(wanted, nullptr, 10) : 20'000) / 2;
@@ -267,7 +267,7 @@ TEST(RcSoak, NothingIsLostNothingTwice) {
     EXPECT_EQ(counters.engine.req_cqe_error, 0u);
     EXPECT_EQ(counters.engine.resp_cqe_error, 0u);
   }
-#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory for a while
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer keeps freed memory for a while
   EXPECT_LT(resident_bytes(), warm + (1u << 20)) << "the simulator grew";
 #endif
 }

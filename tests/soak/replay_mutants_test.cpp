@@ -1,5 +1,5 @@
-// Recorded software that was altered: a replay ends, says what is wrong or what differs, and harms nothing.
-// RNICSIM_SOAK_MUTANTS (default 60), RNICSIM_WALK_SEED of the first (default 1).
+// Replays of altered recordings of software must end, report an error or a difference, and do no harm.
+// RNICSIM_SOAK_MUTANTS (default 60), RNICSIM_WALK_SEED of the first mutant (default 1).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ class ReplayMutants : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // The exit status, or 1000 and the number of the signal.
+  // Returns the exit status, or 1000 plus the signal's number.
   int call(const std::string& command) const {
     const int status = std::system((command + " > " + (folder_ / "out").string() + " 2>&1").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
@@ -97,7 +97,7 @@ TEST_F(ReplayMutants, EndByThemselves) {
     for (std::uint32_t i = dice.between(1, 3); i > 0; --i) mutate(mutant, dice);
     write(mutant, altered);
     for (const char* pace : {"", "--as-possible"}) {
-      // 124: it did not end.
+      // Status 124: timeout ended the command.
       const int status =
           call(fmt::format("timeout 60 {}/bin/rnicsim replay {} {}", RNICSIM_BINARY_DIR, pace, altered.string()));
       EXPECT_LE(status, 2) << "seed " << seed << " " << pace;

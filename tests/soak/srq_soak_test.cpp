@@ -1,9 +1,9 @@
-// Does a shared receive queue lose a receive, or give one out twice? Many QPs take from one, threads post to it,
-// messages of one or several packets come over a cable with losses, QPs fail, are reset and are destroyed with messages
-// half received, the queue grows, and its limit fires. In the end every receive that was posted has come out once, or
-// is still there.
+// A shared receive queue must not lose a receive or use it twice. Many QPs take receives from one SRQ, and threads post
+// to it. Messages of one or several packets come over a lossy cable. QPs fail, are reset and are destroyed with partly
+// received messages. The SRQ grows, and its limit event fires. At the end every posted receive has completed once or is
+// still in the SRQ.
 //
-// RNICSIM_SOAK_MESSAGES: how many (default 4,000).
+// RNICSIM_SOAK_MESSAGES: number of messages (default 4,000).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ std::uint64_t wanted_messages() {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 4000;
 }
 
-// Whether completions are polled before their QP goes, so that each is seen.
+// Parameter: completions are polled before their QP is destroyed, so that each is seen.
 class SharedSoak : public RcPair, public ::testing::WithParamInterface<bool> {
  protected:
   SharedSoak() : RcPair({}, {"drop=5e-3"}) {}
@@ -57,14 +57,14 @@ class SharedSoak : public RcPair, public ::testing::WithParamInterface<bool> {
   std::uint64_t state_ = 20240607;
   const EndpointOptions common_{.buffer_bytes = 64 * kSlot, .cq_entries = 2048, .timeout = 4, .rnr_retry = 7};
   Exchange<std::vector<EndpointAddress>> addresses_;
-  // Between the two: each looks at it when it is its turn.
+  // Messages between the two threads; each reads them in its turn.
   std::optional<Reconnection> asked_, answered_;
   Phase phase_ = Phase::walk;
-  // The sender's.
+  // State of the sender.
   std::vector<int> outstanding_ = std::vector<int>(kQps);
   std::vector<bool> broken_ = std::vector<bool>(kQps);
   std::uint64_t turn_ = 0;
-  // The receiver's.
+  // State of the receiver.
   Endpoint* end_ = nullptr;
   QpSet* qps_ = nullptr;
   bool reconnecting_ = false;
@@ -175,7 +175,7 @@ void SharedSoak::walk() {
   if (reconnecting_) await_reconnection();
 }
 
-// Full, and then empty: what the library takes for posted the device gives out.
+// Fills and empties the SRQ: the device uses all receives that the library counts as posted.
 void SharedSoak::drain() {
   phase_ = Phase::quiet;
   pass(0, Duration{5'000'000'000});

@@ -1,8 +1,9 @@
-// What do UC and UD make of a bad cable? Each of two hosts sends the other a seeded sequence over a UC and a UD queue
-// pair. What arrives is whole; where the cable only loses, it comes once and in the order in which it was sent; where
-// it duplicates, no more often than the cable has. Nobody waits for anybody: sends complete whatever becomes of them.
+// UC and UD over a bad cable. Each of two hosts sends the other a seeded sequence over a UC and a UD queue pair.
+// Messages that arrive are complete. Over a cable that only loses packets, they arrive once and in order. Over a cable
+// that duplicates, they arrive at most as often as the cable delivered them. Sends complete whatever happens to the
+// packets.
 //
-// RNICSIM_SOAK_MESSAGES: how many (default 8,000; both directions together).
+// RNICSIM_SOAK_MESSAGES: number of messages in both directions together (default 8,000).
 #include <cstdlib>
 #include <cstring>
 
@@ -15,17 +16,17 @@ namespace rnicsim::testing::unreliable_soak_test {
 namespace {
 
 constexpr std::uint32_t kGrh = 40;
-constexpr std::uint32_t kNumber = 8;               // bytes; a SEND begins with its number
-constexpr std::uint32_t kMostBytes = 4000;         // of a message: up to four packets at MTU 1024, or one datagram
+constexpr std::uint32_t kNumber = 8;               // bytes; a SEND begins with its message number
+constexpr std::uint32_t kMostBytes = 4000;         // bytes per message: up to four packets at MTU 1024, or one datagram
 constexpr std::uint32_t kSlot = 4096;
 constexpr std::uint64_t kWindow = 16;
 constexpr std::uint64_t kReceives = 64;
-constexpr std::uint64_t kWriteSlots = 128;         // a WRITE is checked long before its slot comes round again
+constexpr std::uint64_t kWriteSlots = 128;         // a WRITE is checked long before its slot is used again
 constexpr std::uint32_t kReceive = kWindow * kSlot;
 constexpr std::uint32_t kWritten = kReceive + kReceives * kSlot;
 constexpr std::uint32_t kBuffer = kWritten + kWriteSlots * kSlot;
-constexpr Duration kCatchUp{30'000'000};           // for the other side, after a window
-constexpr Duration kQuiet{200'000'000};            // longer than anything is delayed
+constexpr Duration kCatchUp{30'000'000};           // time for the other side after each window
+constexpr Duration kQuiet{200'000'000};            // longer than any packet is delayed
 
 std::uint64_t mix(std::uint64_t value) {  // splitmix64
   value += 0x9e3779b97f4a7c15;
@@ -34,7 +35,7 @@ std::uint64_t mix(std::uint64_t value) {  // splitmix64
   return value ^ value >> 31;
 }
 
-// Message `number` of what one sender sends over one queue pair.
+// Message `number` in the sequence of one sender and queue pair.
 struct Planned {
   Planned(std::uint64_t sender, bool datagram, std::uint64_t message)
       : number(message), hash(mix(message * 4 + sender * 2 + datagram)) {
@@ -69,13 +70,13 @@ EndpointOptions options_of(bool datagram) {
   return options;
 }
 
-// One end of one of the queue pairs, on both of whose queues it works.
+// One end of one queue pair; it sends and receives.
 class Line {
  public:
   Line(std::uint64_t me, bool datagram, std::uint64_t messages)
       : end(options_of(datagram)), me_(me), datagram_(datagram), times_(messages) {}
 
-  // Connected already.
+  // Posts the receives of a connected QP.
   void offer() {
     for (std::uint64_t i = 0; i < kReceives; ++i) receive(i);
   }
@@ -90,7 +91,7 @@ class Line {
     wr.send_flags = plan.is_inline ? unsigned(IBV_SEND_INLINE) : 0u;
     ASSERT_EQ(end.post(wr), 0);
   }
-  // What has come; false: nothing.
+  // Polls one completion; false: none.
   bool poll() {
     ibv_wc wc;
     if (ibv_poll_cq(end.cq, 1, &wc) != 1) return false;
@@ -106,7 +107,7 @@ class Line {
   bool window_open() const { return posted_ - completed_ < kWindow; }
   bool all_completed() const { return posted_ == completed_; }
 
-  // How often each message of the other side that takes a receive has come.
+  // Counts arrivals of each message that consumes a receive.
   struct Tally {
     std::uint64_t sent = 0, lost = 0, repeated = 0, most = 0, late = 0;
   };

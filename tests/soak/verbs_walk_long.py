@@ -1,6 +1,7 @@
-"""Random walks, each a process of its own with the next seed, until the time is up or one finds a fault.
+"""
+Random walks, each in a separate process with the next seed, until the time is over or a walk finds a fault.
 
-RNICSIM_WALK_SECONDS (default 600), RNICSIM_WALK_SEED of the first (default 1).
+RNICSIM_WALK_SECONDS (default 600), RNICSIM_WALK_SEED: first seed (default 1).
 """
 
 import os
@@ -9,7 +10,7 @@ import sys
 import time
 
 
-# As rnicsim_test.cmake has them: simulated threads have stacks of their own.
+# As in rnicsim_test.cmake: simulated threads have separate stacks.
 SANITIZERS = {"ASAN_OPTIONS": "detect_stack_use_after_return=0:abort_on_error=1", "LSAN_OPTIONS": "use_stacks=0"}
 
 

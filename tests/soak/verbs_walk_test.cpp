@@ -1,10 +1,10 @@
-// Does any sequence of calls break it? Three processes, two of them on one host, make random verbs calls, legal and
-// not, between each other, over a cable with losses. Each knows what every call must answer, and what must come of each
-// work request: it completes once, in order, with a status that it can have, and with the right bytes; nobody's memory
-// changes who did not grant it; and in the end everything can be destroyed.
+// Random walk over verbs: no sequence of calls may break the library, the kernel or the device. Three processes, two of
+// them on one host, make random verbs calls, legal and illegal, between each other, over a lossy cable. A model gives
+// the result of each call. Each work request completes once, in order, with a possible status and the right bytes.
+// Memory changes only where its owner granted access. At the end all objects can be destroyed.
 //
 // RNICSIM_WALK_SEED (default 1), RNICSIM_WALK_STEPS of each process (default 30,000), RNICSIM_WALK_FEW=1: the device
-// has few flows, tables and counters, and they run out. Long: verbs_walk_long.py.
+// supports few flows, tables and counters, and they are exhausted. Long form: verbs_walk_long.py.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -38,7 +38,7 @@ class VerbsWalk : public TwoHosts {
     if (few()) town_.few = {.rules = 5, .spreads = 2, .counters = 3};
   }
 
-  // All wait until all are here.
+  // Barrier of all processes.
   void gather(host::SoftwareProcess& process) {
     process.port().settle();
     const auto meeting = arrivals_++ / kProcesses;
@@ -90,7 +90,7 @@ TEST_F(VerbsWalk, NothingBreaks) {
             << " of receives of XRC, in " << to_string(now()) << "\n";
   if (!town_.broken) {
     EXPECT_GT(completions, 0u);
-    if (number_of_environment("RNICSIM_WALK_SEED", 1) == 1) {  // of others, one may see none
+    if (number_of_environment("RNICSIM_WALK_SEED", 1) == 1) {  // a run with another seed may have no frames
       EXPECT_GT(frames, 0u);
       EXPECT_GT(extended, 0u);
     }

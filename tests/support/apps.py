@@ -1,4 +1,5 @@
-"""Runs rnicsim from a test, and reads what a run leaves: labelled output, perftest's tables, results, captures.
+"""
+Runs rnicsim from a test and reads the results of a run: labelled output, perftest's tables, results, captures.
 
 A test of the rungs apps and timing gives the path of rnicsim as its first argument and ends with `apps.main()`.
 """
@@ -17,9 +18,9 @@ import tempfile
 import unittest
 import zlib
 
-# Only a run that does not end reaches the limit, however slow the machine is.
+# Seconds of real time. Large enough that only a run that hangs reaches the limit, on a slow machine too.
 RUN_SECONDS = 1000
-SKIPPED = 77  # to ctest
+SKIPPED = 77  # exit status by which ctest counts a test as skipped
 PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "apps" / "programs"  # sources of the programs that tests run
 REMOTE_SHELL = PROGRAMS.with_name("remote_shell.py")
 
@@ -37,7 +38,7 @@ def main():
     outcome = unittest.main(argv=[sys.argv[0], *arguments], verbosity=2, exit=False).result
     if not outcome.wasSuccessful():
         sys.exit(1)
-    # A class that is skipped as a whole has not run its tests.
+    # unittest also lists a class that is skipped as a whole; none of its tests is counted in testsRun.
     skipped_alone = sum(isinstance(test, unittest.TestCase) for test, _ in outcome.skipped)
     sys.exit(SKIPPED if outcome.skipped and skipped_alone == outcome.testsRun else 0)
 
@@ -52,14 +53,14 @@ def full():
 
 @dataclasses.dataclass
 class Result:
-    """What a run left: `out` and `err` are text; the exit status is the shell's (128 + signal)."""
+    """Results of a run. `out` and `err` are text; `status` is the exit status as a shell gives it (128 + signal)."""
     command: list
     status: int
     out: str
     err: str
 
     def lines(self, host):
-        """A host's standard output, without its label."""
+        """A host's lines of standard output, without the label."""
         return labelled(self.out, host)
 
     def text(self, host):
@@ -69,12 +70,12 @@ class Result:
         return "\n".join(labelled(self.err, host))
 
     def summary(self):
-        """From the line that begins with --- on."""
+        """Text from the line that begins with `---` to the end; empty if there is no such line."""
         start = self.out.find("\n--- ")
         return self.out[start + 1:] if start >= 0 else self.out if self.out.startswith("--- ") else ""
 
     def programs_output(self):
-        """All that programs printed, in the order in which it came."""
+        """All lines that programs printed, in their order of arrival."""
         return [line for line in self.out.splitlines() if re.match(r"h\d+\| ", line)]
 
     def __str__(self):
@@ -91,8 +92,8 @@ def shell_status(returncode):
 
 
 def start(*arguments, **options):
-    """rnicsim as a process of its own, its output in pipes. RNICSIM_TEST_ENGINE in the environment is its runs'
-    engine."""
+    """Starts rnicsim as a separate process with pipes for its output. The environment variable RNICSIM_TEST_ENGINE
+    selects the engine of `rnicsim run`."""
     command = [rnicsim(), *map(str, arguments)]
     if arguments[0] == "run" and "RNICSIM_TEST_ENGINE" in os.environ:
         command[2:2] = ["--engine", os.environ["RNICSIM_TEST_ENGINE"]]
@@ -132,14 +133,14 @@ def folder():
 
 
 def run_with_results(program, *options, **more):
-    """A run, and what it wrote by --json."""
+    """The result of a run and the JSON that it wrote with --json."""
     with folder() as path:
         result = run(program, *options, "--json", path / "results.json", **more)
         return result, read_json(path / "results.json")
 
 
 def run_with_capture(program, *options, **more):
-    """A run, and its packets."""
+    """The result of a run and its captured packets."""
     with folder() as path:
         result = run(program, *options, "--pcap", path / "capture.pcapng", **more)
         return result, read_capture(path / "capture.pcapng")
@@ -179,7 +180,7 @@ class Latency:
 
 @dataclasses.dataclass
 class Bandwidth:
-    """A row of a bandwidth test run with --report_gbits."""
+    """A row of a bandwidth test with --report_gbits; both rates in Gb/s."""
     size: float
     iterations: float
     peak: float
@@ -203,7 +204,7 @@ class Opcode:
     READ_REQUEST, READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY, ACK = range(12, 18)
 
 
-# What stands between BTH and payload.
+# Bytes between BTH and payload.
 EXTENDED_BYTES = {Opcode.SEND_LAST_IMM: 4, Opcode.SEND_ONLY_IMM: 4, Opcode.WRITE_FIRST: 16, Opcode.WRITE_ONLY: 16,
                   Opcode.WRITE_LAST_IMM: 4, Opcode.WRITE_ONLY_IMM: 20, Opcode.READ_REQUEST: 16, Opcode.READ_FIRST: 4,
                   Opcode.READ_LAST: 4, Opcode.READ_ONLY: 4, Opcode.ACK: 4}
@@ -250,7 +251,7 @@ class Packet:
         return self.frame[54 + len(self.extended):len(self.frame) - ICRC_BYTES - pad]
 
     def is_roce(self):
-        """RoCEv2 over IPv4 without options: all that these tests' programs send."""
+        """True for RoCEv2 over IPv4 without options: the only RoCE packets that programs of these tests send."""
         frame = self.frame
         return (len(frame) >= 58 and frame[12:14] == b"\x08\x00" and frame[14] == 0x45 and frame[23] == 17
                 and struct.unpack_from("!H", frame, 36)[0] == ROCE_PORT
@@ -258,7 +259,7 @@ class Packet:
                 and struct.unpack_from("!H", frame, 38)[0] == len(frame) - ETHERNET_BYTES - IPV4_BYTES)
 
     def icrc_right(self):
-        """The CRC of eight 0xff and the packet, in which what routers may change counts as ones: TOS, TTL and
+        """The ICRC covers eight bytes 0xff and the packet. Fields that routers may change count as ones: TOS, TTL and
         checksum of IP, checksum of UDP, and the BTH's fifth byte."""
         ip = bytearray(self.frame[ETHERNET_BYTES:-ICRC_BYTES])
         for masked in (1, 8, 10, 11, 26, 27, 32):
@@ -289,7 +290,7 @@ def read_capture(path):
 
 
 def _comment(options):
-    # The one option that our packets can have.
+    # Comment of a packet. The simulator writes no other option.
     if not options:
         return ""
     code, length = struct.unpack_from("<HH", options)
@@ -318,7 +319,8 @@ def _interface_name(body):
 # --- Programs of a test's own
 
 def built(name, source, *flags, compiler=("gcc", "-O1", "-x", "c", "-", "-x", "none")):
-    """A program compiled from C, or by another compiler from its standard input, once."""
+    """Path of a program that gcc, or another compiler, makes from `source` on its standard input. Built once for each
+    `name`."""
     if not _built:
         _built["folder"] = pathlib.Path(tempfile.mkdtemp(prefix="rnicsim-test-"))
         atexit.register(shutil.rmtree, _built["folder"], ignore_errors=True)
@@ -330,7 +332,7 @@ def built(name, source, *flags, compiler=("gcc", "-O1", "-x", "c", "-", "-x", "n
     return _built[name]
 
 
-# --- What a run may leave behind
+# --- Leftovers of a run
 
 def sockets_of_runs():
     text = pathlib.Path("/proc/net/unix").read_text()
@@ -338,18 +340,19 @@ def sockets_of_runs():
 
 
 def simulator_sockets():
-    """Where programs attach, not where `top` asks."""
+    """Sockets to which programs attach; the sockets of `rnicsim top` are excluded."""
     return {name for name in sockets_of_runs() if not name.startswith("@rnicsim-top-")}
 
 
 def shared_memory_files():
-    """But for what belongs to the hosts of a run, and to processes of Open MPI: others come and go meanwhile."""
+    """Files in /dev/shm, without those of a run's hosts and of Open MPI's processes: concurrent tests create and remove
+    those."""
     return {entry.name for entry in pathlib.Path("/dev/shm").iterdir()
             if not entry.name.startswith(("rnicsim-hosts.", "sem.rnicsim-", "vader_segment."))}
 
 
 def processes_with(variable):
-    """The processes whose environment holds `variable` (NAME=value): a run's programs inherit it."""
+    """Processes whose environment holds `variable` (NAME=value); a run's programs inherit the environment."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -372,16 +375,17 @@ class TestCase(unittest.TestCase):
         return result
 
     def assert_labelled(self, result):
-        """Each line before the summary is a program's, and says whose; the simulator's own go to standard error."""
+        """Each line before the summary begins with the label of a program's host; the simulator's own lines go to
+        standard error."""
         before = result.out[:len(result.out) - len(result.summary())]
-        # SystemC says how its simulation ended, in two lines.
+        # SystemC reports the end of its simulation in two lines.
         stray = [line for line in before.splitlines()
                  if line and not re.match(r"h\d+\| ?", line) and not line.startswith("Info: /OSCI/SystemC")]
         self.assertEqual(stray, [], result)
 
 
 class LeavesNothing(TestCase):
-    """Each test's runs are known by a variable in the environment, which their programs inherit."""
+    """Finds the processes of each test's runs by a variable in the environment, which programs inherit."""
 
     def setUp(self):
         self.mark = f"RNICSIM_TEST_MARK={os.getpid()}.{self.id()}"

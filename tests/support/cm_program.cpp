@@ -20,7 +20,7 @@ void must(int result, const char* what) {
   if (result != 0) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
 }
 
-// Of programs that have ended without giving their memory back: it is reachable as long as the test runs.
+// Ids of programs that ended without destroying them; kept reachable, so that the leak checker reports none.
 std::vector<std::set<rdma_cm_id*>>& remains() {
   static auto& left = *new std::vector<std::set<rdma_cm_id*>>;
   return left;
@@ -106,7 +106,7 @@ CmEvent CmProgram::next() {
   const CmEvent told{event->event, process_.port().thread_time(), event->status, event->id};
   if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) ids_.insert(event->id);
   seen.push_back(told);
-  // Acknowledged also when the handler throws: an id with an event that is not cannot be destroyed.
+  // Acknowledged also if the handler throws: an id with an unacknowledged event cannot be destroyed.
   const std::unique_ptr<rdma_cm_event, decltype(&rdma_ack_cm_event)> acknowledged(event, rdma_ack_cm_event);
   if (handler) handler(*event);
   return told;
@@ -119,7 +119,7 @@ CmEvent CmProgram::await(rdma_cm_event_type type) {
   }
 }
 
-// An id of its own is the alarm: at that time it resolves an address of this host's.
+// The alarm is a further id: at that time it resolves an address of this host, and the event ends the wait.
 void CmProgram::run_until(Duration time) {
   rdma_cm_id* alarm = make();
   const auto events = std::exchange(seen, {});

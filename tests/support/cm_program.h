@@ -1,5 +1,5 @@
-// A program of librdmacm on a host inside the test's process: one event channel, the ids on it, and what was told of
-// them, with its times.
+// A librdmacm program on a host inside the test's process: one event channel, the ids on it, and the events received,
+// with their times.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -28,30 +28,30 @@ struct CmEvent {
 
 class CmProgram {
  public:
-  // To be made and used by threads of that process.
+  // Create and use the object in threads of `process`.
   explicit CmProgram(host::SoftwareProcess& process);
-  ~CmProgram();              // gives everything back, unless it was left behind
+  ~CmProgram();              // destroys all ids and the channel, unless leave_behind() was called
   CmProgram(const CmProgram&) = delete;
   CmProgram& operator=(const CmProgram&) = delete;
 
-  // The process is going to end as it is.
+  // The process will end without destroying its objects.
   void leave_behind() { left_ = true; }
 
   rdma_cm_id* make(rdma_port_space space = RDMA_PS_TCP);
-  void destroy(rdma_cm_id* id);  // its QP, too
-  // At a port of every IPv4 address of the host.
+  void destroy(rdma_cm_id* id);  // destroys the id's QP, too
+  // Listens at a port on every IPv4 address of the host.
   rdma_cm_id* listen(std::uint16_t port, rdma_port_space space = RDMA_PS_TCP, int backlog = 0);
   void make_qp(rdma_cm_id* id);
-  static int try_qp(rdma_cm_id* id);  // 0, or -1 and errno
-  // Address and route.
+  static int try_qp(rdma_cm_id* id);  // 0; -1: failed, errno is set
+  // Resolves address and route.
   void resolve(rdma_cm_id* id, sockaddr_in to);
-  // All of that, and asks for the connection.
+  // Makes an id, resolves address and route, makes the QP and asks for the connection.
   rdma_cm_id* connect(sockaddr_in to, rdma_port_space space = RDMA_PS_TCP);
   static int accept(rdma_cm_id* id);
 
-  // Events are acknowledged when the handler has seen them.
+  // Reads an event, calls the handler and acknowledges the event.
   CmEvent next();
-  CmEvent await(rdma_cm_event_type type);  // what comes before is handled, too
+  CmEvent await(rdma_cm_event_type type);  // earlier events are handled, too
   void run_until(Duration time);
   void sleep_to(Duration time);
   bool readable() const;
@@ -60,7 +60,7 @@ class CmProgram {
   std::function<void(rdma_cm_event&)> handler;
   std::vector<CmEvent> seen;
 
-  static sockaddr_in ipv4(std::uint8_t host, std::uint16_t port);  // of the topology "back-to-back"
+  static sockaddr_in ipv4(std::uint8_t host, std::uint16_t port);  // addresses of the topology "back-to-back"
 
  private:
   host::SoftwareProcess& process_;

@@ -23,7 +23,7 @@ def long_lines(name, text):
 
 
 def sources(root):
-    """Those that git knows, and new ones; without git all outside build/ and hidden folders."""
+    """Files that git tracks and new files; without git, all files outside build/ and hidden folders."""
     listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "-z"], capture_output=True)
     if listed.returncode == 0:
         paths = [root / name for name in listed.stdout.decode().split("\0") if name]

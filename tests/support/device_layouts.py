@@ -23,14 +23,14 @@ import textwrap
 
 import device_manual
 
-HEADERS = [header for header in device_manual.HEADERS if header != "attach.h"]  # no process's affair
+# attach.h is the protocol between the simulator and simulated programs, not a part of the device
+HEADERS = [header for header in device_manual.HEADERS if header != "attach.h"]
 C_FOLDER, PYTHON_FILE = "model/abi/c", "sim/python/rnicsim/abi.py"
 NAMES_FILE = "model/nic/personality/rnic/names.inc"
 NAMED_ENUMS = ("CommandOpcode", "CommandStatus", "IcmTable", "SendOpcode")
 COLUMNS = 120
 BIG_ENDIAN = {"Be16": 2, "Be32": 4, "Be64": 8}
-# Of the C++ headers, nothing of which is a layout.
-# A driver in the Linux kernel, whose licence is GPL-2.0, includes the C.
+# Licence of the C headers only: kernel drivers include them, and the Linux kernel is GPL-2.0.
 C_LICENCE = "/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */"
 GENERATED = "Made from model/abi/{} by tests/support/device_layouts.py --write."
 
@@ -98,7 +98,7 @@ class Contract:
         return int(self.values[f"{struct}.{field}.offset"])
 
     def element(self, struct, row):
-        """Of a field: the bytes of its element, and how many there are of it."""
+        """(bytes of an element, number of elements) of a field."""
         size = self.size(struct, row.name)
         if row.type in self.structs:
             one = self.size(row.type)
@@ -111,7 +111,7 @@ class Contract:
         return one, size // one
 
     def value(self, scope, row):
-        """As its author wrote it, where that is one number."""
+        """A constant's value: the text of the header if it is a single number, else the evaluated number."""
         text = self.values[f"{scope}::{row.name}" if scope else row.name]
         return device_manual.value_text(row, text).strip("`")
 
@@ -126,7 +126,7 @@ def c_comment(text, indent=""):
 
 
 def c_line(code, meaning, indent=""):
-    """A line with its comment behind it, or before it where that is too long."""
+    """A line with the comment behind the code, or before it where the line would be too long."""
     whole = f"{indent}{code}  /* {meaning.replace('*/', '* /')} */"
     if not meaning:
         return [indent + code]
@@ -268,7 +268,7 @@ def python_entity(contract, entity):
 
 
 def python_registers(contract):
-    """What an error calls an offset of the register page by."""
+    """Register names, by which errors name an offset of the register page."""
     out = ["", "", "# Offset: name, bits, access.", "REGISTERS = {"]
     for entity in contract.headers["device.h"]:
         if entity.kind == "namespace" and entity.name == "reg":
@@ -280,7 +280,7 @@ def python_registers(contract):
 
 def python_module(contract):
     out = [PYTHON_HEAD.format(generated=GENERATED.format("*.h"))]
-    # Context before the queues whose entries hold an address vector, as the headers include one another.
+    # Order of the #include directives: context.h precedes queue.h, whose entries hold an address vector.
     for header in ("device.h", "context.h", "queue.h", "command.h"):
         for entity in contract.headers[header]:
             out += python_entity(contract, entity)
@@ -288,10 +288,10 @@ def python_module(contract):
     return re.sub(r"\n{4,}", "\n\n\n", "\n".join(out)).rstrip() + "\n"
 
 
-# --- Names, for the model's own check of a driver
+# --- Names for the model's driver check
 
 def reserved_bytes(contract, entity, base=0):
-    """(offset, bytes) of the reserved fields of a layout, those of layouts within it, too."""
+    """(offset, bytes) of the reserved fields of a layout, with those of nested layouts."""
     structs = {e.name: e for rows in contract.headers.values() for e in rows if e.kind == "struct"}
     for row in entity.rows:
         at = base + contract.offset(entity.name, row.name)
@@ -313,7 +313,7 @@ def names(contract):
         out.append(f'    {{{contract.value("reg", row)}, {bits}, {readable}, {writable}, "{row.name}"}},')
     out += ["};", "", "constexpr NamedNumber kConfigNames[] = {"]
     for row in namespaces["config"].rows:
-        if row.name == "kSize":  # the offsets stand before it, bits behind it
+        if row.name == "kSize":  # offsets precede kSize, bits follow
             break
         out.append(f'    {{{contract.value("config", row)}, "{row.name}"}},')
     out += ["};", "", "constexpr NamedNumber kDoorbellNames[] = {"]
@@ -346,7 +346,7 @@ def made(root, contract):
 
 
 def check_c(root, compiler):
-    """Each header alone; then a value through memory and back."""
+    """Each header must compile alone; then a value is stored and loaded through the C layout."""
     for header in [*HEADERS, "big_endian.h"]:
         for language, standard in (("c", "c99"), ("c", "c11"), ("c++", "c++11"), ("c++", "c++20")):
             command = [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
@@ -407,7 +407,7 @@ def run(root, compiler, c_compiler, write):
 
 
 def self_test(root, compilers):
-    """Changes that the check must notice, where they are made."""
+    """Changes that the check must report, with the file of each change."""
     changes = [
         ("model/abi/context.h", "Be32 send_cqn;\n  Be32 receive_cqn;", "Be32 receive_cqn;\n  Be32 send_cqn;",
          "send_cqn"),

@@ -57,11 +57,11 @@ ENUMERATOR = re.compile(r"^\s*(\w+)(?: = [^,]+)?,?$")
 def parse(path):
     """The entities of a header, in its order."""
     entities = []
-    inside = None  # the struct, enum or namespace whose lines these are
+    inside = None  # the struct, enum or namespace that contains the current line
     last = None  # the row that a continued comment belongs to
     last_indent = 0
-    pending = ""  # a comment before a row, on lines of its own
-    before = ""  # a comment right before the line that this is
+    pending = ""  # comment on the lines before a row
+    before = ""  # comment directly before the current line
 
     def add(row, rows, line):
         nonlocal last, last_indent, pending
@@ -109,7 +109,7 @@ def parse(path):
         elif code.strip() in ("}", "};"):
             inside, last, pending = None, None, ""
         elif match := CONSTANT.match(code):
-            # Several in one declaration: `kFree = 0, kProcess = 1`.
+            # Several constants in one declaration: `kFree = 0, kProcess = 1`.
             parts = re.split(r", (?=k\w+ = )", f"{match[2]}{match[3] or ''} = {match[4]}")
             for part in parts:
                 name, source = part.split(" = ", 1)
@@ -185,7 +185,7 @@ def value_text(row, value):
     if not re.fullmatch(r"\d+", value):
         return f"`{value}`"
     if re.fullmatch(r"0x[\da-f]+", row.source):
-        return row.source  # with the zeros that its author gave it
+        return row.source  # keeps the leading zeros of the header's text
     return f"0x{int(value):x}" if re.search(r"0x|<<|~", row.source) else value
 
 
@@ -200,7 +200,7 @@ def struct_table(e, values):
     end = 0
     for row in e.rows:
         offset, width = int(values[f"{e.name}.{row.name}.offset"]), int(values[f"{e.name}.{row.name}.size"])
-        # A gap is a field that was not read, unless alignment explains it.
+        # A gap is a field that the parser missed, unless alignment explains the gap.
         if offset < end or offset - end >= 64:
             raise SystemExit(f"{e.header}: {e.name}: bytes {end} to {offset} are explained by no field")
         if offset > end:
@@ -224,7 +224,7 @@ def struct_table(e, values):
 
 
 def value_table(entities, values):
-    """An enum, a namespace, or constants: one row a value."""
+    """The table of an enum, a namespace, or constants: a row for each value."""
     out = []
     first = entities[0]
     rows = [(e, row) for e in entities for row in e.rows]
@@ -238,7 +238,7 @@ def value_table(entities, values):
             out.append(f"| 0x{value:03x} | {match[1]} | {match[2]} | {row.name} | {escaped(match[3])} |")
         return out
     if first.offsets:
-        # Such a namespace also holds bits and sizes; they follow in a table of their own.
+        # A namespace of offsets also holds bits and sizes; these follow in a second table.
         out += ["| offset | name | meaning |", "|---|---|---|"]
         for _, row in (pair for pair in rows if pair[1].source.startswith("0x")):
             out.append(f"| 0x{int(values[f'{first.name}::{row.name}']):03x} | {row.name} | {escaped(row.meaning)} |")
@@ -295,7 +295,7 @@ SYNDROMES = {"CommandSyndrome": "model/nic/queues/command_unit.h", "QpSyndrome":
 
 
 def check_syndromes(root, text):
-    """The manual's list of syndromes is written by hand: the device's own numbers and names, one row each."""
+    """The manual's list of syndromes is written by hand: it must have the device's numbers and names, a row each."""
     section = re.search(r"^### Syndromes$(.*?)^#", text, re.MULTILINE | re.DOTALL)
     told = re.findall(r"^\| 0x(\w+) \| (\w+) \|", section[1], re.MULTILINE) if section else []
     real = []
@@ -329,7 +329,7 @@ def run(root, compiler, write):
 
 
 def self_test(root, compiler):
-    """Changes to the headers that the check must notice."""
+    """Changes to the headers that the check must report."""
     changes = [
         ("../nic/engine/qp_context.h", "ring = 0x10b", "ring = 0x1ff", "0x1ff"),
         ("queue.h", "Be32 byte_count;  // at most", "Be32 octet_count;  // at most", "octet_count"),

@@ -1,4 +1,4 @@
-// A call of the C library's kind that fails: -1, and this errno.
+// Expects that a call returns -1 with the given errno.
 #pragma once
 
 #include <gtest/gtest.h>

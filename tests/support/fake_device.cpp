@@ -62,7 +62,7 @@ void FakeDevice::access_config(tlm::tlm_generic_payload& request, sc_core::sc_ti
     std::copy_n(config_space_.begin() + offset, data.size(), data.begin());
   } else {
     std::ranges::copy(data, config_space_.begin() + offset);
-    // The bits of an address below the BAR's size are zero.
+    // Address bits below the BAR's size read as zero.
     std::uint32_t low;
     std::memcpy(&low, config_space_.data() + abi::config::kBar0, sizeof low);
     low = (low & ~(abi::kBarSize - 1)) | 0xc;

@@ -1,4 +1,4 @@
-// A device that answers every command and does nothing: what the kernel's agent says to it can be looked at.
+// A device that accepts every command and records it. Tests look at the commands of the kernel agent.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -38,18 +38,18 @@ class FakeDevice : public sc_core::sc_module {
     std::vector<std::byte> data;
   };
 
-  // What it is and answers; set before the simulation starts.
+  // Register values and results of commands; set them before the simulation starts.
   std::uint32_t identity = std::uint32_t{abi::kPciDeviceId} << 16 | abi::kPciVendorId;
   std::uint32_t abi_version = std::uint32_t{abi::kAbiMajor} << 16;
   std::uint32_t max_mtt = 4096;
   std::map<abi::CommandOpcode, abi::CommandStatus> refused;
 
-  // What it was told.
+  // Received commands and doorbell-page writes.
   std::vector<Command> commands;
   std::vector<Store> uar_stores;
 
   bool transfer(tlm::tlm_command command, Pasid pasid, std::uint64_t address, std::span<std::byte> data);
-  // Writes an event into the EQ and interrupts.
+  // Writes an event to the EQ and raises the interrupt.
   void raise_event(std::uint32_t eqn, abi::EventType type, std::uint32_t number);
   std::vector<abi::CommandOpcode> opcodes() const;
 

@@ -29,13 +29,13 @@ int made = 0;
 std::uint64_t sent = 0;
 std::uint64_t polled_in_vain = 0;
 
-// A descriptor that is readable as often as it was told.
+// A descriptor that becomes readable once per tell().
 int make_events() { return ::eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC); }
 void tell(int fd) {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(fd, &one, sizeof one);
 }
-// What a blocking or another descriptor's owner expects of a wait; false: errno.
+// Waits for one event; false: failed with errno (EAGAIN if the descriptor is non-blocking).
 bool await(int fd) {
   std::uint64_t one;
   return ::read(fd, &one, sizeof one) == sizeof one;
@@ -68,7 +68,7 @@ struct Qp : ibv_qp {
   Qp* peer = nullptr;
   bool stopped = false;
   std::deque<Receive> receives;
-  std::deque<Write> waiting;  // of the peer, until there are receives
+  std::deque<Write> waiting;  // writes of the peer that wait for a receive
 };
 std::map<std::uint32_t, Qp*> queue_pairs;
 std::uint32_t next_number = 16;
@@ -109,7 +109,7 @@ void receive_done(Qp& qp, const Qp::Receive& receive, ibv_wc completion) {
   complete(qp.recv_cq, completion);
 }
 
-// An RDMA write, at its target; false: there is no receive for its immediate data.
+// Executes an RDMA WRITE at its target; false: there is no receive for the immediate data.
 bool place(Qp& at, const Write& write) {
   const bool immediate = write.request.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
   if (immediate && at.receives.empty()) return false;
@@ -233,7 +233,7 @@ void notify(Id& id, rdma_cm_event_type type, int status = 0, const rdma_conn_par
   tell(channel.fd);
 }
 
-// An address of the one host, with a port.
+// Fills in an address of the host, with a port.
 void give_address(Id& id) {
   auto& address = reinterpret_cast<sockaddr_in&>(id.route.addr.src_storage);
   if (address.sin_family == 0) address.sin_family = AF_INET;

@@ -1,16 +1,16 @@
-// An <rdma/rdma_cma.h> and <infiniband/verbs.h> without a device: everybody is on one host, in one process, and what
-// is posted has arrived. For tests of what is written over these two.
+// <rdma/rdma_cma.h> and <infiniband/verbs.h> without a device: all endpoints are in one process on one host, and posted
+// data arrives at once. For tests of libraries that use these two headers.
 #pragma once
 
 #include <cstdint>
 
 namespace rnicsim::fake_rdma {
 
-// Objects of all kinds that were made and not destroyed.
+// Number of objects of all kinds that were created and not destroyed.
 int objects();
-// Sends of all queue pairs so far, the writes of no bytes among them.
+// Number of sends of all queue pairs so far, including writes of 0 bytes.
 std::uint64_t sends();
-// Looks at completion queues, of all, that found nothing.
+// Number of polls of all completion queues that found no completion.
 std::uint64_t vain_polls();
 
 }  // namespace rnicsim::fake_rdma

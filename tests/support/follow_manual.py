@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Follows a page of docs/ word by word, in an empty folder.
+"""
+Runs the steps of a page of docs/ exactly as written, in an empty folder.
 
 usage: follow_manual.py FOLDER_OF_RNICSIM PAGE...
 
-What of a page is followed, in its order:
-    ```LANGUAGE PATH    the file PATH, with what the block has
-    ```console          lines that begin with "$ " are commands for bash, with those that a backslash continues; what
-                        stands below is what they print, where ... is anything, in a line or as lines of its own. A
-                        command succeeds, unless "# exit status N" ends it.
+Steps of a page, in its order:
+    ```LANGUAGE PATH    writes the block to the file PATH
+    ```console          lines that begin with "$ " are commands for bash, with the lines that a backslash continues.
+                        The lines below are the expected output, where ... matches anything, in a line or as whole
+                        lines. A command must succeed, unless "# exit status N" ends it.
 """
 
 import os
@@ -22,11 +23,11 @@ STATUS = re.compile(r"#\s*exit status (\d+)\s*$")
 
 
 class Deviation(Exception):
-    """The page says one thing, and another came."""
+    """The output or the exit status of a command differs from the page."""
 
 
 def steps(text):
-    """(command, what it prints) of a console block."""
+    """(command, expected output) for each command of a console block."""
     found = []
     for line in text.splitlines():
         if found and found[-1][0].endswith("\\"):
@@ -39,7 +40,7 @@ def steps(text):
 
 
 def pattern(lines):
-    """What the lines of a page stand for."""
+    """Regular expression for the output lines of a page."""
     text = ""
     for line in lines:
         text += r"(?:.*\n)*?" if line.strip() == "..." else ".*?".join(map(re.escape, line.split("..."))) + r"[ \t]*\n"
@@ -58,7 +59,7 @@ def run(command, printed, folder, environment):
 
 
 def follow(page, programs):
-    """Number of commands that did as the page says; Deviation."""
+    """Runs a page and returns its number of commands; raises Deviation."""
     count = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "work"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Sources that the release build joins (cmake/unity.cmake) mean the same alone: a function in the unnamed namespace of
-one of them is an overload for all behind it, and hides what an outer namespace has by that name, as a constant does,
-without a word of the compiler.
+"""
+Checks that the sources that the release build joins (cmake/unity.cmake) have the same meaning when compiled alone. A
+function or constant in the unnamed namespace of one source is visible in all sources behind it: it becomes an overload
+there, or hides the same name of an outer namespace, without a warning of the compiler.
 
 usage: joined_test.py SOURCES BUILD
 """
@@ -13,7 +14,7 @@ import sys
 
 SKIPPED = 77
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.M | re.S)
-# At a line's beginning: what it returns, its name, its parameters.
+# At the start of a line: return type, name, parameters.
 FUNCTION = re.compile(r"^(?!//|using|struct|class|enum|namespace|return)[\w\[\]][\w:<>,&*\[\] ]*?[ &*](\w+)\(", re.M)
 CONSTANT = re.compile(r"^(?:inline )?constexpr [^=;({]*?\b(k\w+)", re.M)
 NAMESPACE = re.compile(r"^namespace (\w[\w:]*) \{$", re.M)
@@ -34,7 +35,7 @@ def within(namespace, outer):
 
 
 def joined(build):
-    """The sources of each translation unit that has several."""
+    """The sources of each translation unit that joins several."""
     compiled = [entry["file"] for entry in json.loads((build / "compile_commands.json").read_text())]
     units = [re.findall(r'#include "(.*\.cpp)"', pathlib.Path(file).read_text())
              for file in sorted(compiled) if "/Unity/" in file]
@@ -42,13 +43,13 @@ def joined(build):
 
 
 def nested_names(text):
-    """Those of each namespace that a header has in its own: a `using namespace` brings them."""
+    """(namespace, names) for each namespace of a header: `using namespace` makes these names visible."""
     for name, body in re.findall(r"^namespace (\w+) \{.*?\n(.*?)^\}", text, re.M | re.S):
         yield name, names(body)
 
 
 def faults(sources, headers, nested):
-    """`headers`: name -> (namespace, header) of all that declare it; `nested`: namespace -> its names."""
+    """`headers`: name -> (namespace, header) of all headers that declare the name; `nested`: namespace -> its names."""
     local = collections.defaultdict(list)
     brought = collections.defaultdict(set)
     homes = {}
@@ -69,7 +70,7 @@ def faults(sources, headers, nested):
             for where, user in sorted(brought[name]):
                 if user not in inside and within(where, namespace):
                     yield f"{name} is local to {files}, and {user} means another"
-            # One in a namespace that no other source has is seen by none.
+            # A name in a namespace that only this file uses cannot clash.
             seen = any(within(where, namespace) for file, where in homes.items() if file not in inside)
             for where, header in headers[name]:
                 if seen and within(namespace, where):

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The launcher, in a tree and on a machine of pretence: what it installs, when it builds, what it passes on.
-# usage: launcher_test.sh LAUNCHER [PROGRAM]      PROGRAM: bin/rnicsim-run, whose commands are to be the launcher's
+# The launcher in an imitated tree and on an imitated machine: installed packages, builds, and passed arguments.
+# usage: launcher_test.sh LAUNCHER [PROGRAM]      PROGRAM: bin/rnicsim-run; its commands must be the launcher's
 set -u
 
 launcher=$(readlink -f -- "$1")
@@ -34,7 +34,7 @@ for tool in sh dash env date find sed tail head grep rm mv cp mkdir cat dirname 
   ln -s "$(command -v $tool)" "$folder/tools/$tool"
 done
 
-# fake NAME: the script on standard input, which first records its call.
+# fake NAME: makes a command of the script on standard input; the command first records its call.
 fake() {
   { printf '#!/bin/sh\necho "%s $*" >>"%s"\n' "$1" "$calls" && cat; } >"$fakes/$1"
   chmod +x "$fakes/$1"
@@ -71,7 +71,7 @@ fake ctest <<'END'
 echo "100% tests passed"; exit 8
 END
 
-# try STATUS COMMAND...: runs it on the machine of pretence; output in $folder/out and err, fakes called in $calls.
+# try STATUS COMMAND...: runs COMMAND on the imitated machine; output in $folder/out and err, called fakes in $calls.
 try() {
   expected=$1
   shift
@@ -99,7 +99,7 @@ has out 'usage:'
 try 2 "$tree/rnicsim"
 has err 'usage:'
 lacks calls ninja
-# Nobody who asks what a command is waits for a build.
+# Help of a command must not start a build.
 for own in test bless package; do
   for asked in --help -h; do
     try 0 "$tree/rnicsim" "$own" "$asked"
@@ -108,13 +108,13 @@ for own in test bless package; do
   done
 done
 
-# Without rights or sudo: a command to type.
+# Without root and sudo: the launcher prints the command to type.
 export FAKE_UID=1000
 try 1 "$tree/rnicsim" run
 has err 'apt-get install --no-install-recommends g++ perftest'
 lacks calls apt-get
 
-# The same with sudo, and an apt-get that fails: its status, and its words.
+# With sudo, and an apt-get that fails: the launcher passes on its status and its messages.
 fake sudo <<'END'
 exec "$@"
 END
@@ -131,7 +131,7 @@ has out test
 lacks out bless
 lacks calls ninja
 
-# First use as root: what `run` needs and no more, then the build, then the program.
+# First use as root: installs the packages of `run` and no others, then builds, then starts the program.
 try 42 "$tree/rnicsim" run -- 'two words' ''
 has calls 'apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends g++ perftest'
 has calls 'cmake --fresh --preset release'
@@ -157,14 +157,14 @@ fi
 
 export FAKE_INSTALLED=cmake
 
-# Completion by the small program; of a command's name, all that the whole program will have.
+# The small program completes arguments; the launcher completes command names, with all commands of the whole program.
 try 42 "$tree/rnicsim" complete run --ni
 has out '[rnicsim-run][complete][run][--ni]'
 try 0 "$tree/rnicsim" complete re
 [ "$(tr '\n' ' ' <"$folder/out")" = 'report replay ' ] || fail 'not report and replay'
 lacks calls ninja
 
-# Another command: the whole program, which then has all commands.
+# Any other command: builds the whole program, which has all commands.
 try 42 "$tree/rnicsim" bench write-4k
 has calls 'verbs/all sim/all'
 lacks calls rnicsim_run
@@ -173,13 +173,13 @@ try 42 "$tree/rnicsim" run -- prog
 has out '[rnicsim][run][--][prog]'
 lacks calls ninja
 
-# The packages of guests, also where nothing is to be built.
+# Packages for guests are installed, also when no build is needed.
 try 42 "$tree/rnicsim" vm --on g0 date
 has calls 'install -y --no-install-recommends qemu'
 lacks calls ninja
 has out '[rnicsim][vm]'
 
-# Warm: no tool at all, from any folder, through links, relative ones too.
+# Nothing is stale: no tool runs, from any folder, through absolute and relative links.
 export FAKE_INSTALLED='g++ cmake perftest'
 ln -s "$tree/rnicsim" "$folder/link"
 ln -s link "$folder/link2"
@@ -189,7 +189,7 @@ has out '[--version]'
 [ ! -s "$calls" ] || fail 'tools were called'
 [ ! -s "$folder/err" ] || fail 'it said something'
 
-# A source changed: built again, not configured. A failing build shows what failed, and leaves it stale.
+# A changed source: built without configuring. A failing build shows the error and stays stale.
 sleep 0.02
 touch "$tree/sim/main.cpp"
 export FAKE_NINJA=3
@@ -201,7 +201,7 @@ try 3 "$tree/rnicsim" run
 has err 'RNICSIM_JOBS=1'
 lacks err main.cpp
 unset FAKE_NINJA FAKE_ERROR
-# One compiler at a time on a machine with 2 GiB, as many as asked for all the same.
+# 2 GiB of memory: a single compiler at a time, unless RNICSIM_JOBS asks for more.
 touch "$tree/sim/main.cpp"
 export FAKE_PAGES=524288
 try 42 "$tree/rnicsim" run
@@ -226,7 +226,7 @@ has calls 'ninja'
 lacks calls 'cmake --'
 lacks calls apt-get
 
-# The RTL with its assertions is built when it is asked for, and from then on.
+# The RTL with assertions is built on the first request, and in all later builds.
 try 42 "$tree/rnicsim" run --engine lockstep -- prog
 has calls 'verbs/all sim/all rtl_checked'
 mkdir -p "$tree/build/release/lib/rnicsim"
@@ -238,7 +238,7 @@ try 42 "$tree/rnicsim" run
 has calls 'verbs/all sim/all rtl_checked'
 rm -r "$tree/build/release/lib"
 
-# A commit is in the version.
+# A commit changes the version.
 mkdir -p "$tree/.git/logs"
 touch "$tree/.git/logs/HEAD"
 try 42 "$tree/rnicsim" --version
@@ -253,8 +253,8 @@ lacks calls ninja
 try 42 "$tree/rnicsim" run
 has calls ninja
 
-# The golden traces want a program of the tests. It is built when they are checked, again when a test has changed, and
-# not for `run`; whatever the folder is called.
+# The golden traces need a test program. The launcher builds it for their check, and again after a change of a test, but
+# not for `run`; with any spelling of the folder's path.
 programs="[--path][$tree/build/release/tests]"
 try 42 "$tree/rnicsim" check "$tree/traces/golden" rc_send
 has calls 'verbs/all sim/all golden_behaviour'
@@ -274,7 +274,7 @@ try 42 "$tree/rnicsim" run
 lacks calls 'golden_behaviour'
 try 42 "$tree/rnicsim" check ../traces/golden
 has calls 'golden_behaviour'
-# Another folder, or programs from elsewhere, are no affair of the launcher's.
+# The launcher builds no test programs for another folder, or with --path.
 try 42 "$tree/rnicsim" check ../traces
 has out '[check][../traces]'
 lacks out '[--path]'
@@ -285,12 +285,12 @@ lacks out "$tree/build"
 lacks calls ninja
 cd / || exit 1
 
-# Blessing builds first, every time, and all that `run` wants, too: the tree counts as built.
+# `bless` always builds first, with all that `run` needs: the tree counts as built.
 try 42 "$tree/rnicsim" bless rc_send 'two words'
 has calls 'verbs/all sim/all golden_behaviour'
 has out "[check][--update][--path][$tree/build/release/tests][$tree/traces/golden][rc_send][two words]"
 
-# The package: what it wants besides, and where it is.
+# The package: additional packages, and the path of the result.
 try 0 "$tree/rnicsim" package
 has calls '--no-install-recommends packer'
 has calls 'cmake --fresh --preset release'
@@ -298,7 +298,7 @@ has calls 'verbs/all sim/all installed deb'
 has out '/a place/rnicsim_1_amd64.deb'
 lacks out CPack
 
-# A source removed; a list of packages that grew.
+# A removed source; an extended list of packages.
 rm "$tree/sim/main.cpp"
 try 42 "$tree/rnicsim" run
 has calls ninja
@@ -306,7 +306,7 @@ echo 'extra why' >>"$tree/cmake/packages"
 try 42 "$tree/rnicsim" run
 has calls dpkg-query
 
-# Two at once: one builds, the other waits for it.
+# Two launchers at once: one builds, the other waits.
 touch "$tree/sim/other.cpp"
 : >"$calls"
 what='two at once'
@@ -317,13 +317,13 @@ wait
 unset FAKE_SECONDS
 [ "$(grep -c '^ninja' "$calls")" = 1 ] || fail 'not built exactly once'
 
-# A folder that moved is configured anew.
+# A moved folder is configured again.
 mv "$tree" "$folder/moved"
 tree=$folder/moved
 try 42 "$tree/rnicsim" run
 has calls 'cmake --fresh --preset release'
 
-# Tests: packages of their own, labels, ctest's words and status.
+# Tests: additional packages, labels, ctest's output and status.
 try 8 "$tree/rnicsim" test
 has calls 'install -y --no-install-recommends packer qemu tshark extra'
 has calls '-LE ^full$'

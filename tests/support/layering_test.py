@@ -10,9 +10,9 @@ import re
 import sys
 import tempfile
 
-# room -> what its files may include besides the room itself. A name is a folder; one header; a header and its source,
-# without the suffix; or "folder/*", the files that lie in the folder itself and are no room of their own.
-# A file belongs to the longest room that its path begins with. Rooms make no circle.
+# room -> paths that its files may include besides the room itself. An entry is a folder; one header; a header and its
+# source, without the suffix; or "folder/*": the files directly in the folder, without its subfolders. A file belongs to
+# the longest room that is a prefix of its path. Rooms must not form a cycle.
 ALLOWED = {
     "model/abi": [],
     "model/roce": ["model/base/fifo.h", "model/base/pooled_list.h", "model/base/units.h"],
@@ -20,30 +20,31 @@ ALLOWED = {
                               "model/base/params.h", "model/base/telemetry.h", "model/base/units.h"],
     "model/base": [],
     "model/cm": ["model/base/units.h"],
-    # The NIC: its own files put it together. Its rooms, each above those that it names.
+    # The NIC: files of model/nic itself compose the device. Each room below is above the rooms that it names.
     "model/nic": ["model/base", "model/roce"],
     "model/nic/capability_params": ["model/base", "model/nic/packets", "model/nic/personality"],
-    # What its blocks know of a device's layouts, and beside it each device's own: only there are they written down.
+    # Personality: the device layouts as the NIC's blocks see them. Each device has a folder there; no other room
+    # of the NIC contains layouts.
     "model/nic/personality": ["model/base", "model/roce"],
     "model/nic/personality/rnic": ["model/nic/personality", "model/base", "model/roce", "model/abi/big_endian.h",
                                    "model/abi/command.h", "model/abi/context.h", "model/abi/device.h",
                                    "model/abi/queue.h"],
     "model/nic/packets": ["model/base", "model/roce", "model/nic/personality"],
-    # Between an engine and the rest.
+    # Interface between an engine and the other blocks.
     "model/nic/seam": ["model/base", "model/roce", "model/nic/packets", "model/nic/personality"],
     "model/nic/engine": ["model/base", "model/roce", "model/nic/packets", "model/nic/personality", "model/nic/seam"],
     "model/nic/pcie": ["model/base", "model/nic/personality", "model/nic/seam"],
     "model/nic/contexts": ["model/base", "model/roce", "model/nic/pcie", "model/nic/personality", "model/nic/seam"],
     "model/nic/queues": ["model/base", "model/roce", "model/nic/capability_params", "model/nic/contexts",
                          "model/nic/packets", "model/nic/pcie", "model/nic/personality", "model/nic/seam"],
-    # The kernel agent reuses the driver, and carries it through the same seam as any process.
+    # The kernel agent reuses the verbs driver, through the interface that every process uses.
     "model/host": ["model/base", "model/abi", "model/cm", "verbs/provider", "verbs/port/device_port.h"],
     "model/fabric": ["model/base"],
-    # The NIC as a module of somebody else's platform.
+    # The NIC as a module of another simulator's platform.
     "model/device": ["model/nic", "model/base", "model/abi"],
-    # Watches a driver: a device's layouts only as its personality tells them.
+    # Checks a driver's accesses; knows device layouts only through the personality.
     "model/driver_check": ["model/nic", "model/base", "model/roce"],
-    # A transport core; of the NIC, who puts an engine around it and what a device can do.
+    # A transport core in RTL; of the NIC it knows the engine interface and the capabilities.
     "rtl/cosim": ["model/nic/engine/engine_factory.h", "model/nic/engine/qp_context.h", "model/nic/seam/qp_engine.h",
                   "model/nic/capability_params.h", "model/roce", "model/base"],
     "verbs": ["model/abi"],
@@ -51,8 +52,8 @@ ALLOWED = {
     "verbs/port/attached_port": ["model/abi", "verbs/port", "sim/host"],
     # A simulated Linux host, on the side of its programs.
     "sim/host": ["model/abi"],
-    # The program's side of simulated time, from below: the session, the turn, signals' masks and actions, a thread's
-    # steps and waits, its counter. Handlers put them together, and attaching them.
+    # The program's side of simulated time, from the lowest layer: session, turn, signal masks and actions, a thread's
+    # steps and waits, its counter. Handlers and attaching compose them.
     "sim/host/shim/next": [],
     "sim/host/shim/raw_call": ["sim/host/shim/next"],
     "sim/host/shim/text": ["sim/host/shim/raw_call"],
@@ -83,8 +84,8 @@ ALLOWED = {
                                 "sim/host/shim/spin/written_memory", "sim/host/shim/mappings",
                                 "sim/host/kernel/processes/threads", "sim/host/shim/spin/timed_look",
                                 "sim/host/shim/spin/timed_loop"],
-    # Below the calls: a system call's words and the note of it, the sockets that are known here, the threads of this
-    # process. Calls by number, the start of threads and forks are above all of them.
+    # Below the calls: the words and the note of a system call, the sockets of the simulated network, the threads of this
+    # process. Calls by number, starts of threads and forks are above all of them.
     "sim/host/shim/call_words": [],
     "sim/host/shim/noted_calls": ["sim/host/shim/session"],
     "sim/host/kernel/sockets/refused_options": [],
@@ -95,33 +96,33 @@ ALLOWED = {
                                           "sim/host/shim/next", "sim/host/shim/raw_call", "sim/host/shim/session",
                                           "sim/host/shim/signal_stack", "sim/host/shim/spin/timed_loop",
                                           "sim/host/time/timeline", "sim/host/time/turn"],
-    # A library of its own: it must not lean on the process it happens to be in.
+    # A separate library: it must not depend on the process that loads it.
     "verbs/provider": ["model/abi"],
-    # For Linux guests: the provider of Debian's libibverbs, on the same rings.
+    # For Linux guests: a provider for Debian's libibverbs, on the same rings.
     "verbs/linux/provider": ["model/abi", "verbs/provider", "verbs/linux/rnic_abi.h"],
-    # Reaches the verbs library as any program does; two headers of small tools are shared.
+    # Uses the verbs library as any program does; shares two headers of small tools.
     "verbs/rdmacm": ["model/abi", "verbs/port", "verbs/ibverbs/boundary.h", "verbs/ibverbs/queue_lock.h"],
-    # What a run is made of: parameters, topologies, fault rules. Below all of sim.
+    # Configuration of a run: parameters, topologies, fault rules. The lowest layer of sim.
     "sim/config": ["model", "rtl/cosim"],
     # Results and their formats; services of the operating system. Below the system.
     "sim/results": ["model/base", "sim/config"],
     "sim/os": ["model/base"],
-    # The system, and what its users share.
+    # The system, and the code that its users share.
     "sim/processes": ["model", "sim/config"],
     "sim/*": ["sim/processes", "sim/os", "sim/results", "model", "rtl/cosim", "sim/config"],
-    # Who looks at a system.
+    # Observers of a system.
     "sim/waterfall": ["model", "sim/config", "sim/*", "sim/os", "sim/results"],
     "sim/recording": ["model", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results"],
     "sim/observers": ["sim/*", "sim/os", "sim/results", "sim/recording", "sim/waterfall", "model/driver_check"],
-    # Who gives it work, beside one another.
+    # Sources of work for a system; they do not know each other.
     "sim/attached": ["model", "sim/config", "sim/*", "sim/os", "sim/results", "sim/waterfall"],
     "sim/guest": ["model", "sim/config", "sim/guest/transactor", "sim/*", "sim/os", "sim/results"],
     "sim/guest/transactor": ["model/base", "sim/config/config_error.h", "sim/os/descriptor.h", "sim/results/json.h"],
-    # Virtual machines: in a guest, and around it.
+    # Virtual machines: the agent inside the guest, and the part outside.
     "sim/guest/agent": ["sim/os/descriptor.h"],
     "sim/guest/vm": ["model", "sim/config", "sim/guest", "sim/guest/transactor", "sim/guest/agent/frames.h", "sim/*",
                      "sim/os", "sim/results"],
-    # Hosts outside, and their part in a run's network.
+    # Hosts outside the simulator, and their part in a run's network.
     "sim/guest/wire": ["model", "sim/config", "sim/*", "sim/os", "sim/results", "sim/guest/nic_function.h",
                        "sim/guest/transactor", "sim/attached/network/network.h",
                        "sim/attached/network/outside_world.h"],
@@ -130,7 +131,7 @@ ALLOWED = {
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/results/json.h", "sim/results/json_output.h",
                    "sim/results/results_json.h"],
-    # A recorded run again, without its programs.
+    # Repeats a recorded run without its programs.
     "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/*", "sim/os", "sim/results"],
     "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/results/counter_list.h"],
     # Many runs.
@@ -139,7 +140,7 @@ ALLOWED = {
                   "sim/os/shell_word.h", "sim/results/staged_file.h"],
     "sim/calibrate": ["sim/bench", "sim/config", "sim/report", "sim/os/child_pool.h", "sim/results/json.h",
                       "sim/results/json_output.h", "sim/os/progress_line.h"],
-    # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
+    # Starts rnicsim in separate processes: reads cases, and compares the results.
     "sim/trace": ["model/abi/queue.h", "model/base/units.h", "model/roce", "sim/config/config_error.h",
                   "sim/results/histogram.h", "sim/results/json.h", "sim/recording", "sim/results/text_number.h",
                   "sim/waterfall/timeline_lines.h"],
@@ -148,7 +149,7 @@ ALLOWED = {
                   "sim/results/histogram.h", "sim/results/json.h", "sim/results/json_output.h",
                   "sim/os/progress_line.h", "sim/results/results_json.h", "sim/run_options.h",
                   "sim/results/staged_file.h", "model/base", "model/fabric/switch_params.h"],
-    # Know what a run left, or its snapshots, alone.
+    # Read only the results or the snapshots of a run.
     "sim/report": ["sim/config", "sim/sweep", "sim/results/json.h", "sim/results/json_output.h",
                    "sim/results/results_json.h"],
     # Results of checks over time.
@@ -165,7 +166,7 @@ ALLOWED = {
     "tests": ["model", "rtl", "verbs", "sim"],
 }
 
-# Libraries that a room may not include: (rooms, include, why).
+# Libraries that a room may not include: (rooms, include, reason).
 FORBIDDEN_LIBRARIES = [
     (["model/abi", "model/roce", "verbs", "sim/host"], r"systemc|sysc/|tlm|sc_", "SystemC belongs to the timed model"),
     (["model/abi", "model/roce"], r"spdlog/", "the contracts and the transport do not log"),
@@ -174,11 +175,11 @@ FORBIDDEN_LIBRARIES = [
     (["model", "rtl", "verbs", "sim"], r"g(test|mock)/|rapidcheck", "test libraries belong to tests"),
 ]
 
-# The one source that may include such a library all the same.
+# The only source that may include such a library.
 WRAPS_A_LIBRARY = {"sim/results/json.cpp"}
 
-# What is read outside the tree, in folders of other names: a project of its own, headers that are installed, and a
-# kernel's module. Such files find their headers beside them.
+# Code that is read outside the tree, in folders of other names: a separate project, installed headers, and a kernel
+# module. Such files include their headers from their own folder.
 FOREIGN = ["tests/library/platform", "tests/library/guest_device", "model/abi/c", "verbs/linux/kernel"]
 
 TOP_FOLDERS = ("model", "rtl", "verbs", "sim", "tests")
@@ -202,7 +203,7 @@ def permits(name, include):
 
 
 def circle():
-    """Rooms that may know each other, in a circle; empty when there are none."""
+    """Rooms that may include each other in a cycle; empty when there is no cycle."""
     def behind(name):
         if name.endswith("/*"):
             return {name}
@@ -217,7 +218,7 @@ def circle():
 
 
 def offence(path, quote, include):
-    """Why `path` may not include `include`; None if it may."""
+    """Reason why `path` may not include `include`; None if the include is permitted."""
     room = room_of(path)
     if room is None:
         return f"{path} is in no room of the table"
@@ -236,7 +237,7 @@ def offence(path, quote, include):
 
 
 def check(root):
-    """All offences below `root` as (file, line, include, why)."""
+    """All offences below `root` as (file, line, include, reason)."""
     found = []
     count = 0
     for top in TOP_FOLDERS:
@@ -255,7 +256,7 @@ def check(root):
 
 
 def self_test():
-    """Each of these lines must be caught, or let pass, in a tree of its own."""
+    """Each line must be reported, or permitted, in a tree made for it."""
     cases = [
         ("model/abi/device.h", "#include <cstdint>", True),
         ("model/abi/device.h", '#include "model/abi/big_endian.h"', True),
@@ -369,7 +370,7 @@ def main():
     for path, number, include, why in found:
         print(f"{path}:{number}: may not include {include}: {why}")
     print(f"{count} files, {len(found)} forbidden includes")
-    # An empty tree means that the path is wrong, not that all is well.
+    # An empty tree means a wrong path, not a clean result.
     return 0 if count and not found else 1
 
 

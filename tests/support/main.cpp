@@ -1,4 +1,4 @@
-// The entry of a test without SystemC.
+// main() of a test without SystemC.
 #include "tests/support/run_tests.h"
 
 int main(int argc, char* argv[]) { return rnicsim::run_tests(argc, argv); }

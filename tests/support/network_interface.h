@@ -1,4 +1,4 @@
-// A host of the simulated network, as a topology would describe it.
+// Network interface of a simulated host, as a topology describes the host.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace rnicsim::testing {
 
-// The first has number 1 and the name h0; 10.0.0.NUMBER/24 and fd00::NUMBER/64.
+// `number` starts with 1 (name h0); addresses 10.0.0.NUMBER/24 and fd00::NUMBER/64.
 inline abi::NetworkInterface network_interface(std::uint8_t number) {
   abi::NetworkInterface entry;
   std::snprintf(entry.name, sizeof entry.name, "h%u", number - 1u);

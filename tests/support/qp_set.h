@@ -1,4 +1,4 @@
-// More QPs of one endpoint, each connected to one of the other host's.
+// Additional QPs of an endpoint, each connected to a QP of the other host's endpoint.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace rnicsim::testing {
 
 class QpSet {
  public:
-  // The endpoint's own is the first of `count`.
+  // The endpoint's own QP is the first of `count`.
   QpSet(Endpoint& end, std::size_t count) : end_(end), qps_{end.qp} {
     while (qps_.size() < count) qps_.push_back(end_.create_qp());
   }
@@ -45,7 +45,7 @@ class QpSet {
     qps_[i] = nullptr;
     if (i == 0) end_.qp = nullptr;
   }
-  // Anew, where one was destroyed.
+  // Creates QP `i` again after it was destroyed.
   void create(std::size_t i) {
     qps_[i] = end_.create_qp();
     if (i == 0) end_.qp = qps_[0];

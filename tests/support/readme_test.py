@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Runs every command line of README.md as it is printed, in a clone of pretence: the launcher, beside it the sources,
-and as build/release a build tree that counts as built. So the launcher does all that it does when nothing is stale, and
-nothing is built or installed: a command that would need it fails.
+"""
+Runs every command line of README.md as printed, in an imitated clone: the launcher, links to the sources, and a build
+tree build/release that counts as built. The launcher then does all that it does when nothing is stale. Nothing is built
+or installed: a command that needs it fails.
 
 usage: readme_test.py SOURCES BUILD [--only PATTERN] [--without PATTERN] [--times]
 
-`./rnicsim test` ends in ctest, which lists the tests and runs none: this is one of them. What a line within a sentence
-says (`./rnicsim help`) is run, too; `COMMAND` in it stands for each command.
+`./rnicsim test` ends in ctest, which only lists the tests here: this test is one of them. Commands in a sentence
+(`./rnicsim help`) are run, too; `COMMAND` in such a command stands for each command.
 """
 
 import argparse
@@ -19,15 +20,15 @@ import tempfile
 import time
 
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
-# Of a sentence.
+# A command in a sentence.
 INLINE = re.compile(r"`(\./rnicsim [^`]+)`")
-# These are made by the launcher or by CMake, of the real tree.
+# Stamps that the launcher or CMake writes in the real tree.
 OWN = (".fresh", ".fresh_golden", ".root")
 BUILDERS = ("apt-get", "sudo", "cmake", "ninja")
 
 
 def command_lines(text):
-    """All of the page's blocks; then those of its sentences, each once."""
+    """All command lines of the page's blocks, then the commands in its sentences, each once."""
     blocks = [line.strip() for block in BLOCK.findall(text) for line in block.splitlines() if line.strip()]
     sentences = INLINE.findall(re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
     return blocks, list(dict.fromkeys(line for line in sentences if line not in blocks))
@@ -55,7 +56,7 @@ class Clone:
         for tool in BUILDERS:
             self.tool(tool, f'echo "{tool} $*" >>"{self.calls}"')
         self.tool("ctest", f'exec "{ctest}" "$@" -N')
-        # The launcher trusts what is older than its stamps.
+        # The launcher takes files older than its stamps as built.
         for stamp in OWN:
             (release / stamp).write_text(f"{self.root}\n")
 
@@ -64,7 +65,7 @@ class Clone:
         (self.tools / name).chmod(0o755)
 
     def run(self, command, timeout=600):
-        """What is wrong with it; None: nothing. And what it printed."""
+        """(error, output) of a command; the error is None if the command succeeded and built nothing."""
         self.calls.unlink(missing_ok=True)
         environment = {"PATH": f"{self.tools}:{os.environ['PATH']}", "HOME": str(self.root.parent), "LANG": "C.UTF-8",
                        "SHELL": "/bin/sh", "RNICSIM_SOCKET": f"rnicsim-readme-{os.getpid()}",

@@ -1,7 +1,7 @@
 include(GoogleTest)
 
-# What every test's process finds in its environment. SystemC's coroutines need fake stacks off under ASan, and
-# the leak check can't walk theirs.
+# Environment of every test's process. SystemC's coroutines need fake stacks off under ASan, and the leak check cannot
+# walk their stacks.
 set(RNICSIM_TEST_ENVIRONMENT
     SYSTEMC_DISABLE_COPYRIGHT_MESSAGE=1
     ASAN_OPTIONS=detect_stack_use_after_return=0:abort_on_error=1
@@ -9,21 +9,21 @@ set(RNICSIM_TEST_ENVIRONMENT
     UBSAN_OPTIONS=print_stacktrace=1
     PYTHONDONTWRITEBYTECODE=1)
 
-# What a test does once takes longer to optimize than to run. PIC as the libraries are, for their precompiled headers.
+# Low optimization: most code of a test runs once. PIC like the libraries, for their precompiled headers.
 set(RNICSIM_TEST_OPTIONS $<$<CONFIG:Release>:-O1> -fPIC)
 
-# Tests by GoogleTest; each TEST becomes a ctest test `<rung>.<name>.<Suite>.<Test>`, in a process of its own.
+# Tests by GoogleTest; each TEST becomes a ctest test `<rung>.<name>.<Suite>.<Test>`, in a separate process.
 #
 #   rnicsim_test(NAME event_queue RUNG unit [PROGRAM queues] [LABELS quick] [SYSTEMC] [ATTACHES] [SERIAL]
 #                [TIMEOUT 1200] SOURCES event_queue_test.cpp ... [LIBS base ...])
 #
-# PROGRAM: in one executable, `<rung>_<program>`, with all that name it; else it has its own. A compiler needs many
-# seconds for the headers of a test and few for the test itself, so the release build joins a program's sources
-# (cmake/unity.cmake). Put together what includes the same, eight or fewer: when one changes all are compiled. All of a
-# program have SYSTEMC or none.
-# SYSTEMC: links SystemC, whose library defines main and wants sc_main: tests/support/sc_main.cpp gives it ours.
-# ATTACHES: starts programs that load our libraries, which sanitizers do not survive: not run under them.
-# SERIAL: measures wall time, so runs while no other test does.
+# PROGRAM: the executable `<rung>_<program>`, shared by all tests with this PROGRAM; by default an executable for each
+# test. The headers of a test take a compiler many seconds, the test itself few, so the release build joins a program's
+# sources (cmake/unity.cmake). Join tests with the same headers, eight or fewer: a change of one compiles all. Either
+# all tests of a program have SYSTEMC or none.
+# SYSTEMC: links SystemC, whose library defines main and calls sc_main: tests/support/sc_main.cpp defines sc_main.
+# ATTACHES: starts programs that load the project's libraries, which fails with sanitizers: not run under sanitizers.
+# SERIAL: measures wall time, and therefore runs without other tests.
 function(rnicsim_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "SYSTEMC;ATTACHES;SERIAL" "NAME;RUNG;PROGRAM;TIMEOUT" "LABELS;SOURCES;LIBS")
   rnicsim_check_arguments()
@@ -31,7 +31,7 @@ function(rnicsim_test)
     set(arg_PROGRAM ${arg_NAME})
   endif()
   set(target ${arg_RUNG}_${arg_PROGRAM})
-  # `@source` is what tests/support/run_tests.cpp understands.
+  # tests/support/run_tests.cpp expands `@source`.
   set(tests)
   foreach(source IN LISTS arg_SOURCES)
     cmake_path(GET source FILENAME file)
@@ -43,7 +43,7 @@ function(rnicsim_test)
   get_target_property(linked ${target} LINK_LIBRARIES)
   list(REMOVE_ITEM arg_LIBS ${linked})
   target_link_libraries(${target} PRIVATE ${arg_LIBS})
-  # For rnicsim_test_again.
+  # Used by rnicsim_test_again.
   set_property(GLOBAL PROPERTY RNICSIM_PROGRAM_OF_${arg_RUNG}_${arg_NAME} ${target})
   set_property(GLOBAL PROPERTY RNICSIM_TESTS_OF_${arg_RUNG}_${arg_NAME} "${tests}")
   if(NOT arg_ATTACHES)
@@ -57,7 +57,7 @@ function(rnicsim_test)
   rnicsim_discover("" "" "${properties}")
 endfunction()
 
-# An executable without sources yet, unless there is one.
+# The executable of a program, without sources, unless it exists.
 function(rnicsim_test_program target systemc)
   if(TARGET ${target})
     return()
@@ -80,7 +80,8 @@ function(rnicsim_test_program target systemc)
   endif()
 endfunction()
 
-# Those of the test `arg_NAME` that GoogleTest's `filter` lets through, as a variant of it or not, with `properties`.
+# Registers the tests of `arg_NAME` that match GoogleTest's `filter`, with `properties`; `variant` becomes a part of
+# their names, or is empty.
 function(rnicsim_discover variant filter properties)
   get_property(program GLOBAL PROPERTY RNICSIM_PROGRAM_OF_${arg_RUNG}_${arg_NAME})
   get_property(tests GLOBAL PROPERTY RNICSIM_TESTS_OF_${arg_RUNG}_${arg_NAME})
@@ -90,7 +91,7 @@ function(rnicsim_discover variant filter properties)
     string(APPEND name _${variant})
     string(APPEND prefix ${variant}.)
   endif()
-  # gtest_discover_tests takes no lists as property values: they are set by a file that ctest reads after its own.
+  # gtest_discover_tests accepts no lists as property values: ctest reads the properties from a file after its own.
   gtest_discover_tests(${program} TEST_PREFIX ${prefix} TEST_LIST ${name}_TESTS TEST_FILTER "${tests}${filter}"
                        DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
@@ -100,12 +101,13 @@ function(rnicsim_discover variant filter properties)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
 endfunction()
 
-# The tests of such a program once more, `<rung>.<name>.<variant>...`, with more in their environment.
+# Registers the tests of a program again as `<rung>.<name>.<variant>...`, with additional environment variables.
 #
 #   rnicsim_test_again(NAME rc RUNG verbs VARIANT tiny_caches [LABELS quick] [TIMEOUT 1200] [FILTER -Suite.*]
 #                      ENVIRONMENT NAME=value ... [NO_SKIPS])
 #
-# FILTER, GoogleTest's: without tests that are about what the variant changes. NO_SKIPS: one that skips itself fails.
+# FILTER: GoogleTest's filter, without tests of the behaviour that the variant changes. NO_SKIPS: a test that skips
+# itself fails.
 function(rnicsim_test_again)
   cmake_parse_arguments(PARSE_ARGV 0 arg "NO_SKIPS" "NAME;RUNG;VARIANT;TIMEOUT;FILTER" "LABELS;ENVIRONMENT")
   rnicsim_check_arguments()
@@ -117,7 +119,7 @@ function(rnicsim_test_again)
   rnicsim_discover("${arg_VARIANT}" "${arg_FILTER}" "${properties}")
 endfunction()
 
-# A device that can keep hardly anything: contexts come and go all the time.
+# A device with one-entry context caches: contexts are loaded and evicted all the time.
 set(sets)
 foreach(cache qpc cqc srqc mpt mtt)
   string(APPEND sets "nic.contexts.${cache}.l0_entries=0,nic.contexts.${cache}.l1_entries=1,")
@@ -126,10 +128,10 @@ set(RNICSIM_TINY_CACHES "RNICSIM_TEST_SETS=${sets}")
 string(REPLACE "l1_entries=1," "l1_entries=0," sets "${sets}")
 set(RNICSIM_NO_CACHES "RNICSIM_TEST_SETS=${sets}")
 
-# A QP engine whose every transaction comes late, and in another order (docs/architecture.md).
+# A QP engine with random delays, which reorders transactions (docs/architecture.md).
 set(RNICSIM_JITTER "RNICSIM_TEST_SETS=nic.jitter.delay=300ns")
 
-# Tests once more on the engine of rtl/ with its referee, as the variant `lockstep`; but for those of
+# Runs the tests on the engine of rtl/ in lockstep with its reference, as the variant `lockstep`, except those of
 # tests/rtl/skipped.txt.
 #
 #   rnicsim_test_in_lockstep(NAME rc RUNG verbs [LABELS quick] [TIMEOUT 1200] [ENVIRONMENT NAME=value ...])
@@ -149,14 +151,15 @@ function(rnicsim_test_in_lockstep)
     ENVIRONMENT RNICSIM_TEST_ENGINE=lockstep ${lockstep_ENVIRONMENT} ${lockstep_UNPARSED_ARGUMENTS})
 endfunction()
 
-# Any other command: exit status 0 passes, 77 is a skip. Not run under sanitizers. Tools that only tests need (python3,
-# tshark) are named, not found by CMake: a build made for `./rnicsim run` is configured without them.
+# A test by any other command: exit status 0 passes, 77 skips. Not run under sanitizers. Commands may name tools that
+# only tests need (python3, tshark). CMake does not look for these tools, because a build for `./rnicsim run` is
+# configured without them.
 #
 #   rnicsim_script_test(NAME layering RUNG unit [LABELS quick] [SERIAL] [TIMEOUT 1200] [SECONDS 30]
 #                       COMMAND python3 script arguments...)
 #
-# SECONDS: about how long the test takes, where that is 10 s or more. ctest starts the longest tests first, because the
-# other processors would wait for them at the end. Not a limit.
+# SECONDS: approximate duration of a test of 10 s or more; not a limit. ctest starts the longest tests first, because
+# other processors would wait for them at the end.
 function(rnicsim_script_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;RUNG;TIMEOUT;SECONDS" "LABELS;COMMAND")
   rnicsim_check_arguments()
@@ -184,7 +187,7 @@ macro(rnicsim_check_arguments)
       message(FATAL_ERROR "test ${arg_NAME}: no label is called '${label}': quick or full")
     endif()
   endforeach()
-  # Only a test that does not end reaches the limit, however slow the machine is.
+  # Large enough that only a test that hangs reaches the limit, on a slow machine too.
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 1200)
   endif()

@@ -8,7 +8,8 @@
 namespace rnicsim {
 namespace {
 
-// The names of its tests, as a filter has them; as it was, which is the name of none, when there are none.
+// Filter with the names of the source's tests. Returned unchanged if the source has no tests; such a filter matches
+// none.
 std::string tests_of(const std::string& source) {
   const std::string file = "/" + source.substr(1);
   const auto& unit_test = *testing::UnitTest::GetInstance();

@@ -1,10 +1,10 @@
-// What main does in a program of tests.
+// Common main function of test programs.
 #pragma once
 
 namespace rnicsim {
 
-// GoogleTest's arguments; its status. In a filter `@agenda_test.cpp` stands for all tests of that source: by that ctest
-// tells apart the tests that share a program.
+// Takes GoogleTest's arguments and returns GoogleTest's status. In a filter, `@agenda_test.cpp` stands for all tests of
+// that source; ctest uses this to run one of several tests that share a program.
 int run_tests(int argc, char** argv);
 
 }  // namespace rnicsim

@@ -1,4 +1,4 @@
-// The entry of a test that links SystemC: the library's main calls sc_main.
+// Entry of a test that links SystemC: the library's main() calls sc_main().
 #include <systemc>
 
 #include "tests/support/run_tests.h"

@@ -1,4 +1,4 @@
-"""A folder as `rnicsim sweep` leaves it, with numbers that a test knows."""
+"""Writes a folder as `rnicsim sweep` leaves it, with numbers that a test knows."""
 
 import copy
 import itertools
@@ -19,7 +19,7 @@ def interval(values, unit):
 
 
 def run_results(seed=1, rate=1e6, latency=2_000_000, stages=None, uses=(), parameters=None, counters=None):
-    """What `bench --json` writes of one run, in short."""
+    """A short form of the results that `bench --json` writes for a run."""
     spread = lambda ps: {"sum_ps": 10 * ps, "mean_ps": ps, "p50_ps": ps, "p99_ps": ps, "least_ps": ps, "most_ps": ps}
     limit = {"host": uses[0][0], "resource": uses[0][1], "use": uses[0][2], "queue": 2.5} if uses else None
     return {

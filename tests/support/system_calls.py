@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""docs/system-calls.md has every system call of the compiler's table once, where sim/host/shim/real_calls.cpp puts it.
+"""
+docs/system-calls.md lists every system call of the compiler's table once, in the section that agrees with
+sim/host/shim/real_calls.cpp.
 
 usage: system_calls.py --compiler CC
 """
@@ -21,7 +23,7 @@ def table():
 
 
 def sections():
-    """Of the page: what stands in the tables of each."""
+    """Section title of the page -> names in the section's tables."""
     text = (ROOT / "docs" / "system-calls.md").read_text()
     found = {}
     for part in text.split("\n## ")[1:]:
@@ -50,7 +52,7 @@ class SystemCalls(unittest.TestCase):
         simulated, passed_on = self.documented["Simulated"], self.documented["Passed on"]
         self.assertEqual(simulated - self.answered - {"rt_sigreturn"}, set())
         self.assertEqual(passed_on, self.passed_on - {"rt_sigreturn"})
-        # Their functions are the host's, and say so themselves.
+        # The simulated host answers these calls and reports by itself that the run is not reproducible.
         ending = self.documented["End reproducibility"]
         say_so = {"clone3", "inotify_add_watch", "pidfd_open", "ptrace"}
         self.assertLessEqual(self.answered - simulated, say_so & ending)

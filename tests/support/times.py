@@ -21,7 +21,7 @@ LINES_OF_FAILURE = 20
 
 
 def test_cases(file):
-    """Empty: there is no such file, or ctest was stopped while it wrote."""
+    """Empty: the file is missing, or ctest was stopped while it wrote the file."""
     try:
         return list(xml.etree.ElementTree.parse(file).getroot().iter("testcase"))
     except (OSError, xml.etree.ElementTree.ParseError):
@@ -29,7 +29,7 @@ def test_cases(file):
 
 
 def source_seconds(log):
-    """By object file, in the build that made it last."""
+    """Seconds by object file, in the build that made the object last."""
     seconds = {}
     try:
         lines = log.read_text().splitlines()

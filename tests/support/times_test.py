@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tests/support/times.py over build trees made here: the sums, the order, the limit, and the ends of what failed."""
+"""Runs tests/support/times.py on build trees made here: the sums, the order, the limit, and the last lines of failed
+tests."""
 import pathlib
 import subprocess
 import sys

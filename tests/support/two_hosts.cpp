@@ -22,10 +22,10 @@
 namespace rnicsim::testing {
 namespace {
 
-// Who takes a packet by reference finds what who parses it does.
+// The packet object that a receiver takes by reference must equal the parsed bytes of the frame.
 void expect_its_bytes(const Frame& frame, const std::vector<std::byte>& bytes) {
   const auto* packet = frame.as<nic::Packet>();
-  if (packet == nullptr && roce::is_foreign(bytes)) return;  // a program's, which is nothing but its bytes
+  if (packet == nullptr && roce::is_foreign(bytes)) return;  // a raw packet of a program has bytes only
   ASSERT_NE(packet, nullptr);
   EXPECT_EQ(bytes.size(), frame.size());
   const auto parsed = roce::parse_frame(bytes, bytes.size());
@@ -65,7 +65,7 @@ TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::
     : system_(std::make_unique<sim::System>(
           "system", sim::load_config("cx5-100g", "back-to-back", with_sets_of_environment(sets), faults), seed)),
       audit_(std::make_unique<sim::CounterAudit>(*system_)) {
-  // Bad input is what many tests are about.
+  // Many tests use bad input, and the log would report it.
   spdlog::set_level(spdlog::level::off);
   for (std::uint32_t from = 0; from < 2; ++from)
     system_->adapter(from).nic().blocks().port.sent.subscribe([this, from](const Frame& frame) {
@@ -79,7 +79,7 @@ TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::
 TwoHosts::~TwoHosts() {
   if (const auto& mismatch = system_->engines().mismatch(); !mismatch.empty()) {
     ADD_FAILURE() << mismatch;
-    return;  // what was counted means nothing
+    return;  // counters are meaningless after a mismatch
   }
   for (const auto& line : audit_->disagreements()) ADD_FAILURE() << "counters' audit: " << line;
 }

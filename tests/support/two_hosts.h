@@ -1,5 +1,5 @@
-// Two hosts and a cable inside the test's process. A test's bodies are software threads, one a host, that call the real
-// verbs library; what crosses the wire is kept.
+// Two hosts and a cable inside the test's process. A test has one body for each host. Bodies are software threads that
+// call the real verbs library. All frames on the wire are recorded.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,17 +32,17 @@ class System;
 
 namespace rnicsim::testing {
 
-// With RNICSIM_TEST_SETS="nic.contexts.qpc.l1_entries=0,..." in the environment the same tests run on another device,
-// and with RNICSIM_TEST_ENGINE=rtl or lockstep on another engine. What a test sets itself comes last.
+// Adds parameters from the environment to `sets`. RNICSIM_TEST_SETS="nic.contexts.qpc.l1_entries=0,..." runs the same
+// tests on another device, RNICSIM_TEST_ENGINE=rtl or lockstep on another engine. The test's own settings come last.
 std::vector<std::string> with_sets_of_environment(const std::vector<std::string>& sets = {});
 
 struct WireFrame {
-  Duration at;                   // its last bit left
-  std::uint32_t from;            // index of the host
+  Duration at;                   // time at which the last bit left
+  std::uint32_t from;            // index of the sending host
   std::vector<std::byte> bytes;  // without FCS
 };
 
-// What simulated threads wait for each other by.
+// A condition on which simulated threads wait.
 class Signal {
  public:
   explicit Signal(const char* name);
@@ -55,11 +55,11 @@ class Signal {
   const std::unique_ptr<Event> event_;
 };
 
-// Where two threads hand each other one value each.
+// Two threads exchange one value each.
 template <class Value>
 class Exchange {
  public:
-  // Waits for the other's.
+  // Waits for the other thread's value.
   Value swap(std::size_t me, Value mine) {
     values_[me] = std::move(mine);
     given_.wake_all();
@@ -74,27 +74,27 @@ class Exchange {
 
 class TwoHosts : public ::testing::Test {
  protected:
-  // Parameters and fault rules, as --set and --fault take them.
+  // Parameters and fault rules in the syntax of --set and --fault.
   explicit TwoHosts(const std::vector<std::string>& sets = {}, const std::vector<std::string>& faults = {},
                     std::uint64_t seed = 1);
-  ~TwoHosts() override;  // fails the test when a counter is wrong, or an engine by its referee
+  ~TwoHosts() override;  // fails the test if the counter audit or an engine's referee found an error
 
-  // Once a test. Fails the test when a body has not ended by the simulated time `most`.
+  // Call once per test. Fails the test if a body has not ended by the simulated time `most`.
   void run(std::function<void()> on_h0, std::function<void()> on_h1, Duration most = {1'000'000'000'000});
 
   sim::System& system() { return *system_; }
   sim::Adapter& host(std::size_t index);
-  // The process that runs on a host: its PASID, its port.
+  // The software process on a host: PASID and port.
   host::SoftwareProcess& process(std::size_t index) { return *processes_[index]; }
   const std::vector<WireFrame>& wire() const { return wire_; }
-  // Some devices do less than others.
+  // Capabilities of the device under test.
   const nic::CapabilityParams& capabilities() const;
   bool invalidates() const;
   bool windows() const;
   bool shares_receives() const;
-  // The calling thread of that process waits out the CPU time that it owes.
+  // The calling thread of that process waits until its charged CPU time has passed.
   void settle(std::size_t process);
-  // Both threads wait until the other is here.
+  // Barrier of the two threads.
   void meet(std::size_t me);
 
  private:

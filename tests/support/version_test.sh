@@ -1,5 +1,5 @@
 #!/bin/sh
-# The version that the build takes from git, in repositories of pretence.
+# The version that the build takes from git, in repositories made for the test.
 # usage: version_test.sh cmake/version.cmake
 set -u
 

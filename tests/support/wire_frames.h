@@ -1,4 +1,4 @@
-// Frames of RoCEv2 packets for tests of the replay: made from headers, or changed and sealed with a right ICRC again.
+// Frames of RoCEv2 packets for tests of the replay: built from headers, or changed and given a valid ICRC again.
 #pragma once
 
 #include <cstddef>
@@ -16,28 +16,29 @@ std::vector<std::byte> frame_of(const roce::FrameAddresses& addresses, roce::Hea
 // Rewrites the ICRC of an IPv4 or IPv6 frame.
 void seal(CapturedFrame& frame);
 
-// A capture that grows packet by packet between a peer and the NIC that is replayed.
+// Builds a capture, packet by packet, between a peer and the replayed NIC.
 class Wire {
  public:
   static constexpr std::uint32_t kQpn = 0x11;
   static constexpr std::uint32_t kPeerQpn = 0x22;
 
-  // Each returns the frame's number; a second passes from frame to frame.
+  // Packets of the peer's requests, and the NIC's answers. Each function returns the frame's number. One second passes
+  // between frames.
   std::uint32_t request(roce::Headers headers, std::uint32_t payload = 0);
   std::uint32_t answer(roce::Headers headers, std::span<const std::byte> payload = {});
   std::uint32_t answer(roce::Opcode opcode, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t msn);
-  // The same the other way round: of the NIC's own, and what the peer answers.
+  // Packets of the NIC's own requests, and the peer's answers.
   std::uint32_t own_request(roce::Headers headers, std::uint32_t payload = 0);
   std::uint32_t answer_to_own(roce::Headers headers, std::span<const std::byte> payload = {});
   std::uint32_t answer_to_own(roce::Opcode opcode, std::uint32_t psn, std::uint8_t syndrome, std::uint32_t msn);
-  // A datagram to the QP of that number.
+  // A UD packet to the QP with number `qpn`.
   std::uint32_t datagram(std::uint32_t psn, std::uint32_t qpn, std::uint32_t qkey, std::uint32_t payload);
-  // Between the two QP1: of the NIC's own, or to it.
+  // A MAD between the two QP1s; `own`: sent by the NIC.
   std::uint32_t management(bool own, std::span<const std::byte> mad);
 
   static roce::Gid address(std::uint8_t host);
   static roce::Headers headers(roce::Opcode opcode, std::uint32_t psn, bool ack_request = true);
-  // The bytes that request() sends.
+  // The payload of request().
   static std::vector<std::byte> pattern(std::uint32_t bytes);
 
   Duration step = Duration{1'000'000'000'000};

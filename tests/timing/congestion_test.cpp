@@ -1,4 +1,5 @@
-// What congestion control holds back, and what not: with one that lets a packet of a queue pair go every 5 us.
+// Packets that congestion control delays, and packets that it does not delay. The control allows one packet of a queue
+// pair every 5 us.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -16,9 +17,9 @@ using abi::SendOpcode;
 using roce::CongestionControl;
 
 constexpr auto kGap = 5_us;
-constexpr auto kSlack = 20_ns;  // payload is read behind the turn, and not always equally fast
+constexpr auto kSlack = 20_ns;  // payload is read after the turn, in varying time
 
-// Its rate is such that each packet takes so long, whatever its size.
+// A control whose rate gives every packet the same time, whatever its size.
 class Metronome final : public CongestionControl {
  public:
   roce::Allowance allowance(Duration) override { return {.rate = rate_}; }
@@ -48,7 +49,7 @@ class Congestion : public ManyPairs {
     qa->post(qp, {.opcode = SendOpcode::write, .length = bytes, .remote = remote_of(qp)});
   }
   void complete(int count) { EXPECT_EQ(completions(a(), kSendCqn, count), count); }
-  // When what may be held back left, and acknowledgements.
+  // Departure times of packets under congestion control, and of acknowledgements.
   const std::vector<Duration>& held(Node& node, std::uint32_t qp) { return held_[&node][qa->qpn(qp)]; }
   const std::vector<Duration>& free(Node& node, std::uint32_t qp) { return free_[&node][qa->qpn(qp)]; }
   static void expect_gaps(const std::vector<Duration>& times) {
@@ -75,7 +76,7 @@ TEST_F(Congestion, AQueuePairWaitsAndOthersGoOn) {
 
 TEST_F(Congestion, EachPacketOfAMessageWaits) {
   start({}, 1);
-  write(0, 4000);  // of 1024 B each
+  write(0, 4000);  // packets of 1024 bytes
   complete(1);
   EXPECT_EQ(held(a(), 0).size(), 4u);
   expect_gaps(held(a(), 0));
@@ -90,7 +91,7 @@ TEST_F(Congestion, AReadsResponseWaitsAtTheOtherEnd) {
   expect_no_trouble();
 }
 
-// Both ends write, and each has an answer for the other long before its own next packet.
+// Both ends write. Each acknowledges the other's packets long before its own next packet.
 TEST_F(Congestion, AcknowledgementsDoNotWait) {
   start({}, 1);
   for (int i = 0; i < 8; ++i) {
@@ -103,7 +104,7 @@ TEST_F(Congestion, AcknowledgementsDoNotWait) {
   for (std::size_t i = 0; i < 8; ++i) EXPECT_LT((free(b(), 0)[i] - held(a(), 0)[i]).ps, (2_us).ps) << i;
 }
 
-// A context that its queue pair still needs does not leave.
+// A context that a delayed queue pair needs is not evicted.
 TEST_F(Congestion, HeldBackQueuePairsAreEvictedAfterwards) {
   NicParams params;
   params.contexts.qpc.l0_entries = 0;
@@ -122,7 +123,7 @@ TEST_F(Congestion, HeldBackQueuePairsAreEvictedAfterwards) {
   expect_no_trouble();
 }
 
-// What waited in its former life is no part of the next one.
+// A reset discards delayed packets and their waiting time.
 TEST_F(Congestion, AResetForgetsWhatWaited) {
   start({}, 1);
   for (int i = 0; i < 4; ++i) write(0);

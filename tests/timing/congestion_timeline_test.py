@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Congestion that can be seen: tracks of a timeline, histograms of queues and pauses, and pauses by priority.
+"""
+Congestion in the outputs of a run: tracks of a timeline, histograms of queues and pauses, and pauses by priority.
 
 usage: congestion_timeline_test.py RNICSIM
 """
@@ -26,7 +27,7 @@ DURATION = "2 ms"
 
 
 def without_costs(results):
-    """What is the same at every run, and does not tell whether histograms were asked for."""
+    """Results that are the same in every run, with and without histograms."""
     results = json.loads(json.dumps(results))
     del results["simulator"], results["parameters"]["switch.histograms"]
     for box in results["switches"].values():
@@ -39,7 +40,7 @@ def without_costs(results):
 
 class Timeline(unittest.TestCase):
     def run_with_timeline(self, sets, topology="star:3", flows=None, options=()):
-        """Results, and the tracks: by process and name a list of times in us and values."""
+        """Results, and the tracks: (process, name) -> list of (time in us, value)."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "timeline.json"
             results = bench(flows or incast(2), sets, topology, "0 us", DURATION, ("--perfetto", path, *options))
@@ -70,19 +71,20 @@ class Timeline(unittest.TestCase):
             self.assertEqual(rate[0][1], 100)
             falls = [after[0] for before, after in zip(rate, rate[1:]) if after[1] < before[1]]
             self.assertGreaterEqual(falls[0], cnps[1][0])
-            self.assertLess(falls[0], cnps[1][0] + 10)    # rate_reduce_monitor_period, and the wait for a packet
+            self.assertLess(falls[0], cnps[1][0] + 10)    # us: rate_reduce_monitor_period, and the wait for a packet
             lowest = min(range(len(rate)), key=lambda i: rate[i][1])
             self.assertLess(rate[lowest][1], 60)
             self.assertGreater(max(value for _, value in rate[lowest:]), 1.1 * rate[lowest][1])
             self.assertTrue(all(0 <= value <= 1 for _, value in alpha))
             self.assertTrue(all(0 < value <= 100 for _, value in rate + target))
-            # The run goes on behind the measured time, until what was posted is done.
+            # The run continues after the measured time, until all posted work is done.
             self.assertGreaterEqual(cnps[-1][1], results["hosts"][host]["counters"]["nic.engine.rp_cnp_handled"])
         self.assertFalse([name for owner, name in tracks if owner == "h0"])
 
     def test_queues_and_pauses(self):
         results, tracks = self.run_with_timeline(PFC)
-        self.assertFalse([name for _, name in tracks if name.startswith("qp")])  # no control, no track
+        # Without congestion control there are no QP tracks.
+        self.assertFalse([name for _, name in tracks if name.startswith("qp")])
         queue = self.track(tracks, "s0", "port.h0.p0 queue")
         self.assertEqual(queue[0], (0, 0))
         self.assertEqual(max(value for _, value in queue),
@@ -105,7 +107,8 @@ class Timeline(unittest.TestCase):
         self.assertEqual(sum(part["count"] for part in pauses["bins"]), pauses["count"])
         least, most = (sum(part["count"] * part[edge] for part in pauses["bins"]) for edge in ("from_us", "below_us"))
         time = results["switches"]["spine0"]["counters"]["port.leaf0.p0.tx_paused"] / 1e6
-        longest = max(part["below_us"] for part in pauses["bins"])   # of a pause at the edges of the time
+        # Longest pause at either edge of the measured time, in us.
+        longest = max(part["below_us"] for part in pauses["bins"])
         self.assertTrue(least - longest <= time <= most + longest, (least, time, most))
 
     def test_changes_nothing(self):
@@ -150,7 +153,7 @@ class Histograms(unittest.TestCase):
                 self.assertEqual(queue[f"{kind}_bytes"], box["derived"][f"{name}.tx_{kind}_bytes"])
         queue = box["histograms"]["port.h0.p0"]["tx_queue"]
         self.assertLessEqual(queue["p99_bytes"], box["counters"]["port.h0.p0.tx_most_bytes"])
-        # As many frames as wait, and the one that leaves.
+        # Mean number of frames: the waiting frames, and the frame in transmission.
         frames = box["derived"]["port.h0.p0.tx_queue"] + box["derived"]["port.h0.p0.tx_busy_share"]
         self.assertLess(abs(queue["mean_bytes"] / (frames * 4154) - 1), 0.1)
 

@@ -1,4 +1,5 @@
-// The DMA unit alone over a flat memory: accesses at given times, and when each was issued, sampled and done.
+// The DMA unit alone over a flat memory: accesses at given times, and the times at which each was issued, sampled and
+// completed.
 #pragma once
 
 #include <cstring>
@@ -45,7 +46,7 @@ class DmaBench : HostMemory {
     if (!board_->actions.empty()) sc_core::sc_start(to_sc_time({1'000'000'000'000}), sc_core::SC_EXIT_ON_STARVATION);
   }
 
-  // Addresses are offsets too. The number of the access.
+  // Returns the number of the access. The offset is used as the address, too.
   std::size_t read(std::uint64_t address, std::uint32_t bytes, bool ordered = false) {
     const auto number = begin(false);
     dma().read({kProgram, address, address}, bytes, ends(number), {.ordered = ordered});
@@ -68,7 +69,7 @@ class DmaBench : HostMemory {
     dma().write({kProgram, address, address}, std::move(data), ends(number), {.relaxed = relaxed});
     return number;
   }
-  // Slots of 64 B hold a number.
+  // Slots are 64 bytes and hold a number.
   void write_slot(std::uint32_t slot, std::uint32_t value, bool more, bool relaxed = false) {
     const auto number = begin(true);
     Payload data(kSlotBytes);
@@ -94,7 +95,7 @@ class DmaBench : HostMemory {
         std::ranges::count_if(accesses, [](const auto& access) { return access.times_done != 1; }));
   }
 
-  std::vector<Access> accesses;  // in the order they were asked for
+  std::vector<Access> accesses;  // in the order of the requests
   std::vector<Issued> issued;
   int too_old = 0;
 

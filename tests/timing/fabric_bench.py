@@ -1,11 +1,11 @@
-"""What tests of fabrics have in common: flows, and a run of bench."""
+"""Shared parts of the fabric tests: flows, and a run of bench."""
 
 import json
 import pathlib
 import subprocess
 import tempfile
 
-RNICSIM = ""     # the program
+RNICSIM = ""     # path of the program
 
 
 def flow(source, target, **keys):
@@ -23,7 +23,7 @@ def settings(sets):
 
 
 def named(topology, folder):
-    """`topology`: a name, or the text of a file, which is written into the folder."""
+    """`topology`: a name, or the text of a topology file, which is written to the folder."""
     if "\n" not in topology:
         return topology
     (folder / "t.toml").write_text(topology)
@@ -31,7 +31,7 @@ def named(topology, folder):
 
 
 def cabled(*cables):
-    """The text of a topology: hosts h..., switches s..., by their cables."""
+    """The text of a topology from its cables: hosts are named h..., switches s..."""
     ends = dict.fromkeys(end for cable in cables for end in cable)
     kinds = {"h": "hosts", "s": "switches"}
     return ("".join(f'[[{kinds[end[0]]}]]\nname = "{end}"\n' for end in ends)
@@ -52,7 +52,7 @@ def bench(flows, sets, topology, warmup="5 ms", duration="5 ms", options=(), wra
 
 
 def told(flows, sets, topology, duration="1 ms"):
-    """Exit status, what was printed as warnings and errors, and the results (None: there are none)."""
+    """(exit status, warnings and errors, results); results are None if there are none."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         topology = named(topology, folder)
@@ -73,7 +73,7 @@ def of_hosts(results, counter):
 
 
 def refused(text):
-    """The one line with which a setting is refused."""
+    """The error line for a refused setting."""
     told = subprocess.run([RNICSIM, "describe", "topology", "--topology", "star:8", *(part for one in text.split("; ")
                                                                for part in ("--set", one))],
                           capture_output=True, text=True, timeout=600, check=False)

@@ -18,7 +18,8 @@ LOSSLESS = {"switch.pfc.priorities": 1, "nic.port.pfc": 1}
 
 
 class SharedMemory(unittest.TestCase):
-    """Choudhury and Hahne: a congested queue takes alpha / (1 + alpha) of the memory, n take alpha / (1 + n alpha)."""
+    """Choudhury and Hahne: a congested queue takes alpha / (1 + alpha) of the memory; n queues take alpha / (1 + n
+    alpha) each."""
 
     def queues(self, flows, targets, log2, **more):
         sets = {**SHARED, "switch.buffer.lossy.dynamic_th": log2, **more}
@@ -34,7 +35,7 @@ class SharedMemory(unittest.TestCase):
                 with self.subTest(log2=log2, queues=len(targets)):
                     wanted = alpha / (1 + len(targets) * alpha) * SIZE
                     for queue in self.queues(flows, targets, log2):
-                        # A queue may be ahead of the other one before that has filled.
+                        # A queue may grow beyond its share before the other queue has filled.
                         slack = FRAME if len(targets) == 1 else 0.3 * wanted
                         self.assertLess(abs(queue - wanted), slack, (queue, wanted))
 
@@ -71,7 +72,8 @@ class SharedMemory(unittest.TestCase):
 
 class Scheduling(unittest.TestCase):
     def shares(self, scheduler, urgent=None, **more):
-        """Of two classes to h0, DSCP 26 (priority 3) and priority 0. Each wants the whole line, or `urgent`."""
+        """Goodputs of two classes to h0: DSCP 26 (priority 3) and priority 0. Each wants the whole line, or the class
+        of priority 3 wants `urgent`."""
         flows = [flow("h1", "h0", dscp=26, **({"pace": urgent} if urgent else {})), flow("h2", "h0")]
         pauses = {"switch.pfc.priorities": 9, "nic.port.pfc": 9}
         sets = {**TWO_CLASSES, **pauses, "switch.scheduler": scheduler, **more}
@@ -91,7 +93,7 @@ class Scheduling(unittest.TestCase):
         for bandwidth, share in (("0:30 3:70", 0.7), ("0:90 3:10", 0.1)):
             self.assertLess(abs(self.shares("ets", **{"switch.ets.bandwidth": bandwidth}) - share), 0.01, bandwidth)
 
-    # Two classes of one NIC, at its own port.
+    # Two classes at the port of a NIC.
     def test_at_a_nic(self):
         flows = [flow("h1", "h0", dscp=26), flow("h1", "h2")]
         sets = {**TWO_CLASSES, "nic.port.scheduler": "ets", "nic.port.ets.bandwidth": "0:20 3:80"}
@@ -109,7 +111,7 @@ class Scheduling(unittest.TestCase):
 
 
 class Priorities(unittest.TestCase):
-    # An incast of priority 3 to h0 pauses that priority at h1, for most of the time. Priority 0 of h1 goes on.
+    # An incast of priority 3 to h0 pauses that priority at h1 most of the time. Priority 0 of h1 goes on.
     def test_a_paused_priority_holds_no_other_back(self):
         flows = [flow("h1", "h0", dscp=26), flow("h2", "h0", dscp=26), flow("h1", "h3")]
         for senders in (2, 8):
@@ -122,9 +124,9 @@ class Priorities(unittest.TestCase):
 
 
 class PauseShare(unittest.TestCase):
-    # A port is silent for a frame's remainder less than it is asked to be: what has begun when the pause acts still
-    # leaves. The remainder follows from the round trip of a pause, because the frame whose arrival asks for the pause
-    # and those behind it left without a gap.
+    # A paused port is silent for less time than requested, because a frame in transmission is completed: the difference
+    # per pause is the frame's remainder. The remainder follows from the round trip of a pause, because the frame whose
+    # arrival triggers the pause and the frames behind that frame left without a gap.
     def test_a_frame_that_has_begun_leaves_in_each_pause(self):
         wire, pause, span = (FRAME + 24) * 80, 84 * 80, 4e9     # ps at 100 Gb/s; 4 ms
         for cable in (50, 90, 150, 163, 250):
@@ -137,7 +139,8 @@ class PauseShare(unittest.TestCase):
                 remainder = -(2000 * cable + pause) % wire
                 self.assertLess(abs((asked * span - silent) / pauses - remainder), 5000, (cable, host))
 
-    # So the share of pauses is 1 - 1/N the more nearly, the longer a pause is: with more room between xoff and xon.
+    # Hence the share of paused time comes nearer to 1 - 1/N with longer pauses, that is, with more room between xoff
+    # and xon.
     def test_longer_pauses_come_nearer_to_the_share(self):
         def excess(**more):
             derived = bench(incast(2), {**LOSSLESS, **more}, "star:3", "2 ms", "4 ms")["switches"]["s0"]["derived"]
@@ -150,7 +153,7 @@ class PauseShare(unittest.TestCase):
 
 
 class Watchdog(unittest.TestCase):
-    # Five switches in a ring: each host sends to the second next, which is a deadlock of pauses within 100 us.
+    # Five switches in a ring: each host sends to the host two switches on, which deadlocks by pauses within 100 us.
     RING = ("".join(f'[[hosts]]\nname = "h{i}"\n[[switches]]\nname = "s{i}"\n' for i in range(5))
             + "".join(f'[[cables]]\nfrom = "h{i}"\nto = "s{i}"\n' for i in range(5))
             + "".join(f'[[cables]]\nfrom = "s{i}"\nto = "s{(i + 1) % 5}"\n' for i in range(5)))
@@ -189,15 +192,15 @@ class Watchdog(unittest.TestCase):
 
 
 class SlowReceivers(unittest.TestCase):
-    """Of regions of 4 KiB pages far larger than the translation cache holds, payload waits for the MTT, in the receive
-    buffer: the NIC has its sender pause. With 2 MiB pages there is nothing to wait for."""
+    """Regions of 4 KiB pages are far larger than the translation cache: payload waits for the MTT in the receive
+    buffer, and the NIC pauses its sender. With 2 MiB pages nothing waits."""
 
     def run_with(self, page):
         sets = {**LOSSLESS, "nic.receive_buffer.pfc": 1, "host.page_size": "4 KiB"}
         flows = incast(3, size="4 KiB", window=64, qps=8, mr_size="64 MiB", address="random", page=page)
         return bench(flows, sets, "star:4", "500 us", "1 ms")
 
-    # The delay inside the receiver is what Swift's window of the endpoint keeps near its target, below the NIC's xoff.
+    # Swift's endpoint window keeps the receiver's internal delay near its target, below the NIC's xoff.
     def test_the_window_of_the_endpoint_spares_the_pauses(self):
         sets = {**LOSSLESS, "nic.receive_buffer.pfc": 1, "host.page_size": "4 KiB", "nic.congestion.control": "swift"}
         flows = incast(3, size="4 KiB", window=64, qps=2, mr_size="64 MiB", address="random", page="4 KiB")

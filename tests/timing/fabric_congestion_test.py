@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Marks, CNPs and DCQCN in a fabric: queues and shares beside the fluid model, victims of pauses, and captures.
+"""
+Marks, CNPs and DCQCN in a fabric: queues and shares compared with the fluid model, victims of pauses, and captures.
 
 usage: fabric_congestion_test.py RNICSIM     (needs tshark for one of its tests)
 """
@@ -15,10 +16,10 @@ import unittest
 import fabric_bench
 from fabric_bench import bench, flow, goodputs, incast, of_hosts, refused
 
-HEADERS = 58     # of a WRITE's middle packet over IPv4, with ICRC
-LINE = 24        # FCS, preamble and gap
+HEADERS = 58     # bytes; headers of a WRITE's middle packet over IPv4, with ICRC
+LINE = 24        # bytes; FCS, preamble and gap
 TELEMETRY = 42
-# Zhu et al., SIGCOMM 2015: 40 Gb/s, thresholds of the switch, CNPs at most each 50 us of a queue pair.
+# Zhu et al., SIGCOMM 2015: 40 Gb/s, the switch's thresholds, at most one CNP per 50 us and queue pair.
 PAPER = {"nic.port.rate": "40 Gb/s", "nic.congestion.control": "dcqcn_paper", "nic.congestion.ecn": "forced",
          "nic.congestion.np.moderation": "qp", "nic.congestion.np.min_time_between_cnps": "50 us",
          "switch.ecn.priorities": 1, "switch.ecn.kmin": "5 KB", "switch.ecn.kmax": "200 KB",
@@ -29,8 +30,8 @@ DCQCN = {"nic.congestion.control": "dcqcn", "nic.congestion.ecn": "forced", "swi
 
 
 def fixed_point(flows, packet, line=40e9):
-    """Mean queue in bytes, of the fluid model: the paper's equations 5 to 9, as CoNEXT 2016 (equation 11) puts them
-    together. `packet`: bytes on the line."""
+    """Mean queue in bytes of the fluid model: equations 5 to 9 of the paper, combined as in CoNEXT 2016 (equation 11).
+    `packet`: bytes on the line."""
     tau, tau_alpha, timer, byte_counter, stages, increase = 50e-6, 55e-6, 55e-6, 10e6, 5, 40e6
     kmin, kmax, pmax = 5e3, 200e3, 0.01
     rate, steps = line / 8 / packet / flows, byte_counter / packet
@@ -59,7 +60,7 @@ class FluidModel(unittest.TestCase):
         print(f"{senders} senders, MTU {mtu}: {queue / 1000:.0f} KB waiting, {wanted / 1000:.0f} KB by the fluid model")
         self.assertLess(abs(queue / wanted - 1), 0.25, (queue, wanted))
         self.assertGreater(port["port.h0.tx_busy_share"], 0.98)
-        # Shares are equal over a long time; many senders are measured for a short one.
+        # Shares are equal over a long time; the measurement of many senders is short.
         rates = goodputs(results)
         for rate in rates:
             self.assertLess(abs(rate * senders / sum(rates) - 1), 0.05 if senders < 8 else 0.12, rates)
@@ -78,7 +79,7 @@ class FluidModel(unittest.TestCase):
 
 
 class Convergence(unittest.TestCase):
-    # The second flow comes when the first has had the line alone for 20 ms.
+    # The second flow starts after the first flow has used the line alone for 20 ms.
     def test_two_flows_come_to_half_each(self):
         flows = [flow("h1", "h0"), flow("h2", "h0", start="20 ms")]
         one, other = goodputs(bench(flows, PAPER, "star:3", "150 ms", "150 ms"))
@@ -91,11 +92,11 @@ class Convergence(unittest.TestCase):
 
 
 class Controls(unittest.TestCase):
-    """The controls that listen to acknowledgements: senders to one receiver, without loss."""
+    """Controls that react to acknowledgements: several senders to one receiver, without loss."""
 
     def check(self, control, goodput, shares, queue, **more):
-        # The goodput in Gb/s, of 98 that the line has; shares are equal within `shares`; on average `queue` (least,
-        # most) KB wait.
+        # `goodput` in Gb/s, of the line's 98; `shares`: largest relative difference of a share; `queue`: least and most
+        # KB that wait on average.
         told = []
         for senders in (2, 4, 8):
             sets = {**PFC, "switch.pfc.xoff": "2 MB", "switch.pfc.xon": "1.9 MB", "nic.congestion.control": control,
@@ -119,7 +120,7 @@ class Controls(unittest.TestCase):
     def test_swift_keeps_the_delay_at_its_target(self):
         self.check("swift", 97, 0.05, (200, 500))
 
-    # Without a fixed point: the line is used, and the queue has a bound.
+    # TIMELY has no fixed point: the line is used, and the queue is bounded.
     def test_timely_bounds_the_queue(self):
         self.check("timely", 85, 0.3, (50, 300))
 
@@ -127,7 +128,8 @@ class Controls(unittest.TestCase):
 
     @staticmethod
     def step(senders):
-        """w_ai by the paper's rule, for twice as many senders: with just as many, the line has nothing left."""
+        """w_ai by the paper's rule, for twice as many senders: with the exact number, the additive increase leaves the
+        line no headroom."""
         return {"nic.congestion.hpcc.w_ai": f"{round(100e9 / 8 * 13e-6 * 0.05 / senders / 2)} B"}
 
     def check_hpcc(self, senders, **more):
@@ -140,7 +142,7 @@ class Controls(unittest.TestCase):
         for rate in rates:
             self.assertLess(abs(rate * senders / sum(rates) - 1), 0.1, rates)
         waiting = port["port.h0.tx_queue"] * (4096 + HEADERS + TELEMETRY) / 1000
-        self.assertLess(waiting, 30, rates)            # dctcp has 285
+        self.assertLess(waiting, 30, rates)            # KB; dctcp has 285
         return sum(rates) / 1e9, waiting
 
     def test_hpcc_keeps_the_queue_nearly_empty(self):
@@ -149,14 +151,14 @@ class Controls(unittest.TestCase):
             print(f"| `hpcc`, ack_every {every} | {', '.join(f'{rate:.1f}' for rate, _ in told)} | "
                   f"{', '.join(f'{waiting:.0f}' for _, waiting in told)} |")
 
-    # Two tiers, and several ways: telemetry of up to three switches.
+    # Two tiers with several paths: telemetry of up to three switches.
     def test_hpcc_with_two_tiers(self):
         flows = [flow(f"h{i}", "h0") for i in (4, 5, 6, 7)]
         sets = {**PFC, **self.HPCC, **self.step(4), "switch.jitter": "on"}
         results = bench(flows, sets, "leaf-spine:2,4,4", "10 ms", "10 ms")
         rates = goodputs(results)
         line = 100e9 * 4096 / (4096 + HEADERS + LINE + TELEMETRY)
-        # Of each switch's ports together.
+        # Sum over the ports of each switch.
         waiting = [box["derived"]["tx_queue"] * (4096 + HEADERS + TELEMETRY) / 1000
                    for box in results["switches"].values()]
         print(f"hpcc, leaf-spine: {sum(rates) / 1e9:.1f} Gb/s, at most {max(waiting):.0f} KB waiting")
@@ -165,7 +167,7 @@ class Controls(unittest.TestCase):
             self.assertLess(abs(rate * 4 / sum(rates) - 1), 0.1, rates)
         self.assertLess(max(waiting), 30)
 
-    # A port in the middle of the way is the busiest one.
+    # The busiest port is in the middle of the path.
     def test_hpcc_hears_of_the_busiest_port(self):
         flows = [flow(f"h{i}", f"h{i - 4}") for i in (4, 5, 6, 7)]
         sets = {**PFC, **self.HPCC, **self.step(4), "switch.jitter": "on"}
@@ -174,7 +176,7 @@ class Controls(unittest.TestCase):
         self.assertGreater(sum(rates), 0.93 * 0.95 * 100e9 * 4096 / (4096 + HEADERS + LINE + TELEMETRY), rates)
         self.assertLess(port["port.spine0.tx_queue"] * (4096 + HEADERS + TELEMETRY), 30e3)
 
-    # READ responses carry nothing: the control hears nothing, and nothing holds them back.
+    # READ responses carry no telemetry: the control gets no feedback, and does not limit them.
     def test_hpcc_leaves_reads_alone(self):
         reads = [flow("h0", "h1", op="read")]
         told = [goodputs(bench(reads, sets, "star:2", "1 ms", "2 ms"))[0] for sets in ({}, self.HPCC)]
@@ -197,12 +199,12 @@ class Controls(unittest.TestCase):
 
 
 class Pauses(unittest.TestCase):
-    # With pauses alone the senders share the line, and each is stopped for the rest of the time.
+    # With pauses only, the senders share the line equally, and each is stopped for the rest of the time.
     def test_lossless_incast(self):
         line = 100e9 * 1024 / (1024 + HEADERS + LINE)
         for senders in (2, 4, 8, 16):
             with self.subTest(senders):
-                # A frame that has begun is not broken off: the shorter, the nearer is the share.
+                # A frame in transmission is completed: with shorter frames the share is more exact.
                 results = bench(incast(senders, mtu=1024), PFC, f"star:{senders + 1}", "2 ms", "4 ms")
                 rates = goodputs(results)
                 self.assertLess(abs(sum(rates) / line - 1), 0.01)
@@ -212,14 +214,14 @@ class Pauses(unittest.TestCase):
                 for i in range(1, senders + 1):
                     self.assertLess(abs(port[f"port.h{i}.p0.rx_stopped_share"] - (1 - 1 / senders)), 0.02)
 
-    # Four flows to h0 congest its port. The flow from h6 to h1 has room, but shares the way through the spine with two
-    # of them, and the spine is paused.
+    # Four flows to h0 congest its port. The flow from h6 to h1 has room at its end, but shares the path through the
+    # spine with two of the four flows, and the spine is paused.
     def test_a_victim_of_pauses_comes_back_with_dcqcn(self):
         flows = [flow(f"h{i}", "h0") for i in (2, 3, 4, 5)] + [flow("h6", "h1")]
         topology = "leaf-spine:2,1,4"
         fast = {"cables.leaf0-spine0.port": "uplink", "cables.leaf1-spine0.port": "uplink",
                 "ports.uplink.rate": "400 Gb/s", "switch.pfc.headroom": "128 KiB",
-                # Marks begin long before pauses.
+                # Marking starts long before pauses.
                 "switch.pfc.xoff": "1 MiB", "switch.pfc.xon": "900 KiB"}
         alone = goodputs(bench(flows[-1:], {**PFC, **fast}, topology))[0]
         paused = goodputs(bench(flows, {**PFC, **fast}, topology))[-1]
@@ -230,7 +232,7 @@ class Pauses(unittest.TestCase):
 
 
 class Mistakes(unittest.TestCase):
-    """What is wrong with flow control is said."""
+    """Mistakes in flow control settings are reported."""
 
     def told(self, sets, flows=None, topology="star:3", status=0):
         came, told, _ = fabric_bench.told(flows or incast(2), sets, topology)
@@ -252,7 +254,8 @@ class Mistakes(unittest.TestCase):
                       self.told(far))
         self.assertEqual(self.told({**far, "switch.pfc.headroom": "160 KiB"}), "")
 
-    # Five switches in a ring: each host sends to the second next. On an even ring's longer ways nothing is chosen.
+    # Five switches in a ring: each host sends to the host two switches on. An even ring would have several shortest
+    # paths.
     def test_a_deadlock_is_named(self):
         ring = "".join(f'[[hosts]]\nname = "h{i}"\n[[switches]]\nname = "s{i}"\n' for i in range(5))
         ring += "".join(f'[[cables]]\nfrom = "h{i}"\nto = "s{i}"\n' for i in range(5))
@@ -265,7 +268,8 @@ class Mistakes(unittest.TestCase):
 
 
 class Loss(unittest.TestCase):
-    # Senders that are in step stay so without jitter, and the same one finds the freed place each time.
+    # Without jitter, synchronized senders would stay synchronized, and the same sender would always find the freed
+    # space.
     def test_senders_in_step_lose_alike(self):
         lossy = {"switch.port_buffer": "2 MB", **DCQCN, "switch.ecn.priorities": 0,
                  "nic.congestion.np.cnp_on_loss": "true", "nic.congestion.np.moderation": "qp",
@@ -278,8 +282,8 @@ class Loss(unittest.TestCase):
         self.assertEqual(of_hosts(results, "nic.congestion.np_ecn_marked_roce_packets"), 0)
 
 
-    # A ConnectX-5's goodput, shares and share of lost packets, two senders, tail drop at 5.2 MB. The target rates fall
-    # slowly from the line's to where losses keep them.
+    # Measured values of a ConnectX-5: goodput, shares and lost packets of two senders, tail drop at 5.2 MB. The target
+    # rates fall slowly from the line's rate to the rate at which losses keep them.
     def test_a_lossy_incast_is_as_measured(self):
         results = bench(incast(2), {"switch.port_buffer": "5.2 MB"}, "star:3", "2 s", "200 ms",
                         ("--nic", "cx5-100g-lossy"))
@@ -310,7 +314,7 @@ class SelectiveRecovery(unittest.TestCase):
         self.assertGreater(of_hosts(results, "nic.engine.selective_retransmits"), 1000)
         self.assertGreater(min(goodputs(results)) / alone, 0.4, goodputs(results))
 
-    # BDP-FC: a queue of no more than both limits.
+    # BDP-FC: the queue is not longer than both limits together.
     def test_a_limit_of_packets_in_flight_loses_nothing(self):
         for most in (50, 110, 200):
             rate, results = self.incast({**self.SELECTIVE, "nic.transport.most_in_flight": most})
@@ -320,7 +324,7 @@ class SelectiveRecovery(unittest.TestCase):
             self.assertLess(counters["most_bytes"], 2 * most * 4178)
             self.assertGreater(counters["most_bytes"], 1.4 * most * 4178)
 
-    # SIGCOMM 2016 (Guo et al.): with go-back-0 messages begin again and again.
+    # SIGCOMM 2016 (Guo et al.): with go-back-0 messages start again and again.
     def test_going_back_to_a_message_s_beginning_costs_more(self):
         def rate(mode):
             faults = ("--fault", "drop=2e-3,host=h0")
@@ -341,7 +345,7 @@ class Runs(unittest.TestCase):
         self.assertNotEqual(results[0]["flows"], results[1]["flows"])
         self.assertEqual(results[0]["random"], ["switch.ecn", "switch.jitter"])
 
-    # A control without any CNP changes nothing.
+    # Congestion control without CNPs changes nothing.
     def test_without_marks_nothing_is_different(self):
         plain = bench(incast(1), {}, "star:2", "100 us", "1 ms")
         ready = bench(incast(1), DCQCN, "star:2", "100 us", "1 ms")
@@ -352,7 +356,7 @@ class Runs(unittest.TestCase):
         flows = [flow("h1", "h0", dscp=26, pace="60 Gb/s"), flow("h2", "h0")]
         results = bench(flows, {"switch.dscp_priority": "26:3", "nic.port.dscp_priority": "26:3"}, "star:3")
         urgent, other = goodputs(results)
-        self.assertLess(abs(urgent / 60e9 - 1), 0.02)     # as if it were alone
+        self.assertLess(abs(urgent / 60e9 - 1), 0.02)     # as without the other flow
         self.assertGreater(urgent + other, 0.97e11)
         self.assertGreater(results["switches"]["s0"]["counters"]["port.h0.p3.tx_busy"], 0)
 
@@ -395,10 +399,10 @@ class Runs(unittest.TestCase):
         for opcode, trailer, _ in rows:
             carried.setdefault(opcode, set()).add(trailer.replace(":", ""))
         requests = {trailer for opcode, trailers in carried.items() if int(opcode) < 17 for trailer in trailers}
-        self.assertEqual(requests, {"00" * 42})               # as they left their senders
+        self.assertEqual(requests, {"00" * 42})               # unchanged since their senders
         self.assertGreater(len(carried["17"]), 1)
         for trailer in carried["17"]:
-            self.assertEqual((len(trailer), trailer[0]), (84, "9"))   # one record, and the block goes back
+            self.assertEqual((len(trailer), trailer[0]), (84, "9"))   # one record; the responder returns the telemetry
 
     def test_what_cannot_be(self):
         for text, path in (("switch.ecn.kmin=5 MB", "switch.ecn.kmin"),

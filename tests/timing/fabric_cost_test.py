@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What congestion costs the simulation: instructions a packet of an incast with PFC, a shared buffer, ECN and DCQCN,
-divided by the instructions a packet of the same incast without them. Callgrind counts.
+"""
+Cost of congestion in the simulation: instructions per packet of an incast with PFC, a shared buffer, ECN and DCQCN,
+divided by the instructions per packet of the same incast without these. Callgrind counts.
 
 usage: fabric_cost_test.py RNICSIM     (needs valgrind: without it the test is skipped, exit status 77)
 """
@@ -16,7 +17,7 @@ import unittest
 import fabric_bench
 from fabric_bench import incast
 
-MOST = 1.3       # of instructions a packet
+MOST = 1.3       # largest ratio of instructions per packet
 SENDERS = 4
 # Each operation is a packet. The windows hold 1 MB in all, so a run without pauses loses nothing.
 FLOWS = incast(SENDERS, size="4 KiB", window=64)
@@ -26,7 +27,7 @@ ALL = {"switch.pfc.priorities": 1, "nic.port.pfc": 1, "switch.buffer.size": "12 
 
 
 def counted(settings, duration):
-    """Instructions of a whole run, and the operations in its measured time."""
+    """Instructions of a whole run, and the operations in the measured time."""
     with tempfile.TemporaryDirectory() as folder:
         profile = os.path.join(folder, "profile")
         results = fabric_bench.bench(
@@ -38,7 +39,7 @@ def counted(settings, duration):
 
 
 def instructions_of(settings):
-    """Of an operation. The difference of a long and a short run leaves out the setup."""
+    """Instructions per operation. The difference of a long and a short run excludes the setup."""
     (less, few), (more, many) = counted(settings, "1 ms"), counted(settings, "3 ms")
     return (more - less) / (many - few)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Which of several ways frames take: how even the loads of a leaf's uplinks are, how long frames wait there, and what
-reliable connections make of frames that overtake each other.
+"""
+Path selection: load balance of a leaf's uplinks, waiting times there, and reordered frames on reliable connections.
 
 usage: fabric_paths_test.py RNICSIM
 """
@@ -13,7 +13,7 @@ from fabric_bench import bench, flow, goodputs, of_hosts, refused
 
 SPINES = 4
 TOPOLOGY = f"leaf-spine:2,{SPINES},8"
-# Single packets of unreliable connections: nothing is sent again.
+# Single packets of unreliable connections: no retransmissions.
 PACKETS = {"transport": "uc", "size": "4 KiB", "window": 16}
 
 
@@ -36,7 +36,7 @@ def loads(results):
 
 
 def unevenness(results):
-    """The most of a link's load, and the mean load: 1 is even, SPINES is one link alone."""
+    """Largest load of a link divided by the mean load: 1 is even, SPINES is a single used link."""
     busy = loads(results)
     return max(busy) * SPINES / sum(busy)
 
@@ -51,7 +51,7 @@ class Loads(unittest.TestCase):
             self.assertLess(abs(sum(loads(spray)) / sum(loads(ecmp)) - 1), 0.02)
             self.assertEqual(leaf0(spray)["path_changes"], 0)
 
-    # A queue pair has a UDP source port of its own: either hash tells queue pairs apart, and the two divide them
+    # Each queue pair has a different UDP source port: both hashes distinguish queue pairs, and distribute them
     # differently.
     def test_more_queue_pairs_are_more_even(self):
         of_hash = {}
@@ -66,7 +66,7 @@ class Loads(unittest.TestCase):
         bare = bench(pairs(pace="20 Gb/s"), {}, TOPOLOGY, "20 us", "200 us", ("--all-counters",))
         self.assertEqual(bare["switches"], run("ecmp", ecmp__hash="flow")["switches"])
 
-    # At 20 Gb/s a pair has a packet each 1.6 us.
+    # At 20 Gb/s a pair sends a packet every 1.6 us.
     def test_flowlets(self):
         kept, drawn = run("flowlet"), run("flowlet", flowlet__gap="500 ns")
         self.assertEqual(leaf0(kept)["path_changes"], 0)
@@ -76,8 +76,8 @@ class Loads(unittest.TestCase):
 
 
 class Overtaking(unittest.TestCase):
-    """Four pairs of hosts with one queue pair each, over four ways: the line's rate needs all of them."""
-    LINE = 4 * 97.5e9                      # goodput of four hosts; packets with the address in each are longer
+    """Four pairs of hosts with one queue pair each, over four paths: the line's rate needs all paths."""
+    LINE = 4 * 97.5e9  # goodput of four hosts in b/s; an address in each packet makes packets longer
     KEEPS = {"nic.transport.reorder_window": 1024, "nic.transport.nak_gap": 1024, "nic.transport.reth": "each"}
 
     def goodput(self, path, sets):
@@ -98,7 +98,7 @@ class Overtaking(unittest.TestCase):
             self.assertGreater(of_hosts(results, "nic.engine.out_of_sequence"), 100)
             self.assertEqual(of_hosts(results, "nic.engine.packet_seq_err"), 0)
 
-    # Without the address in each packet, what is behind a late first packet waits in the receive buffer.
+    # Without an address in each packet, the packets behind a late first packet wait in the receive buffer.
     def test_placing_needs_an_address(self):
         sets = {**self.KEEPS, "nic.transport.reth": "first"}
         rate, _ = self.goodput("spray", sets)
@@ -106,7 +106,7 @@ class Overtaking(unittest.TestCase):
 
 
 class Waits(unittest.TestCase):
-    # 90 % of what the uplinks carry. A random way meets queues, and the less loaded of two shorter ones.
+    # 90 % of the uplinks' capacity. A random path meets queues; the less loaded of two paths has shorter queues.
     def test_the_less_loaded_way_waits_less(self):
         def wait(path, **sets):
             results = run(path, pairs(pace="44 Gb/s"), **sets)

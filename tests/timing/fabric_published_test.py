@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Experiments that papers about congestion show: who wins, and by how much at least, is as published.
+"""
+Experiments of papers about congestion: the better scheme, and its least advantage, are as published.
 
 usage: fabric_published_test.py RNICSIM
 """
@@ -16,7 +17,7 @@ DCQCN = {"nic.congestion.control": "dcqcn_paper", "nic.congestion.ecn": "forced"
          "nic.congestion.np.moderation": "qp", "nic.congestion.np.min_time_between_cnps": "50 us",
          "switch.ecn.priorities": 1, "switch.ecn.kmin": "5 KB", "switch.ecn.kmax": "200 KB", "switch.ecn.pmax": 0.01}
 
-# Responses of four hosts come to one.
+# Responses of four hosts arrive at a single host.
 READS = [flow("h0", f"h{i}", op="read") for i in range(1, 5)]
 
 
@@ -28,7 +29,7 @@ def with_control(name, **parameters):
 class Dcqcn(unittest.TestCase):
     """Zhu et al., SIGCOMM 2015."""
 
-    # Three senders come by one port of the receiver's switch, the fourth one by a port of its own.
+    # Three senders share a port of the receiver's switch; the fourth has a separate port.
     def test_pauses_are_fair_to_ports_and_dcqcn_to_flows(self):
         topology = cabled(("h1", "s0"), ("h2", "s0"), ("h3", "s0"), ("h4", "s1"), ("h0", "s1"), ("s0", "s1"))
         paused = goodputs(bench(incast(4), {**PFC, **SLOW}, topology, "5 ms", "10 ms"))
@@ -38,7 +39,7 @@ class Dcqcn(unittest.TestCase):
         for rate in controlled:
             self.assertLess(abs(rate * 4 / sum(controlled) - 1), 0.15, controlled)
 
-    # The first flow crosses two congested ports, and hears of marks from both.
+    # The first flow crosses two congested ports and gets marks from both.
     def test_a_parking_lot(self):
         topology = cabled(("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s1"), ("h4", "s2"), ("h5", "s2"),
                           ("s0", "s1"), ("s1", "s2"))
@@ -50,7 +51,7 @@ class Dcqcn(unittest.TestCase):
 
 
 class Timely(unittest.TestCase):
-    """Zhu et al., CoNEXT 2016: TIMELY has no fixed point of its own, patched it has one with equal rates."""
+    """Zhu et al., CoNEXT 2016: TIMELY has no fixed point; patched TIMELY has a fixed point with equal rates."""
 
     def test_patched_it_is_fair(self):
         flows = [flow("h1", "h0"), flow("h2", "h0", start="2 ms")]
@@ -65,8 +66,8 @@ class Timely(unittest.TestCase):
 
 
 class Swift(unittest.TestCase):
-    """Kumar et al., SIGCOMM 2020: many more flows than packets that the fabric holds send less than a packet each in a
-    round trip."""
+    """Kumar et al., SIGCOMM 2020: with many more flows than packets fit into the fabric, each flow sends less than a
+    packet per round trip."""
 
     def test_a_large_incast(self):
         flows = [flow(f"h{i}", "h0", qps=16, window=2, size="64 KiB") for i in range(1, 32)]
@@ -74,7 +75,7 @@ class Swift(unittest.TestCase):
         self.assertGreater(sum(goodputs(results)), 97e9)
         counters = results["switches"]["s0"]["counters"]
         self.assertEqual(counters["tx_pause"], 0)
-        # 120 us at the line's rate are flow scaling's largest target.
+        # 120 us at the line's rate are the largest target of flow scaling.
         self.assertLess(results["switches"]["s0"]["derived"]["port.h0.tx_queue"], 1500)
 
 
@@ -96,7 +97,7 @@ class Hpcc(unittest.TestCase):
 
 
 class Irn(unittest.TestCase):
-    """Mittal et al., SIGCOMM 2018: without pauses IRN does more than RoCE with pauses; pauses add nothing to IRN; RoCE
+    """Mittal et al., SIGCOMM 2018: IRN without pauses is better than RoCE with pauses; pauses do not improve IRN; RoCE
     needs pauses."""
 
     FLOWS = ([flow(f"h{i}", f"h{(5 * i + 3) % 16}", size="256 KiB") for i in range(16) if (5 * i + 3) % 16 != i]
@@ -116,7 +117,7 @@ class Irn(unittest.TestCase):
         self.assertEqual(min(rates(self.LOSSY)), 0)
         self.assertGreater(min(irn), 10e9)
 
-    # Read acknowledgements: BDP-FC holds responses back, too.
+    # Read acknowledgements: BDP-FC also limits responses.
     def test_a_limit_of_packets_in_flight_counts_for_responses(self):
         sets = {**self.IRN, "switch.port_buffer": "2 MB", "nic.transport.most_in_flight": 110,
                 "nic.transport.reorder_window": 2048}
@@ -132,7 +133,7 @@ class Irn(unittest.TestCase):
 
 
 class Reads(unittest.TestCase):
-    """Controls that live on acknowledgements do for READ responses what they do for WRITEs."""
+    """Controls that react to acknowledgements work for READ responses as for WRITEs."""
 
     def test_an_incast_of_responses(self):
         marks = {"nic.congestion.ecn": "forced", "switch.ecn.priorities": 1, "switch.ecn.kmin": "300 KB",

@@ -1,5 +1,5 @@
-// What the host's CPU pays to post, and how fast it reaches the device: the numbers of docs/timing.md, and not one tick
-// earlier.
+// CPU cost of posting, and the time until the device gets the doorbell: the numbers of docs/timing.md, to the
+// picosecond.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace rnicsim::literals;
 
-// Odd, and no two alike.
+// Odd and different values, so that each sum is unique.
 constexpr Duration kWqe = 17_ns, kRing = 41_ns, kStore = 31_ns, kFree = 13_ns, kContended = 103_ns, kWaiting = 7_ns,
                    kTravel = 171_ns, kLine = 5'003_ps;
 const std::vector<std::string> kCosts{"host.cpu.post_wqe=17ns",      "host.cpu.ring_doorbell=41ns",
@@ -59,7 +59,7 @@ class HostCost : public RcPair {
     EXPECT_NE(qp, nullptr);
     return qp;
   }
-  // Queue pairs of one context that accept posts and send nothing, the endpoint's own the first.
+  // Queue pairs of one context that accept posts and send nothing. The first is the endpoint's own.
   std::vector<ibv_qp*> queue_pairs(Endpoint& end, std::size_t count) {
     std::vector<ibv_qp*> qps{end.qp};
     while (qps.size() < count) qps.push_back(create_queue_pair(end));
@@ -89,7 +89,7 @@ class HostCost : public RcPair {
     return ibv_post_send(qp, requests.data(), &bad);
   }
 
-  // The thread's own time.
+  // Time of the thread, with its charged CPU time.
   Duration clock() {
     settle(0);
     return now();
@@ -99,7 +99,7 @@ class HostCost : public RcPair {
     work();
     return clock() - start;
   }
-  // When doorbells arrived, from here on.
+  // Doorbells that arrived after `start`.
   std::vector<Rung> rung_after(Duration start) {
     sleep_until(now() + Duration{10'000'000});
     std::vector<Rung> found;
@@ -147,8 +147,8 @@ class OnePageForAll : public HostCost {
   OnePageForAll() { ::setenv("RNICSIM_TOTAL_UUARS", "1", 1); }
   ~OnePageForAll() override { ::unsetenv("RNICSIM_TOTAL_UUARS"); }
 
-  // Each thread posts once on a queue pair of its own, and starts so much later than the one before. `stores`: when
-  // they are made, from the first thread's start on.
+  // Each thread posts once on its own queue pair, and starts `stagger` after the previous one. `stores`: expected times
+  // of the doorbell stores, from the first thread's start.
   void check(Endpoint& end, const std::vector<ibv_qp*>& qps, Duration stagger, const std::vector<Duration>& stores) {
     const Duration start = clock();
     std::vector<Duration> done(stores.size());
@@ -173,10 +173,10 @@ TEST_F(OnePageForAll, WhoFindsTheLockTakenWaitsAndPaysMore) {
         const auto qps = queue_pairs(end, 4);
         const Duration first = kWqe + kRing + kFree;
         const Duration next = kStore + kContended;
-        // Each waits besides for the line that those ahead of it spin on.
+        // Each thread also waits for the cache line on which the threads before it spin.
         check(end, qps, 0_ns,
               {first, first + next, first + next * 2 + kWaiting, first + next * 3 + kWaiting * 3});
-        // The lock is free for whom comes as its holder leaves, and taken a picosecond before.
+        // The lock is free for a thread that comes as the holder leaves, and taken one picosecond earlier.
         const Duration held = kFree + kStore;
         check(end, qps, held, {first, first + held});
         check(end, qps, held - 1_ps, {first, first + next});
@@ -198,13 +198,13 @@ TEST_F(PagesOfQueuePairs, FourOfTheirOwnTwelveShared) {
           EXPECT_EQ(first_user.emplace(page_of(qps[i]), i).first->second, expected) << i;
           EXPECT_EQ(page_of(qps[i])->shared, i >= 4) << i;
         }
-        // The device takes their doorbells there.
+        // Doorbells arrive at these pages.
         const Duration start = clock();
         for (ibv_qp* qp : qps) EXPECT_EQ(post(end, qp), 0);
         const auto bells = rung_after(start);
         ASSERT_EQ(bells.size(), 20u);
         for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(bells[i].page, page_of(qps[i])->uar.page());
-        // A page goes to the next that wants one.
+        // A released page goes to the next QP that needs a page.
         for (const std::size_t freed : {2, 9}) {
           auto* page = page_of(qps[freed]);
           EXPECT_EQ(ibv_destroy_qp(qps[freed]), 0);
@@ -222,14 +222,14 @@ TEST_F(PagesOfQueuePairs, WithoutFurtherPagesAllShare) {
         auto& port = process(0).port();
         std::vector<std::uint32_t> taken;
         for (std::uint32_t page = 0; port.alloc_uar(page) == 0;) taken.push_back(page);
-        EXPECT_EQ(taken.size() + 2, abi::kUarPages);  // the kernel's, and the context's first
+        EXPECT_EQ(taken.size() + 2, abi::kUarPages);  // without the kernel's page and the context's first page
         auto qps = queue_pairs(end, 3);
         for (ibv_qp* qp : qps) {
           EXPECT_EQ(verbs::Qp::of(qp).page, verbs::Qp::of(qps[0]).page);
           EXPECT_EQ(cost_of([&] { EXPECT_EQ(post(end, qp), 0); }), kWqe + kRing + kFree + kStore);
         }
         for (const std::uint32_t page : taken) EXPECT_EQ(port.free_uar(page), 0);
-        // Now there are some again.
+        // Pages are available again.
         qps.push_back(create_queue_pair(end));
         EXPECT_NE(verbs::Qp::of(qps.back()).page, verbs::Qp::of(qps[0]).page);
         EXPECT_FALSE(verbs::Qp::of(qps.back()).page->shared);
@@ -271,7 +271,7 @@ TEST_F(Lines, NoMoreThanTheWayCarries) {
         const auto qps = queue_pairs(end, 1);
         const Duration start = clock();
         for (int i = 0; i < kWqes; ++i) ASSERT_EQ(post(end, qps[0], 1, 200), 0);
-        // The CPU is ahead by its buffers.
+        // The CPU is ahead by its write buffers.
         EXPECT_EQ(clock() - start, line * (kWqes * kLines - params.mmio_write_buffers));
         const auto bells = rung_after(start);
         ASSERT_EQ(bells.size(), std::size_t(kWqes));
@@ -295,7 +295,7 @@ TEST_F(Lines, ThreadsShareTheWay) {
         ASSERT_EQ(bells.size(), std::size_t(kEach * kThreads));
         for (std::int64_t i = 0; i < kEach * kThreads; ++i)
           ASSERT_EQ(bells[std::size_t(i)].at, start + kTravel + line * (kLines * i)) << i;
-        // In turn, but for the lead of who came first.
+        // The threads alternate, except for the lead of the first.
         for (const ibv_qp* qp : qps) {
           const auto half = std::ranges::count_if(std::span(bells).first(bells.size() / 2),
                                                   [&](const Rung& bell) { return bell.qpn == qp->qp_num; });
@@ -310,7 +310,7 @@ class PollCost : public RcPair {
  protected:
   PollCost() : RcPair({"host.cpu.poll_cq=19ns", "host.cpu.poll_cqe=37ns", "host.cpu.inline_receive=11ns"}) {}
 
-  // What it takes to take a completion that is there.
+  // Time of a poll that finds a completion.
   Duration of_a_poll(ibv_cq* cq) {
     pass(0, 30_us);
     const Duration start = now();

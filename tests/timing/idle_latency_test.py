@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Idle latency is what docs/timing.md says, and each parameter moves it by the multiple given there.
+"""
+The idle latency is as in docs/timing.md, and each parameter changes the latency by the multiple given there.
 
 usage: idle_latency_test.py path/to/rnicsim
 
-The page's tables are read, so that they are held to the truth as well. What is measured is the capture: from a request
-to the same request many periods later, in nanoseconds of simulated time.
+The test reads the page's tables, and so checks them, too. Latencies are measured in the capture: from a request to the
+same request many periods later, in nanoseconds of simulated time.
 """
 import os
 import pathlib
@@ -21,15 +22,15 @@ PS = {"ps": 1, "ns": 1000, "us": 1000_000, "ms": 1000_000_000, "s": 1000_000_000
 RATE = {"Gb/s": 10 ** 9, "Mb/s": 10 ** 6, "Tb/s": 10 ** 12, "kb/s": 10 ** 3, "b/s": 1}
 BYTES = {"B": 1, "KiB": 1024, "MiB": 1 << 20, "KB": 1000, "MB": 10**6}
 CQE_BYTES = 64
-# What perftest makes inline on such a device.
+# Bytes that perftest sends inline on such a device.
 WRITE_INLINE = 220
 SEND_INLINE = 236
 UD_INLINE = 188
 
 
 class Program:
-    """A latency test of perftest: its column of the page, the request that the client repeats, and how many of its
-    results make a period."""
+    """A latency test of perftest: its column of the page, the request that the client repeats, and the number of
+    results in a period."""
 
     def __init__(self, command, column, opcode, halves):
         self.command, self.column, self.opcode, self.halves = command, column, opcode, halves
@@ -46,7 +47,7 @@ DETH_BYTES, GRH_BYTES = 8, 40
 
 
 def tables():
-    """Every table of the page: a list of rows, each a dictionary by the table's heading."""
+    """Every table of the page: a list of rows; each row is a dictionary with the table's headings as keys."""
     rows, heading = [], None
     for line in PAGE.read_text().splitlines():
         cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")] if line.startswith("|") else None
@@ -120,7 +121,7 @@ class Formula:
                 + self.get("nic.pcie.read_latency", "nic.pcie.read_internal"))
 
     def gathered(self, n, inline):
-        """The payload, unless it came with the WQE."""
+        """Time to read the payload; 0 if the WQE contains the payload."""
         return 0 if n <= inline else self.read(n)
 
     def write(self, n):
@@ -159,12 +160,12 @@ class Measured:
         self.printed = apps.Latency(*rows[0])
         client = [packet.time for packet in packets
                   if packet.opcode == program.opcode and packet.source == "10.0.1.1"]
-        # The first operations find the CQ empty, and the receive ring not yet read.
+        # The first operations differ: the CQ is empty, and the receive ring is not yet read.
         self.span_ns = client[2 + PERIODS] - client[2]
         self.results = PERIODS * program.halves
 
     def excess_ps(self, expected_ps):
-        """Of all periods together, over what was expected: within a nanosecond, the capture's resolution."""
+        """Measured minus expected time of all periods; exact to a nanosecond, the capture's resolution."""
         return self.span_ns * 1000 - self.results * expected_ps
 
 
@@ -182,14 +183,14 @@ class IdleLatency(apps.TestCase):
 
 
 class Sums(IdleLatency):
-    """The programs take what the formula says."""
+    """The programs' latencies are as in the formula."""
 
     def check(self, program, size, settings=()):
         parameters = defaults() | {path: value(text) for path, text in settings}
         measured = self.measure(program, size, settings)
         expected = Formula(parameters).of(program, size)
         self.assert_takes(program, expected, measured, f"-s {size}")
-        # perftest counts cycles, of a nanosecond each, and prints hundredths of a microsecond.
+        # perftest counts cycles of 1 ns and prints hundredths of a microsecond.
         self.assertLess(abs(measured.printed.typical - expected / 1e6), 0.0051 + 0.001)
 
     def test_read(self):
@@ -214,7 +215,7 @@ class Sums(IdleLatency):
                     self.check(program, size)
 
     def test_everything_changed(self):
-        """All of them odd, and so that no two could be mistaken for one another."""
+        """All values are odd, and different enough that no two could be confused."""
         settings = [("host.cpu.clock_read", "31 ns"), ("host.cpu.post_wqe", "29 ns"),
                     ("host.cpu.ring_doorbell", "41 ns"), ("host.mmio_line_interval", "13 ns"),
                     ("host.mmio_write_latency", "211 ns"), ("nic.pcie.read_latency", "503 ns"),
@@ -231,7 +232,7 @@ class Sums(IdleLatency):
 
 
 class Multiples(IdleLatency):
-    """Doubling a parameter moves ib_read_lat by the multiple in the page's table, and by nothing else."""
+    """Doubling a parameter changes ib_read_lat by exactly the multiple in the page's table."""
 
     @classmethod
     def setUpClass(cls):
@@ -259,7 +260,7 @@ class Multiples(IdleLatency):
 
 
 class Page(apps.TestCase):
-    """The page knows every parameter that is a time, and their defaults."""
+    """The page lists every parameter that is a time, with its default."""
 
     def test_names_every_latency(self):
         listed = {row["parameter"] for row in tables() if "READ" in row}

@@ -1,4 +1,4 @@
-// Reads of one line of the host's memory: one after the other, and nobody else waits for them.
+// Reads of one line of the host's memory: they follow one another, and other reads do not wait for them.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -19,7 +19,7 @@ class LineReads : public ::testing::Test {
     params.line_read = line;
     return params;
   }
-  // When reads of 8 bytes that are asked for at once are done, in the order in which they were asked for.
+  // Completion times of 8-byte reads that are all requested at time 0, in the order of the requests.
   static std::vector<Duration> done(Duration line, const std::vector<std::uint64_t>& addresses, bool payload = true) {
     DmaBench bench(params(line));
     bench.at({}, [&] {
@@ -39,7 +39,7 @@ TEST_F(LineReads, FollowOneAnotherAtTheHostsPace) {
   const auto apart = done({}, {0, 64, 128, 192});
   const auto together = done(kLine, {0, 8, 63, 0});
   for (std::size_t i = 1; i < together.size(); ++i) {
-    // What the link takes for a read is within that time.
+    // The link's time for a read is within that interval.
     EXPECT_GE(together[i] - together[i - 1], kLine - (apart[i] - apart[i - 1]) - 1_ps) << i;
     EXPECT_LE(together[i] - together[i - 1], kLine) << i;
   }
@@ -55,7 +55,7 @@ TEST_F(LineReads, OthersPassThoseThatWait) {
   }
 }
 
-// A ring's reader counts on their order.
+// The reader of a ring depends on the order of reads.
 TEST_F(LineReads, OnlyPayloadWaits) {
   EXPECT_EQ(done(kLine, {0, 0, 0, 64}, false), done({}, {0, 0, 0, 64}, false));
 }

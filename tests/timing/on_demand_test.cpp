@@ -1,4 +1,4 @@
-// What pages on demand cost: docs/timing.md, and docs/device.md, Regions on demand.
+// Cost of on-demand pages: docs/timing.md, and docs/device.md, Regions on demand.
 #include <sys/mman.h>
 
 #include "model/host/memory/page_faults.h"
@@ -14,8 +14,8 @@ class OnDemandCosts : public Steps {
  protected:
   explicit OnDemandCosts(std::vector<std::string> sets = {}) : Steps(std::move(sets)) {}
 
-  // A WRITE of 64 B: out of memory that is pinned, of a page that the device knows, of one that is present, and of one
-  // that is not.
+  // Time of a WRITE of 64 bytes from pinned memory, from a page whose translation the device has, from a present page,
+  // and from an absent page.
   struct Times {
     Duration pinned, known, present, absent;
   };
@@ -52,9 +52,9 @@ class OnDemandCosts : public Steps {
         [](Endpoint&) {});
     return times;
   }
-  // The device asks where a page lies.
+  // The device requests the translation of a page.
   Duration translation() const { return read(8) + config().host.iommu_walk; }
-  // It asks for the page, the host answers, and it asks once more.
+  // The device requests the page, the host responds, and the device requests the translation again.
   Duration fault() const {
     return svc(0, link().request_header) + nic().dma.write_latency + config().host.page_fault +
            config().host.mmio_write_latency + translation();

@@ -1,11 +1,11 @@
-"""Which way each parameter is better, or why it has no such way."""
+"""Better direction of each parameter, or the reason why it has none."""
 import re
 
 LESS, MORE = "less", "more"
 
-# Of several parameters that are alike, the dots of the name and a pattern: `nic.contexts.*.banks`.
+# Similar parameters share an entry with a pattern in the path: `nic.contexts.*.banks`.
 DIRECTIONS = {
-    # Times that something is busy or waits.
+    # Times of work or waiting.
     "nic.pcie.read_latency": LESS,
     "nic.pcie.read_internal": LESS,
     "nic.pcie.read_queueing": LESS,
@@ -49,14 +49,14 @@ DIRECTIONS = {
     "switch.latency": LESS,
     "network.latency": LESS,
     "network.loopback_latency": LESS,
-    # What is carried besides payload.
+    # Overhead besides the payload.
     "nic.pcie.request_header": LESS,
     "nic.pcie.completion_header": LESS,
     "nic.pcie.dllp_share": LESS,
     "nic.contexts.*.fill_lines": LESS,
     "nic.port.overhead": LESS,
     "nic.port.least_frame": LESS,
-    # Rates, and how many there are.
+    # Rates and quantities.
     "nic.pcie.generation": MORE,
     "nic.pcie.lanes": MORE,
     "nic.pcie.max_payload": MORE,
@@ -96,7 +96,7 @@ DIRECTIONS = {
     "network.rate": MORE,
 }
 
-# From the worst to the best, of what is not doubled or halved.
+# Values from the worst to the best, for parameters that are not doubled or halved.
 LADDERS = {
     "nic.pcie.ordered_write": ["20 ns", "0 ps"],
     "nic.pcie.write_issue": ["2 ns", "0 ps"],
@@ -164,7 +164,7 @@ def is_named(path, pattern):
 
 
 def entry_of(path, table):
-    """The entry by the path itself, or else by a pattern."""
+    """The entry with the path itself, or else with a matching pattern."""
     return table.get(path) or next((entry for pattern, entry in table.items() if is_named(path, pattern)), None)
 
 

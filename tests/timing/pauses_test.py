@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Six hosts send to one: what a switch with small buffers loses, and what priority-based flow control saves.
+"""
+Six hosts send to one host: losses of a switch with small buffers, and priority-based flow control without losses.
 
 usage: pauses_test.py RNICSIM     (needs tshark for one of its tests)
 """
@@ -79,7 +80,7 @@ class Incast(unittest.TestCase):
     def test_with_pauses_it_loses_nothing_and_is_as_fast(self):
         results = self.bench(*PFC)
         self.assert_lossless(results)
-        # 64 KiB of each sender, what came until it paused, and the answers.
+        # 64 KiB of each sender, the frames that arrive until the sender pauses, and the answers.
         self.assertLess(results["switches"]["s0"]["counters"]["most_bytes"], SENDERS * (80 << 10))
         self.assertGreater(self.goodput(results), 0.98 * self.goodput(self.bench()))
 
@@ -97,9 +98,9 @@ class Incast(unittest.TestCase):
     def test_by_another_priority(self):
         both = [f"{port}.dscp_priority=0-7:3" for port in ("switch", "nic.port")]
         self.assert_lossless(self.bench(*SMALL, *both, "switch.pfc.priorities=8", "nic.port.pfc=8"))
-        self.assertGreater(self.lost(self.bench(*PFC, *both))[0], 0)  # priority 0 has nothing of it
+        self.assertGreater(self.lost(self.bench(*PFC, *both))[0], 0)  # priority 0 does not profit
 
-    # The first leaf is full, and pauses the spine, which pauses the other leaf.
+    # The first leaf is full and pauses the spine, which pauses the other leaf.
     def test_through_three_switches(self):
         results = self.bench(*PFC, "topology=leaf-spine:2,1,4", senders="h1..h7")
         switches = {name: switch["counters"] for name, switch in results["switches"].items()}

@@ -1,4 +1,5 @@
-// What holds a DMA access back, and until when exactly: tags, bytes, posted credits, ordering, the host's load.
+// Conditions that delay a DMA access, and the exact end of the delay: tags, bytes, posted credits, ordering, load of
+// the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +12,7 @@ namespace {
 
 using namespace rnicsim::literals;
 
-constexpr std::uint32_t kRequest = 512;  // MRRS: one tag
+constexpr std::uint32_t kRequest = 512;  // bytes; MRRS: one tag
 
 DmaParams quiet() {
   DmaParams params;
@@ -19,7 +20,8 @@ DmaParams quiet() {
   return params;
 }
 
-// Reads of one tag each at time 0, one more than fit or not: when the last was issued, and when the first was done.
+// Reads of one tag each at time 0, up to one more than the limit: issue time of the last, completion time of the first
+// two.
 struct LastOne {
   Duration issued;
   Duration first_done;
@@ -60,7 +62,7 @@ TEST(Tags, ARequestOfTwoTagsWaitsForTwoCompletions) {
   EXPECT_EQ(last_of_reads(params, 4, 2 * kRequest).issued, Duration{});
 }
 
-// The least that can be asked of the unit, at every place of a request's boundary.
+// The smallest DMA unit, with every position of a request boundary.
 TEST(Tags, OneTagIsEnoughForAnything) {
   for (const std::uint32_t bytes : {1u, 8u, 64u, 65u, 512u, 4096u, 5000u}) {
     for (std::uint64_t offset = 448; offset <= 512; offset += 8) {
@@ -96,7 +98,7 @@ TEST(ReadBytes, ALongReadGoesInPartsAndIsOne) {
   EXPECT_EQ(bench.dma().counters().read_bytes, 16384u);
 }
 
-// Writes of 64 B at time 0, then one more: when each was issued, and landed.
+// Writes of 64 bytes at time 0, then one more: times of issue and landing.
 std::vector<DmaBench::Issued> writes(const DmaParams& params, int count, std::uint32_t last_bytes = 64) {
   DmaBench bench(params);
   bench.at({}, [&] {
@@ -142,7 +144,7 @@ TEST(PostedCredits, AWriteOfMoreThanAllGoesWhenItHasThemAll) {
   EXPECT_EQ(issued[2].at, issued[1].done);
 }
 
-// Two writes for one header, then a read, all at time 0.
+// Two writes with credit for one header, then a read, all at time 0.
 struct Mixed {
   Duration read, stalled_write, first_landing;
 };
@@ -178,7 +180,7 @@ TEST(Ordering, ARelaxedReadPassesIt) {
   EXPECT_EQ(relaxed.read, Duration{});
 }
 
-// As an atomic's: it must see what the atomic before it wrote.
+// As the read of an atomic: it must see the previous atomic's write.
 TEST(Ordering, AnOrderedReadPassesNoWrite) {
   const auto relaxed = behind_a_stalled_write(true, true);
   EXPECT_EQ(relaxed.stalled_write, relaxed.first_landing);
@@ -198,7 +200,7 @@ TEST(Ordering, AWritePassesStalledReads) {
   EXPECT_EQ(bench.issued[2].at, Duration{});
 }
 
-// Both sides of the rule: a read is as fast as ever, unless a write ahead of it is slower than it.
+// Both sides of the rule: a write delays a following read only if the write lands later than the read would complete.
 TEST(Ordering, AReadIsCompleteJustAfterTheWriteAheadOfItLanded) {
   for (const auto write_latency : {0_ns, 150_ns, 400_ns, 401_ns, 5_us}) {
     auto params = quiet();
@@ -219,7 +221,7 @@ TEST(Ordering, AReadIsCompleteJustAfterTheWriteAheadOfItLanded) {
   }
 }
 
-// A message's packets land together, at the last one's time: a read between them sees those before it all the same.
+// Packets of a message land together, at the time of the last one; a read between them must still see the earlier ones.
 TEST(Ordering, WritesThatAreJoinedDoNotHideFromARead) {
   DmaBench bench(quiet());
   bench.at({}, [&] {
@@ -233,15 +235,14 @@ TEST(Ordering, WritesThatAreJoinedDoNotHideFromARead) {
   EXPECT_EQ(bench.too_old, 0);
 }
 
-// --- Latency under load.
-// Of a read of 64 B, behind writes that keep the link to the host busy for this share of the time. They are short, so
-// that what is remembered of the load hardly falls between two of them.
+// --- Latency under load. Latency of a read of 64 bytes behind writes that keep the link to the host busy for the given
+// share of the time. The writes are short, so that the remembered load hardly falls between two of them.
 Duration read_under(double load, const DmaParams& params) {
   DmaBench bench(params);
   const PcieLink link(params.link);
   const auto service = link.time_for(link.write(0, 16));
   const auto period = load == 0 ? 1_us : Duration{static_cast<std::int64_t>(std::llround(double(service.ps) / load))};
-  constexpr int kWrites = 8000;  // many times what is remembered
+  constexpr int kWrites = 8000;  // many times the window of the load's memory
   for (int i = 0; load != 0 && i < kWrites; ++i) bench.at(period * i, [&] { bench.write(0, 16); });
   // Just before the next write: the link is free.
   const auto at = load == 0 ? Duration{} : period * kWrites - 1_ps;
@@ -263,10 +264,10 @@ TEST(Queueing, FollowsItsFormula) {
 
 TEST(Queueing, TwiceTheIdleLatencyAt88Percent) {
   const auto loaded = static_cast<double>(read_under(0.88, {}).ps) / 1000;
-  EXPECT_NEAR(loaded, 800 + 60, 40);  // and what the device itself takes
+  EXPECT_NEAR(loaded, 800 + 60, 40);  // plus the device's own time
 }
 
-// What the link carried counts the less, the longer ago it was.
+// The influence of earlier traffic falls with time.
 TEST(Queueing, WearsOffWithTime) {
   const auto read_after = [](Duration gap, int writes) {
     DmaBench bench({});
@@ -329,7 +330,8 @@ TEST(LinkSpeed, HalfTheLanesTakeTwiceTheTime) {
       EXPECT_NEAR(double(half.first), 2.0 * double(full.first), 4);
       EXPECT_NEAR(double(half.second), 2.0 * double(full.second), 4);
     }
-    if (generation == 2 || generation == 5) continue;  // the line code changes; there is no sixth
+    // the line code changes after generation 2; there is no generation 6
+    if (generation == 2 || generation == 5) continue;
     EXPECT_NEAR(double(transfer(generation, 16).first), 2.0 * double(transfer(generation + 1, 16).first), 4);
   }
 }

@@ -11,7 +11,7 @@
 namespace rnicsim::nic::test {
 namespace {
 
-// The same cases at every run; RC_PARAMS in the environment asks for others.
+// Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
 std::uint64_t power(std::uint32_t least, std::uint32_t most) {
@@ -31,7 +31,7 @@ PcieLinkParams any_link() {
   return params;
 }
 
-// Short, page-sized and long bursts alike, and often next to a boundary.
+// Short, page-sized and long bursts, often next to a boundary.
 std::uint64_t any_bytes() {
   return *rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(0, 130), rc::gen::inRange<std::uint64_t>(200, 5000),
                          rc::gen::inRange<std::uint64_t>(5000, 70'000));
@@ -110,7 +110,7 @@ RC_GTEST_PROP(PcieClosedForms, TheRateIsThatOfItsLanes, ()) {
 namespace {
 
 struct Planned {
-  Duration gap;  // after the one before
+  Duration gap;  // time after the previous access
   bool write;
   std::uint64_t offset;
   std::uint32_t bytes;
@@ -172,7 +172,8 @@ RC_GTEST_PROP(DmaAgainstTheOracle, AScheduleWithoutStalls, ()) {
   agrees_with_the_oracle(params, *rc::gen::container<std::vector<Planned>>(planned(longest)));
 }
 
-// Whatever waits for tags, bytes or credits: what passes the link is the same, and everything is done once, in order.
+// With waits for tags, bytes or credits the link still carries the same TLPs, and every access completes once, in
+// order.
 RC_GTEST_PROP(DmaAgainstTheOracle, StallsChangeNoTlp, ()) {
   DmaParams params;
   params.link = any_link();
@@ -213,7 +214,7 @@ RC_GTEST_PROP(DmaAgainstTheOracle, StallsChangeNoTlp, ()) {
   RC_ASSERT(counters.errors == 0u);
 }
 
-// What is read is never older than the writes that were there before it, however writes are joined and delayed.
+// A read never returns data older than the writes before it, however writes are joined and delayed.
 RC_GTEST_PROP(DmaOrder, AReadSeesTheWritesBeforeIt, ()) {
   DmaParams params;
   params.read_latency = {*rc::gen::inRange<std::int64_t>(0, 1'000'000)};
@@ -222,7 +223,7 @@ RC_GTEST_PROP(DmaOrder, AReadSeesTheWritesBeforeIt, ()) {
   params.posted_headers = *rc::gen::inRange(1u, 40u);
   struct Step {
     std::int64_t gap;
-    int kind;  // 0: read; 1: write; 2: write that goes on in the next one
+    int kind;  // 0: read; 1: write; 2: write that continues in the next one
     std::uint32_t slot;
   };
   const auto steps = *rc::gen::container<std::vector<Step>>(rc::gen::map(

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What holds whatever the parameters: of every profile, and of every shipped workload.
+"""
+Properties for all parameters: of every profile, and of every shipped workload.
 
 usage: properties_test.py path/to/rnicsim [--full PROFILE] [TEST...]
 
-Without --full some cases of each property are drawn, always the same.
+Without --full some cases of each property are drawn, the same in every run.
 """
 import collections
 import functools
@@ -25,18 +26,19 @@ SEED = 20
 SHIPPED = pathlib.Path(__file__).parents[2] / "sim"
 PROFILES = sorted(file.stem for file in SHIPPED.glob("nics/*.toml"))
 WORKLOADS = sorted(file.stem for file in SHIPPED.glob("workloads/*.toml"))
-WITH_PAYLOAD = ("cal-1",)  # its agents look at their memory
+WITH_PAYLOAD = ("cal-1",)  # its agents poll their memory, so payload is needed
 OPERATIONS = [(op, size) for op in ("write", "read", "send") for size in ("8 B", "4 KiB")]
 ATOMICS = [("fetch_add", "8 B"), ("cmp_swap", "8 B")]
 MTUS = (256, 512, 1024, 2048, 4096)
 SLACK = 0.01
 SHARE_SLACK = 0.02
-# What a profile has not by itself: a line that brings more than PCIe takes, and the other way round.
+# Bottlenecks besides the profile's own: PCIe slower than the line, and a line slower than PCIe.
 NARROW = ((), ("nic.port.rate=1 Tb/s",), ("nic.pcie.lanes=4",), ("nic.port.rate=10 Gb/s",))
 FACTOR = 2
-LONGER = 8  # than what is chosen
-LOOKS = [(1, seed) for seed in range(1, 8)] + [(LONGER, 8)]  # as long as they find something
-REFUSED = 2  # the exit status
+LONGER = 8  # times the duration that `rnicsim bench` chooses
+# (times the chosen duration, seed), tried while each run finds a fault
+LOOKS = [(1, seed) for seed in range(1, 8)] + [(LONGER, 8)]
+REFUSED = 2  # exit status
 UNITS = {
     "ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12,
     "b/s": 1, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12,
@@ -61,12 +63,13 @@ uars = "per_thread"
 max_rd_atomic = 16
 """
 
-# Bits a second of each flow, what one message more or less is of them, and how well the rates are known.
+# `rates`: b/s of each flow; `grains`: b/s that a single message makes of them; `reach`: relative uncertainty of the
+# rates; `duration`: ps.
 Measured = collections.namedtuple("Measured", "rates grains reach duration parameters")
 
 
 class Refused(Exception):
-    """Values that are out of range, or cannot be together."""
+    """Values that are out of range, or that exclude each other."""
 
 
 def rnicsim(*words):
@@ -91,7 +94,7 @@ def described(*settings):
 
 @functools.lru_cache(maxsize=64)
 def bench(text, *settings):
-    """Of a workload: what arrived of each flow, in bits a second, for they are more than its operations are."""
+    """Runs a workload. Rates are the received payload in b/s, which is finer than the number of operations."""
     with tempfile.TemporaryDirectory() as folder:
         workload, out = pathlib.Path(folder, "workload.toml"), pathlib.Path(folder, "results.json")
         workload.write_text(text)
@@ -108,13 +111,13 @@ def grain(flow):
 
 
 def reach(flow):
-    """Of the 95% interval, to either side."""
+    """Relative half width of the 95% interval."""
     interval = flow["rate_interval"]
     return (interval["high"] / flow["rate_per_s"] - 1) if interval else 0
 
 
 def check_carried(results, settings):
-    """Nothing is faster than what carries it."""
+    """Checks that no flow is faster than the links that carry it."""
     between = collections.Counter()
     for flow in results["flows"]:
         ends = flow["parameters"]["from"], flow["parameters"]["to"]
@@ -126,7 +129,7 @@ def check_carried(results, settings):
 
 
 def limits(parameters):
-    """Rates of a line and of a link each way; docs/timing.md, Steps."""
+    """Rates of a line and of a PCIe link, each way, in b/s; see docs/timing.md, Steps."""
     transfers, encoding = ((2.5e9, 0.8), (5e9, 0.8), (8e9, 128 / 130), (16e9, 128 / 130), (32e9, 128 / 130))[
         int(parameters["nic.pcie.generation"]) - 1]
     lanes = int(parameters["nic.pcie.lanes"]) * (1 - float(parameters["nic.pcie.dllp_share"]))
@@ -139,13 +142,13 @@ def amount(text):
 
 
 def longer(times, text, *settings):
-    """The same, measured so many times as long as `rnicsim bench` chooses."""
+    """The workload's results, measured for `times` the duration that `rnicsim bench` chooses."""
     chosen = bench(text, *settings)
     return chosen if times == 1 else bench(text, *settings, f"measure.duration={times * chosen.duration:.0f} ps")
 
 
 def shipped(workload):
-    """Measured from when it is steady, and as long as that took."""
+    """The workload without its warm-up and duration: `rnicsim bench` then chooses both."""
     text = SHIPPED.joinpath("workloads", f"{workload}.toml").read_text()
     return re.sub(r"^(warmup|duration|operations) = .*\n", "", text, flags=re.MULTILINE)
 
@@ -160,7 +163,7 @@ def flows(number, op, size, qps=1, mtu=4096, window=16):
 
 
 def scaled(value, factor):
-    """A value's text; the same, if there is nothing beyond it."""
+    """The text of a value after scaling; a boolean becomes true for a factor above 1."""
     if value in ("true", "false"):
         return "true" if factor > 1 else "false"
     number, *unit = value.split()
@@ -172,7 +175,7 @@ def scaled(value, factor):
 
 
 def step(path, value, is_beyond):
-    """From a worse value to a better one: of the profile's, and what is beyond or short of it."""
+    """(worse, better): the profile's value, and a value beyond it or short of it."""
     is_up = (direction_of(path) == MORE) == is_beyond
     if path in LADDERS:
         other = beside(LADDERS[path], value, is_beyond)
@@ -182,13 +185,13 @@ def step(path, value, is_beyond):
 
 
 def beside(ladder, value, is_beyond):
-    """The value itself, at the ladder's end."""
+    """The neighbour of a value on the ladder; the value itself at the ladder's end."""
     place = ladder.index(value) + (1 if is_beyond else -1)
     return ladder[place] if 0 <= place < len(ladder) else value
 
 
 def drawn(cases, count):
-    """All of them, or some."""
+    """All cases with --full; otherwise `count` of them."""
     cases = list(cases)
     return cases if FULL else random.Random(SEED).sample(cases, count)
 
@@ -212,7 +215,8 @@ def better_cases():
 
 
 def what_better_lowers(profile, workload, path, is_beyond):
-    """None, or what is wrong. Where threads wait for one another the seed alone is worth a hundredth or two."""
+    """None, or the fault as text. Where threads wait for one another, the seed alone changes rates by one or two
+    percent."""
     text, settings = shipped(workload), settings_of(profile, workload)
     value = bench(text, *settings, "seed=1").parameters[path]
     values = step(path, value, is_beyond)
@@ -225,7 +229,8 @@ def what_better_lowers(profile, workload, path, is_beyond):
 
 
 def unequal_shares(profile, operation, number):
-    """As many WQEs outstanding as fit: of more, who is slow loses its own first (docs/timing.md, CAL-7)."""
+    """Limits the outstanding WQEs to the cache's size: with more, slower flows lose their WQEs first (docs/timing.md,
+    CAL-7)."""
     settings = settings_of(profile)
     fit = int(bench(flows(1, "write", "8 B"), *settings).parameters["nic.send_wqes.entries"]) // (4 * number)
     measured = bench(flows(number, *operation, window=min(fit, 16)), *settings)
@@ -236,7 +241,8 @@ def unequal_shares(profile, operation, number):
 
 
 def what_time_changes(profile, workload):
-    """As it is chosen, within what is known of the rates, too; and of the longer, which are known well."""
+    """Compares rates with those of twice the time: for the chosen duration within the rates' uncertainty, then for
+    longer durations, whose rates are precise."""
     text, settings = shipped(workload), settings_of(profile, workload)
     chosen, twice = (longer(times, text, *settings) for times in (1, 2))
     if differ(chosen, twice, chosen.reach):
@@ -260,7 +266,7 @@ def what_a_larger_mtu_lowers(profile, op, qps):
 
 
 class Table(unittest.TestCase):
-    """parameter_directions.py is whole."""
+    """parameter_directions.py is complete."""
 
     @classmethod
     def setUpClass(cls):
@@ -278,7 +284,7 @@ class Table(unittest.TestCase):
                 self.assertTrue(any(is_named(path, pattern) for path in self.parameters))
 
     def test_each_direction_has_a_step(self):
-        """From the profile's value or to it: not all of them are refused."""
+        """Of the steps from and to the profile's value, at least one is possible."""
         for path, value in self.parameters.items():
             if direction_of(path):
                 with self.subTest(parameter=path):
@@ -296,7 +302,7 @@ def is_possible(path, value):
 
 class Properties(unittest.TestCase):
     def assert_none(self, fault, cases):
-        """Of none of the cases `fault` has something to say; values that cannot be together are no case."""
+        """`fault` must return None for all cases; refused combinations of values are not counted."""
         judged = 0
         for case in cases:
             with self.subTest(case=case):
@@ -310,7 +316,7 @@ class Properties(unittest.TestCase):
         self.assertGreater(judged, 0)
 
     def test_better_is_never_slower(self):
-        """A resource that is faster, or of which there is more: within a hundredth."""
+        """A faster or larger resource lowers no rate by more than one percent."""
         self.assert_none(what_better_lowers, drawn(better_cases(), 50))
 
     def test_equal_flows_have_equal_shares(self):
@@ -318,11 +324,11 @@ class Properties(unittest.TestCase):
         self.assert_none(unequal_shares, drawn(cases, 12))
 
     def test_rates_are_steady(self):
-        """Of twice the time they are the same."""
+        """The rates of twice the measured time are the same."""
         self.assert_none(what_time_changes, drawn(itertools.product(PROFILES, WORKLOADS), 6))
 
     def test_nothing_is_faster_than_what_carries_it(self):
-        """Neither the line nor PCIe, whichever is the narrower."""
+        """Flows are limited by the line or by PCIe, whichever is slower."""
         cases = itertools.product(PROFILES, WORKLOADS, NARROW)
         self.assert_none(too_fast, drawn(cases, 20))
 

@@ -1,5 +1,5 @@
-// What passes what on PCIe, and what may not: table 2-40 of the Base Specification, for writes and reads with the
-// attribute of relaxed ordering and without.
+// Rules for TLPs that pass one another on PCIe: table 2-40 of the Base Specification, for writes and reads with and
+// without the relaxed ordering attribute.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,8 @@ DmaParams quiet() {
   return params;
 }
 
-// One header: a write that is there, one that waits for its credit, and one of 64 B behind them; all at time 0.
+// Limited posted credits: a write that is sent, a write that waits for its second header credit, and a write of 64
+// bytes behind both; all at time 0.
 DmaParams one_header() {
   auto params = quiet();
   params.posted_headers = 2;
@@ -33,7 +34,7 @@ Behind behind_a_stalled_write(bool waiting_relaxed, bool last_relaxed) {
   std::size_t waiting = 0, last = 0;
   bench.at({}, [&] {
     bench.write(0, 64);
-    waiting = bench.write(4096, 512, waiting_relaxed);  // two headers, of which one is free
+    waiting = bench.write(4096, 512, waiting_relaxed);  // two headers; one credit is free
     last = bench.write(8192, 64, last_relaxed);
   });
   bench.run();
@@ -45,7 +46,7 @@ TEST(RelaxedWrite, PassesAWriteThatWaitsForCredits) {
   const auto found = behind_a_stalled_write(false, true);
   EXPECT_LT(found.last, found.waiting);
   EXPECT_EQ(found.overtakings, 1u);
-  // As soon as the link has it: it waits for nothing.
+  // It is sent as soon as the link is free, without waiting.
   const PcieLink link(quiet().link);
   EXPECT_EQ(found.last, 2 * link.time_for(link.write(0, 64)) + quiet().write_latency);
 }
@@ -58,7 +59,7 @@ TEST(RelaxedWrite, IsNotPassedByOneThatIsStrict) {
   }
 }
 
-// It needs its own credits all the same.
+// A relaxed write needs its own credits.
 TEST(RelaxedWrite, WaitsForCreditsOfItsOwn) {
   auto params = quiet();
   params.posted_headers = 1;
@@ -74,7 +75,7 @@ TEST(RelaxedWrite, WaitsForCreditsOfItsOwn) {
   EXPECT_EQ(bench.dma().counters().overtakings, 0u);
 }
 
-// A write that waits is passed 64 times, and no more.
+// A waiting write is passed at most 64 times.
 TEST(RelaxedWrite, DoesNotStarveOthers) {
   DmaBench bench(one_header());
   std::size_t waiting = 0;
@@ -82,7 +83,7 @@ TEST(RelaxedWrite, DoesNotStarveOthers) {
     bench.write(0, 64);
     waiting = bench.write(4096, 512);
   });
-  // One whenever a credit may be free, so that there are never two.
+  // One write whenever a credit may be free, so that two credits are never free.
   for (int i = 0; i < 2000; ++i) bench.at(10_ns * i, [&] { bench.write(8192, 64, true); });
   bench.run();
   EXPECT_EQ(bench.unfinished(), 0u);
@@ -92,14 +93,14 @@ TEST(RelaxedWrite, DoesNotStarveOthers) {
   EXPECT_LE(ahead, 1 + 64);
 }
 
-// --- A host that keeps writes in order by seeing each done.
+// --- A host that keeps writes in order: each must complete before the next.
 DmaParams slow_order(Duration each) {
   auto params = quiet();
   params.ordered_write = each;
   return params;
 }
 
-// Five writes to places apart, the last with the attribute or not: when each landed.
+// Landing times of five writes to separate addresses; `last_relaxed`: the fifth has the attribute.
 std::vector<Duration> five_writes(Duration each, bool last_relaxed, bool adjoining = false) {
   DmaBench bench(slow_order(each));
   bench.at({}, [&] {
@@ -120,7 +121,7 @@ TEST(OrderedWrites, LandOneAfterTheOther) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(landed[std::size_t(i)], first + i * service);
   landed = five_writes(100_ns, false);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(landed[std::size_t(i)], first + i * 100_ns);
-  landed = five_writes(100_ns, false, true);  // all of one place
+  landed = five_writes(100_ns, false, true);  // adjoining addresses
   for (int i = 0; i < 5; ++i) EXPECT_EQ(landed[std::size_t(i)], first + i * service);
 }
 
@@ -129,11 +130,11 @@ TEST(OrderedWrites, ARelaxedOneDoesNotWaitForThem) {
   const auto landed = five_writes(100_ns, true);
   EXPECT_EQ(landed[4], 5 * link.time_for(link.write(0, 64)) + quiet().write_latency);
   EXPECT_GT(landed[3], landed[4]);
-  // Without that cost it lands where it would have anyway.
+  // Without that cost the relaxed write lands at its usual time.
   EXPECT_EQ(five_writes({}, true), five_writes({}, false));
 }
 
-// Credits come back with the write that has them, and not behind those that land later.
+// Credits return with the write that used them, and not behind writes that land later.
 TEST(OrderedWrites, ARelaxedOneGivesItsCreditsBack) {
   auto params = slow_order(1_us);
   params.posted_headers = 3;
@@ -142,14 +143,14 @@ TEST(OrderedWrites, ARelaxedOneGivesItsCreditsBack) {
     bench.write(0, 64);
     bench.write(4096, 64);
     bench.write(8192, 64, true);
-    bench.write(12288, 64, true);  // no header is left
+    bench.write(12288, 64, true);  // no header credit is left
   });
   bench.run();
   EXPECT_EQ(bench.unfinished(), 0u);
   EXPECT_LT(bench.accesses[3].done, bench.accesses[1].done);
 }
 
-// A strict read sees the relaxed write that passed others, and those others.
+// A strict read sees the relaxed write, and the writes that it passed.
 TEST(OrderedWrites, AStrictReadIsBehindThemAll) {
   DmaBench bench(slow_order(1_us));
   bench.at({}, [&] {
@@ -201,7 +202,7 @@ TEST(RelaxedRead, PassesAWriteThatWaitsForCredits) {
   }
 }
 
-// What it finds may be older than the write ahead of it: without the attribute it may not.
+// A relaxed read may return data older than the write ahead of it; a strict read may not.
 TEST(RelaxedRead, MayFindWhatWasThereBefore) {
   for (const bool relaxed : {false, true}) {
     auto params = quiet();
@@ -216,7 +217,7 @@ TEST(RelaxedRead, MayFindWhatWasThereBefore) {
   }
 }
 
-// --- The end of what was asked for.
+// --- The end of all earlier writes.
 TEST(AfterWrites, ComesWhenAllBeforeHaveLanded) {
   for (const bool stalled : {false, true}) {
     auto params = slow_order(200_ns);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Each mechanism's curve around the points that it was fitted at.
+"""
+The curve of each mechanism around the points to which it was fitted.
 
 usage: shapes_test.py path/to/rnicsim
 """
@@ -69,7 +70,7 @@ PROFILES = ("cx3-40g", "connectib-2xfdr", "cx5-100g", "cx6-200g", "cx7-400g")
 
 
 def run(workload, *settings):
-    """What `rnicsim bench --json` wrote."""
+    """Results of `rnicsim bench --json`."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "results.json")
         options = [word for setting in settings for word in ("--set", setting)]
@@ -94,7 +95,7 @@ class Shapes(unittest.TestCase):
             self.assertLessEqual(next_one, one * (1 + slack), values)
 
     def test_a_larger_mtu_is_never_slower(self):
-        """What a QP awaits of READ responses is bytes, however they lie in packets."""
+        """A QP's limit for READ responses is in bytes, and does not depend on packets."""
         for profile, op, qps in itertools.product(PROFILES, ("read", "write"), (1, 2)):
             with self.subTest(profile=profile, op=op, qps=qps):
                 curve = [goodput("cal-9", f"nic={profile}", f"flow.op={op}", f"flow.qps={qps}",
@@ -102,7 +103,7 @@ class Shapes(unittest.TestCase):
                 self.assert_falls(curve)
 
     def test_send_wqes_have_a_steady_state(self):
-        """CAL-7 and CAL-13: no rate depends on when it is measured."""
+        """CAL-7 and CAL-13: no rate depends on the time of the measurement."""
         for workload, window in itertools.product(("cal-7", "cal-13"), (8, 12, 16, 32)):
             with self.subTest(workload=workload, window=window):
                 early, late = (rate(workload, f"flow.window={window}", "measure.duration=400 us",
@@ -110,7 +111,7 @@ class Shapes(unittest.TestCase):
                 self.assertAlmostEqual(late / early, 1, delta=0.02)
 
     def test_send_wqes_are_lost_gracefully(self):
-        """More outstanding: slower, to a floor, and no cliff between."""
+        """With more outstanding WQEs the rate falls to a floor, without a steep step."""
         for qps in (1, 2, 4):
             with self.subTest(qps=qps):
                 curve = [rate("cal-7", f"flow.window={window}", f"flow.qps={qps}")
@@ -120,7 +121,7 @@ class Shapes(unittest.TestCase):
                 self.assert_between(0.6, curve[3] / curve[0], 0.95)
 
     def test_lists_are_never_slower_than_wqes_one_by_one(self):
-        """CAL-16: a doorbell for eight saves the CPU's time, and the ring is read ahead."""
+        """CAL-16: one doorbell for eight WQEs saves CPU time, and the ring is read ahead."""
         for threads in (1, 4, 8):
             with self.subTest(threads=threads):
                 lists, singly = (rate("cal-16", f"flow.threads={threads}", f"flow.batch={batch}") for batch in (8, 1))
@@ -133,7 +134,7 @@ class Shapes(unittest.TestCase):
         self.assertLess(curve[-1], 0.61 * curve[0])
 
     def test_atomics_of_a_qp_take_turns(self):
-        """CAL-17: whatever the addresses; those of others pass."""
+        """CAL-17: atomics of a QP are serialized whatever their addresses; atomics of other QPs pass."""
         one, apart, two = (rate("cal-17", *more) for more in ((), ("flow.mr_size=64 KiB",), ("flow.qps=2",)))
         self.assertAlmostEqual(apart / one, 1, delta=0.01)
         self.assertAlmostEqual(two / one, 2, delta=0.05)
@@ -141,7 +142,7 @@ class Shapes(unittest.TestCase):
         self.assert_between(1.7, faster / one, 2.02)
 
     def test_atomics_among_reads_raise_nothing(self):
-        """They take the units as READs do."""
+        """Atomics occupy the units as READs do."""
         def rate_of(*mix):
             with tempfile.TemporaryDirectory() as folder:
                 workload = pathlib.Path(folder, "mix.toml")
@@ -155,10 +156,10 @@ class Shapes(unittest.TestCase):
                 self.assertLessEqual(rate_of(reads, f'{{ op = "cmp_swap", weight = {weight} }}'), 1.01 * alone)
 
     def test_reads_of_one_line_take_turns_at_the_host(self):
-        """Of many QPs, too. Others pass."""
+        """Reads of a cache line are serialized, also over many QPs; reads of other lines pass."""
         many = ("flow.op=read", "flow.size=8 B", "flow.threads=8", "flow.qps=4", "flow.uars=per_thread",
                 "flow.mr_size=64 B", "flow.window=16")
-        for agents in (1, 2):  # each with a line
+        for agents in (1, 2):  # each agent has a separate line
             with self.subTest(agents=agents):
                 few = rate("cal-17", *many, f"flow.threads={agents}", "nic.pcie.line_read=400ns")
                 self.assertAlmostEqual(few / (agents / 400e-9), 1, delta=0.03)
@@ -166,7 +167,7 @@ class Shapes(unittest.TestCase):
         self.assertGreater(rate("cal-17", *many), 0.9 * unlimited)
 
     def test_a_blocking_cache_falls_at_once(self):
-        """CAL-12: from as many QPs on as it holds, and to the time of a fill."""
+        """CAL-12: the rate falls as soon as the QPs exceed the cache, to the rate of fills."""
         sizes = ((6, 1), (10, 1), (9, 2), (10, 3), (10, 9))
         curve = [rate("cal-12", f"flow.to=h1..h{peers}", f"flow.qps={qps}") for peers, qps in sizes]
         self.assert_falls(curve)
@@ -175,7 +176,8 @@ class Shapes(unittest.TestCase):
 
 
     def test_registrations_hold_up_data(self):
-        """By the time that they flush the tables for: more of them, and of more pages, more."""
+        """Registrations delay data for the time of their table flushes: longer for more registrations, and for more
+        pages."""
         def rate_beside(size, threads, *settings):
             with tempfile.TemporaryDirectory() as folder:
                 workload = pathlib.Path(folder, "beside.toml")
@@ -189,7 +191,8 @@ class Shapes(unittest.TestCase):
         self.assertGreater(free, curve[0])
 
     def test_the_receive_rate_over_queues_has_a_maximum_inside(self):
-        """Few queues wait for their reads; of many there is no room for what was read ahead, and it is read again."""
+        """A few queues wait for their reads; with many queues the cache has no room for entries read ahead, which are
+        read again."""
         def rate_of(qps, *settings):
             with tempfile.TemporaryDirectory() as folder:
                 workload = pathlib.Path(folder, "sends.toml")
@@ -205,7 +208,7 @@ class Shapes(unittest.TestCase):
         self.assertGreater(fetches[1], 1.5 * fetches[0])
 
     def test_a_slow_host_holds_the_sender_to_its_rate(self):
-        """By pauses nothing is lost; without them the buffer overflows, and what was lost is sent again."""
+        """With pauses nothing is lost; without pauses the buffer overflows, and lost packets are sent again."""
         slow = ("nic.pcie.write_issue=1us", "flow.mtu=4096", "flow.window=16")
         held = run("cal-3", *slow, "nic.port.pfc=1", "nic.receive_buffer.pfc=1")
         lossy = run("cal-3", *slow)
@@ -214,7 +217,7 @@ class Shapes(unittest.TestCase):
         self.assertGreater(lossy["hosts"]["h1"]["counters"][lost], 0)
         self.assertGreater(held["hosts"]["h1"]["counters"]["nic.receive_buffer.tx_pause"], 0)
         paused, again = (each["flows"][0]["goodput_bits_per_s"] for each in (held, lossy))
-        most = 4096 * 8 / 1.272e-6  # a packet's time on PCIe, and between two writes
+        most = 4096 * 8 / 1.272e-6  # b/s; a packet's time on PCIe, and the time between two writes
         self.assert_between(0.98 * most, paused, 1.01 * most)
         self.assertLess(again, 1.01 * most)
         held_frames, lossy_frames = (each["hosts"]["h0"]["counters"]["nic.port.tx_frames"] for each in (held, lossy))

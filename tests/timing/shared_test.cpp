@@ -1,4 +1,4 @@
-// What shared receive queues and windows add to a message, to the picosecond; and when they add nothing.
+// Time that shared receive queues and windows add to a message, to the picosecond, and cases in which they add nothing.
 #include "tests/timing/steps.h"
 
 namespace rnicsim::testing::shared_test {
@@ -15,7 +15,7 @@ class Added : public Steps {
   static EndpointOptions own() { return {}; }
   static EndpointOptions shared() { return {.shared_wr = 31}; }
 
-  // Of a few messages one after another, when nothing has to be looked for any more.
+  // Time of the third message, one after another, when everything is cached.
   using Request = std::function<ibv_send_wr(Endpoint&)>;
   Duration settled(const Request& request, const Body& on_h1, const std::function<void()>& between, std::size_t count,
                    const EndpointOptions& h1) {
@@ -38,7 +38,7 @@ class Added : public Steps {
   }
   static ibv_send_wr send(Endpoint& end) { return end.request(IBV_WR_SEND, 0, kBytes); }
 
-  // All receives are there from the start.
+  // All receives are posted at the start.
   Duration send_to_ready(const EndpointOptions& receiver) {
     return settled(
         send,
@@ -52,7 +52,7 @@ class Added : public Steps {
         },
         3, receiver);
   }
-  // Each is posted long after the one before was used, and the device looked for more.
+  // Each receive is posted long after the previous one was used, when the device has already looked for more.
   Duration send_to_dry(const EndpointOptions& receiver) {
     constexpr std::size_t kMessages = 3;
     return settled(
@@ -68,7 +68,7 @@ class Added : public Steps {
         },
         [&] { meet(0); }, kMessages, receiver);
   }
-  // To a region by its own key, or by a window's of it.
+  // Time of a WRITE with the region's key or with a window's key.
   Duration write_by(bool window) {
     EndpointOptions binds;
     binds.mr_access |= IBV_ACCESS_MW_BIND;
@@ -108,11 +108,12 @@ class Added : public Steps {
 TEST_F(Added, NothingByAQueuePairsOwnReceive) { EXPECT_EQ(send_to_ready(own()), answered()); }
 TEST_F(Added, NothingByASharedOneThatWasReadAhead) { EXPECT_EQ(send_to_ready(shared()), answered()); }
 
-// The doorbell record, and then the entry.
+// Reads of the doorbell record and of the entry.
 TEST_F(Added, TwoReadsByAQueuePairsOwnReceiveThatWasNot) {
   EXPECT_EQ(send_to_dry(own()), answered() + read(8) + read(64));
 }
-// An entry of four segments and its link; the next look at the record goes before the payload on the way to the host.
+// The entry has four segments and its link. The request of the next read of the record precedes the payload on the way
+// to the host.
 TEST_F(Added, TwoReadsByASharedOneThatWasNot) {
   const auto request = time(link().request_header.bytes, pcie());
   EXPECT_EQ(send_to_dry(shared()), answered() + read(8) + read(128) + request);
@@ -132,12 +133,12 @@ class SrqInMemory : public Added {
 TEST_F(SrqInMemory, ARead) { EXPECT_EQ(send_to_ready(shared()), answered() + read(64)); }
 TEST_F(SrqInMemory, NoneForAQueuePairsOwnReceive) { EXPECT_EQ(send_to_ready(own()), answered()); }
 
-// --- Keys. In the first level of the cache all of them are free.
+// --- Keys. In the first level of the cache all lookups are free.
 TEST_F(Added, NothingByARegionsKey) { EXPECT_EQ(write_by(false), written()); }
 TEST_F(Added, NothingByAWindows) { EXPECT_EQ(write_by(true), written()); }
 
-// The local region's context; the remote one's when the access is checked and when it is done; the window's, beside its
-// region's in the second level, whose bank takes one after the other.
+// Lookups: the local region's context; the remote region's context when the access is checked and when it completes;
+// the window's context, beside its region's in the second level, whose bank serves one lookup at a time.
 class MptInSecondLevel : public Added {
  protected:
   MptInSecondLevel() : Added({"nic.contexts.mpt.l0_entries=0"}) {}

@@ -1,4 +1,5 @@
-// The steps of docs/timing.md as functions of two hosts' parameters, for tests that hold the simulator to sums of them.
+// The steps of docs/timing.md as functions of the parameters of two hosts, for tests that compare simulated times with
+// sums of steps.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace rnicsim::testing {
 
 class Steps : public RcPair {
  protected:
-  // A poll that waits is long: no look at an empty CQ falls between.
+  // The poll interval is set to 100 us, so that no poll of an empty CQ falls between the measured steps.
   explicit Steps(std::vector<std::string> sets = {}, const std::vector<std::string>& faults = {})
       : RcPair(with_long_polls(std::move(sets)), faults) {}
 
@@ -30,7 +31,8 @@ class Steps : public RcPair {
            svc(bytes, link().completion_header) + nic().dma.read_internal;
   }
   Duration write(std::uint64_t bytes) const { return svc(bytes, link().request_header) + nic().dma.write_latency; }
-  // A packet of so many bytes beside those that each has, until its last bit has left; and until it has arrived.
+  // Time from the start of a packet until its last bit has left, and until the packet has arrived. `rest`: bytes beyond
+  // the headers that every packet has.
   Duration leaving(std::uint64_t rest) const {
     const auto frame = std::max<std::uint64_t>(58 + rest, nic().port.least_frame.bytes) + nic().port.overhead.bytes;
     return time(frame, nic().port.rate.bits_per_second);
@@ -38,7 +40,7 @@ class Steps : public RcPair {
   Duration wire(std::uint64_t rest) const { return leaving(rest) + config().link.latency; }
   Duration cqe_behind_payload() const { return svc(64, link().request_header); }
 
-  // The payload wakes a thread inside the simulator, and the entry is right behind.
+  // The payload wakes a polling thread inside the simulator; the CQE follows directly behind.
   Duration poll_behind_payload() const {
     const auto& cpu = config().host.cpu;
     return cpu.detect + cpu.poll_cqe - cqe_behind_payload();

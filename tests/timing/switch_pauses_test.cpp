@@ -1,5 +1,5 @@
-// When a switch's buffers are full to the byte: what it drops, when it has a sender pause, and when it pauses itself
-// (IEEE 802.1Qbb).
+// Full buffers of a switch, to the byte: frames that it drops, pauses that it sends, and pauses that it obeys (IEEE
+// 802.1Qbb).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::uint32_t kBytes = 1000;
 constexpr Duration kLatency = 300_ns, kCable = 100_ns;
-constexpr std::uint32_t kOut = 2;                       // to the only station
+constexpr std::uint32_t kOut = 2;                       // port of the only station
 constexpr std::uint8_t kLossless = 1 << 3;
 constexpr Duration kTime = (100_Gbps).time_for({kBytes + 24});
 constexpr Duration kPauseTime = (100_Gbps).time_for({84_B});
-constexpr Duration kTransit = kCable + kLatency;        // until its last bit leaves, of a frame that meets nobody
+constexpr Duration kTransit = kCable + kLatency;        // time until the last bit of a frame that meets no queue leaves
 
 struct Seen {
   std::size_t port;
@@ -35,7 +35,7 @@ class SwitchPauses : public ::testing::Test {
  protected:
   using Pauses = std::vector<Seen>;
 
-  // Anew.
+  // Builds a new switch.
   void make(const SwitchParams& params) {
     box_.reset();
     actions_.reset();
@@ -65,7 +65,7 @@ class SwitchPauses : public ::testing::Test {
   static SwitchParams without_loss(ByteCount xoff, ByteCount xon = 0_B, ByteCount headroom = 1_MiB) {
     return {.latency = kLatency, .port_buffer = 1_B, .pfc = {kLossless, xoff, xon, headroom}, .dscp_priority = {}};
   }
-  // An IPv4 frame, given to the cable as its last bit leaves the sender.
+  // Gives the cable an IPv4 frame as its last bit leaves the sender.
   void receive(std::size_t from, std::uint64_t id, std::uint8_t dscp = 24) {
     std::array<std::byte, kBytes> bytes{};
     bytes[0] = std::byte{2};
@@ -109,8 +109,8 @@ TEST_F(SwitchPauses, WithAByteLessItIsFullOneFrameSooner) {
   EXPECT_EQ(box_->counters().tx_discards, 2u);
 }
 
-// A frame's room is asked for as its last bit arrives, a cable's time after it was given to that: one that has left by
-// then takes none.
+// A frame needs buffer when its last bit arrives, one cable delay after the cable got the frame: a frame that has left
+// by then needs none.
 TEST_F(SwitchPauses, RoomIsNeededOnArrival) {
   for (const bool in_time : {true, false}) {
     make({.latency = kLatency, .port_buffer = {kBytes}, .pfc = {}, .dscp_priority = {}});
@@ -128,7 +128,7 @@ TEST_F(SwitchPauses, AtXoffTheSenderIsToPause) {
   receive(0, 2);
   run();
   EXPECT_EQ(left_, (Pauses{{kOut, kTransit, 1}, {kOut, kTransit + kTime, 2}}));
-  // As the second one's last bit arrived; and as the first one's left.
+  // Pause when the second frame's last bit arrived; resume when the first frame's last bit left.
   EXPECT_EQ(pauses_, (Pauses{{0, kCable + kPauseTime, 0, 65535}, {0, kTransit + kPauseTime, 0, 0}}));
   const auto counters = box_->counters();
   EXPECT_EQ(counters.tx_pause, 2u);
@@ -139,7 +139,7 @@ TEST_F(SwitchPauses, AByteBelowXoffNobodyPauses) {
   make(without_loss({2 * kBytes + 1}, {kBytes}));
   receive(0, 1);
   receive(0, 2);
-  receive(1, 3);  // of another port, it is another's
+  receive(1, 3);  // the other port has its own count
   receive(1, 4);
   run();
   EXPECT_EQ(left_.size(), 4u);
@@ -151,18 +151,18 @@ TEST_F(SwitchPauses, XonIsAtItsByte) {
   for (std::uint64_t id = 1; id <= 3; ++id) receive(0, id);
   run();
   ASSERT_EQ(pauses_.size(), 2u);
-  EXPECT_EQ(pauses_[1].at, kTransit + 2 * kTime + kPauseTime);  // all have left
+  EXPECT_EQ(pauses_[1].at, kTransit + 2 * kTime + kPauseTime);  // all frames have left
 }
 
 TEST_F(SwitchPauses, OtherPrioritiesMayBeLost) {
   auto params = without_loss({2 * kBytes});
   params.port_buffer = {kBytes};
-  params.jitter = SwitchParams::kJitterWords[1];        // frames are lost: it would begin
+  params.jitter = SwitchParams::kJitterWords[1];        // would begin if frames were not lost
   make(params);
   for (std::uint64_t id = 1; id <= 3; ++id) receive(0, id, 0);
   receive(0, 4);
   run();
-  EXPECT_EQ(ids(), (std::vector<std::uint64_t>{4, 1}));  // DSCP 24 is the more urgent one
+  EXPECT_EQ(ids(), (std::vector<std::uint64_t>{4, 1}));  // DSCP 24 has the more urgent priority
   EXPECT_EQ(box_->counters().tx_discards, 2u);
   EXPECT_EQ(pauses_, (Pauses{}));
 }
@@ -176,7 +176,7 @@ TEST_F(SwitchPauses, HeadroomToTheByte) {
   }
 }
 
-// The last bit of the pause arrives after its cable's time; what has begun by then leaves.
+// The last bit of the pause arrives after the cable's delay; a frame whose transmission began before that still leaves.
 TEST_F(SwitchPauses, ItsOwnPortPausesOnArrival) {
   for (const bool in_time : {true, false}) {
     make(without_loss(1_MiB));
@@ -200,7 +200,7 @@ TEST_F(SwitchPauses, PausesOfOtherPrioritiesAndOfPortsWithoutThemAreNotObeyed) {
   EXPECT_EQ(box_->counters().rx_pause, 1u);
 }
 
-// Whoever sends by a priority that may be lost does not wait: a pause of it is not what the two ends have agreed on.
+// A pause of a lossy priority is not obeyed: the two ends have not agreed on it.
 TEST_F(SwitchPauses, APauseOfAPriorityThatMayBeLostStopsNobody) {
   auto params = without_loss(1_MiB);
   params.port_buffer = 1_MiB;
@@ -214,7 +214,7 @@ TEST_F(SwitchPauses, APauseOfAPriorityThatMayBeLostStopsNobody) {
   EXPECT_EQ(box_->counters().tx_paused_ps, 512'000u);
 }
 
-// It would end by itself.
+// A pause ends by itself unless it is repeated.
 TEST_F(SwitchPauses, ALongPauseIsAskedForAgain) {
   auto params = without_loss({kBytes});
   params.pfc.quanta = 1000;

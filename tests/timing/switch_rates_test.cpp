@@ -1,4 +1,4 @@
-// When a frame leaves a switch whose ports and cables differ, by the formulas of docs/timing.md.
+// Departure times of frames in a switch whose ports and cables differ, by the formulas of docs/timing.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr Duration kLatency = 300_ns;
 
 class SwitchRates : public ::testing::Test {
  protected:
-  // Anew: port 0 and further ones; all send to the station at the last one.
+  // Builds a new switch; all frames go to the station at the last port, or at the given one.
   void make(std::vector<LineTiming> lines) {
     const auto last = static_cast<std::uint32_t>(lines.size() - 1);
     make(std::move(lines), last);
@@ -57,7 +57,7 @@ class SwitchRates : public ::testing::Test {
   std::vector<Left> left_;
 };
 
-// The last bit leaves so long after it came: the first one waits for the latency alone.
+// Time from the arrival to the departure of the last bit: the first frame waits for the latency alone.
 TEST_F(SwitchRates, AlikeIsCutThrough) {
   make({line(100_Gbps), line(100_Gbps)});
   receive(0, 1, 100_ns);
@@ -72,7 +72,7 @@ TEST_F(SwitchRates, FromFastToSlowIsCutThrough) {
   EXPECT_EQ(left_, (std::vector<Left>{{1, 100_ns - time(200_Gbps) + kLatency + time(100_Gbps)}}));
 }
 
-// Otherwise the line would run dry within the frame.
+// Otherwise the transmitter would run out of data within the frame.
 TEST_F(SwitchRates, FromSlowToFastTheFrameIsWholeFirst) {
   make({line(100_Gbps), line(200_Gbps)});
   receive(0, 1, 100_ns);
@@ -80,7 +80,7 @@ TEST_F(SwitchRates, FromSlowToFastTheFrameIsWholeFirst) {
   EXPECT_EQ(left_, (std::vector<Left>{{1, 100_ns + kLatency + time(200_Gbps)}}));
 }
 
-// Every port counts, and not only the first and the last one, for whether all are alike.
+// All ports decide whether the rates are equal, not only the first and the last.
 TEST_F(SwitchRates, OneFastPortAmongSlowOnesGetsTheFrameWhole) {
   for (const std::uint32_t fast : {0u, 1u, 2u}) {
     std::vector<LineTiming> lines(3, line(100_Gbps));
@@ -93,7 +93,7 @@ TEST_F(SwitchRates, OneFastPortAmongSlowOnesGetsTheFrameWhole) {
   }
 }
 
-// Between two ports of one rate a frame does not have to be whole, whatever other ports the switch has.
+// A frame between two ports of one rate is cut through, whatever other ports the switch has.
 TEST_F(SwitchRates, AlikeIsCutThroughBesideOthers) {
   for (const auto other : {200_Gbps, 40_Gbps}) {
     make({line(100_Gbps), line(other), line(100_Gbps)}, 2);
@@ -103,7 +103,7 @@ TEST_F(SwitchRates, AlikeIsCutThroughBesideOthers) {
   }
 }
 
-// With equal rates, the port with more bytes between two frames is the slower one.
+// With equal rates, the port with more bytes between frames is the slower one.
 TEST_F(SwitchRates, BytesBetweenFramesCountAsWell) {
   const LineTiming longer{100_Gbps, 64_B, 60_B};
   make({longer, line(100_Gbps)});
@@ -120,7 +120,7 @@ TEST_F(SwitchRates, ASlowPortSendsOneBehindTheOther) {
   EXPECT_EQ(left_, (std::vector<Left>{{1, first}, {2, first + time(100_Gbps)}, {3, first + 2 * time(100_Gbps)}}));
 }
 
-// A frame of a long cable was given to it earlier, and is there later: it holds up nobody until then.
+// A frame on a long cable is sent earlier and arrives later: it delays no other frame until it arrives.
 TEST_F(SwitchRates, ALongCableKeepsNobodyWaiting) {
   make({line(100_Gbps), line(100_Gbps), line(100_Gbps)});
   receive(0, 1, 5_us);

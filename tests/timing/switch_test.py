@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a switch adds to a path: its latency and one more cable, each way, to the picosecond.
+"""
+A switch adds its latency and one cable to a path, in each direction, exact to the picosecond.
 
 usage: switch_test.py RNICSIM
 """
@@ -37,7 +38,8 @@ class Switch(unittest.TestCase):
             subprocess.run(command, check=True, capture_output=True, timeout=600)
             return json.loads(results.read_text())["flows"][0]["latency_ps"]["min"]
 
-    # A request and its ACK or answer: once there, once back; further packets of a message follow at the line's rate.
+    # A request and its ACK or response cross the switch once each; further packets of a message follow at the line's
+    # rate.
     def test_latency(self):
         for op in ("write", "read", "send"):
             for size in ("8 B", "1 KiB", "16 KiB"):

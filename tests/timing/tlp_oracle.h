@@ -1,5 +1,6 @@
-// PCI Express TLP by TLP: what model/nic/pcie/pcie_link.h says in closed form and dma.h by burst, enumerated one by one
-// by the rules of the PCIe Base Specification 4.0 (2.2.7, 2.3.1.1). Slow, and plain enough to be seen right.
+// PCI Express, TLP by TLP: an oracle for model/nic/pcie/pcie_link.h (closed form) and dma.h (bursts). TLPs are
+// enumerated one by one after the PCIe Base Specification 4.0 (2.2.7, 2.3.1.1). Slow, and simple enough to be verified
+// by reading.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace rnicsim::nic::test {
 
 struct Tlp {
   std::uint64_t address;
-  std::uint64_t payload;  // that it carries; of a read request: that it asks for
-  std::uint64_t on_link;  // header and framing too
+  std::uint64_t payload;  // bytes carried; of a read request: bytes requested
+  std::uint64_t on_link;  // bytes, including header and framing
 };
 
 class TlpRules {
@@ -35,7 +36,8 @@ class TlpRules {
     });
     return tlps;
   }
-  // A request is answered whole where MPS allows; else each completion but the last ends at a multiple of RCB.
+  // A request is answered with one completion where MPS allows; otherwise each completion except the last ends at a
+  // multiple of RCB.
   std::vector<Tlp> completions(const Tlp& request) const {
     const auto mps = params_.max_payload.bytes;
     const auto boundary = std::min(params_.read_completion_boundary.bytes, mps);
@@ -60,7 +62,7 @@ class TlpRules {
       for (const auto& tlp : completions(request)) tlps.push_back(tlp);
     return tlps;
   }
-  // Bits a second of one direction, by the table of transfer rates and line codes.
+  // Bits per second in one direction, from the table of transfer rates and line codes.
   double bits_per_second() const {
     const double lane[] = {2.5e9 * 8 / 10, 5e9 * 8 / 10, 8e9 * 128 / 130, 16e9 * 128 / 130, 32e9 * 128 / 130};
     return lane[params_.generation - 1] * params_.lanes * (1 - params_.dllp_share);
@@ -81,15 +83,17 @@ class TlpRules {
   const PcieLinkParams params_;
 };
 
-// One direction of the link: TLPs follow one another, each as long as its bytes take; a burst ends on a picosecond.
+// One direction of the link: TLPs follow one another, each for the time of its bytes. A burst's end is rounded to a
+// picosecond.
 class SerialLink {
  public:
   explicit SerialLink(BitRate rate) : rate_(rate) {}
 
-  // The burst's first TLP goes when the link is free and not before `ready`: when its last one has passed.
+  // The burst's first TLP starts when the link is free, and not before `ready`. Returns the time at which the last TLP
+  // has passed.
   Duration carry(Duration ready, const std::vector<Tlp>& burst) {
     const auto begins = std::max(ready, free_);
-    std::uint64_t part = 0;  // of a picosecond: numerator over the rate
+    std::uint64_t part = 0;  // fraction of a picosecond: numerator over the rate
     std::int64_t whole = 0;
     for (const auto& tlp : burst) {
       const std::uint64_t scaled = tlp.on_link * 8 * 1'000'000'000'000 + part;
@@ -113,8 +117,8 @@ class SerialLink {
   Duration free_;
 };
 
-// The DMA unit without stalls and without queueing in the host. The host answers a read when the burst's requests are
-// all there, and not so that the answer is complete before the writes ahead of it have landed.
+// The DMA unit without stalls and without queueing in the host. The host answers a read when all requests of the burst
+// have arrived. The answer is not complete before earlier writes have landed.
 class DmaOracle {
  public:
   explicit DmaOracle(const DmaParams& params)

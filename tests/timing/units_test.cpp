@@ -1,4 +1,4 @@
-// Processing units and atomic lock slots: what follows what, in how long exactly, and what goes side by side.
+// Processing units and atomic lock slots: exact service times, serial and parallel work.
 #include <algorithm>
 #include <map>
 
@@ -15,13 +15,13 @@ class Units : public ManyPairs {
  protected:
   void start(const NicParams& params, std::uint32_t count = kUnits + 1) {
     build(params, count, [](abi::Qpc& c) { c.timeout = 16; });
-    for (std::uint32_t qp = 0; qp < count; ++qp)  // every context is in its first levels
+    for (std::uint32_t qp = 0; qp < count; ++qp)  // brings every context into its first level
       qa->post(qp, {.opcode = SendOpcode::write, .length = 8, .remote = remote_of(qp)});
     EXPECT_EQ(completions(a(), kSendCqn, static_cast<int>(count)), static_cast<int>(count));
     run(20);
     b().host.landed.clear();
   }
-  // The times at which these QPs' WRITEs of 8 B were in memory, each QP `each` of them, all posted at once.
+  // Landing times of WRITEs of 8 bytes, `each` per QP, all posted at once.
   std::vector<Duration> landings(const std::vector<std::uint32_t>& qps, int each) {
     for (int i = 0; i < each; ++i)
       for (const auto qp : qps) qa->post(qp, {.opcode = SendOpcode::write, .length = 8, .remote = remote_of(qp)});
@@ -51,7 +51,7 @@ class Units : public ManyPairs {
     params.units.receive_units = units;
     return params;
   }
-  // Of three QPs that share two units: each has as many as the others after every three.
+  // Three QPs share two units: after every three WRITEs all QPs have had equally many.
   void expect_equal_shares() {
     const std::vector<std::uint32_t> qps{0, 1, 2};
     const auto times = landings(qps, 12);
@@ -118,7 +118,7 @@ TEST_F(Units, MoreQpsThanUnitsHaveEqualShares) {
   expect_equal_shares();
 }
 
-// Of a packet's payload each line of 64 B but the first.
+// Each 64-byte line of the payload after the first takes a unit longer.
 TEST_F(Units, ALineMoreTakesAUnitLonger) {
   for (const auto& [length, lines] : {std::pair{64u, 0}, {65u, 1}, {128u, 1}, {129u, 2}}) {
     auto params = sending_in(1_us);
@@ -134,7 +134,7 @@ TEST_F(Units, ALineMoreTakesAUnitLonger) {
   }
 }
 
-// What a QP sends arrives as it was posted, whatever misses and in whichever unit it waits.
+// A QP's packets arrive in the order of posting, whatever cache misses occur and whichever unit serves them.
 TEST_F(Units, OrderWithinAQpOutlivesRandomMisses) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     NicParams params;
@@ -190,10 +190,10 @@ TEST_F(Units, OrderWithinAQpOutlivesRandomMisses) {
 class Locks : public Units {
  protected:
   static constexpr std::uint32_t kQps = 4;
-  static constexpr int kEach = 4;  // what a QP may have outstanding
+  static constexpr int kEach = 4;  // most outstanding atomics of a QP
 
   void SetUp() override { start(NicParams{}, kQps); }
-  // Each QP adds 1, `kEach` times: to where.
+  // Each QP adds 1 `kEach` times, at where(qp).
   template <class Where>
   std::vector<Duration> additions(Where&& where) {
     b().host.landed.clear();
@@ -208,7 +208,7 @@ class Locks : public Units {
     EXPECT_EQ(times.size(), static_cast<std::size_t>(all));
     return times;
   }
-  // A slot is held for the read, the service and the write's issue.
+  // A slot is held for the read, the service and the issue of the write.
   static Duration period() {
     const DmaParams dma;
     const PcieLink link(dma.link);
@@ -234,7 +234,7 @@ TEST_F(Locks, OtherSlotsGoSideBySide) {
   EXPECT_LT((times.back() - times.front()).ps, (period() * 6).ps);
 }
 
-// Two regions over the same memory, so that their keys see it at different places.
+// Two regions over the same memory: their keys reach a byte at different offsets.
 TEST_F(Locks, OneAddressByTwoKeysLosesNothing) {
   constexpr std::uint32_t kOther = 9 << 8 | 0x21;
   b().register_memory(kOther, b().buffer + 40, 4096, 0xf);

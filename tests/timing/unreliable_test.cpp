@@ -1,4 +1,4 @@
-// UC and UD, and what a device sends to itself: the sums of docs/timing.md, to the picosecond.
+// UC and UD, and messages to the own device: the sums of docs/timing.md, to the picosecond.
 #include "tests/timing/steps.h"
 
 namespace rnicsim::testing {
@@ -17,8 +17,8 @@ class Sums : public Steps {
     options.type = type;
     return options;
   }
-  // The same request some times, one at a time: the first finds no translation on the device. Until it completes here,
-  // and until its receive completes there.
+  // Times of the same request, one at a time; the first finds no translation on the device. `completed`: until the send
+  // completes here; `received`: until the receive completes at the peer.
   struct Times {
     std::vector<Duration> completed, received;
   };
@@ -61,13 +61,13 @@ class Sums : public Steps {
   static std::uint64_t pad(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
 };
 
-// The last bit has left the port, and not a picosecond sooner: no round trip, whatever becomes of the packet.
+// The send completes when the last bit has left the port, not earlier: no round trip, whatever happens to the packet.
 TEST_F(Sums, ACompletionOfUcIsTheLastBitsLeaving) {
   const auto times = measure(IBV_QPT_UC, 6);
   EXPECT_EQ(times.completed[2], posted() + read(6) + nic().tx.latency + leaving(pad(6)) + write(64) + polled());
   EXPECT_EQ(times.received[2], posted() + read(6) + hop(pad(6)) + write(6) + polled());
 }
-// The port is busy from the first packet on, but for what the unit takes longer with that than the port.
+// The port is busy from the first packet on, apart from the time by which the unit is slower than the port.
 TEST_F(Sums, OfSeveralPacketsIsTheLastOnesLeaving) {
   const auto times = measure(IBV_QPT_UC, 3000);
   const auto& units = nic().units;
@@ -76,7 +76,7 @@ TEST_F(Sums, OfSeveralPacketsIsTheLastOnesLeaving) {
                                     leaving(3000 - 2048) + write(64) + polled());
 }
 
-// Eight bytes more on the wire, and forty more into memory.
+// Eight more bytes on the wire, and forty more bytes into memory.
 TEST_F(Sums, OfDatagrams) {
   const auto times = measure(IBV_QPT_UD, 6);
   EXPECT_EQ(times.completed[2],
@@ -92,7 +92,7 @@ TEST_F(Sums, OfInlineDatagrams) {
   EXPECT_EQ(times.completed[2], posted() + nic().tx.latency + leaving(kDeth + pad(6)) + write(64) + polled());
   EXPECT_EQ(times.received[2], posted() + hop(kDeth + pad(6)) + write(kGrh + 6) + polled());
 }
-// A reliable one waits for the answer.
+// RC waits for the acknowledgement.
 TEST_F(Sums, OfRcForComparison) {
   const auto times = measure(IBV_QPT_RC, 6);
   EXPECT_EQ(times.completed[2],
@@ -100,7 +100,7 @@ TEST_F(Sums, OfRcForComparison) {
   EXPECT_EQ(times.received[2], posted() + read(6) + hop(pad(6)) + write(6) + polled());
 }
 
-// To itself: the loopback's rate and latency in the place of port and cable, and no bytes beside the frame.
+// To the own device: the loopback's rate and latency replace port and cable, and only the frame's bytes count.
 class ToItself : public Sums, public ::testing::WithParamInterface<const char*> {
  protected:
   ToItself() : Sums({GetParam()}) {}

@@ -1,5 +1,5 @@
-// Each stage of the waterfall takes what docs/timing.md says, to the picosecond; and whatever happens, the stages of a
-// work request add up to its latency.
+// Each stage of the waterfall takes the time of docs/timing.md, to the picosecond; in every case the stages of a work
+// request add up to its latency.
 #include "sim/waterfall/waterfall.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class Stages : public Steps {
         [this](const Journey& journey) { (journey.one_way ? one_way : journeys).push_back(journey); });
   }
 
-  // What is the same for all that is posted alone: from the CPU to the device, through both pipelines and back.
+  // Stages that all single requests have: from the CPU to the device, through both pipelines and back.
   Expected common(std::uint64_t request, std::uint64_t answer) const {
     const auto& cpu = config().host.cpu;
     return {{Stage::post, cpu.post_wqe + cpu.ring_doorbell},
@@ -49,8 +49,8 @@ class Stages : public Steps {
     EXPECT_EQ(sum, journey.latency());
   }
 
-  // The same work request three times: the first finds no translation on the device. Each latency is what the software
-  // measures.
+  // The same work request three times; the first finds no translation on the device. Each latency equals the software's
+  // measurement.
   void repeat(
       const std::function<ibv_send_wr(Endpoint&)>& request, const Body& on_h1 = [](Endpoint&) {},
       const EndpointOptions& h1 = {}, const EndpointOptions& h0 = {}) {
@@ -120,7 +120,7 @@ TEST_F(Stages, Send) {
   expect_stages(one_way[2], expected);
 }
 
-// Complete when the last bit has left; one way as any SEND.
+// The send completes when the last bit has left; the way to the peer is as for any SEND.
 class UnreliableStages : public Stages, public ::testing::WithParamInterface<ibv_qp_type> {};
 
 TEST_P(UnreliableStages, Send) {
@@ -184,7 +184,7 @@ TEST_F(Stages, Read) {
 TEST_F(Stages, FetchAndAdd) {
   repeat([](Endpoint& end) { return end.fetch_add(0, 1); });
   auto expected = common(28, 4 + 8);
-  expected[Stage::placement] = read(8) + nic().atomics.service;  // the answer leaves with the write
+  expected[Stage::placement] = read(8) + nic().atomics.service;  // the answer is sent when the write is issued
   expected[Stage::scatter] = write(8);
   expected[Stage::cqe] = cqe_behind_payload();
   expected[Stage::poll] = poll_behind_payload();
@@ -220,7 +220,7 @@ TEST_F(Stages, SeveralPackets) {
   EXPECT_EQ(journeys[2].time_in(Stage::retry), Duration{});
 }
 
-// Both hosts send each other what a seeded sequence says, of every operation.
+// Both hosts send each other a seeded sequence of all operations.
 class Mixed : public Stages {
  protected:
   explicit Mixed(const std::vector<std::string>& faults = {}) : Stages(faults) {}
@@ -264,7 +264,7 @@ class Mixed : public Stages {
   void check() {
     EndpointOptions options;
     options.signal_all = false;
-    options.timeout = 8;  // a millisecond
+    options.timeout = 8;  // about a millisecond
     run_connected([&](Endpoint& end) { converse(end, 1); }, [&](Endpoint& end) { converse(end, 2); }, options, options,
                   Duration{100'000'000'000'000});
     EXPECT_EQ(journeys.size(), 2 * kMessages);

@@ -1,4 +1,4 @@
-// Address handles: what they are made of, what is refused, and what they lead to.
+// Address handles: their fields, refusals, and destinations.
 #include <cstring>
 
 #include "tests/verbs/rc_pair.h"
@@ -95,8 +95,8 @@ TEST_F(AddressHandle, RefusesWhatLeadsNowhere) {
       local.dlid = lid;
       refuse(end, local, EINVAL);
     }
-    refuse(end, path_to(kH1, 3), EINVAL);    // an empty slot
-    refuse(end, path_to(kH1, 200), EINVAL);  // none at all
+    refuse(end, path_to(kH1, 3), EINVAL);    // an empty entry
+    refuse(end, path_to(kH1, 200), EINVAL);  // no entry
     auto rate = path_to(kH1);
     rate.static_rate = 200;
     refuse(end, rate, EINVAL);
@@ -104,7 +104,7 @@ TEST_F(AddressHandle, RefusesWhatLeadsNowhere) {
   });
 }
 
-// The host waits for the neighbour's answer.
+// The call waits for the neighbour's answer.
 class SilentNeighbour : public AddressHandle {
  protected:
   SilentNeighbour() : AddressHandle({"host.cm.neighbour_timeout=100ms"}) {}
@@ -209,7 +209,7 @@ TEST_F(AddressHandle, WhatIsLeftGoesWithTheContext) {
   });
 }
 
-// What a datagram's receiver finds before the payload.
+// The GRH area before a datagram's payload, over IPv4.
 ibv_grh grh_of_ipv4(std::array<std::uint8_t, 4> from, std::array<std::uint8_t, 4> to, std::uint8_t traffic_class) {
   std::array<std::uint8_t, 40> bytes{};
   bytes[20] = 0x45;
@@ -245,7 +245,7 @@ TEST_F(AddressHandle, FromACompletionThatTellsNoWay) {
     EXPECT_EQ(ibv_create_ah_from_wc(end.pd, &wc, &grh, 1), nullptr);  // without IBV_WC_GRH
     EXPECT_EQ(errno, EINVAL);
     wc.wc_flags = IBV_WC_GRH;
-    auto strange = grh_of_ipv4({10, 0, 1, 1}, {10, 0, 9, 9}, 0);  // not to us
+    auto strange = grh_of_ipv4({10, 0, 1, 1}, {10, 0, 9, 9}, 0);  // not this host's address
     errno = 0;
     EXPECT_EQ(ibv_create_ah_from_wc(end.pd, &wc, &strange, 1), nullptr);
     EXPECT_EQ(errno, EINVAL);
@@ -265,7 +265,7 @@ TEST_F(AddressHandle, EthernetAddressOfAPath) {
   });
 }
 
-// A connection is to one QP.
+// A connection has exactly one peer QP.
 TEST_F(AddressHandle, NoConnectionToAGroup) {
   run_alone([](Endpoint& end) {
     end.to_init();

@@ -1,4 +1,4 @@
-// Asynchronous events: which come, to whom, and that an object waits for its own to be acknowledged.
+// Asynchronous events: which events come, in which context, and destruction that waits for acknowledgements.
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <unistd.h>
@@ -93,7 +93,7 @@ TEST_F(AsyncEvents, EachContextSeesItsOwn) {
       });
 }
 
-// A process's contexts, opened one after the other, one of them an import: each with an object that fails.
+// Contexts of a process, opened one after the other, one of them imported; each has an object that fails.
 TEST_F(AsyncEvents, AContextHearsOfItsObjectsWhicheverWasOpenedLast) {
   const auto fail = [](Endpoint& end) {
     ASSERT_EQ(move(end.qp, IBV_QPS_RESET), 0);
@@ -101,7 +101,8 @@ TEST_F(AsyncEvents, AContextHearsOfItsObjectsWhicheverWasOpenedLast) {
     auto wr = end.request(IBV_WR_RDMA_WRITE, 0, 8);
     wr.wr.rdma.rkey = kBadKey;
     ASSERT_EQ(end.post(wr), 0);
-    EXPECT_NE(end.completion().status, IBV_WC_SUCCESS);  // as requester, or flushed because it failed as responder
+    // fails as requester, or is flushed because the QP failed as responder
+    EXPECT_NE(end.completion().status, IBV_WC_SUCCESS);
   };
   const auto readable = [](ibv_context* context) {
     pollfd entry{context->async_fd, POLLIN, 0};
@@ -123,7 +124,7 @@ TEST_F(AsyncEvents, AContextHearsOfItsObjectsWhicheverWasOpenedLast) {
     EXPECT_THAT(take_async_events(first.context), ElementsAre());
     EXPECT_THAT(take_async_events(second->context), ElementsAre(IBV_EVENT_QP_ACCESS_ERR));
     EXPECT_THAT(take_async_events(imported), ElementsAre());
-    // The import's own objects, in a PD that it shares.
+    // The import's own objects, in a shared PD.
     ibv_cq* cq = ibv_create_cq(imported, 4, nullptr, nullptr, 0);
     ibv_pd* pd = ibv_import_pd(imported, first.pd->handle);
     ibv_qp_init_attr wanted{};
@@ -135,12 +136,12 @@ TEST_F(AsyncEvents, AContextHearsOfItsObjectsWhicheverWasOpenedLast) {
     ibv_qp* const own = std::exchange(first.qp, qp);
     first.to_init();
     for (int i = 0; i < 5; ++i) ASSERT_EQ(first.receive(0, 64), 0);
-    ASSERT_EQ(move(qp, IBV_QPS_ERR), 0);  // five completions for a CQ of four
+    ASSERT_EQ(move(qp, IBV_QPS_ERR), 0);  // five completions for a CQ of four entries
     pass(0, kSettled);
     EXPECT_THAT(take_async_events(imported), ElementsAre(IBV_EVENT_CQ_ERR));
     EXPECT_THAT(take_async_events(first.context), ElementsAre());
     first.qp = own;
-    // With the others closed the first still hears.
+    // The first context still gets events after the others are closed.
     EXPECT_EQ(ibv_close_device(imported), 0);
     second.reset();
     fail(first);
@@ -149,7 +150,7 @@ TEST_F(AsyncEvents, AContextHearsOfItsObjectsWhicheverWasOpenedLast) {
   });
 }
 
-// Such an error has no CQE: the event is all that the library hears.
+// This error has no CQE: the event is all that the library gets.
 TEST_F(AsyncEvents, ReceivesPostedAfterAnAccessErrorAreFlushed) {
   run_connected(
       [&](Endpoint& end) {
@@ -215,7 +216,7 @@ TEST_F(AsyncEvents, AnUnreadEventGoesWithItsQueuePair) {
       });
 }
 
-// Nobody reads them: a list without bound, though what a descriptor holds is bounded.
+// Unread events: the list is unbounded, although the descriptor holds a bounded number.
 TEST_F(AsyncEvents, ManyUnreadOnes) {
   run_alone([&](Endpoint& end) {
     never_wait(end.context->async_fd);
@@ -231,7 +232,7 @@ TEST_F(AsyncEvents, ManyUnreadOnes) {
     end.connect(end.address());
     std::swap(other, end.qp);
     for (int i = 0; i < kManyEvents; ++i) drain(i % 3 != 2 ? end.qp : other);
-    EXPECT_EQ(ibv_destroy_qp(other), 0);  // nobody hears of it any more
+    EXPECT_EQ(ibv_destroy_qp(other), 0);  // its events are discarded
     for (int i = 0; i < 5; ++i) drain(end.qp);
     pass(0, kSettled);
     const std::size_t left = kManyEvents - kManyEvents / 3 + 5;
@@ -244,7 +245,7 @@ TEST_F(AsyncEvents, ManyUnreadOnes) {
 
 class Overrun : public AsyncEvents {
  protected:
-  // h0 has a CQ of four, and a fifth message comes in.
+  // h0 has a CQ of four entries, and a fifth message arrives.
   void run_overrun(EndpointOptions options, std::function<void(Endpoint&)> afterwards) {
     options.cq_entries = 4;
     run_connected(
@@ -282,13 +283,13 @@ TEST_F(Overrun, KillsTheQueueAndItsQueuePairs) {
     }
     EXPECT_THAT(types, UnorderedElementsAre(IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL));
     EXPECT_EQ(end.state(), IBV_QPS_ERR);
-    // What was written before stands.
+    // CQEs written before are intact.
     expect_completions(end.cq, IBV_WC_SUCCESS, 0, 4);
     EXPECT_FALSE(completion_soon(end.cq, 10));
   });
 }
 
-// Every queue pair of the CQ, whatever it has of its own: there its work is flushed.
+// All queue pairs of the CQ fail, whatever they use it for; their work is flushed to their other CQ.
 TEST_F(Overrun, KillsTheQueuePairsOfBothSides) {
   run_alone([](Endpoint& end) {
     never_wait(end.context->async_fd);
@@ -314,7 +315,7 @@ TEST_F(Overrun, KillsTheQueuePairsOfBothSides) {
     end.qp = apart;
     ASSERT_EQ(move(flooding, IBV_QPS_ERR), 0);
     EXPECT_EQ(completion_soon(end.cq)->status, IBV_WC_WR_FLUSH_ERR);
-    expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 1, 5);  // of `sending`, in its own CQ
+    expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 1, 5);  // of `sending`, in its other CQ
     EXPECT_FALSE(completion_soon(end.cq, 10));
     ibv_async_event event;
     std::vector<std::pair<ibv_event_type, void*>> events;
@@ -326,7 +327,7 @@ TEST_F(Overrun, KillsTheQueuePairsOfBothSides) {
     EXPECT_THAT(events, ::testing::Contains(std::pair<ibv_event_type, void*>(IBV_EVENT_QP_FATAL, sending)));
     EXPECT_EQ(query(sending).qp_state, IBV_QPS_ERR);
     EXPECT_EQ(end.state(), IBV_QPS_INIT);
-    // All of it goes, and a CQ in its place lives.
+    // All objects can be destroyed, and a new CQ with the same number works.
     EXPECT_EQ(ibv_destroy_cq(small), EBUSY);
     EXPECT_EQ(ibv_destroy_qp(flooding), 0);
     EXPECT_EQ(ibv_destroy_qp(sending), 0);
@@ -346,7 +347,7 @@ TEST_F(Overrun, KillsTheQueuePairsOfBothSides) {
   });
 }
 
-// What the driver saw when it armed is not consumed yet.
+// The entries that the arm doorbell covers are not consumed yet.
 TEST_F(Overrun, ArmingMakesNoRoom) {
   EndpointOptions options;
   options.cq_entries = 4;

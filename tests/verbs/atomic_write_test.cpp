@@ -1,4 +1,4 @@
-// ATOMIC WRITE (IBTA 1.5): a word of the peer's memory, written at once and in order.
+// ATOMIC WRITE (IBTA 1.5): a word of the peer's memory, written as a unit and in order.
 #include <cstring>
 
 #include "model/nic/capability_params.h"
@@ -24,7 +24,7 @@ class AtomicWrites : public RcPair {
     std::memcpy(end.buffer.data() + offset, &value, sizeof value);
   }
   static void nothing(Endpoint&) {}
-  // One request fails so.
+  // One request fails with this status.
   void expect_failure(ibv_wc_status status, std::uint32_t bytes, std::uint32_t remote, const EndpointOptions& of_h1) {
     run_connected(
         [&](Endpoint& end) {
@@ -83,7 +83,7 @@ TEST_F(AtomicWrites, InlineByTheExtendedCalls) {
       [] {});
 }
 
-// More of them than the responder has resources for, between WRITEs of the same word and a READ behind them.
+// More atomic writes than the responder has resources for, between WRITEs of the same word and a READ behind them.
 TEST_F(AtomicWrites, KeepTheirOrder) {
   EndpointOptions few;
   few.max_rd_atomic = 2;

@@ -1,4 +1,4 @@
-// Atomics: do they change memory as ibv_post_send(3) says, whoever else works on it?
+// Atomics change memory as ibv_post_send(3) says, with concurrent accesses of others.
 #include <array>
 #include <cstring>
 #include <vector>
@@ -29,7 +29,7 @@ class Atomics : public RcPair {
     EXPECT_EQ(wc.opcode, opcode);
     EXPECT_EQ(wc.wr_id, wr_id);
   }
-  // The other side waits, with its memory as prepared.
+  // The other side waits; its memory is prepared.
   static void nothing(Endpoint&) {}
 };
 
@@ -76,7 +76,7 @@ TEST_F(Atomics, CompareAndSwap) {
       nothing);
 }
 
-// WRITE, atomic, WRITE, atomic on one address, all at once: each sees what the one before left.
+// WRITE, atomic, WRITE, atomic on one address, all posted at once: each sees the result of the previous one.
 TEST_F(Atomics, OrderedWithWrites) {
   run_connected(
       [](Endpoint& end) {
@@ -96,7 +96,7 @@ TEST_F(Atomics, OrderedWithWrites) {
       nothing);
 }
 
-// More than the responder may have open: they wait for one another, and every one counts.
+// More atomics than the responder may have outstanding: they wait for one another, and all take effect.
 TEST_F(Atomics, MoreThanTheResponderHasResourcesFor) {
   EndpointOptions options;
   options.max_rd_atomic = 2;
@@ -137,7 +137,7 @@ TEST_F(Atomics, TheResultMayBeScattered) {
       nothing);
 }
 
-// With relaxed ordering reads pass writes that wait for credits, of which there are few.
+// With relaxed ordering reads pass writes that wait for credits; there are few credits.
 class AtomicsOfRelaxedOrdering : public Atomics {
  protected:
   static constexpr std::size_t kCounting = 4;
@@ -145,7 +145,7 @@ class AtomicsOfRelaxedOrdering : public Atomics {
 
   AtomicsOfRelaxedOrdering() : Atomics({"nic.pcie.relaxed_ordering=true", "nic.pcie.posted_headers=4"}) {}
 
-  // Queue pairs on one region, of which an endpoint works with one at a time.
+  // Queue pairs on one region; an endpoint uses one of them at a time.
   static std::vector<ibv_qp*> more_queue_pairs(Endpoint& end) {
     std::vector<ibv_qp*> qps{end.qp};
     while (qps.size() < kCounting + kWriting) qps.push_back(end.create_qp());
@@ -167,7 +167,7 @@ class AtomicsOfRelaxedOrdering : public Atomics {
   }
 };
 
-// All in one word, while others fill the posted writes' credits.
+// All atomics on one word, while others use up the posted credits.
 TEST_F(AtomicsOfRelaxedOrdering, NoUpdateIsLost) {
   constexpr std::uint64_t kAdds = 100;
   Exchange<std::vector<EndpointAddress>> addresses;

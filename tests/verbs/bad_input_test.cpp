@@ -1,5 +1,5 @@
-// What a broken or hostile program gives the device goes no further than that program: a refusal, an error completion,
-// a counter; the simulator and the neighbours go on.
+// Bad input of a broken or hostile program affects only that program: a refusal, an error completion, a counter. The
+// simulator and the neighbours continue.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ namespace {
 
 using abi::CommandOpcode;
 
-// A QP made with commands alone, whose WQEs are any bytes.
+// A QP created with commands alone; its WQEs are any bytes.
 class RawQp {
  public:
   RawQp() : port_(static_cast<host::CpuPort&>(*process_port())) {
@@ -52,7 +52,7 @@ class RawQp {
     EXPECT_EQ(run(provider::create_qp(0, qpc), &qpn), 0);
   }
 
-  // To RTS, towards this host's own GID: nothing that is tried here gets as far as the wire.
+  // To RTS, connected to this host's own GID: no test here reaches the wire.
   void connect(const ibv_gid& gid) {
     using namespace abi::qp_attr;
     abi::Qpc context;
@@ -96,7 +96,7 @@ class RawQp {
     const abi::SendDoorbell doorbell{number, producer};
     port_.mmio_write(abi::kUarBase + page * abi::kUarPageSize + abi::uar::kSendDoorbell, provider::bytes_of(doorbell));
   }
-  // What the device says of the first WQE; nullopt: nothing, within a while.
+  // The device's CQE for the first WQE; nullopt: none within 100 polls.
   std::optional<abi::Cqe> completion() {
     for (int look = 0; look < 100; ++look) {
       if (auto cqe = completions_.take()) return cqe;
@@ -106,7 +106,7 @@ class RawQp {
   }
 
   std::uint32_t pd = 0, uar = 0, cqn = 0, qpn = 0;
-  std::uint32_t events = 0;  // channel that hears what is made from now on
+  std::uint32_t events = 0;  // channel for events of objects that are created from now on
 
  private:
   static constexpr std::size_t kBlocks = 64, kCqes = 16;
@@ -132,7 +132,7 @@ class BadInput : public TwoHosts {
     return gid;
   }
 
-  // `attack` runs on h0 between two of its neighbour's transfers, which must both succeed.
+  // `attack` runs on h0 between two transfers of a neighbour, both of which must succeed.
   void run_beside_neighbours(std::function<void()> attack) {
     Exchange<EndpointAddress> addresses;
     const auto write_once = [](Endpoint& end) {
@@ -195,7 +195,7 @@ TEST_F(BadInput, DoorbellsOfOthers) {
     qp.connect(own_gid());
     const auto refused = host(0).agent().counters().mmio_refused;
     qp.ring(0, qp.qpn, 1);           // the kernel's page
-    qp.ring(qp.uar + 1, qp.qpn, 1);  // nobody's
+    qp.ring(qp.uar + 1, qp.qpn, 1);  // no process's page
     qp.ring(abi::kUarPages, qp.qpn, 1);
     qp.ring(qp.uar - 1, qp.qpn, 1);    // the neighbour's: of this process too, but not of this QP
     qp.ring(qp.uar, qp.qpn - 1, 999);  // the neighbour's QP, through our page
@@ -213,7 +213,7 @@ TEST_F(BadInput, MailboxesOfGarbage) {
     for (int round = 0; round < 400; ++round) {
       std::vector<std::byte> input(next() >> 40 & 0x1ff);
       for (auto& byte : input) byte = std::byte(next() >> 56);
-      // Half of them with an opcode that exists.
+      // Half of the mailboxes have a valid opcode.
       constexpr std::uint16_t kOpcodes[] = {0x100, 0x120, 0x210, 0x211, 0x220, 0x230, 0x231, 0x232, 0x233};
       if (input.size() >= 2 && round % 2) abi::store_be(input.data(), kOpcodes[next() >> 33 & 7]);
       std::array<std::byte, 512> output;
@@ -262,7 +262,7 @@ TEST_F(BadInput, RingsThatAreNotThere) {
   });
 }
 
-// A region that the kernel never pinned, because the program went past its library.
+// A region that the kernel never pinned, because the program bypassed its library.
 TEST_F(BadInput, MemoryThatWasNeverPinned) {
   run_beside_neighbours([&] {
     RawQp commands;

@@ -1,4 +1,4 @@
-// Completion queues, their channels, and which object may go while which other stands.
+// Completion queues and their channels, and the order in which objects may be destroyed.
 #include <poll.h>
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 
 class CqEvents : public RcPair {
  protected:
-  // h1 sends what h0's body asks for, one message a call, and h0 sees each arrive before the call ends.
+  // The body's function sends one message from h1 per call, and returns when h0 has the completion.
   void run_receiving(std::function<void(Endpoint&, std::function<void(bool solicited)>)> body) {
     EndpointOptions receiver;
     receiver.channel = true;
@@ -48,7 +48,7 @@ class CqEvents : public RcPair {
     ibv_wc wc;
     while (ibv_poll_cq(cq, 1, &wc) == 1) EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
   }
-  // Error completions, without a peer: `count` receives flushed.
+  // Error completions without a peer: `count` flushed receives.
   static void flush_receives(Endpoint& end, int count) {
     for (int i = 0; i < count; ++i) ASSERT_EQ(end.receive(0, 64, std::uint64_t(i)), 0);
     ASSERT_EQ(move(end.qp, IBV_QPS_ERR), 0);
@@ -102,7 +102,7 @@ TEST_F(CqEvents, ArmingTwiceIsForOneToo) {
   });
 }
 
-// The doorbell carries the consumer index: what lies behind it raises the event at once.
+// The arm doorbell contains the consumer index: CQEs behind it raise the event at once.
 TEST_F(CqEvents, ArmingTellsOfCompletionsThatWereNotPolled) {
   run_receiving([&](Endpoint& end, auto send) {
     send(false);
@@ -119,7 +119,7 @@ TEST_F(CqEvents, ArmingTellsOfCompletionsThatWereNotPolled) {
   });
 }
 
-// An event that the program has not taken tells of all of them.
+// One unread event stands for all of them.
 TEST_F(CqEvents, OneEventIsEnoughForCompletionsThatWereNotPolled) {
   run_receiving([&](Endpoint& end, auto send) {
     for (int i = 0; i < 4; ++i) send(false);
@@ -275,7 +275,7 @@ TEST_F(CqEvents, TheDescriptorCanBePolled) {
   });
 }
 
-// Each completion vector has an interrupt of its own: vector 0 is the commands', 1 the asynchronous events'.
+// Each completion vector has its own interrupt; vector 0 is for commands, vector 1 for asynchronous events.
 TEST_F(CqEvents, AVectorForEachInterrupt) {
   EndpointOptions options;
   options.channel = true;
@@ -316,7 +316,7 @@ TEST_F(CqEvents, AVectorForEachInterrupt) {
       options);
 }
 
-// Without O_NONBLOCK a look at the channel waits for the event.
+// Without O_NONBLOCK ibv_get_cq_event() waits for the event.
 TEST_F(CqEvents, ALookWaits) {
   Duration asked{}, flushed{};
   EndpointOptions options;
@@ -399,7 +399,7 @@ TEST_F(CqEvents, ManyQueuesOneChannel) {
       options);
 }
 
-// An event that nobody read goes with its CQ, even when its number lives on in the next one.
+// An unread event is discarded with its CQ, even if the next CQ gets the same number.
 TEST_F(CqEvents, AnUnreadEventGoesWithItsQueue) {
   EndpointOptions options;
   options.channel = true;
@@ -419,7 +419,7 @@ TEST_F(CqEvents, AnUnreadEventGoesWithItsQueue) {
       options);
 }
 
-// Nobody reads them: a list without bound, though what a descriptor holds is bounded.
+// Unread events: the list is unbounded, although the descriptor holds a bounded number.
 TEST_F(CqEvents, ManyUnreadOnes) {
   EndpointOptions options;
   options.channel = true;
@@ -452,7 +452,7 @@ TEST_F(CqEvents, DestructionWaitsForAcknowledgements) {
         flush_receives(end, 1);
         void* owner = nullptr;
         ASSERT_EQ(ibv_get_cq_event(end.channel, &unacknowledged, &owner), 0);
-        EXPECT_EQ(ibv_destroy_cq(end.cq), EBUSY);  // first of all: its QP
+        EXPECT_EQ(ibv_destroy_cq(end.cq), EBUSY);  // its QP must be destroyed first
         ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
         end.qp = nullptr;
         meet(0);
@@ -504,7 +504,7 @@ TEST_F(CqEvents, WhatIsInUseStays) {
         EXPECT_EQ(ibv_dealloc_pd(end.pd), EBUSY);
         ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
         end.qp = nullptr;
-        EXPECT_EQ(ibv_dealloc_pd(end.pd), EBUSY);  // for its region
+        EXPECT_EQ(ibv_dealloc_pd(end.pd), EBUSY);  // in use by a region
         ASSERT_EQ(ibv_destroy_cq(end.cq), 0);
         end.cq = nullptr;
       },

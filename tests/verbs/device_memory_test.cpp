@@ -1,5 +1,5 @@
-// Device memory, as ibv_alloc_dm(3) has it: who gets how much of it, and does it behave as memory, for the CPU, for
-// work requests and for peers, only faster than what lies behind PCIe?
+// Device memory after ibv_alloc_dm(3): sizes, and accesses of the CPU, of work requests and of peers, which are faster
+// than over PCIe.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -36,7 +36,7 @@ std::vector<std::uint8_t> numbers(std::size_t bytes, std::uint8_t first = 1) {
   return all;
 }
 
-// A call that answers an object, or none and why.
+// The call returns nullptr, with this errno.
 template <class Call>
 void expect_errno(int error, Call&& call) {
   errno = 0;
@@ -60,7 +60,7 @@ class DeviceMemory : public RcPair {
   static void write(ibv_dm* dm, std::uint64_t offset, const std::vector<std::uint8_t>& bytes) {
     EXPECT_EQ(ibv_memcpy_to_dm(dm, offset, bytes.data(), bytes.size()), 0);
   }
-  // A peer's device memory, instead of its buffer.
+  // A peer's device memory, the target in place of its buffer.
   struct Target {
     std::uint32_t rkey = 0;
   };
@@ -72,7 +72,7 @@ class DeviceMemory : public RcPair {
   const nic::DeviceMemoryParams& params() { return system().config().nic.device_memory; }
   nic::NicCounters counters_of(std::size_t index) { return host(index).nic().counters(); }
 
-  // h0 works on a device memory of h1, which h1 looks at afterwards.
+  // h0 works on a device memory of h1; then h1 checks it.
   using Work = std::function<void(Endpoint&, const Target&)>;
   using Look = std::function<void(Endpoint&, ibv_dm*)>;
   using Before = std::function<ibv_mr*(Endpoint&, ibv_dm*)>;
@@ -122,7 +122,7 @@ TEST_F(DeviceMemory, AllOfItCanBeHadAndNoMore) {
     EXPECT_EQ(whole->context, end.context);
     expect_errno(ENOMEM, [&] { return alloc(end.context, 1); });
     EXPECT_EQ(ibv_free_dm(whole), 0);
-    // In pages, as processes map it.
+    // In pages, as processes map them.
     std::vector<ibv_dm*> pages;
     while (ibv_dm* dm = alloc(end.context, 1)) pages.push_back(dm);
     EXPECT_EQ(pages.size(), all / kPage);
@@ -140,9 +140,10 @@ TEST_F(DeviceMemory, MayBeAligned) {
     ASSERT_NE(aligned, nullptr);
     EXPECT_EQ(aligned->handle % (1 << 15), 0u);
     EXPECT_NE(aligned->handle, first->handle);
-    ibv_dm* between = alloc(end.context, 1);  // what the alignment left out is not lost
+    ibv_dm* between = alloc(end.context, 1);  // pages before an aligned range stay available
     EXPECT_LT(between->handle, aligned->handle);
-    expect_errno(ENOMEM, [&] { return alloc(end.context, 1, 18); });  // only the first byte is, and that is taken
+    // only the first byte is aligned, and it is allocated
+    expect_errno(ENOMEM, [&] { return alloc(end.context, 1, 18); });
     EXPECT_EQ(ibv_free_dm(first), 0);
     ibv_dm* most = alloc(end.context, 1, 63);
     ASSERT_NE(most, nullptr);
@@ -195,7 +196,7 @@ TEST_F(DeviceMemory, NonsenseIsRefused) {
   });
 }
 
-// Of every shape that a copy can have: words, double words, lines, and what lies about them stays.
+// Copies of every shape: words, double words, lines; bytes around them are unchanged.
 TEST_F(DeviceMemory, TheCpuCopiesThereAndBack) {
   run_alone([&](Endpoint& end) {
     ibv_dm* other = alloc(end.context, kPage);
@@ -217,7 +218,7 @@ TEST_F(DeviceMemory, TheCpuCopiesThereAndBack) {
   EXPECT_EQ(counters_of(0).pcie.mmio_refused, 0u);
 }
 
-// More than a slot of an attached process has room for, and before the doorbell behind it.
+// More data than a slot of an attached process can hold, and it arrives before the doorbell behind it.
 TEST_F(DeviceMemory, AllOfItAtOnceBeforeADoorbell) {
   EndpointOptions options;
   options.buffer_bytes = 1 << 18;
@@ -243,7 +244,7 @@ TEST_F(DeviceMemory, AllOfItAtOnceBeforeADoorbell) {
   EXPECT_LT(counters_of(0).dma.read_bytes, 64u * 1024);
 }
 
-// What was there before is no new owner's to read.
+// A new owner must not read the previous owner's data.
 TEST_F(DeviceMemory, IsZerosWhenItIsGivenOut) {
   run_alone([&](Endpoint& end) {
     ibv_dm* dm = alloc(end.context, kPage);
@@ -253,12 +254,12 @@ TEST_F(DeviceMemory, IsZerosWhenItIsGivenOut) {
     dm = alloc(end.context, 8);
     EXPECT_EQ(dm->handle, handle);
     EXPECT_EQ(read(dm, 0, 8), std::vector<std::uint8_t>(8, 0));
-    // Its page's other bytes, too.
+    // The other bytes of its page, too.
     EXPECT_EQ(process(0).port().mmio_read(abi::kDeviceMemoryBase + handle + 8, 8), 0u);
   });
 }
 
-// The kernel lets a process store to and load from its own pages alone.
+// The kernel lets a process access only its own pages.
 TEST_F(DeviceMemory, IsNobodyElses) {
   run_alone([&](Endpoint& end) {
     ibv_dm* dm = alloc(end.context, kPage);
@@ -275,7 +276,7 @@ TEST_F(DeviceMemory, IsNobodyElses) {
     };
     EXPECT_TRUE(stores(at, 64));
     EXPECT_TRUE(stores(at + kPage - 64, 64));
-    EXPECT_FALSE(stores(at + kPage - 32, 64));  // straddles
+    EXPECT_FALSE(stores(at + kPage - 32, 64));  // crosses the end of the page
     EXPECT_FALSE(stores(at + kPage, 4));
     EXPECT_FALSE(stores(abi::kDeviceMemoryBase - 4, 8));
     EXPECT_FALSE(stores(abi::kBarSize - 4, 8));
@@ -344,7 +345,7 @@ TEST_F(DeviceMemory, AtomicsOfPeers) {
   EXPECT_EQ(counters_of(1).device_memory.writes, 21u);
 }
 
-// One message into host memory, then device memory, and so on: the last byte of it is the last one to be there.
+// Messages alternate between host memory and device memory: the last byte of each must land last.
 TEST_F(DeviceMemory, WritesLandInOrderOverBothMemories) {
   constexpr std::uint32_t kMessages = 16, kEach = 2000;
   Target target;
@@ -364,7 +365,7 @@ TEST_F(DeviceMemory, WritesLandInOrderOverBothMemories) {
         ibv_dm* dm = alloc(end.context, kMessages * kEach);
         ibv_mr* mr = ibv_reg_dm_mr(end.pd, dm, 0, kMessages * kEach, kAll);
         auto& port = process(1).port();
-        // The last byte of message 1, which is on the device, may not be there before that of message 0.
+        // The last byte of message 1, in device memory, must not land before that of message 0.
         std::vector<int> too_early(kMessages, 0);
         bool all = false;
         target.rkey = mr->rkey;
@@ -376,7 +377,7 @@ TEST_F(DeviceMemory, WritesLandInOrderOverBothMemories) {
             there[i] = i % 2 == 0 ? end.buffer[last] != 0
                                   : port.mmio_read(abi::kDeviceMemoryBase + dm->handle + last / 4 * 4, 4) != 0;
           }
-          // Looked at from the last to the first: what is before one that was there must be there.
+          // Read from the last to the first: if a byte has landed, all earlier bytes must have landed.
           for (std::uint32_t i = 1; i < kMessages; ++i)
             if (there[i] && !there[i - 1]) ++too_early[i];
           all = std::ranges::all_of(there, std::identity{});
@@ -389,7 +390,7 @@ TEST_F(DeviceMemory, WritesLandInOrderOverBothMemories) {
   EXPECT_GT(counters_of(1).device_memory.turns, 0u);
 }
 
-// A receive whose list names both memories; its completion stands behind all of it.
+// A receive whose list names both memories; its completion comes after all of its payload.
 TEST_F(DeviceMemory, AListMayNameBothMemories) {
   run_connected(
       [&](Endpoint& end) {
@@ -426,7 +427,7 @@ class DeviceMemoryTime : public DeviceMemory {
   Duration device_takes(std::uint32_t bytes) {
     return params().line_interval * ((bytes + 63) / 64) + params().latency;
   }
-  // Of the READ whose answer is that frame: from the request's last bit to the answer's.
+  // Time of the READ with this response frame: from the request's last bit to the response's.
   Duration answered_in(std::size_t answer) {
     EXPECT_EQ(wire()[answer - 1].from, 0u);
     EXPECT_EQ(wire()[answer].from, 1u);
@@ -447,7 +448,7 @@ TEST_F(DeviceMemoryTime, AReadOfItIsFasterByWhatPcieTakes) {
       },
       [](Endpoint&, ibv_dm*) {});
   ASSERT_EQ(wire().size(), 12u);
-  // The contexts are at hand from the second on, if there is room for them.
+  // The contexts are cached from the second READ on, if the cache has room for them.
   const bool cached = ::getenv("RNICSIM_TEST_SETS") == nullptr;
   const auto of_host = answered_in(5), of_device = answered_in(11);
   if (cached)
@@ -456,7 +457,7 @@ TEST_F(DeviceMemoryTime, AReadOfItIsFasterByWhatPcieTakes) {
     EXPECT_GE(of_host - of_device, host_takes(kBytes) - device_takes(kBytes) - 400_ns);
 }
 
-// Stores are posted a line each interval; a load takes the way there and back, for 8 bytes.
+// Stores are posted, one line each interval; a load takes a round trip for 8 bytes.
 TEST_F(DeviceMemoryTime, TheCpuStoresFastAndLoadsSlowly) {
   run_alone([&](Endpoint& end) {
     ibv_dm* dm = alloc(end.context, kPage);
@@ -478,7 +479,7 @@ TEST_F(DeviceMemoryTime, TheCpuStoresFastAndLoadsSlowly) {
   });
 }
 
-// --- Contexts that are imported.
+// --- Imported contexts.
 TEST_F(DeviceMemory, IsImportedWithItsContext) {
   run_alone([&](Endpoint& end) {
     ibv_dm* dm = alloc(end.context, 100);

@@ -9,9 +9,9 @@
 namespace rnicsim::testing {
 namespace {
 
-// What a program's allocator was asked for, and what it still has out.
+// Requests to a program's allocator, and memory that is still allocated.
 struct Allocations {
-  std::map<std::uint64_t, int> asked;  // by use
+  std::map<std::uint64_t, int> asked;  // number of requests by use
   std::map<void*, std::uint64_t> out;
   ibv_pd* pd = nullptr;
   enum class Mode { give, leave, fail, misaligned } mode = Mode::give;
@@ -78,7 +78,7 @@ class Domains : public RcPair {
     wanted.parent_domain = pd;
     return ibv_create_cq_ex(end.context, &wanted);
   }
-  // The endpoint's CQ, queue pair and region made anew in this domain.
+  // Creates the endpoint's CQ, queue pair and region again in this domain.
   static void rebuild(Endpoint& end, ibv_pd* pd) {
     ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
     ASSERT_EQ(ibv_destroy_cq(end.cq), 0);
@@ -100,7 +100,7 @@ class Domains : public RcPair {
     end.cq = nullptr;
     end.mr = nullptr;
   }
-  // h0's objects in a parent domain, messages both ways.
+  // h0's objects are in a parent domain; messages in both directions.
   void run_traffic(ibv_pd* (*make)(Endpoint&, Allocations&, ibv_td*&), Allocations& allocations) {
     constexpr int kMessages = 100;
     Exchange<EndpointAddress> addresses;
@@ -158,7 +158,7 @@ TEST_F(Domains, TrafficInAThreadDomain) {
       none);
 }
 
-// Doorbell records and rings in the program's own memory.
+// Doorbell records and rings lie in the program's memory.
 TEST_F(Domains, TrafficInMemoryOfTheProgram) {
   Allocations allocations;
   run_traffic([](Endpoint& end, Allocations& all, ibv_td*&) { return parent_domain(end, nullptr, &all); }, allocations);
@@ -189,7 +189,7 @@ TEST_F(Domains, AnAllocatorMayFail) {
   });
 }
 
-// A CQ that grows takes its new ring from where its old one came.
+// A CQ that grows gets its new ring from the same allocator.
 TEST_F(Domains, ResizedInMemoryOfTheProgram) {
   run_alone([](Endpoint& end) {
     Allocations allocations;
@@ -243,7 +243,7 @@ TEST_F(Domains, WhatIsNotUnderstood) {
   });
 }
 
-// A region of the PD serves the queue pairs of its parent domains, and the other way round.
+// Regions of the PD can be used by QPs of its parent domains, and the other way round.
 TEST_F(Domains, OneProtectionDomain) {
   run_alone([](Endpoint& end) {
     ibv_pd* one = parent_domain(end);
@@ -262,7 +262,7 @@ TEST_F(Domains, OneProtectionDomain) {
   });
 }
 
-// Queue pairs of a thread need no lock before their doorbell, however many there are.
+// Queue pairs of a thread domain need no lock for the doorbell, however many there are.
 TEST_F(Domains, AThreadHasADoorbellPageOfItsOwn) {
   run_alone([&](Endpoint& end) {
     const auto post_time = [&](ibv_pd* pd) {

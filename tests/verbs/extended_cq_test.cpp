@@ -1,4 +1,4 @@
-// The extended completion queue: polling by calls, and fields read one by one.
+// The extended completion queue: polling with calls, and fields read one by one.
 #include "model/nic/capability_params.h"
 #include "tests/verbs/rc_pair.h"
 
@@ -16,7 +16,7 @@ class ExtendedCq : public RcPair {
     wanted.wc_flags = fields;
     return wanted;
   }
-  // The endpoint's CQ and queue pair made anew.
+  // Creates the endpoint's CQ and queue pair again.
   static ibv_cq_ex* extend(Endpoint& end, std::uint32_t flags = 0) {
     EXPECT_EQ(ibv_destroy_qp(end.qp), 0);
     EXPECT_EQ(ibv_destroy_cq(end.cq), 0);
@@ -81,7 +81,7 @@ TEST_F(ExtendedCq, StartNextEnd) {
   run_extended(3, [](Endpoint& end, ibv_cq_ex* cq, std::uint32_t) {
     for (int round = 0; round < 2; ++round) {
       ASSERT_EQ(start_soon(cq), round == 0 ? 0 : ENOENT);
-      if (round == 1) break;  // empty: there is no end_poll
+      if (round == 1) break;  // empty: ibv_end_poll() must not be called
       for (std::uint32_t i = 0; i < 3; ++i) {
         EXPECT_EQ(cq->wr_id, i);
         EXPECT_EQ(cq->status, IBV_WC_SUCCESS);
@@ -103,7 +103,7 @@ TEST_F(ExtendedCq, EndBeforeTheLastLeavesTheRest) {
     ASSERT_EQ(start_soon(cq), 0);
     EXPECT_EQ(cq->wr_id, 0u);
     ibv_end_poll(cq);
-    ibv_wc wc;  // the plain call works on it too
+    ibv_wc wc;  // ibv_poll_cq() works on it, too
     ASSERT_EQ(ibv_poll_cq(end.cq, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, 1u);
     EXPECT_EQ(wc.byte_len, 11u);
@@ -142,7 +142,7 @@ TEST_F(ExtendedCq, StatusOfAnError) {
   });
 }
 
-// Each completion's time lies between the device's clock as read before and after it.
+// Each completion's timestamp lies between readings of the device's clock before and after it.
 TEST_F(ExtendedCq, TheTimestampIsTheDevicesClock) {
   run_alone([&](Endpoint& end) {
     auto* cq = extend(end);
@@ -173,7 +173,7 @@ TEST_F(ExtendedCq, TheTimestampIsTheDevicesClock) {
   });
 }
 
-// The same in nanoseconds since 1970: an in-process host's clock begins there.
+// The same in nanoseconds since 1970: the clock of a host within the test's process starts there.
 TEST_F(ExtendedCq, TheWallClock) {
   run_alone([&](Endpoint& end) {
     auto wanted = attributes(std::uint64_t{IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK});
@@ -197,7 +197,7 @@ TEST_F(ExtendedCq, TheWallClock) {
   });
 }
 
-// Of what was not asked for there is no call.
+// Read functions exist only for the requested fields.
 TEST_F(ExtendedCq, OnlyWhatWasAskedForCanBeRead) {
   run_alone([&](Endpoint& end) {
     for (std::uint64_t bit = 1; bit <= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK; bit <<= 1) {
@@ -233,7 +233,7 @@ TEST_F(ExtendedCq, OnlyWhatWasAskedForCanBeRead) {
   });
 }
 
-// An RC peer has no number and no path in a completion.
+// A completion from an RC peer has no QP number and no path.
 TEST_F(ExtendedCq, WhatAConnectedPeerDoesNotSay) {
   run_extended(1, [](Endpoint&, ibv_cq_ex* cq, std::uint32_t) {
     ASSERT_EQ(start_soon(cq), 0);
@@ -270,12 +270,12 @@ TEST_F(ExtendedCq, AttributesThatAreNotUnderstood) {
     EXPECT_EQ(ibv_start_poll(cq, &poll), EINVAL);
     poll.comp_mask = 0;
     EXPECT_EQ(ibv_start_poll(cq, &poll), ENOENT);
-    EXPECT_EQ(ibv_start_poll(cq, &poll), ENOENT);  // nothing stayed locked
+    EXPECT_EQ(ibv_start_poll(cq, &poll), ENOENT);  // no lock is left taken
     EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
   });
 }
 
-// A CQ that overwrites what was not polled does not die.
+// With this flag a CQ that overwrites unpolled entries does not fail.
 TEST_F(ExtendedCq, OverrunIgnored) {
   run_alone([](Endpoint& end) {
     ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
@@ -299,9 +299,9 @@ TEST_F(ExtendedCq, OverrunIgnored) {
     ASSERT_EQ(move(end.qp, IBV_QPS_ERR), 0);
     EXPECT_TRUE(take_async_events(end.context).empty());
     EXPECT_EQ(end.state(), IBV_QPS_ERR);
-    // The latest overwrote the first: eight and nine stand where none and one stood.
+    // The latest entries replaced the first: 8 and 9 have the places of 0 and 1.
     expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 8, 2);
-    EXPECT_EQ(ibv_resize_cq(end.cq, 64), EINVAL);  // what is lost can't be carried over
+    EXPECT_EQ(ibv_resize_cq(end.cq, 64), EINVAL);  // lost entries cannot be moved to a new ring
   });
 }
 

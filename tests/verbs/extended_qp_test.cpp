@@ -1,4 +1,4 @@
-// The extended queue pair: work requests built by calls (ibv_wr_*), executed whole or not at all.
+// The extended queue pair: work requests built with ibv_wr_* calls, executed completely or not at all.
 #include <cstring>
 #include <numeric>
 
@@ -26,13 +26,13 @@ class ExtendedQp : public RcPair {
     wanted.send_ops_flags = operations;
     return wanted;
   }
-  // 0, and the queue pair is destroyed; or errno.
+  // Returns 0 and destroys the queue pair if it could be created; otherwise errno.
   static int refusal(Endpoint& end, ibv_qp_init_attr_ex& wanted) {
     errno = 0;
     ibv_qp* qp = ibv_create_qp_ex(end.context, &wanted);
     return qp == nullptr ? errno : ibv_destroy_qp(qp);
   }
-  // The endpoint's queue pair made anew, extended.
+  // Creates the endpoint's queue pair again, extended.
   static void extend(Endpoint& end) {
     ASSERT_EQ(ibv_destroy_qp(end.qp), 0);
     auto wanted = attributes(end, kOperations);
@@ -159,7 +159,7 @@ TEST_F(ExtendedQp, AnAbortedBatchLeavesNoTrace) {
         }
         EXPECT_FALSE(completion_soon(end.cq, 20));
         EXPECT_TRUE(wire().empty());
-        auto wr = end.request(IBV_WR_RDMA_WRITE, 0, 8);  // the other interface, on the same queue
+        auto wr = end.request(IBV_WR_RDMA_WRITE, 0, 8);  // ibv_post_send(), on the same queue
         wr.wr_id = 3;
         ASSERT_EQ(end.post(wr), 0);
         expect_completions(end.cq, IBV_WC_SUCCESS, 3, 1);
@@ -272,7 +272,7 @@ TEST_F(ExtendedQp, NotInAStateThatSends) {
   });
 }
 
-// As mlx5 leaves them.
+// As mlx5 does.
 TEST_F(ExtendedQp, OperationsThatWereNotNamedHaveNoPointer) {
   run_alone([](Endpoint& end) {
     auto wanted = attributes(end, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM);
@@ -287,7 +287,7 @@ TEST_F(ExtendedQp, OperationsThatWereNotNamedHaveNoPointer) {
     EXPECT_EQ(qp->wr_rdma_read, nullptr);
     EXPECT_EQ(qp->wr_atomic_cmp_swp, nullptr);
     EXPECT_EQ(qp->wr_atomic_fetch_add, nullptr);
-    // An operation that was asked for and that the device does not have is refused with EOPNOTSUPP.
+    // A requested operation that the device lacks is refused with EOPNOTSUPP.
     ibv_device_attr device{};
     ASSERT_EQ(ibv_query_device(end.context, &device), 0);
     if ((device.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B) != 0) {
@@ -299,7 +299,7 @@ TEST_F(ExtendedQp, OperationsThatWereNotNamedHaveNoPointer) {
   });
 }
 
-// The header hands a PD alone to ibv_create_qp and ibv_create_srq.
+// The header's inline functions pass only a PD to ibv_create_qp and ibv_create_srq.
 TEST_F(ExtendedQp, ThePdThatIsNamedIsThere) {
   run_alone([](Endpoint& end) {
     for (const auto type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
@@ -324,7 +324,7 @@ TEST_F(ExtendedQp, OnlyWhoNamesOperationsGetsIt) {
   run_alone([](Endpoint& end) {
     EXPECT_EQ(ibv_qp_to_qp_ex(end.qp), nullptr);
     auto wanted = attributes(end, 0);
-    wanted.comp_mask = IBV_QP_INIT_ATTR_PD;  // a plain queue pair
+    wanted.comp_mask = IBV_QP_INIT_ATTR_PD;  // an ordinary queue pair
     ibv_qp* qp = ibv_create_qp_ex(end.context, &wanted);
     ASSERT_NE(qp, nullptr);
     EXPECT_EQ(ibv_qp_to_qp_ex(qp), nullptr);
@@ -389,7 +389,7 @@ TEST_F(ExtendedQp, NoMoreThanTheDeviceHas) {
   });
 }
 
-// "Greater than or equal to the values requested": where there is no queue for them, too.
+// "Greater than or equal to the values requested", also if there is no queue for them.
 TEST_F(ExtendedQp, NoLessThanWasAsked) {
   const ibv_qp_cap asked[] = {{0, 0, 0, 0, 0}, {0, 0, 3, 3, 32}, {5, 0, 3, 2, 7}, {0, 5, 2, 3, 9}, {1, 1, 0, 0, 0}};
   run_alone([&](Endpoint& end) {
@@ -414,7 +414,7 @@ TEST_F(ExtendedQp, NoLessThanWasAsked) {
   });
 }
 
-// What ibv_create_qp_ex(3) has, on each transport.
+// Attributes of ibv_create_qp_ex(3), on each transport.
 class OnEachTransport : public ExtendedQp {
  protected:
   struct Transport {
@@ -500,7 +500,7 @@ TEST_F(OnEachTransport, EveryOperation) {
   });
 }
 
-// What is another transport's is refused, and so is what nobody knows.
+// Bits of other transports and unknown bits are refused.
 TEST_F(OnEachTransport, EveryFieldOfTheMask) {
   run_each([](Endpoint& end, const Transport& transport, const ibv_qp_init_attr_ex& plain) {
     const bool raw = transport.type == IBV_QPT_RAW_PACKET, receives = transport.type == IBV_QPT_XRC_RECV;
@@ -518,7 +518,7 @@ TEST_F(OnEachTransport, EveryFieldOfTheMask) {
     auto wanted = plain;
     wanted.comp_mask &= ~unsigned(IBV_QP_INIT_ATTR_PD);
     EXPECT_EQ(refusal(end, wanted), receives ? 0 : EINVAL) << "without a PD";
-    // ibv_create_qp(3): only RC and UD have a shared receive queue.
+    // ibv_create_qp(3): only RC and UD support a shared receive queue.
     ibv_srq_init_attr of_queue{};
     of_queue.attr = {4, 1, 0};
     ibv_srq* srq = ibv_create_srq(end.pd, &of_queue);

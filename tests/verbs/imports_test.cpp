@@ -1,4 +1,4 @@
-// Contexts, PDs and regions that are imported, in one process: those of another are in
+// Imported contexts, PDs and regions within one process. For imports of another process see
 // tests/apps/host/processes_test.py.
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 namespace rnicsim::testing {
 namespace {
 
-// An endpoint's PD and region in a context of their own, as another part of the program would import them.
+// An endpoint's PD and region in another context, as another part of the program would import them.
 struct Imported {
   explicit Imported(Endpoint& end) : context(ibv_import_device(::dup(end.context->cmd_fd))) {
     pd = ibv_import_pd(context, end.pd->handle);
@@ -52,7 +52,7 @@ TEST_F(Imports, ShowTheSameObjects) {
     EXPECT_EQ(other.mr->length, end.mr->length);
     EXPECT_EQ(other.mr->addr, nullptr);
     EXPECT_EQ(other.mr->pd, other.pd);
-    // A PD of its own context can be had twice as well.
+    // A PD can also be imported into its own context.
     ibv_pd* again = ibv_import_pd(end.context, end.pd->handle);
     ASSERT_NE(again, nullptr);
     EXPECT_NE(again, end.pd);
@@ -60,7 +60,7 @@ TEST_F(Imports, ShowTheSameObjects) {
   });
 }
 
-// The device takes a queue pair of one context and a region of the other for what they are: of one PD.
+// The device sees the PD of a queue pair and of a region, not their contexts.
 TEST_F(Imports, CarryData) {
   Exchange<EndpointAddress> addresses;
   run(
@@ -82,7 +82,7 @@ TEST_F(Imports, CarryData) {
         while (ibv_poll_cq(cq, 1, &wc) == 0) continue;
         EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
         meet(0);
-        // Both contexts' objects keep the PD.
+        // Objects of both contexts keep the PD in use.
         EXPECT_EQ(ibv_dereg_mr(other.mr), 0);
         EXPECT_EQ(ibv_dealloc_pd(other.pd), EBUSY);
         owner.qp = owners;
@@ -105,7 +105,7 @@ class FewRegions : public Imports {
   FewRegions() : Imports({"nic.capabilities.max_mr=8"}) {}
 };
 
-// A later region may come to the place of one that was destroyed behind its owner's back.
+// A later region may get the index of a region that was destroyed through the other context.
 TEST_F(FewRegions, AreDestroyedOnce) {
   run_alone([&](Endpoint& end) {
     Imported other(end);
@@ -132,7 +132,7 @@ TEST_F(Imports, RefuseWhatIsNotTheirs) {
       EXPECT_EQ(ibv_import_device(wrong), nullptr);
       EXPECT_EQ(errno, EINVAL);
     }
-    for (const int fd : ends) EXPECT_EQ(::close(fd), 0);  // still the caller's
+    for (const int fd : ends) EXPECT_EQ(::close(fd), 0);  // the caller still owns them
     Imported other(end);
     EXPECT_EQ(ibv_import_pd(other.context, 0x1234), nullptr);
     EXPECT_EQ(errno, ENOENT);
@@ -153,7 +153,7 @@ TEST_F(Imports, RefuseWhatIsNotTheirs) {
   });
 }
 
-// The context that is imported may be closed first; its descriptor is closed with it.
+// The original context may be closed first; the imported context's descriptor is closed with the imported context.
 TEST_F(Imports, EndInAnyOrder) {
   run_alone([&](Endpoint& end) {
     ibv_context* first = ibv_open_device(end.context->device);

@@ -1,4 +1,4 @@
-// Receives whose payload comes in their completion: the library brings it to its place when the completion is polled.
+// Receives whose payload is in the CQE: the library copies it to its place when the completion is polled.
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -51,7 +51,7 @@ class InlineReceive : public RcPair {
   static std::uint64_t address(const Endpoint& end, std::uint32_t offset) {
     return reinterpret_cast<std::uint64_t>(end.buffer.data()) + offset;
   }
-  // The message began with `first`, and nothing lies around it.
+  // Checks the message, which counts up from `first`, and the untouched bytes around it.
   static void expect_bytes(const Endpoint& end, std::uint32_t offset, std::uint32_t length, std::uint8_t first = 1) {
     for (std::uint32_t i = 0; i < length; ++i) ASSERT_EQ(end.buffer[offset + i], std::uint8_t(first + i)) << i;
     EXPECT_EQ(end.buffer[offset + length], kUntouched);
@@ -62,7 +62,7 @@ class InlineReceive : public RcPair {
   std::uint64_t inline_cqes() { return host(0).nic().counters().completion.inline_cqes; }
 };
 
-// The CPU brings it to the device's own memory, too, of which it reaches whole words.
+// The CPU also copies to device memory, where it can access only whole words.
 TEST_F(InlineReceive, IntoDeviceMemory) {
   run_receiving(
       [&](Endpoint& end) {
@@ -191,7 +191,7 @@ TEST_F(InlineReceive, WithImmediateData) {
       });
 }
 
-// The device has no key that a peer may invalidate: the message comes to nothing, and its payload with it.
+// The device has no such key for the invalidation: the message fails, and its payload is not delivered.
 TEST_F(InlineReceive, WithAnInvalidationThatIsRefused) {
   if (!invalidates()) GTEST_SKIP() << "nic.capabilities.invalidate";
   std::uint32_t rkey = 0;
@@ -212,7 +212,7 @@ TEST_F(InlineReceive, WithAnInvalidationThatIsRefused) {
       });
 }
 
-// Immediate data of a WRITE take a receive and bring no payload for it.
+// A WRITE with immediate consumes a receive, and has no payload for it.
 TEST_F(InlineReceive, WritesGoWhereTheySay) {
   run_receiving(
       [&](Endpoint& end) {
@@ -244,7 +244,7 @@ TEST_F(InlineReceive, AListTooShortIsTheDevicesError) {
       });
 }
 
-// The device does not look at the keys; the library finds that nothing lies there.
+// The device does not check the keys; the library finds that there is no region.
 TEST_F(InlineReceive, AKeyOfNothing) {
   run_receiving(
       [&](Endpoint& end) {
@@ -309,7 +309,7 @@ TEST_F(InlineReceive, ByTheExtendedPoll) {
       });
 }
 
-// With its queue pair go the completions that nobody polled, and what they brought.
+// Destroying the queue pair discards unpolled completions and their payload.
 TEST_F(InlineReceive, AQueuePairDestroyedBeforeThePoll) {
   run_receiving(
       [&](Endpoint& end) {
@@ -354,7 +354,7 @@ TEST_F(InlineReceive, ASolicitedOneRaisesItsEvent) {
       options);
 }
 
-// What is behind a message of many packets, whose payload is still on its way to memory, waits for it.
+// A small message behind a message of many packets waits until the earlier payload has landed.
 TEST_F(InlineReceive, InOrderBehindALongMessage) {
   run_receiving(
       [&](Endpoint& end) {

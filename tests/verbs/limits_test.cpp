@@ -1,4 +1,4 @@
-// What a context says that it can make, a process that has the device to itself can make: no fewer, and no more.
+// A process that has the device to itself can create exactly as many objects as the device reports.
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace rnicsim::testing {
 namespace {
 
-// A context without anything in it, and the device's other objects with it.
+// A context without objects.
 struct Nothing {
   Nothing() : list(ibv_get_device_list(nullptr)), context(ibv_open_device(list[0])) {
     ibv_free_device_list(list);
@@ -35,7 +35,7 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_cq* cq, const ibv_qp_cap& cap, ibv_qp_type type 
   return ibv_create_qp_ex(pd->context, &wanted);
 }
 
-// `make` says how many there can be; then they go, and can be made again.
+// Creates objects until `make` fails, destroys them, and repeats that once.
 template <class Make, class Destroy>
 void expect_most(const char* what, int most, Make make, Destroy destroy) {
   SCOPED_TRACE(what);
@@ -132,7 +132,7 @@ TEST_F(FewOfAll, AsManyMembersOfGroupsAsItSays) {
   });
 }
 
-// Limits that bound each other: the least of them counts.
+// Limits that bound each other: the smallest one counts.
 class BoundByOthers : public Limits {
  protected:
   BoundByOthers()
@@ -170,7 +170,7 @@ class LargeQueues : public Limits, public ::testing::WithParamInterface<std::vec
   LargeQueues() : Limits(GetParam()) {}
 };
 
-// All of them at once: work requests, segments, inline data, the headers of a TSO.
+// All maxima at once: work requests, segments, inline data, TSO headers.
 TEST_P(LargeQueues, AreAsLargeAsItSays) {
   run_with([&](Nothing& of) {
     const ibv_device_attr& limits = of.limits;

@@ -1,4 +1,4 @@
-// QPs of one device with one another: nothing of it is on the cable.
+// QPs of one device connected to one another: no packet is on the cable.
 #include <algorithm>
 
 #include "model/nic/nic.h"
@@ -49,7 +49,7 @@ TEST_F(LoopbackOf, TwoQueuePairsOfAProcess) {
   EXPECT_TRUE(wire().empty());
 }
 
-// Its own GIDs all lead there: IPv6 link-local, IPv4, and global IPv6.
+// All GIDs of the own device: IPv6 link-local, IPv4, and global IPv6.
 TEST_F(LoopbackOf, EveryGid) {
   run_alone([](Endpoint&) {
     for (const std::uint8_t index : {0, 1, 2}) {
@@ -64,7 +64,7 @@ TEST_F(LoopbackOf, EveryGid) {
   EXPECT_TRUE(wire().empty());
 }
 
-// The errors of the transport are the same there.
+// The errors of the transport are the same.
 TEST_F(LoopbackOf, NobodyAnswers) {
   EndpointOptions options;
   options.timeout = 4;

@@ -1,5 +1,5 @@
-// Memory regions in pages: does data land right wherever a page ends, do pages run out and come back, and do the
-// counters move as the page size says?
+// Paged memory regions: data lands correctly across page boundaries, MTT entries can be exhausted and are released, and
+// counters match the page size.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -17,7 +17,7 @@ using namespace rnicsim::literals;
 
 constexpr std::uint32_t kPage = 4096;
 
-// What is counted depends on the caches, whatever the environment says of them.
+// The counts depend on the cache sizes, which must not come from the environment.
 std::vector<std::string> with_usual_caches(std::vector<std::string> sets) {
   for (const char* table : {"mtt", "mpt"})
     for (const char* usual : {"l0_entries=128", "l1_entries=4096", "ways=8", "miss_slots=2"})
@@ -31,7 +31,7 @@ class MemoryPages : public RcPair {
 
   const nic::CacheCounters mtt(std::size_t host_index) { return host(host_index).counters().nic.contexts.mtt; }
 
-  // Writes to, reads from and sends into the other end's memory, at every offset and length that is of interest.
+  // Writes to, reads from and sends into the other end's memory, at offsets and lengths around page boundaries.
   void transfer_across_pages() {
     EndpointOptions options;
     options.buffer_bytes = 8 * kPage + 100;
@@ -62,7 +62,7 @@ class MemoryPages : public RcPair {
           far.buffer[i] = std::uint8_t(i * 11 + (i >> 8) + 3 * seed + 1);
         }
         const bool reads = opcode == IBV_WR_RDMA_READ;
-        // The places differ at the two ends, so that their pages end elsewhere.
+        // The offsets differ at the two ends, so that their page boundaries differ.
         const std::uint32_t other = (last - length) / 3;
         auto expected = reads ? near.buffer : far.buffer;
         const auto& source = reads ? far.buffer : near.buffer;
@@ -82,7 +82,7 @@ class MemoryPages : public RcPair {
 
 TEST_F(MemoryPages, DataLandsAcrossThem) {
   transfer_across_pages();
-  // Nine pages of each end; two packets may miss a page before it is there.
+  // Nine pages at each end; two packets may miss a page before its fill is complete.
   for (const std::size_t end : {0, 1}) {
     EXPECT_GE(mtt(end).misses, 9u);
     EXPECT_LE(mtt(end).misses, 12u);
@@ -145,18 +145,18 @@ TEST_F(FewPages, RunOutAndComeBack) {
       }
       EXPECT_EQ(make(1), nullptr);
       EXPECT_EQ(errno, ENOMEM);
-      // No bytes, no pages.
+      // A region of 0 bytes needs no pages.
       made.push_back(make(0));
       EXPECT_NE(made.back(), nullptr);
       EXPECT_EQ(ibv_dereg_mr(made[1]), 0);
       EXPECT_EQ(ibv_dereg_mr(made[3]), 0);
-      EXPECT_EQ(make(9), nullptr);  // there are 16, apart
+      EXPECT_EQ(make(9), nullptr);  // 16 entries are free, but not in a row
       EXPECT_EQ(ibv_dereg_mr(made[2]), 0);
       made[1] = make(24);
       EXPECT_NE(made[1], nullptr);
       for (const int i : {0, 1, 4, 5, 6}) EXPECT_EQ(ibv_dereg_mr(made[std::size_t(i)]), 0);
     }
-    // What was pinned for those that failed is not any more.
+    // The failed registrations have left nothing pinned.
     EXPECT_EQ(process(0).port().unpin(reinterpret_cast<std::uint64_t>(memory.data()), 1, true), EINVAL);
   });
 }
@@ -167,7 +167,7 @@ class LittleKernelMemory : public MemoryPages {
 };
 TEST_F(LittleKernelMemory, RunsOutWithoutALeak) {
   run_alone([&](Endpoint& end) {
-    constexpr std::size_t kBytes = std::size_t{4} << 30;  // of 8 MiB of entries
+    constexpr std::size_t kBytes = std::size_t{4} << 30;  // needs 8 MiB of MTT entries
     void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
     for (int round = 0; round < 3; ++round) {
@@ -200,9 +200,9 @@ TEST_F(Registration, CostsByThePage) {
       EXPECT_EQ(ibv_dereg_mr(mr), 0);
       return cost;
     };
-    cost_of(kBytes);  // lends the memory for the entries
+    cost_of(kBytes);  // maps the memory for the entries
     const Duration one = cost_of(1);
-    constexpr auto kEach = 7_ns + 4_ns;  // the kernel's, and the device's to flush its tables of it
+    constexpr auto kEach = 7_ns + 4_ns;  // the kernel's part, and the device's part to flush its tables
     EXPECT_EQ(cost_of(kPage), one);
     EXPECT_EQ(cost_of(kPage + 1), one + kEach);
     EXPECT_EQ(cost_of(kBytes), one + kEach * ((1 << 18) - 1));

@@ -1,4 +1,4 @@
-// Memory regions: what they cover and grant, the null region, regions registered anew, and what each mistake ends in.
+// Memory regions: range and rights, the null region, reregistration, and the errors of wrong use.
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 
@@ -19,7 +19,7 @@ class MemoryRegions : public NearAndFar {
     EXPECT_EQ(access(IBV_WR_RDMA_WRITE, rkey, address, length), IBV_WC_REM_ACCESS_ERR);
     reconnect();
   }
-  // From this many bytes of an lkey at h0, with the rest of the list its buffer's.
+  // Posts a request of h0 with this list, and returns its status.
   ibv_wc_status send_list(ibv_wr_opcode opcode, std::vector<ibv_sge> list) {
     auto wr = near().request(opcode, 0, 0);
     wr.sg_list = list.data();
@@ -84,7 +84,7 @@ TEST_F(MemoryRegions, OfNoBytes) {
   run_both([&] {
     ibv_mr* mr = ibv_reg_mr(far().pd, far().buffer.data(), 0, kAll);
     ASSERT_NE(mr, nullptr);
-    // No bytes may go anywhere.
+    // Accesses of 0 bytes need no valid range.
     EXPECT_EQ(access(IBV_WR_RDMA_WRITE, mr->rkey, at(mr->addr), 0), IBV_WC_SUCCESS);
     EXPECT_EQ(access(IBV_WR_RDMA_READ, 0x77777777, 1, 0), IBV_WC_SUCCESS);
     expect_refused(mr->rkey, at(mr->addr), 1);
@@ -143,7 +143,7 @@ TEST_F(MemoryRegions, TheNullRegionReadsZerosAndKeepsNothing) {
       ASSERT_EQ(near().buffer[i], i < 10 ? far().buffer[i] : i < 510 ? far().buffer[i + 2500] : 1) << i;
     ASSERT_EQ(send_list(IBV_WR_RDMA_READ, {{0, 4000, null->lkey}}), IBV_WC_SUCCESS);
 
-    // It is no peer's, and nobody's of another PD.
+    // A peer cannot use it, and no QP of another PD can.
     auto wr = far().request(IBV_WR_RDMA_WRITE, 0, 8);
     wr.wr.rdma = {0, null->lkey};
     ASSERT_EQ(far().post(wr), 0);
@@ -223,7 +223,7 @@ TEST_F(MemoryRegions, RegisteredAnewElsewhere) {
     EXPECT_EQ(memory[19'999], 6);
     expect_refused(old, at(far().buffer.data()));
     expect_refused(mr->rkey, at(far().buffer.data()));
-    // What it leaves is pinned no more, and what it has is.
+    // The old memory is no longer pinned, and the new memory is.
     std::uint64_t bus_address = 0;
     EXPECT_EQ(process(1).port().unpin(at(memory.data()), memory.size(), true), 0);
     EXPECT_EQ(process(1).port().pin(memory.data(), memory.size(), true, bus_address), 0);
@@ -233,7 +233,7 @@ TEST_F(MemoryRegions, RegisteredAnewElsewhere) {
   });
 }
 
-// Pages of a mapping of one's own.
+// Pages of a new mapping.
 class Mapped {
  public:
   explicit Mapped(std::size_t pages, int protection = PROT_READ | PROT_WRITE)
@@ -254,7 +254,7 @@ class Mapped {
 constexpr int kWrites[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_MW_BIND, kAll};
 constexpr int kReads[] = {0, IBV_ACCESS_REMOTE_READ};
 
-// 0, or why the region could not be had.
+// Returns 0 if the region can be registered; otherwise errno.
 int registers(Endpoint& end, void* memory, std::size_t bytes, int access) {
   errno = 0;
   ibv_mr* mr = ibv_reg_mr(end.pd, memory, bytes, access);
@@ -268,7 +268,7 @@ TEST_F(MemoryRegions, OfMemoryThatMayNotBeWritten) {
     const Mapped memory(2, PROT_READ);
     for (const int access : kWrites) EXPECT_EQ(registers(end, memory.page(0), 4096, access), EFAULT) << access;
     for (const int access : kReads) EXPECT_EQ(registers(end, memory.page(0), 4096, access), 0) << access;
-    // One byte of it is too many.
+    // A single byte beyond is too many.
     mprotect(memory.page(0), 4096, PROT_READ | PROT_WRITE);
     EXPECT_EQ(registers(end, memory.page(0), 4096, kAll), 0);
     EXPECT_EQ(registers(end, memory.page(0), 4097, kAll), EFAULT);
@@ -297,7 +297,7 @@ TEST_F(MemoryRegions, OverAHole) {
   });
 }
 
-// More rights: the pages that were pinned to be read are pinned to be written.
+// With more rights, pages that were pinned for reading are pinned for writing.
 TEST_F(MemoryRegions, RegisteredAnewToBeWritten) {
   run_both([&] {
     const Mapped memory(2, PROT_READ);
@@ -349,7 +349,7 @@ TEST_F(MemoryRegions, MistakesInRegisteringAnew) {
       int error;
       ibv_rereg_mr_err_code code;
     };
-    // Of rdma-core itself, and of the kernel behind it.
+    // Errors that rdma-core itself returns (input), and those of the kernel (command).
     constexpr auto input = IBV_REREG_MR_ERR_INPUT, command = IBV_REREG_MR_ERR_CMD;
     const Mistake mistakes[] = {
         {0, nullptr, nullptr, 0, 0, EINVAL, command},
@@ -398,7 +398,7 @@ TEST_F(MemoryRegions, DomainsInUse) {
     EXPECT_EQ(errno, ENOENT);
     pd->handle = handle;
 
-    // Of another context of the same device.
+    // PD handles of another context of the same device.
     Endpoint other;
     std::swap(pd->context, other.pd->context);
     for (ibv_pd* swapped : {pd, other.pd}) {
@@ -428,7 +428,7 @@ class FewPages : public MemoryRegions {
  protected:
   FewPages() : MemoryRegions({"nic.capabilities.max_mtt=40"}) {}
 };
-// There is room for one of the two places only: the region stays what it was.
+// Only one of the two places has room: the region stays unchanged.
 TEST_F(FewPages, RegisteringAnewThatFailsChangesNothing) {
   run_both([&] {
     std::vector<std::uint8_t> memory(20 * 4096);

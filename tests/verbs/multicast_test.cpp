@@ -1,4 +1,4 @@
-// Multicast: who gets what is sent to a group, and what the verbs refuse.
+// Multicast: receivers of datagrams to a group, and refusals of the verbs.
 #include <algorithm>
 #include <cstring>
 
@@ -27,7 +27,7 @@ ibv_gid ipv6_group(std::uint8_t last) {
   return gid;
 }
 
-// A UD QP in RTS with what it needs of an endpoint's PD and memory, and a CQ of its own.
+// A UD QP in RTS, with an endpoint's PD and memory, and its own CQ.
 class Datagrams {
  public:
   Datagrams(Endpoint& end, std::uint32_t offset, std::uint32_t qkey = kQkey, std::uint32_t create_flags = 0)
@@ -71,7 +71,7 @@ class Datagrams {
     ibv_recv_wr* bad = nullptr;
     ASSERT_EQ(ibv_post_recv(qp, &wr, &bad), 0);
   }
-  // `bytes` of `value`, to the group; waits until it has been sent.
+  // Sends `bytes` of `value` to the group, and waits for the completion.
   void send(const ibv_gid& group, std::uint8_t value, std::uint32_t bytes = 100, std::uint32_t qkey = kQkey,
             std::uint8_t gid_index = 1) {
     const std::uint32_t from = offset_ + 2048;
@@ -100,7 +100,7 @@ class Datagrams {
     if (wc.opcode == IBV_WC_RECV) early_.push_back(wc);
     EXPECT_EQ(ibv_destroy_ah(ah), 0);
   }
-  // The next completion of a receive, and what it brought.
+  // The next receive completion's data.
   std::optional<std::uint8_t> received(std::uint32_t from_qpn, std::uint32_t bytes = 100) {
     const auto wc = next();
     if (!wc) return std::nullopt;
@@ -116,7 +116,7 @@ class Datagrams {
   ibv_qp* qp = nullptr;
 
  private:
-  // A send that is late counts as nothing.
+  // Late completions of sends are skipped.
   std::optional<ibv_wc> next() {
     if (!early_.empty()) {
       const auto wc = early_.front();
@@ -177,7 +177,7 @@ TEST_F(Multicast, EveryMemberOfBothHosts) {
         }
         sender.swap(0, own.qp->qp_num);
         own.send(ipv4_group(1), 0x42);
-        EXPECT_EQ(own.received(own.qp->qp_num), 0x42);  // itself, too
+        EXPECT_EQ(own.received(own.qp->qp_num), 0x42);  // the sender, too
         EXPECT_EQ(other.received(own.qp->qp_num), 0x42);
       },
       [&](Endpoint& end) {
@@ -240,7 +240,7 @@ TEST_F(Multicast, BlockedOnesOwnDoNotComeBack) {
       });
 }
 
-// Each member judges by itself.
+// Each member checks the Q_Key and its receives independently.
 TEST_F(Multicast, QkeyAndReceivesOfEach) {
   run_alone([](Endpoint& end) {
     Datagrams sender(end, 0);
@@ -296,7 +296,7 @@ TEST_F(Multicast, AMemberIsBusy) {
   });
 }
 
-// What a closed context leaves is in no group any more.
+// QPs of a closed context belong to no group.
 TEST_F(Multicast, LeftWithTheContext) {
   run_alone([](Endpoint& end) {
     ibv_context* context = ibv_open_device(end.context->device);

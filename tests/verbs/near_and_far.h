@@ -1,5 +1,4 @@
-// What the tests of keys stand on: one host that works on the memory of the other, and one thread that has both in
-// hand.
+// Fixture for tests of keys: host `near` works on the memory of host `far`. One thread controls both endpoints.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ class NearAndFar : public RcPair {
  protected:
   using RcPair::RcPair;
 
-  // Errors come soon.
+  // Short timeout and one retry: errors are reported soon.
   void run_both(const std::function<void()>& action, EndpointOptions options = {}) {
     options.timeout = 8;
     options.retry_count = 1;
@@ -31,7 +30,7 @@ class NearAndFar : public RcPair {
   Endpoint& near() { return *near_; }
   Endpoint& far() { return *far_; }
 
-  // After an error: both ends as they were.
+  // After an error: reconnects both ends.
   void reconnect() {
     const std::pair<Endpoint*, EndpointAddress> ends[] = {{near_, far().address()}, {far_, near().address()}};
     for (const auto& [end, remote] : ends) ASSERT_EQ(move(end->qp, IBV_QPS_RESET), 0);
@@ -47,7 +46,7 @@ class NearAndFar : public RcPair {
     EXPECT_TRUE(wc);
     return wc ? wc->status : IBV_WC_GENERAL_ERR;
   }
-  // By `near`.
+  // `near` executes the operation.
   ibv_wc_status access(ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t address, std::uint32_t length = 8) {
     auto wr = near().request(opcode, 0, length);
     if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)

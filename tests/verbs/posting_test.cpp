@@ -1,4 +1,4 @@
-// Posting: what each state of a queue pair does with a work request, and what is refused at once.
+// Posting: effect of a work request in each state of a queue pair, and requests that are refused at once.
 #include <array>
 
 #include "tests/verbs/rc_pair.h"
@@ -15,12 +15,12 @@ class Posting : public RcPair {
     wr.wr_id = wr_id;
     return end.post(wr);
   }
-  // Where posts are accepted and nothing leaves: SQD, towards itself.
+  // A state in which posts are accepted and nothing is sent: SQD, connected to itself.
   static void bring_to_sqd(Endpoint& end) {
     end.connect(end.address());
     ASSERT_EQ(move(end.qp, IBV_QPS_SQD), 0);
   }
-  // The device fails the QP and flushes what it finds; then receives are posted.
+  // The device fails the QP and flushes the posted requests; then receives are posted.
   void fail_and_post_receives(Endpoint& end) {
     end.connect(end.address());
     auto wr = end.request(IBV_WR_SEND, 0, 64);
@@ -29,7 +29,7 @@ class Posting : public RcPair {
     pass(0, kSettled);
     for (std::uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(end.receive(0, 64, id), 0);
   }
-  // `learn` tells the library of the error.
+  // `learn` makes the library learn of the error.
   void flush_late_receives(const std::function<void(Endpoint&)>& learn) {
     run_alone([&](Endpoint& end) {
       fail_and_post_receives(end);
@@ -63,7 +63,7 @@ TEST_F(Posting, ByState) {
     EXPECT_EQ(end.receive(0, 64, 5), 0);
     EXPECT_FALSE(completion_soon(end.cq));
     ASSERT_EQ(move(end.qp, IBV_QPS_ERR), 0);
-    // All that is outstanding, each queue in its order.
+    // All outstanding requests complete, each queue in its order.
     std::vector<std::uint64_t> sends, receives;
     for (int i = 0; i < 5; ++i) {
       const auto wc = completion_soon(end.cq);
@@ -170,8 +170,8 @@ TEST_F(Posting, ReceivesAfterAnErrorCompletionAreFlushed) {
     wr.sg_list->lkey = kBadKey;
     ASSERT_EQ(end.post(wr), 0);
     ASSERT_EQ(completion_soon(end.cq).value().status, IBV_WC_LOC_PROT_ERR);
-    EXPECT_EQ(end.qp->state, IBV_QPS_RTS);  // nobody has asked since
-    pass(0, kSettled);          // the device has flushed what it found
+    EXPECT_EQ(end.qp->state, IBV_QPS_RTS);  // no query since the error
+    pass(0, kSettled);          // the device has flushed the posted requests
     for (std::uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(end.receive(0, 64, id), 0);
     expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 1, 3);
     EXPECT_FALSE(completion_soon(end.cq, 10));
@@ -235,7 +235,7 @@ TEST_F(Posting, AnErrorIsUnknownToThePeerUntilItSends) {
       {}, impatient);
 }
 
-// Two QPs on one CQ, with completions of both that nobody polled.
+// Two QPs with one CQ, and unpolled completions of both.
 class SharedCq : public Posting {
  protected:
   void run_shared(std::function<void(Endpoint&, ibv_qp*&)> action) {
@@ -251,7 +251,7 @@ class SharedCq : public Posting {
         end.qp = qp;
         end.to_init();
       }
-      for (std::uint64_t i = 0; i < 3; ++i) {  // of the first 1, 2, 3; of the second 11, 12, 13
+      for (std::uint64_t i = 0; i < 3; ++i) {  // wr_id 1, 2, 3 of the first QP; 11, 12, 13 of the second
         end.qp = first;
         ASSERT_EQ(end.receive(0, 64, 1 + i), 0);
         end.qp = second;
@@ -275,7 +275,7 @@ TEST_F(SharedCq, ResetDiscardsTheCompletionsOfThatQueuePairOnly) {
     ASSERT_EQ(move(end.qp, IBV_QPS_RESET), 0);
     expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 12, 2);
     EXPECT_FALSE(completion_soon(end.cq, 10));
-    // The QP begins anew, and its completions have their place.
+    // The QP is used again, and its completions have room.
     end.to_init();
     ASSERT_EQ(end.receive(0, 64, 21), 0);
     ASSERT_EQ(move(end.qp, IBV_QPS_ERR), 0);

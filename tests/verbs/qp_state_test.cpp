@@ -1,5 +1,4 @@
-// The state machine of an RC queue pair: which transition takes which attributes, and that a refused one changes
-// nothing at all.
+// State machine of an RC queue pair: attributes of each transition; a refused transition changes nothing.
 #include <cstring>
 
 #include "tests/verbs/rc_pair.h"
@@ -12,7 +11,7 @@ constexpr int kConnect =
     IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 constexpr int kRetries = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 constexpr int kMoves = IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE;
-// Every attribute but the new state. IBV_QP_CAP is there: this device can't resize.
+// Every attribute except the new state. IBV_QP_CAP is included: this device cannot resize queues.
 constexpr int kAll = (1 << 21) - 1 - IBV_QP_STATE;
 
 struct Cell {
@@ -41,7 +40,7 @@ const Cell* find(ibv_qp_state from, ibv_qp_state to) {
 
 class QpStates : public RcPair {
  protected:
-  // Good values for every attribute, towards the QP itself: nothing is ever sent.
+  // Valid values for every attribute, connected to the QP itself: no packet is sent.
   static ibv_qp_attr good(Endpoint& end, ibv_qp_state to) {
     const auto self = end.address();
     ibv_qp_attr attributes{};
@@ -75,7 +74,7 @@ class QpStates : public RcPair {
     auto attributes = good(end, to);
     return ibv_modify_qp(end.qp, &attributes, IBV_QP_STATE | mask);
   }
-  // By the shortest way, from RESET.
+  // By the shortest sequence, from RESET.
   static void bring(Endpoint& end, ibv_qp_state to) {
     ASSERT_EQ(move(end.qp, IBV_QPS_RESET), 0);
     if (to == IBV_QPS_ERR) {
@@ -86,7 +85,7 @@ class QpStates : public RcPair {
       ASSERT_EQ(step(end, next, find(ibv_qp_state(next - 1), next)->required), 0);
     }
   }
-  // As seen by programs: the union's and the padding's bytes included, since query begins with zeros.
+  // Compares bytes as programs see them, with unions and padding, since ibv_query_qp() clears the struct first.
   static bool same(const ibv_qp_attr& a, const ibv_qp_attr& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
   static void expect_refused(Endpoint& end, ibv_qp_attr attributes, int mask, int error = EINVAL) {

@@ -1,4 +1,4 @@
-// What the device says of itself: every field that means something, and nothing of what it does not do.
+// Device attributes: every meaningful field has its value, and unsupported features are not reported.
 #include <cstring>
 
 #include "model/nic/capability_params.h"
@@ -16,7 +16,7 @@ constexpr std::size_t kEthernetBytes = 14, kBth = kEthernetBytes + 20 + 8, kIcrc
 
 class Query : public RcPair {
  protected:
-  // A frame that came to h1 comes once more, with another P_Key and a right ICRC.
+  // Delivers a frame of h1 again, with another P_Key and a valid ICRC.
   void deliver_with_pkey(std::vector<std::byte> bytes, std::uint16_t pkey) {
     bytes[kBth + 2] = std::byte(pkey >> 8);
     bytes[kBth + 3] = std::byte(pkey);
@@ -87,7 +87,7 @@ TEST_F(Query, AnOlderProgramGetsItsPart) {
     const std::size_t size = offsetof(ibv_device_attr_ex, tso_caps);
     ASSERT_EQ(context->query_device_ex(end.context, nullptr, &device, size), 0);
     EXPECT_GT(device.hca_core_clock, 0u);
-    EXPECT_EQ(device.tso_caps.max_tso, ~0u);  // behind its end
+    EXPECT_EQ(device.tso_caps.max_tso, ~0u);  // behind the end of the old struct
     EXPECT_EQ(context->query_device_ex(end.context, nullptr, &device, sizeof(ibv_device_attr) - 1), EINVAL);
     ibv_query_device_ex_input input{.comp_mask = 1};
     EXPECT_EQ(ibv_query_device_ex(end.context, &input, &device), EINVAL);
@@ -102,7 +102,7 @@ TEST_F(Query, TheRawClockCounts) {
       ibv_values_ex values{};
       values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK | 1u << 7;
       EXPECT_EQ(ibv_query_rt_values_ex(end.context, &values), 0);
-      EXPECT_EQ(values.comp_mask, std::uint32_t(IBV_VALUES_MASK_RAW_CLOCK));  // what was not known is not claimed
+      EXPECT_EQ(values.comp_mask, std::uint32_t(IBV_VALUES_MASK_RAW_CLOCK));  // unknown bits are not reported
       return std::uint64_t(values.raw_clock.tv_nsec);
     };
     const auto first = read();
@@ -117,7 +117,8 @@ TEST_F(Query, TheRawClockCounts) {
   });
 }
 
-// A packet with a P_Key that is not in the table is dropped and counted; a limited member's is the same partition.
+// A packet with a P_Key that is not in the table is dropped and counted. A limited member's P_Key is the same
+// partition.
 TEST_F(Query, PkeyViolationsAreCounted) {
   run_connected(
       [&](Endpoint& end) {
@@ -135,7 +136,7 @@ TEST_F(Query, PkeyViolationsAreCounted) {
           return port.bad_pkey_cntr;
         };
         EXPECT_EQ(violations(), 0u);
-        const auto frame = wire().front().bytes;  // the request, which is a duplicate from now on
+        const auto frame = wire().front().bytes;  // the request; as a repeated frame it is a duplicate
         const auto frames = wire().size();
         deliver_with_pkey(frame, 0xfffe);
         deliver_with_pkey(frame, 0x8001);
@@ -177,7 +178,7 @@ TEST_F(Query, GidsAndPkeys) {
       EXPECT_EQ(std::memcmp(&entry.gid, &entries[i].gid, sizeof entry.gid), 0);
       EXPECT_EQ(entry.gid_type, entries[i].gid_type);
     }
-    EXPECT_EQ(ibv_query_gid_table(end.context, entries, 1, 0), -EINVAL);  // there are more
+    EXPECT_EQ(ibv_query_gid_table(end.context, entries, 1, 0), -EINVAL);  // there are more entries
     EXPECT_EQ(ibv_query_gid_table(end.context, entries, 1, 1), -EOPNOTSUPP);
     ibv_gid_entry entry;
     EXPECT_EQ(ibv_query_gid_ex(end.context, 1, 10'000, &entry, 0), EINVAL);

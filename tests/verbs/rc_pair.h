@@ -1,4 +1,4 @@
-// What the tests of the verbs stand on: two connected RC endpoints, or one host alone.
+// Fixture for tests of verbs: two connected RC endpoints, or one host alone.
 #pragma once
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ class RcPair : public TwoHosts {
   using TwoHosts::TwoHosts;
   using Body = std::function<void(Endpoint&)>;
 
-  // Two connected endpoints, each body with its own.
+  // Runs both bodies, each with a connected endpoint.
   void run_connected(Body on_h0, Body on_h1, const EndpointOptions& h0 = {}, const EndpointOptions& h1 = {},
                      Duration most = {1'000'000'000'000}) {
     Exchange<EndpointAddress> addresses;
@@ -40,7 +40,7 @@ class RcPair : public TwoHosts {
     run([&] { body(0, on_h0, h0); }, [&] { body(1, on_h1, h1); }, most);
   }
 
-  // One endpoint in RESET; the other host does nothing.
+  // Runs `action` with one endpoint in RESET; the other host is idle.
   void run_alone(Body action, const EndpointOptions& options = {}) {
     run(
         [&] {
@@ -50,7 +50,7 @@ class RcPair : public TwoHosts {
         [] {});
   }
 
-  // Runs `body` in this many threads of one's process, besides the caller's, and waits for their end.
+  // Runs `body` in `count` additional threads of the caller's process, and waits for their end.
   void run_threads(std::size_t count, const std::function<void(std::size_t)>& body, std::size_t me = 0) {
     std::size_t running = count;
     sc_core::sc_event ended("ended");
@@ -63,20 +63,20 @@ class RcPair : public TwoHosts {
     while (running != 0) sleep_on(ended);
   }
 
-  // Lets simulated time pass, with what the thread owes.
+  // Lets simulated time pass, after the thread's charged CPU time.
   void pass(std::size_t me, Duration time) {
     settle(me);
     sleep_until(now() + time);
   }
 
-  // Nothing that these tests wait for takes longer than this many looks, about a microsecond each.
+  // Polls up to `looks` times, about a microsecond each. The default is longer than any wait of these tests.
   static std::optional<ibv_wc> completion_soon(ibv_cq* cq, int looks = 100) {
     ibv_wc wc{};
     for (int look = 0; look < looks; ++look)
       if (ibv_poll_cq(cq, 1, &wc) == 1) return wc;
     return std::nullopt;
   }
-  // `count` completions of one status, in the order of their wr_id from `first` on.
+  // Expects `count` completions with one status, whose wr_id count up from `first`.
   static void expect_completions(ibv_cq* cq, ibv_wc_status status, std::uint64_t first, std::uint64_t count) {
     for (std::uint64_t id = first; id < first + count; ++id) {
       const auto wc = completion_soon(cq);
@@ -98,7 +98,7 @@ class RcPair : public TwoHosts {
     return attributes;
   }
 
-  // The buffer holds 1, 2, 3 ... modulo 256; a part of it holds what stood in the other's at `source`.
+  // Fills the buffer with 1, 2, 3 ... modulo 256; filled(): a range holds the bytes that fill() writes at `source`.
   static void fill(Endpoint& end) { std::iota(end.buffer.begin(), end.buffer.end(), std::uint8_t{1}); }
   static bool filled(const Endpoint& end, std::size_t at, std::size_t length, std::size_t source = 0) {
     for (std::size_t i = 0; i < length; ++i)
@@ -113,13 +113,13 @@ class RcPair : public TwoHosts {
     complete(end, end.request(IBV_WR_SEND, 0, length), status);
   }
   nic::EngineCounters counters(std::size_t index) { return host(index).nic().counters().engine; }
-  // Long enough for all that is under way.
+  // Longer than any operation in progress takes.
   static constexpr Duration kSettled{20'000'000};
 
   static constexpr int kManyEvents = 9000;  // a pipe of Linux holds 8192 records at most
 
   static void never_wait(int fd) { ASSERT_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0); }
-  // Events that are there, acknowledged.
+  // Takes and acknowledges pending events; returns their number.
   static int take_cq_events(ibv_comp_channel* channel) {
     ibv_cq* cq = nullptr;
     void* owner = nullptr;

@@ -1,4 +1,4 @@
-// Does data arrive, with the completions that the API promises, when nothing goes wrong?
+// RC without errors: data arrives, with the completions that the API promises.
 #include <gmock/gmock.h>
 
 #include <algorithm>

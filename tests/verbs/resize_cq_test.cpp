@@ -1,4 +1,4 @@
-// Completion queues that grow and shrink while completions stand in them and come in.
+// Completion queues that grow and shrink while they contain completions and get new ones.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -10,7 +10,7 @@ namespace {
 
 class ResizeCq : public RcPair {
  protected:
-  // Completions without a peer: receives [first, first + count) flushed.
+  // Completions without a peer: receives [first, first + count) are flushed.
   static void flush(Endpoint& end, std::uint64_t first, std::uint64_t count) {
     for (auto i = first; i < first + count; ++i) ASSERT_EQ(end.receive(0, 64, i), 0);
   }
@@ -32,7 +32,7 @@ TEST_F(ResizeCq, Sizes) {
     const int before = end.cq->cqe;
     for (const int entries : {0, -1, device.max_cqe + 1}) EXPECT_EQ(ibv_resize_cq(end.cq, entries), EINVAL) << entries;
     EXPECT_EQ(end.cq->cqe, before);
-    EXPECT_EQ(ibv_resize_cq(end.cq, device.max_cqe), ENOMEM);  // more than a process has
+    EXPECT_EQ(ibv_resize_cq(end.cq, device.max_cqe), ENOMEM);  // more memory than a process may use
     EXPECT_EQ(end.cq->cqe, before);
     for (const int entries : {1, 2, 3, 1000, 4096, 64}) {
       EXPECT_EQ(ibv_resize_cq(end.cq, entries), 0) << entries;
@@ -62,7 +62,7 @@ TEST_F(ResizeCq, WhatIsThereComesAlong) {
   });
 }
 
-// A full one makes room in time.
+// A full CQ grows in time.
 TEST_F(ResizeCq, GrowsWhenFull) {
   run_alone(
       [&](Endpoint& end) {
@@ -88,7 +88,7 @@ TEST_F(ResizeCq, TheNewSizeIsTheLimit) {
         flush(end, 0, 5);
         pass(0, Duration{50'000'000});
         EXPECT_THAT(take_async_events(end.context), ::testing::Contains(IBV_EVENT_CQ_ERR));
-        EXPECT_EQ(ibv_resize_cq(end.cq, 64), EINVAL);  // dead
+        EXPECT_EQ(ibv_resize_cq(end.cq, 64), EINVAL);  // failed CQ
         expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 0, 4);
       },
       entries(32));
@@ -105,10 +105,10 @@ TEST_F(ResizeCq, StaysArmed) {
         pass(0, kSettled);
         ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);
         pass(0, kSettled);
-        ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);  // while that event waits to be taken: for later CQEs alone
+        ASSERT_EQ(ibv_req_notify_cq(end.cq, 0), 0);  // the previous event is unread: arms for later CQEs alone
         ASSERT_EQ(ibv_resize_cq(end.cq, 512), 0);
         pass(0, kSettled);
-        EXPECT_EQ(take_cq_events(end.channel), 1);  // of the CQEs that lay there: moving is no completion
+        EXPECT_EQ(take_cq_events(end.channel), 1);  // of the CQEs before the resize: moving them is no completion
         flush(end, 3, 1);
         pass(0, kSettled);
         EXPECT_EQ(take_cq_events(end.channel), 1);
@@ -117,7 +117,7 @@ TEST_F(ResizeCq, StaysArmed) {
       options);
 }
 
-// An event that moderation holds back comes as it would have.
+// An event delayed by moderation comes at its time.
 TEST_F(ResizeCq, ModerationGoesOn) {
   EndpointOptions options;
   options.channel = true;
@@ -139,7 +139,7 @@ TEST_F(ResizeCq, ModerationGoesOn) {
       options);
 }
 
-// Receives of h0 complete all the time, while its CQ gets any size that holds what may come.
+// Receives of h0 complete continuously, while its CQ gets random sizes that hold the outstanding completions.
 class ResizeUnderTraffic : public ResizeCq, public ::testing::WithParamInterface<std::uint64_t> {};
 
 TEST_P(ResizeUnderTraffic, NothingIsLostOrDoubled) {

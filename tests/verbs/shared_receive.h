@@ -1,4 +1,4 @@
-// What the tests of shared receive queues stand on.
+// Fixture for tests of shared receive queues.
 #pragma once
 
 #include <cerrno>
@@ -9,7 +9,7 @@
 
 namespace rnicsim::testing {
 
-inline constexpr std::uint32_t kSlot = 64;  // bytes of the buffer, of each receive
+inline constexpr std::uint32_t kSlot = 64;  // bytes of the buffer for each receive
 
 class SharedReceive : public RcPair {
  protected:
@@ -37,7 +37,7 @@ class SharedReceive : public RcPair {
     return ibv_modify_srq(srq, &attributes, mask);
   }
   static int arm(ibv_srq* srq, std::uint32_t limit) { return modify(srq, 0, limit, IBV_SRQ_LIMIT); }
-  // How many more can be posted.
+  // Number of receives that can still be posted.
   static int room(Endpoint& end) {
     int count = 0;
     while (end.receive(0, kSlot, 9000 + std::uint64_t(count)) == 0) ++count;

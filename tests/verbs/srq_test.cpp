@@ -1,4 +1,4 @@
-// Shared receive queues: what may be made, posted and changed, whose they are, and which events come.
+// Shared receive queues: creation, posting and changes, their PD, and their events.
 #include <gmock/gmock.h>
 
 #include "model/nic/capability_params.h"
@@ -87,7 +87,7 @@ TEST_F(SharedReceive, ExtendedCreation) {
     const bool has_xrc = capabilities().features().xrc;
     EXPECT_EQ(made(both, IBV_SRQT_XRC, end.pd), has_xrc ? EINVAL : EOPNOTSUPP) << "it needs more";
     EXPECT_EQ(made(both, IBV_SRQT_TM, end.pd), EOPNOTSUPP);
-    EXPECT_EQ(made(both, 3, end.pd), EINVAL);  // the last that the enum can hold
+    EXPECT_EQ(made(both, 3, end.pd), EINVAL);  // the last value that the enum can hold
     EXPECT_EQ(made(both | 1u << 20, IBV_SRQT_BASIC, end.pd), EINVAL);
   });
 }
@@ -111,7 +111,7 @@ TEST_F(SharedReceive, AQueuePairOfIt) {
         ibv_qp_init_attr wanted{};
         wanted.send_cq = wanted.recv_cq = end.cq;
         wanted.srq = end.srq;
-        wanted.cap = {4, ~0u, 1, ~0u, 0};  // what it asks of a receive queue does not count
+        wanted.cap = {4, ~0u, 1, ~0u, 0};  // the requested receive queue size is ignored
         wanted.qp_type = IBV_QPT_RC;
         auto* qp = ibv_create_qp(end.pd, &wanted);
         ASSERT_NE(qp, nullptr);
@@ -185,7 +185,7 @@ TEST_F(SharedReceive, PostingNonsense) {
       shared());
 }
 
-// The receive's keys are of the queue's PD, not of the QP's.
+// The keys of a receive are checked against the SRQ's PD, not the QP's.
 TEST_F(SharedReceive, TheProtectionDomainIsTheQueuesOwn) {
   Exchange<EndpointAddress> addresses;
   run(

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-# The version nodes of each library begin so.
+# Prefix of each library's version nodes.
 NODES = {"libibverbs.so.1": "IBVERBS_", "librdmacm.so.1": "RDMACM_"}
 PACKAGES = {
     "perftest": ["/usr/bin/ib_*", "/usr/bin/raw_ethernet_*"],
@@ -38,7 +38,7 @@ PACKAGES = {
 
 
 def dynamic_symbols(path):
-    """Yields (section, kind, name, version) of a binary's dynamic symbols; the version is '' where there is none."""
+    """Yields (section, kind, name, version) of a binary's dynamic symbols; the version is '' if there is none."""
     run = subprocess.run(["readelf", "--dyn-syms", "-W", path], capture_output=True, text=True, check=False)
     for line in run.stdout.splitlines():
         fields = line.split()
@@ -75,7 +75,7 @@ def classify(name, version, refused, stubs):
 
 
 def report_packages(ours, source):
-    """Prints a line a package; returns what they lack as (symbol, package)."""
+    """Prints a line for each package; returns missing symbols as (symbol, package)."""
     refused = names_in(source, "unsupported.cpp")
     stubs = names_in(source, "private_stubs.cpp")
     missing, absent = set(), []
@@ -98,7 +98,7 @@ def report_packages(ours, source):
 
 
 def report_library(name, ours):
-    """The same of what the installed library exports."""
+    """Same check for the exports of the installed library."""
     original = exports(f"{LIBRARIES}/{name}")
     print(f"exported: {len(ours)}, by the installed {name}: {len(original)}")
     return {(symbol, "rdma-core itself") for symbol in original - ours}

@@ -1,4 +1,4 @@
-// Several threads in one process: each has its own CPU, and they share what verbs let them share.
+// Several threads in one process: each has its own CPU, and they share objects as verbs allow.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -20,7 +20,7 @@ constexpr std::size_t kThreads = 4;
 
 class Threads : public RcPair {
  protected:
-  // What is there: of good ends, and none twice.
+  // Polls once; completions must be successful and unique.
   static void poll(Endpoint& end, std::set<std::uint64_t>& completed) {
     std::array<ibv_wc, 3> wc;
     const int count = ibv_poll_cq(end.cq, int(wc.size()), wc.data());
@@ -55,7 +55,7 @@ TEST_F(Threads, TheProcessEndsWithItsLastThread) {
       process(0).spawn("inner", [&] {
         sleep_until(now() + Duration{50'000'000});
         EXPECT_FALSE(process(0).finished());
-        Endpoint late;  // the process is there, though who began this thread is not
+        Endpoint late;  // the process still exists, although the thread that started this one has ended
         settle(0);
         ended = now();
       });
@@ -86,7 +86,7 @@ TEST_F(Threads, AWriteOfTheDeviceWakesAll) {
   for (const Duration at : woken) EXPECT_EQ(at, woken[0]);
 }
 
-// Writes that arrive as a thread stops waiting for them, and all other moments.
+// Writes arrive as a thread stops waiting for them, and at all other times.
 TEST_F(Threads, AThreadsClockNeverGoesBack) {
   bool ended = false;
   run_connected(
@@ -139,7 +139,7 @@ TEST_F(Threads, EachDrivesAQueuePair) {
         settle(0);
         done[i] = now() - start;
       });
-      // At the same time, not one after the other.
+      // The threads run at the same time, not one after the other.
       EXPECT_LT(std::ranges::max_element(done)->ps, 2 * std::ranges::min_element(done)->ps);
     }
     meet(me);
@@ -147,14 +147,15 @@ TEST_F(Threads, EachDrivesAQueuePair) {
   run([&] { body(0); }, [&] { body(1); });
 }
 
-// A lock passes on at the time when its holder frees it, with what the holder owes, and seen as late as any memory.
+// A lock passes to the next thread when the holder's charged CPU time has passed, plus the time to detect a change of
+// memory.
 TEST_F(Threads, ALockPassesOnInTime) {
   run_alone([&](Endpoint&) {
     auto& port = process(0).port();
     const auto& cpu = system().config().host.cpu;
     port.settle();
     verbs::QueueLock lock;
-    std::vector<Duration> held;  // from when
+    std::vector<Duration> held;  // times at which a thread got the lock
     const Duration hold = cpu.clock_read * 7;
     const Duration start = now();
     run_threads(kThreads, [&](std::size_t) {
@@ -202,13 +203,13 @@ struct Kind {
   std::uint32_t shared_wr;
 };
 
-// Threads of one end send by one queue pair, those of the other post and poll its receives.
+// Threads of one end send on one queue pair; threads of the other end post receives and poll.
 class ThreadsOf : public Threads, public ::testing::WithParamInterface<Kind> {
  protected:
-  static constexpr std::uint64_t kMessages = 50;  // of each thread
+  static constexpr std::uint64_t kMessages = 50;  // messages per thread
   static constexpr std::uint32_t kSlot = 128;
 
-  // Until all threads together have seen so many, each once.
+  // Polls until all threads together have seen all messages, each once.
   void drain(Endpoint& end, std::set<std::uint64_t>& completed) {
     while (completed.size() < kThreads * kMessages) ASSERT_NO_FATAL_FAILURE(poll(end, completed));
   }

@@ -1,4 +1,4 @@
-// Unreliable connections: what arrives, what is lost without a word, and what a send that fails does to its queue pair.
+// UC: messages that arrive, messages that are lost silently, and the effect of failed sends on the queue pair.
 #include <cstring>
 
 #include "tests/verbs/rc_pair.h"
@@ -154,7 +154,7 @@ TEST_F(Uc, AWriteThatIsNotGrantedIsLost) {
       });
 }
 
-// --- Sends that fail here.
+// --- Sends that fail at the sender.
 TEST_F(Uc, ASendThatFailsStopsTheSendQueueAlone) {
   run_uc(
       [&](Endpoint& end) {
@@ -171,7 +171,7 @@ TEST_F(Uc, ASendThatFailsStopsTheSendQueueAlone) {
         expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 2, 2);
         EXPECT_EQ(end.state(), IBV_QPS_SQE);
         send(end, 100, IBV_WC_WR_FLUSH_ERR);
-        // The receive queue goes on.
+        // The receive queue continues.
         ASSERT_EQ(end.receive(0, 100, 8), 0);
         meet(0);
         EXPECT_EQ(end.completion().wr_id, 8u);
@@ -212,7 +212,7 @@ TEST_F(Uc, AReceiveThatCantBeWrittenIsAnErrorOfTheQueuePair) {
       });
 }
 
-// Its message's last packet is here before the first is known to have nowhere to go.
+// The message's last packet arrives before the first packet's write has failed.
 TEST_F(Uc, AReceiveThatCantBeWrittenCompletesOnce) {
   run_uc(
       [&](Endpoint& end) {
@@ -269,7 +269,7 @@ TEST_P(UcLoss, TakesItsMessageAlone) {
         for (std::uint32_t i = 0; i < 2; ++i) {
           const auto wc = end.completion();
           EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
-          EXPECT_EQ(wc.wr_id, i);  // the first receive is not lost with its message
+          EXPECT_EQ(wc.wr_id, i);  // the first receive is used by the next message
           EXPECT_EQ(wc.byte_len, i == 0 ? 3000 : 3002u);
           EXPECT_TRUE(filled(end, 4000 * i, wc.byte_len));
         }

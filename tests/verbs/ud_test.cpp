@@ -1,4 +1,4 @@
-// Datagrams: what arrives with which completion, and what comes to nothing.
+// UD: datagrams that arrive and their completions, and datagrams that are lost.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace rnicsim::testing::ud_test {
 namespace {
 
 constexpr std::uint32_t kGrh = 40;
-constexpr std::uint32_t kMtu = 4096;  // of the port
+constexpr std::uint32_t kMtu = 4096;  // MTU of the port
 
 class Ud : public RcPair {
  protected:
@@ -57,11 +57,11 @@ TEST_F(Ud, ADatagramLiesBehindItsGrh) {
         EXPECT_EQ(wc.imm_data, 0x55667788u);
         EXPECT_TRUE(filled(end, kGrh, 100));
         EXPECT_EQ(end.buffer[20], 0x45);  // an IPv4 header
-        EXPECT_EQ(wc.sl, 2);              // and so says mlx5, too
+        EXPECT_EQ(wc.sl, 2);              // as mlx5 reports it
       });
 }
 
-// IBV_QP_CREATE_SOURCE_QPN.
+// With IBV_QP_CREATE_SOURCE_QPN.
 class UdFromAnother : public Ud {
  protected:
   void SetUp() override {
@@ -181,7 +181,7 @@ TEST_F(Ud, TheOperationsOfConnectionsCompleteInError) {
           SCOPED_TRACE(opcode);
           auto wrong = end.request(opcode, 0, 8);
           wrong.wr_id = 5;
-          wrong.wr.rdma = {~0ull, 1};  // where a datagram's address handle would stand
+          wrong.wr.rdma = {~0ull, 1};  // overlaps the place of a datagram's address handle
           if (opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_LOCAL_INV) wrong.invalidate_rkey = end.mr->rkey;
           ASSERT_EQ(end.post(wrong), 0);
           const auto wc = end.completion();
@@ -284,7 +284,7 @@ TEST_F(Ud, WithAnotherQkeyItIsLost) {
         wr.wr.ud.remote_qkey ^= 1;
         ASSERT_EQ(end.post(wr), 0);
         EXPECT_EQ(end.completion().status, IBV_WC_SUCCESS);
-        // With its top bit set it is the queue pair's own.
+        // With the top bit set, the queue pair's own Q_Key is sent.
         wr.wr.ud.remote_qkey = 0x80000000;
         wr.sg_list->length = 11;
         ASSERT_EQ(end.post(wr), 0);
@@ -345,10 +345,10 @@ TEST_F(Ud, TheExtendedPostTakesAnAddressAndData) {
         begin(3);
         ibv_wr_send(qp);
         ibv_wr_set_sge(qp, lkey, at, 32);
-        EXPECT_EQ(ibv_wr_complete(qp), EINVAL);  // to whom?
+        EXPECT_EQ(ibv_wr_complete(qp), EINVAL);  // no address
         begin(4);
         ibv_wr_set_ud_addr(qp, ah, to.remote_qpn, to.remote_qkey);
-        EXPECT_EQ(ibv_wr_complete(qp), EINVAL);  // what?
+        EXPECT_EQ(ibv_wr_complete(qp), EINVAL);  // no data
         begin(5);
         ibv_wr_rdma_write(qp, 1, 2);
         EXPECT_EQ(ibv_wr_complete(qp), EOPNOTSUPP);

@@ -1,4 +1,4 @@
-// What the device does not do answers EOPNOTSUPP, which stock programs take for "not here", and nothing else.
+// Features that the device lacks return EOPNOTSUPP, which stock programs take for "not supported"; no other errno.
 #include "tests/verbs/rc_pair.h"
 
 namespace rnicsim::testing {
@@ -9,7 +9,7 @@ class Unsupported : public RcPair {
   using RcPair::RcPair;
   struct Call {
     const char* name;
-    std::function<bool(Endpoint&)> refused;  // as its kind of answer says it; errno is looked at by the test
+    std::function<bool(Endpoint&)> refused;  // true: failed, by the call's kind of result; the test checks errno
   };
 
   static bool no_qp(Endpoint& end, ibv_qp_type type) {
@@ -77,7 +77,7 @@ TEST_F(Unsupported, EachSaysSo) {
   });
 }
 
-// A post is refused too where the operation exists and the device lacks it.
+// ibv_post_send() also refuses operations that exist and that the device lacks.
 TEST_F(Unsupported, OperationsOfOtherDevices) {
   run_alone([](Endpoint& end) {
     end.connect(end.address());

@@ -22,7 +22,7 @@ def preprocessed():
 
 
 def functions_of_header(text):
-    """Public functions by name; the body is '' for those that are only declared."""
+    """Public functions by name; the body is '' for functions that are only declared."""
     found = {}
     depth, start, body_start, head = 0, 0, 0, ""
     for at, sign in enumerate(text):
@@ -50,7 +50,7 @@ def public_exports(library):
     return {name for name, version in exports(library) if version.startswith("IBVERBS_1.")}
 
 
-# Of libibverbs 1.1's drivers: nobody's to call.
+# Exported for libibverbs 1.1's drivers, not for programs.
 NOT_VERBS = {"ibv_register_driver"}
 
 
@@ -68,13 +68,13 @@ def rows(page):
 
 
 def operation_of(body):
-    """The pointer through which an inline function calls the library; None when it calls none."""
+    """The pointer through which an inline function calls the library; None if the function does not call it."""
     match = re.search(r"->(?:ops\.)?(\w+)\s*\(", body)
     return match.group(1) if match else None
 
 
 def is_refused(name, body, sources, notes, table):
-    """Whether the sources refuse it; raises ValueError when they say neither."""
+    """True if the sources refuse the function; raises ValueError when they are not clear."""
     if re.search(rf"\b{name}\(", sources["unsupported.cpp"]):
         return True
     if not body:

@@ -1,4 +1,4 @@
-// What the tests of XRC stand on: a sender on h0, and receivers on h1, of one process or of two.
+// Fixture for tests of XRC: a sender on h0, and receivers on h1 in one process or two.
 #pragma once
 
 #include <sys/mman.h>
@@ -63,7 +63,7 @@ inline ibv_qp* open_receiver(ibv_context* context, ibv_xrcd* xrcd, std::uint32_t
   return ibv_open_qp(context, &wanted);
 }
 
-// A process's part of a domain: its SRQ, and maybe a queue pair that receives for the domain.
+// A process's part of a domain: an SRQ, and optionally a receive QP of the domain.
 struct Receiver : Endpoint {
   explicit Receiver(int fd = -1, bool makes_qp = true, const EndpointOptions& wanted = {}) : Endpoint(wanted) {
     EXPECT_EQ(ibv_destroy_qp(std::exchange(qp, nullptr)), 0);
@@ -79,7 +79,7 @@ struct Receiver : Endpoint {
   ibv_xrcd* xrcd = nullptr;
 };
 
-// Whom a sender is to reach, and where.
+// Destination of a sender: the receive QP and the SRQ numbers.
 struct XrcAddress {
   EndpointAddress end;
   std::uint32_t srqn = 0;
@@ -88,7 +88,7 @@ struct XrcAddress {
   std::uint32_t other_rkey = 0;
 };
 
-// What one thread waits for, and another does.
+// One thread waits for it, and another thread gives it.
 class Baton {
  public:
   void give(host::SoftwareProcess& by) {
@@ -125,7 +125,7 @@ class XrcDomain : public RcPair {
 
   using Sends = std::function<void(Endpoint&, const XrcAddress&)>;
   using Receives = std::function<void(Receiver&)>;
-  // A sender connected to a receiver. `prepare` tells more of the address than the receiver's own.
+  // Connects a sender and a receiver and runs both bodies. `prepare` adds to the receiver's address.
   void run_xrc(const Sends& on_h0, const Receives& on_h1, const EndpointOptions& h0 = sender(),
                const EndpointOptions& h1 = {}, const std::function<void(Receiver&, XrcAddress&)>& prepare = {}) {
     Exchange<XrcAddress> addresses;

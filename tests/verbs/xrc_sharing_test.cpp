@@ -1,4 +1,4 @@
-// XRC's domains and the queue pairs that receive for them: what may be made, whose it is, and how long it lives.
+// XRC domains and their receive QPs: creation, sharing between processes, and lifetime.
 #include <gmock/gmock.h>
 
 #include "model/host/kernel_agent.h"
@@ -18,14 +18,14 @@ class XrcSharing : public XrcDomain {
  protected:
   using XrcDomain::XrcDomain;
 
-  // One more process of h1.
+  // A further process on h1.
   std::unique_ptr<host::SoftwareProcess> another(std::function<void()> body) {
     return std::make_unique<host::SoftwareProcess>("process2", system().config().host, host(1).agent(),
                                                    std::move(body));
   }
 };
 
-// A file that is as good as another's, and goes with it.
+// A file that identifies a domain, closed with this object.
 struct DomainFile {
   DomainFile() : fd(::memfd_create("domain", MFD_CLOEXEC)) {}
   ~DomainFile() { ::close(fd); }
@@ -52,7 +52,7 @@ TEST_F(XrcSharing, DomainsByTheirFiles) {
     ibv_xrcd* alone = open_domain(end.context, -1, 0);
     ASSERT_NE(alone, nullptr);
 
-    // The same domain: what one made the other opens.
+    // The same domain: a QP that one context created can be opened in the other.
     ibv_qp* qp = make_receiver(end.context, first);
     ASSERT_NE(qp, nullptr);
     ibv_qp* same = open_receiver(end.context, second, qp->qp_num);
@@ -67,7 +67,7 @@ TEST_F(XrcSharing, DomainsByTheirFiles) {
     EXPECT_EQ(ibv_destroy_qp(same), 0);
     EXPECT_EQ(ibv_close_xrcd(second), 0);
     EXPECT_EQ(ibv_close_xrcd(alone), 0);
-    // It is gone with the last that had it open.
+    // The domain ends with its last opening.
     EXPECT_EQ(open_domain(end.context, file.fd, 0), nullptr);
     EXPECT_EQ(errno, EAGAIN);
     EXPECT_EQ(open_domain(end.context, 9999, O_CREAT), nullptr);
@@ -124,7 +124,7 @@ TEST_F(XrcSharing, SharedReceiveQueues) {
     EXPECT_EQ(ibv_get_srq_num(srq, &number), ENOENT);
     srq->handle = handle;
     EXPECT_EQ(ibv_close_xrcd(xrcd), EBUSY);
-    // No queue pair takes from it but those of its domain.
+    // Only queue pairs of the domain can use its SRQ.
     ibv_qp_init_attr ordinary{};
     ordinary.send_cq = ordinary.recv_cq = end.cq;
     ordinary.srq = srq;
@@ -245,7 +245,7 @@ TEST_F(XrcSharing, OpeningNamesAllOfIt) {
   });
 }
 
-// The columns XRC_INI and XRC_TGT of the state table: each end leaves out what is the other's, and lets it be given.
+// Columns XRC_INI and XRC_TGT of the state table: attributes of the other end are optional and ignored.
 TEST_F(XrcSharing, States) {
   run_alone([&](Endpoint& end) {
     ibv_xrcd* xrcd = open_domain(end.context);
@@ -293,7 +293,7 @@ TEST_F(XrcSharing, States) {
   });
 }
 
-// One queue pair brings each process's messages, and outlives the one that made it.
+// One queue pair receives messages of both processes, and outlives its creator.
 TEST_F(XrcSharing, AQueuePairOfTwoProcesses) {
   const DomainFile file;
   Exchange<XrcAddress> addresses;
@@ -359,7 +359,7 @@ TEST_F(XrcSharing, AQueuePairOfTwoProcesses) {
       });
 }
 
-// A process that dies leaves it to the others, and to nobody what was its own.
+// When a process dies, shared objects stay for the others, and its own objects are destroyed.
 TEST_F(XrcSharing, DeathOfTheMaker) {
   const DomainFile file;
   Exchange<XrcAddress> addresses;
@@ -390,7 +390,7 @@ TEST_F(XrcSharing, DeathOfTheMaker) {
         while (!second->finished()) sleep_until(now() + kSettled);
       },
       [&] {
-        // It goes without a word.
+        // The process ends without destroying its objects.
         auto* end = new Receiver(file.fd);
         qpn = end->qp->qp_num;
         dead_srqn = number_of(end->srq);

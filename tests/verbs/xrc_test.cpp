@@ -1,5 +1,4 @@
-// XRC: what goes from a sending queue pair into the receives of a domain, and what comes of requests that name the
-// wrong ones.
+// XRC: messages from a send QP to the receives of a domain, and requests with a wrong SRQ number.
 #include <gmock/gmock.h>
 
 #include "model/roce/packet.h"
@@ -14,7 +13,7 @@ using ::testing::IsEmpty;
 class Xrc : public XrcDomain {
  protected:
   using XrcDomain::XrcDomain;
-  // What came of each request on the receivers' side.
+  // The next completion on the receivers' side.
   static void expect_receive(Receiver& end, std::uint64_t wr_id, ibv_wc_opcode opcode, std::uint32_t bytes) {
     const auto wc = completion_soon(end.cq, 2000);
     ASSERT_TRUE(wc);
@@ -25,7 +24,7 @@ class Xrc : public XrcDomain {
     EXPECT_EQ(wc->qp_num, end.qp->qp_num);
     EXPECT_EQ(wc->src_qp, 0u);
   }
-  // Of h0's requests.
+  // Headers of h0's requests.
   std::vector<roce::Headers> requests() const {
     std::vector<roce::Headers> all;
     for (const auto& frame : wire())
@@ -81,7 +80,7 @@ TEST_F(Xrc, CarriesWhatRcDoes) {
   EXPECT_EQ(counters(1).resp_invalid_request, 0u);
 }
 
-// Each request names a queue, and each queue its CQ, its PD and its receives.
+// Each request names an SRQ, which has its own CQ, PD and receives.
 TEST_F(Xrc, QueuesOfOneDomain) {
   ibv_pd* pd = nullptr;
   ibv_cq* cq = nullptr;
@@ -148,7 +147,7 @@ TEST_F(Xrc, QueuesOfOneDomain) {
       });
 }
 
-// What a request names that is none of the domain's queues.
+// Invalid SRQ numbers: not one of the domain's queues.
 enum class Wrong { none_such, ordinary, of_another_domain };
 struct Refusal {
   Wrong wrong;
@@ -272,7 +271,7 @@ TEST_F(Xrc, TheLimitIsTold) {
       });
 }
 
-// A CQ that can hold no more ends the queue, and the queue pair that brought what is lost.
+// A CQ overrun fails the CQ, and the queue pair whose completion was lost.
 TEST_F(Xrc, ACqThatOverruns) {
   EndpointOptions small;
   small.cq_entries = 4;
@@ -297,7 +296,7 @@ TEST_F(Xrc, ACqThatOverruns) {
       sender(), small);
 }
 
-// With its receives in the CQ, and a message on its way.
+// The SRQ is destroyed with receives in the CQ, before the next message.
 TEST_F(Xrc, AQueueThatGoes) {
   run_xrc(
       [&](Endpoint& end, const XrcAddress& peer) {
@@ -321,7 +320,7 @@ TEST_F(Xrc, AQueueThatGoes) {
       });
 }
 
-// In the error state no receive of the queue is its own.
+// A QP in ERR flushes none of the SRQ's receives.
 TEST_F(Xrc, AQueuePairThatFails) {
   run_xrc(
       [&](Endpoint& end, const XrcAddress& peer) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The capture is the truth: the packets and payload bytes that the run needs, and no others, each with a right ICRC.
+"""
+The capture of a run has exactly the packets and payload bytes that the run needs, each with a correct ICRC.
 
 usage: capture_test.py path/to/rnicsim     (needs tshark for one of its tests)
 """
@@ -21,7 +22,7 @@ POSITIVE_ACK, WHOLE_CREDIT = 0, 0x1f
 
 
 def local_address(result, host):
-    """What perftest printed of its side: QPN, PSN and, where memory is accessed, RKey and VAddr."""
+    """Attributes that perftest printed for its own side: QPN, PSN and, where memory is accessed, RKey and VAddr."""
     text = re.search(r"local address: (.*)", result.text(host)).group(1)
     return {name: int(value, 16) for name, value in re.findall(r"(QPN|PSN|RKey|VAddr) (0x[0-9a-f]+)", text)}
 
@@ -48,18 +49,18 @@ class CaptureCase(apps.TestCase):
         return result, packets
 
     def assert_psns(self, packets, first):
-        """One each, from `first` on, without a gap."""
+        """PSNs follow `first` without a gap and without a repetition."""
         self.assertEqual([packet.psn for packet in packets], [(first + i) % PSN_MODULUS for i in range(len(packets))])
 
     def assert_each_acknowledged(self, acks, psns):
-        """One ACK for each request that asks for one, in order; their message numbers count them."""
+        """An ACK for each request that asks for an ACK, in order; the MSN counts the ACKs."""
         self.assertEqual([ack.psn for ack in acks], psns)
         self.assertEqual([aeth(ack) for ack in acks],
                          [(POSITIVE_ACK, WHOLE_CREDIT, number + 1) for number in range(len(acks))])
 
 
 class WriteBandwidth(CaptureCase):
-    """ib_write_bw has no warm-up unless asked: each message is one of -n."""
+    """ib_write_bw has no warm-up by default: the messages are exactly the -n iterations."""
     MESSAGES, SIZE = 1000, 8192
 
     @classmethod
@@ -112,7 +113,7 @@ class OtherVerbs(CaptureCase):
         self.assertEqual(sum(len(packet.payload) for packet in responses), 50 * 8192)
         first = local_address(result, "h1")["PSN"]
         self.assert_psns(responses, first)
-        # A READ takes as many PSNs as its response has packets.
+        # A READ uses as many PSNs as its response has packets.
         self.assertEqual([packet.psn for packet in requests], [(first + 2 * i) % PSN_MODULUS for i in range(50)])
 
     def test_send(self):
@@ -146,7 +147,7 @@ class OtherVerbs(CaptureCase):
 
 
 class Replayed(apps.TestCase):
-    """Each NIC of ours, and its connection manager, in the place of itself."""
+    """Replay of each simulated NIC, and of the connection manager, by the simulator itself."""
     def check(self, *on):
         with apps.folder() as path:
             capture, results = path / "capture.pcapng", path / "results.json"
@@ -169,9 +170,9 @@ class Replayed(apps.TestCase):
 
 
 class Tshark(apps.TestCase):
-    """Another's dissector finds nothing wrong. Its RPC-over-RDMA heuristic takes any payload that starts as such a
-    header for one, and then complains of the rest: it is off."""
-    WARNING = 0x600000  # Wireshark's severities; below it are remarks, as on ibv_rc_pingpong's time to live of 1
+    """Wireshark's dissector finds no errors. Its RPC-over-RDMA heuristic is off: the heuristic takes any payload that
+    starts like such a header for RPC and reports the rest as malformed."""
+    WARNING = 0x600000  # a severity of Wireshark; notes are below, for example on ibv_rc_pingpong's time to live of 1
     CHECKSUM_GOOD = "1"
 
     FIELDS = ("_ws.malformed", "_ws.expert.severity", "infiniband.bth.psn", "ip.checksum.status")
@@ -186,7 +187,7 @@ class Tshark(apps.TestCase):
         return [line.split("\t") for line in shown.stdout.splitlines()]
 
     def check(self, program, *fields):
-        """The packets, and what tshark says of `fields` in each."""
+        """The packets, and tshark's values of `fields` for each packet."""
         if not shutil.which("tshark"):
             self.skipTest("tshark is not installed")
         with apps.folder() as path:
@@ -211,7 +212,7 @@ class Tshark(apps.TestCase):
         self.check("ibv_rc_pingpong -d rnic0 -g 1 -c -n 50")
 
     def test_unreliable_connection(self):
-        """Of each message of 4096 bytes: first, two in the middle, last; nobody asks for an ACK, and there is none."""
+        """Each message of 4096 bytes is first, two middle, last; UC requests no ACK, and no ACK is sent."""
         _, rows = self.check("ibv_uc_pingpong -d rnic0 -g 1 -n 50 -s 4096 -m 1024", "infiniband.bth.a",
                              "infiniband.bth.p_key")
         first, middle, last = 0x20, 0x21, 0x22
@@ -220,7 +221,7 @@ class Tshark(apps.TestCase):
         self.assertEqual({int(row[2], 0) for row in rows}, {0xffff})
 
     def test_datagrams(self):
-        """ibv_ud_pingpong's key, and both queue pairs as sources of what goes to the other."""
+        """ibv_ud_pingpong's Q_Key, and the source QP of packets in both directions."""
         packets, rows = self.check("ibv_ud_pingpong -d rnic0 -g 1 -n 50 -s 2048", "infiniband.bth.destqp",
                                    "infiniband.deth.srcqp", "infiniband.deth.q_key", "infiniband.bth.a")
         send_only = 0x64

@@ -60,7 +60,7 @@ class Gate(apps.TestCase):
         return result.out
 
     def refused(self, *options):
-        """One line, and status 2."""
+        """The error line of a command that must fail with a single line and status 2."""
         result = apps.call(*options)
         self.assertEqual((result.status, result.err.count("\n")), (NONE_RUN, 1), result)
         return result.err
@@ -152,7 +152,7 @@ class Levels(Gate):
 
 
 class Causes(Gate):
-    """Parameters that differ, and the block in which the difference shows first."""
+    """Parameters that differ, and the block that shows the first difference."""
     CHANGES = [
         ("nic.tx.latency=171ns", "nic.port of h0", "nic.tx.latency: 170 ns | 171 ns"),
         ("nic.rx.latency=181ns", "nic.rx of h1", "nic.rx.latency: "),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""rnicsim check, as somebody meets it who makes a gate of his own.
+"""
+rnicsim check, as used for a regression gate of a user's own.
 
 usage: check_test.py path/to/rnicsim
 """
@@ -227,7 +228,7 @@ class Limits(Check):
         self.assert_ended(pids)
 
     def test_no_end_in_simulated_time(self):
-        """The same on every machine: real time has no part in it."""
+        """Same result on every machine: the limit does not depend on real time."""
         sleeps = 'schema = 1\nrun = "sh -c \\"sleep 5; exit 124\\""\nsimulated_limit = "{limit}"\n{more}'
         self.put("long.toml", sleeps.format(limit="2 s", more=""))
         self.put("right.toml", sleeps.format(limit="6 s", more="status = 124\n"))
@@ -239,7 +240,8 @@ class Limits(Check):
 
     def test_told_to_end(self):
         pids = self.spin("1000 s")
-        # What is ignored, as by nohup, is none; and children are waited for though nobody else would.
+        # An ignored signal, as under nohup, does not end the check. Children are waited for although SIGCHLD is
+        # ignored.
         process = apps.start("check", self.path, preexec_fn=lambda: [
             signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGCHLD)])
         deadline = time.monotonic() + apps.RUN_SECONDS
@@ -247,7 +249,7 @@ class Limits(Check):
             self.assertLess(time.monotonic(), deadline, "the case did not start")
             time.sleep(0.02)
         process.send_signal(signal.SIGHUP)
-        # As timeout(1) does, which tells its child and its process group.
+        # timeout(1) signals its child, and then the whole process group.
         process.send_signal(signal.SIGTERM)
         time.sleep(0.002)
         process.send_signal(signal.SIGTERM)

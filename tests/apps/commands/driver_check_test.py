@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""run --check and bench --check: our own driver makes no mistake, and what a program makes of it is told.
+"""
+run --check and bench --check: the project's driver has no findings, and a program's mistakes are reported.
 
 usage: driver_check_test.py path/to/rnicsim     (needs perftest)
 """
@@ -11,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
 
-# More receives are flushed than their completion queue holds.
+# Flushes more receives than the completion queue holds.
 PROGRAM = r"""
 #include <infiniband/verbs.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@ int main(void) {
 
 class DriverCheck(unittest.TestCase):
     def judged(self, result):
-        """Accesses and findings of each device."""
+        """Numbers of accesses and findings by device."""
         return {label: (int(accesses), int(findings)) for label, accesses, findings in
                 re.findall(r"^rnicsim: check: (\S+): (\d+) accesses, (\d+) findings$", result.err, re.MULTILINE)}
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What `cmake --install` makes works wherever it is moved, and without the sources and the build tree.
+"""
+The tree that `cmake --install` makes works after it is moved, and without the sources and the build tree.
 
 usage: install_test.py path/to/rnicsim
 """
@@ -15,7 +16,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 
 SOURCES = pathlib.Path(__file__).resolve().parents[3]
-# As a mount of its own where the machine allows: the folder is empty for that command alone.
+# Hides the sources from one command: an empty file system is mounted on their folder, in a mount namespace. Used where
+# the machine permits namespaces.
 HIDDEN = ["unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(SOURCES)]
 
 

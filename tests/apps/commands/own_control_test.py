@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/own-control.md, followed word by word from an empty folder; and libraries that are no plugins.
+"""
+Follows docs/own-control.md exactly, from an empty folder; and loads libraries that are not plugins.
 
 usage: own_control_test.py RNICSIM SOURCE_TREE
 """
@@ -25,7 +26,7 @@ class OwnControl(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        # The page's tree: headers and the command.
+        # The source tree of the page: headers and the command.
         (self.folder / "tree").mkdir()
         (self.folder / "tree" / "model").symlink_to(TREE / "model")
         (self.folder / "tree" / "rnicsim").symlink_to(RNICSIM)

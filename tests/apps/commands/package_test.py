@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The Debian package in a bare Debian 12, as an ordinary user, the sources out of sight. Wants root, debootstrap and a
-mirror (RNICSIM_TEST_MIRROR, or Debian's own), and says which of them is missing where it skips.
+"""
+The Debian package in a minimal Debian 12, as an ordinary user, with the sources hidden. Needs root, debootstrap and a
+mirror (RNICSIM_TEST_MIRROR, or Debian's own); a skip names the missing one.
 
 usage: package_test.py path/to/rnicsim
 """
@@ -20,7 +21,7 @@ SOURCES = pathlib.Path(__file__).resolve().parents[3]
 MIRROR = os.environ.get("RNICSIM_TEST_MIRROR", "http://deb.debian.org/debian")
 MINUTES = 30
 
-# In namespaces of its own, where all mounts end with the command: what a running system has, and no sources.
+# Runs in new namespaces, in which all mounts end with the command: the file systems of a running machine, no sources.
 INSIDE = """
 mount -t tmpfs none "$1"
 mount -t proc proc "$2/proc"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""run --record and diff, as a user meets them.
+"""
+run --record and diff, as a user runs them.
 
 usage: record_test.py path/to/rnicsim
 """

@@ -27,7 +27,7 @@ class Replay(apps.TestCase):
         return trace
 
     def replayed(self, *arguments):
-        """The text of a replay that agrees with the recording."""
+        """Output of a replay that agrees with the recording."""
         result = apps.call("replay", *arguments)
         self.assertEqual((result.status, result.err), (0, ""), result)
         self.assertRegex(result.out, r"\A--- (\S+ \S+) replayed, \1 recorded\nequal: [1-9]\d+ events\n\Z")
@@ -95,12 +95,12 @@ class SameEvents(Replay):
 
 class OtherParameters(Replay):
     def rate(self, trace):
-        """Messages a second of h1's queue pair."""
+        """Messages per second of h1's queue pair."""
         text = apps.call("trace", "stat", trace).out.split("of h1\n")[-1]
         return float(re.search(r"Gb/s, ([\d.e+]+) messages/s", text)[1])
 
     def test_another_nic_is_as_fast_as_in_a_run(self):
-        """Recorded on ConnectX-5. Programs that ask for inline sizes would post a little otherwise on another NIC."""
+        """Recorded on ConnectX-5. Programs that ask for inline sizes post slightly different work on another NIC."""
         again, run = self.path / "again.trace", self.path / "other.trace"
         for program in ("ib_write_bw -n 200", "ib_read_bw -n 100", "ib_send_bw -n 200",
                         "ibv_rc_pingpong -g 1 -n 200 -e", "ibv_ud_pingpong -g 1 -n 200"):

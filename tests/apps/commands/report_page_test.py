@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The page of `rnicsim report` in headless Chromium: the marks that it draws, by where they stand.
+"""
+The page of `rnicsim report` in headless Chromium: positions of the drawn marks.
 
 usage: report_page_test.py RNICSIM [TESTS]      (needs chromium)
 """
@@ -76,7 +77,7 @@ class Tree(html.parser.HTMLParser):
 
 
 def places(trace):
-    """Where the marks of a trace stand, in pixels."""
+    """Positions of a trace's marks, in pixels."""
     marks = [re.search(r"translate\(([-\d.]+),([-\d.]+)\)", node.attributes["transform"])
              for node in trace.all("path", "point")]
     return [tuple(float(part) for part in mark.groups()) for mark in marks]
@@ -97,7 +98,7 @@ class Browser(unittest.TestCase):
         subprocess.run([RNICSIM, "report", *results, "-o", self.page], check=True, capture_output=True, timeout=600)
 
     def browse(self, width=1400, dark=False, **view):
-        """The page's elements when its scripts have run, and what the browser had to complain of."""
+        """The page's elements after its scripts have run, and the errors on the browser's console."""
         address = self.page.as_uri() + ("#" + urllib.parse.urlencode(view) if view else "")
         theme = ["--blink-settings=preferredColorScheme=0"] if dark else []
         done = subprocess.run(
@@ -105,7 +106,7 @@ class Browser(unittest.TestCase):
              "--disable-component-update", "--no-first-run", f"--user-data-dir={self.folder / 'profile'}",
              "--enable-logging=stderr", f"--window-size={width},2000", *theme, "--dump-dom", address],
             capture_output=True, text=True, timeout=600)
-        # The browser's own pages complain of a busy machine.
+        # Chromium's own pages print errors on a busy machine.
         complaints = [line for line in done.stderr.splitlines() if ":CONSOLE" in line and "source: chrome:" not in line]
         return Tree(done.stdout).root, complaints
 
@@ -128,12 +129,12 @@ class Page(Browser):
         return self.folder / name
 
     def traces(self, root, axes):
-        """Those of the upper plot on a pair of axes."""
+        """Traces of the upper plot on a pair of axes."""
         layers = [node for node in root.one("plot-curve").all("g", axes) if "overplot" in node.parent.classes]
         return [trace for layer in layers for trace in layer.all("g", "trace scatter")]
 
     def legend(self, root, plot):
-        """The entries of the lists behind a plot."""
+        """The entries of the legends behind a plot."""
         plot = root.one(plot)
         lists, behind = [], plot.parent.children[plot.parent.children.index(plot) + 1:]
         for node in behind:
@@ -150,7 +151,7 @@ class Page(Browser):
         return [[cell.all_text() for cell in row.all("td")] for row in root.one(table).all("tr") if row.all("td")]
 
     def assert_on_a_line(self, pairs, message):
-        """Pixels are a linear function of values: that of the two ends tells the others."""
+        """Pixels are a linear function of values: the two ends define the line, and all other pairs must lie on it."""
         pairs = sorted(pairs)
         (first, from_pixel), (last, to_pixel) = pairs[0], pairs[-1]
         slope = (to_pixel - from_pixel) / (last - first)
@@ -282,7 +283,7 @@ class Page(Browser):
         self.assertEqual(len(root.one("use").all("div", "plot")), 2)
 
     def test_other_shapes(self):
-        """One point; one axis of names; three axes."""
+        """A single point; a single axis of names; three axes."""
         shapes = {
             "one": {},
             "names": {"flow.doorbell": (["plain", "blueflame"], "list")},

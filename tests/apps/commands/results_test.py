@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What --json writes: of the published schema, and where it goes.
+"""
+Results of --json: they validate against the published schema, and go to the requested place.
 
 usage: results_test.py RNICSIM
 """
@@ -20,7 +21,7 @@ QUICK = ("--set", "measure.warmup=0 s", "--set", "measure.duration=20 us")
 
 class Results(apps.TestCase):
     def validated(self, *arguments, command):
-        """What the command writes to standard output by `--json -`."""
+        """Results that the command writes to standard output with `--json -`."""
         result = apps.call(*arguments, "--json", "-")
         self.assertEqual(result.status, 0, result)
         results = json.loads(result.out)
@@ -36,7 +37,7 @@ class Results(apps.TestCase):
                                          "--on", "h0", "ib_write_bw -n 100", "--on", "h1", "ib_write_bw -n 100 h0",
                                          command="run")
         self.assertEqual(set(results["switches"]), {"s0"})
-        self.assertIn("BW average", result.err)  # what people read goes there
+        self.assertIn("BW average", result.err)  # text for people goes to standard error
 
     def test_bench(self):
         results, result = self.validated("bench", "write-4k", *QUICK, command="bench")
@@ -81,7 +82,7 @@ class Results(apps.TestCase):
         self.assertEqual(slow_bus["resource"], "nic.dma.to_device")
         self.assertEqual(limit("--set", "flow.qps=1", "--set", "flow.window=1")["resource"], "latency")
         self.assertEqual(limit("--set", "flow.pace=\"1 Gb/s\"")["resource"], "pace")
-        # Every translation is missed, and its slot held while the link is full.
+        # Every translation misses, and holds a slot while the full link delays the fetch.
         no_bus = limit("--set", "nic.pcie.lanes=1", "--set", "nic.pcie.generation=1", "--set",
                        "nic.contexts.mtt.l1_entries=0")
         self.assertEqual(no_bus["resource"], "nic.dma.to_device")

@@ -40,7 +40,7 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def read_until(self, pattern, what="output"):
-        """What came up to the pattern's end; later reads begin behind it."""
+        """Output up to the end of the pattern; the next read starts there."""
         end = time.monotonic() + apps.RUN_SECONDS
         while not (found := re.search(pattern, self.text)):
             if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
@@ -53,7 +53,7 @@ class Terminal:
         return seen
 
     def status(self):
-        """Reads to the end."""
+        """Reads to the end of the output and returns the exit status."""
         with contextlib.suppress(OSError):
             while select.select([self.fd], [], [], apps.RUN_SECONDS)[0] and (more := os.read(self.fd, 65536)):
                 self.text += more.decode(errors="replace")
@@ -79,7 +79,7 @@ class ShellCase(apps.LeavesNothing):
         self.environment.pop("PS1", None)
 
     def assert_nothing_left(self):
-        # A shell that was killed takes its simulation with it.
+        # The simulation of a killed shell ends with the shell.
         end = time.monotonic() + apps.RUN_SECONDS
         while apps.processes_with(self.mark) and time.monotonic() < end:
             time.sleep(0.05)
@@ -179,13 +179,13 @@ class AtTheTerminal(ShellCase):
     def test_a_second_shell_joins(self):
         shell = self.at_prompt()
         self.execute(shell, "ib_write_bw -n 300 > /tmp/server.txt &")
-        # On a busy machine the server may not listen yet.
+        # On a busy machine the server may not listen yet: the client tries again.
         client = apps.call("shell", "h1", "-c", "hostname; until ib_write_bw -n 300 h0; do :; done",
                            env=self.environment)
         self.assertEqual(client.status, 0, client)
         self.assertEqual(client.out.splitlines()[0], "h1")
         self.assertEqual(len(apps.perftest_rows(client.out.splitlines())), 1, client)
-        self.assertNotIn("simulated", client.err)  # it goes on
+        self.assertNotIn("simulated", client.err)  # the simulation goes on
         self.execute(shell, "wait")
         self.assertIn("65536", self.execute(shell, "tail -2 /tmp/server.txt"))
         for arguments, why in ((("h7",), "has no host h7"), (("../h0",), "has no host ../h0"),
@@ -224,7 +224,8 @@ class AtTheTerminal(ShellCase):
                                ("sh -c 'echo on; cat'", "on\r")):
             shell.send(program + "\r")
             shell.read_until(ready)
-            if "cat" in program:  # which is there when it has answered: before, the interrupt may come between two
+            # cat's answer shows that cat runs; an interrupt before that could arrive between two programs
+            if "cat" in program:
                 shell.send("here\r")
                 shell.read_until("here\r\nhere\r")
             shell.send("\x03")
@@ -262,7 +263,7 @@ class AtTheTerminal(ShellCase):
         shell = self.at_prompt()
         self.execute(shell, "ib_write_bw > /dev/null &")
         os.kill(shell.pid, signal.SIGKILL)
-        # assert_nothing_left
+        # assert_nothing_left, at the end of the test, checks that the programs ended.
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sweeps by mpirun and by Slurm: the real ones, on this machine alone.
+"""
+Sweeps by mpirun and by Slurm: the real tools, on this machine only.
 
 usage: sweep_cluster_test.py RNICSIM
 """
@@ -64,7 +65,7 @@ class Cluster(unittest.TestCase):
             self.assertEqual(len(logs), 4, logs)
             self.check()
             self.assertIn("12 of 12 runs done", done.stdout)
-            # Ranks of a step; and a batch script of several tasks, of which it is the only one that runs.
+            # Ranks of a step; then a batch script with several tasks, which Slurm runs only once.
             self.out = self.folder / "ranks"
             subprocess.run(["srun", "--ntasks=2", "--overcommit", RNICSIM, "sweep", self.file, "--out", self.out],
                            env=environment, check=True, timeout=600, capture_output=True)
@@ -77,7 +78,8 @@ class Cluster(unittest.TestCase):
 
 
 class Slurm(contextlib.ExitStack):
-    """slurmctld, slurmd and munged with files of their own, on free ports; what it gives is their environment."""
+    """slurmctld, slurmd and munged with separate files, on free ports. The context's value is the environment for
+    Slurm's commands."""
 
     def __init__(self, folder):
         super().__init__()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs under gdb and valgrind: simulated time waits for them. Each is skipped where the tool is not installed.
+"""
+Programs under gdb and valgrind: simulated time waits for them. A test is skipped where its tool is not installed.
 
 usage: tools_test.py path/to/rnicsim
 """
@@ -47,7 +48,8 @@ class Tools(apps.TestCase):
 
     @unittest.skipUnless(shutil.which("gdb"), "no gdb")
     def test_gdb_stops_at_a_segmentation_fault(self):
-        """Where it happened; and what follows is as without a stop. Counter reads, which are such signals, are none."""
+        """gdb stops at the faulting instruction, and the program then ends as without gdb. Counter reads also raise
+        SIGSEGV, but gdb does not stop there."""
         done = self.in_gdb(apps.built("crashes", self.CRASH, "-g", "-O0"), "run\nbacktrace\ncontinue\nquit\n")
         self.assertRegex(done.stdout, r"(?m)^(\(gdb\) )?#0 +0x\w+ in touch \(where=0x10\)", done)
         self.assertRegex(done.stdout, r"(?m)^#1 +0x\w+ in main \(\)", done)

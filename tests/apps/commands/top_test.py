@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rnicsim top`: what it shows of a run, on a terminal and as text; and that a run does not mind who watches it.
+"""
+`rnicsim top`: its display of a run, on a terminal and as text; and the run itself is not disturbed by observers.
 
 usage: top_test.py path/to/rnicsim     (needs pyte)
 """
@@ -25,7 +26,7 @@ LONG_RUN = ("run", "--limit", "100s", "--", "ib_write_bw", "-n", "50000000")
 
 
 class Screen:
-    """top at a pseudo-terminal, and what is on its screen."""
+    """top at a pseudo-terminal, and the contents of its screen."""
 
     def __init__(self, arguments, environment, rows=24, columns=80):
         begin, told = os.pipe()
@@ -56,7 +57,7 @@ class Screen:
         return "\n".join(self.lines())
 
     def read(self, seconds):
-        """False: there is nothing more to come."""
+        """Reads once. False: the output has ended."""
         if not select.select([self.fd], [], [], seconds)[0]:
             return True
         try:
@@ -84,7 +85,7 @@ class Screen:
 
 
 def simulated(screen):
-    """Text of the time that the second line shows."""
+    """The simulated time in the second line, as text."""
     found = re.match(r"[\d.e+]+ \S+ simulated", screen.lines()[1])
     return found and found[0]
 
@@ -115,14 +116,14 @@ class TopCase(apps.LeavesNothing):
         return json.loads(result.out)
 
     def snapshot_with_traffic(self, run):
-        """Rates are over simulated time: those of the cable, however long it takes."""
+        """Waits for full traffic. Rates are per simulated second: the cable's rate, however slow the run is."""
         end = time.monotonic() + apps.RUN_SECONDS
         while (seen := self.snapshot(run))["adapters"]["h1"]["tx_bits_per_second"] < 50e9:
             self.assertLess(time.monotonic(), end, seen)
         return seen
 
     def assert_nothing_left(self):
-        # Programs end with their simulator, a moment later.
+        # A simulator's programs end shortly after the simulator.
         end = time.monotonic() + apps.RUN_SECONDS
         while apps.processes_with(self.mark) and time.monotonic() < end:
             time.sleep(0.05)
@@ -160,7 +161,7 @@ class Text(TopCase):
         bench.wait()
         serve = self.long_run("serve", "--topology", "star:4")
         end = time.monotonic() + apps.RUN_SECONDS
-        while (seen := self.snapshot(serve))["interval_ps"] != 0:  # the devices' bring-up
+        while (seen := self.snapshot(serve))["interval_ps"] != 0:  # an interval of 0 shows the devices' bring-up
             self.assertLess(time.monotonic(), end, seen)
         self.assertEqual((len(seen["adapters"]), len(seen["switches"]), seen["programs"]), (4, 1, []))
         self.assertEqual(seen["adapters"]["h3"]["tx_bits_per_second"], 0)
@@ -212,10 +213,11 @@ class AtTheTerminal(TopCase):
         screen.wait_for_text(r"cqe M/s +cqc +mpt")
         screen.send("q")
         self.assertEqual(screen.status(), 0)
-        self.assertIn(b"\x1b[?1049l", screen.raw)  # the screen of before
-        self.assertGreater(screen.raw.rfind(b"\x1b[?25h"), screen.raw.rfind(b"\x1b[?25l"))  # and its cursor
+        self.assertIn(b"\x1b[?1049l", screen.raw)  # the previous screen is restored
+        # The cursor is visible again.
+        self.assertGreater(screen.raw.rfind(b"\x1b[?25h"), screen.raw.rfind(b"\x1b[?25l"))
         self.assertEqual(termios.tcgetattr(screen.fd)[:4], screen.attributes[:4])
-        self.assertIsNone(run.poll())  # which goes on
+        self.assertIsNone(run.poll())  # the run goes on
 
     def test_the_runs_end_is_said(self):
         run = self.long_run()
@@ -224,7 +226,7 @@ class AtTheTerminal(TopCase):
         run.send_signal(signal.SIGINT)
         apps.finish(run)
         self.assertEqual(screen.status(), 0)
-        text = screen.text().replace("\n", "")  # a line too long goes on in the next
+        text = screen.text().replace("\n", "")  # top continues a long line in the next
         self.assertRegex(text, rf"the run \(pid {run.pid}\) has ended, last seen at [\d.]+ \S+ of simulated")
 
     def test_interrupt_restores_the_terminal(self):
@@ -244,7 +246,7 @@ class AtTheTerminal(TopCase):
 
 
 class Watched(TopCase):
-    """A run does not mind who watches."""
+    """Observers do not disturb a run."""
 
     def visitor(self, run):
         visitor = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -276,13 +278,13 @@ class Watched(TopCase):
                 self.assertEqual(visitor.recv(10), b"", nonsense)
             except ConnectionError:
                 pass
-        # Some ask and never read, some say nothing, some half of it; more than there is room for.
+        # More clients than top's socket accepts: some ask and never read, some send nothing, some send half a request.
         for i in range(24):
             self.visitor(run).sendall((b"snapshot\n", b"", b"snap")[i % 3])
         before = self.snapshot(run)["simulated_ps"]
         self.assertGreater(self.snapshot(run)["simulated_ps"], before)
         self.assertLess(len(os.listdir(f"/proc/{run.pid}/fd")), 60)
-        # In pieces.
+        # A request in pieces.
         visitor = self.visitor(run)
         for piece in (b"snap", b"shot", b"\n"):
             visitor.sendall(piece)

@@ -81,7 +81,7 @@ class Trace(apps.TestCase):
         for wqes, size, completions in queue_pairs:
             self.assertEqual(size, 4096 * wqes)
             self.assertLessEqual(completions, wqes)
-        # The trace has the warm-up, too.
+        # The trace includes the warm-up.
         flow = json.loads(results.read_text())["flows"][0]
         self.assertGreater(sum(completions for _, _, completions in queue_pairs), flow["operations"])
 
@@ -108,7 +108,7 @@ class Trace(apps.TestCase):
             self.trace("cut", file, "--host", host, "-o", part)
             self.assertEqual(self.trace("show", part), self.trace("show", file, "--host", host))
             parts.append(part)
-        self.refused("merge", *parts, "-o", self.path / "both")  # each header names both hosts
+        self.refused("merge", *parts, "-o", self.path / "both")  # fails: the header of each part names both hosts
         self.assertFalse((self.path / "both").exists())
 
     def test_export(self):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""run --waterfall and --perfetto: stock programs' own measurements, taken apart.
+"""
+run --waterfall and --perfetto: latencies that stock programs measure, split into stages.
 
 usage: waterfall_test.py path/to/rnicsim
 """
@@ -12,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
 
-CLOCK_READ = 25_000  # ps: what perftest's own look at the clock adds to what it measures
+CLOCK_READ = 25_000  # ps: perftest's clock read is a part of the latency that it prints
 
 
 class Waterfall(apps.TestCase):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A peer dies while requests come to it. As on Linux, where registered pages stay pinned until the queue pairs of the
-process are gone, the requester gets good answers, and then none: no NAK, and no wrong byte.
+"""
+A peer dies while it receives requests. As on Linux, registered pages stay pinned until the process's queue pairs are
+destroyed: the requester gets good answers, and then none; no NAK, and no wrong byte.
 
 usage: dead_peer_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
@@ -14,7 +15,7 @@ import apps  # noqa: E402
 from apps import LeavesNothing, built  # noqa: E402
 
 SOURCE = apps.PROGRAMS / "verbs" / "dead_peer.c"
-RETRIES_MS = 4 * 4.19  # timeout 10, sent once and three times more
+RETRIES_MS = 4 * 4.19  # timeout 10; sent once and repeated three times
 
 
 class DeadPeer(LeavesNothing):

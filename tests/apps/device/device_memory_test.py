@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Device memory of two processes: the one that imported it outlives the one that allocated it, and serves it to
-another host.
+"""
+Device memory of two processes: the process that imported the memory outlives the process that allocated it, and
+continues to serve the memory to another host.
 
 usage: device_memory_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
@@ -46,7 +47,7 @@ class TwoProcesses(LeavesNothing):
         self.check("dies", *DESTROYED, *self.FREED)
 
     def test_the_importer_only_unimports(self):
-        """The last context that can reach the memory takes it along."""
+        """The memory is freed with the last context that can access it."""
         self.check("unimports", *DESTROYED, "close_device: ok")
 
     def test_the_importer_leaves_all_behind(self):

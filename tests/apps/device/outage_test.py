@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import built  # noqa: E402
 
-# Prints so many asynchronous events of the device, each with the port's state behind it.
+# Prints the given number of asynchronous events of the device, each followed by the port's state.
 EVENTS = r"""
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ class Outages(apps.TestCase):
                                                        "--json", path / "results.json"))
             return result, apps.read_json(path / "results.json")
 
-    # Both ends of a cable.
+    # The outage of h0's link is an event at both ends of the cable.
     def test_a_link_goes_down_and_comes_back(self):
         result, found = self.run_listeners("link_down,host=h0,at=15ms,for=2ms")
         for host in ("h0", "h1"):
@@ -63,7 +63,7 @@ class Outages(apps.TestCase):
             self.assertEqual(result.lines(host), [DOWN, UP], result)
         self.assertGreaterEqual(float(re.search(r"--- ([\d.]+) ms simulated", result.out)[1]), 19, result)
 
-    # perftest measures the CPU's frequency first, for a second.
+    # The outage is late because perftest first measures the CPU's frequency, for a second.
     def test_a_transfer_outlives_an_outage(self):
         with apps.folder() as path:
             self.assert_succeeded(apps.run("ib_write_bw -n 50000", "--fault", "link_down,host=h0,at=1200ms,for=2ms",

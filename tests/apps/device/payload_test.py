@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Payload in programs' memory: in order, whatever the device's caches hold, and seen by whoever shares it.
+"""
+Payload in programs' memory: written in order, whatever the device's caches hold, and visible to every process that
+shares the memory.
 
 usage: payload_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """

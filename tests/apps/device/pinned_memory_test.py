@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What becomes of registered memory that a program unmaps, replaces, drops, moves or frees, and what can't be
-registered: pinned pages stay, as on Linux, or the device's access ends in an error that is seen.
+"""
+Registered memory that a program unmaps, replaces, drops, moves or frees, and memory that cannot be registered. Pinned
+pages stay, as on Linux, or the device's access ends in a reported error.
 
 usage: pinned_memory_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
@@ -83,7 +84,8 @@ class PinnedMemory(LeavesNothing):
         self.check("detached", "detached: the device reads 7 7 7 7")
 
     def test_freed_by_the_c_library(self):
-        """Nobody tells of that: the first write is lost with a line, and what comes after it is refused."""
+        """The C library frees the memory without a visible call. The first write is lost with an error line; later
+        writes are refused."""
         result = self.check("freed", "freed: the device writes 8: success",
                             "freed: the device writes 9: remote operation error")
         self.assertRegex(result.err, r"rnicsim: h0: pinned_memory \(pid \d+\): the device wrote \d+ bytes at "
@@ -95,7 +97,7 @@ class PinnedMemory(LeavesNothing):
                    "beyond a file's end: EFAULT")
 
     def test_two_processes_count_in_one_word(self):
-        for slots in 4096, 1 << 20:  # by the place in the page; by the page, too
+        for slots in 4096, 1 << 20:  # words are found by the offset in the page; with 1 << 20 slots also by the page
             with self.subTest(slots):
                 self.check("counted", "counted 4000", options=["--set", f"nic.atomics.lock_slots={slots}"])
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A port's counters in sysfs have mlx5's names, and the device's values when they are read.
+"""
+A port's counters in sysfs have mlx5's names, and show the device's values at the time of the read.
 
 usage: port_counters_test.py path/to/rnicsim     (needs perftest)
 """
@@ -12,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 
 PORT = "/sys/class/infiniband/rnic0/ports/1"
-# Of an mlx5 port with RoCE on Linux 6.1.
+# Files of an mlx5 port with RoCE on Linux 6.1.
 COUNTERS = """VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery local_link_integrity_errors
     multicast_rcv_packets multicast_xmit_packets port_rcv_constraint_errors port_rcv_data port_rcv_errors
     port_rcv_packets port_rcv_remote_physical_errors port_rcv_switch_relay_errors port_xmit_constraint_errors
@@ -24,8 +25,8 @@ HARDWARE = """duplicate_request implied_nak_seq_err lifespan local_ack_timeout_e
     resp_remote_access_errors rnr_nak_retry_err roce_adp_retrans roce_adp_retrans_to roce_slow_restart
     roce_slow_restart_cnps roce_slow_restart_trans rp_cnp_handled rp_cnp_ignored rx_atomic_requests
     rx_icrc_encapsulated rx_read_requests rx_write_requests""".split()
-# Reads two counters before and after a transfer, each way a program may read them: anew by its path, again by an open
-# descriptor from the beginning, by a stream, from the folder.
+# Reads two counters before and after a transfer, in each way that a program may use: opens the path again, reads the
+# open descriptor again from the start, reads a stream, opens relative to the folder.
 PROGRAM = f"""
 import os, subprocess
 port = "{PORT}"
@@ -58,7 +59,7 @@ class PortCounters(apps.TestCase):
     def test_perftest_reports_them(self):
         names = "counters/port_xmit_data,hw_counters/rx_write_requests"
         result = self.assert_succeeded(apps.run(f"ib_write_bw -n 100 -s 4096 -W {names}"))
-        # 100 WRITEs of a packet each; perftest posts a few more to warm up.
+        # 100 WRITEs of one packet each; perftest posts a few more to warm up.
         for host, name, least, most in (("h1", "port_xmit_data", 100 * 1024, 120 * 1100),
                                         ("h0", "rx_write_requests", 100, 120)):
             shown = re.search(rf"{name}\D+(\d+)", result.text(host))
@@ -75,7 +76,8 @@ class PortCounters(apps.TestCase):
         self.assertEqual(rows["after"][:5], [writes] * 5, result)
         self.assertGreaterEqual(rows["after"][5] - rows["before"][5], writes)
 
-    # Two senders, and a switch that marks: the receiver notifies, the senders hear of each mark.
+    # Two senders and a switch that marks packets: the receiver sends CNPs, and each sender counts the CNPs for its
+    # marks.
     def test_marks_and_notifications(self):
         def cat(*names):
             return f"cd {PORT}/hw_counters; cat " + " ".join(names)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Bad input and programs that misbehave: a clear message, the right exit status, and nobody else is harmed.
+"""
+Bad input and programs that misbehave: a clear message, the correct exit status, and no effect on other programs.
 
 usage: bad_programs_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
@@ -99,7 +100,7 @@ class CommandLine(LeavesNothing):
 
 
 class AlienPrograms(LeavesNothing):
-    """What cannot be simulated is refused before anything runs."""
+    """Programs that cannot be simulated are refused before any program runs."""
 
     def refused(self, path, says):
         result = self.call("run", "--on", "h0", str(path))
@@ -151,7 +152,7 @@ class AlienPrograms(LeavesNothing):
         self.refused(path, "not executable")
 
     def test_program_that_cannot_be_loaded(self):
-        """Its library is missing: it ends before it attaches."""
+        """The program's library is missing: the program ends before it attaches."""
         library = built("libgone.so", "int gone(void) { return 0; }", "-shared", "-fPIC")
         program = built("needs-gone", "int gone(void); int main(void) { return gone(); }", str(library))
         moved = library.with_name("moved-away")
@@ -164,7 +165,7 @@ class AlienPrograms(LeavesNothing):
 
 
 class Deaths(LeavesNothing):
-    """A program dies at some point; the other finds its own errors, and ends by itself."""
+    """A program dies at some point; its peer sees errors and ends normally."""
     STATUS = {"segv": 128 + signal.SIGSEGV, "kill": 128 + signal.SIGKILL, "abort": 128 + signal.SIGABRT, "exit": 5}
 
     def dies(self, mode, how):
@@ -183,7 +184,7 @@ class Deaths(LeavesNothing):
         self.assertNotIn("h0: ", result.summary())
 
     def survivor_still_waits(self, mode, how):
-        """Nobody will ever connect: the server's wait ends the run, which says so."""
+        """No client will connect: the server's wait ends the run with a message."""
         result = self.dies(mode, how)
         self.assertIn("still waits for a connection", result.err, result)
         self.assertNotIn("h0: ", result.summary())
@@ -218,7 +219,8 @@ class Deaths(LeavesNothing):
         for how in ("segv", "kill"):
             with self.subTest(how=how):
                 lines = self.dies("die-while-peer-writes", how).lines("h0")
-                # Until the kernel has destroyed the queue pair, writes are accepted; then nobody answers.
+                # Writes are accepted until the kernel agent has destroyed the queue pair; later writes are not
+                # answered.
                 self.assertEqual(lines, ["completion: transport retry counter exceeded", "done"])
 
     def test_death_is_reproducible(self):
@@ -246,7 +248,7 @@ class Deaths(LeavesNothing):
                 self.assertEqual(apps.processes_with(self.mark), [])
 
     def test_killed_simulator(self):
-        """Its programs die with it."""
+        """The simulator's programs end when the simulator is killed."""
         process = self.start("run", "--", "ib_write_bw", "-D", "1000")
         time.sleep(1)
         process.kill()
@@ -278,7 +280,7 @@ def wait_until(condition, seconds=apps.RUN_SECONDS):
 
 
 class BadWork(LeavesNothing):
-    """Bad keys: completion statuses, and the simulator goes on. Memory that the program has unmapped is still
+    """Bad keys end in completion statuses, and the simulator goes on. Memory that the program has unmapped is still
     pinned."""
 
     def check(self, mode, client, server=()):
@@ -307,7 +309,7 @@ class BadWork(LeavesNothing):
         self.assertNotIn("unmapped", self.check("munmap-local", "success").err)
 
     def test_an_ended_program_leaves_no_complaint(self):
-        """What the device still had in hand for a program that ended in good order is no error of anyone's."""
+        """Work that the device still holds for a normally ended program is not reported as an error."""
         result = self.check("bad-lkey-send", "local protection error")
         self.assertEqual(result.err, "")
 
@@ -329,7 +331,7 @@ class StandingStill(LeavesNothing):
         self.assertIn("stood still", result.out)
 
     def test_a_server_that_nobody_calls(self):
-        """It is at its end when the others are; that is no error, and is said."""
+        """The server counts as ended when the other programs have ended: no error, but a message."""
         result = self.run_on(("h0", "ib_write_lat"), ("h1", "true"))
         self.assertIn("ib_write_lat still waits for a connection", result.err, result)
         self.assertEqual(result.status, 0, result)
@@ -349,7 +351,8 @@ class StandingStill(LeavesNothing):
 
     def test_says_who_is_stopped_from_outside(self):
         process = self.start("run", "--on", "h0", str(built("counts", self.COUNT)))
-        self.assertIn("has run for", process.stderr.readline())  # one that is stopped before it attaches does not
+        # A program that was stopped before it attached prints no such line.
+        self.assertIn("has run for", process.stderr.readline())
         counts, = [pid for pid in apps.processes_with(self.mark) if program_of(pid) == "counts"]
         os.kill(counts, signal.SIGSTOP)
         line = process.stderr.readline()
@@ -428,7 +431,7 @@ MAJOR, MINOR = (int(re.search(rf"kAttach{half} = (\d+);", ATTACH)[1]) for half i
 
 
 def hello(**changes):
-    """What this process would say to attach, with changes."""
+    """The hello message of this process, with changes."""
     fields = {"magic": MAGIC, "major": MAJOR, "minor": MINOR, "pid": os.getpid(), "tid": os.getpid(), "parent": 0,
               "flags": 0, "host": b"h0", "program": b"stranger"} | changes
     return HELLO.pack(*fields.values())
@@ -436,13 +439,13 @@ def hello(**changes):
 
 def visitor_to(name):
     visitor = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    visitor.connect("\0" + name)  # waits while the queue of those who knock is full
+    visitor.connect("\0" + name)  # waits while the listener's queue is full
     visitor.settimeout(apps.RUN_SECONDS)
     return visitor
 
 
 class Strangers(LeavesNothing):
-    """What comes to the socket of a run, whose name anyone can read, does not change the run."""
+    """Connections of other processes to a run's socket, whose name every process can read, do not change the run."""
     PROGRAM = ("ib_write_lat", "-n", "1000")
 
     def own_socket(self, before):
@@ -467,7 +470,7 @@ class Strangers(LeavesNothing):
 
 
 class Serve(LeavesNothing):
-    """`rnicsim serve`, and what comes to its socket. The socket's name is the test's own."""
+    """`rnicsim serve`, and connections to its socket. Each test has a socket name of its own."""
 
     def setUp(self):
         super().setUp()
@@ -491,14 +494,15 @@ class Serve(LeavesNothing):
         return result.out
 
     def script(self, host, command, says=None):
-        """As a user's script would: eval, then the program; which says that it is on another host."""
+        """Runs a command like a user's script: eval, then exec. `says` replaces the host's name in the
+        environment lines."""
         lines = self.environment_lines(host).replace(host, says or host)
         return subprocess.Popen(["sh", "-c", f'eval "$LINES_OF_RNICSIM"; exec {command}'],
                                 env=dict(self.environment, LINES_OF_RNICSIM=lines),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def visit(self, *messages):
-        """Sends these, and returns the answer, or b'' when the door is shut."""
+        """Sends the messages and returns the answer; b'' when the connection was closed."""
         with visitor_to(self.name) as visitor:
             for message in messages:
                 visitor.send(message)
@@ -533,7 +537,7 @@ class Serve(LeavesNothing):
             self.assertEqual(program.returncode, 0, out + err)
         self.assertIn("simulated", self.end().out)
 
-    # The parent takes real time to learn of its child, who has long said hello.
+    # The parent learns of its child late in real time, after the child's hello.
     SLOW_FORK = """
         #include <pthread.h>
         #include <sys/syscall.h>
@@ -594,7 +598,7 @@ class Serve(LeavesNothing):
         self.end()
 
     def test_visitors_without_end(self):
-        """More than the server may have open: it does not keep them."""
+        """More connections than the server may open: the server closes them."""
         many = 1200
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
@@ -618,7 +622,7 @@ class Serve(LeavesNothing):
         self.assertIn("it is user 65534's", self.end().err)
 
     def test_visitor_who_attaches_and_leaves(self):
-        """A whole hello, and then a death without a turn."""
+        """A complete hello, and then the process ends without a turn."""
         child = os.fork()
         if child == 0:
             os._exit(0 if self.visit(hello(pid=os.getpid(), tid=os.getpid())) else 1)

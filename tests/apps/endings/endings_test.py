@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every run comes to an end, by itself or when it is told to, and says why.
+"""
+Every run ends, by itself or on a signal, and prints the reason.
 
 usage: endings_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
@@ -36,7 +37,7 @@ def counts():
 
 class Endings(LeavesNothing):
     def results(self, *arguments, **options):
-        """A run, and what it wrote by --json."""
+        """The result of a run and the JSON that it wrote with --json."""
         with apps.folder() as path:
             result = self.call("run", "--json", path / "results.json", *arguments, **options)
             return result, apps.read_json(path / "results.json")
@@ -47,7 +48,7 @@ class Endings(LeavesNothing):
 
 
 class Crash(Endings):
-    """The client dies; the server polls a queue to which nothing will come."""
+    """The client dies; the server polls a queue that gets no more completions."""
     def dies(self, how, *options):
         return self.results(*options, "--", str(misbehave()), "die-while-peer-polls", how)
 
@@ -61,7 +62,7 @@ class Crash(Endings):
                                 r"qp 0x[0-9a-f]+ of PASID \d+ RC RTS -> 0x[0-9a-f]+: 0 sends outstanding")
 
     def test_ends_the_run(self):
-        """The server's loop of empty polls waits for nothing that is to come."""
+        """No event is pending that the server's loop of empty polls could wait for."""
         for how, status in (("segv", 128 + signal.SIGSEGV), ("exit", 5)):
             with self.subTest(how=how):
                 result, written = self.dies(how)
@@ -80,7 +81,7 @@ class Crash(Endings):
         self.assertEqual(first, second)
 
     def test_work_in_hand_is_waited_for(self):
-        """The survivor's retries take longer than the grace."""
+        """The survivor's retries take longer than the grace period."""
         result = self.call("run", "--grace", "100us", "--", str(misbehave()), "die-mid-traffic", "kill")
         self.assertEqual(result.lines("h0"),
                          ["the stream ended", "completion: transport retry counter exceeded", "done"], result)
@@ -91,7 +92,8 @@ class Crash(Endings):
         self.assertEqual(result.lines("h0"), ["woke"], result)
 
     def test_death_that_nobody_sees(self):
-        """Killed while it waits for ever, beside one that gets on for ever: no turn shows it, and none is to come."""
+        """The victim is killed during an endless wait, beside a program that runs for ever: the simulator cannot see
+        the death by a turn."""
         process = self.start("run", "--wall-limit", "30s", "--on", "h0", f"{endings()} waits", "--on", "h1",
                              f"{endings()} works")
         self.assertEqual([process.stdout.readline() for _ in range(2)], ["h0| waits\n", "h1| works\n"])
@@ -108,10 +110,11 @@ class Crash(Endings):
 
 
 class Creeping(Endings):
-    """Time goes on, but nothing else does."""
+    """Simulated time advances without any other progress."""
 
     def test_server_with_a_timeout(self):
-        """It is at its end when the others are, as one without."""
+        """A server that waits with a timeout counts as ended when the others have ended, like a server without a
+        timeout."""
         result, written = self.results("--on", "h0", f"{endings()} tick 500", "--on", "h1", "true")
         self.assertEqual(result.status, 0, result)
         self.assertIn("still waits for a connection", result.err)
@@ -154,7 +157,7 @@ class Limits(Endings):
         self.assertEqual(result.out, self.call("run", *program).out)
 
     def test_wall(self):
-        """Where no simulated time passes at all."""
+        """The limit also holds when no simulated time passes."""
         result = self.call("run", "--wall-limit", "1500ms", "--on", "h0", str(counts()))
         self.assertEqual(result.status, LIMIT, result)
         self.assert_shows_state(result, "ended at the limit of 1.5 s of wall time",
@@ -201,7 +204,7 @@ class Limits(Endings):
 
 
 class ToldTwice(Endings):
-    """timeout(1) sends its signal to its child and then to its whole process group, which is one wish."""
+    """timeout(1) signals its child and then its whole process group: both signals are a single request."""
     LONG = ("--on", "h0", "ib_write_bw -D 1000", "--on", "h1", "ib_write_bw -D 1000 10.0.0.1")
 
     def test_run_by_timeout(self):
@@ -252,7 +255,7 @@ class ToldTwice(Endings):
 
 
 class AtTheBeginning(Endings):
-    """A signal that comes while the hosts' devices are brought up, which takes these many hosts a while."""
+    """A signal during the bring-up of the hosts' devices, which takes a while with these many hosts."""
     def interrupted(self, *arguments, **changes):
         process = self.start(arguments[0], "--topology", "star:48", *arguments[1:], **changes)
         while f"@rnicsim-top-{os.getuid()}-{process.pid}" not in apps.sockets_of_runs():
@@ -274,7 +277,8 @@ class AtTheBeginning(Endings):
 
 
 class AlienImages(Endings):
-    """A program may not become what cannot be simulated; nobody waits for it, and it is told."""
+    """A program may not exec an image that cannot be simulated; the exec fails with an error, and the run does not
+    wait."""
     WAYS = ("execve", "execvp", "execl", "fexecve", "execveat", "posix_spawn", "posix_spawnp")
 
     def refused(self, path, says):
@@ -302,7 +306,7 @@ class AlienImages(Endings):
             self.refused(second, f"its interpreter {script}: its interpreter {static}: it is statically linked")
 
     def test_the_loader_itself(self):
-        """It has no interpreter, but attaches with the program that it loads."""
+        """The loader has no interpreter, but attaches with the program that it loads."""
         loader = re.search(r"/\S*ld-linux\S*", subprocess.run(["ldd", "/bin/true"], capture_output=True, text=True,
                                                               check=True).stdout).group()
         result = self.run_on(("h0", f"sh -c '{loader} /bin/echo loaded'"), ("h1", "true"))
@@ -331,7 +335,7 @@ class Children(Endings):
         self.assertEqual(result.lines("h0"), ["the child ended with 127"], result)
 
     def test_stays_away(self):
-        """A signal ends the wait for it; what it waited for is gone, too."""
+        """The child never attaches. A signal ends the simulator's wait for the child, and the child itself."""
         process = self.start("run", "--on", "h0", f"{endings()} child-stays-away", "--on", "h1", "sleep 1")
         time.sleep(1.5)
         process.send_signal(signal.SIGTERM)
@@ -391,7 +395,7 @@ class Descriptors(Endings):
             self.assertEqual(result.err, f"rnicsim: a process may have {most} files open at most, and programs need "
                                          "901: raise the hard limit (ulimit -Hn)\n")
 
-    # Uses up what its soft limit allows, and forks; a child of the child prints what it can still open.
+    # Opens files up to the soft limit, and forks; a grandchild prints how many it can still open.
     FORKS = r"""
         #include <fcntl.h>
         #include <stdio.h>
@@ -425,7 +429,7 @@ class Descriptors(Endings):
         self.assertEqual(result.lines("h0"), ["limit 1100, none opened: -1", "one opened: 1"], result)
 
     def test_a_file_that_is_too_large(self):
-        """`ulimit -f`: one line, and no death of SIGXFSZ."""
+        """`ulimit -f`: an error line, and no death by SIGXFSZ."""
         limit = dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
         with apps.folder() as folder, open(folder / "out", "w", encoding="utf8") as out:
             done = subprocess.run([apps.rnicsim(), "describe", "nic"], stdout=out, stderr=subprocess.PIPE, text=True,
@@ -436,7 +440,7 @@ class Descriptors(Endings):
         self.assertRegex(result.err, r"^rnicsim: .*: File too large\n$")
 
     def test_memory_that_the_system_refuses(self):
-        """Before the hosts are up, and after."""
+        """Memory is exhausted before the hosts are up, and after."""
         for most in (200, 1000):
             limit = (most << 20, most << 20)
             result = self.call("run", "--", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))
@@ -460,7 +464,7 @@ class Descriptors(Endings):
                                      r"file descriptors: \d+ of 1024 are open; raise the hard limit")
 
 
-# Refuses a system call, unless its first argument has a certain value, as a container's profile does; then execs.
+# Refuses a system call like a container's profile, unless the first argument has a certain value; then execs.
 SECCOMP = """
 import ctypes, os, struct, sys
 refused, allowed, command = int(sys.argv[1]), int(sys.argv[2], 0), sys.argv[3:]
@@ -481,7 +485,7 @@ NO_SUCH_ARGUMENT = 0xfffffffe
 
 
 class Refused(Endings):
-    """What a container's seccomp profile may refuse."""
+    """System calls that a container's seccomp profile may refuse."""
 
     def under_filter(self, call, allowed, *arguments):
         command = [sys.executable, "-c", SECCOMP, str(CALLS[call]), str(allowed), apps.rnicsim(), *map(str, arguments)]
@@ -489,7 +493,7 @@ class Refused(Endings):
                                             stderr=subprocess.PIPE, text=True, env=self.environment))
 
     def test_fixed_addresses(self):
-        """The run goes on, and says what it has lost."""
+        """The run goes on, and reports the lost property."""
         with apps.folder() as path:
             result = self.under_filter("personality", 0xffffffff, "run", "--json", path / "r.json", "--",
                                        "ib_write_lat", "-n", "50")
@@ -538,7 +542,7 @@ SLOW = """
 
 class ProgressLine(Endings):
     def on_terminal(self, *arguments, term="xterm"):
-        """All that a run writes to the terminal that is its standard output and error."""
+        """All output of a run whose standard output and error are a terminal."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen([apps.rnicsim(), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=theirs,
                                    stderr=theirs, env=dict(self.environment, TERM=term))
@@ -547,7 +551,7 @@ class ProgressLine(Endings):
         while True:
             try:
                 part = os.read(ours, 65536)
-            except OSError:  # nobody has the terminal any more
+            except OSError:  # no process has the terminal open any more
                 break
             if not part:
                 break

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What threads and processes of a host tell each other at their ends, in simulated time, and to the bit.
+"""
+Notifications between threads and processes of a host at their ends: in simulated time, and identical in every run.
 
 usage: ends_test.py path/to/rnicsim     (needs gcc and bash)
 """
@@ -11,7 +12,7 @@ import apps  # noqa: E402
 from apps import LeavesNothing, built  # noqa: E402
 
 SOURCE = apps.PROGRAMS / "ends.c"
-# Pipes, background jobs, a trap, command substitution: a shell hears of each child by SIGCHLD.
+# Pipes, background jobs, a trap, command substitution: SIGCHLD informs the shell of each child's end.
 SCRIPT = """
 trap 'heard=$((heard + 1))' CHLD
 for i in 1 2 3; do

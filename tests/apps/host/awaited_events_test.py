@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whoever waits for an event of a completion channel gets it, whatever comes in between.
+"""
+A thread that waits for an event of a completion channel gets the event, whatever else happens in between.
 
 usage: awaited_events_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Threads that are cancelled while they wait, by every call that is a cancellation point.
+"""
+Threads that are cancelled while they wait, in every call that is a cancellation point.
 
 usage: cancel_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """

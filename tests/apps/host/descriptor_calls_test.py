@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads, writes and waits of descriptors within a simulated host take simulated time, however many they are.
+"""
+Reads, writes and waits on descriptors within a simulated host take simulated time, for any number of descriptors.
 
 usage: descriptor_calls_test.py path/to/rnicsim     (needs gcc and g++)
 """
@@ -24,7 +25,7 @@ def program():
 
 class CallsTestCase(apps.TestCase):
     def on_h0(self, command):
-        """Its lines, of a reproducible run."""
+        """Lines of h0 in a reproducible run."""
         result = self.assert_succeeded(apps.run_on([("h0", str(command))]))
         return result.lines("h0")
 
@@ -91,7 +92,7 @@ LOOK_SIGNAL = 62  # model/abi/attach.h
 
 
 def may_look(pid):
-    """The process catches the simulator's signal, and none waits for it already: they would queue."""
+    """True if the process catches the simulator's signal and no such signal is pending: a second one would queue."""
     try:
         status = (pathlib.Path("/proc") / str(pid) / "status").read_text()
     except OSError:
@@ -165,7 +166,7 @@ print(heard)
 
 
 class Kept(CallsTestCase):
-    """What the simulation keeps open in a program."""
+    """Descriptors that the simulation keeps open in a program."""
 
     def kept(self, mode=""):
         source = (apps.PROGRAMS / "calls" / "kept_descriptors.c").read_text()
@@ -192,7 +193,7 @@ class Failing(CallsTestCase):
             "['SIGPIPE', 'SIGPIPE']"])
 
 
-# Who closes what it has not read, or dies so, resets the connection: what it said before comes first.
+# A process that closes a socket, or dies, with unread data resets the connection: data sent before still arrives first.
 RESETTING = """
 import errno, os, signal, socket, time
 
@@ -246,7 +247,7 @@ end(lambda server: server.close(), spliced)
 """
 
 
-# Who writes first hears of it first; and what a listener has not accepted is reset, too.
+# The first write after a reset reports the error. Connections that a listener has not accepted are reset, too.
 WRITING = """
 import signal, socket, time
 
@@ -275,7 +276,7 @@ listener.close()
 print(attempt(client.recv, 1))
 """
 
-# Sockets of IPv6 alone, beside one of IPv4 with the same port; another of both is in their way.
+# Sockets of IPv6 only, beside a socket of IPv4 with the same port; a dual-stack socket collides with both.
 FAMILIES = """
 import errno, socket
 V6_ONLY = (socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
@@ -312,7 +313,7 @@ print(reach("127.0.0.1"), reach("::1"))
 listen(socket.AF_INET, "127.0.0.1")
 """
 
-# A file of three megabytes to a socket, to a pipe, and from there on by splice().
+# A file of 3 MB is sent to a socket and to a pipe, and forwarded by splice().
 TRANSFERS = """
 import os, socket, tempfile, threading, time
 data = os.urandom(3_000_000)

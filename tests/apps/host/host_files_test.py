@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What programs find of the NIC in the file system of their simulated host, whichever call they use, and nothing else.
+"""
+The NIC in the file system of a simulated host: programs find its files by every call, and no other device.
 
 usage: host_files_test.py path/to/rnicsim
 """
@@ -12,7 +13,7 @@ import apps  # noqa: E402
 
 DEVICE = "/sys/class/infiniband/rnic0"
 
-# Looks at a path in every way that UCX, libfabric, Open MPI, hwloc or a shell may.
+# Checks a path by all calls that UCX, libfabric, Open MPI, hwloc or a shell use.
 CALLS = r"""
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -107,7 +108,7 @@ class HostFiles(apps.LeavesNothing):
         self.assertNotIn("WRONG", result)
 
     def test_what_a_shell_sees(self):
-        """In children, and of their own host."""
+        """Children see the files of their own host."""
         self.assertEqual(self.text(f"sh -c 'ls {DEVICE}/ports/1/gids | wc -l'"), "16")
         self.assertEqual(self.text(f"cat {DEVICE}/node_guid"), "0000:00ff:fe00:0101")
         self.assertEqual(self.text(f"cat {DEVICE}/node_guid", "h0"), "0000:00ff:fe00:0001")
@@ -127,7 +128,7 @@ class HostFiles(apps.LeavesNothing):
         self.assertFalse(pathlib.Path(f"/tmp/rnicsim-hosts.{name}").exists())
 
     def test_interfaces(self):
-        """Both ways of asking give the same answers, and the machine's own devices are not among them."""
+        """Both requests give the same answers, without the machine's own devices."""
         lines = ["lo 127.0.0.1 255.0.0.0 1", "eth0 10.0.1.1 255.255.0.0 2"]
         self.assertEqual(self.text(str(apps.built("interfaces", INTERFACES))).splitlines(), lines + lines)
 

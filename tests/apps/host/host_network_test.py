@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What tools show of a simulated host's network and RDMA devices: `ip`, `rdma` and ibstat, and what netlink and the old
-requests say to programs of their own.
+"""
+A simulated host's network and RDMA devices: output of `ip`, `rdma` and ibstat, and answers of netlink and of the old
+ioctl requests.
 
 usage: host_network_test.py path/to/rnicsim
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A file of a simulated host is one file by all spellings of its path, and none of them leads to the machine's.
+"""
+All spellings of a path name the same file of a simulated host, and none names a file of the machine.
 
 usage: host_paths_test.py path/to/rnicsim
 """
@@ -25,14 +26,15 @@ class HostPaths(apps.LeavesNothing):
         self.assertEqual(result.lines("h0"), [
             *(f"{folder}: {spellings} of {spellings}" for folder in FOLDERS), *(f"{call} right" for call in CALLS),
             "spawned", "executed"], result)
-        # The real kernel answers this one; of the path it knows no more.
+        # System call 439 is passed on to the real kernel, which does not know the path.
         self.assertIn("not reproducible: host_paths (pid 1000): system call 439 is not simulated", result.summary())
         for folder in FOLDERS:
             new = {name for name in set(os.listdir(folder)) - before[folder] if "rnicsim" not in name}
             self.assertEqual(new, set(), folder)
 
     def test_from_the_folder_in_which_a_run_is_started(self):
-        """Below /tmp it is the machine's, which the host sees; /tmp itself is the host's."""
+        """A folder below /tmp in which the run starts is the machine's, and visible to the host; /tmp itself is the
+        host's."""
         with apps.folder() as folder:
             (folder / "input").write_text("outside\n")
             script = f"cat input {folder}/input; pwd; echo more > output; cat {folder}/output; ls ../{folder.name}"

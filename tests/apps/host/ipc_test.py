@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Semaphores and message queues of System V and of POSIX, and Unix sockets, are the host's, and wait in simulated time.
+"""
+Semaphores and message queues of System V and POSIX, and Unix sockets, belong to the simulated host and wait in
+simulated time.
 
 usage: ipc_test.py path/to/rnicsim     (needs gcc)
 """
@@ -13,8 +15,8 @@ from apps import LeavesNothing, built  # noqa: E402
 
 class Ipc(LeavesNothing):
     def check(self, name):
-        """A Linux machine that is not busy prints these lines, but for some milliseconds more. Two hosts have the same
-        names and keys, and do not meet; two runs print the same."""
+        """An idle Linux machine prints these lines, with times some milliseconds longer. Two hosts with the same names
+        and keys do not share objects; two runs print the same."""
         program = str(built(name, (apps.PROGRAMS / "calls" / f"{name}.c").read_text(), "-D_GNU_SOURCE", "-lpthread"))
         expected = (apps.PROGRAMS / "calls" / f"{name}.txt").read_text().splitlines()
         for result in (self.run_on(("h0", program), ("h1", program)), self.run_on(("h0", program))):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Can another user of this machine make himself the host of somebody's programs, by the names that a simulation uses?
+"""
+Another user of the machine must not be able to act as the host of a user's programs by taking a simulation's names.
 
-What another user does is done as `nobody`, which needs root; the rest is tested by every user. All in a network
-namespace of its own where that can be had, so that no other simulation of this user is found.
+The other user is `nobody`, which needs root; tests without another user run for every user. All tests run in a separate
+network namespace where possible, so that no other simulation of this user is found.
 
 usage: local_users_test.py path/to/rnicsim
 """
@@ -25,7 +26,7 @@ USAGE_ERROR = 2
 NOBODY = 65534
 NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 IS_ROOT = os.geteuid() == 0
-# Alone among the abstract sockets.
+# True in a new network namespace: its abstract sockets are all of this test.
 IS_ALONE = ctypes.CDLL(None).unshare(NEW_NETWORK) == 0 if IS_ROOT else False
 
 LISTENER = r"""
@@ -50,7 +51,7 @@ class LocalUsers(LeavesNothing):
             self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
 
     def as_nobody(self, program, *arguments):
-        # The system's Python: one below root's folders is not for everybody.
+        # The system's Python: other users may not read one in root's folders.
         process = subprocess.Popen(["/usr/bin/python3", "-c", program, *arguments], user=NOBODY, group=NOBODY,
                                    extra_groups=[], stdout=subprocess.PIPE, text=True, cwd="/")
         self.addCleanup(process.stdout.close)
@@ -76,7 +77,7 @@ class LocalUsers(LeavesNothing):
         return result
 
     def attached(self, command, host="h0"):
-        """A program in the environment that `env` prints."""
+        """Runs a program in the environment that `rnicsim env` prints."""
         lines = self.call("env", host)
         self.assertEqual(lines.status, 0, lines)
         return subprocess.run(["sh", "-c", f"{lines.out}\nexec {command}"], env=self.environment, text=True,
@@ -124,7 +125,7 @@ class Folders(LocalUsers):
         self.end(server)
 
     def test_programs_take_none_that_others_can_write(self):
-        """Whoever made it: what somebody put there meanwhile is not the host's."""
+        """Folders that other users can write or own are ignored: their files are not the host's."""
         server, _ = self.serve()
         for folder in self.folders:
             (folder / "h0" / "kernel" / "etc").mkdir(parents=True, exist_ok=True)
@@ -192,7 +193,7 @@ class Names(LocalUsers):
 
 @unittest.skipUnless(IS_ALONE, "needs a network namespace of its own")
 class WithoutAName(LocalUsers):
-    """No name is given: the simulation of this user is found, and no other can be in its place."""
+    """Without RNICSIM_SOCKET the simulation of this user is found; a foreign one cannot take its place."""
 
     def setUp(self):
         super().setUp()
@@ -249,7 +250,7 @@ class WithoutAName(LocalUsers):
 
 
 class Leftovers(LocalUsers):
-    """Of a run that was killed: its programs die with it, and its folders go with the next run."""
+    """Leftovers of a killed run: its programs end with it, and the next run removes its folders."""
 
     def test_of_a_killed_run(self):
         server, _ = self.serve()

@@ -1,5 +1,6 @@
-"""Programs that poll: a look at an empty queue costs its time, whatever else the loop looks at, and however the
-simulator carries the loop out."""
+"""
+Programs that poll: each poll of an empty queue takes its time, whatever else the loop polls, and in every way in which
+the simulator runs the loop."""
 import pathlib
 import re
 import sys
@@ -8,7 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 import apps  # noqa: E402
 
-POLL, YIELD, CLOCK, LATE = 20, 300, 25, 100  # ns; LATE: looks of the client's own
+POLL, YIELD, CLOCK, LATE = 20, 300, 25, 100  # ns; LATE: delay by the client's own polls
 
 
 def program():
@@ -67,7 +68,7 @@ class RandomLoops(unittest.TestCase):
 
 
 class AnswersOfAChild(unittest.TestCase):
-    """A process that polls shared memory sees what another process of its host stores there."""
+    """A process that polls shared memory sees the stores of another process of its host."""
 
     def test_they_are_seen_at_once(self):
         program = apps.built("answers_of_a_child", (apps.PROGRAMS / "answers_of_a_child.c").read_text())

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What posting costs a program with threads: doorbell pages of their own, or one for all, behind its lock.
+"""
+Cost of posting in programs with threads: a doorbell page for each thread, or a shared page with a lock.
 
 usage: posting_threads_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
@@ -12,11 +13,11 @@ from apps import built  # noqa: E402
 
 SOURCE = apps.PROGRAMS / "verbs" / "posting_threads.c"
 POSTS = 200
-# The defaults of host.cpu, in picoseconds.
+# Defaults of host.cpu, in ps.
 CLOCK_READ, WQE, DOORBELL, STORE, LOCK = 25_000, 20_000, 40_000, 30_000, 10_000
 CONTENDED, WAITING = 250_000, 130_000
 ALONE = WQE + DOORBELL + STORE
-CLOCK = CLOCK_READ // POSTS  # of the measurement, in each post
+CLOCK = CLOCK_READ // POSTS  # share of the measurement's clock read in each post
 
 
 class PostingThreads(apps.TestCase):
@@ -36,22 +37,22 @@ class PostingThreads(apps.TestCase):
         self.assertEqual(self.posts(1, RNICSIM_TOTAL_UUARS="1"), [ALONE + LOCK + CLOCK])
 
     def test_shared_pages_for_each(self):
-        """A lock that nobody else wants."""
+        """Each thread has a lock without contention."""
         self.assertEqual(self.posts(4, RNICSIM_NUM_LOW_LAT_UUARS="0"), [ALONE + LOCK + CLOCK] * 4)
 
     def test_one_page_for_all(self):
-        """The lock goes from one to the next: each has it once in a round."""
+        """The lock passes from thread to thread: each thread gets the lock once per round."""
         for threads in (2, 4):
             with self.subTest(threads=threads):
                 took = self.posts(threads, RNICSIM_TOTAL_UUARS="1")
                 round_trip = threads * (STORE + CONTENDED + (threads - 1) * WAITING)
                 for each in took:
-                    # But for the first rounds, and the last.
+                    # Except for the first and the last rounds.
                     self.assertLess(abs(each - round_trip), round_trip * 2 * threads / POSTS, took)
                 self.assertEqual(self.posts(threads, RNICSIM_TOTAL_UUARS="1"), took)
 
     def test_in_real_time(self):
-        """What it costs says nothing there, but each thread comes to its end."""
+        """Costs are not meaningful in real time, but each thread must end."""
         for variables in ({}, {"RNICSIM_TOTAL_UUARS": "1"}):
             with self.subTest(**variables):
                 self.posts(8, "--time=real", **variables)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Does a library that a program preloads into its children stand in for their calls, before the simulated host does?
-And do programs find libraries by the LD_LIBRARY_PATH that their user gave?
+"""
+A library that a program preloads into its children interposes their calls before the simulated host does. Programs
+find libraries by the LD_LIBRARY_PATH of their user.
 
 usage: preloads_test.py path/to/rnicsim     (needs gcc)
 """
@@ -13,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import LeavesNothing, built  # noqa: E402
 
-# What it puts in front, the next library's answer follows: that of the simulated host.
+# Prefixes the answer of the next library, which is the simulated host's.
 LIBRARY = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -59,7 +60,7 @@ class Preloads(LeavesNothing):
 
 
 class Searched(LeavesNothing):
-    """LD_LIBRARY_PATH: the libraries of the simulated host first, then the user's."""
+    """LD_LIBRARY_PATH has the libraries of the simulated host first, then the user's."""
 
     @classmethod
     def setUpClass(cls):
@@ -70,7 +71,7 @@ class Searched(LeavesNothing):
         cls.ours = str(pathlib.Path(apps.rnicsim()).resolve().parent.parent / "lib" / "rnicsim")
 
     def path_of(self, *commands, **variables):
-        """What a shell on a host has as its search path."""
+        """The search path in the environment of a host's shell."""
         result = apps.run_on([("h0", command) for command in commands], env=dict(self.environment, **variables))
         self.assertEqual(result.status, 0, result)
         return result.lines("h0")[-1].split(":")

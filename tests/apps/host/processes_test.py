@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What processes of one host have in common: what a forked child may do with its parent's objects, what a process that
-was handed a context's descriptor may, and what huge pages lie behind a region.
+"""
+Sharing between processes of a host: objects of the parent in a forked child, objects of a process that received a
+context's descriptor, and huge pages behind a region.
 
 usage: processes_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
@@ -21,7 +22,7 @@ class Processes(LeavesNothing):
     OPTIONS = ()
 
     def both(self, mode):
-        """What the parent said, the child, and neither."""
+        """Lines of the parent ("parent"), of the child ("child"), and without a label ("")."""
         command = f"{built('processes', SOURCE.read_text(), '-libverbs')} {mode}"
         result = apps.run_on([("h0", command)], *self.OPTIONS, env=self.environment)
         self.assertEqual(result.status, 0, result)
@@ -36,7 +37,7 @@ class Processes(LeavesNothing):
 
 class Forks(Processes):
     def check(self, mode, child, end="ended with 0"):
-        """Whatever the child does, the parent's traffic goes on."""
+        """The parent's traffic goes on, whatever the child does."""
         said = self.both(mode)
         self.assertEqual(said["parent"], [TRAFFIC] * 3 + DESTROYED)
         self.assertEqual(said["child"], child)
@@ -52,7 +53,7 @@ class Forks(Processes):
         self.check("child-opens", [TRAFFIC, *DESTROYED])
 
     def test_opens_anew_and_uses_the_parents(self):
-        """Its own rings lie where its parent's lie in the parent."""
+        """The child's own rings are at the addresses of the parent's rings in the parent."""
         self.check("child-opens-and-uses", [TRAFFIC, *self.USES, "close_device: ok", TRAFFIC, *DESTROYED])
 
     def test_closes_the_parents(self):
@@ -83,13 +84,13 @@ class Imports(Processes):
         self.assertEqual(said["parent"], [self.LEFT, "destroy_qp: ok", "dealloc_pd: ok", "close_device: ok"])
 
     def test_importer_dies(self):
-        """Its objects go; what it had imported stays the owner's."""
+        """The importer's objects are destroyed; imported objects stay with their owner."""
         said = self.both("importer-dies")
         self.assertEqual(said["child"], [self.USED])
         self.assertEqual(said["parent"], [self.LEFT, TRAFFIC, *DESTROYED])
 
     def check_owner_goes(self, mode, end):
-        """Its region goes, and the window on it; the PD stays for the other's objects."""
+        """The owner's region and its window are destroyed; the PD stays for the importer's objects."""
         said = self.both(mode)
         self.assertEqual(said["child"], [
             self.USED, "window: success", TRAFFIC, "the dead parent's memory: local protection error",
@@ -118,7 +119,7 @@ class ImportsInRealTime(Imports):
 
 
 class HugePages(LeavesNothing):
-    """Registered in pages of their size; the host has as many as host.huge_pages says."""
+    """Memory registered in huge pages; host.huge_pages is the number of pages of a host."""
     BYTES = 8 << 20
     PAGE = 2 << 20
     PROGRAM = r"""
@@ -141,7 +142,7 @@ class HugePages(LeavesNothing):
           return !ibv_reg_mr(pd, memory, 8 << 20, IBV_ACCESS_LOCAL_WRITE);
         }
     """
-    # How many are free, as each step leaves them.
+    # Prints the number of free huge pages after each step.
     TAKES = r"""
         #define _GNU_SOURCE
         #include <errno.h>

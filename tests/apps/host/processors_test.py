@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Which processors programs of a simulated host are told that they may use: the simulator moves them about.
+"""
+Affinity masks in programs of a simulated host do not show the simulator's own placement of programs on processors.
 
 usage: processors_test.py path/to/rnicsim     (needs gcc)
 """

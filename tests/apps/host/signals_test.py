@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Signals and timers come in simulated time.
+"""
+Signals and timers arrive in simulated time.
 
 usage: signals_test.py path/to/rnicsim     (needs gcc)
 """
@@ -52,14 +53,14 @@ class Signals(LeavesNothing):
         self.assertNotIn("not reproducible", result.out, result)
 
     def test_times(self):
-        """A Linux machine prints these lines, but for some milliseconds more."""
+        """A Linux machine prints these lines, with times some milliseconds longer."""
         program = built("signal_times", (apps.PROGRAMS / "calls" / "signal_times.c").read_text(), "-lpthread")
         result = self.run_on(("h0", str(program)))
         self.assertEqual(result.lines("h0"), TIMES, result)
         self.assertNotIn("not reproducible", result.out, result)
 
     def check(self, name):
-        """A Linux machine that is not busy prints these lines, but for some milliseconds more."""
+        """An idle Linux machine prints these lines, with times some milliseconds longer."""
         program = built(name, (apps.PROGRAMS / "calls" / f"{name}.c").read_text(), "-D_GNU_SOURCE", "-lpthread")
         expected = (apps.PROGRAMS / "calls" / f"{name}.txt").read_text().splitlines()
         for _ in range(2):
@@ -90,7 +91,7 @@ class Signals(LeavesNothing):
         self.assertEqual((result.lines("h0"), result.status), (["slept"], 0), result)
 
     def test_of_many_children(self):
-        """Whenever the real kernel tells of an end: three runs at a time."""
+        """Same output, whenever the real kernel reports a child's end: three runs at a time vary the real time."""
         with apps.folder() as folder:
             (folder / "substitutes.sh").write_text(SUBSTITUTES)
             with concurrent.futures.ThreadPoolExecutor(3) as lanes:
@@ -98,7 +99,8 @@ class Signals(LeavesNothing):
                 self.assertEqual(len(set(runs)), 1)
 
     def test_from_outside(self):
-        """Heard of while time goes on, by one that waits and by one that polls."""
+        """Signals from outside the run reach a thread that waits and a thread that polls, while simulated time
+        advances."""
         program = str(built("awaited_signals", (apps.PROGRAMS / "calls" / "awaited_signals.c").read_text()))
         process = self.start("run", "--on", "h0", program)
         self.assertIn("waits", process.stdout.readline())

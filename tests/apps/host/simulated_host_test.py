@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What programs see of the host they run on: its name, clocks, numbers, chance and folders, by whatever call; and that
-runs and hosts side by side do not disturb each other.
+"""
+The simulated host as programs see it: name, clocks, numbers, random bytes and folders, by every call; and runs and
+hosts in parallel do not disturb each other.
 
 usage: simulated_host_test.py path/to/rnicsim     (needs gcc, g++, rustc and go)
 """
@@ -23,7 +24,7 @@ MEMORY = "/dev/shm/rnicsim-hosts."
 
 
 def has_user_dispatch():
-    """Of Linux 5.11, unless a container forbids it."""
+    """True for Linux since 5.11, unless a container forbids the call."""
     set_user_dispatch, off = 59, 0
     return ctypes.CDLL(None).prctl(set_user_dispatch, off, 0, 0, 0) == 0
 
@@ -34,7 +35,7 @@ def host_view():
 
 class HostTestCase(apps.TestCase):
     def on_both(self, mode):
-        """Each host's lines, of a reproducible run."""
+        """The lines of each host in a reproducible run."""
         return self.on_both_run(f"{host_view()} {mode}")
 
     def on_both_run(self, command):
@@ -123,7 +124,8 @@ class View(HostTestCase):
         self.assertEqual(self.on_h0(f"{host_view()} handover"), ["handed over 400 times"])
 
     def test_a_small_stack_for_signals(self):
-        """The program is looked at, for it computes between its calls; the busier the machine, the oftener."""
+        """The program computes between its calls and is therefore interrupted by the simulator's signal; more often on
+        a busy machine."""
         for _ in range(3):
             self.assertEqual(self.on_h0(f"{host_view()} stack"),
                              ["handled 300, the stack is ours, too small 1"])
@@ -208,7 +210,7 @@ time.sleep(1)
 
 @unittest.skipUnless(has_user_dispatch(), "no syscall user dispatch")
 class CallInstructions(HostTestCase):
-    """System calls past the C library; docs/system-calls.md."""
+    """System calls without the C library; see docs/system-calls.md."""
 
     def program(self):
         return built("call_instructions", (apps.PROGRAMS / "call_instructions.c").read_text(), "-lpthread")
@@ -313,7 +315,7 @@ class Folders(HostTestCase):
         return process
 
     def test_without_a_descriptor_left(self):
-        """A look at /tmp needs two, to see this machine's; what the host has of its own is there without."""
+        """A listing of the machine's /tmp needs two descriptors; the host's own files are reachable without any."""
         program = apps.built("full", """
             #include <fcntl.h>
             #include <stdio.h>
@@ -347,7 +349,7 @@ class Folders(HostTestCase):
         (files / "h0/tmp/locked").chmod(0)
         os.utime(files, (0, 0))
         self.on_h0("true")
-        self.assertTrue(files.exists())  # somebody's who lives
+        self.assertTrue(files.exists())  # files of a running simulation stay
         process.kill()
         process.wait()
         os.utime(files, (0, 0))

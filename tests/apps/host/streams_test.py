@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The C library's streams (stdio) on pipes and sockets wait in simulated time; and so do tools that read by them.
+"""
+The C library's streams (stdio) on pipes and sockets wait in simulated time; so do tools that read by streams.
 
 usage: streams_test.py path/to/rnicsim     (needs gcc)
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Programs with threads, on the simulation's clock and on the real one: what a thread calls first is not lost, and what
-it had is another's when it has ended.
+"""
+Programs with threads, on simulated and on real time: the first call of a thread is not lost, and resources of an ended
+thread are used again.
 
 usage: threads_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
@@ -12,7 +13,7 @@ import apps  # noqa: E402
 from apps import built  # noqa: E402
 
 SOURCE = apps.PROGRAMS / "threads.c"
-KEPT = 8192  # threads of a process at one time that the simulator knows
+KEPT = 8192  # most threads of a process that the simulator tracks at one time
 
 
 class Threads(apps.LeavesNothing):

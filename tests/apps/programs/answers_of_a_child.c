@@ -1,4 +1,4 @@
-// A process acts, and then polls a word of shared memory until its child has answered: how long that takes, in ns.
+// Measures the time, in ns, from an action of a process until its child has answered in a polled word of shared memory.
 //   write: the child waits for bytes in a pipe;  read: for room in a pipe;  store: it spins on another word
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static void answer(const char* how, struct Words* words) {
   if (strcmp(how, "store") == 0)
     while (words->request == 0) continue;
   words->answer = 1;
-  sleep(1);  // to end is to act, too
+  sleep(1);  // the end of a process is an action, too; delay it
   _exit(0);
 }
 static void act(const char* how, struct Words* words) {
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "read") == 0) check(write(ends[1], bytes, kPipe) == kPipe, "write");
   const pid_t child = fork();
   if (child == 0) answer(how, words);
-  usleep(2000);  // the child waits
+  usleep(2000);  // until the child waits
   act(how, words);
   const long began = now_ns();
   while (words->answer == 0) sched_yield();

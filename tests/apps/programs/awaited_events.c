@@ -1,5 +1,5 @@
-// A program that waits for the events of a completion channel while signals, threads and a child come in between. A
-// receive that is flushed makes an event.
+// Waits for the events of a completion channel while signals, threads and a child interfere. A flushed receive makes an
+// event.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static void make_event(void) {
   check(ibv_post_recv(qp, &receive, &bad) == 0 && ibv_modify_qp(qp, &error, IBV_QP_STATE) == 0, "ERR");
 }
 
-// 0 or errno.
+// Returns 0 or errno.
 static int take_event(void) {
   struct ibv_cq *of;
   void *its_context;
@@ -60,7 +60,7 @@ static int take_event(void) {
 }
 
 static void only_tell(int signal) { (void)signal; }
-// It comes while the handler has given its turn away.
+// The event arrives while the handler sleeps and so has returned its turn.
 static void make_event_and_sleep(int signal) {
   (void)signal;
   make_event();

@@ -1,5 +1,5 @@
-// System calls by instruction, as Go's programs and some libraries make them: each tells what the C library's function
-// tells, and the kernel's own forms are as the kernel has them.
+// System calls made with the syscall instruction, as Go programs and some libraries make them. The results equal those
+// of the C library's functions, and structures have the kernel's own layout.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -123,7 +123,7 @@ static void signals(void) {
   by_instruction(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, 8, 0, 0);
   CALL(SYS_tgkill, getpid(), gettid(), SIGUSR1);
   const int while_blocked = heard;
-  const long pid = CALL(SYS_getpid, 0, 0, 0);  // though all signals are blocked
+  const long pid = CALL(SYS_getpid, 0, 0, 0);  // works although all signals are blocked
   by_instruction(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, 8, 0, 0);
   printf("blocked %d, then heard %d; pid %d\n", while_blocked, heard == SIGUSR1, pid == getpid());
   static char stack[16384];

@@ -1,5 +1,5 @@
-// The time-stamp counter, read a thousand times at one place: with flags, the red zone and all registers as they were,
-// and with somebody who jumps to the instruction behind.
+// Reads the time-stamp counter a thousand times at one place. Flags, the red zone and all registers must keep their
+// values. A jump to the instruction behind must work.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ __attribute__((noinline)) static uint64_t read_counter(void) {
   return (uint64_t)high << 32 | low;
 }
 
-// Carry and zero flag of before, as the instruction leaves them.
+// The instruction must not change carry and zero flag.
 __attribute__((noinline)) static int flags_after(uint64_t a, uint64_t b) {
   uint8_t carry, zero;
   __asm__ volatile("cmp %3, %2\n\trdtsc\n\tlea 16(%%rax), %%rax\n\tsetc %0\n\tsetz %1"
@@ -34,14 +34,14 @@ __attribute__((noinline)) static uint64_t red_zone_after(uint64_t value) {
   return result;
 }
 
-// In turn by the read, and by a jump behind it.
+// Alternates between the read and a jump to the instruction behind the read.
 __attribute__((noinline)) static uint64_t behind(int passes) {
   uint64_t sum = 0;
   __asm__ volatile("rdtsc\n1:\tlea 3(%0), %0\n\tdec %1\n\tjnz 1b" : "+r"(sum), "+r"(passes) : : "rax", "rdx", "cc");
   return sum;
 }
 
-// All the registers that nothing else was told of.
+// Checks all registers that RDTSC does not write.
 __attribute__((noinline)) static uint64_t registers_after(uint64_t seed) {
   uint64_t changed;
   __asm__ volatile(
@@ -63,7 +63,7 @@ __attribute__((noinline)) static uint64_t registers_after(uint64_t seed) {
   return changed;
 }
 
-// Cycles between reads: the least, the most.
+// Prints the least and the most cycles between two reads.
 static void intervals(const char *who) {
   uint64_t least = UINT64_MAX, most = 0, before = read_counter();
   for (int i = 0; i < kReads; ++i) {
@@ -75,7 +75,7 @@ static void intervals(const char *who) {
   printf("%s: %lu to %lu cycles apart\n", who, (unsigned long)least, (unsigned long)most);
 }
 
-// Who waits by the counter alone.
+// Waits with the counter alone.
 static void wait_and_count(uint64_t cycles) {
   const uint64_t end = read_counter() + cycles;
   long reads = 0;
@@ -89,7 +89,7 @@ static void *read_beside(void *who) {
 }
 
 int main(void) {
-  // One may change the place while another waits within its read.
+  // One thread may patch the instruction while another waits within its read.
   pthread_t readers[3];
   char *const names[] = {"first", "second", "third"};
   for (int i = 0; i < 3; ++i) pthread_create(&readers[i], NULL, read_beside, names[i]);

@@ -1,4 +1,4 @@
-// What a process is told of the CPU that it used, in milliseconds.
+// Prints the CPU times that a process can query, in milliseconds.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -56,7 +56,7 @@ static void *work(void *ms) {
   return NULL;
 }
 
-/* --- Of threads that spin, that have ended, of other processes, and of those that are stopped. */
+/* --- CPU time of threads that spin, of ended threads, of other processes, and of stopped processes. */
 
 static volatile int go;
 static void *spin(void *unused) {
@@ -104,7 +104,7 @@ static void others(void) {
   printf("nobody's: %d, children %ld\n", wait(NULL), usage_of(RUSAGE_CHILDREN));
 }
 
-/* On a clock that has the number of a thread. */
+/* A timer on a clock ID that names a thread. */
 static void set_timer(void) {
   clockid_t own;
   timer_t timer;

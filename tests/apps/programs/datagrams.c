@@ -1,5 +1,6 @@
-// UDP between simulated hosts, and within one. Each line tells what a call did.
-//   serve: answers until it is told to stop; ask ADDRESS6 ADDRESS4: its client on another host; alone: within a host.
+// UDP between simulated hosts, and within one. Each output line shows the result of a call.
+//   serve: answers until it gets the message to stop; ask ADDRESS6 ADDRESS4: a client on another host; alone: within a
+//   host
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -185,7 +186,7 @@ static void names_and_ports(void) {
   getsockopt(any, SOL_SOCKET, SO_TYPE, &type, &length);
   getsockopt(any, SOL_SOCKET, SO_DOMAIN, &family, &length);
   printf("type %d, family %d\n", type == SOCK_DGRAM, family == AF_INET);
-  // How programs look for the address that leads to somebody.
+  // Programs find the local address of a route with such a connect().
   const int probe = make(AF_INET);
   printf("probe %s", reason(connect_to(probe, "10.0.1.1", 0)));
   printf(" %s", own_name(probe));
@@ -275,7 +276,7 @@ static void messages(void) {
   close(from);
 }
 
-// What is more than the receiver's buffer holds is dropped, the rest comes in order.
+// Datagrams beyond the receiver's buffer are dropped; the others arrive in order.
 static void flood(void) {
   const int to = bound("127.0.0.1", kPort);
   const int from = make(AF_INET);
@@ -309,7 +310,7 @@ static void shared(void) {
   send_to(from, "there", 5, "127.0.0.1", kPort);
   waitpid(child, NULL, 0);
   show_receive("parent", copy, sizeof buffer, 0);
-  // Who dies leaves its port.
+  // The end of a process releases its port.
   close(copy);
   const pid_t victim = fork();
   if (victim == 0) {

@@ -1,4 +1,4 @@
-// What threads and processes tell of their ends, and what they share: ends HOW. What happened, and when, it prints.
+// Ends of threads and processes, as others see them, and shared locks: ends HOW. Prints events and their times.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -50,7 +50,7 @@ static pid_t child_of(int milliseconds, int status) {
   _exit(status);
 }
 
-// A sleep is cut short, a wait that may begin again is not.
+// SIGCHLD ends a sleep; with SA_RESTART a restartable wait continues.
 static void sleeps(void) {
   listen_with(SA_RESTART);
   const pid_t first = child_of(5, 3);
@@ -65,7 +65,7 @@ static void sleeps(void) {
   printf("early %d\n", waitpid(early, &status, 0) == early && WEXITSTATUS(status) == 4);
 }
 
-// One ends before its parent has asked for its sleep.
+// One child ends before its parent calls usleep().
 static void ends_at_once(void) {
   listen_with(0);
   child_of(3, 0);
@@ -77,7 +77,7 @@ static void ends_at_once(void) {
   printf("told %d times\n", told);
 }
 
-// The handler comes when the child is known.
+// The handler runs when the child can be waited for.
 static void waits(void) {
   signal(SIGCHLD, reap_all);
   child_of(5, 0);
@@ -121,7 +121,7 @@ static void blocked(void) {
   printf("undisturbed: %d\n", usleep(5000));
 }
 
-// Locks in memory that two processes have.
+// A mutex and a semaphore in shared memory of two processes.
 static void shares(void) {
   struct {
     pthread_mutex_t mutex;
@@ -146,7 +146,7 @@ static void shares(void) {
   wait(NULL);
 }
 
-// The first thread may leave, and the others go on.
+// The first thread may end before the others.
 static pthread_key_t key;
 static void leave(void *name) { printf("%s left at %.0f ms\n", (const char *)name, since()); }
 static void *stay(void *first) {

@@ -1,4 +1,4 @@
-/* Forks that the C library makes itself, of each kind; and what changes signals' masks by older names. */
+/* Forks that the C library makes itself (all kinds), and calls that change signal masks by older names. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pty.h>
@@ -91,7 +91,7 @@ static void masks(void) {
   printf(", then not %d\n", sigset(SIGUSR1, hear) == SIG_HOLD);
 }
 
-/* As Linux has it: a loop that waits out what is left. */
+/* As on Linux, select() updates the timeout; a loop waits until the time has passed. */
 static void rounds(void) {
   fd_set none;
   FD_ZERO(&none);

@@ -1,4 +1,4 @@
-// std::future, std::async and C++20's atomic waits, which wait by futex.
+// std::future, std::async and C++20's atomic waits. They wait with futexes.
 #include <atomic>
 #include <chrono>
 #include <cstdio>

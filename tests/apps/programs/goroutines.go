@@ -1,5 +1,5 @@
-// Goroutines over the C library's verbs: each WRITEs to itself by a queue pair of its own, sleeps and tells by a channel.
-// Go's runtime makes its system calls by instructions.
+// Goroutines with verbs (cgo). Each one WRITEs to itself with its own QP, sleeps, and reports over a channel. Go's
+// runtime makes system calls with the syscall instruction.
 package main
 
 /*
@@ -22,7 +22,7 @@ static struct ibv_pd *open_pd(void) {
   return pd;
 }
 
-// A queue pair connected to itself; the status.
+// Creates a queue pair and connects it to itself. Returns 0 or an errno.
 static int open_end(struct ibv_pd *pd, struct end *end) {
   const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
   end->mr = ibv_reg_mr(pd, end->memory, sizeof end->memory, rights);
@@ -54,7 +54,7 @@ static int open_end(struct ibv_pd *pd, struct end *end) {
   return error;
 }
 
-// The first half of the memory to the second.
+// Writes the first half of the memory to the second half.
 static int post_write(struct end *end) {
   const uintptr_t memory = (uintptr_t)end->memory;
   struct ibv_sge piece = {memory, 4096, end->mr->lkey};
@@ -85,7 +85,7 @@ import (
 
 const writes = 20
 
-// How long each took.
+// Sends the duration of each WRITE to `told`.
 func write(pd *C.struct_ibv_pd, number int, told chan<- time.Duration) {
 	end := (*C.struct_end)(C.calloc(1, C.sizeof_struct_end))
 	if C.open_end(pd, end) != 0 {
@@ -107,11 +107,11 @@ func write(pd *C.struct_ibv_pd, number int, told chan<- time.Duration) {
 		}
 		told <- time.Since(start)
 		time.Sleep(time.Duration(number) * 10 * time.Microsecond)
-		_ = make([]byte, 100000) // for the collector
+		_ = make([]byte, 100000) // garbage, so that the collector runs
 	}
 }
 
-// By Go's own resolver of names and its poller of sockets.
+// Uses Go's own name resolver and socket poller.
 func say(name string) (string, error) {
 	listener, err := net.Listen("tcp", ":0")
 	if err != nil {

@@ -1,4 +1,5 @@
-/* One file of a host by every way of writing its path: made by one, it is there by all others, and gone by all. */
+/* One file of a host, reached by every spelling of its path: a file created with one spelling exists with all
+ * others, and a removed file is missing with all. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,7 +42,7 @@ static int opened(const char *path) {
   return fd;
 }
 
-/* Of a file in `folder`, which is absolute; the process stands in /usr. */
+/* Spellings of a file in `folder` (absolute); the current directory is /usr. */
 static void spell(const char *folder) {
   char file[PATH_MAX], format[PATH_MAX];
   snprintf(file, sizeof file, "%s/" NAME, folder);
@@ -87,7 +88,7 @@ static long by_instruction(long number, long a, long b, long c, long d) {
   return result;
 }
 
-/* In how many ways a file of this inode is there. */
+/* Number of calls, at most kWays, that find the file with this inode by the spelling. */
 static int seen(const struct spelling *by, ino_t inode) {
   struct stat file;
   struct statx more;
@@ -178,7 +179,7 @@ static void other_calls(void) {
   socklen_t length = sizeof address;
   said("socket", stat("/tmp/socket", &file) == 0 && connect(c, (void *)&address, sizeof address) == 0 &&
                      getpeername(c, (void *)&address, &length) == 0 &&
-                     strcmp(address.sun_path, "/tmp/socket") == 0);  /* Linux tells it as it was bound */
+                     strcmp(address.sun_path, "/tmp/socket") == 0);  /* Linux returns the path as it was bound */
   said("symlink", symlink("../tmp/two", "tmp/link") == 0 && contains("/tmp/link", "he") &&
                       readlink("/usr/../tmp/link", text, sizeof text) == 10 && lstat("tmp/link", &file) == 0 &&
                       S_ISLNK(file.st_mode));
@@ -192,7 +193,7 @@ static void other_calls(void) {
                    strncmp(text, "12345.", 6) == 0 && strncmp(other, text, 6) == 0);
 }
 
-/* A program that lies in the host's folder. */
+/* Programs that lie in the host's folder. */
 static void programs(void) {
   char *arguments[] = {"echo", "spawned", NULL}, *executed[] = {"echo", "executed", NULL}, *none[] = {NULL};
   pid_t child;

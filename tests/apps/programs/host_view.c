@@ -1,5 +1,5 @@
-/* What a program sees of its simulated host, by every way that the C library has. With -DCONSTRUCTOR: a library whose
- * constructor looks before any code of the program's. The mode says at what. */
+/* Prints a program's view of its simulated host, with every call that the C library has. The mode selects the subject.
+ * With -DCONSTRUCTOR: a library whose constructor does the same before any code of the program. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,7 @@ static long boot_of_file(void) {
   return boot;
 }
 
-/* All clocks that count from the boot agree, by name and by number, and the boot was some hours ago. */
+/* All clocks that count from the boot agree, by name and by number; the boot was some hours ago. */
 static void clocks(void) {
   struct timespec raw;
   struct sysinfo info;
@@ -96,7 +96,7 @@ static void clocks(void) {
   printf("slept %d\n", (int)(seconds_on(CLOCK_MONOTONIC) - before + 0.5));
 }
 
-/* Half of the machine's memory is free, and nobody else does anything. */
+/* Half of the machine's memory is free, and the load is 0. */
 static void idle(void) {
   char line[256];
   unsigned long long all = 0, free = 0, available = 0, used = 1;
@@ -148,7 +148,7 @@ static void random_bytes(void) {
   printf("own maps %s\n", access(maps, R_OK) == 0 ? "readable" : strerror(errno));
 }
 
-/* `tag` goes into files that each host has under one name. */
+/* `tag` is written to files that have the same name on each host. */
 static void files(const char *tag) {
   char text[64] = "", path[4096], long_path[200], there[4096];
   FILE *file = fopen("/tmp/host_view.txt", "wx");
@@ -182,7 +182,7 @@ static void files(const char *tag) {
   puts("connected");
 }
 
-/* An abstract name, taken by every host. */
+/* Every host can bind the same abstract name. */
 static void abstract_name(void) {
   struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "\0host_view"};
   const socklen_t length = offsetof(struct sockaddr_un, sun_path) + 10;
@@ -280,7 +280,7 @@ static void waits(void) {
   printf("condition %d after %ld ms\n", error == ETIMEDOUT, since(start));
 }
 
-// Waits that would never end, and deadlines that are none: told at once.
+// Waits that would never end, and invalid deadlines: the call fails at once.
 static void refused_waits(void) {
   pthread_mutexattr_t checked;
   pthread_mutexattr_init(&checked);
@@ -305,7 +305,7 @@ static void refused_waits(void) {
   printf(", mutex %d\n", pthread_mutex_timedlock(&held, &no_time) == EINVAL);
 }
 
-/* In a call that is not simulated, until a child of ours has slept. */
+/* Waits in a call that is not simulated until a child has slept. */
 static void real_wait(void) {
   int ends[2];
   if (pipe(ends) != 0) exit(1);
@@ -320,7 +320,7 @@ static void real_wait(void) {
   printf("read %c %d\n", got, status);
 }
 
-/* --- Numbers of threads and processes, in every call that takes one. */
+/* --- Thread and process numbers, in every call that takes one. */
 
 static volatile sig_atomic_t told_thread;
 static void on_told(int signal) { told_thread = signal == SIGUSR2 ? gettid() : 0; }
@@ -376,7 +376,7 @@ static void look_at_stranger(pid_t stranger) {
          waitid(P_PID, (id_t)stranger, &info, WEXITED) == 0 || errno != ECHILD);
 }
 
-/* Who has a lock on a file. */
+/* Prints the owner of a file lock. */
 static void look_at_lock(void) {
   FILE *file = tmpfile();
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -419,7 +419,7 @@ static void identities(void) {
   look_at_lock();
 }
 
-/* --- A small stack for signals, and a program that computes between its calls, so that it is looked at. */
+/* --- A small signal stack, and a program that computes between calls, so that the simulator interrupts it. */
 
 static volatile sig_atomic_t handled;
 static void on_usr1(int signal) {
@@ -448,7 +448,7 @@ static void small_stack(void) {
          refused == ENOMEM);
 }
 
-/* --- Two processes that hand over to each other through memory alone, and spin for it. */
+/* --- Two processes that pass a turn through memory alone, and spin for it. */
 
 static void hand_over(void) {
   volatile unsigned *turn =

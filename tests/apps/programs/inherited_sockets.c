@@ -1,4 +1,4 @@
-/* Sockets that come from another image (exec) or another process (SCM_RIGHTS): they are what they were.
+/* Sockets inherited from another image (exec) or received from another process (SCM_RIGHTS): they work unchanged.
  *   serve          TCP and UDP, port 7000: each socket serves in another image
  *   ask HOST       two of each, by sockets that another process opened
  *   stream FD, datagram FD    what `serve` executes */

@@ -1,5 +1,5 @@
-// A library's loop that waits in the C library: a breakpoint of the simulator's comes to lie in memset(), which the
-// simulator's own code calls, too, while it follows the loop.
+// A loop of a library that waits in the C library: the simulator sets a breakpoint in memset(), which the simulator's
+// own code calls, too, while it follows the loop.
 #ifdef LIBRARY
 #include <string.h>
 

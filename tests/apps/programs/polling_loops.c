@@ -1,10 +1,10 @@
-// Random loops of a polling server: threads that look at completion queues, at slots of memory that the client writes,
-// at clocks and at each other's words, in an order drawn from a seed. Each thread prints what it found, and when: the
-// times do not depend on how the simulator carries such loops out.
+// Random loops of a polling server: threads poll completion queues, memory slots that the client writes, clocks and
+// each other's words, in an order drawn from a seed. Each thread prints its findings and their times. The times do not
+// depend on how the simulator executes such loops.
 //   polling_loops random SEED [SERVER]
 // Or a server of one loop, and a client that prints the least and the longest round trip in ns:
-//   polling_loops queues COUNT [SERVER]   requests come to one of so many queues, which are polled in turn
-//   polling_loops start COUNT [SERVER]    the same by ibv_start_poll
+//   polling_loops queues COUNT [SERVER]   requests come to one of COUNT queues, which are polled in turn
+//   polling_loops start COUNT [SERVER]    the same with ibv_start_poll
 //   polling_loops slots WHAT [SERVER]     requests are written into memory; WHAT is done in each round besides: none,
 //                                         poll, yield, clock
 // Without SERVER it is the server.
@@ -121,7 +121,7 @@ static struct address connect_all(int stream) {
   return theirs;
 }
 
-// --- The server: a thread has the queues and slots whose number, divided by kThreads, leaves its own.
+// --- The server: a thread serves the queues and slots whose number modulo kThreads is the thread's number.
 struct thread {
   int number;
   unsigned long long dice;
@@ -148,7 +148,7 @@ static void take(struct thread *me, int queue) {
 static void *serve(void *argument) {
   struct thread *me = argument;
   while (!ended) {
-    // A loop, for a while: until something is found, or, of some loops, after so many rounds or so long.
+    // One loop: runs until something is found, or, for some loops, for a number of rounds or a time.
     int steps = 1 + (int)below(&me->dice, kSteps), kinds[kSteps], which[kSteps];
     for (int i = 0; i < steps; ++i) {
       kinds[i] = (int)below(&me->dice, 12);
@@ -198,7 +198,7 @@ static void run_server(void) {
              threads[i].found[k].at);
 }
 
-// --- The client: sends to any queue, writes to any slot, at any time.
+// --- The client: sends to a random queue or writes to a random slot at random times.
 static void run_client(const struct address *server) {
   unsigned long long dice = seed;
   for (int i = 0; i < kMessages; ++i) {
@@ -227,7 +227,7 @@ static void run_client(const struct address *server) {
   }
 }
 
-// --- One loop.
+// --- Servers of one loop.
 enum { kRoundTrips = 16, kBusy = 3 };
 
 static void post(int queue, struct ibv_send_wr send) {
@@ -292,7 +292,7 @@ static void measure(const struct address *server, int slots, int count) {
       while (poll_one(kBusy % count) == 0) {}
     }
     const long took = now_ns() - began;
-    if (i == 0) continue;  // contexts and translations are not resident yet
+    if (i == 0) continue;  // not measured: contexts and translations are not resident yet
     if (least < 0 || took < least) least = took;
     if (took > longest) longest = took;
   }

@@ -1,5 +1,5 @@
-// A verbs program and its child: processes MODE. What becomes of each, it prints. Queue pairs are connected to each
-// other in the same process.
+// A verbs program and its child: processes MODE. Prints the end of each. The queue pairs are connected to each other in
+// one process.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -24,7 +24,7 @@ struct objects {
   char *buffer;
 };
 
-// What a process tells of what it shares.
+// Handles that a process gives the other.
 struct shared {
   uint32_t pd, mr;
   uint64_t buffer;
@@ -75,7 +75,7 @@ static void connect_to(struct ibv_qp *qp, struct ibv_qp *peer) {
                       IBV_QP_MAX_QP_RD_ATOMIC) == 0, "RTS");
 }
 
-// In the PD that `of` has.
+// Creates MR, CQ and QPs in the PD of `of`.
 static void make_queues(struct objects *of) {
   of->buffer = aligned_alloc(4096, kBytes);
   memset(of->buffer, 0, kBytes);
@@ -112,7 +112,7 @@ static enum ibv_wc_status write_from(struct objects *of, uint64_t from, uint32_t
   return wc.status;
 }
 
-// Some writes from the buffer's first half to its second, looked at.
+// Some WRITEs from the buffer's first half to its second, with checks.
 static void traffic(struct objects *of) {
   for (int i = 0; i < 40; ++i) {
     memset(of->buffer, 'a' + i % 26, 64);
@@ -134,7 +134,7 @@ static void destroy(struct objects *of) {
   say_error("close_device", ibv_close_device(of->context));
 }
 
-// --- Descriptors and words between the two, over a stream of the machine's own.
+// --- Descriptors and words between the two processes, over a stream of the real machine.
 static void send_shared(int to, struct shared what, int fd) {
   struct iovec part = {&what, sizeof what};
   union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = {{0}};
@@ -160,7 +160,7 @@ static int receive_shared(int from, struct shared *what) {
   return fd;
 }
 static void tell(int to) { check(write(to, "x", 1) == 1, "tell"); }
-// False: the other side has ended.
+// False: the other process has ended.
 static int hear(int from) {
   char byte;
   return read(from, &byte, 1) == 1;
@@ -168,7 +168,7 @@ static int hear(int from) {
 
 static int is(const char *mode, const char *name) { return strcmp(mode, name) == 0; }
 
-// --- fork: the child has copies of the parent's objects, and none of its own.
+// --- fork: the child has copies of the parent's objects, and no objects of its own.
 static void child_uses(struct objects *of) {
   const uint64_t at = (uintptr_t)of->buffer;
   struct ibv_wc wc;
@@ -219,7 +219,7 @@ static void parent_of_fork(const char *mode) {
   destroy(&mine);
 }
 
-// --- Imports: the child was there before the parent's objects.
+// --- Imports: the child started before the parent created its objects.
 static void import(struct objects *of, struct ibv_mr **theirs, struct shared what, int fd) {
   of->context = ibv_import_device(fd);
   check(of->context != NULL, "import_device");
@@ -229,7 +229,7 @@ static void import(struct objects *of, struct ibv_mr **theirs, struct shared wha
   check(*theirs != NULL, "import_mr");
 }
 
-// Between the parent's region and the child's, with the child's queue pairs.
+// Uses the parent's region and the child's region with the child's queue pairs.
 static void use_both(struct objects *of, const struct ibv_mr *theirs, struct shared what) {
   const uint64_t at = (uintptr_t)of->buffer;
   check(write_from(of, what.buffer, theirs->lkey, at, of->mr->rkey) == IBV_WC_SUCCESS, "from the parent's memory");
@@ -250,7 +250,7 @@ static void guess(struct shared what, int fd) {
   of.pd = ibv_alloc_pd(of.context);
   for (uint32_t mr = 0; mr < 8; ++mr) check(!ibv_import_mr(of.pd, mr) && errno == ENOENT, "a guessed region");
   make_queues(&of);
-  // A key alone is of no use to a QP of another PD.
+  // A key is of no use to a QP in another PD.
   const uint32_t lkey = what.mr << 8 | 1;
   for (uint32_t tag = 0; tag < 2; ++tag) {
     const enum ibv_wc_status status =
@@ -338,7 +338,7 @@ static void owner(const char *mode) {
   say_error("close_device", ibv_close_device(mine.context));
 }
 
-// Stays until both have ended: the run ends with it.
+// The parent waits for both processes: the run ends with it.
 static void watch(const char *mode) {
   int ends[2], status = 0;
   check(pipe(ends) == 0, "pipe");

@@ -1,4 +1,5 @@
-/* Which processors a program is told that it may use: what it asked for itself, wherever its threads really run. */
+/* Processors that a program may use, as calls report them: the set that the program requested, wherever its threads
+ * really run. */
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <errno.h>
@@ -16,7 +17,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static int ball;
 
-/* One change of threads each: the simulator notices, and has all of them on one processor. */
+/* Two threads alternate. The simulator notices, and runs all threads on one processor. */
 static void *play(void *opaque) {
   const int side = opaque != NULL;
   pthread_mutex_lock(&mutex);
@@ -46,7 +47,7 @@ static int told_in_thread(const pthread_attr_t *attributes, const cpu_set_t *exp
   return CPU_EQUAL(&set, expected);
 }
 
-/* "Cpus_allowed:\t00000003", of the first 32 processors behind the last comma. */
+/* "Cpus_allowed:\t00000003": the first 32 processors stand behind the last comma. */
 static int told_by_status(const cpu_set_t *expected) {
   static const char label[] = "Cpus_allowed:";
   char line[512];
@@ -61,7 +62,7 @@ static int told_by_status(const cpu_set_t *expected) {
   return low == (expected->__bits[0] & 0xffffffff);
 }
 
-/* CPUID's word for the processor that executes it: of no other, and the same at each visit. */
+/* CPUID's number of the executing processor: unique, and the same at each visit. */
 static int each_is_itself(void) {
   unsigned numbers[CPU_SETSIZE] = {0};
   for (int visit = 0; visit < 20; ++visit) {

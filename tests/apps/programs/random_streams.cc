@@ -1,4 +1,4 @@
-// Chance by every stream that reads /dev/urandom, the C library's and C++'s.
+// Random bytes from every kind of stream that reads /dev/urandom, of C and of C++.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ int main() {
   from("standard input", stdin);
   std::cin.read(reinterpret_cast<char*>(bytes.data()), bytes.size());
   print("cin", bytes);
-  // More than any buffer holds.
+  // More bytes than any buffer holds.
   unsigned different = 0;
   for (int i = 0, last = 0; i < 100'000; ++i) {
     const int next = std::getc(opened);

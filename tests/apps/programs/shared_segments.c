@@ -1,4 +1,4 @@
-// System V shared memory between processes of a host: numbers from 0, keys of its own.
+// System V shared memory between processes of a host: identifiers start from 0, and each host has its own keys.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// What processes, or threads that end, have others wait for: each line says after how many milliseconds it was over.
+// Waits that other processes or ending threads end. Each output line shows after how many milliseconds a wait ended.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@ static int now_ms(void) {
 }
 static void begin(void) { clock_gettime(CLOCK_MONOTONIC, &start); }
 
-// A child has a lock on a file for 5 ms.
+// A child holds a file lock for 5 ms.
 static int by_flock(int fd) { return flock(fd, LOCK_EX); }
 static int by_fcntl(int fd) {
   struct flock whole = {.l_type = F_WRLCK};
@@ -82,7 +82,7 @@ static void* ask_for_it(void* unused) {
   return (void*)(size_t)error;
 }
 
-// Its owner ends while three wait; nobody mends it.
+// The owner of a robust mutex ends while three threads wait; no thread calls pthread_mutex_consistent().
 static void lost_mutex(void) {
   pthread_t owner, others[2];
   void *own, *told[2];
@@ -103,7 +103,7 @@ static void lost_mutex(void) {
   printf("mutex %d dead, %d lost at %d\n", dead, lost, when);
 }
 
-// Who is woken finds that the mutex's owner is dead.
+// The woken thread gets EOWNERDEAD from pthread_cond_wait().
 static void condition_of_a_dead_owner(void) {
   pthread_t owner;
   make_robust();
@@ -115,7 +115,7 @@ static void condition_of_a_dead_owner(void) {
   pthread_join(owner, NULL);
 }
 
-// The reader's clock is never behind the time that it reads.
+// The reader's clock is never behind the time in the message.
 static void* write_times(void* fd) {
   for (int i = 0; i < 200; ++i) {
     struct timespec now;
@@ -141,7 +141,7 @@ static void read_times(void) {
 }
 
 int main(void) {
-  setvbuf(stdout, NULL, _IONBF, 0);  // children have nothing to print
+  setvbuf(stdout, NULL, _IONBF, 0);  // no buffer: forked children must not print its content again
   file_lock("flock", by_flock);
   file_lock("fcntl", by_fcntl);
   file_lock("lockf", by_lockf);

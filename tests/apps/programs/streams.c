@@ -1,4 +1,4 @@
-/* The C library's streams on pipes and sockets: who finds nothing to read, or no room, waits in simulated time. */
+/* The C library's streams on pipes and sockets: a stream without data or without room waits in simulated time. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static void read_a_command(void) {
   printf("closed %d\n", pclose(stream));
 }
 
-/* More than a pipe holds, to one that reads later; and what is left when the program ends. */
+/* More data than a pipe holds, to a command that reads later; the rest is written at the end of the program. */
 static void write_to_a_command(void) {
   FILE *stream = popen("sleep 1; md5sum", "w");
   for (int i = 0; i < 30000; ++i) fprintf(stream, "%d\n", i);
@@ -60,7 +60,7 @@ static void talk_to_a_thread(void) {
   printf("end: %d\n", fgetc(in) == '\n' && fgetc(in) == EOF && feof(in));
 }
 
-/* Nobody reads any more: an error, and no signal. */
+/* A pipe without reader: an error, and no signal. */
 static void write_to_nobody(void) {
   int ends[2];
   signal(SIGPIPE, SIG_IGN);

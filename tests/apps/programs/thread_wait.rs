@@ -1,4 +1,4 @@
-// Rust's threads, channels and locks wait by futexes of their own; its runtime installs a small stack for signals.
+// Rust's threads, channels and locks. They wait with their own futexes; the runtime installs a small signal stack.
 use std::sync::{mpsc, Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};

@@ -4,11 +4,11 @@
 //   threads lock
 //   threads join
 //
-// COUNT threads at once, ROUNDS times one behind the other: each makes queues of its own on the context of all, writes
-// from one half of a buffer to the other, and destroys them again, or nothing. Prints how many came through. `lock`:
-// one thread polls an empty queue with a lock held, which it takes again at once, until another that wants the lock has
-// had it. `join`: a thread that has been waited for ends while others are made; prints by when whoever waited has it.
-// Exit status 2 when something went wrong.
+// COUNT threads at once, ROUNDS times in sequence: each creates its own queues on the shared context, writes from one
+// half of a buffer to the other, and destroys the queues (`idle`: does nothing). Prints the number of successful
+// threads. `lock`: one thread polls an empty queue with a lock held, and takes the lock again at once, until another
+// thread has got the lock. `join`: a joined thread ends while other threads are created; prints the time at which the
+// join returned. Exit status 2: an error.
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// Waits in a loop of a library that is then unloaded; the next one, with other code, comes to the same addresses. As
-// LIBRARY 1 and 2 the libraries.
+// Waits in a loop of a library that is then unloaded. The next library has other code at the same addresses. Compiled
+// with LIBRARY 1 and 2, this file is the libraries.
 #if defined LIBRARY
 #if LIBRARY == 2
 static volatile int sums[64];

@@ -1,5 +1,6 @@
-// One loop that now waits for memory, now goes through it: whoever watches where it waits must let it pass otherwise.
-// Left by its condition, by siglongjmp() from a signal handler, in a child; beside breakpoints of the program's own.
+// One loop that sometimes waits for memory and sometimes runs through. The simulator watches the loop while it waits,
+// and must let it pass otherwise. The loop is left by its condition, by siglongjmp() from a signal handler, and in a
+// child; the program has its own breakpoints, too.
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,7 +15,7 @@
 
 enum { kWaits = 60, kBytes = 3000 };
 
-static volatile char *flag;  // of all processes
+static volatile char *flag;  // shared by all processes
 static char bytes[kBytes];
 static sigjmp_buf alarm_left;
 static volatile sig_atomic_t own_breakpoints;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""UDP between the simulated hosts and within one, by programs of our own and by stock ones.
+"""
+UDP between the simulated hosts and within a host, by test programs and by stock programs.
 
 usage: datagrams_test.py path/to/rnicsim     (needs gcc, qperf and rdmacm-utils)
 """
@@ -14,20 +15,20 @@ from apps import built  # noqa: E402
 
 
 def program():
-    # Fortified, as distributions build theirs: some calls have other names then.
+    # Fortified as in distributions' builds: some calls have other names then.
     return built("datagrams", (apps.PROGRAMS / "datagrams.c").read_text(), "-D_FORTIFY_SOURCE=2")
 
 
 class Calls(apps.TestCase):
     def twice(self, *commands):
-        """A run whose programs print the same, and whose time is the same, when it is repeated."""
+        """A run that prints the same, with the same simulated times, when repeated."""
         first, second = (self.assert_succeeded(apps.run_on(commands)) for _ in range(2))
         self.assertEqual(first.out, second.out)
         return first
 
     def test_between_hosts(self):
         result = self.twice(("h0", f"{program()} serve"), ("h1", f"{program()} ask fd00::1 10.0.0.1"))
-        # 20 us each way and a blocked thread's 3 us; 65535 bytes take 52.4 us of the line.
+        # 20 us each way and 3 us for a blocked thread; 65535 bytes take 52.4 us on the line.
         self.assertEqual(result.lines("h1"), [
             "sent 5", "answer: 5 bytes, hello, from [10.0.0.1]:7000", "after 47 us, own [0.0.0.0]:49152",
             "connect ok, own [10.0.1.1]:49152, peer [10.0.0.1]:7000",
@@ -77,7 +78,8 @@ class Stock(apps.TestCase):
         client = "qperf -t 1 -m 60000 h0 udp_lat udp_bw"
         result = self.assert_succeeded(apps.run_on([("h0", "qperf"), ("h1", client)]))
         latency = re.search(r"latency += +([\d.]+) us", result.text("h1"))
-        self.assertAlmostEqual(float(latency[1]), 71.5, delta=1, msg=result)  # 20 us, 48 of the line, 3 to wake up
+        # 20 us network, 48 us line, 3 us to wake up
+        self.assertAlmostEqual(float(latency[1]), 71.5, delta=1, msg=result)
         for side in ("send_bw", "recv_bw"):
             self.assertRegex(result.text("h1"), rf"{side} += +1\.2\d GB/sec")
 
@@ -88,7 +90,7 @@ class Stock(apps.TestCase):
         self.assertRegex(result.text("h1"), r"custom +1000 +100 ")
 
     def test_udpong_over_sockets(self):
-        """Its server asks for the loopback address, unless told otherwise, and polls without an end."""
+        """udpong's server asks for the loopback address by default, and polls for ever."""
         self.udpong("-b 10.0.0.1 -T s", "-T s")
 
     def test_udpong_over_rsockets(self):

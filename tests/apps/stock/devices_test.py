@@ -37,7 +37,7 @@ class Devices(apps.LeavesNothing):
         return self.on_rails(("h0", server), ("h1", client))
 
     def counters(self, *commands):
-        """By device, and what the programs printed."""
+        """Counters by device, and the result of the run."""
         with apps.folder() as folder:
             result = self.assert_succeeded(apps.run_on(commands, "--topology", "dual-rail", "--json", folder / "r.json",
                                                        env=self.environment))
@@ -89,7 +89,7 @@ class Devices(apps.LeavesNothing):
         self.assertIn("failure getting addr: Network is unreachable", result.out + result.err)
 
     def test_sockets_by_either(self):
-        """A client's address is that of the device by which it goes."""
+        """A client's address is the address of the device that carries the connection."""
         with apps.folder() as folder:
             (folder / "server.py").write_text(
                 "import socket\n"
@@ -109,7 +109,7 @@ class Devices(apps.LeavesNothing):
         self.assertEqual(result.lines("h1"), ["1 2 3 0"])
 
     def test_both_rails_at_once(self):
-        """UCX stripes what is large over them: more than one could carry."""
+        """UCX stripes large messages over both rails: the rate is higher than that of a single rail."""
         environment = "env UCX_TLS=rc_v,self UCX_MAX_RNDV_RAILS=2 ucx_perftest"
         options = "-t tag_bw -s 4194304 -n 20 -w 2"
         counters, result = self.counters(("h0", f"{environment} {options}"), ("h1", f"{environment} h0 {options}"))

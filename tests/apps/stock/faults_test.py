@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Stock programs over a cable that loses, damages, repeats, delays and reorders frames: they succeed all the same, and
-the counters tell.
+"""
+Stock programs over a cable that loses, damages, repeats, delays and reorders frames: the programs succeed, and the
+counters show the faults.
 
 usage: faults_test.py path/to/rnicsim
 """
@@ -112,7 +113,7 @@ class Rules(apps.TestCase):
         self.assertEqual([(packet.interface, packet.comment) for packet in marked],
                          [("h1", "dropped by fault rule 1"), ("h0", "delayed by fault rule 2")])
         self.assertEqual([packet.opcode for packet in marked], [apps.Opcode.WRITE_MIDDLE, apps.Opcode.ACK])
-        # The lost one is there a second time, sent again.
+        # The capture has the lost packet twice: the original and the retransmission.
         self.assertEqual(len([packet for packet in packets if packet.is_roce() and packet.psn == marked[0].psn
                               and packet.opcode == apps.Opcode.WRITE_MIDDLE]), 2)
 

@@ -20,7 +20,7 @@ def pair(server, client, port=18515, address=None):
 
 class ManyHosts(apps.TestCase):
     def bandwidths(self, commands, *options):
-        """By host, those of its programs, in the order of their tables."""
+        """By host: the bandwidths of its programs, in the order of their tables."""
         result = self.assert_succeeded(apps.run_on(commands, *options))
         hosts = {host for host, _ in commands}
         return {host: [row[3] for row in apps.perftest_rows(result.lines(host))] for host in sorted(hosts)}
@@ -30,13 +30,13 @@ class ManyHosts(apps.TestCase):
         for host in ("h1", "h3"):
             self.assertEqual(len(found[host]), 1, found)
             self.assertTrue(0.85 * LINE < found[host][0] < LINE, found)
-        self.assertAlmostEqual(found["h1"][0], found["h3"][0], delta=1)  # they do not meet
+        self.assertAlmostEqual(found["h1"][0], found["h3"][0], delta=1)  # the flows share no link
 
     def test_two_pairs_on_two_hosts(self):
         found = self.bandwidths(pair("h0", "h1", 18515) + pair("h0", "h1", 18516))
         self.assertEqual(len(found["h1"]), 2, found)
         for bandwidth in found["h1"]:
-            self.assertTrue(0.35 * LINE < bandwidth < LINE, found)  # they share the cable while both run
+            self.assertTrue(0.35 * LINE < bandwidth < LINE, found)  # both share the cable while both run
 
     def test_two_servers_of_one_host(self):
         found = self.bandwidths(pair("h0", "h1", 18515) + pair("h0", "h2", 18516), "--topology", "star")
@@ -47,7 +47,8 @@ class ManyHosts(apps.TestCase):
         found = self.bandwidths(pair("h0", "h0"))
         self.assertTrue(found["h0"], found)
         for bandwidth in found["h0"]:
-            self.assertTrue(50 < bandwidth < 128, found)  # the device's PCIe carries it both ways
+            # The device's PCIe carries the loopback traffic in both directions
+            self.assertTrue(50 < bandwidth < 128, found)
 
     def test_the_same_twice(self):
         commands = pair("h0", "h1") + pair("h2", "h3", 18516) + pair("h0", "h3", 18517) + pair("h1", "h1", 18518)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Very many queue pairs, regions and completion queues in one process: what making them costs, and what they weigh.
+"""
+Very many queue pairs, regions and completion queues in one process: time to create them, and memory that they take.
 
 usage: many_objects_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""MPI over UCX, libfabric and TCP: a program on two hosts, and on four, which mpirun starts through a shell of the
-simulated network; Open MPI, and MPICH without any setting of its own.
+"""
+MPI over UCX, libfabric and TCP: a program on two hosts, and on four, which mpirun starts through a shell of the
+simulated network; Open MPI, and MPICH with its default settings.
 
 usage: mpi_test.py path/to/rnicsim
 """
@@ -13,9 +14,9 @@ import apps  # noqa: E402
 
 SHELL = f"python3 {apps.REMOTE_SHELL}"
 UCX = "--mca pml ucx --mca btl ^openib"
-# Its endpoints of messages are connected by librdmacm.
+# libfabric's message endpoints connect by librdmacm.
 LIBFABRIC = "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include verbs"
-# Over the simulated network, of whose devices and routes it asks the host.
+# TCP over the simulated network; Open MPI asks the host for devices and routes.
 TCP = "--mca pml ob1 --mca btl tcp,self"
 
 
@@ -37,7 +38,7 @@ class Mpi(apps.TestCase):
         self.assertEqual(sorted(line for line in result.lines(hosts[0]) if line.startswith("rank ")), expected, result)
 
     def test_two_hosts_by_default(self):
-        """UCX chooses its transports: it must not take two hosts for one."""
+        """UCX chooses the transports, and must recognize that the hosts are different."""
         self.ring(["h0", "h1"], 2, UCX)
 
     def test_two_hosts(self):
@@ -67,13 +68,13 @@ class Mpich(apps.TestCase):
         self.assertEqual(sorted(line for line in result.lines("h0") if line.startswith("rank ")), expected, result)
 
     def test_one_host(self):
-        """Its ranks share memory, and spin on it."""
+        """MPICH's ranks share memory and spin on it."""
         with apps.folder() as folder:
             self.ring(folder, "", ["h0", "h0"], [])
 
     def test_two_hosts(self):
         with apps.folder() as folder:
-            # Its launcher calls ssh's stand-in as ssh, with an option.
+            # MPICH's launcher calls the replacement as ssh, with an option.
             shell = folder / "ssh"
             shell.write_text(f'#!/bin/sh\n[ "$1" = -x ] && shift\nexec {SHELL} "$@"\n')
             shell.chmod(0o755)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""perftest's raw Ethernet programs between two hosts: they exchange nothing but frames.
+"""
+perftest's raw Ethernet programs between two hosts: they exchange only frames.
 
 usage: raw_ethernet_test.py path/to/rnicsim
 """
@@ -11,22 +12,22 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 
 SERVER_MAC, CLIENT_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
-FRAME = 1514  # perftest's 1518 bytes have an FCS
-GAP = 24      # preamble, FCS and gap
-# MiB/s of perftest's 1518 bytes a frame at 100 Gb/s.
+FRAME = 1514  # bytes; perftest's 1518 include an FCS
+GAP = 24      # bytes: preamble, FCS and inter-frame gap
+# MiB/s at 100 Gb/s, where perftest counts 1518 bytes per frame.
 LINE_RATE = 100e9 / 8 / (FRAME + GAP) * 1518 / 2 ** 20
 FRAMES = 500
 
 
 def counter(result, name):
-    """Of both hosts, as the summary has it."""
+    """A counter of both hosts, from the summary."""
     row = re.search(rf"^ +{re.escape(name)} +(\d+) +(\d+) ", result.summary(), re.MULTILINE)
     return [int(number) for number in row.groups()]
 
 
 class RawEthernet(apps.TestCase):
     def both(self, program, of_both="", of_server=""):
-        """The server first: nobody tells the client that it is there."""
+        """The client starts later than the server: raw Ethernet programs do not synchronize."""
         server = f"{program} --server -B {SERVER_MAC} -E {CLIENT_MAC} {of_both} {of_server}"
         client = f"{program} --client -B {CLIENT_MAC} -E {SERVER_MAC} {of_both}"
         result = apps.run_on([("h0", server), ("h1", f"sh -c 'sleep 0.1; {client}'")], "--limit", "5s", "--audit")
@@ -36,7 +37,7 @@ class RawEthernet(apps.TestCase):
         result = self.both(f"raw_ethernet_bw -n {FRAMES}", of_both, of_server)
         sent, = apps.perftest_rows(result.lines("h1"))
         received, = apps.perftest_rows(result.lines("h0"))
-        # A doorbell a frame: the program is slower than the port.
+        # A doorbell per frame: the program is slower than the port.
         self.assertTrue(0.5 * LINE_RATE < sent[3] < LINE_RATE, result)
         self.assertEqual(received[1], FRAMES, result)
         self.assertEqual(counter(result, "nic.raw.copies"), [FRAMES, 0], result)

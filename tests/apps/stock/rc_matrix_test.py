@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""perftest's bandwidth programs with the options that people use, over a good cable, a lossy one and one that reorders.
+"""
+perftest's bandwidth programs with commonly used options, over a good cable, a lossy cable and a reordering cable.
 
 usage: rc_matrix_test.py path/to/rnicsim [--full]
 """
@@ -19,11 +20,11 @@ ALL_SIZES = 23  # 2 B to 8 MiB
 
 
 class Matrix:
-    """What each kind of cable is tested with; the subclasses name the cable."""
+    """Tests for every kind of cable; a subclass names the cable."""
     cable = None
 
     def share(self, cases):
-        """With --full all of them on each cable; else each on one."""
+        """Part of `cases` for this cable: all cases with --full, else every case on one of the cables."""
         return cases if apps.full() else cases[CABLES.index(self.cable)::len(CABLES)]
 
     def transfer(self, program, options, *sets, rows=1):
@@ -38,9 +39,9 @@ class Matrix:
     def setUp(self):
         self.counted = {}
 
-    # Over the runs of one test together: a short one may be spared.
+    # Counters are summed over the runs of a test: a short run may see no fault.
     def tearDown(self):
-        if not self.counted:  # it was skipped
+        if not self.counted:  # the test was skipped
             return
         if self.cable == "good":
             for counter in ("out_of_sequence", "duplicate_request", "packet_seq_err", "local_ack_timeout_err"):
@@ -79,10 +80,10 @@ class Matrix:
     def test_a_second(self):
         if not apps.full() and self.cable != "lossy":
             self.skipTest("long")
-        # A tenth of the packets tells as much of the time.
+        # A tenth of the rate: fewer packets in the same time suffice.
         slow = [] if apps.full() else ["--set", "nic.port.rate=10Gb/s"]
         for program in PROGRAMS if apps.full() else PROGRAMS[:1]:
-            # Millions of atomics fit in a second: one at a time will do.
+            # Millions of atomics fit in a second: a single outstanding atomic suffices.
             self.transfer(program, "-D 1 -t 1" if "atomic" in program else "-D 1", *slow)
 
 

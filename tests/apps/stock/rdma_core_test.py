@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""rdma-core's own Python tests, as Debian ships them (python3-pyverbs), on a simulated host: a test a module.
+"""
+rdma-core's own Python tests from Debian (python3-pyverbs), on a simulated host: a test for each module.
 
-A test of theirs passes, or is skipped as rdma_core_tests.toml says; anything else fails, and so does a skip of the list
-that is no longer one: a test that passes, one that is gone, or a feature that the device has meanwhile.
+A test of rdma-core must pass, or be skipped as listed in rdma_core_tests.toml; every other outcome fails. A listed skip
+also fails if the test passes, if the test no longer exists, or if the device now has the missing feature.
 
 usage: rdma_core_test.py path/to/rnicsim [RdmaCore.test_MODULE ...]
 """
@@ -22,14 +23,14 @@ THEIR_TESTS = pathlib.Path("/usr/share/doc/rdma-core/tests")
 LIST = pathlib.Path(__file__).resolve().with_name("rdma_core_tests.toml")
 GID_OF_IPV4 = 1
 
-# What iproute2 says of a device of h0: it asks by netlink, which a simulated host has not.
+# iproute2's output for a device of h0.
 IP = """#!/bin/sh
 read -r mac < "/sys/class/net/$4/address" || exit 1
 echo '[{"address": "'"$mac"'", "addr_info": [{"local": "10.0.0.1"}]}]'
 """
 
 HEADER = re.compile(r"^(test_\w+) \(tests\.(\w+\.\w+\.\1)\)")
-# What a test or a library prints may stand before the outcome.
+# Output of the test or of a library may precede the outcome.
 OUTCOME = re.compile(r"(?:^|\s)(ok|ERROR|FAIL|skipped '(.*)'|skipped \"(.*)\"|expected failure|unexpected success)$")
 
 
@@ -40,12 +41,12 @@ def listed():
 
 @functools.cache
 def device():
-    """What the device says of itself."""
+    """Output of `ibv_devinfo -v` on h0."""
     return apps.run_on([("h0", "ibv_devinfo -v")]).text("h0")
 
 
 def copy_tests(folder):
-    """Debian compresses the larger files of its documentation."""
+    """Copies rdma-core's tests; Debian compresses the larger files of a package's documentation."""
     (folder / "tests").mkdir()
     for path in THEIR_TESTS.iterdir():
         if path.suffix == ".gz":
@@ -62,7 +63,7 @@ def make_ip(folder):
 
 
 def read_outcomes(text):
-    """Of unittest's verbose output: name -> outcome, and why it was skipped."""
+    """Parses unittest's verbose output: name -> (outcome, reason of a skip)."""
     outcomes, name = {}, None
     for line in text.splitlines():
         if header := HEADER.match(line):
@@ -78,7 +79,7 @@ def read_outcomes(text):
 
 class RdmaCore(apps.TestCase):
     def setUp(self):
-        # Images of Debian for containers leave out what packages put under /usr/share/doc.
+        # Debian's container images omit /usr/share/doc.
         self.assertTrue(THEIR_TESTS.is_dir(), f"{THEIR_TESTS} is not there: python3-pyverbs without its documentation?")
 
     def run_module(self, module):
@@ -125,7 +126,7 @@ class RdmaCore(apps.TestCase):
                 yield f"the device advertises {absent['what']} ({found.group(0).strip()}), whose tests are skipped"
 
     def test_list(self):
-        """Each entry names tests of a module that runs, once, and a feature that can be looked for."""
+        """Each entry names tests of an existing module, without repetition, and a feature that can be searched for."""
         modules = set(listed()["modules"])
         names = [name for absent in listed()["absent"] for name in absent["tests"]]
         self.assertEqual([name for name, times in collections.Counter(names).items() if times > 1], [])

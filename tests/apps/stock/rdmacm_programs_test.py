@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Stock programs that find their peer through librdmacm, on two hosts: their own checks and their exit status.
+"""
+Stock programs that connect through librdmacm, on two hosts: their own checks and their exit status.
 
 usage: rdmacm_programs_test.py path/to/rnicsim [Class[.test] ...]
 """
@@ -23,7 +24,7 @@ class Programs(LeavesNothing):
         return result
 
     def pair_until_killed(self, server, client, begin=1, end=20):
-        """A server that goes on for ever; its end is the real kernel's. In simulated seconds."""
+        """A server that runs for ever and is killed by its shell; `begin` and `end` are in simulated seconds."""
         kill = f"{server} & server=$!; sleep {end}; kill $server; wait; echo over"
         result = self.run_on(("h0", f"sh -c '{kill}'"), ("h1", f"sh -c 'sleep {begin}; {client}'"))
         self.assertEqual(result.status, 0, result)
@@ -32,7 +33,7 @@ class Programs(LeavesNothing):
 
 
 class Examples(Programs):
-    """Of rdmacm-utils."""
+    """Examples of rdmacm-utils."""
 
     def test_rping(self):
         for address in V4, V6:
@@ -42,8 +43,8 @@ class Examples(Programs):
                     pings = [line for line in result.lines(host) if line.startswith(f"{label}: rdma-ping-")]
                     self.assertEqual(len(pings), 100, result)
 
-    # The main thread of rping closes the event channel while another thread waits for an event. Under Linux, the other
-    # thread sleeps on.
+    # rping's main thread closes the event channel while another thread waits for an event. On Linux, the other thread
+    # continues to sleep.
     def test_rping_ends_well_in_real_time(self):
         for _ in range(10):
             result = apps.run_on([("h0", f"rping -s -C 10 -a {V4}"), ("h1", f"rping -c -C 10 -a {V4}")], "--time=real")
@@ -133,12 +134,12 @@ class Rsockets(Programs):
             with self.subTest(how):
                 result = self.pair(f"udpong {how}", f"udpong -s {V4} {size} {how}")
                 self.assertRegex(result.lines("h1")[-1], r"^custom +1000 +50 +48k ")
-        # It asks without waiting, for ever.
+        # The client polls without blocking, for ever.
         result = self.pair_until_killed("udpong", f"udpong -s {V4} {size}", begin=0, end=0.1)
         self.assertRegex(result.lines("h1")[-1], r"^custom +1000 +50 +48k ")
 
     def test_preloaded(self):
-        """A program of ordinary sockets, on rsockets by librspreload.so."""
+        """A program of ordinary sockets runs on rsockets by librspreload.so."""
         serve = "s = socket.create_server((\"10.0.0.1\", 5000)); c = s.accept()[0]; c.sendall(c.recv(99)); c.recv(1)"
         ask = ("time.sleep(1); c = socket.create_connection((\"10.0.0.1\", 5000)); c.sendall(b\"by RDMA\"); "
                "print(c.recv(99).decode())")
@@ -180,7 +181,7 @@ class Others(Programs):
 
     @unittest.skipUnless(shutil.which("fio"), "no fio")
     def test_fio(self):
-        """Messages are verified where they come."""
+        """fio verifies messages where they arrive."""
         with apps.folder() as folder:
             common = "[job]\nioengine=rdma\nport=7174\nbs=16k\nsize=256k\nverify=md5\nverify_state_save=0\n"
             (folder / "server").write_text(common + "rw=read\niodepth=16\n")
@@ -189,7 +190,8 @@ class Others(Programs):
                     (folder / "client").write_text(
                         f"{common}hostname={V4}\nverb={verb}\niodepth=4\nrw=write\ndo_verify=0\n")
                     result = self.run_on(("h0", f"fio {folder}/server"), ("h1", f"fio {folder}/client"))
-                    self.assertEqual(result.status, 0, result)  # its timerfd is the real kernel's
+                    # fio's timerfd is the real kernel's: the run is not reproducible
+                    self.assertEqual(result.status, 0, result)
                     for host in "h0", "h1":
                         self.assertIn("err= 0: ", result.text(host), result)
                     self.assertIn("io=256KiB ", result.text("h1"), result)

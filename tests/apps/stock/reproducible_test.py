@@ -32,7 +32,7 @@ nobody's: -1 EINVAL""".splitlines()
 
 
 def environment_of_size(number):
-    """Run by run another size of environment, from little to beyond a page."""
+    """Environments of a different size in each run, from small to larger than a page."""
     return dict(os.environ, RNICSIM_TEST_PADDING="x" * (number * 1237))
 
 
@@ -42,8 +42,8 @@ def digest(path):
 
 class Reproducible(apps.TestCase):
     def trace(self, program, number, *options):
-        """All that the programs printed, the summary, and the digests of capture and recording: from another folder at
-        each run."""
+        """All output of the programs, the summary, and the digests of capture and recording; each run starts in a
+        different folder."""
         with apps.folder() as path:
             cwd = path / ("deeper/" * number)
             cwd.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ class Reproducible(apps.TestCase):
     def test_the_counter_read_a_thousand_times(self):
         source = (apps.PROGRAMS / "counter_reads.c").read_text()
         first = self.check(str(apps.built("counter_reads", source, "-O1", "-lpthread")))
-        # Reads of 25 ns each would be 400 and 4000.
+        # Counter reads of 25 ns each would be 400 and 4000 in these times.
         self.assertEqual([line for line in first["h0"] if "apart" not in line],
                          ["wrong: 0", "84 thousand reads in 10 ms", "324 thousand reads in 100 ms"])
         self.assertIn("main: 25 to 25 cycles apart", first["h0"])
@@ -132,7 +132,7 @@ class Reproducible(apps.TestCase):
         self.check(f"sh {apps.PROGRAMS / 'jobs.sh'}")
 
     def test_fio(self):
-        with apps.folder() as path:  # a script has no use for the host that a client is given
+        with apps.folder() as path:  # a shell script ignores the server's address that a client gets
             script = path / "fio.sh"
             script.write_text("fio --name=a --ioengine=null --size=1m --bs=4k --rw=randrw --iodepth=4\n")
             self.check(f"sh {script}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Stock programs run unmodified, succeed, and measure what such a NIC would show.
+"""
+Stock programs run unmodified, succeed, and measure values that are plausible for such a NIC.
 
 usage: stock_programs_test.py path/to/rnicsim
 """
@@ -11,14 +12,14 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
 
-# Plausible for a 100 Gb/s NIC on an idle cable: half a round trip of a few bytes, and 64 KiB messages. The port gives
-# a 4096-byte packet and its headers 97.98 Gb/s of payload.
+# Plausible for a 100 Gb/s NIC on an idle cable: half a round trip of a few bytes in us, and Gb/s with 64 KiB messages.
+# The port carries 97.98 Gb/s of payload with packets of 4096 bytes.
 LEAST_LATENCY, MOST_LATENCY = 0.8, 6.0
 LEAST_BANDWIDTH, MOST_BANDWIDTH = 90.0, 98.1
-LEAST_READ_BANDWIDTH = 83.0  # of one QP: 0.85 of WRITE, as was measured (docs/timing.md, CAL-9)
-MS = 10 ** 9  # in ps
+LEAST_READ_BANDWIDTH = 83.0  # one QP: 0.85 of WRITE's measured bandwidth (docs/timing.md, CAL-9)
+MS = 10 ** 9  # ps
 
-# Replaces ibv_qp_to_qp_ex, and says which calls of the extended API go through what it returns.
+# Interposes ibv_qp_to_qp_ex, and prints the calls of the extended API on the returned QP.
 WITNESS = r"""
 #define _GNU_SOURCE
 #include <infiniband/verbs.h>
@@ -93,10 +94,11 @@ class DeviceList(apps.TestCase):
         for name, parameter in {"max_sge": "max_sge", "max_cqe": "max_cqe", "max_pd": "max_pd",
                                 "max_qp_rd_atom": "max_rd_atomic", "gid_tbl_len": "gids"}.items():
             self.assertEqual(shown[name], profile[f"nic.capabilities.{parameter}"], name)
-        for name, kept in {"max_qp": 64, "max_cq": 1, "max_mr": 2}.items():  # by the kernel
+        # Objects that the kernel agent keeps for itself.
+        for name, kept in {"max_qp": 64, "max_cq": 1, "max_mr": 2}.items():
             self.assertEqual(int(shown[name]), int(profile[f"nic.capabilities.{name}"]) - kept, name)
-        # A send queue's blocks, of a WQE with all segments: what precedes them is of 48 bytes, 64 in datagrams, and 288
-        # in a TSO with all headers that there may be.
+        # max_qp_wr counts WQEs with all segments, the send queue's memory counts blocks of 64 bytes. The segments
+        # before the scatter list take 48 bytes, 64 in datagrams, and 288 in a TSO with the longest headers.
         blocks = int(profile["nic.capabilities.max_qp_wr"])
         self.assertEqual(int(shown["max_qp_wr"]), blocks // -(-(288 + 16 * int(shown["max_sge"])) // 64))
         for name, parameter in {"max_mr_size": "max_mr_size", "max_msg_sz": "max_message"}.items():
@@ -122,7 +124,7 @@ class PingPong(apps.TestCase):
         for host in ("h0", "h1"):
             self.assertRegex(result.text(host), r"(?m)^819200 bytes in [\d.]+ seconds = [\d.]+ Mbit/sec$", result)
             microseconds = float(re.search(r"100 iters in .* = ([\d.]+) usec/iter", result.text(host)).group(1))
-            # A whole round trip of 4 KiB; with -e each side wakes from sleep besides.
+            # us for a round trip of 4 KiB; with -e each side also wakes from sleep.
             self.assertTrue(1.6 < microseconds < 20, result)
         return result
 
@@ -140,7 +142,7 @@ class PingPong(apps.TestCase):
         with apps.folder() as path:
             (path / "witness.c").write_text(WITNESS)
             subprocess.run(["gcc", "-shared", "-fPIC", "-o", path / "witness.so", path / "witness.c"], check=True)
-            # An auditor takes room in the static TLS block for its own copy of libc.
+            # An auditor needs room in the static TLS block for its own copy of libc.
             environment = dict(os.environ, LD_AUDIT=str(path / "witness.so"),
                                GLIBC_TUNABLES="glibc.rtld.optional_static_tls=16384")
             new = self.ping_pong("-N", env=environment)
@@ -154,7 +156,7 @@ class PingPong(apps.TestCase):
 
 
 class DatagramPingPong(apps.TestCase):
-    """rdma-core's other ping-pongs: unreliable connection and datagram, and a shared receive queue."""
+    """rdma-core's other ping-pongs: unreliable connection, datagram, and shared receive queue."""
 
     def ping_pong(self, command, bytes_moved, round_trips):
         result = self.assert_succeeded(apps.run(f"{command} -d rnic0 -g 1"))
@@ -185,7 +187,7 @@ class DatagramPingPong(apps.TestCase):
 
 class PerftestRuns(apps.TestCase):
     def row(self, command, host, kind):
-        """The row that this host printed; the other printed one too where the test is two-sided."""
+        """The row that `host` printed; in a two-sided test the other host printed a row, too."""
         result = self.assert_succeeded(apps.run(command))
         rows = apps.perftest_rows(result.lines(host))
         self.assertEqual(len(rows), 1, result)
@@ -226,7 +228,7 @@ class Perftest(PerftestRuns):
         self.assertTrue(0.3 < large.typical - small.typical < 2, (small, large))
 
     def test_all_sizes(self):
-        # Both spin on memory for as long as 8 MiB take, many times: a minute on a busy machine.
+        # Both sides spin on memory while 8 MiB are moved, many times: a minute on a busy machine.
         result = self.assert_succeeded(apps.run("ib_write_lat -a -n 5"))
         rows = apps.perftest_rows(result.lines("h1"))
         self.assertEqual([row[0] for row in rows], [2 ** power for power in range(1, 24)], result)
@@ -252,7 +254,7 @@ class Perftest(PerftestRuns):
         self.assertEqual(row.iterations, 400)
 
     def test_events_of_more_completions_than_are_polled_at_once(self):
-        """perftest takes 16 completions an event and arms the CQ again, with what is left lying there."""
+        """perftest takes 16 completions per event and arms the CQ again, with completions left in the CQ."""
         for command in ("ib_read_bw -e -Q 1 -s 1024 -n 256", "ib_send_bw -e -Q 1 -n 500"):
             with self.subTest(command):
                 self.row(command, "h1", apps.Bandwidth)
@@ -266,7 +268,7 @@ class Perftest(PerftestRuns):
 
 class DatagramPerftest(PerftestRuns):
     """Unreliable connection and datagram, shared receive queues, multicast."""
-    DATAGRAM = 4096  # UD: what an MTU holds, and perftest's default size there
+    DATAGRAM = 4096  # bytes of a UD message: one MTU, and perftest's default size for UD
 
     def datagram_bandwidth(self, command, iterations=500):
         row = self.row(f"{command} --report_gbits -n {iterations}", "h1", apps.Bandwidth)
@@ -274,7 +276,7 @@ class DatagramPerftest(PerftestRuns):
         self.assertTrue(40 < row.average <= MOST_BANDWIDTH, row)
 
     def test_datagrams_wait_for_receives_on_demand(self):
-        """No page is there when the first datagram comes; one that is lost would hold the test up for ever."""
+        """No page is present when the first datagram arrives; a lost datagram would stop the test for ever."""
         self.row("ib_send_lat -c UD --odp -n 20", "h1", apps.Latency)
 
     def test_uc_send_latency(self):
@@ -315,7 +317,7 @@ class DatagramPerftest(PerftestRuns):
         self.latency("ib_send_lat -c UD -g")
 
     def test_group_bandwidth(self):
-        # It wants both ends' GIDs of one kind, and takes the group's for one of IPv6.
+        # perftest needs GIDs of the same kind at both ends, and takes the group's GID for an IPv6 one.
         self.datagram_bandwidth("ib_send_bw -c UD -g -x 2")
 
 
@@ -324,7 +326,7 @@ def write_latency(server, client, port):
 
 
 class OneHost(apps.TestCase):
-    """Both programs on one host: what they send never leaves its NIC."""
+    """Both programs on one host: the packets do not leave the host's NIC."""
 
     def test_write_latency(self):
         result = self.assert_succeeded(apps.run_on(write_latency("h0", "h0", 1000)))
@@ -343,8 +345,8 @@ class OneHost(apps.TestCase):
 
 
 class QperfRuns(apps.TestCase):
-    """qperf ends a test by an alarm, after 2 s of simulated time unless told otherwise, and waits for events. Without
-    its -cm1, which only RC has, it names LIDs and no GIDs."""
+    """qperf ends a test by an alarm, after 2 s of simulated time by default, and waits for events. Without -cm1, which
+    only RC supports, qperf exchanges LIDs and no GIDs."""
 
     def qperf(self, server, arguments):
         return self.assert_succeeded(apps.run_on([("h0", "qperf"), ("h1", f"qperf {arguments.format(server)}")],
@@ -371,7 +373,7 @@ class Qperf(QperfRuns):
         self.assert_latency(self.qperf("h0", "-t 1 {} rc_lat"))
 
     def test_bandwidth_by_address(self):
-        # It counts time in hundredths of a second, and this takes about eleven.
+        # qperf counts time in hundredths of a second; this test takes about eleven.
         self.assert_bandwidth(self.qperf("10.0.0.1", "-n 20000 {} rc_bw"), 0.1)
 
     def test_as_issued(self):
@@ -394,7 +396,7 @@ class DatagramQperf(QperfRuns):
             self.assert_bandwidth(result, 0.1, way)
 
     def test_bandwidth_of_ud(self):
-        # It counts time in hundredths of a second, and 2 KiB at a time this takes about seven.
+        # qperf counts time in hundredths of a second; with 2 KiB messages this test takes about seven.
         result = self.qperf("h0", "-n 400000 {} ud_bw")
         for way in ("send_bw", "recv_bw"):
             shown = re.search(rf"{way}\s+=\s+([\d.]+) GB/sec", result.text("h1"))
@@ -402,7 +404,7 @@ class DatagramQperf(QperfRuns):
 
 
 class DatagramQperfByTime(QperfRuns):
-    """Those that ignore -n: seconds of simulated time."""
+    """Tests that ignore -n and take seconds of simulated time."""
 
     def setUp(self):
         if not apps.full():
@@ -444,7 +446,7 @@ class Output(apps.TestCase):
         self.assertEqual(len(apps.perftest_rows(result.lines("h1"))), 2, result)
 
     def test_slow_network_between_the_programs(self):
-        """They talk over TCP before they measure and after, and wait for an answer more than once."""
+        """The programs use TCP before and after the measurement, and wait for an answer more than once."""
         ends = []
         for milliseconds in (1, 11):
             result, results = apps.run_with_results("ib_write_lat -n 20", "--set", f"network.latency={milliseconds}ms")
@@ -459,7 +461,8 @@ class Output(apps.TestCase):
         self.assertEqual(len(apps.perftest_rows(result.lines("h1"))), 1, result)
 
     def test_client_waits_for_a_slow_server_in_real_time(self):
-        """It connects once, as perftest does. The server is busy before it listens, longer than start-up takes."""
+        """The client connects only once, as perftest does. The server computes before it listens, longer than the start
+        of a program takes."""
         server = ("import socket, time; end = time.thread_time() + 0.3\n"
                   "while time.thread_time() < end: pass\n"
                   "socket.create_server((\"\", 7)).accept()[0].send(b\"here\")")

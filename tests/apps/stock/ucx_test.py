@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""UCX over the simulated NIC: all that ucx_perftest measures without a GPU, by RC and by UD; UCP's listener, by
-librdmacm.
+"""
+UCX over the simulated NIC: all tests of ucx_perftest that need no GPU, by RC and by UD; UCP's listener, by librdmacm.
 
 usage: ucx_test.py path/to/rnicsim     (needs gcc and UCX' headers)
 """
@@ -15,18 +15,18 @@ UD = "UCX_TLS=ud_v,self UCX_NET_DEVICES=rnic0:1"
 TESTS = ("tag_lat", "tag_bw", "tag_sync_lat", "stream_lat", "stream_bw", "ucp_put_lat", "ucp_put_bw", "ucp_get",
          "ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap", "ucp_am_lat", "ucp_am_bw", "am_lat", "am_bw", "put_lat",
          "put_bw")
-# Of the transport itself, and not of what UCP makes of it.
+# Tests of the transport itself, below UCP.
 LOW_LEVEL = ("am_lat", "am_bw", "put_lat", "put_bw")
 ONLY_RC = ("put_lat", "put_bw")
 
 
 class Ucx(apps.TestCase):
     def measure(self, transport, test, *options, count=200):
-        # UCX connects RC by UD datagrams; rc_v is its name for rc_verbs with them.
+        # UCX connects RC by UD datagrams; rc_v is its name for rc_verbs with UD.
         environment = f"env UCX_TLS={'rc_v' if transport == 'rc_verbs' else transport} UCX_NET_DEVICES=rnic0:1"
         low_level = f"-x {transport} -d rnic0:1" if test in LOW_LEVEL else ""
         client = " ".join(("-t", test, low_level, f"-n {count} -w {count // 10}", *options))
-        # In the low-level tests the server has to be told, too.
+        # Low-level tests need the options on the server, too.
         result = self.assert_succeeded(apps.run_on([("h0", f"{environment} ucx_perftest {client}"),
                                                     ("h1", f"{environment} ucx_perftest h0 {client}")]))
         self.assertRegex(result.text("h1"), rf"(?m)^Final:\s+{count}\s+[\d.]+", result)
@@ -41,7 +41,7 @@ class Ucx(apps.TestCase):
                 self.measure(transport, test)
 
     def test_by_default(self):
-        """As a user calls it: UCX chooses its transports itself."""
+        """With UCX's default settings: UCX chooses the transports."""
         result = self.assert_succeeded(apps.run("ucx_perftest -t tag_lat -n 200 -w 20"))
         self.assertRegex(result.text("h1"), r"(?m)^Final:\s+200\s+[\d.]+", result)
         self.assertNotIn("ERROR", result.out + result.err, result)
@@ -67,11 +67,11 @@ class Ucx(apps.TestCase):
     def test_large_messages(self):
         for transport in ("rc_verbs", "ud_verbs"):
             with self.subTest(transport):
-                # Datagrams are lost, and UCX sends them again after milliseconds: a few messages are seconds of work.
+                # UCX sends lost datagrams again after milliseconds: a few messages take seconds.
                 self.measure(transport, "tag_bw", "-s 1000000", count=200 if transport == "rc_verbs" else 8)
 
     def test_bursts_of_datagrams(self):
-        """The default NIC takes them as they come where a receive is not in pages of 4 KiB."""
+        """The default NIC keeps up with datagrams, with pages larger than 4 KiB behind the receives."""
         result = self.assert_succeeded(apps.call(
             "run", "--set", "host.page_size=64KiB", "--on", "h0", f"env {UD} ucx_perftest", "--on", "h1",
             f"env {UD} ucx_perftest h0 -t tag_bw -s 262144 -n 40 -w 10"))

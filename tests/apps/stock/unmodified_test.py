@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Programs of many kinds, as they are and with their default settings: each run of one prints the same, and leaves the
-same capture and recording, to the bit, with all cores busy at every second and other variables around it.
+"""
+Unmodified programs of many kinds with default settings: each run prints the same, and leaves the same capture and
+recording, to the bit. All cores are busy in every second run, and the environment variables differ.
 
 usage: unmodified_test.py path/to/rnicsim     (needs g++, rustc, go, pyverbs, fio, qperf, Open MPI, MPICH, UCX)
 
-RNICSIM_RUNS (default 20) of each program.
+RNICSIM_RUNS (default 20) is the number of runs of each program.
 """
 import contextlib
 import hashlib
@@ -65,7 +66,7 @@ class Unmodified(apps.TestCase):
         self.on_both(f"/usr/bin/python3 {SOURCES / 'traffic.py'}")
 
     def test_go(self):
-        """Its allocator goes by what lies on the stack: another environment, another run."""
+        """Go's allocator depends on values on the stack, hence on the environment."""
         with apps.folder() as folder:
             program = folder / "goroutines"
             subprocess.run(["go", "build", "-o", program, apps.PROGRAMS / "goroutines.go"], check=True,
@@ -96,7 +97,7 @@ class Unmodified(apps.TestCase):
             ssh.write_text(f'#!/bin/sh\n[ "$1" = -x ] && shift\nexec {SHELL} "$@"\n')
             ssh.chmod(0o755)
             launcher = f"-launcher ssh -launcher-exec {ssh} -hosts h0,h1"
-            # It sends the environment along: a larger one takes longer.
+            # mpiexec sends the environment to the launcher: a larger environment takes longer.
             self.check(("h1", SHELL), ("h0", f"mpiexec.mpich {launcher} -n 4 {program}"), variables=0)
 
 

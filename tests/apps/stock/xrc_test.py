@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs over XRC: rdma-core's ping-pong of two domains, perftest, librdmacm's example, and two processes with one
+"""
+Programs over XRC: rdma-core's ping-pong with two domains, perftest, librdmacm's example, and two processes that share a
 domain.
 
 usage: xrc_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
@@ -12,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 
 SOURCE = apps.PROGRAMS / "verbs" / "xrc_domain.c"
-# MiB/s of the payload of 4096-byte packets at 100 Gb/s: 4 bytes more of headers than RC's.
+# MiB/s of payload in packets of 4096 bytes at 100 Gb/s: XRC's headers are 4 bytes longer than RC's.
 WIRE = 100e9 / 8 * 4096 / (4096 + 14 + 20 + 8 + 12 + 4 + 4 + 4 + 20) / 2 ** 20
 MESSAGES = 200
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Live wires: two simulators at one socket, a peer by hand, and a TAP interface.
+"""
+Live wires: two simulators at a socket, a peer of the test itself, and a TAP interface.
 
 usage: live_wire_test.py path/to/rnicsim     (needs gcc, libibverbs' headers, and stock programs)
 """
@@ -27,18 +28,18 @@ def numbered(*arguments):
 
 
 class BackToBack(apps.TestCase):
-    """h0 in one process and h1 in another: for each, the other host is the world."""
+    """h0 runs in a process and h1 in another: each process sees the other host through the wire."""
 
     def run_pair(self, on_h0, on_h1, *options, of_h0=(), of_h1=()):
         with apps.folder() as path:
             socket = path / "wire"
             first = apps.start("run", "--wire", f"h1=unix:{socket}", *WALL_LIMIT, *options, *of_h0, "--on", "h0", on_h0)
-            # Both try again until the other is there.
+            # The programs try again until the peer is there.
             second = apps.start("run", "--wire", f"h0=unix:{socket},connect", *WALL_LIMIT, *options, *of_h1, "--on",
                                 "h1", on_h1)
             return self.assert_succeeded(apps.finish(first)), self.assert_succeeded(apps.finish(second))
 
-    # The client's first attempts may be before the server's start.
+    # The client's first attempts may precede the server's start.
     @staticmethod
     def stubborn(command):
         return f"sh -c 'for attempt in 1 2 3 4 5 6 7 8 9; do {command} && exit 0; sleep 1; done; exit 1'"
@@ -110,7 +111,7 @@ while True:
 
 
 class ByHand(apps.TestCase):
-    """h1 is a peer of this test, with a MAC address of its own."""
+    """h1 is a peer of this test, with a different MAC address."""
 
     def with_peer(self, play, command="sleep 1000", status=None):
         with apps.folder() as path:
@@ -135,7 +136,8 @@ class ByHand(apps.TestCase):
 
         self.assertIn("peer's MAC 52:54:00:aa:bb:cc", self.with_peer(play).summary())
 
-    # The simulated host knows h1's address without asking. The port asks for it, and holds the frame so long.
+    # The simulated host knows h1's address without ARP. The port asks for the MAC address, and holds the frame until
+    # the answer.
     def test_learns_the_mac_address_before_it_sends(self):
         def play(path):
             with wire.Peer(path) as peer:
@@ -153,7 +155,7 @@ class ByHand(apps.TestCase):
 
         self.with_peer(play)
 
-    # They had been dropped when they came before the program's side of the connection stood.
+    # Bytes that arrive before the program's end of the connection exists are kept.
     def test_bytes_right_behind_the_handshake(self):
         def play(path):
             with wire.Peer(path) as peer:
@@ -170,7 +172,7 @@ class ByHand(apps.TestCase):
             (folder / "server.py").write_text(SHOUTING_SERVER)
             self.with_peer(play, f"python3 {folder / 'server.py'}")
 
-    # One line for each kind, and the next connection works.
+    # A line for each kind of invalid data, and the next connection works.
     def check_nonsense(self, data, line, closes):
         def play(path):
             for _ in range(3):
@@ -250,7 +252,7 @@ class ByHand(apps.TestCase):
             self.assertIn(why, result.err)
 
 
-# In a network namespace: the real kernel is the peer.
+# The real kernel in a network namespace is the peer.
 ECHO_SERVER = r"""
 import socket
 import sys

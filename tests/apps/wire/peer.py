@@ -1,11 +1,11 @@
-"""A machine at the far end of a live wire: QEMU's stream framing, Ethernet, ARP and ICMP echo, by hand."""
+"""A machine at the far end of a live wire: the test implements QEMU's stream framing, Ethernet, ARP and ICMP echo."""
 import dataclasses
 import socket
 import struct
 import time
 
-PATIENCE = 60  # s that a busy machine may take for an answer
-MAC, IP = bytes.fromhex("525400aabbcc"), bytes([10, 0, 1, 1])      # the peer's; the address is h1's in the topology
+PATIENCE = 60  # s; longest time of an answer on a busy machine
+MAC, IP = bytes.fromhex("525400aabbcc"), bytes([10, 0, 1, 1])  # the peer's; the topology gives this IP address to h1
 HOST_MAC, HOST_IP = bytes.fromhex("020000000001"), bytes([10, 0, 0, 1])  # h0's
 BROADCAST = b"\xff" * 6
 IPV4, ARP = 0x0800, 0x0806
@@ -47,7 +47,7 @@ class Segment:
     payload: bytes = b""
 
     def frame(self):
-        """From the peer to h0."""
+        """The segment as a frame from the peer to h0."""
         tcp = struct.pack("!HHIIBBHHH", self.source, self.destination, self.sequence & 0xFFFFFFFF,
                           self.acknowledged & 0xFFFFFFFF, 5 << 4, self.flags, 65535, 0, 0) + self.payload
         pseudo = IP + HOST_IP + struct.pack("!BBH", 0, TCP, len(tcp))
@@ -58,7 +58,7 @@ class Segment:
 
     @staticmethod
     def of(frame):
-        """Of a frame from h0; None: it has no segment."""
+        """The segment of a frame from h0; None if the frame has none."""
         if frame[12:14] != struct.pack("!H", IPV4) or frame[23] != TCP:
             return None
         source, destination, sequence, acknowledged, offset, flags = struct.unpack_from("!HHIIBB", frame, 34)
@@ -71,7 +71,7 @@ def framed(frame):
 
 
 class Peer:
-    """Connected to the socket at which rnicsim listens."""
+    """A connection to the socket at which rnicsim listens."""
 
     def __init__(self, path):
         deadline = time.monotonic() + PATIENCE
@@ -112,7 +112,7 @@ class Peer:
         return self._take(*struct.unpack("!I", self._take(4)))
 
     def receive_until(self, wanted):
-        """The first frame that `wanted` likes. Answers ARP meanwhile."""
+        """The first frame for which `wanted` is true. Answers ARP requests meanwhile."""
         while True:
             frame = self.receive()
             if frame[12:14] == struct.pack("!H", ARP) and frame[20:22] == b"\0\1" and frame[38:42] == IP:
@@ -121,26 +121,27 @@ class Peer:
                 return frame
 
     def resolve(self):
-        """h0's MAC address."""
+        """h0's MAC address, by ARP."""
         self.send(arp(REQUEST, bytes(6), HOST_IP))
         reply = self.receive_until(lambda frame: frame[12:14] == b"\x08\x06" and frame[20:22] == b"\0\2")
         return reply[22:28]
 
     def ping(self, number=1):
-        """The echo's reply from h0, as a frame."""
+        """The frame of h0's echo reply."""
         self.send(echo_request(number))
         return self.receive_until(lambda frame: frame[12:14] == b"\x08\x00" and frame[23] == ICMP and frame[34] == 0
                                   and frame[40:42] == struct.pack("!H", number))
 
     def receive_segment(self, port, wanted):
-        """The first segment to a port of the peer's that has one of these flags, or bytes where there are none."""
+        """The first segment to the peer's `port` that has a flag of `wanted`; with wanted 0, the first with payload."""
         while True:
             segment = Segment.of(self.receive_until(lambda frame: Segment.of(frame) is not None))
             if segment.destination == port and (segment.flags & wanted if wanted else segment.payload):
                 return segment
 
     def connect(self, own_port, port, payload=b""):
-        """A connection's handshake; bytes follow its last segment at once. The SYN's answer, which may be an RST."""
+        """The handshake of a connection; `payload` follows the last segment at once. Returns the answer to the SYN,
+        which may be an RST."""
         self.send(Segment(own_port, port, 1000, 0, SYN).frame())
         answer = self.receive_segment(own_port, SYN | RST)
         if answer.flags & SYN:

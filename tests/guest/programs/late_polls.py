@@ -1,5 +1,6 @@
-"""A program with a CQ, from whose guest the driver is taken away: the CQ stays as it was. Its ring is memory that the
-kernel has mapped to the program; were the memory replaced by zeros, each entry would be a completion.
+"""
+Polls a CQ after the driver was removed from the guest: the CQ's contents stay. The ring is kernel memory that is mapped
+to the program; if zeros replaced the memory, each entry would look like a completion.
 """
 import os
 import time
@@ -18,10 +19,10 @@ open("polls", "w").close()
 while os.path.exists("/sys/class/infiniband/rnic0"):
     assert cq.poll(16)[0] == 0
     time.sleep(0.05)
-# The core zaps the mappings before the device's folder goes; what is mapped now stays so.
+# The kernel's RDMA core removes mappings before the device's sysfs folder: the present mapping is final.
 for _ in range(20):
     count, completions = cq.poll(16)
     assert count == 0, f"{count} completions of nothing: {completions[0]}"
     time.sleep(0.05)
 print("no completion", flush=True)
-os._exit(0)  # destructors would ask a device that is gone
+os._exit(0)  # without destructors, which would call the removed device

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A file system on a disk of nvme_target.sh: made, written, unmounted, read back.
+# A file system on a disk of nvme_target.sh: created, written, unmounted, read back.
 # usage: nvme_file_system.sh ADDRESS MIB
 set -e
 modprobe -a nvme-rdma ext4

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A disk in memory, offered by NVMe over RDMA.
+# A disk in memory, exported by NVMe over RDMA.
 # usage: nvme_target.sh ADDRESS MIB
 set -e
 modprobe brd rd_nr=1 rd_size="$(($2 * 1024))"

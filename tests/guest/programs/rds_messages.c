@@ -1,9 +1,9 @@
-// Messages from one guest to another by RDS, which Linux carries by RDMA.
+// Messages from one guest to another with RDS, which Linux carries over RDMA.
 //
 //   rds_messages receive OWN_ADDRESS COUNT
 //   rds_messages send OWN_ADDRESS PEER_ADDRESS COUNT
 //
-// Both print the bytes and their checksum.
+// Both print the number of bytes and their checksum.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdint.h>
@@ -51,7 +51,7 @@ static void receive(int number, int count) {
   }
 }
 
-// Lengths from a few bytes to a dozen of packets.
+// Message lengths from one byte to a dozen packets.
 static void send_messages(int number, const struct sockaddr_in* to, int count) {
   for (int i = 0; i < count; ++i) {
     const size_t bytes = 1 + (size_t)i * 7919 % MOST_BYTES;
@@ -71,7 +71,7 @@ int main(int count, char** words) {
   } else if (count == 5 && strcmp(words[1], "send") == 0) {
     const struct sockaddr_in peer = address_of(words[3], PORT);
     send_messages(open_socket(words[2], PORT + 1), &peer, atoi(words[4]));
-    sleep(CLOSING_SECONDS);  // what is not yet sent is dropped with the socket
+    sleep(CLOSING_SECONDS);  // unsent data are dropped when the socket is closed
   } else {
     fprintf(stderr, "usage: rds_messages receive OWN COUNT\n       rds_messages send OWN PEER COUNT\n");
     return 2;

@@ -1,6 +1,6 @@
-// A PCI device that is not rnicsim's, given to a virtual machine by rnicsim's protocols. The device increments a number
-// in the guest's memory: a driver writes the number's address to kAddress; 1 us later the number is larger by 1, and
-// MSI-X vector 0 is raised.
+// A PCI device of another model, given to a virtual machine with rnicsim's protocols. The device increments a number in
+// the guest's memory: a driver writes the number's address to kAddress; 1 us later the number is larger by 1, and MSI-X
+// vector 0 is raised.
 //   guest_device qemu SOCKET QTEST_SOCKET  |  guest_device vfio-user SOCKET
 #include <csignal>
 #include <iostream>

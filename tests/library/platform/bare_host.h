@@ -1,5 +1,5 @@
-// A host without an operating system: memory, a CPU that is one thread, and a driver as small as can be for the NIC in
-// its slot (docs/device.md, Bring-up).
+// A host without an operating system: memory, a CPU of one thread, and a minimal driver for the NIC in the host's slot
+// (docs/device.md, Bring-up).
 #pragma once
 
 #include <cstring>
@@ -25,23 +25,23 @@ class BareHost : public sc_core::sc_module {
     memory.register_transport_dbg(this, &BareHost::look);
   }
 
-  // To be bound to the sockets of the same kind of its NIC.
+  // Bind these sockets to the NIC's sockets of the same kind.
   tlm_utils::simple_initiator_socket<BareHost> config{"config"};
   tlm_utils::simple_initiator_socket<BareHost> bar{"bar"};
   tlm_utils::simple_target_socket<BareHost> memory{"memory"};
 
   std::vector<unsigned char> bytes = std::vector<unsigned char>(1 << 20);
-  sc_core::sc_event interrupted;  // by kVector
+  sc_core::sc_event interrupted;  // notified at each interrupt with vector kVector
   unsigned interrupts = 0;
-  sc_core::sc_time memory_time;  // that an access waits; 0: the NIC's parameters alone say what it takes
-  bool memory_busy = false;      // an access waits
+  sc_core::sc_time memory_time;  // time that an access waits; 0: the NIC's parameters alone give the time
+  bool memory_busy = false;      // an access is waiting
 
-  // From reset to a QP in INIT, with its CQ, EQ and memory region.
+  // Takes the device from reset to a QP in INIT with CQ, EQ and memory region.
   void bring_up() {
     config_write(abi::config::kCommand, abi::config::kCommandMemory | abi::config::kCommandBusMaster);
     require(bar_read(abi::reg::kMagic) == abi::kMagicValue, "this is no such device");
     const std::uint32_t entry[] = {abi::kMsiWindow, 0, kVector, 0 /* not masked */};
-    for (unsigned word = 0; word < 4; ++word)  // little-endian, as PCI says
+    for (unsigned word = 0; word < 4; ++word)  // little-endian, as PCI requires
       bar_write(abi::kMsixTable + 16 * kVector + 4 * word, __builtin_bswap32(entry[word]));
     config_write(abi::config::kMsixControl, abi::config::kMsixEnable);
     bar_write(abi::reg::kCommandQueueBase, std::uint64_t{kCommands});
@@ -96,7 +96,7 @@ class BareHost : public sc_core::sc_module {
     abi::Qpc& to = modify.context;
     to.port = 1;
     to.access_flags = abi::access::kRemoteWrite;
-    to.path_mtu = 3;  // 1024
+    to.path_mtu = 3;  // enum ibv_mtu: 1024 bytes
     to.remote_qpn = kQpn;
     to.max_rd_atomic = to.max_dest_rd_atomic = 1;
     to.timeout = 14;
@@ -114,7 +114,7 @@ class BareHost : public sc_core::sc_module {
     }
   }
 
-  // The whole buffer to the peer's; waits for the completion's interrupt.
+  // Writes the whole buffer to the peer's buffer, and waits for the completion's interrupt.
   abi::Cqe write_buffer() {
     abi::ControlSegment control;
     control.opcode = abi::SendOpcode::write;
@@ -168,7 +168,7 @@ class BareHost : public sc_core::sc_module {
     return value;
   }
 
-  // --- The device's requests: memory, one address space for all PASIDs, and interrupts.
+  // --- Requests of the device: memory (one address space for all PASIDs) and interrupts.
   void serve(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
     const std::uint64_t address = request.get_address();
     const std::uint64_t size = request.get_data_length();
@@ -188,11 +188,11 @@ class BareHost : public sc_core::sc_module {
     } else if (request.is_read()) {
       std::memcpy(request.get_data_ptr(), &bytes[address], size);
     } else {
-      request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);  // no translations (ATS)
+      request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);  // no address translation (ATS)
     }
   }
 
-  // For a check of the driver: memory as it is, and nothing happens.
+  // Debug transport, used by the driver check: reads memory without side effects.
   unsigned look(tlm::tlm_generic_payload& request) {
     const std::uint64_t address = request.get_address();
     const unsigned size = request.get_data_length();
@@ -201,7 +201,7 @@ class BareHost : public sc_core::sc_module {
     return size;
   }
 
-  // --- The CPU's requests.
+  // --- Requests of the CPU.
   template <class Socket>
   void access(Socket& socket, tlm::tlm_command command, std::uint64_t address, void* data, unsigned size) {
     tlm::tlm_generic_payload request;

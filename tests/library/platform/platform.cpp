@@ -1,5 +1,5 @@
-// A virtual platform that is not rnicsim's: two bare hosts, a NIC in each, a cable. One writes its buffer to the other.
-// Its driver is checked, and has to be right.
+// A virtual platform without rnicsim's simulator: two bare hosts, a NIC in each, a cable. One host writes its buffer to
+// the other. A driver check observes its driver, and must find nothing.
 #include <iostream>
 
 #include "bare_host.h"

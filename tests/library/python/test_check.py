@@ -1,4 +1,4 @@
-"""The check of a driver, as Python offers it: a right driver hears nothing, a wrong one what it did."""
+"""The driver check from Python: no findings for a correct driver, and the findings of an incorrect one."""
 
 import pytest
 import rnicsim
@@ -10,7 +10,7 @@ ACCESS = abi.access.kLocalWrite | abi.access.kRemoteWrite
 
 @pytest.fixture(scope="module")
 def drivers():
-    # The driver of this folder does not wait behind its reset.
+    # This folder's driver does not wait after its reset.
     devices = rnicsim.pair("cx5-100g", check=rnicsim.Check(reset_window_ms=0))
     return [Driver(device, number + 1).bring_up() for number, device in enumerate(devices)]
 
@@ -51,7 +51,7 @@ def test_wrong_width(drivers):
 
 def test_stale_wqe(ends):
     qp = ends[0][0]
-    qp.send.producer += 1  # and nothing is written
+    qp.send.producer += 1  # without writing a WQE
     qp.send.ring(qp.driver.device)
     finding = qp.driver.device.findings()[-1]
     assert finding.kind == "stale_wqe" and "of the lap before" in finding.text

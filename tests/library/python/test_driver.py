@@ -14,7 +14,7 @@ LENGTH = 5000  # five packets at a path MTU of 1024
 
 @pytest.fixture(scope="session")
 def cable():
-    """One simulation a process: its devices are there for all tests."""
+    """A process has one simulation: all tests share its devices."""
     devices = rnicsim.pair("cx5-100g")
     for device in devices:
         device.record()
@@ -23,7 +23,7 @@ def cable():
 
 @pytest.fixture
 def devices(cable):
-    """As after power-up, with nothing left over: memory of a test before is not mapped any more."""
+    """State as after power-up: memory of earlier tests is not mapped any more."""
     for device in cable:
         device.function_reset()
         device.frames()
@@ -87,7 +87,7 @@ def test_write_over_the_cable(ends):
     a.send.ring(device)
     posted = device.now
 
-    # The completion announces itself: an event, an interrupt, then the entry.
+    # A completion is announced by an event and an interrupt.
     interrupt = device.wait_interrupt(Driver.EQ_VECTOR, ms=1)
     assert interrupt and posted < interrupt.time < posted + 10_000_000
     event = a.driver.events.poll()
@@ -164,7 +164,7 @@ def test_memory_that_is_not_mapped_is_a_completer_abort(ends):
 
 
 def refusals(device):
-    """(what, why, object, qp, address) of each event `refused` since the last look."""
+    """(what, why, object, qp, address) of each `refused` event since the last call."""
     device.run(us=20)
     return [(event["what"], event["why"], event["object"], event["qp"], event["address"])
             for event in device.trace() if event["kind"] == "refused"]
@@ -181,7 +181,8 @@ def test_doorbells_that_are_ignored_say_why(ends):
     before = device.counters()
     ring(a.qpn, 1, page=7)
     assert refusals(device) == [("send_doorbell", "wrong_page", a.qpn, a.qpn, send + 6 * abi.kUarPageSize)]
-    ring(int.from_bytes(a.qpn.to_bytes(4, "big"), "little"), 1)  # the host's byte order: the number is 24 bits of it
+    # In the host's byte order: the device takes the QP number from 24 bits.
+    ring(int.from_bytes(a.qpn.to_bytes(4, "big"), "little"), 1)
     wrong = a.qpn << 24 & 0xffffff
     assert refusals(device) == [("send_doorbell", "no_object", wrong, wrong, send)]
     ring(a.qpn, 1000)
@@ -218,7 +219,7 @@ def test_what_the_bar_and_memory_refuse_is_traced(ends):
         device.write64(abi.reg.kCommandQueueBase, base + 0x10)
     assert refusals(device) == [("mmio_write", "bad_alignment", 0, 0, abi.reg.kCommandQueueBase)]
     assert device.read64(abi.reg.kCommandQueueBase) == base
-    device.write32(abi.reg.kCommandDoorbell, 1)  # the entry is the driver's
+    device.write32(abi.reg.kCommandDoorbell, 1)  # the driver still owns the entry
     assert refusals(device) == [("command", "not_owned", 0, 0, base)]
     segment = source.segment(64)
     segment.lkey ^= 1
@@ -290,7 +291,7 @@ def test_a_frame_may_come_before_those_on_the_cable(ends):
         device.run(ns=10)
     before = b.driver.device.counters()["nic.rx.packets"]
     b.driver.device.inject(bytes(64))
-    assert b.driver.device.counters()["nic.rx.packets"] == before  # it is still on its way
+    assert b.driver.device.counters()["nic.rx.packets"] == before  # the frame is still on its way
     device.run(us=10)
     assert a.cq.poll().syndrome == abi.CqeSyndrome.success and bytes(target.data[:5]) == b"later"
 
@@ -302,7 +303,7 @@ def test_memory_is_its_own_hosts(devices):
 
 
 def test_a_signal_ends_a_long_run(ends):
-    """A peer that has no receive and a sender that never gives up, for longer than anybody waits."""
+    """A peer without receives and a sender that retries for ever, for longer than a test may take."""
     (a, source), _ = ends
     a.send.post(abi.SendOpcode.send, source.segment(8))
     a.send.ring(a.driver.device)
@@ -310,7 +311,7 @@ def test_a_signal_ends_a_long_run(ends):
     before = a.driver.device.counters()[retries]
 
     def interrupt(*_):
-        seen.append(a.driver.device.now)  # the device is at rest, and may be asked
+        seen.append(a.driver.device.now)  # the device is idle here, and may be read
         raise KeyboardInterrupt
 
     for wait in (lambda: a.driver.device.run(s=1_000_000),
@@ -323,4 +324,4 @@ def test_a_signal_ends_a_long_run(ends):
         signal.signal(signal.SIGALRM, old)
         assert seen == [a.driver.device.now]
     assert a.driver.device.counters()[retries] > before
-    a.driver.device.run(us=10)  # and it goes on
+    a.driver.device.run(us=10)  # the device can still run

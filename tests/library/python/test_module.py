@@ -1,4 +1,4 @@
-"""Is the module honest about what cannot be: refused accesses, memory, a second simulation, bad profiles?"""
+"""Errors of the Python module: refused accesses, memory, a second simulation, bad profiles."""
 
 import pickle
 
@@ -31,7 +31,7 @@ def test_one_simulation_a_process(device):
         with pytest.raises(rnicsim.SimulationError) as refused:
             make()
         assert "start another process" in str(refused.value)
-    assert device.read32(abi.reg.kMagic) == abi.kMagicValue  # and this one lives
+    assert device.read32(abi.reg.kMagic) == abi.kMagicValue  # the first simulation goes on
 
 
 @pytest.mark.parametrize("offset, size, name", [
@@ -134,7 +134,7 @@ def test_memory(device):
     with pytest.raises(rnicsim.Fault):
         device.load(0x10000, 4)
     device.store(0x11ff0, bytes(16), pasid=7)
-    for iova in (0x11ff0, 0x1fff0, 0x20000):  # half of it, or it is for reading alone: none of it
+    for iova in (0x11ff0, 0x1fff0, 0x20000):  # partly unmapped, or read-only: nothing is stored
         with pytest.raises(rnicsim.Fault):
             device.store(iova, 32 * b"x", pasid=7)
     assert not any(memory.data[0x1ff0:])
@@ -177,7 +177,7 @@ def test_frames_of_strangers(device):
 
 
 def test_a_command_queue_that_is_not_mapped_faults(device):
-    """An address nobody mapped is a completer abort, of which trace and counters tell; the host lives."""
+    """An unmapped address is a completer abort, visible in trace and counters; the host goes on."""
     device.record()
     faults = device.counters()["iommu.faults"]
     device.write64(abi.reg.kCommandQueueBase, 0x5000)
@@ -198,7 +198,7 @@ def test_function_reset(device):
 
 
 def test_time_ends(device):
-    """The last of this file's: nothing is left of it then."""
+    """The last test of this file: the simulation cannot run further."""
     device.run(s=9_000_000 - device.now // 10**12 - 1)
     end = device.now
     with pytest.raises(ValueError) as told:

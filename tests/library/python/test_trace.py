@@ -1,4 +1,4 @@
-"""Recorded traces as arrays: the events that `rnicsim trace` prints, filters, what is refused, the manual's example."""
+"""Recorded traces as arrays: the events that `rnicsim trace` prints, filters, refusals, the manual's example."""
 
 import contextlib
 import io
@@ -41,7 +41,7 @@ def test_the_same_events_as_the_command(file):
     exported = [json.loads(line) for line in printed("export", file).splitlines()]
     found = [event for block in run.blocks(events=7) for event in as_exported(run, block)]
     assert len(found) == len(exported)
-    # A block has lost the order of its kinds; what `export` leaves out is 0.
+    # A block has lost the order between kinds of events; fields that `export` omits are 0.
     key = lambda event: sorted((name, str(value)) for name, value in event.items() if value not in (0, "-"))
     zero = {(kind, name): trace.value_text(kind, name, 0) for kind in trace.kinds() for name in trace.fields(kind)}
     for event in exported:
@@ -118,7 +118,7 @@ def test_a_damaged_trace_gives_what_is_before_the_damage(tmp_path):
     file.write_bytes(data[:-1])
     with pytest.raises(trace.TraceError, match="cut.trace: after 0 events: the file ends in the middle of a frame"):
         list(trace.open(file).blocks())
-    # Two copies of the frame of events: the second begins behind the end mark.
+    # Two copies of the frame of events: the second follows the end mark.
     file.write_bytes(data + data[frames[-1]:])
     blocks = trace.open(file).blocks()
     assert sum(map(len, next(blocks).values())) == whole
@@ -147,7 +147,7 @@ def test_libraries_that_are_missing(missing, code, told):
 
 
 def test_the_example_of_the_manual(tmp_path, monkeypatch):
-    """docs/trace.md: the Python example, on a golden trace instead of a run's; and what it says that is printed."""
+    """Runs the Python example of docs/trace.md on a golden trace, and compares the output with the page."""
     page = (ROOT / "docs" / "trace.md").read_text()
     example = re.search(r"```python\n(.*?)```", page, re.S)[1]
     (tmp_path / "a.trace").write_bytes((GOLDEN / "sequence_error.trace").read_bytes())

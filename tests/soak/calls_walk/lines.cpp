@@ -1,4 +1,4 @@
-// By what one thread tells another something, in the same process, a child, or another host.
+// Media for lines: ways in which a thread sends a message to a thread of the same process, a child, or another host.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -24,7 +24,7 @@ void by_nothing(Line&) {}
 
 void open_pipe(Line& line) {
   expect_call(pipe2(line.descriptors, me.dice.once_in(2) ? O_CLOEXEC : 0), "pipe");
-  // One that was made elsewhere is the same.
+  // A duplicated descriptor behaves the same.
   if (!me.dice.once_in(4)) return;
   const int copy = dup(line.descriptors[1]);
   close(line.descriptors[1]);
@@ -43,14 +43,14 @@ void tell_descriptor(Line& line) {
   expect(write(line.descriptors[1], &line.told, sizeof line.told) == sizeof line.told, "write", errno);
 }
 bool hear_descriptor(Line& line, Time deadline) {
-  // To read is to wait, too.
+  // A read waits, too.
   const bool waits_by_read = deadline == kNever && me.dice.once_in(3);
   if (!waits_by_read && !await_readable(line.descriptors[0], &line.watch, deadline)) return false;
   read_whole(line.descriptors[0], &line.heard, sizeof line.heard);
   return true;
 }
 
-// --- An event's counter.
+// --- The counter of an eventfd.
 
 void open_event(Line& line) {
   line.descriptors[0] = eventfd(0, 0);
@@ -70,7 +70,7 @@ bool hear_event(Line& line, Time deadline) {
   return true;
 }
 
-// --- A file that appears.
+// --- A file that is created.
 
 void tell_file(Line& line) {
   char whole[sizeof line.path + 8];
@@ -188,7 +188,7 @@ bool hear_semaphore(Line& line, Time deadline) {
   return result == 0;
 }
 
-// --- Signals, which all threads block.
+// --- Signals. All threads block them.
 
 void tell_signal(Line& line) {
   const sigval value{.sival_int = int(line.told.token)};

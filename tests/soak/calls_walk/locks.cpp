@@ -1,4 +1,4 @@
-// What all workers and their children lock, and what must hold within.
+// Locks that all workers and their children share, and the invariants within them.
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ struct Queue {
   static constexpr std::uint32_t kRoom = 2;
   pthread_mutex_t mutex;
   pthread_cond_t not_full, not_empty;
-  std::uint64_t first, next;  // of all that passed
+  std::uint64_t first, next;  // numbers of the first entry and of the next entry, counted over all entries
   struct Entry {
     unsigned worker;
     std::uint64_t number;
@@ -69,7 +69,7 @@ void acquire(Mutex& mutex) {
         const int error = pthread_mutex_timedlock(&mutex.mutex, &deadline);
         if (error == 0) return;
         expect(error == ETIMEDOUT, "pthread_mutex_timedlock", error, ETIMEDOUT);
-        // Somebody who starves may go before it for 100 us.
+        // A starving thread may be served first, which delays the timeout by up to 100 us.
         expect_elapsed(began, patience, "pthread_mutex_timedlock", kSlack + 100 * kMicrosecond);
       }
     default: {
@@ -99,7 +99,7 @@ void hold(Mutex& mutex) {
   expect(pthread_mutex_unlock(&mutex.mutex) == 0, "pthread_mutex_unlock");
 }
 
-// A page of its own that a child shares.
+// A page that this process shares with its children.
 template <class T>
 struct SharedPage {
   T* const object =
@@ -177,7 +177,7 @@ void take_a_permit() {
   sem_post(&locks->permits);
 }
 
-// Each puts something in before it takes something out, so that there is enough for all.
+// Each worker puts an entry before it takes one, so that the queue suffices for all.
 void pass_through_queue() {
   Queue& queue = locks->queue;
   pthread_mutex_lock(&queue.mutex);
@@ -203,7 +203,7 @@ void pass_through_queue() {
   pthread_mutex_unlock(&queue.mutex);
 }
 
-// Its owner ends, and who waits for it is told.
+// The owner of a robust mutex ends; a waiting thread gets EOWNERDEAD.
 void leave_a_robust_mutex() {
   struct Left {
     Mutex mutex;
@@ -250,7 +250,7 @@ void leave_a_robust_mutex() {
   if (child > 0) expect(waitpid(child, nullptr, 0) == child, "waitpid", errno);
 }
 
-// With a child.
+// A barrier with a child.
 void count_down_together() {
   struct Meeting {
     pthread_barrier_t barrier;

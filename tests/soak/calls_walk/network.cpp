@@ -1,4 +1,4 @@
-// The worker of a number has a connection and a datagram socket to that of the other host.
+// Each worker has a connection and a datagram socket to the worker with the same number on the other host.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -48,7 +48,7 @@ int accepted(int listener, sockaddr_in& from) {
   expect_call(fd, "accept");
   return fd;
 }
-// Until it is listened to.
+// Repeats connect() until the peer listens.
 int connected(const sockaddr_in& to) {
   for (;;) {
     const int fd = socket(AF_INET, SOCK_STREAM, 0);

@@ -1,4 +1,4 @@
-// Steps that end a thread of one's own, execute a program, and hand a descriptor over.
+// Steps that cancel a thread of the worker, execute a program, and pass a descriptor.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -110,7 +110,7 @@ void cancel_a_thread() {
   for (const int end : self.pipe) close(end);
 }
 
-// --- A program that is executed: it answers what it is asked, after a while.
+// --- An executed program that answers each question after a pause.
 
 namespace {
 
@@ -161,7 +161,7 @@ void execute_a_program() {
     std::int64_t answer = 0;
     read_whole(answers[0], &answer, sizeof answer);
     expect(answer == question.token + 1, "a program's answer", answer, question.token + 1);
-    // The first one waits for it to start.
+    // The first answer includes the start of the program.
     if (i != 0) expect_elapsed(asked, question.pause, "the time that a program takes", 3 * kSlack);
   }
   const Question last{kNoMore, 0};
@@ -183,11 +183,11 @@ int answer_questions(int code) {
   }
 }
 
-// --- A descriptor: a child makes a pipe, and gives its parent the end to read from.
+// --- A descriptor: a child makes a pipe, and passes the read end to its parent.
 
 namespace {
 
-// One byte, and room for a descriptor.
+// A message of one byte with room for a descriptor.
 struct Carrier {
   char byte = 'd';
   iovec part{&byte, 1};

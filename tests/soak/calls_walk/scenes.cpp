@@ -1,4 +1,4 @@
-// Scenes of two, who draw what they play from the same dice.
+// Scenes of two threads. Both draw the scene from equal dice.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,14 +20,14 @@ namespace {
 thread_local volatile sig_atomic_t interruptions = 0;
 void count_interruption(int) { interruptions = interruptions + 1; }
 
-// Who comes second is there at the time of the later.
+// Barrier: both continue at the time of the later one.
 void meet_partner(Pair& pair, Role role) {
   const auto own = unsigned(role);
   expect_call(sem_post(&pair.present[own]), "sem_post");
   expect_call(sem_wait(&pair.present[1 - own]), "sem_wait");
 }
 
-// --- They tell each other in turn.
+// --- Messages in turn.
 
 void exchange(Pair& pair, Role role, Dice& common) {
   const std::uint32_t times = common.between(1, 6);
@@ -47,7 +47,7 @@ void exchange(Pair& pair, Role role, Dice& common) {
   }
 }
 
-// --- One tells at a time, the other waits until another: what comes in time is heard, and nothing else.
+// --- A message at a random time against a deadline: the message is received if it is in time.
 
 void race(Pair& pair, Role role, Dice& common) {
   constexpr std::uint32_t kLongest = 400;
@@ -119,7 +119,7 @@ void stream(Pair& pair, Role role, Dice& common) {
   if (role == Role::leader) expect(hear(pair.back) == std::int64_t(bytes), "a stream's length");
 }
 
-// --- A signal ends a wait of the other's, with EINTR; or its handler runs, and the wait goes on (SA_RESTART).
+// --- A signal ends the other thread's wait with EINTR; or its handler runs and the wait continues (SA_RESTART).
 
 constexpr Time kLong = 50 * kMillisecond;
 bool interrupted(long result) { return result == -1 && errno == EINTR; }
@@ -168,7 +168,7 @@ bool sigtimedwait_interrupted(int) {
   sigaddset(&set, SIGRTMAX);
   return interrupted(sigwaitinfo(&set, nullptr));
 }
-// Where the signal is blocked until the wait begins, it may come before.
+// The signal is blocked until the wait begins, and may arrive before.
 bool let_through(int fd, bool (*wait)(int fd, const sigset_t& mask)) {
   sigset_t signal, mask;
   sigemptyset(&signal);
@@ -222,7 +222,7 @@ void signal_other(Pair& pair, int number) {
 
 void interrupt(Pair& pair, Role role, Dice& common) {
   const auto& way = kInterruptible[common.below(std::size(kInterruptible))];
-  // Time enough to begin the wait.
+  // Enough time to begin the wait.
   const Time delay = kSlack * 2 + common.below(800) * kMicrosecond;
   if (role == Role::leader) {
     hear(pair.back);
@@ -273,7 +273,7 @@ void go_on_after_signal(Pair& pair, Role role, Dice& common) {
   tell(pair.back, 2);
 }
 
-// --- The scenes.
+// --- The list of scenes.
 
 constexpr struct {
   const char* name;
@@ -294,7 +294,7 @@ void play(Pair& pair, Role role, Dice& common, bool between_hosts) {
     if (between_hosts && !scene.between_hosts) continue;
     me.step = scene.name;
     scene.play(pair, role, common);
-    // What carries a message in memory has room for one.
+    // A line has room for one message.
     if (!between_hosts) meet_partner(pair, role);
     note(std::uint64_t(now()));
     --scenes;
@@ -362,7 +362,7 @@ void play_with_child(Pair& pair, Dice common) {
     set_hearer(pair.there);
     meet_partner(pair, Role::other);
     play(pair, Role::other, script, false);
-    // Not one that is to be killed: it might have a lock.
+    // A child that will be killed runs no step: it might hold a lock.
     if (ending == 0 && me.dice.once_in(2)) draw_step().run();
     while (ending != 0) pause();
     _exit(code);

@@ -1,4 +1,4 @@
-// Steps of one thread: what it asks for, alone or of threads and children of its own.
+// Steps of one worker, alone or with its own threads and children.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -51,7 +51,7 @@ void compare_clocks() {
          error);
 }
 
-// Each adds what it was given, after a sleep of its own.
+// Each thread sleeps for `length` and adds `adds`.
 struct Task {
   std::atomic<int>* sum;
   int adds;
@@ -148,7 +148,7 @@ void use_a_file() {
   expect_call(unlink(other), "unlink");
 }
 
-// A child has a lock on a file, and its parent waits for it.
+// A child holds a file lock, and its parent waits for the lock.
 void wait_for_a_file() {
   char path[64];
   snprintf(path, sizeof path, "/tmp/calls_walk.lock.%d.%d", getpid(), gettid());
@@ -180,8 +180,8 @@ void wait_for_a_file() {
   unlink(path);
 }
 
-// Whoever opens a named pipe waits for the other. In a family of their own: the end of a pipe has not come while a
-// child of somebody else has a copy.
+// open() of a named pipe waits for the other end. Runs in a separate child: end of file comes only when no process has
+// a copy of the write end, and children of other workers could have one.
 void talk_by_named_pipe() {
   const pid_t child = fork();
   expect_call(child, "fork");
@@ -251,7 +251,7 @@ void fill_a_pipe() {
   expect(ppoll(&wanted, 1, &soon, nullptr) == 0, "a full pipe has room", wanted.revents);
   for (ssize_t part; (part = read(ends[0], piece, sizeof piece)) > 0;) out += std::size_t(part);
   expect(errno == EAGAIN && in == out, "a pipe that is empty", long(out), long(in));
-  // No look at the end: a child of another worker may have a copy.
+  // The end of file is not tested: a child of another worker may have a copy of the write end.
   close(ends[1]);
   close(ends[0]);
 }
@@ -269,7 +269,8 @@ void copy_descriptors() {
   close(copy);
 }
 
-// --- Signals to itself, which wait until they are taken: each once, by number, and in the order in which they came.
+// --- Signals to the own thread or process. Pending signals are taken once each, by number, and for equal numbers in
+// order of sending.
 
 void take_own_signals() {
   const int queued = SIGRTMIN + 2 + int(me.worker);

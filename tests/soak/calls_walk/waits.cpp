@@ -1,4 +1,4 @@
-// Ways of letting time pass: each must last as long as it was asked to, and little longer.
+// Ways of letting time pass: each must last as long as requested, and at most kSlack longer.
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -44,7 +44,7 @@ void by_raw_nanosleep(Time length) {
   expect_call(syscall(SYS_nanosleep, &request, nullptr), "nanosleep by number");
 }
 
-// --- Descriptors of which none becomes ready.
+// --- Descriptors that do not become ready.
 
 void by_poll(Time length) { expect(poll(nullptr, 0, int(length / kMillisecond)) == 0, "poll"); }
 void by_ppoll(Time length) {
@@ -67,7 +67,7 @@ void by_epoll(Time length) {
   expect(epoll_wait(set, &event, 1, int(length / kMillisecond)) == 0, "epoll_wait");
   close(set);
 }
-// The kernel counts these in jiffies.
+// The kernel counts these timeouts in jiffies.
 void by_receive_timeout(Time length) {
   int ends[2];
   expect_call(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "socketpair");
@@ -79,7 +79,7 @@ void by_receive_timeout(Time length) {
   close(ends[1]);
 }
 
-// --- Locks that nobody releases.
+// --- Locks that no thread releases.
 
 void by_semaphore(Time length) {
   sem_t semaphore;
@@ -105,7 +105,7 @@ void by_condition(Time length) {
   do
     error = me.dice.once_in(2) ? pthread_cond_clockwait(&condition, &mutex, clock, &deadline)
                                : pthread_cond_timedwait(&condition, &mutex, &deadline);
-  while (error == 0);  // woken for nothing
+  while (error == 0);  // spurious wake-up
   expect_error(error, ETIMEDOUT, "pthread_cond_timedwait");
   pthread_mutex_unlock(&mutex);
   pthread_cond_destroy(&condition);
@@ -133,7 +133,7 @@ void by_futex(Time length) {
   const int kind = me.dice.once_in(2) ? FUTEX_PRIVATE_FLAG : 0;
   const timespec timeout = to_timespec(length);
   const long result = syscall(SYS_futex, &word, FUTEX_WAIT | kind, 7, &timeout, nullptr, 0);
-  // It may be woken for nothing: a thread that ends with a robust mutex has all look.
+  // A spurious wake-up is allowed: the end of a thread with a robust mutex wakes all waiters.
   if (result == 0) return sleep_until(began + length);
   expect_timeout(int(result), "FUTEX_WAIT");
   expect(syscall(SYS_futex, &word, FUTEX_WAIT | kind, 8, &timeout, nullptr, 0) == -1 && errno == EAGAIN,
@@ -155,7 +155,7 @@ void by_futex_deadline(Time length) {
 void by_sigtimedwait(Time length) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGRTMAX);  // which nobody sends
+  sigaddset(&set, SIGRTMAX);  // no process sends SIGRTMAX
   const timespec timeout = to_timespec(length);
   expect(sigtimedwait(&set, nullptr, &timeout) == -1 && errno == EAGAIN, "sigtimedwait", errno, EAGAIN);
 }
@@ -175,7 +175,7 @@ void by_timerfd(Time length) {
   close(timer);
   if (watch >= 0) close(watch);
 }
-// Three periods of it.
+// Three periods of the timer.
 void by_periodic_timerfd(Time length) {
   const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
   const itimerspec each{to_timespec(length / 3), to_timespec(length / 3)};
@@ -235,7 +235,7 @@ void by_itimer(Time length) {
   expect(alarms == 1, "alarms", alarms, 1);
 }
 
-// --- Others.
+// --- Other ways.
 
 void by_clock(Time length) {
   const clockid_t clock = me.dice.once_in(2) ? CLOCK_REALTIME : CLOCK_MONOTONIC;
@@ -247,7 +247,7 @@ void by_clock(Time length) {
 }
 void by_counter(Time length) {
   if (is_on_a_real_host()) return by_clock(length);
-  const std::uint64_t end = __builtin_ia32_rdtsc() + std::uint64_t(length);  // one a nanosecond
+  const std::uint64_t end = __builtin_ia32_rdtsc() + std::uint64_t(length);  // one count is one nanosecond
   for (std::uint64_t last = 0, seen = 0; last < end; last = seen) {
     seen = __builtin_ia32_rdtsc();
     expect(seen >= last, "a counter that goes back", long(seen), long(last));
@@ -309,7 +309,7 @@ constexpr Wait kWaits[] = {
 std::size_t wait_count() { return std::size(kWaits); }
 const Wait& wait_number(std::size_t number) { return kWaits[number]; }
 
-// A length that ends between two microseconds or milliseconds is waited for by a finer call.
+// A timeout that is no multiple of the call's unit (us or ms) needs a finer call.
 bool await_readable(int fd, int* watch, Time deadline) {
   const Time began = now();
   if (deadline <= began) deadline = began;
@@ -320,7 +320,7 @@ bool await_readable(int fd, int* watch, Time deadline) {
   pollfd wanted{fd, POLLIN, 0};
   int ready = 0;
   switch (me.dice.below(6)) {
-    case 3:  // looks again and again, and then waits
+    case 3:  // polls repeatedly, then waits
       for (int looks = 0; looks < 200 && ready == 0 && now() < deadline; ++looks) ready = poll(&wanted, 1, 0);
       return ready == 1 || await_readable(fd, watch, deadline);
     case 0: {

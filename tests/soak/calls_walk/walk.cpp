@@ -1,5 +1,5 @@
-// usage: calls_walk SEED ROUNDS [PEER]     (the host with a PEER calls it)
-//        calls_walk answer CODE            (of the walk itself)
+// usage: calls_walk SEED ROUNDS [PEER]     (the host with a PEER connects to it)
+//        calls_walk answer CODE            (executed by the walk itself)
 #include "tests/soak/calls_walk/walk.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ thread_local Walker me;
 
 namespace {
 
-// Beyond comparison with what is drawn for other threads or rounds.
+// Mixes three numbers so that threads and rounds draw independent values.
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   std::uint64_t value = a * 0x9e3779b97f4a7c15 ^ (b + 1) * 0xbf58476d1ce4e5b9 ^ (c + 1) * 0x94d049bb133111eb;
   value ^= value >> 31;
@@ -31,7 +31,7 @@ struct Walk {
   unsigned rounds;
   unsigned host;
   unsigned workers;
-  Pair* of_threads;  // by the leader
+  Pair* of_threads;  // owned by the leader
   Pair* of_others;   // by worker, in memory that children share
 };
 
@@ -41,7 +41,8 @@ struct Start {
   std::uint64_t digest;
 };
 
-// With another thread, with a child, or with the worker of the other host: as all workers of both hosts draw it.
+// A scene with another thread, with a child, or with the worker of the other host. All workers of both hosts draw the
+// same kind.
 void play_a_scene(const Walk& walk, unsigned round) {
   Dice common(mixed(walk.seed, round, 1000));
   const std::uint32_t with = common.below(4);
@@ -93,8 +94,8 @@ void* work(void* opaque) {
 void run(const Walk& walk, const char* peer) {
   me.seed = walk.seed;
   me.host = walk.host;
-  me.worker = kMostWorkers;  // the first thread is none
-  // What is waited for by sigwait; threads to come inherit it.
+  me.worker = kMostWorkers;  // the first thread is no worker
+  // Signals that are taken with sigwait are blocked; threads inherit the mask.
   sigset_t waited_for;
   sigemptyset(&waited_for);
   sigaddset(&waited_for, SIGALRM);
@@ -142,7 +143,7 @@ Time now(clockid_t clock) {
 timespec to_timespec(Time time) { return {time / 1'000'000'000, time % 1'000'000'000}; }
 timespec on_clock(clockid_t clock, Time moment) {
   if (clock == CLOCK_MONOTONIC) return to_timespec(moment);
-  // Looked up once: two looks are a read's cost apart.
+  // Read once: the difference of two reads would include the cost of a read.
   static const Time apart = now(CLOCK_REALTIME) - now();
   return to_timespec(moment + apart);
 }
@@ -153,7 +154,7 @@ void sleep_until(Time moment) {
   while (error == EINTR);
   expect(error == 0 && now() >= moment, "clock_nanosleep until", error);
 }
-// Calls that cost time, and for which nobody has to wait.
+// Makes calls that cost time but never wait.
 static void run_ahead() {
   static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   for (std::uint32_t calls = me.dice.below(200); calls > 0; --calls) expect(write(nowhere, "", 1) == 1, "write");

@@ -1,4 +1,4 @@
-// Calls that take an id from one state to the next, in their order and out of it.
+// Calls that change the state of an id, in the right order and in any other order.
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -17,14 +17,14 @@ constexpr std::uint16_t kFirstPort = 7471;
 constexpr std::uint32_t kPorts = 4;
 constexpr std::uint8_t kMostDepth = 16;
 
-// IBTA's private data, less what the kernel puts in front of a request's.
+// Room for private data by IBTA; the kernel needs some bytes of a request's data for its own header.
 struct Room {
   std::size_t request, answer, rejection;
 };
 constexpr Room kConnected{92 - 36, 196, 148}, kDatagram{216 - 36, 136, 136};
 const Room& room_of(const Ident& ident) { return ident.datagram ? kDatagram : kConnected; }
 
-// Of an address that no rule of ports forbids.
+// Result of bind, apart from the rules of ports.
 int bindable(const Place& place) {
   if (!place.usable() || place.kind == Place::Kind::link_local) return EINVAL;
   return place.wildcard() || place.kind == Place::Kind::own ? 0 : EADDRNOTAVAIL;
@@ -67,7 +67,7 @@ sockaddr* ConnectionWalker::written(const Place& place) {
   return reinterpret_cast<sockaddr*>(&address_);
 }
 
-// What leads on, as far as that can be known.
+// Makes the next call toward a connection, as far as the id's state is known.
 void ConnectionWalker::progress(const Known& ident) {
   Ident& it = *ident;
   it.shapes.wander(it.surroundings());
@@ -205,7 +205,7 @@ void ConnectionWalker::listen(const Known& ident) {
 
 void ConnectionWalker::resolve_address(const Known& ident, const std::optional<Place>& source,
                                        const Place& destination) {
-  // Whose port others may want, too, when its address is another: no rule is known here.
+  // Not modelled: an id bound to a wildcard address changes its address, and others may want the same port there.
   if (const Binding* bound = ports().find(ident.get()); bound != nullptr && bound->place.wildcard()) return;
   const bool chosen = source && !source->wildcard();
   const bool ipv6 = ident->ipv6.value_or(chosen ? source->ipv6 : destination.ipv6);
@@ -224,19 +224,19 @@ void ConnectionWalker::resolve_address(const Known& ident, const std::optional<P
   if (!may_wait(*ident, rule)) return;
   sockaddr_storage from{};
   if (source) from = source->address(host_);
-  // What becomes of a resolution that is under way, it keeps.
+  // A resolution in progress keeps its outcome.
   if (ident->shapes.must_be(Stage::idle) || ident->shapes.must_be(Stage::bound))
     ident->address_found = destination.kind != Place::Kind::nobody;
   const int timeout = int(dice_.between(1, 30));
   const int answer = errno_of(rdma_resolve_addr(ident->id, source ? reinterpret_cast<sockaddr*>(&from) : nullptr,
                                                 written(destination), timeout));
   const bool was_idle = ident->shapes.must_be(Stage::idle);
-  // An id that may have come back to its bound state by now asks anew.
+  // The id may have returned to the bound state, so that the call starts a new resolution.
   const bool asked_anew = answer == 0 || (ident->synchronous && ident->id->event != nullptr);
   if (asked_anew) ident->address_found = destination.kind != Place::Kind::nobody;
   if (was_idle) {
     ident->target = nullptr;
-    // So that what is heard finds the family.
+    // hear() needs the address family.
     const auto left = rule(Shape{});
     if (left.front().after.stage != Stage::idle) {
       ident->ipv6 = ipv6;
@@ -280,7 +280,7 @@ rdma_conn_param ConnectionWalker::draw_parameters(Ident& ident, std::vector<std:
   return wanted;
 }
 
-// A QPN that another connection had, or has, may be taken for that one's.
+// A QPN that another connection uses or used may be mistaken for the other connection's.
 void ConnectionWalker::take_qpn(const Known& ident, std::uint32_t qpn) {
   const auto [entry, first] = town_.by_qpn.try_emplace({host_, qpn}, ident);
   if (first) return;
@@ -340,7 +340,7 @@ void ConnectionWalker::accept(const Known& ident) {
   }
   const int answer = errno_of(rdma_accept(ident->id, given));
   const bool done = answer == 0 || (ident->synchronous && ident->id->event != nullptr);
-  // What may have come up to the kernel's answer was told to nobody.
+  // Events until the kernel's answer were not delivered.
   ident->shapes.wander(ident->surroundings());
   if (done) ident->unheard = false;
   if (!ident->datagram && ident->qp != Ident::Qp::none)

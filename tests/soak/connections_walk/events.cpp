@@ -1,4 +1,4 @@
-// Events: each may come, says what it must, and is acknowledged once.
+// Events: each must be possible, contain the right data, and be acknowledged once.
 #include <poll.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ using Stage = Shape::Stage;
 
 namespace {
 
-constexpr int kNoListener = 8, kStale = 10, kConsumer = 28, kVendorOption = 35;  // IBTA, reasons of a REJ
-constexpr Duration kShortestPatience{60'000'000'000'000};  // 16 messages, and 4.29 s or more after each
+constexpr int kNoListener = 8, kStale = 10, kConsumer = 28, kVendorOption = 35;  // reasons of a REJ (IBTA)
+constexpr Duration kShortestPatience{60'000'000'000'000};  // ps: 16 messages, with at least 4.29 s after each
 
 bool readable(const rdma_event_channel* channel) {
   pollfd record{.fd = channel->fd, .events = POLLIN, .revents = 0};
@@ -38,7 +38,7 @@ void ConnectionWalker::take_events() {
   if (!ident->shapes.must_be(Stage::listen)) read_event(ident->id->channel, {ident});
 }
 
-// False: there was none.
+// Returns false if there was no event.
 bool ConnectionWalker::read_event(rdma_event_channel* channel, const std::vector<Known>& whose) {
   if (synchronous_ && !readable(channel)) return false;
   if (synchronous_ && whose.front()->shapes.must_be(Stage::listen)) {
@@ -100,7 +100,7 @@ ConnectionWalker::Known ConnectionWalker::hear_request(const Known& listener, co
   adopt(ident, event.id);
   if (event.id->verbs == nullptr || event.id->context != listener->id->context || event.status != 0)
     fail("an id of a request is not as its listener");
-  // Who asks?
+  // The private data name the peer's id.
   const auto* data =
       static_cast<const std::uint8_t*>(datagram ? event.param.ud.private_data : event.param.conn.private_data);
   const std::size_t bytes = datagram ? event.param.ud.private_data_len : event.param.conn.private_data_len;
@@ -182,7 +182,7 @@ void ConnectionWalker::hear(const Known& ident, rdma_cm_event& event) {
   it.shapes.wander(it.surroundings());
 }
 
-// A connection that is there, or whose QP could not be made ready for it.
+// Event of an established connection, or of a QP that could not be moved to RTS.
 void ConnectionWalker::hear_ready(Ident& it, rdma_cm_event& event) {
   const bool established = event.event == RDMA_CM_EVENT_ESTABLISHED;
   if (established && it.shapes.heard(RDMA_CM_EVENT_CONNECT_RESPONSE, getting_ready(it.datagram), 0)) {
@@ -224,7 +224,7 @@ void ConnectionWalker::check_rejection(const Ident& it, const rdma_cm_event& eve
   if (reason != kNoListener && reason != kStale && reason != kConsumer && reason != kVendorOption && reason != 4)
     fail("a rejection for reason " + std::to_string(reason));
   if (reason != kNoListener || it.target == nullptr) return;
-  // It has listened all the time?
+  // Fails if the target has listened all the time.
   for (Ports& ports : town_.ports)
     if (const Binding* binding = ports.find(it.target); binding != nullptr && binding->listens)
       fail("nobody listens, it is said, where " + name(it) + " wants to");

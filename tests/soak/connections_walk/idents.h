@@ -1,4 +1,4 @@
-// What a walker knows of the ids that it made, and what the walkers know of each other.
+// Expected state of the ids that a walker made, and the state that all walkers share.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -25,7 +25,7 @@ struct Joined {
   Duration since;
 };
 
-// An rdma_cm_id. Its QP, if it has one, is as the library left it.
+// An rdma_cm_id. `qp`: state of the QP as the library left the QP.
 struct Ident {
   enum class Qp : std::uint8_t { none, init, rts, error, unknown };
 
@@ -33,16 +33,16 @@ struct Ident {
 
   rdma_cm_id* id = nullptr;
   std::uint32_t host = 0;
-  std::uint64_t token = 0;  // begins what it says to its peer, and every message
+  std::uint64_t token = 0;  // first bytes of the private data for the peer, and of every message
   rdma_port_space space{};
   bool datagram = false;
   bool synchronous = false;
-  std::size_t channel = 0;  // of an asynchronous one
+  std::size_t channel = 0;  // index of the channel; asynchronous ids only
   Shapes shapes;
 
-  bool device = false;           // the library knows it
-  bool bound_to_device = false;  // the kernel does, whatever the id's state
-  std::optional<bool> ipv6;      // since it is bound
+  bool device = false;           // the library has the device (id->verbs)
+  bool bound_to_device = false;  // the kernel is bound to the device, in any state of the id
+  std::optional<bool> ipv6;      // set when bound
   std::optional<bool> family_only;
   bool reuse = false;
   bool address_found = true;
@@ -50,16 +50,16 @@ struct Ident {
   bool ends_untold = false;
 
   std::weak_ptr<Ident> peer;
-  bool unique = true;             // its QPN is no other connection's
-  bool ended = false;             // it may have told its peer so
-  Ports::Owner target = nullptr;  // who listens where it connects to
+  bool unique = true;             // no other connection uses the QPN
+  bool ended = false;             // it may have told the peer of the end
+  Ports::Owner target = nullptr;  // listener at the address of the connection
   std::vector<std::uint8_t> said;
   rdma_conn_param wanted{};
-  Duration since;  // it awaits its peer's answer
+  Duration since;  // start of the wait for the peer's answer
 
   Qp qp = Qp::none;
-  bool connected = false;        // it was in RTS
-  std::uint64_t peer_token = 0;  // whose messages come; 0: unknown
+  bool connected = false;        // the QP was in RTS
+  std::uint64_t peer_token = 0;  // sender of the messages that arrive; 0: unknown
   bool shares_receives = false;
   std::deque<std::uint64_t> sends, receives;
   std::uint64_t sent = 0, received = 0;
@@ -75,15 +75,15 @@ struct Ident {
 
 class ConnectionWalker;
 
-// What the walkers tell each other, out of band.
+// State that the walkers share outside of the simulated network.
 struct ConnectionTown {
   std::uint64_t seed = 1;
-  bool broken = false;  // one found a fault: all stop
+  bool broken = false;  // a walker found a fault: all walkers stop
   Ports ports[2];
   std::map<std::uint64_t, std::weak_ptr<Ident>> by_token;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::weak_ptr<Ident>> by_qpn;  // of a host
-  std::uint32_t next_qpn = 0x800000;                                               // of programs with a QP of their own
-  std::deque<std::string> moves;                                                   // the last ones
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::weak_ptr<Ident>> by_qpn;  // key: host, QPN
+  std::uint32_t next_qpn = 0x800000;  // QPNs of programs that bring their own QP
+  std::deque<std::string> moves;  // the last moves, for the report of a fault
   std::uint64_t established = 0, messages = 0, calls = 0;
 };
 

@@ -1,4 +1,4 @@
-// Ids and channels: making, moving and destroying them.
+// Creates, migrates and destroys ids and channels.
 #include <fcntl.h>
 #include <rdma/rdma_verbs.h>
 
@@ -38,7 +38,7 @@ void ConnectionWalker::make_ident() {
   if (id->context != this || id->ps != space || id->qp != nullptr) fail("rdma_create_id: not what was asked for");
 }
 
-// Passive ones only: the others are as rdma_resolve_addr and what follows.
+// Passive endpoints only: active ones equal rdma_resolve_addr and the calls behind it.
 void ConnectionWalker::make_endpoint() {
   if (!synchronous_ || idents_.size() >= kMostIdents) return;
   const bool datagram = dice_.once_in(4);
@@ -84,7 +84,7 @@ std::vector<ConnectionWalker::Known> ConnectionWalker::on_channel(std::size_t ch
 }
 
 void ConnectionWalker::destroy(const Known& ident) {
-  // Of a request that its id still has as its event: the listener waits for it.
+  // Destroys the ids of pending requests first: the listener waits for an event that such an id still holds.
   for (std::size_t i = 0; i < idents_.size(); ++i) {
     const rdma_cm_event* last = idents_[i]->id->event;
     if (last != nullptr && last->listen_id == ident->id && idents_[i] != ident) return destroy(idents_[i]);
@@ -94,7 +94,7 @@ void ConnectionWalker::destroy(const Known& ident) {
   ports().remove(ident.get());
   destroy_qp(ident);
   if (ident->shares_receives) rdma_destroy_srq(ident->id);
-  // Another thread acknowledges the last of its events, and it is waited for.
+  // Another thread acknowledges the id's last event later; rdma_destroy_id must wait for it.
   auto acknowledged = std::make_shared<bool>(true);
   const auto last = std::ranges::find_if(held_, [&](const Held& held) { return held.owner == ident.get(); });
   if (last != held_.end() && dice_.once_in(3)) {
@@ -132,7 +132,7 @@ void ConnectionWalker::make_channel(rdma_event_channel*& channel) {
   if (expect("rdma_create_event_channel", channel == nullptr, {0})) ::fcntl(channel->fd, F_SETFL, O_NONBLOCK);
 }
 
-// One that nobody uses, in another's place.
+// Replaces a channel that no id uses.
 void ConnectionWalker::renew_channel() {
   const std::size_t channel = dice_.below(kChannels);
   if (synchronous_ || !on_channel(channel).empty()) return;

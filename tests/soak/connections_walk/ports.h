@@ -1,4 +1,4 @@
-// Addresses that the walk knows, and which of them may be bound at the same time (Linux, cma_check_port).
+// Addresses of the walk, and which of them may be bound at the same time (rules of Linux, cma_check_port).
 #pragma once
 
 #include <netinet/in.h>
@@ -19,11 +19,11 @@ struct Place {
     loopback,
     own,
     peer,
-    nobody,      // on the link, but nobody's
-    away,        // no route leads there
-    link_local,  // without its link
+    nobody,      // on the link, without a host
+    away,        // no route to the address
+    link_local,  // without scope ID
     group,
-    strange,  // of a family that nobody knows
+    strange,  // of an unknown address family
   };
   Kind kind = Kind::any;
   bool ipv6 = false;
@@ -32,7 +32,7 @@ struct Place {
   bool wildcard() const { return kind == Kind::any || kind == Kind::loopback; }
   std::string text() const;
   bool usable() const { return kind != Kind::strange; }
-  // As a program on that host writes it.
+  // The sockaddr of this place, as a program on `host` writes the address.
   sockaddr_storage address(std::uint32_t host) const;
 };
 
@@ -43,23 +43,23 @@ struct Binding {
   bool listens = false;
 };
 
-// Of a host, by its processes' ids: who has bound what, as far as the programs know.
+// Bindings of one host, by the id that holds them, as far as the programs know.
 class Ports {
  public:
   using Owner = const void*;
 
-  // What binding it may answer; with `listens`, what listening there may.
+  // Results (0 or errno) that bind may have; `listens`: results of listen.
   std::set<int> answers(rdma_port_space space, Owner owner, const Binding& binding) const;
   void add(rdma_port_space space, Owner owner, const Binding& binding) { bindings_[space].push_back({owner, binding}); }
   void remove(Owner owner);
   Binding* find(Owner owner);
-  // Who would get a request for that place; nullptr: nobody, or one cannot tell.
+  // Receiver of a request to that place; nullptr: no listener, or ambiguous.
   Owner listener(rdma_port_space space, const Place& place) const;
 
-  // Where somebody listens, as a peer would write it.
+  // Places with a listener, as a peer writes the address.
   std::vector<Place> listening(rdma_port_space space, bool from_peer) const;
 
-  // A call that changes something: within it, others' calls cannot be foretold.
+  // A call that changes bindings. While it runs, the results of other calls cannot be predicted.
   class Change {
    public:
     explicit Change(Ports& ports) : ports_(ports), before_(++ports.begun_), alone_(ports.under_way_++ == 0) {}

@@ -1,4 +1,4 @@
-// What an id's QP, its SRQ and its groups are for: made, used and destroyed at any time.
+// QPs, SRQs and multicast groups of ids: created, used and destroyed at any time.
 #include <rdma/rdma_verbs.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using Stage = Shape::Stage;
 
 namespace {
 
-// A message: who sends, and which of his it is.
+// Content of a message: the sender's token and the sender's count of messages.
 struct Message {
   std::uint64_t token, number;
 };
@@ -71,7 +71,7 @@ void ConnectionWalker::expect_state(const Ident& it, ibv_qp_state state) {
     fail("the QP of " + name(it) + " is in state " + std::to_string(attributes.qp_state));
 }
 
-// As one that is in a group still it would be refused, and nobody would be told.
+// Leaves all groups first. The kernel would refuse to destroy a QP in a group, and rdma_destroy_qp() returns no error.
 void ConnectionWalker::destroy_qp(const Known& ident) {
   Ident& it = *ident;
   while (it.qp != Ident::Qp::none && !it.groups.empty() && !town_.broken) leave(ident, it.groups.back()->group.ipv6);
@@ -83,7 +83,7 @@ void ConnectionWalker::destroy_qp(const Known& ident) {
   it.receives.clear();
 }
 
-// One an id: it is not replaced.
+// One SRQ per id; it is not replaced.
 void ConnectionWalker::create_srq(const Known& ident) {
   Ident& it = *ident;
   if (it.shares_receives) return;

@@ -16,7 +16,7 @@ void add_link(std::vector<Shape>& next, const Shape& from, Link link) {
   next.back().link = link;
 }
 
-// Its end by the peer, or by nobody's answer.
+// The connection ends: by the peer, or because the peer does not answer.
 void add_end(std::vector<Shape>& next, Shape shape, Link link) {
   shape.link = link;
   if (std::exchange(shape.stage, Stage::disconnect) == Stage::connect)
@@ -96,7 +96,8 @@ class Successors {
         to(Link::over, RDMA_CM_EVENT_UNREACHABLE);
         break;
       case Link::disconnect_received:
-        if (ended) add_link(next, from_, Link::timewait);  // a DREP that the peer owes to a DREQ that crossed its own
+        // the peer's DREP to this side's DREQ, which crossed the peer's DREQ
+        if (ended) add_link(next, from_, Link::timewait);
         break;
       case Link::none:
       case Link::lookup_received:
@@ -109,7 +110,7 @@ class Successors {
   const Surroundings& around_;
 };
 
-// The program is sure to be told of what follows.
+// True: an event will follow.
 bool is_under_way(const Shape& shape) {
   switch (shape.link) {
     case Link::request_sent:
@@ -132,7 +133,7 @@ Outcomes done(Shape shape, Link link) {
 
 Outcomes refused(const Shape& shape) { return {{EINVAL, shape}}; }
 
-// --- Sets of them.
+// --- Sets of shapes.
 
 void Shapes::wander(const Surroundings& surroundings) {
   std::vector<Shape> fresh(all_.begin(), all_.end());
@@ -225,7 +226,7 @@ std::string Shapes::text() const {
   return text;
 }
 
-// --- What the kernel answers.
+// --- Rules: results of the kernel's calls.
 
 bool has_device(const Shape& shape, bool bound_to_device) {
   return bound_to_device || (shape.stage >= Stage::address_resolved && shape.stage != Stage::listen);
@@ -277,7 +278,7 @@ Rule connecting(bool datagram, bool fits) {
   };
 }
 
-// Linux: what cannot be accepted is rejected.
+// As in Linux, a request that cannot be accepted is rejected.
 Rule accepting(bool datagram, bool fits) {
   return [=](const Shape& shape) -> Outcomes {
     if (shape.stage != Stage::connect || !shape.has_connection()) return refused(shape);

@@ -1,6 +1,6 @@
-// What the kernel can have made of an rdma_cm_id, as far as its program can know: a set of shapes. What may happen by
-// itself adds shapes, what a call answers and what an event says takes those away that would have done otherwise. With
-// none left, somebody is wrong.
+// Possible states of an rdma_cm_id in the kernel, as far as the program can know: a set of shapes. Spontaneous
+// transitions add shapes. The result of a call, or an event, removes the shapes that would have given another result.
+// An empty set is a fault of the simulator or of this model.
 #pragma once
 
 #include <rdma/rdma_cma.h>
@@ -27,7 +27,7 @@ struct Shape {
     disconnect,
     listen
   };
-  // Of its connection or lookup; `over`: it has been, and has ended.
+  // State of the connection or lookup; `over`: ended.
   enum class Link : std::uint8_t {
     none,
     request_sent,
@@ -44,22 +44,22 @@ struct Shape {
   };
   Stage stage = Stage::idle;
   Link link = Link::none;
-  std::vector<rdma_cm_event_type> unread{};  // as the kernel tells them
+  std::vector<rdma_cm_event_type> unread{};  // events that the program has not read, in the kernel's order
 
   auto operator<=>(const Shape&) const = default;
   bool has_connection() const { return link != Link::none; }
 };
 
-// What decides on what may happen by itself.
+// Conditions for spontaneous transitions.
 struct Surroundings {
-  bool address_found = true;  // whom it asks for is somebody
-  bool unheard = false;       // a request that was not accepted: its end is told to nobody
+  bool address_found = true;  // the destination address has a host
+  bool unheard = false;       // a request that the program has not accepted: no event reports its end
   bool peer_may_end = true;
-  bool may_be_stale = true;  // its QPN, or the peer's, is no one's alone
-  bool ends_untold = false;  // the library keeps the connection's end to itself
+  bool may_be_stale = true;  // the id's or the peer's QPN may be in use by another connection
+  bool ends_untold = false;  // the library hides the event of the connection's end
 };
 
-// What a call answers of a shape, and leaves.
+// Result of a call in one shape, and the shape after the call.
 struct Outcome {
   int error;
   Shape after;
@@ -71,24 +71,25 @@ class Shapes {
  public:
   explicit Shapes(const Shape& only) : all_{only} {}
 
-  // Whatever may have happened by now.
+  // Adds all shapes that spontaneous transitions can reach.
   void wander(const Surroundings& surroundings);
   std::set<int> errors(const Rule& rule) const;
-  // False: nobody answers so.
+  // A call returned `error`. False: no shape gives this result.
   bool answered(int error, const Rule& rule);
-  // A program heard that event of the kernel's; with a rule for what the library did then, of which `error` came.
+  // The program read this event of the kernel. `then`, `error`: rule and result of the call that the library made
+  // afterwards. False: no shape has this event.
   bool heard(rdma_cm_event_type event);
   bool heard(rdma_cm_event_type event, const Rule& then, int error);
   bool heard_one_of(const std::vector<rdma_cm_event_type>& events);
-  // There was nothing to hear.
+  // No event was pending.
   bool silent();
-  // So much time has passed that nothing goes on any more.
+  // So much time has passed that all spontaneous transitions are complete.
   bool settled();
 
   bool can_be(Shape::Stage stage) const;
   bool must_be(Shape::Stage stage) const;
   bool can_be(Shape::Link link) const;
-  // An event comes, whatever else does, after a call of that outcome.
+  // An event follows in every shape after a call with this result.
   bool will_hear_after(const Rule& rule, int error) const;
   const std::set<Shape>& all() const { return all_; }
   std::string text() const;
@@ -99,17 +100,17 @@ class Shapes {
   std::set<Shape> all_;
 };
 
-// --- What the kernel answers.
+// --- Rules: results of the kernel's calls.
 
-Outcomes refused(const Shape& shape);  // as invalid: nothing changes
-// Its ability to reach the device, whatever the shape: bound to an address of its own.
+Outcomes refused(const Shape& shape);  // EINVAL; the shape is unchanged
+// The id has a device: it is bound to an address of a host.
 bool has_device(const Shape& shape, bool bound_to_device);
-Shape rejected(const Shape& shape);  // by its own side
-Rule listening();                    // where the port allows it
+Shape rejected(const Shape& shape);  // rejected by this side
+Rule listening();                    // if the port allows listening
 Rule resolving_route(bool bound_to_device, bool timeout_given);
 Rule connecting(bool datagram, bool fits);
 Rule accepting(bool datagram, bool fits);
-// Of an answer to the peer's reply, or without a QP's parameters.
+// Answer to the peer's reply, or accept without QP parameters.
 Rule getting_ready(bool datagram);
 Rule rejecting(bool datagram, bool fits);
 Rule disconnecting();

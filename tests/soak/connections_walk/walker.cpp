@@ -65,7 +65,7 @@ bool ConnectionWalker::judge(Ident& ident, const std::string& call, int answer, 
   return true;
 }
 
-// The event that ended the call is the id's. What it says is what the call answers.
+// The id holds the event that ended the call. The call's result follows from the event.
 bool ConnectionWalker::judge_waiting(const Known& ident, const std::string& call, int answer, const Rule& rule) {
   if (!ident->synchronous || ident->id->event == nullptr) {
     if (ident->synchronous && answer == 0) fail(call + " did not wait");
@@ -80,7 +80,7 @@ bool ConnectionWalker::judge_waiting(const Known& ident, const std::string& call
   return expect(call + " of " + name(*ident) + ", which waited", answer, {outcome});
 }
 
-// Of a synchronous id: the call will come back.
+// True: a call of a synchronous id will return. Asynchronous ids never wait.
 bool ConnectionWalker::may_wait(Ident& ident, const Rule& rule) {
   if (!ident.synchronous) return true;
   ident.shapes.wander(ident.surroundings());
@@ -111,7 +111,7 @@ void ConnectionWalker::step() {
   pass(dice_.once_in(20) ? dice_.between(1, 5) * kMillisecond : dice_.between(1, 100) * kMicrosecond);
 }
 
-// Rather one that is through with its connection; now and then a listener, whose requests nobody has read.
+// Prefers an id whose connection has ended. Sometimes returns a listener with unread requests.
 ConnectionWalker::Known ConnectionWalker::dispensable() {
   Known chosen = any();
   if (dice_.once_in(4)) return chosen;
@@ -133,7 +133,7 @@ void ConnectionWalker::open(host::SoftwareProcess& process) {
   for (auto& channel : channels_) make_channel(channel);
 }
 
-// Nobody does anything, for longer than anything takes; then what was told is read. That, too, sends messages.
+// All walkers are idle for longer than any timer, and then read their events. Reading events sends messages, too.
 void ConnectionWalker::settle() {
   walks_ = false;
   pass(4000 * kSecond);
@@ -151,7 +151,7 @@ void ConnectionWalker::settle() {
   }
 }
 
-// All has been told that will ever be.
+// No further event may be pending or possible.
 void ConnectionWalker::expect_settled() {
   for (const Known& ident : idents_) {
     if (town_.broken) return;

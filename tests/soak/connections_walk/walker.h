@@ -1,4 +1,5 @@
-// One thread of the walk: it draws a call, makes it, and asks what is known of the id whether it may answer so.
+// One thread of the walk: draws a call, makes the call, and compares the result with the results that the id's model
+// allows.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@ namespace rnicsim::testing {
 
 class ConnectionWalker {
  public:
-  // A synchronous one has ids without channels, and waits in its calls.
+  // `synchronous`: ids without channels; calls wait.
   ConnectionWalker(ConnectionTown& town, std::uint32_t index, std::uint32_t host, bool synchronous);
   ConnectionWalker(const ConnectionWalker&) = delete;
   ConnectionWalker& operator=(const ConnectionWalker&) = delete;
@@ -23,15 +24,15 @@ class ConnectionWalker {
   void step();
   std::uint64_t steps() const { return step_; }
   bool synchronous() const { return synchronous_; }
-  // The ends of the walk, in this order; all walkers are through with one before the next.
-  void settle();  // and once more, for what that brings
+  // End of the walk, in this order. All walkers complete a phase before the next phase begins.
+  void settle();  // called twice: settling causes further events
   void expect_settled();
   void destroy_all();
   void close();
 
  private:
   using Known = std::shared_ptr<Ident>;
-  // An event that the program has not acknowledged, and whom it counts for.
+  // An event that the program has not acknowledged, and the object that counts it.
   struct Held {
     rdma_cm_event* event;
     Ident* owner;
@@ -43,7 +44,7 @@ class ConnectionWalker {
   void fail(const std::string& what);
   bool expect(const std::string& call, int answer, const std::set<int>& allowed);
   bool judge(Ident& ident, const std::string& call, int answer, const Rule& rule);
-  // Of a call that a synchronous id waits in.
+  // Like judge(), for a call in which a synchronous id waits.
   bool judge_waiting(const Known& ident, const std::string& call, int answer, const Rule& rule);
   bool may_wait(Ident& ident, const Rule& rule);
   static int errno_of(int result) { return result == 0 ? 0 : errno; }
@@ -81,7 +82,7 @@ class ConnectionWalker {
   // --- QPs, groups and messages (queue_pairs.cpp).
   void create_qp(const Known& ident);
   void destroy_qp(const Known& ident);
-  // That, or by what the device met the error state.
+  // The QP's state is `state`, or ERR after an error of the device.
   void expect_state(const Ident& ident, ibv_qp_state state);
   void create_srq(const Known& ident);
   void join(const Known& ident);

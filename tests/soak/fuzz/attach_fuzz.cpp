@@ -1,6 +1,5 @@
-// A hostile program at the simulator's door: hellos, and then whatever it writes into its control region and its
-// socket.
-// Its threads are played here; its process is a real one, that only sleeps.
+// A hostile program at the simulator's attach socket: hellos, and then arbitrary writes to its control region and
+// socket. The fuzz target plays the threads. The process is real, and only sleeps.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -49,7 +48,7 @@ enum Step : std::uint8_t {
   kinds
 };
 
-constexpr std::uint32_t kSomeChild = 0xc0;  // in the place of a child's pid: a child that attaches
+constexpr std::uint32_t kSomeChild = 0xc0;  // stands for the pid of a child that attaches
 
 abi::NetAddress loopback(std::uint16_t port) {
   abi::NetAddress address{.port = port};
@@ -58,7 +57,7 @@ abi::NetAddress loopback(std::uint16_t port) {
   return address;
 }
 
-// A process that sleeps until it is killed, or the fuzzer dies. `server`: it says hello there first.
+// Forks a process that sleeps until it is killed or the fuzzer dies. `server`: the process sends a hello there first.
 pid_t sleeping_process(const std::string& server = {}, std::uint32_t flags = 0) {
   const pid_t pid = ::fork();
   require(pid >= 0, "no process can be made");
@@ -86,7 +85,7 @@ class World : public sim::Programs {
     system_.start();
   }
 
-  // One process that does what the input says, then a good one.
+  // Plays one process after the input, then a well-behaved process.
   void play(Input input) {
     input_ = input;
     steps_ = 0;
@@ -95,11 +94,11 @@ class World : public sim::Programs {
     while (take_stranger()) {}
   }
 
-  // --- Programs.
+  // --- Interface Programs.
   void give_turn(Thread& thread) override {
     slot_of(thread).turn = ThreadSlot::kProcess;
     if (slot_of(thread).call != Call::exec_begin) return;
-    // In the middle of an exec nobody waits for the turn: it failed.
+    // Within an exec no process waits for the turn: the exec failed.
     slot_of(thread).call = Call::exec_failed;
     slot_of(thread).turn = ThreadSlot::kKernel;
   }
@@ -199,7 +198,7 @@ class World : public sim::Programs {
     std::memcpy(slot.input, input.data(), input.size());
     slot.input_bytes = std::uint32_t(input.size());
     ++slot.acted;
-    // Small times are from now.
+    // Small times count from now.
     const bool has_it_first = slot.call == Call::sleep || slot.call == Call::wait_descriptors;
     const bool timed = has_it_first || slot.call == Call::wait_address || slot.call == Call::set_timer ||
                        slot.call == Call::await_signal || slot.call == Call::sem_operate;
@@ -207,7 +206,7 @@ class World : public sim::Programs {
     if (timed && deadline != 0 && deadline < 1'000'000'000'000)
       deadline += std::uint64_t(now().ps);
     const bool child = slot.call == Call::forked || slot.call == Call::spawned;
-    // What is waited for in real time is there, or is known not to come.
+    // Waits in real time end at once: the event is present, or is known not to come.
     if (child)
       slot.argument[0] = slot.argument[0] == kSomeChild
                              ? std::uint64_t(sleeping_process(server_.name(), abi::Hello::kFork))
@@ -249,7 +248,7 @@ class World : public sim::Programs {
       }
     }
     ::sendmsg(far_end_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    // Some of them are written to, or closed, while the simulator has the other end.
+    // Some of these descriptors are written or closed while the simulator has the other end.
     if (kept_.size() > 8) kept_.erase(kept_.begin(), kept_.begin() + 4);
     const abi::DatagramHeader header{.address = loopback(7000), .time = std::uint64_t(now().ps)};
     for (const auto& fd : kept_) {
@@ -258,7 +257,7 @@ class World : public sim::Programs {
     }
   }
 
-  // A stranger's hello, after which a good one is welcome.
+  // A hello of an unknown process. A valid hello must be accepted afterwards.
   void say_hello(Input& body) {
     const auto flags = body.take<std::uint8_t>();
     const auto rest = body.take_span(4096);
@@ -294,7 +293,7 @@ class World : public sim::Programs {
     require(take_stranger().has_value(), "a good hello is not taken");
   }
 
-  // A good program: each call's answer is looked at in the next turn.
+  // A well-behaved program: the result of each call is checked in the next turn.
   static constexpr int kGoodSteps = 7;
   TurnEnd behave(Thread& thread) {
     ThreadSlot& slot = slot_of(thread);
@@ -425,7 +424,8 @@ std::vector<Bytes> seeds() {
     }
     carrying(script, dgram_bind, 1, 0, address);
     carrying(carrying(script, dgram_connect, 2, 0, address), dgram_send, 3, 0, loopback(7001));
-    script.step(send_descriptors, std::uint8_t{1}, std::uint8_t{4}, 1u, 0u);  // after which all are written to
+    // all received descriptors are written afterwards
+    script.step(send_descriptors, std::uint8_t{1}, std::uint8_t{4}, 1u, 0u);
     plain(plain(script, dgram_disconnect, 2), dgram_name, 2);
     all.push_back(plain(script, sleep, 1'000'000'000'000));
   }
@@ -445,7 +445,7 @@ std::vector<Bytes> seeds() {
                     .step(block)
                     .step(send_message, Bytes(8))
                     .step(die));
-  // A clock that waits is set to the end of time; its thread is woken, or wakes by itself.
+  // The clock of a waiting thread is set to the end of time. The thread is woken, or wakes by itself.
   constexpr auto kFirstClock = std::uint32_t(abi::kThreadSlots + offsetof(ThreadSlot, now));
   for (const auto which : {sleep, wait_address, spin, look, wait_descriptors}) {
     Script script;

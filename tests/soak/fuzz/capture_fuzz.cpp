@@ -1,4 +1,4 @@
-// Captures for the replay: files as they are, and frames that are sealed again, replayed against the engine.
+// Captures for the replay: arbitrary files, and arbitrary frames with a valid ICRC, replayed against the engine.
 #include "model/cm/messages.h"
 #include "model/nic/engine/engine_factory.h"
 #include "model/nic/engine/qp_context.h"
@@ -57,7 +57,7 @@ Bytes pcap_of(const std::vector<CapturedFrame>& frames) {
   return out;
 }
 
-// A section header, an interface and packets; blocks of pcapng, little-endian.
+// A pcapng file (little-endian) of a section header, an interface and packets.
 Bytes pcapng_of(const std::vector<CapturedFrame>& frames) {
   Bytes out;
   const auto block = [&](std::uint32_t type, Bytes body) {
@@ -114,7 +114,7 @@ Wire conversation() {
   return wire;
 }
 
-// A requester that is not served at once: by RNR NAK, by sequence NAK, with an answer that is missing, not at all.
+// A requester with retransmissions: after an RNR NAK, a sequence NAK, a missing answer, and no answer at all.
 Wire retries() {
   Wire wire;
   const auto read = [](std::uint32_t psn, std::uint32_t length) {
@@ -146,7 +146,7 @@ Wire retries() {
   return wire;
 }
 
-// What has no answers, and some of it is lost, has another key, or is for a group.
+// Packets without answers; some are lost, have another key, or go to a group.
 Wire datagrams() {
   Wire wire;
   const auto uc = [&](Opcode opcode, std::uint32_t psn, std::uint32_t bytes) {
@@ -164,7 +164,7 @@ Wire datagrams() {
   auto& group = wire.frames.back();
   constexpr std::size_t kDestinationAt = 14 + 16, kIpAt = 14, kChecksumAt = 10;
   group.bytes[kDestinationAt] = std::byte{239};
-  // The checksum of the IP header falls by what the address has risen.
+  // The IP header's checksum is lowered by the increase of the address.
   auto sum = static_cast<unsigned>(group.bytes[kIpAt + kChecksumAt]) << 8 |
              static_cast<unsigned>(group.bytes[kIpAt + kChecksumAt + 1]);
   constexpr unsigned kRise = (239 - 10) << 8;
@@ -175,7 +175,7 @@ Wire datagrams() {
   return wire;
 }
 
-// Connections and a service, with all that goes with them; some of it comes twice, or for nobody.
+// Connections and a service with all their messages; some messages come twice, or name no connection.
 Wire management() {
   Wire wire;
   const auto say = [&](bool own, std::uint64_t transaction, const cm::Message& message) {

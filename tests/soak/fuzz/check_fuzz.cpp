@@ -1,5 +1,5 @@
-// Cases, expected results and results of `rnicsim check`. What is refused is refused in one line; what is taken can be
-// judged, and what was kept of results is equal to them.
+// Cases, expected results and results of `rnicsim check`. A refusal is one line. Accepted input can be checked, and
+// saved results equal the originals.
 #include <string_view>
 
 #include "sim/check/case.h"

@@ -1,4 +1,4 @@
-// A driver gone wild: arbitrary command queue entries and mailboxes, MMIO and configuration writes.
+// A faulty driver: arbitrary command queue entries and mailboxes, MMIO and configuration writes.
 #include "model/nic/capability_params.h"
 #include "tests/soak/fuzz/raw_qp.h"
 
@@ -44,7 +44,7 @@ class Driver {
     }
   }
 
-  // The command unit is not stuck, whatever it was given.
+  // The command unit must still work, whatever input it got.
   void finish() {
     sc_core::sc_start(10, sc_core::SC_MS);
     recover();
@@ -57,7 +57,7 @@ class Driver {
   }
 
  private:
-  // What a driver does to get back to the command queue.
+  // A driver's recovery of the command queue.
   void recover() {
     node_.host.config_write(abi::config::kCommand, abi::config::kCommandMemory | abi::config::kCommandBusMaster, 2);
     node_.write_be(abi::reg::kCommandQueueBase, queue_);
@@ -71,7 +71,7 @@ class Driver {
     whole.output_bytes = abi::kMailboxBytes;
     return whole;
   }
-  // Some of it arbitrary; addresses mostly where something is.
+  // Partly arbitrary; addresses mostly point to mapped memory.
   abi::CommandEntry entry_of(Input& body) const {
     const auto wild = body.take<std::uint8_t>();
     auto some = body.take<abi::CommandEntry>();
@@ -79,7 +79,7 @@ class Driver {
     if ((wild & 2) == 0) some.output = output_ + some.output % 8192;
     return some;
   }
-  // Each that the device can read is answered.
+  // Every command that the device can read is completed.
   void carry_out(Input& body) {
     recover();
     const auto bytes = body.take_span(abi::kMailboxBytes);
@@ -176,7 +176,7 @@ std::vector<Bytes> seeds() {
     unmap.header.opcode = std::uint16_t(unmap_icm);
     all.push_back(Script().step(mailbox, map).step(mailbox, unmap).step(mailbox, unmap));
   }
-  // Regions of each kind, windows on them, and what one becomes.
+  // Regions of each kind, windows on them, and their changes.
   for (const auto kind : {abi::MptKind::region, abi::MptKind::window1, abi::MptKind::window2, abi::MptKind::null,
                           abi::MptKind::device_memory}) {
     auto entry_of = mpt;
@@ -194,7 +194,7 @@ std::vector<Bytes> seeds() {
       all.push_back(regions.step(mailbox, header(query_mpt, 11)).step(mailbox, header(destroy_mpt, 11)));
     }
   }
-  // Device memory: its first and last bytes, by regions and by the CPU.
+  // Device memory: first and last bytes, through regions and by the CPU.
   auto on_device = mpt;
   on_device.context.kind = abi::MptKind::device_memory;
   on_device.context.access_flags = 0x2f;
@@ -211,7 +211,7 @@ std::vector<Bytes> seeds() {
                       .step(mmio_read, at)
                       .step(mailbox, header(destroy_mpt, 11)));
   }
-  // Shared receive queues, of a domain and of none, and the queue pairs that take from them.
+  // Shared receive queues, with and without a domain, and the queue pairs that use them.
   map.table = std::uint32_t(abi::IcmTable::srqc);
   map.first_index = 0;
   auto srq = named<abi::CreateSrq>(create_srq, 3);
@@ -287,7 +287,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input input(data, size);
   for (int steps = 0; !input.empty() && steps < 100; ++steps) driver.take(input.take_step());
   driver.finish();
-  // The device comes back, and the next bring-up finds nothing of what was.
+  // After a reset and a new bring-up the device works, and has no old state.
   stage.restart();
   stage.check();
   return 0;

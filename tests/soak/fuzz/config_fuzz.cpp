@@ -1,5 +1,5 @@
-// Configuration: files, --set and --fault. What is refused is refused with a message; what is taken can be written and
-// read again.
+// Configuration: files, --set and --fault. A refusal has a message; an accepted configuration can be written and read
+// again.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,4 +1,4 @@
-// What lives on a device when no process does.
+// Objects on a device when no process has the device open.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace rnicsim::fuzz {
 
-// QP1, its CQ and its buffers are the kernel's.
+// True: the only objects are QP1, its CQ and its buffers, which belong to the kernel.
 inline bool has_only_the_kernels(sim::Adapter& host) {
   auto& contexts = host.nic().blocks().contexts;
   const auto is_only = [](const auto& indices, std::uint32_t index) {

@@ -1,9 +1,9 @@
-// The driver of the fuzz targets where libFuzzer is not: mutates the target's seeds by a seeded generator, so that a
-// run can be repeated. The input that is about to run stands in a file: after a crash it is there to be replayed.
+// Driver of the fuzz targets without libFuzzer: mutates the target's seeds with a seeded generator, so that a run can
+// be repeated. The next input is written to a file first: after a crash the file can be replayed.
 //
 //   fuzz_NAME [--runs N] [--seconds S] [--seed S] [--keep FILE]
 //   fuzz_NAME FILE...             replays
-//   fuzz_NAME --write-seeds DIR   writes the good inputs, for libFuzzer
+//   fuzz_NAME --write-seeds DIR   writes the valid inputs, for libFuzzer
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kLongestInput = 16 << 10;
 constexpr unsigned kMostSecondsAnInput = 60;
-constexpr long kMostGrowthKiB = 1 << 20;  // of the whole run: targets that leak grow further
+constexpr long kMostGrowthKiB = 1 << 20;  // growth of memory in a whole run; leaks grow further
 
 struct Options {
   std::uint64_t runs = std::numeric_limits<std::uint64_t>::max();
@@ -43,7 +43,7 @@ class Mutator {
   }
 
   Bytes next() {
-    if (turn_ < corpus_.size()) return corpus_[turn_++];  // the good ones first
+    if (turn_ < corpus_.size()) return corpus_[turn_++];  // the valid inputs first
     Bytes bytes = pick();
     for (auto count = std::size_t{1} << below(5); count > 0; --count) mutate(bytes);
     if (bytes.size() > kLongestInput) bytes.resize(kLongestInput);
@@ -102,7 +102,7 @@ class Mutator {
   std::size_t turn_ = 0;
 };
 
-// The input under way, kept where a crash leaves it.
+// The current input, in a file that survives a crash.
 class Keeper {
  public:
   explicit Keeper(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
@@ -119,7 +119,7 @@ class Keeper {
   int file_;
 };
 
-// Only what a signal handler may call.
+// Signal handler: only async-signal-safe calls.
 void too_long(int) {
   constexpr char kWhat[] = "fuzz: an input takes too long\n";
   [[maybe_unused]] const auto written = ::write(2, kWhat, sizeof kWhat - 1);
@@ -128,7 +128,7 @@ void too_long(int) {
 
 void run_one(const Bytes& input) {
   ::alarm(kMostSecondsAnInput);
-  // A copy of its own size, so that a sanitizer sees a read beyond its end.
+  // A copy of exact size, so that a sanitizer sees a read beyond the end.
   const Bytes exact(input);
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
   ::alarm(0);
@@ -207,15 +207,15 @@ Options parse(int argc, char* argv[]) {
 }  // namespace
 }  // namespace rnicsim::fuzz
 
-// SystemC keeps its timed events in chunks that a leak checker does not find again.
+// SystemC keeps timed events in chunks that the leak checker takes for leaks.
 extern "C" const char* __lsan_default_suppressions() { return "leak:sc_core::sc_event_timed::allocate"; }
 
-// SystemC's library has the main function.
+// The main function is in SystemC's library.
 int sc_main(int argc, char* argv[]) {
   using namespace rnicsim::fuzz;
   const auto options = parse(argc, argv);
   std::signal(SIGALRM, too_long);
-  spdlog::set_level(spdlog::level::off);  // bad input is what this is about
+  spdlog::set_level(spdlog::level::off);  // messages about bad input are expected
   if (!options.seed_folder.empty()) return write_seeds(options.seed_folder);
   return options.files.empty() ? fuzz(options) : replay(options.files);
 }

@@ -1,5 +1,5 @@
-// Raw frames of a hostile peer and headers of a hostile program: alone against what reads and rewrites them, then
-// through two NICs with flows of each kind. Afterwards a good frame must still arrive.
+// Raw frames of a hostile peer, and headers of a hostile program: first given directly to the functions that read and
+// rewrite them, then sent through two NICs with flows of each kind. Afterwards a valid frame must still arrive.
 #include <memory>
 
 #include "model/nic/packets/frame_checksums.h"
@@ -20,7 +20,7 @@ using namespace rnicsim::literals;
 enum Step : std::uint8_t { frame_to_b, receive_at_b, segments_from_a, pass_time, kinds };
 
 constexpr std::uint32_t kRss = 0x21, kReceiveAt = 65536, kLeastReceive = 128;
-constexpr int kReceives = 30;              // of the ring's 32
+constexpr int kReceives = 30;              // receives in the ring of 32
 constexpr std::uint16_t kGoodPort = 0x4242;
 
 FrameBytes good_frame() {
@@ -47,7 +47,7 @@ class Stage {
   Stage() : cable_(nic::NicParams{}) {
     for (auto* node : {&cable_.a, &cable_.b}) make_raw(*node);
     rss();
-    // The good frame's first, then a default, a sniffer, and one that wants what lies in a tunnel.
+    // Flow rules: for the valid frame, a default, a sniffer, and one for headers within a tunnel.
     flow(1, abi::FlowKind::normal, nic::test::kQpn, abi::FlowHeader::udp, 0);
     flow(2, abi::FlowKind::all_default, kRss, abi::FlowHeader::ethernet, 0);
     flow(3, abi::FlowKind::sniffer, nic::test::kQpn, abi::FlowHeader::ethernet, 0);
@@ -67,12 +67,12 @@ class Stage {
   }
 
   void check() {
-    // A frame without a receive is dropped when the ring was looked at once more, one after the other.
+    // Frames without receive are dropped one after the other, each after one more fetch of the ring.
     pass(3000);
     cable_.b.post_receive(cable_.b.buffer + kReceiveAt, kLeastReceive);
     pass(5);
     while (cable_.b.poll(nic::test::kReceiveCqn)) {
-      // Of what came before.
+      // completions of earlier frames
     }
     const auto frame = good_frame();
     cable_.b.nic.receive(Frame::of(Payload::copy_of(frame)));
@@ -125,7 +125,7 @@ class Stage {
     must(cable_.b, flow);
   }
 
-  // None is too short for the good frame, which would wait behind it.
+  // Receives complete in order, so no receive may be too short for the valid frame.
   void post_receive(std::uint32_t bytes) {
     if (posted_receives_++ < kReceives)
       cable_.b.post_receive(cable_.b.buffer + kReceiveAt, kLeastReceive + bytes % 2048);
@@ -133,7 +133,7 @@ class Stage {
 
   void send_segments(Input& body) {
     abi::TsoSegment tso;
-    // 0 is refused; very small ones would only take long.
+    // An MSS of 0 is refused; very small values would only take long.
     const auto mss = body.take<std::uint16_t>();
     tso.mss = mss == 0 ? mss : std::max(mss, std::uint16_t{64});
     const auto length = body.take<std::uint16_t>();

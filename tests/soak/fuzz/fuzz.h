@@ -1,4 +1,5 @@
-// What a fuzz target has, and how it reads its input. Targets link with driver.cpp or with libFuzzer (CONTRIBUTING.md).
+// Interface of a fuzz target, and the reader of its input. Targets link with driver.cpp or with libFuzzer
+// (CONTRIBUTING.md).
 #pragma once
 
 #include <algorithm>
@@ -17,10 +18,10 @@ namespace rnicsim::fuzz {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// Good inputs, which the driver mutates: each target gives its own.
+// Valid inputs, which the driver mutates. Each target defines its own.
 std::vector<Bytes> seeds();
 
-// An invariant that does not hold ends the process, so that every driver sees it.
+// A broken invariant aborts the process; every fuzzer reports an abort.
 [[noreturn]] inline void fail(const char* what) {
   std::fprintf(stderr, "fuzz: %s\n", what);
   std::abort();
@@ -29,7 +30,7 @@ inline void require(bool holds, const char* what) {
   if (!holds) fail(what);
 }
 
-// Reads an input from its front; what is not there reads as 0.
+// Reads values from the front of an input. Bytes beyond the end read as 0.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
@@ -49,7 +50,7 @@ class Input {
     rest_ = rest_.subspan(part.size());
     return part;
   }
-  // A step of a script: a kind, a length, that many bytes.
+  // A step of a script: kind, length, and that many bytes.
   struct Step {
     std::uint8_t kind;
     std::span<const std::uint8_t> body;
@@ -63,7 +64,7 @@ class Input {
   std::span<const std::uint8_t> rest_;
 };
 
-// Writes what Input reads.
+// Writes the format that Input reads.
 class Script {
  public:
   template <class... Values>

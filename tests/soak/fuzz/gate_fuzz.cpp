@@ -1,4 +1,4 @@
-// What a process asks the kernel's agent: commands, objects, pinning, channels, doorbells. In front of a real NIC.
+// Requests of a process to the kernel's agent, in front of a real NIC: commands, objects, pinning, channels, doorbells.
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -135,7 +135,8 @@ class Process {
     }
   }
 
-  // A mailbox; `flags` 1: as it is, else with numbers of this process's own objects in the places of numbers.
+  // Submits a mailbox. `flags` bit 0: unchanged; otherwise object numbers are replaced with numbers of this process's
+  // own objects.
   int submit(std::uint8_t flags, std::span<const std::uint8_t> bytes) {
     const auto raw = std::as_bytes(bytes);
     std::vector<std::byte> input(raw.begin(), raw.end());
@@ -153,7 +154,7 @@ class Process {
       output_.assign(output.begin(), output.end());
       if (error_ == 0) objects_[opcode].push_back(result.object);
     });
-    if ((flags & 0x80) != 0) return 0;  // several under way
+    if ((flags & 0x80) != 0) return 0;  // several commands are outstanding
     settle();
     return error_;
   }
@@ -175,7 +176,7 @@ class Process {
     require(!adapter_.iommu().read(pasid_, kBase, probe), "the memory of a dead process is still mapped");
   }
 
-  // What a good process does goes through.
+  // Requests of a well-behaved process must succeed.
   void live() {
     const auto good = [&](const auto& mailbox) {
       const auto bytes = provider::encode(mailbox);
@@ -204,7 +205,7 @@ class Process {
  private:
   static constexpr std::size_t kMost = 64;
 
-  // The dead ask for nothing.
+  // A process that has ended makes no requests.
   bool may_make(const std::vector<std::uint32_t>& such) const { return !gone_ && such.size() < kMost; }
   static std::uint32_t one_of(const std::vector<std::uint32_t>& numbers, unsigned flags, std::uint32_t number) {
     return (flags & 1) != 0 || numbers.empty() ? number : numbers[number % numbers.size()];
@@ -269,10 +270,10 @@ sim::Adapter& fresh_host() {
   if (!system || ++uses % 256 == 0) {
     system.reset();
     sc_core::sc_get_curr_simcontext()->reset();
-    // So that a path to a neighbour that does not answer fails within settle().
+    // A path to a neighbour that does not answer fails within settle().
     const std::vector<std::string> sets{"host.cm.neighbour_timeout=1ms"};
     system = std::make_unique<sim::System>("system", sim::load_config("cx5-100g", "back-to-back", sets));
-    // Whoever listens sees refusals too.
+    // Subscribers are told of refused commands, too.
     for (std::size_t i = 0; i < 2; ++i)
       system->adapter(i).agent().command_answered.subscribe([](const host::CommandAnswered&) {});
     system->start();
@@ -342,7 +343,7 @@ std::vector<Bytes> seeds() {
     all.push_back(
         Script(life).step(detach, flags).step(command, kRaw, bytes_of(provider::header(CommandOpcode::query_device))));
   }
-  // Device memory, pages on demand, and XRC: each made, used, opened once more and left.
+  // Device memory, on-demand pages, and XRC: each created, used, opened again and left.
   auto on_device = mpt;
   on_device.kind = abi::MptKind::device_memory;
   on_device.access_flags = 0xf | abi::access::kZeroBased;

@@ -1,5 +1,5 @@
-// A hostile virtual machine: bytes and descriptors at both protocols' sockets, with the simulation between them. Behind
-// each script a machine that is well behaved is connected to each, and finds the device.
+// A hostile virtual machine: bytes and descriptors at the sockets of both protocols, with simulated time in between.
+// After each script a well-behaved machine connects to each socket and must find the device.
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -34,7 +34,7 @@ constexpr std::uint64_t kMemory = 0x10000000;
 constexpr std::size_t kMemoryBytes = 1 << 20;
 constexpr int kMostSteps = 200;
 
-// One host of the two; its machine speaks one of the protocols.
+// One of the two hosts; its machine speaks one of the protocols.
 class Machine {
  public:
   Machine(const char* name, Adapter& adapter, bool speaks_qemu)
@@ -91,7 +91,7 @@ class Machine {
     serve();
   }
 
-  // A good machine finds what it would find at a device that nobody touched.
+  // A well-behaved machine must find an unchanged device.
   void check() {
     connect();
     std::uint32_t identity = 0;
@@ -153,14 +153,14 @@ World& fresh_world() {
     world.reset();
     sc_core::sc_get_curr_simcontext()->reset();
     world = std::make_unique<World>();
-    // Two guests have nothing to start.
+    // A system of two guests has no processes to start.
     sc_core::sc_report_handler::set_actions(sc_core::SC_ID_NO_SC_START_ACTIVITY_, sc_core::SC_DO_NOTHING);
     world->system.start();
   }
   return *world;
 }
 
-// Of a body's first byte: which descriptors go with it.
+// Descriptors that the first byte of a body selects.
 std::vector<int> chosen(std::uint8_t which, const Descriptor& memory, const Descriptor& event) {
   std::vector<int> all;
   for (unsigned i = 0; i < (which & 0xfu); ++i) all.push_back((which & 0x10) != 0 ? event.get() : memory.get());
@@ -219,7 +219,7 @@ std::vector<Bytes> seeds() {
                 std::uint64_t{0}, std::vector<char>(text.begin(), text.end()), std::uint8_t{0});
   versions.step(Step::raw, std::uint8_t{0}, std::vector<char>(64, 'x'));
   all.push_back(versions);
-  // An answer that waits for its question.
+  // A reply before its request.
   Script answers;
   vfio_says(answers, 0, vfio::Command::dma_map, vfio::DmaMap{32, 3, 0, 0, kMemoryBytes});
   vfio_says(answers, 0, vfio::Command::region_write, std::uint64_t{abi::config::kCommand}, vfio::kConfig,
@@ -279,7 +279,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         world.vfio.send(message, descriptors);
         break;
       }
-      case silent: world.vfio.send(body); continue;  // comes while the device waits for it, if it waits
+      case silent: world.vfio.send(body); continue;  // arrives while the device waits for a reply, if it waits
       case run: run_until(now() + Duration{std::int64_t{step.take<std::uint16_t>() % 100 + 1} * 1'000'000}); break;
       case shrink: require(::ftruncate(memory.get(), 0) == 0, "a file that keeps its length"); break;
       case hang_up: (step.take<std::uint8_t>() == 0 ? world.qemu : world.vfio).hang_up(); break;

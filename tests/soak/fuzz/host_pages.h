@@ -1,5 +1,5 @@
-// Pages of a scripted node, for its region on demand: a host that brings them in when the device asks, takes them back,
-// makes them read-only or does away with them, as it is told.
+// Pages behind a scripted node's on-demand region. The host brings pages in when the device requests them; change()
+// invalidates a page, makes it read-only or removes it.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class HostPages {
     node.host.page_message = [this](PageMessageExtension& message) { take(message); };
   }
 
-  // The node is up anew.
+  // The node was restarted.
   void restart() {
     base = node_.host.allocate(kBytes);
     pages_ = {};
@@ -31,7 +31,7 @@ class HostPages {
     responses_.clear();
   }
 
-  // What becomes of one of them.
+  // Changes page `which` % kCount: bit 4 removes the page, bit 5 makes it read-only. A present page is invalidated.
   void change(std::uint8_t which) {
     Page& page = pages_[which % kCount];
     const auto was = std::exchange(page, Page{.gone = (which & 0x10) != 0, .read_only = (which & 0x20) != 0});
@@ -79,7 +79,7 @@ class HostPages {
   void run_due() {
     for (PageRequest request; responses_.pop_due(request);) respond(request);
   }
-  // While pages go, none comes.
+  // No page is brought in while an invalidation is pending.
   void respond(const PageRequest& request) {
     if (!going_.empty()) return held_up_.push_back(request);
     PageMessageExtension message;
@@ -95,7 +95,7 @@ class HostPages {
   static constexpr Duration kPageIn{2'000'000}, kWalk{70'000};
   nic::test::Node& node_;
   std::array<Page, kCount> pages_;
-  std::set<std::uint32_t> going_;        // invalidations that the device has not answered, by tag
+  std::set<std::uint32_t> going_;        // tags of invalidations that the device has not answered
   std::vector<PageRequest> held_up_;
   EventQueue<PageRequest> responses_{[this] { run_due(); }};
   std::uint32_t next_tag_ = 0;

@@ -1,4 +1,4 @@
-// libFuzzer has the main function; SystemC's library wants this one all the same.
+// libFuzzer has the main function; SystemC's library still needs sc_main.
 #include <spdlog/spdlog.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A hostile peer's management datagrams, and hostile programs' commands, for a host's connection manager: whatever they
-// say, each event is one that its program may hear, and when all have gone and time has passed nothing is left.
+// Management datagrams of a hostile peer, and commands of hostile programs, for a host's connection manager. Each event
+// must be possible for its program. After all ids are destroyed and time has passed, nothing is left.
 #include <arpa/inet.h>
 #include <rdma/rdma_user_cm.h>
 
@@ -25,7 +25,7 @@ using host::CmEventType;
 
 enum Step : std::uint8_t { datagram, message, command, pass_time, get_events, close_channel, close_process, kinds };
 
-// Of a message or a command: what of it is as it was given.
+// Parts of a message or command that stay as the input gives them.
 constexpr std::uint8_t kMended = 0;
 constexpr std::uint8_t kRawIds = 1;
 constexpr std::uint8_t kRawFields = 2;
@@ -33,7 +33,7 @@ constexpr std::uint8_t kRawLength = 4;
 
 constexpr std::uint16_t kPort = 7471;
 constexpr std::uint64_t kPeerGuid = 0xb2;
-constexpr std::size_t kOutputBytes = 1024;  // more than any answer has
+constexpr std::size_t kOutputBytes = 1024;  // more than any answer
 
 const abi::NetworkInterface kSelf = testing::network_interface(1);
 const abi::NetworkInterface kPeer = testing::network_interface(2);
@@ -43,7 +43,7 @@ host::IpAddress ipv4_of(const abi::NetworkInterface& entry, std::uint16_t port) 
 }
 std::uint64_t service_of(rdma_ucm_port_space space) { return std::uint64_t(space) << 16 | kPort; }
 
-// Commands, and where each names an id.
+// Commands, with the offset of the id.
 struct CommandForm {
   std::uint32_t number;
   std::size_t bytes;
@@ -80,7 +80,7 @@ constexpr CommandForm kForms[] = {
 
 template <class T>
 const T* choose(const std::vector<T>& from, std::uint8_t which) {
-  return from.empty() ? nullptr : &from[from.size() - 1 - which % from.size()];  // 0: the last
+  return from.empty() ? nullptr : &from[from.size() - 1 - which % from.size()];  // 0: the last element
 }
 
 class World {
@@ -104,7 +104,7 @@ class World {
     }
   }
 
-  // Everybody goes. Nothing is left, and who comes next is served.
+  // Destroys everything. Nothing is left, and a new peer is served.
   void finish() {
     for (std::uint8_t i = 0; i < channels_.size(); ++i) close(i);
     expect_an_end();
@@ -123,7 +123,7 @@ class World {
     return host;
   }
 
-  // --- Two processes: two channels of the first, one of the other.
+  // --- Two processes: two channels of the first, one channel of the second.
   static Pasid process_of(std::uint8_t slot) { return slot < 2 ? 7 : 8; }
   host::UserChannel channel_at(std::uint8_t which) const {
     const std::uint8_t slot = which % channels_.size();
@@ -163,7 +163,7 @@ class World {
     for (const auto& [channel, subjects] : waiting_) require(subjects.empty(), "an event of nobody's");
   }
 
-  // --- The peer.
+  // --- Messages of the peer.
   void drain() {
     while (ids_.next_transition()) continue;
     while (const auto out = ids_.next_message()) {
@@ -194,7 +194,7 @@ class World {
     const auto bytes = body.take_span(2 * cm::kMadBytes);
     receive(from, std::as_bytes(bytes));
   }
-  // A right head and these fields, of which most are put right unless they are to stay.
+  // A valid header with the input's fields; most fields are corrected unless the flags say otherwise.
   void receive_message(Input& body) {
     const auto from = body.take<std::uint8_t>();
     const auto flags = body.take<std::uint8_t>();
@@ -238,14 +238,14 @@ class World {
     }
   }
 
-  // --- The programs.
+  // --- Commands of the programs.
   void execute(Input& body) {
     const auto channel = channel_at(body.take<std::uint8_t>());
     const auto flags = body.take<std::uint8_t>();
     const auto which = body.take<std::uint8_t>();
     const auto number = body.take<std::uint8_t>();
     const auto given = body.take_span(1024);
-    // Of their own sizes, so that a sanitizer sees an access beyond their ends.
+    // Buffers of exact size, so that a sanitizer sees an access beyond the end.
     Bytes input(given.begin(), given.end());
     std::vector<std::byte> output((flags & kRawLength) != 0 ? which % 64 : kOutputBytes);
     const auto form = std::ranges::find(kForms, number, &CommandForm::number);
@@ -280,7 +280,7 @@ class World {
     numbers_.push_back(made);
   }
 
-  // --- Events: as many as the channels tell of, in that order, and each that may be.
+  // --- Events: as many as the channels announce, in that order, and each must be possible.
   void queued(std::uint32_t channel, std::uint32_t subject) { waiting_[channel].push_back(subject); }
   void forgotten(std::uint32_t channel, std::uint32_t subject) { std::erase(waiting_[channel], subject); }
   void take_events(const host::UserChannel& channel) {
@@ -336,17 +336,17 @@ class World {
 
   std::array<std::uint32_t, 3> channels_;
   std::uint32_t next_channel_ = 1;
-  std::map<std::uint32_t, std::deque<std::uint32_t>> waiting_;  // by channel: subjects of events
-  std::map<std::uint32_t, std::set<CmEventType>> heard_;        // by the ids that programs know of
-  std::vector<std::uint32_t> numbers_;                          // of ids and groups
-  std::vector<std::uint32_t> ours_{1}, qpns_{0};                // that the peer knows
+  std::map<std::uint32_t, std::deque<std::uint32_t>> waiting_;  // by channel: subjects of pending events
+  std::map<std::uint32_t, std::set<CmEventType>> heard_;        // by id known to a program: events received
+  std::vector<std::uint32_t> numbers_;                          // ids and groups
+  std::vector<std::uint32_t> ours_{1}, qpns_{0};                // IDs and QPNs of the host that the peer knows
   Duration now_;
   host::RdmaIds ids_;
 };
 
 // --- Seeds.
 
-// The zeros behind come by themselves: so most mutations meet what matters.
+// Input reads missing bytes as 0: without trailing zeros, most mutations hit relevant bytes.
 Bytes trimmed(std::span<const std::byte> bytes) {
   while (!bytes.empty() && bytes.back() == std::byte{0}) bytes = bytes.first(bytes.size() - 1);
   Bytes copy;
@@ -442,7 +442,7 @@ std::vector<Bytes> seeds() {
     wait(script);
     return script;
   };
-  // Who accepts.
+  // The accepting side.
   const Script replied = accepting(RDMA_PS_TCP);
   add_in_vain(replied);
   add(after(replied, cm::ConnectReject{.subject = cm::Subject::reply, .reason = cm::RejectReason::consumer}));
@@ -453,7 +453,7 @@ std::vector<Bytes> seeds() {
   add(after(disconnect(served), cm::DisconnectReply{}));
   add(after(served, cm::LoadAlternatePath{}));
   add(accepting(RDMA_PS_UDP));
-  // Who connects.
+  // The connecting side.
   const Script requested = connecting(RDMA_PS_TCP);
   add_in_vain(requested);
   add_in_vain(connecting(RDMA_PS_UDP));
@@ -463,7 +463,7 @@ std::vector<Bytes> seeds() {
   add(disconnect(after(connected, cm::DisconnectRequest{})));
   add(after(disconnect(connected), cm::DisconnectReply{}));
   add(after(connecting(RDMA_PS_UDP), cm::ServiceIdReply{.qpn = 9, .qkey = 8}));
-  // What is refused, and what comes before its time.
+  // Refusals, and messages before their time.
   Script refused = listening(RDMA_PS_TCP);
   answer(refused, cm::ConnectRequest{});
   wait(refused);

@@ -1,4 +1,4 @@
-// An input as a file that can be opened by path.
+// A fuzz input as a file with a path.
 #pragma once
 
 #include <sys/mman.h>

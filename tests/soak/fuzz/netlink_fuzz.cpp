@@ -1,5 +1,5 @@
-// Netlink: what a program sends to its host's kernel. Whatever it is, answers are well-formed, dumps come to an end,
-// and the same bytes are answered alike.
+// Netlink messages of a program to its host's kernel. Answers must be well-formed, dumps must end, and the same bytes
+// must get the same answer.
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <rdma/rdma_netlink.h>

@@ -1,4 +1,4 @@
-// Frames of a hostile peer: alone against the parser, then into two NICs whose QPs are connected and busy.
+// Frames of a hostile peer: first given to the parser alone, then to two NICs with connected and busy QPs.
 #include "model/roce/headers.h"
 #include "model/roce/icrc.h"
 #include "model/roce/packet.h"
@@ -25,12 +25,12 @@ enum Step : std::uint8_t {
   kinds
 };
 
-// What is put right in a frame that was changed, so that the change gets past the checks before it.
+// Fields of a mutated frame that are corrected, so that the mutation passes earlier checks.
 enum Mend : std::uint8_t { kLengths = 1, kChecksum = 2, kIcrc = 4, kCut = 8 };
 
 constexpr std::size_t kIpv4Headers = roce::kEthernetBytes + roce::kIpv4Bytes + roce::kUdpBytes;
 constexpr std::size_t kIpv6Headers = roce::kEthernetBytes + roce::kIpv6Bytes + roce::kUdpBytes;
-constexpr std::uint32_t kChunk = 8192;  // of the regions, for each work request
+constexpr std::uint32_t kChunk = 8192;  // bytes of the regions for each work request
 
 std::span<std::byte> writable(Bytes& bytes) { return std::as_writable_bytes(std::span(bytes)); }
 
@@ -92,7 +92,7 @@ void check_parsed(std::span<const std::byte> bytes) {
   require(parsed.payload_offset + std::size_t{parsed.payload_bytes} + parsed.headers.bth.pad + roce::kIcrcBytes <=
               bytes.size(),
           "a packet is longer than its frame");
-  // What was understood can be written again, and is then understood alike.
+  // Parsed headers can be written again, and then parse to the same headers.
   std::array<std::byte, roce::kMaxFrameHeader> head;
   const auto used = roce::frame_header(parsed.addresses, parsed.headers, parsed.payload_bytes, head);
   require(used == parsed.payload_offset, "headers change their size when written again");
@@ -144,7 +144,7 @@ class Conversation {
     }
   }
 
-  // Every signalled WQE completes, whatever the peer said.
+  // Every signalled WQE must complete, whatever the peer sent.
   void finish() {
     Stage::settle();
     RawQp* const senders[] = {&stage_.victim_a(), &stage_.victim_b(), &stage_.xrc_at_a()};
@@ -157,7 +157,7 @@ class Conversation {
       require(qp.query().send_consumer == qp.producer, "a send WQE was not retired");
     }
     while (stage_.xrc_at_b().poll(1)) {}
-    // No packet can end a QP that owes no answers; what comes is as its receive says.
+    // No packet can move a QP of an unreliable transport to ERR; receives complete successfully.
     for (auto* qp : {&stage_.uc_at_b(), &stage_.ud_at_b()}) {
       require(qp->query().state == abi::QpState::rts, "an unreliable QP has left RTS");
       while (const auto cqe = qp->poll(1))
@@ -166,7 +166,7 @@ class Conversation {
   }
 
  private:
-  // As if `from` had sent it: through the cable, which keeps the order.
+  // Sends a frame as if `from` had sent it, over the cable, which keeps the order.
   void inject(Node& from, Input& body) {
     const auto what = body.take<std::uint8_t>();
     const auto part = body.take_span(~std::size_t{0});
@@ -174,11 +174,11 @@ class Conversation {
     mend(bytes, what);
     check_parsed(std::as_bytes(std::span(bytes)));
     const auto parsed = roce::parse_frame(std::as_bytes(std::span(bytes)), bytes.size());
-    // The witness's packets are to be good.
+    // Packets to the witness must be valid.
     if (parsed.error == roce::ParseError::none && parsed.headers.bth.destination.value == kWitness.qpn) return;
     from.nic.frame_out()(frame_from(bytes, (what & kCut) != 0));
   }
-  // Where a work request's bytes are, and by which key: in host memory, on the device, in pages on demand.
+  // Memory of a work request and its key: host memory, device memory, or on-demand pages.
   struct Place {
     std::uint64_t address;
     std::uint32_t key;
@@ -194,7 +194,7 @@ class Conversation {
     if (sent_[which] == 32) return;
     constexpr abi::SendOpcode kOpcodes[] = {abi::SendOpcode::write, abi::SendOpcode::read, abi::SendOpcode::send,
                                             abi::SendOpcode::fetch_add, abi::SendOpcode::compare_swap};
-    // One of XRC's atomics takes more than a block.
+    // An XRC atomic takes more than one block.
     const std::size_t possible = &qp == &stage_.xrc_at_a() ? 3 : std::size(kOpcodes);
     const auto opcode = kOpcodes[body.take<std::uint8_t>() % possible];
     const bool atomic = opcode == abi::SendOpcode::fetch_add || opcode == abi::SendOpcode::compare_swap;
@@ -238,7 +238,7 @@ roce::Headers headers(Opcode opcode, std::uint32_t psn, std::uint32_t length, st
   return h;
 }
 
-// Where the nodes' buffers lie: the same in each run.
+// Addresses of the nodes' buffers: the same in each run.
 constexpr std::uint64_t kSomewhere = nic::test::kMemoryBase + (1 << 17);
 constexpr std::uint8_t kAll = kLengths | kChecksum | kIcrc;
 
@@ -261,7 +261,7 @@ std::vector<Bytes> seeds() {
     const std::size_t payload = row->payload == roce::PayloadRule::none        ? 0
                                 : row->payload == roce::PayloadRule::full_mtu ? 1024
                                                                               : 37;
-    const bool extended = code >> 5 == 5;  // XRC
+    const bool extended = code >> 5 == 5;  // XRC opcodes
     for (const auto& to : {kVictim, kXrc}) {
       if (to.qpn == kXrc.qpn && !extended) continue;
       auto script = conversation();
@@ -278,7 +278,7 @@ std::vector<Bytes> seeds() {
       all.push_back(script.step(pass_time, std::uint16_t{1000}));
     }
   }
-  // Messages of several packets, whole and with a hole, a duplicate in it, and the other way round.
+  // Messages of several packets: complete, with a gap, with a duplicate, and in reverse order.
   const struct {
     Opcode parts[3];
     const QpNumbers& to;
@@ -295,7 +295,7 @@ std::vector<Bytes> seeds() {
       }
       all.push_back(script.step(pass_time, std::uint16_t{100}));
     }
-  // For a queue of another domain, of none, and one that is not there; and one that changes within a message.
+  // SRQs of another domain, of no domain, and a missing SRQ; and an SRQ number that changes within a message.
   for (const std::uint32_t srqn : {kStrangeSrqn, kOrdinarySrqn, 0x123456u, 0xffffffu}) {
     auto script = conversation();
     for (std::uint32_t part = 0; part < 2; ++part) {
@@ -305,7 +305,7 @@ std::vector<Bytes> seeds() {
     }
     all.push_back(script.step(pass_time, std::uint16_t{100}));
   }
-  // Regions of each kind at both ends, while pages come and go.
+  // Regions of each kind at both ends, while pages are invalidated and brought in.
   for (std::uint8_t where = 0; where < 36; ++where) {
     auto script = conversation();
     for (std::uint8_t i = 0; i < 4; ++i) {
@@ -319,7 +319,7 @@ std::vector<Bytes> seeds() {
     }
     all.push_back(script.step(pass_time, std::uint16_t{1000}));
   }
-  // To the unreliable QPs: whole, with a hole, and what is the other's.
+  // Messages to the unreliable QPs: complete, with a gap, and with opcodes of the other transport.
   for (const auto& to : {kUc, kUd})
     for (const auto& message : {std::array{Opcode::uc_send_first, Opcode::uc_send_middle, Opcode::uc_send_last_imm},
                                 std::array{Opcode::uc_write_first, Opcode::uc_write_middle, Opcode::uc_write_last},
@@ -333,7 +333,7 @@ std::vector<Bytes> seeds() {
         }
         all.push_back(script.step(pass_time, std::uint16_t{100}));
       }
-  // Sends under way, and ACKs, NAKs of each kind and RNR NAKs for them.
+  // Outstanding sends, and for them ACKs, NAKs of each kind and RNR NAKs.
   for (const std::uint8_t syndrome : {0x00, 0x1f, 0x20, 0x21, 0x3f, 0x60, 0x61, 0x62, 0x63, 0x64, 0x7f}) {
     Script script;
     for (std::uint8_t opcode = 0; opcode < 5; ++opcode) script.step(send_from_a, opcode, std::uint16_t{2500});

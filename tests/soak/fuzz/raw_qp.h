@@ -1,9 +1,8 @@
-// A queue pair of a scripted node by its registers and rings alone, so that a target can put anything into them, and
-// two nodes on a cable with two pairs of them: the victims, which inputs are about, and the witnesses, which must go
-// on.
-// Beside the victims stand QPs of the unreliable transports at b, which only receive, and one of XRC: its sender at a,
-// its receiver at b with three shared receive queues, one of which is of its domain. Each node has a region of device
-// memory, and one on demand.
+// A queue pair of a scripted node, driven by registers and rings alone, so that a target can write any bytes to them.
+// Two nodes on a cable have two pairs: inputs affect the victims; the witnesses must keep working.
+// Node b also has QPs of the unreliable transports, which only receive. An XRC sender at a has its receiver at b, with
+// three shared receive queues, one of which is in the receiver's XRC domain. Each node has a region of device memory
+// and an on-demand region.
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@ namespace rnicsim::fuzz {
 
 using nic::test::Node;
 
-// What a QP and its CQs are called on its node. Send CQ, then receive CQ.
+// Numbers of a QP and its CQs on the node. The send CQ comes first, then the receive CQ.
 struct QpNumbers {
   std::uint32_t qpn;
   std::uint32_t first_cqn;
@@ -28,12 +27,12 @@ struct QpNumbers {
 inline constexpr QpNumbers kVictim{nic::test::kQpn, nic::test::kSendCqn, nic::test::kUarPage, nic::test::kPd,
                                    nic::test::kKey};
 inline constexpr QpNumbers kWitness{0x20, 5, 4, 6, 8 << 8 | 0x66};
-inline constexpr QpNumbers kUc{0x30, 7, 5, nic::test::kPd, 9 << 8 | 0x77};  // the victims' PD
+inline constexpr QpNumbers kUc{0x30, 7, 5, nic::test::kPd, 9 << 8 | 0x77};  // in the victims' PD
 inline constexpr QpNumbers kUd{0x31, 9, 6, 8, 10 << 8 | 0x88};
 inline constexpr QpNumbers kXrc{0x32, 11, 7, nic::test::kPd, 13 << 8 | 0x99};
 inline constexpr std::uint32_t kXrcd = 0x8001, kStrangeXrcd = 0x8002;
 inline constexpr std::uint32_t kSrqn = 6, kStrangeSrqn = 7, kOrdinarySrqn = 8;
-inline constexpr std::uint32_t kDeviceKey = 11 << 8 | 0xaa, kPagedKey = 12 << 8 | 0xbb;  // the victims' PD
+inline constexpr std::uint32_t kDeviceKey = 11 << 8 | 0xaa, kPagedKey = 12 << 8 | 0xbb;  // in the victims' PD
 inline constexpr std::uint32_t kDeviceBytes = 64 << 10;
 inline constexpr std::uint32_t kQkey = 0x1234;
 inline constexpr std::uint32_t kFirstPsn = 0xfffff0;
@@ -49,7 +48,7 @@ class RawQp {
   RawQp(Node& node, const QpNumbers& numbers, abi::Transport transport = abi::Transport::rc)
       : node_(node), numbers_(numbers), transport_(transport) {}
 
-  // `own`: CQs and a region of its own; else it uses what the node brought up.
+  // `own`: creates CQs and a region; otherwise the QP uses those of the node's bring-up.
   void create(bool own) {
     if (own) {
       for (std::uint32_t i = 0; i < 2; ++i) create_cq(i);
@@ -114,7 +113,7 @@ class RawQp {
     std::uint32_t length = 0;
     std::uint64_t remote_address = 0;
     std::uint32_t rkey = 0;
-    std::uint32_t lkey = 0;              // 0: its own
+    std::uint32_t lkey = 0;              // 0: the QP's own
     std::uint32_t srqn = 0;              // XRC
   };
   void post_send(const Request& request) {
@@ -168,7 +167,7 @@ class RawQp {
     node_.host.put(record, words);
   }
 
-  // --- Completions. 0 sends, 1 receives.
+  // --- Completions. which: 0 send CQ, 1 receive CQ.
   std::optional<abi::Cqe> poll(std::size_t which) {
     auto& cq = cqs_[which];
     if (cq.ring == 0) return node_.poll(numbers_.first_cqn + std::uint32_t(which));
@@ -281,7 +280,7 @@ class RawQp {
   std::array<Ring, 2> cqs_;
 };
 
-// Function-level reset, and the node from the start of its bring-up.
+// Function-level reset, then the node's bring-up from its start.
 inline void restart(Node& node) {
   node.host.config_write(abi::config::kDeviceControl, abi::config::kFunctionLevelReset, 2);
   node.host.heap = nic::test::kMemoryBase;
@@ -294,7 +293,8 @@ class Stage {
  public:
   static constexpr std::uint8_t kA = 1, kB = 2;
 
-  // The stage of this process, reset for another input. Now and then it is built anew, so that nothing piles up.
+  // The stage of this process, reset for the next input. Every 256th use builds a new stage, so that no state
+  // accumulates.
   static Stage& fresh() {
     static std::unique_ptr<Stage> stage;
     static int uses = 0;
@@ -308,7 +308,7 @@ class Stage {
     return *stage;
   }
 
-  // The other QPs of the same NICs work: a WRITE one way and a SEND the other.
+  // The witness QPs work: a WRITE in one direction and a SEND in the other.
   void check() {
     for (const bool forth : {true, false}) {
       auto& from = forth ? *witness_a_ : *witness_b_;
@@ -330,9 +330,9 @@ class Stage {
               "the witness QP's data is wrong");
     }
   }
-  // A reset of everything, after which the witnesses are connected again.
+  // Resets both devices and connects the witnesses again.
   void restart() { start(); }
-  // Retries, RNR timers and their like have come to their end.
+  // Waits until retries, RNR timers and other timers have ended (3 s).
   static void settle() { sc_core::sc_start(3, sc_core::SC_SEC); }
 
   Node& a() { return cable_.a; }
@@ -372,7 +372,7 @@ class Stage {
     make_shared(kOrdinarySrqn, 0);
     for (auto* node : {&cable_.a, &cable_.b}) register_more(*node);
   }
-  // Of no domain: an ordinary one.
+  // `xrcd` 0: an ordinary SRQ without XRC domain.
   std::unique_ptr<nic::test::SharedRing> make_shared(std::uint32_t srqn, std::uint32_t xrcd) {
     auto ring = std::make_unique<nic::test::SharedRing>(cable_.b, srqn);
     auto mailbox = ring->mailbox();

@@ -1,4 +1,4 @@
-// Recorded traces: files as they are, and frames of a file whose compression and checksums are right.
+// Recorded traces: arbitrary files, and arbitrary frames in a file whose compression and checksums are valid.
 #include <zstd.h>
 
 #include <sstream>
@@ -49,7 +49,7 @@ void compare(const std::string& a, const std::string& b) {
   require(!sim::to_text(sim::cause_of(difference, first.header().hosts)).empty(), "a difference without a cause");
 }
 
-// A trace has its own order.
+// A trace compared with itself has the same order.
 void compare_order(const std::string& a, const std::string& b) {
   std::istringstream left(a), right(b);
   sim::TraceReader first(left, "a"), second(right, "b");
@@ -57,7 +57,7 @@ void compare_order(const std::string& a, const std::string& b) {
   require(difference.equal || a != b, "a trace differs from itself in its order");
 }
 
-// Whatever is within no tolerance is within one.
+// Traces that are equal without tolerance must be equal with a tolerance.
 void compare_loosely(const std::string& a, const std::string& b) {
   std::istringstream left(a), right(b);
   sim::TraceReader first(left, "a"), second(right, "b");

@@ -1,5 +1,5 @@
-// The tools of `rnicsim trace` on files: a small trace that is cut and damaged, frames whose compression is right and
-// whose content is anything, and events of any values. The target `recording` has the reader alone.
+// Tools of `rnicsim trace` on a small trace that is cut and damaged, on arbitrary content with valid compression, and
+// on arbitrary events. The target `recording` tests the reader alone.
 #include <zstd.h>
 
 #include <memory>
@@ -23,7 +23,7 @@ const sim::TraceHeader& some_header() {
   return header;
 }
 
-// A WRITE of two packets, its acknowledgement and its CQE; then an event of each kind.
+// A WRITE of two packets with acknowledgement and CQE; then an event of each kind.
 std::vector<sim::TraceEvent> some_events() {
   using enum sim::EventKind;
   std::vector<sim::TraceEvent> events{
@@ -53,10 +53,10 @@ std::string some_file() {
   return out.str();
 }
 
-// A file, and what the tools are asked.
+// A file, and the options of the tools.
 struct Case {
   std::string file = some_file();
-  bool is_whole = true;  // it is the small trace
+  bool is_whole = true;  // the file is the small trace, complete
   std::string frames;
   std::vector<sim::TraceEvent> events;
   sim::FilterOptions filter;
@@ -81,7 +81,7 @@ sim::TraceEvent event_of(Input body, Duration last) {
   return event;
 }
 
-// One choice a call: several make a filter of several options.
+// Sets one option; several calls build a filter of several options.
 void choose_option(Case& input, Input body) {
   const auto value = [&body] { return body.take<std::uint32_t>() & 0xffffff; };
   switch (body.take<std::uint8_t>() % 8) {
@@ -129,7 +129,7 @@ std::string file_of(const std::vector<sim::TraceEvent>& events) {
   return out.str();
 }
 
-// A refusal is one line. `is_good`: there must be none.
+// A refusal is one line. `is_good`: no refusal is allowed.
 template <class Action>
 void attempt(bool is_good, Action&& action) {
   try {

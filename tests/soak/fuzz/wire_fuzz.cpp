@@ -1,5 +1,5 @@
-// A hostile peer of a live wire: bytes in the stream, frames to the NIC and to the IP stack, ends at any place. Behind
-// each script a peer that is well behaved connects, and gets an answer to ARP.
+// A hostile peer of a live wire: bytes in the stream, frames to the NIC and to the IP stack, ends at any place. After
+// each script a well-behaved peer connects and must get an answer to ARP.
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -54,7 +54,7 @@ class World {
     for (int i = 0; i < 64; ++i) work();
   }
 
-  // In the same or a new connection.
+  // Uses a new connection.
   void check() {
     hang_up();
     connect();
@@ -68,7 +68,7 @@ class World {
   }
 
  private:
-  // The wire looks at its sockets at once only when something has come.
+  // Polls the sockets, then lets 1 us pass.
   void work() {
     wire_.work();
     run(Duration{1'000'000});
@@ -102,7 +102,7 @@ World& world() {
   return made;
 }
 
-// However the stream is cut, its frames are the same.
+// The frames must be the same for every division of the stream.
 void check_framing(std::span<const std::byte> bytes, std::size_t piece) {
   const auto frames_of = [bytes](std::size_t most) {
     StreamFraming framing;

@@ -1,4 +1,4 @@
-// Workload files and what overrides their keys. What is refused is refused in one line; what is taken can be planned.
+// Workload files and overriding keys. A refusal is one line; an accepted workload can be planned.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   try {
     auto workload = sim::bench::read_workload(MemoryFile(text).path(), overrides);
-    // A plan for very many agents is no mistake, but takes long.
+    // A plan for very many agents is valid, but takes long.
     for (const auto& flow : workload.flows)
       if (std::uint64_t(flow.threads) * flow.qps * flow.from.size() * flow.to.size() > 4096) return 0;
     const auto topology = sim::bench::topology_of(workload);
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     for (const auto& agent : plan.agents)
       for (std::size_t i = 0; i < agent.qps.size(); ++i) {
         const auto& peer = plan.agents.at(agent.qps[i].agent);
-        if (peer.qps.empty() && !peer.sends) continue;  // it receives raw packets
+        if (peer.qps.empty() && !peer.sends) continue;  // this agent receives raw packets
         require(peer.qps.at(agent.qps[i].qp).qp == i, "a connection has one end");
         require(peer.host != agent.host && peer.sends != agent.sends, "a connection with itself");
       }

@@ -16,11 +16,11 @@ enum Step : std::uint8_t {
   post,
   pass_time,
   page,
-  into_shared_ring,  // at b, whoever does it
+  into_shared_ring,  // at b, for both ends
   into_shared_record,
   kinds
 };
-// Added to any: for the other end, or for the sender of XRC.
+// Offset of a kind: the step is for the other end, or for the XRC sender.
 constexpr std::uint8_t at_b = kinds, by_xrc = 2 * kinds;
 
 constexpr std::uint64_t kSendBytes = std::uint64_t{abi::kSendBlock} << RawQp::kLogBlocks;
@@ -58,11 +58,11 @@ void check_parsed(std::span<const std::uint8_t> raw) {
   require(total == receive.bytes, "a receive is not as long as its segments");
 }
 
-// What a node's event queue told so far, whoever it concerns.
+// All events of a node's event queue so far.
 class Events {
  public:
   explicit Events(Node& node) : node_(node) {}
-  // Of the QP, or of any CQ, that it is beyond completing anything.
+  // True: an event has reported a CQ error, or a fatal error of the QP.
   bool tell_of_the_end(std::uint32_t qpn) {
     while (const auto eqe = node_.poll_eq(0)) told_.push_back(*eqe);
     return std::ranges::any_of(told_, [qpn](const abi::Eqe& eqe) {
@@ -75,7 +75,7 @@ class Events {
   std::vector<abi::Eqe> told_;
 };
 
-// One end of the victims' connection, or the sender of XRC, as a program that does what it likes with what it owns.
+// One end of the victims' connection, or the XRC sender: a program that writes anything to its own memory.
 class Program {
  public:
   Program(Stage& stage, Node& node, RawQp& qp, Events& events)
@@ -106,14 +106,14 @@ class Program {
     }
   }
 
-  // Whatever was posted is dealt with: after it, a WQE that is sound completes, and receives do, or the QP has told
-  // that it is beyond that.
+  // All posted work is processed: afterwards a valid WQE completes, and receives do, or an event has reported the
+  // failure of the QP.
   void finish() {
     drain();
     const auto before = qp_.query();
     if (has_ended()) return;
     require(before.send_consumer == before.send_next, "a send WQE has no end");
-    // Behind all that the device was told: the producer it knows is the consumer that it came to.
+    // The producer is set behind all WQEs that the device knows: to the device's consumer.
     qp_.producer = static_cast<std::uint16_t>(before.send_consumer);
     qp_.post_send({.opcode = abi::SendOpcode::nop});
     Stage::settle();
@@ -146,7 +146,7 @@ class Program {
     std::memcpy(node.host.at(base + at), data.data(), data.size());
     check_parsed(data);
   }
-  // A WQE where the next one belongs, with its index; its length is its own to say.
+  // Writes a WQE with the right index to the next place; the WQE states its own length.
   void append(Input& body) {
     const auto how = body.take<std::uint8_t>();
     auto data = body.take_span(abi::kMaxWqeBlocks * abi::kSendBlock);
@@ -204,7 +204,7 @@ struct WqeBuilder {
     segment.address = in_region(key);
     return add(segment);
   }
-  // Of XRC, first of all.
+  // The XRC segment; it comes first.
   WqeBuilder& shared_queue(std::uint32_t srqn) {
     abi::XrcSegment segment;
     segment.srqn = srqn;
@@ -227,7 +227,7 @@ struct WqeBuilder {
   }
 };
 
-// `begin`: a WQE with what it has before all others.
+// `begin`: a WQE with the segments that precede all others.
 std::vector<Bytes> some_wqes(const WqeBuilder& begin = {}) {
   using enum abi::SendOpcode;
   std::vector<Bytes> all;
@@ -244,7 +244,7 @@ std::vector<Bytes> some_wqes(const WqeBuilder& begin = {}) {
   all.push_back(remote().inlined(10).inlined(33).as(write));
   for (const auto opcode : {compare_swap, fetch_add})
     all.push_back(remote().add(abi::AtomicSegment{}).data(8).as(opcode));
-  // Memory of the device and pages on demand, at either end and together.
+  // Device memory and on-demand pages, at either end and together.
   for (const auto key : {kDeviceKey, kPagedKey}) {
     all.push_back(WqeBuilder(begin).data(3000, key).data(100).data(5000, kPagedKey).as(send));
     for (const auto opcode : {write, read}) {
@@ -289,7 +289,7 @@ std::vector<Bytes> seeds() {
       if (how == 0) everything.step(post, how, wqe);
     }
   all.push_back(everything);
-  // By XRC: its receives, and entries that lead to themselves and out of the ring.
+  // XRC: its receives, and links that point to themselves or out of the ring.
   for (const std::uint32_t srqn : {kSrqn, kStrangeSrqn, kOrdinarySrqn, 0x123456u})
     for (const std::uint16_t next : {1, 0, 16, 0xffff}) {
       if (srqn != kSrqn && next != 1) continue;
@@ -310,7 +310,7 @@ std::vector<Bytes> seeds() {
                           .step(std::uint8_t(by_xrc + post), std::uint8_t{0}, wqe)
                           .step(pass_time, std::uint16_t{200}));
     }
-  // Pages that go, are read-only, or are there no more, under what uses them.
+  // Pages that are invalidated, read-only or removed while they are used.
   for (const std::uint8_t becomes : {0x00, 0x10, 0x20})
     for (const std::uint8_t side : {std::uint8_t{0}, at_b}) {
       Script script;
@@ -322,7 +322,7 @@ std::vector<Bytes> seeds() {
             .step(std::uint8_t(side + page), std::uint8_t(becomes + 1));
       all.push_back(script);
     }
-  // ... while DMA uses them: when they are all there, at one moment after another.
+  // The same during DMA: all pages are present, and change at various times.
   for (const auto opcode : {abi::SendOpcode::write, abi::SendOpcode::read})
     for (std::uint16_t moment = 10; moment < 200; moment += 10) {
       const Bytes wqe = WqeBuilder().remote(kPagedKey).data(12'000, kPagedKey).as(opcode);

@@ -1,4 +1,4 @@
-// Sends by ibv_wr_*, whose batches go out whole or not at all, and binds of windows of type 1.
+// Sends with ibv_wr_*, whose batches are posted completely or not at all, and binds of type 1 windows.
 #include <algorithm>
 #include <cerrno>
 
@@ -37,7 +37,7 @@ void begin(ibv_qp_ex* qp, const ibv_send_wr& wr) {
 
 }  // namespace
 
-// Some, of which each can be said with ibv_wr_*: no list, or one of inline pieces, can be of a wrong length.
+// Draws requests that ibv_wr_* can express: without SGE list, or with inline pieces, no length can be wrong.
 bool Walker::draw_batch(const std::shared_ptr<Pair>& pair, std::vector<std::unique_ptr<Request>>& requests) {
   const std::size_t wanted = dice_.between(1, 4);
   while (requests.size() < wanted) {

@@ -1,5 +1,5 @@
-// What comes back: every completion belongs to one work request, in the order of its queue, with a status that it can
-// have, and the bytes are there.
+// Completions: each belongs to one work request, in the order of its queue, with a possible status, and the bytes have
+// arrived.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -64,7 +64,7 @@ void Walker::poll_extended(Queue& queue) {
     expect("ibv_start_poll", answer, {ENOENT});
     return;
   }
-  std::vector<std::pair<ibv_wc, std::uint32_t>> completions;  // with their flows' tags
+  std::vector<std::pair<ibv_wc, std::uint32_t>> completions;  // with their flow tags
   for (const auto most = dice_.between(1, 4); answer == 0; answer = ibv_next_poll(queue.extended)) {
     ibv_wc wc{};
     wc.wr_id = queue.extended->wr_id;
@@ -150,7 +150,7 @@ void Walker::complete(Queue& queue, const ibv_wc& wc, std::optional<std::uint32_
   else complete_receive(pair, wc, tag);
 }
 
-// Of a queue that had too little room, where completions are lost.
+// The CQ was too small, and completions were lost.
 void Walker::complete_vaguely(Pair& pair, const ibv_wc& wc) {
   if (const auto send = std::ranges::find(pair.sends, wc.wr_id, &Send::id); send != pair.sends.end()) {
     for (auto done = pair.sends.begin(); done != send + 1; ++done) give_back(*done);
@@ -165,7 +165,7 @@ void Walker::complete_vaguely(Pair& pair, const ibv_wc& wc) {
   if (const auto node = pair.shared->posted.extract(wc.wr_id)) give_back(node.mapped());
 }
 
-// Those before it were not signalled and went well: their completion is this one's.
+// Earlier unsignalled sends were successful: this completion covers them.
 void Walker::complete_send(Pair& pair, const ibv_wc& wc) {
   auto& sends = pair.sends;
   const auto at = std::ranges::find(sends, wc.wr_id, &Send::id);
@@ -175,7 +175,7 @@ void Walker::complete_send(Pair& pair, const ibv_wc& wc) {
     if (before->signalled) return fail("the completion of a signalled send is missing");
     if (pair.failed) return fail("the completion of a flushed send is missing");
   }
-  // A looped list's all have one id: the first of them it is.
+  // All sends of a looped list have the same id: this is the first of them.
   const Send send = *at;
   for (auto done = sends.begin(); done != at + 1; ++done) give_back(*done);
   if (wc.status == IBV_WC_SUCCESS) {
@@ -192,7 +192,7 @@ void Walker::complete_send(Pair& pair, const ibv_wc& wc) {
   pair.sends.erase(pair.sends.begin(), std::ranges::find(pair.sends, wc.wr_id, &Send::id) + 1);
 }
 
-// The device says so, too, and the library knows it now.
+// The device reports ERR, too, and the library knows the state now.
 void Walker::expect_failed(Pair& pair, const ibv_wc& wc) {
   ibv_qp_attr attributes{};
   ibv_qp_init_attr initial{};
@@ -205,7 +205,7 @@ void Walker::expect_failed(Pair& pair, const ibv_wc& wc) {
          std::to_string(pair.type) + ", but the QP is in state " + std::to_string(attributes.qp_state));
 }
 
-// The connection is as it was when it was posted.
+// True: the connection is unchanged since the send was posted.
 bool Walker::is_sure(const Pair& pair, const Send& send) const {
   return send.firm && is_firm(pair) && send.changes == pair.changes && send.peer_changes == pair.peer->changes;
 }
@@ -265,7 +265,7 @@ void Walker::check_success(Pair& pair, const Send& send, const ibv_wc& wc) {
       if (*arena_.at(send.cell + i) != town.arena_.guard(*send.landing + i))
         return fail("a READ brought something else");
   } else if (send.opcode != IBV_WR_RDMA_READ && kept) {
-    pass(3000);  // acknowledged is not yet in memory
+    pass(3000);  // acknowledged data may not be in memory yet
     const auto* written = town.arena_.at(*send.landing);
     if (!(send.zeros ? is_zero(written, send.length) : has_pattern(written, send.length, send.id)))
       fail("a WRITE wrote something else");
@@ -294,7 +294,7 @@ void Walker::complete_receive(Pair& pair, const ibv_wc& wc, std::optional<std::u
       return pair.type == IBV_QPT_RAW_PACKET ? check_frame(pair, receive, wc, tag) : check_received(pair, receive, wc);
     case IBV_WC_LOC_PROT_ERR:
       if (receive.legal && receive.region->intact) fail("a receive whose memory is good can't end with LOC_PROT_ERR");
-      if (pair.context == kInlineContext) return;  // perhaps found by the library, and the QP knows nothing of it
+      if (pair.context == kInlineContext) return;  // the library may have found the error; then the QP has not failed
       break;
     case IBV_WC_WR_FLUSH_ERR:
     case IBV_WC_LOC_LEN_ERR:
@@ -309,12 +309,12 @@ void Walker::complete_receive(Pair& pair, const ibv_wc& wc, std::optional<std::u
 }
 
 void Walker::check_received(const Pair& pair, const Receive& receive, const ibv_wc& wc) {
-  // The library looks for the region, not at its rights: the memory is the program's own.
+  // The library checks that the region exists, and not the region's rights: the memory belongs to the program.
   const bool may_be_inline = pair.context == kInlineContext && wc.byte_len <= kInlineReceive;
   check_bytes(receive, wc, pair.type == IBV_QPT_UD ? kGrh : 0, may_be_inline);
 }
 
-// Gives the id of what it brought, where that can be seen.
+// Returns the id of the received data, if the data show it.
 std::optional<std::uint64_t> Walker::check_bytes(const Receive& receive, const ibv_wc& wc, std::uint32_t header,
                                                  bool may_be_inline) {
   const auto failed = [this](const std::string& what) {
@@ -334,14 +334,14 @@ std::optional<std::uint64_t> Walker::check_bytes(const Receive& receive, const i
   if (receive.slot) load_slot(*receive.slot, receive.cell, wc.byte_len);
   const auto* bytes = arena_.at(receive.cell + header);
   std::memcpy(&id, bytes, sizeof id);
-  if (id == 0 && is_zero(bytes, length)) return {};  // from a null region
+  if (id == 0 && is_zero(bytes, length)) return {};  // data from a null region
   if (!has_pattern(bytes, length, id)) return failed("a receive brought something that nobody sent");
   if ((wc.wc_flags & IBV_WC_WITH_IMM) && wc.imm_data != __builtin_bswap32(std::uint32_t(id)))
     return failed("a receive with another message's immediate data");
   return id;
 }
 
-// Nothing hinders those that run: they end by themselves.
+// Working QPs complete their requests without further calls.
 void Walker::expect_progress() {
   const auto waits = [&](const Pair& pair) {
     const bool ends = !is_reliable(pair.type) || (pair.timeout != 0 && pair.rnr_retry != 7);
@@ -361,7 +361,7 @@ void Walker::expect_progress() {
   }
 }
 
-// All that is outstanding comes back when its QP is in ERR.
+// All outstanding requests complete when their QP is in ERR.
 void Walker::flush() {
   for (const auto& pair : pairs_) {
     if (town_.broken) return;

@@ -1,4 +1,4 @@
-// Device memory: allocated, registered, given back; what is in use is busy.
+// Device memory: allocated, registered and freed. Objects in use are busy.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -36,7 +36,7 @@ bool DeviceMemory::has_slot() const {
   return std::ranges::any_of(free_, [this](const Free& one) { return may_be_taken(one); });
 }
 
-// Of so many pages side by side, however those of others lie.
+// True: a range of that many pages is free for certain, wherever the other allocations lie.
 bool Walker::has_room_for(std::uint32_t pages) const {
   std::uint32_t taken = 0;
   const auto& known = town_.devices[host()];
@@ -52,7 +52,7 @@ void Walker::make_device_memory(std::uint32_t context) {
   auto device = std::make_shared<DeviceMemory>(index_, context, dice_.between(1, 8));
   ibv_alloc_dm_attr wanted{device->length(), dice_.once_in(4) ? dice_.below(20) : 0, 0};
   const bool fits = has_room_for(device->pages()) && wanted.log_align_req <= kLogPage;
-  // Before the call: another process may be within one.
+  // Entered before the call: another process may be within a call at the same time.
   town_.devices[host()].insert(device);
   device->dm = ibv_alloc_dm(contexts_[context], &wanted);
   if (!expect("ibv_alloc_dm", made(device->dm), fits ? std::set{0} : std::set{0, ENOMEM}) || device->dm == nullptr) {
@@ -88,7 +88,7 @@ void Walker::make_device_region(const std::shared_ptr<DeviceMemory>& device) {
   regions_.push_back(region);
 }
 
-// What nobody may change did not, and what all count in holds a count that there can be.
+// True: the guarded area is unchanged, and the counter word has a possible value.
 bool Walker::is_whole(DeviceMemory& device) {
   std::array<std::uint8_t, DeviceMemory::kGuard + DeviceMemory::kWord> bytes;
   expect("ibv_memcpy_from_dm", ibv_memcpy_from_dm(bytes.data(), device.dm, device.guard_at(), bytes.size()), {0});

@@ -1,5 +1,5 @@
-// What a walker knows of a device memory: the slots that work requests have while they are outstanding, what nobody may
-// change, and a word that peers count in.
+// Expected state of a device memory: slots for outstanding work requests, a guarded area that must not change, and a
+// counter word on which peers run atomics.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -18,7 +18,7 @@ class DeviceMemory {
  public:
   static constexpr std::uint32_t kSlot = 2048, kGuard = 256, kWord = 8;
   static constexpr std::uint32_t kPage = 4096;
-  // Each count is this often in the word: what another one makes of it can be told.
+  // Amount that one atomic adds. The repeated pattern shows a partial update.
   static constexpr std::uint64_t kUnit = 0x0001'0001'0001'0001;
 
   DeviceMemory(std::uint32_t owner, std::uint32_t context, std::uint32_t slots);
@@ -29,16 +29,17 @@ class DeviceMemory {
   std::uint32_t length() const { return word_at() + kWord; }
   std::uint32_t pages() const { return (length() + kPage - 1) / kPage; }
   std::uint8_t guard(std::uint32_t offset) const { return std::uint8_t(offset * 11 + walker_ + 1); }
-  // What came free is not taken again while something late may come.
+  // A released slot is not reused while a late write may arrive.
   std::optional<std::uint32_t> take();
   bool has_slot() const;
   void give_back(std::uint32_t slot) { free_.push_back({slot, now() + Duration{200'000'000}}); }
 
   ibv_dm* dm = nullptr;
   bool alive = true;
-  std::uint32_t users = 0;              // regions
-  std::set<std::uint32_t> unchecked;    // slots that the owner has yet to look at
-  std::uint64_t added = 0, least = 0;   // counts that may have been made, and that have been
+  std::uint32_t users = 0;              // memory regions that use it
+  std::set<std::uint32_t> unchecked;    // slots that the owner has not checked yet
+  // counts in the word: `added` were posted (upper bound), `least` are certain (lower bound)
+  std::uint64_t added = 0, least = 0;
 
  private:
   struct Free {

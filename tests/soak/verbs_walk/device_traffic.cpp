@@ -1,4 +1,4 @@
-// Work requests on device memory: in its slots, and on a word that all count in.
+// Work requests on device memory: in its slots, and on the counter word.
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +8,7 @@ namespace rnicsim::testing {
 
 namespace {
 
-constexpr std::uint32_t kShortWrite = 300;  // the owner looks at each word
+constexpr std::uint32_t kShortWrite = 300;  // bytes; the owner checks each word
 
 }  // namespace
 
@@ -20,7 +20,7 @@ std::optional<Slot> Walker::take_slot(const Region& region) {
   return std::nullopt;
 }
 
-// A place in the owner's device memory; false: none.
+// Draws a place in the owner's device memory; false: none.
 bool Walker::draw_remote_slot(Walker& owner, const Domain& domain, Request& request, unsigned right) {
   auto& wr = request.wr;
   auto& send = request.send;
@@ -69,7 +69,7 @@ bool Walker::draw_remote_slot(Walker& owner, const Domain& domain, Request& requ
   return true;
 }
 
-// Of one that went well.
+// Checks the effect of a successful send.
 void Walker::check_remote_slot(const Send& send) {
   if (!send.target->intact) return;
   const auto& [device, at] = *send.remote_slot;
@@ -95,7 +95,7 @@ void Walker::check_remote_slot(const Send& send) {
   }
 }
 
-// Acknowledged is not yet in memory.
+// Acknowledged data may not be in memory yet: checked later.
 void Walker::check_slots() {
   while (!written_.empty() && written_.front().from <= now() && !town_.broken) {
     const Written written = written_.front();

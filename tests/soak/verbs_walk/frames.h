@@ -1,5 +1,5 @@
-// What a walker knows of raw packets: the rules that lead them, the tables that spread them, and each frame that was
-// sent, so that who gets one can be judged.
+// Expected state of raw packets: steering rules, indirection tables, and each frame that was sent, so that the
+// receivers of a frame can be predicted.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -18,9 +18,9 @@ namespace rnicsim::testing {
 struct Domain;
 struct Pair;
 
-inline constexpr std::uint32_t kFrameHeaders = 42;  // Ethernet, IPv4, UDP
-inline constexpr std::uint32_t kStations = 4;       // of which the last two are groups
-inline constexpr std::uint32_t kShortestRoce = 58;  // as a sniffer gets it
+inline constexpr std::uint32_t kFrameHeaders = 42;  // bytes: Ethernet, IPv4, UDP
+inline constexpr std::uint32_t kStations = 4;       // the last two are multicast groups
+inline constexpr std::uint32_t kShortestRoce = 58;  // bytes, as a sniffer receives the frame
 inline constexpr std::uint16_t kFirstUdpPort = 7000, kUdpPorts = 2;
 
 inline bool is_group(std::uint8_t station) { return station >= 2; }
@@ -34,14 +34,15 @@ struct IndirectionTable {
   std::vector<std::shared_ptr<Pair>> queues;
 };
 
-// A QP of a table.
+// A QP with an indirection table.
 struct Spread {
   ibv_qp* qp = nullptr;
   std::uint32_t context = 0;
   std::uint32_t rules = 0;
   std::shared_ptr<Domain> domain;
   std::shared_ptr<IndirectionTable> table;
-  std::map<std::pair<std::uint32_t, std::uint16_t>, const Pair*> ways;  // of a sender's frames to a port
+  // key: sender and UDP port; value: QP that receives these frames
+  std::map<std::pair<std::uint32_t, std::uint16_t>, const Pair*> ways;
 };
 
 struct CounterSet {
@@ -49,34 +50,34 @@ struct CounterSet {
   std::uint32_t context = 0;
   std::uint32_t rules = 0;
   bool attached = false;
-  std::uint64_t packets = 0, bytes = 0;  // as last read
+  std::uint64_t packets = 0, bytes = 0;  // last values read
 };
 
 struct Rule {
   ibv_flow* flow = nullptr;
   ibv_flow_attr_type kind = IBV_FLOW_ATTR_NORMAL;
   std::uint16_t priority = 0;
-  std::uint8_t station = 0;  // normal ones, as what follows
+  std::uint8_t station = 0;  // unused by sniffer and default rules, as the fields below
   std::optional<std::uint16_t> port;
   std::optional<std::uint32_t> tag;
   bool drops = false, passes_on = false;
-  std::shared_ptr<Pair> pair;  // one of the two
+  std::shared_ptr<Pair> pair;  // either `pair` or `spread` is set
   std::shared_ptr<Spread> spread;
   std::shared_ptr<CounterSet> counters;
 
   bool may_take(std::optional<std::uint8_t> to, std::optional<std::uint16_t> udp_port) const;
 };
 
-// A frame that was to be sent.
+// A frame that was posted for sending.
 struct Frame {
   std::uint32_t walker = 0;
   std::uint8_t station = 0;
   std::uint16_t port = 0;
-  bool checked = false;   // the device fills in its checksums
-  bool repeated = false;  // it may come more than once: in segments, or posted again and again
-  std::array<bool, 2> reaches{};             // of the hosts
-  std::array<std::uint32_t, 2> changes{};    // of their rules, before it was posted
-  // Who may get it, as the rules were then.
+  bool checked = false;   // the device writes the checksums
+  bool repeated = false;  // more than one copy may arrive: TSO segments, or repeated posting
+  std::array<bool, 2> reaches{};             // indexed by host
+  std::array<std::uint32_t, 2> changes{};    // Town::rule_changes of each host, before the frame was posted
+  // Possible receivers by the rules at that time.
   std::array<std::vector<std::pair<const Pair*, Spread*>>, 2> takers;
   std::set<const Pair*> got;
 };

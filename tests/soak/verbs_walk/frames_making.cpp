@@ -1,4 +1,4 @@
-// Work queues, tables, rules and counters: made, changed, destroyed; what is in use is busy.
+// Work queues, tables, rules and counters: created, changed, destroyed. Objects in use are busy.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostOfFrames = 5;  // objects of a kind
 constexpr std::size_t kMostRules = 10;
 
-// Attributes with specs behind them.
+// Flow attributes, followed by specs.
 class RuleBytes {
  public:
   RuleBytes() : bytes_(sizeof(ibv_flow_attr)) {
@@ -68,7 +68,7 @@ std::shared_ptr<Object> one_in(Dice& dice, const std::vector<std::shared_ptr<Obj
   return ours.empty() ? nullptr : dice.one_of(ours);
 }
 
-// What the device can hash of one frame.
+// Draws header fields that the device can hash.
 std::uint64_t draw_fields(Dice& dice) {
   constexpr std::uint64_t kAll = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_PORT_UDP |
                                  IBV_RX_HASH_DST_PORT_UDP;
@@ -77,7 +77,7 @@ std::uint64_t draw_fields(Dice& dice) {
 
 }  // namespace
 
-// What making one more of them may answer: another process of the host may be within a call.
+// Results of creating one more object: another process of the host may be within such a call.
 template <class Objects>
 std::set<int> Walker::room_for(Objects Walker::*objects, std::size_t most) const {
   std::size_t made = 0, others = 0;
@@ -90,7 +90,7 @@ std::set<int> Walker::room_for(Objects Walker::*objects, std::size_t most) const
   return others == 0 ? std::set{ENOMEM} : std::set{0, ENOMEM};
 }
 
-// Through the whole: enough that frames come somewhere.
+// Creates an object of each kind, so that frames find receivers.
 void Walker::make_frame_objects(std::uint32_t context) {
   make_pair(context, IBV_QPT_RAW_PACKET);
   for (int i = 0; i < 2; ++i) make_work_queue(context);
@@ -159,7 +159,7 @@ void Walker::make_work_queue(std::uint32_t context) {
   if (!dice_.once_in(4)) move_work_queue(pair, IBV_WQS_RDY);
 }
 
-// The library goes by what it was told last: of a queue that failed it knows nothing.
+// The library uses the last state that it knows: it does not know that a queue has failed.
 void Walker::move_work_queue(const std::shared_ptr<Pair>& pair, ibv_wq_state to) {
   ibv_wq_attr wanted{};
   wanted.attr_mask = IBV_WQ_ATTR_STATE;
@@ -184,7 +184,7 @@ void Walker::move_work_queue(const std::shared_ptr<Pair>& pair, ibv_wq_state to)
   const bool was_reset = pair->told == IBV_QPS_RESET;
   const auto before = pair->wq->state;
   std::set<int> allowed{answer};
-  if (pair->vague() && to == IBV_WQS_RDY) allowed.insert(EINVAL);  // its CQ may die within the call
+  if (pair->vague() && to == IBV_WQS_RDY) allowed.insert(EINVAL);  // the CQ may fail within the call
   const int given = ibv_modify_wq(pair->wq, &wanted);
   const std::string call = "ibv_modify_wq from " + std::to_string(before) + " to " + std::to_string(wanted.wq_state);
   if (!expect(call, given, allowed)) return;
@@ -215,7 +215,7 @@ void Walker::make_table(std::uint32_t context) {
     queues.push_back(queue->wq);
   }
   wanted.ind_tbl = queues.data();
-  // A context's own number of them: neither kernel nor device know tables.
+  // Tables are counted by context: neither kernel nor device knows tables.
   const auto its = std::size_t(std::ranges::count(tables_, context, [](const auto& one) { return one->context; }));
   const int allowed = its < town_.few.spreads ? 0 : ENOMEM;
   table->table = ibv_create_rwq_ind_table(contexts_[context], &wanted);
@@ -259,7 +259,7 @@ void Walker::make_counters(std::uint32_t context) {
   counters_.push_back(set);
 }
 
-// What counts goes on: it never falls, and frames are no shorter and no longer than those that are sent.
+// Attached counters continue. They never fall, and the bytes fit the lengths of the frames that are sent.
 void Walker::read_counters() {
   const auto set = any(counters_);
   if (!set) return;
@@ -267,7 +267,7 @@ void Walker::read_counters() {
     const int wanted = set->rules != 0 ? EBUSY : 0;
     ibv_counter_attach_attr packets{.counter_desc = IBV_COUNTER_PACKETS, .index = 0, .comp_mask = 0};
     ibv_counter_attach_attr bytes{.counter_desc = IBV_COUNTER_BYTES, .index = 1, .comp_mask = 0};
-    if (set->attached && wanted == 0) return;  // an index that stands twice tells the sum
+    if (set->attached && wanted == 0) return;  // two attached counters with one index return their sum
     for (auto* point : {&packets, &bytes})
       if (!expect("ibv_attach_counters_point_flow", ibv_attach_counters_point_flow(set->counters, point, nullptr),
                   {wanted}))
@@ -307,7 +307,7 @@ void Walker::make_rule(std::uint32_t context) {
   rule->drops = dice_.once_in(8);
   rule->passes_on = rule->kind == IBV_FLOW_ATTR_NORMAL && dice_.once_in(8);
   if (dice_.once_in(3)) rule->counters = one_in(dice_, counters_, context);
-  // Before the call: a frame may come by it before it is over.
+  // Entered before the call: a frame may match the rule before the call returns.
   for (const auto& queue : receivers_of(*rule)) queue->led.push_back(rule);
   ++town_.rule_changes[host()];
   const auto allowed = room_for(&Walker::rules_, town_.few.rules);

@@ -1,4 +1,4 @@
-// Raw packets: drawn, with what is known of them; and what may come to whom.
+// Raw packets: drawn together with their expected receivers, and checked when they arrive.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -18,7 +18,7 @@ void put_be16(std::uint8_t* at, std::uint32_t value) {
 }
 std::uint16_t be16(const std::uint8_t* at) { return std::uint16_t(at[0] << 8 | at[1]); }
 
-// Of `bytes` in all, as much of it as fits.
+// Headers of a frame of `bytes` bytes in all.
 std::array<std::uint8_t, kFrameHeaders> headers_of(const Frame& frame, std::uint32_t bytes) {
   std::array<std::uint8_t, kFrameHeaders> headers{};
   std::ranges::copy(address_of(frame.station), headers.begin());
@@ -57,7 +57,7 @@ bool Rule::may_take(std::optional<std::uint8_t> to, std::optional<std::uint16_t>
   }
 }
 
-// By the rules of a host as they are: of a priority at which several match, all.
+// Finds the receivers by the host's present rules: all matching rules of the best priority.
 void Walker::find_takers(Frame& frame, std::uint32_t on, std::optional<std::uint16_t> udp_port) {
   std::map<std::uint16_t, std::vector<const Rule*>> by_priority;
   std::vector<const Rule*> takers, defaults;
@@ -86,7 +86,7 @@ void Walker::find_takers(Frame& frame, std::uint32_t on, std::optional<std::uint
   }
 }
 
-// More often than their part of all queues.
+// Raw QPs are drawn more often than their share of all queues.
 void Walker::post_frames() {
   std::vector<std::shared_ptr<Pair>> raw;
   for (const auto& pair : pairs_)
@@ -160,7 +160,7 @@ bool Walker::draw_frame(const std::shared_ptr<Pair>& pair, Request& request) {
   return true;
 }
 
-// A frame came: that a rule led here, and once only.
+// Checks a received frame: a rule must lead here, and the frame comes once.
 void Walker::check_frame(Pair& pair, const Receive& receive, const ibv_wc& wc, std::optional<std::uint32_t> tag) {
   ++frames_;
   const std::uint32_t fcs = pair.scatters_fcs ? kFcsBytes : 0;
@@ -186,7 +186,7 @@ void Walker::check_frame(Pair& pair, const Receive& receive, const ibv_wc& wc, s
   if (!udp || !station || length < kFrameHeaders + sizeof(std::uint64_t)) return;
   std::uint64_t id = 0;
   std::memcpy(&id, bytes + kFrameHeaders, sizeof id);
-  if (id == 0 && is_zero(bytes + kFrameHeaders, length - kFrameHeaders)) return;  // a TSO from a null region
+  if (id == 0 && is_zero(bytes + kFrameHeaders, length - kFrameHeaders)) return;  // TSO data from a null region
   const auto found = town_.frames.find(id);
   if (found == town_.frames.end() || !has_pattern(bytes + kFrameHeaders, length - kFrameHeaders, id))
     return fail("a frame came that nobody sent");
@@ -198,7 +198,7 @@ void Walker::check_frame(Pair& pair, const Receive& receive, const ibv_wc& wc, s
   if (frame.changes[host()] == town_.rule_changes[host()]) check_taker(pair, frame);
 }
 
-// The rules are as they were when it was posted.
+// Valid only if the rules are unchanged since the frame was posted.
 void Walker::check_taker(const Pair& pair, const Frame& frame) {
   const auto& takers = frame.takers[host()];
   const auto is_here = [&](const auto& taker) { return taker.first == &pair; };

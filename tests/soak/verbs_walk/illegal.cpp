@@ -1,4 +1,4 @@
-// Calls that must be refused, each with its errno, and leave everything as it was.
+// Calls that must fail, each with its errno, and without side effects.
 #include <cerrno>
 
 #include "tests/soak/verbs_walk/walker.h"
@@ -160,7 +160,8 @@ void Walker::ask_too_much() {
   const auto domain = any_domain(context);
   const auto queue = any_queue(context);
   if (!domain || !queue) return;
-  constexpr std::uint32_t kRingEntries = 1 << 15;  // of the smallest work requests; max_qp_wr is of the largest
+  // entries of the smallest work requests; max_qp_wr counts the largest
+  constexpr std::uint32_t kRingEntries = 1 << 15;
   ibv_qp_init_attr initial{};
   initial.send_cq = initial.recv_cq = queue->cq;
   initial.qp_type = IBV_QPT_RC;
@@ -198,7 +199,7 @@ void Walker::ask_too_much() {
   expect("ibv_create_qp over its caps", made(ibv_create_qp(domain->pd, &initial)), {EINVAL});
 }
 
-// Objects of two contexts.
+// Calls with objects of two contexts.
 void Walker::mix_contexts() {
   const auto domain = any_domain(0);
   const auto queue = any_queue(1);
@@ -268,7 +269,7 @@ void Walker::ask_nonsense() {
   shared.pd = domain->pd;
   switch (dice_.below(15)) {
     case 0: extended.comp_mask |= 1u << dice_.between(16, 31); break;
-    case 1:  // With that flag, else the header looks into it.
+    case 1:  // With this flag; without it the header's inline function reads the struct.
       extended.pd = nullptr;
       extended.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
       break;

@@ -1,4 +1,4 @@
-// Objects: made, changed, destroyed; what is in use is busy.
+// Objects: created, changed, destroyed. Objects in use are busy.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                 IBV_ACCESS_REMOTE_ATOMIC;
-constexpr std::size_t kMost = 6;  // objects of a kind, about
+constexpr std::size_t kMost = 6;  // objects of a kind, approximately
 constexpr std::size_t kMostPairs = 12;
 constexpr int kRoomy = 100;  // entries of a CQ
 
@@ -28,7 +28,7 @@ struct Range {
   std::uint32_t offset, length;
 };
 
-// All that may be asked for: the flags are numbered as the opcodes are.
+// All operations that may be requested: the flags have the numbers of the opcodes.
 std::uint64_t operations_of(const Pair& pair) {
   std::uint64_t flags = 0;
   for (int opcode = IBV_WR_RDMA_WRITE; opcode <= IBV_WR_TSO; ++opcode)
@@ -50,7 +50,7 @@ std::shared_ptr<Domain> Walker::any_domain(std::uint32_t context) {
   return any(ours);
 }
 
-// Mostly one in which work requests find memory.
+// Prefers a domain with a region, so that work requests find memory.
 std::shared_ptr<Domain> Walker::any_stocked_domain(std::uint32_t context) {
   std::vector<std::shared_ptr<Domain>> stocked;
   for (const auto& domain : domains_)
@@ -61,7 +61,7 @@ std::shared_ptr<Domain> Walker::any_stocked_domain(std::uint32_t context) {
   return stocked.empty() || dice_.once_in(6) ? any_domain(context) : any(stocked);
 }
 
-// Mostly one with room: where completions may be lost, little can be told.
+// Prefers a CQ with enough entries: with lost completions little can be checked.
 std::shared_ptr<Queue> Walker::any_queue(std::uint32_t context) {
   std::vector<std::shared_ptr<Queue>> ours, roomy;
   for (const auto& queue : queues_) {
@@ -121,7 +121,7 @@ void Walker::make_parent(std::uint32_t context) {
   attributes.pd = protection->pd;
   attributes.td = domain->thread ? thread->td : nullptr;
   domain->pd = ibv_alloc_parent_domain(contexts_[context], &attributes);
-  const int wanted = protection->protection ? EINVAL : 0;  // of no other parent
+  const int wanted = protection->protection ? EINVAL : 0;  // the PD must not be a parent domain
   if (!expect("ibv_alloc_parent_domain", made(domain->pd), {wanted}) || wanted != 0) return;
   domain->protection = protection;
   ++protection->users;
@@ -154,7 +154,8 @@ void Walker::make_null_region(const std::shared_ptr<Domain>& domain) {
   regions_.push_back(region);
 }
 
-// What work requests know of a region that is registered anew holds no longer: it becomes another one.
+// A reregistered region becomes a new Region object: outstanding work requests keep the old one, whose facts no longer
+// hold.
 void Walker::change_region() {
   const auto region = any(regions_);
   if (!region || region->may_be_bound || region->null || region->device) return;
@@ -307,7 +308,7 @@ void Walker::change_shared() {
   const bool resizes = mask & IBV_SRQ_MAX_WR, limits = mask & IBV_SRQ_LIMIT;
   const bool may_be_dead = shared->queue && shared->queue->may_overrun;
   const auto max_wr = resizes ? attributes.max_wr : shared->max_wr;
-  if (mask != 0 && (!limits || may_be_dead)) allowed = {0, EINVAL};  // the limit of before may be more
+  if (mask != 0 && (!limits || may_be_dead)) allowed = {0, EINVAL};  // the armed limit may exceed the new size
   if (resizes && !shared->exact) allowed = {0, EINVAL};
   if (resizes && shared->exact && max_wr < shared->posted.size()) allowed = {EINVAL};
   if ((resizes && max_wr == 0) || (limits && attributes.srq_limit > max_wr)) allowed = {EINVAL};
@@ -335,7 +336,7 @@ void Walker::make_pair(std::uint32_t context, ibv_qp_type type) {
   attributes.pd = pair->domain->pd;
   attributes.send_cq = pair->send_queue->cq;
   attributes.recv_cq = pair->receive_queue->cq;
-  if (sends_only) {  // whatever is said of its receives
+  if (sends_only) {  // receive attributes are ignored
     if (dice_.once_in(2)) attributes.recv_cq = nullptr;
     pair->receive_queue = pair->send_queue;
   }

@@ -1,4 +1,4 @@
-// What a walker knows of the objects that it made: enough to say what each call must answer.
+// Expected state of the objects that a walker made, from which the result of each call is predicted.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -19,15 +19,15 @@
 
 namespace rnicsim::testing {
 
-// A process's memory, in cells: each work request has cells of its own while it is outstanding, and a cell that came
-// free is the last to be taken again, so that what is late harms nobody. Behind the cells is what nobody may change.
+// Memory of a process, divided into cells. Each outstanding work request has its own cells. The cell that was released
+// last is reused last, so that a late write does no harm. Behind the cells is a guarded area that must not change.
 class Arena {
  public:
   static constexpr std::uint32_t kCell = 2048, kCells = 1024, kGuard = 16384;
   static constexpr std::uint32_t kBytes = kCell * kCells + kGuard;
 
   explicit Arena(std::uint32_t owner);
-  std::optional<std::uint32_t> take();  // its offset
+  std::optional<std::uint32_t> take();  // offset of the cell
   void give_back(std::uint32_t offset) { free_.push_back(offset); }
   std::uint8_t* at(std::uint32_t offset) { return bytes_.data() + offset; }
   std::uint64_t address(std::uint32_t offset) { return reinterpret_cast<std::uint64_t>(at(offset)); }
@@ -40,7 +40,7 @@ class Arena {
   std::deque<std::uint32_t> free_;
 };
 
-// What a work request sends.
+// Data of a work request, derived from its id.
 void fill_pattern(std::uint8_t* to, std::uint32_t length, std::uint64_t id);
 bool has_pattern(const std::uint8_t* at, std::uint32_t length, std::uint64_t id);
 bool is_zero(const std::uint8_t* at, std::uint32_t length);
@@ -55,7 +55,7 @@ struct Domain {
   ibv_pd* pd = nullptr;
   std::uint32_t context = 0;
   std::uint32_t users = 0;
-  std::shared_ptr<Domain> protection;  // of a parent domain
+  std::shared_ptr<Domain> protection;  // of a parent domain: the PD that it extends
   std::shared_ptr<ThreadDomain> thread;
 
   const Domain* root() const { return protection ? protection.get() : this; }
@@ -67,17 +67,17 @@ struct Region {
   std::uint32_t offset = 0;  // in the arena
   std::uint32_t length = 0;
   unsigned access = 0;
-  bool intact = true;        // as it was made
+  bool intact = true;        // unchanged since creation
   bool may_be_bound = false;
-  bool null = false;         // reads zeros, discards what is written; for its owner's work requests only
-  std::shared_ptr<DeviceMemory> device;  // none of the arena: `offset` is there
+  bool null = false;         // reads return zeros, writes are discarded; usable for the owner's work requests only
+  std::shared_ptr<DeviceMemory> device;  // set: the region is in device memory, and `offset` counts there
 
   bool reaches(std::uint32_t from, std::uint32_t bytes) const {
     return from >= offset && from + bytes <= offset + length;
   }
-  // A place in the arena.
+  // A range of the arena.
   bool covers(std::uint32_t from, std::uint32_t bytes) const { return !device && reaches(from, bytes); }
-  // What a work request writes for a place in the arena.
+  // Address in a work request for the arena's offset `at`.
   std::uint64_t address(Arena& arena, std::uint32_t at) const {
     return access & IBV_ACCESS_ZERO_BASED ? at - offset : arena.address(at);
   }
@@ -107,10 +107,10 @@ struct Queue {
   std::uint32_t arms = 0;
   std::shared_ptr<Channel> channel;
   std::shared_ptr<Domain> parent;
-  bool may_overrun = false;  // it had less room than work requests could need
+  bool may_overrun = false;  // the CQ was smaller than the work requests may need
 };
 
-// A slot of a device memory, instead of a cell.
+// A slot of a device memory, used instead of a cell.
 struct Slot {
   std::shared_ptr<DeviceMemory> device;
   std::uint32_t at = 0;
@@ -120,7 +120,7 @@ struct Receive {
   std::uint64_t id = 0;
   std::uint32_t cell = 0;
   std::uint32_t length = 0;
-  bool legal = true;         // its memory
+  bool legal = true;         // the memory of the receive is accessible
   std::shared_ptr<Region> region;
   std::optional<Slot> slot;
 };
@@ -131,18 +131,18 @@ struct SharedQueue {
   std::uint32_t walker = 0;
   bool alive = true;
   std::shared_ptr<Domain> domain;
-  std::shared_ptr<XrcOpening> opening;  // of XRC,
-  std::shared_ptr<Queue> queue;         // and where its receives complete
+  std::shared_ptr<XrcOpening> opening;  // XRC only
+  std::shared_ptr<Queue> queue;         // XRC only: CQ of the receives
   std::uint32_t users = 0;
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;
   std::map<std::uint64_t, Receive> posted;
-  bool exact = true;         // no QP went that may have taken some along
+  bool exact = true;         // no destroyed QP may have consumed receives
 };
 
 struct Pair;
 
-// How a work request's remote memory is, or the shared receive queue that it names.
+// Validity of a work request's remote memory, or of the shared receive queue that it names.
 enum class Remote : std::uint8_t { none, good, bad, unknown };
 
 struct Send {
@@ -151,33 +151,33 @@ struct Send {
   ibv_wr_opcode opcode{};
   std::uint32_t cell = 0;
   std::uint32_t length = 0;
-  bool legal = true;         // its local memory
-  bool odd_atomic = false;   // not of 8 bytes
-  bool odd_length = false;   // no frame is so short
-  bool foreign = false;      // an operation of another transport
-  bool zeros = false;        // from a null region
+  bool legal = true;         // the local memory is accessible
+  bool odd_atomic = false;   // length is not 8 bytes
+  bool odd_length = false;   // shorter than any frame
+  bool foreign = false;      // an opcode that the QP's transport does not have
+  bool zeros = false;        // data from a null region
   std::shared_ptr<Region> region;
   Remote remote = Remote::none;
-  bool granted = true;       // by the peer's QP, before anything is looked for
+  bool granted = true;       // permitted by the peer's QP; the peer checks this before the key
   std::shared_ptr<Region> target;
-  std::uint32_t owner = 0;   // of the remote memory: a walker
-  std::optional<std::uint32_t> landing;  // in its arena: of a WRITE its cell, of a READ its source
-  std::optional<Slot> slot;            // of local memory
-  std::optional<Slot> remote_slot;     // as `landing`, and of an atomic its word
-  std::uint32_t counts = 0;            // that an atomic adds to a word, which had that many at least
+  std::uint32_t owner = 0;   // walker that owns the remote memory
+  std::optional<std::uint32_t> landing;  // offset in the owner's arena: cell of a WRITE, source of a READ
+  std::optional<Slot> slot;            // local memory, if in device memory
+  std::optional<Slot> remote_slot;     // like `landing`, in device memory; also the word of an atomic
+  std::uint32_t counts = 0;  // number added to the counter word by an atomic; `least`: lower bound of the word before
   std::uint64_t least = 0;
-  Remote naming = Remote::none;  // of XRC
-  std::shared_ptr<SharedQueue> named;  // there is one of that number
-  bool before_recovery = false;  // its queue was in SQE since
-  bool firm = false;         // the connection was good when it was posted
+  Remote naming = Remote::none;  // XRC: validity of the named SRQ
+  std::shared_ptr<SharedQueue> named;  // the named SRQ, if it exists
+  bool before_recovery = false;  // the send queue has been in SQE since the request was posted
+  bool firm = false;         // the connection was valid at the time of posting
   std::uint32_t changes = 0, peer_changes = 0;
 };
 
-// A queue pair, or a work queue: to the device it is one that only receives.
+// A queue pair, or a work queue, which the device treats as a receive-only QP.
 struct Pair {
   ibv_qp* qp = nullptr;
   ibv_wq* wq = nullptr;
-  ibv_qp_ex* extended = nullptr;  // ibv_wr_* may be used
+  ibv_qp_ex* extended = nullptr;  // set: ibv_wr_* may be used
   std::uint32_t walker = 0;
   std::uint32_t context = 0;
   ibv_qp_type type{};
@@ -187,7 +187,7 @@ struct Pair {
   ibv_qp_cap cap{};
   bool signals_all = false;
   bool alive = true;
-  ibv_qp_state told = IBV_QPS_RESET;  // what the library was told last, by the program or by the device
+  ibv_qp_state told = IBV_QPS_RESET;  // last state known to the library, from the program or from the device
   unsigned access = 0;
   std::uint8_t port = 0;
   std::uint8_t timeout = 0, rnr_retry = 0;
@@ -195,34 +195,34 @@ struct Pair {
   std::uint32_t number = 0;
   std::uint32_t qkey = 0;
   std::set<std::uint8_t> groups;
-  // The connection: with whom, and with which life of it.
+  // The peer, and the lives (counts of RESET) of both ends in this connection.
   std::shared_ptr<Pair> peer;
   std::uint32_t life = 0, peer_life = 0;
-  std::uint32_t changes = 0;          // of what its peer's requests depend on
-  bool changing = false;              // a call that changes it has not come back
+  std::uint32_t changes = 0;          // counts changes that affect the peer's requests
+  bool changing = false;              // a call that makes such a change has not returned
   std::deque<Send> sends;
   std::deque<Receive> receives;
-  bool failed = false;                // an error completion was seen
-  // Raw packets.
-  std::uint32_t rules = 0;            // that lead here
-  std::uint32_t users = 0;            // entries of tables
+  bool failed = false;                // an error completion was polled
+  // Raw packets only.
+  std::uint32_t rules = 0;            // rules with this target
+  std::uint32_t users = 0;            // indirection tables with this queue
   std::uint32_t max_tso_header = 0;
-  bool blocks_own = false;            // groups on its own host
+  bool blocks_own = false;            // does not receive its host's own multicast frames
   bool scatters_fcs = false;
-  std::vector<std::shared_ptr<Rule>> led;  // ever
-  // One that receives for an XRC domain, which no process has for itself.
+  std::vector<std::shared_ptr<Rule>> led;  // all rules that had this target at any time
+  // XRC receive QP: the domain. Such a QP belongs to no single process.
   std::shared_ptr<XrcDomain> serves;
   std::uint32_t handles = 0;
-  bool in_call = false;               // one at a time: what it answers hangs on the state
+  bool in_call = false;               // serialises calls: their results depend on the state
 
   bool does(ibv_wr_opcode opcode) const;
   bool runs() const { return told == IBV_QPS_RTS && !failed; }
-  // Completions may be lost: how much of its queues is free nobody knows.
+  // Completions may be lost, so the number of free queue entries is unknown.
   bool vague() const { return send_queue->may_overrun || receive_queue->may_overrun; }
 };
 
 bool may_post(ibv_qp_state state);
-// ibv_post_send(3), the table; of no invalidation at the peer of a UC.
+// Table of opcodes by QP type in ibv_post_send(3). UC with remote invalidation is not included.
 bool is_of(ibv_qp_type type, ibv_wr_opcode opcode);
 bool takes_receive(ibv_wr_opcode opcode);
 

@@ -1,4 +1,4 @@
-// ibv_modify_qp by the state table of ibv_modify_qp(3), and past it.
+// ibv_modify_qp after the state table of ibv_modify_qp(3), and with invalid changes.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -10,12 +10,12 @@ namespace rnicsim::testing {
 namespace {
 
 constexpr int kKnown = ((1 << 21) - 1) | IBV_QP_RATE_LIMIT;
-// No migration here: what names it is refused, by one errno or the other.
+// Path migration is not supported: its attributes are refused with either errno.
 constexpr int kMigration = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
 constexpr std::uint32_t kMostRate = 100'000'000;  // kb/s
 constexpr int kEither = IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_ALT_PATH;
 
-// What an end of XRC does without, since it is the other's: it may be given, and counts for nothing.
+// Attributes that an XRC end does not need since they belong to the other end: they are accepted and ignored.
 int part_of_other(ibv_qp_type type) {
   if (type == IBV_QPT_XRC_SEND) return IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   return type == IBV_QPT_XRC_RECV ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0;
@@ -77,7 +77,7 @@ bool has_bad_value(const ibv_qp_attr& attributes, int mask) {
          ((mask & IBV_QP_AV) && attributes.ah_attr.grh.sgid_index >= 16) || (mask & IBV_QP_CAP);
 }
 
-// Where a QP that nothing hinders goes next.
+// The next state of a QP on the way to RTS.
 ibv_qp_state next_state(ibv_qp_state state) {
   switch (state) {
     case IBV_QPS_RESET: return IBV_QPS_INIT;
@@ -91,7 +91,7 @@ ibv_qp_state next_state(ibv_qp_state state) {
 
 }  // namespace
 
-// What the device may have made of it since.
+// States that the device may have moved the QP to since the last call.
 std::set<ibv_qp_state> Walker::possible_states(const Pair& pair) const {
   std::set<ibv_qp_state> states{pair.told};
   if (pair.told != IBV_QPS_RESET) states.insert(IBV_QPS_ERR);
@@ -120,7 +120,7 @@ void Walker::outcomes(const Pair& pair, ibv_qp_state from, const Change& change,
   else
     allowed.insert(0);
   if (mask & kMigration) allowed.insert({EINVAL, EOPNOTSUPP});
-  if (from == IBV_QPS_SQD && to == IBV_QPS_RTS) allowed.insert(EINVAL);  // while it drains
+  if (from == IBV_QPS_SQD && to == IBV_QPS_RTS) allowed.insert(EINVAL);  // while the queue drains
 }
 
 Walker::Change Walker::change_to(const std::shared_ptr<Pair>& pair, ibv_qp_state from, ibv_qp_state to) {
@@ -143,7 +143,8 @@ Walker::Change Walker::change_to(const std::shared_ptr<Pair>& pair, ibv_qp_state
   at.retry_cnt = std::uint8_t(dice_.between(1, 7));
   at.rnr_retry = std::uint8_t(dice_.below(8));
   at.sq_psn = pair->psn;
-  at.rate_limit = dice_.once_in(2) ? 0 : kMostRate / 10;  // what is sent does not wait for long
+  // rate limit in kb/s, high enough that sends do not wait for long
+  at.rate_limit = dice_.once_in(2) ? 0 : kMostRate / 10;
   at.en_sqd_async_notify = std::uint8_t(dice_.below(2));
   if (pair->peer) {
     at.dest_qp_num = pair->peer->number;
@@ -174,7 +175,7 @@ void Walker::spoil(Change& change) {
   }
 }
 
-// Who has chosen it already, or is on nobody's mind yet, best of all.
+// Prefers a peer that has chosen this QP already, or that no QP has chosen.
 void Walker::choose_peer(const std::shared_ptr<Pair>& pair) {
   const auto waits = [&](const Pair& other) { return other.told == IBV_QPS_RESET || other.told == IBV_QPS_INIT; };
   const bool chosen = pair->peer && pair->peer->alive && pair->peer->peer == pair;
@@ -221,12 +222,12 @@ void Walker::move(const std::shared_ptr<Pair>& pair) {
       return modify(pair, change);
     }
     case 3: case 4: return move_on(pair);
-    default:  // all the way
+    default:  // all steps to RTS
       for (int steps = 0; steps < 4; ++steps) move_on(pair);
   }
 }
 
-// Towards RTS, and there it stays unless its connection is no more. Before, it waits for its peer.
+// One step toward RTS, where the QP stays unless its connection has ended. Before that the QP waits for its peer.
 void Walker::move_on(const std::shared_ptr<Pair>& pair) {
   const bool connected = connects(pair->type);
   const auto& peer = pair->peer;
@@ -247,14 +248,14 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
   for (const auto from : possible_states(*pair)) outcomes(*pair, from, change, allowed);
   auto attributes = change.attributes;
   const int mask = change.mask;
-  // Whom it is told to connect with: within the call, another may choose it.
+  // The peer given in the call: another call may change pair->peer meanwhile.
   const auto peer = pair->peer;
   const auto peer_life = peer ? peer->life : 0;
-  // What the peer's requests depend on changes somewhere within the call.
+  // The attributes on which the peer's requests depend change at some time within the call.
   const auto before = pair->changes;
   const bool served = pair->told != IBV_QPS_RESET && pair->told != IBV_QPS_INIT;
   pair->changing = served || (mask & IBV_QP_ACCESS_FLAGS);
-  if (pair->changing) ++pair->changes;  // a request may come before it, and be repeated
+  if (pair->changing) ++pair->changes;  // a request may arrive before the change, and be retransmitted after it
   const int answer = ibv_modify_qp(pair->qp, &attributes, mask);
   pair->changing = false;
   if (!expect("ibv_modify_qp from " + std::to_string(pair->told) + " to " + std::to_string(attributes.qp_state) +
@@ -268,7 +269,7 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
   if (mask & IBV_QP_PORT) pair->port = attributes.port_num;
   if (mask & IBV_QP_ACCESS_FLAGS) {
     pair->access = attributes.qp_access_flags;
-    ++pair->changes;  // who drew a request within the call saw the old ones
+    ++pair->changes;  // a request drawn within the call used the old attributes
   }
   if (mask & IBV_QP_TIMEOUT) pair->timeout = attributes.timeout;
   if (mask & IBV_QP_RNR_RETRY) pair->rnr_retry = attributes.rnr_retry;
@@ -285,13 +286,13 @@ void Walker::modify(const std::shared_ptr<Pair>& pair, const Change& change) {
   for (auto& send : pair->sends) send.before_recovery = true;
 }
 
-// Device and library forget all of its work.
+// Device and library discard all work of the QP.
 void Walker::reset(Pair& pair) {
   for (const auto& send : pair.sends) give_back(send);
   for (const auto& receive : pair.receives) give_back(receive);
   pair.sends.clear();
   pair.receives.clear();
-  if (pair.shared) pair.shared->exact = false;  // its completions took some along
+  if (pair.shared) pair.shared->exact = false;  // the QP's discarded completions had consumed receives
   pair.failed = false;
   ++pair.life;
   ++pair.changes;

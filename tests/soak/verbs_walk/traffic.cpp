@@ -1,4 +1,4 @@
-// Work requests: of every opcode, legal and not, and lists that are wrong somewhere or never end.
+// Work requests of every opcode, legal and illegal, and lists with an error or without an end.
 #include <cerrno>
 
 #include "tests/soak/verbs_walk/walker.h"
@@ -10,7 +10,7 @@ namespace {
 bool is_atomic(ibv_wr_opcode opcode) {
   return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
-constexpr std::uint32_t kFewBytes = 200;  // what device memory holds costs the CPU some time
+constexpr std::uint32_t kFewBytes = 200;  // the CPU's copies to and from device memory take time
 
 bool is_write(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
 
@@ -27,7 +27,7 @@ ibv_wr_opcode draw_opcode(Dice& dice, ibv_qp_type type) {
   }
 }
 
-// Of one length, cut in two now and then.
+// One range, sometimes divided into two SGEs.
 int cut(Dice& dice, ibv_sge* sges, std::uint64_t address, std::uint32_t length, std::uint32_t key, std::uint32_t most) {
   if (most == 0 || (length == 0 && dice.once_in(2))) return 0;
   if (most == 1 || length < 2 || dice.once_in(2)) {
@@ -94,7 +94,7 @@ bool Walker::is_firm(const Pair& pair) const {
          peer->peer_life == pair.life && peer->type == counterpart(pair.type) && !pair.changing && !peer->changing;
 }
 
-// One of the domain's that has the cell, or one of a device's memory, and now and then another one.
+// A region of the domain that covers the cell, or one of device memory; sometimes another region.
 std::shared_ptr<Region> Walker::draw_region(const Domain& domain, std::uint32_t cell, bool of_device) {
   std::vector<std::shared_ptr<Region>> own, devices;
   for (const auto& region : regions_) {
@@ -107,8 +107,8 @@ std::shared_ptr<Region> Walker::draw_region(const Domain& domain, std::uint32_t 
   return own.empty() || dice_.once_in(25) ? any(regions_) : any(own);
 }
 
-// Where it goes in the peer's memory: by a key of the peer's domain, or by one that opens nothing. Over XRC the peer is
-// whose shared receive queue it names.
+// Draws the target in the peer's memory: with a key of the peer's domain, or with a key that opens nothing. Over XRC
+// the peer is the owner of the named SRQ.
 void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
   auto& [wr, sges, send, error, inlined, headers, namings] = request;
   send.owner = send.named ? send.named->walker : pair.peer ? pair.peer->walker : index_;
@@ -137,7 +137,7 @@ void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
   std::uint64_t address = town.arena().address(source);
   std::uint32_t key = 0;
   if (!town.windows().empty() && !is_atomic(wr.opcode) && dice_.once_in(25)) {
-    // What it opens at present nobody knows.
+    // The range that the window opens at present is unknown.
     auto windows = town.windows();
     send.target.reset();
     send.remote = Remote::unknown;
@@ -146,7 +146,7 @@ void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
   } else if (send.target && !dice_.once_in(25)) {
     address = send.target->address(town.arena(), *at);
     key = send.target->mr->rkey;
-    // An atomic's place lies among what may not change: none of them may be granted.
+    // The address of an atomic lies in the guarded area: no atomic may be granted there.
     send.remote = send.granted ? Remote::good : Remote::bad;
   } else {
     send.remote = Remote::bad;
@@ -204,7 +204,7 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
   }
   if (!takes) fill_pattern(arena_.at(*cell), send.length, send.id);
   if (!takes && send.slot) store_slot(*send.slot, *cell, send.length);
-  // From here on no time passes before it is posted, or it is told in `changes`.
+  // No time passes until the request is posted, or `changes` shows a change.
   send.firm = is_firm(*pair);
   send.changes = pair->changes;
   send.peer_changes = pair->peer ? pair->peer->changes : 0;
@@ -239,7 +239,7 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
     wr.invalidate_rkey = window && !dice_.once_in(3) ? window->mw->rkey : region->mr->rkey;
   } else if (wr.opcode == IBV_WR_BIND_MW) {
     if (!window) {
-      error = EINVAL;  // none at all
+      error = EINVAL;  // no window at all
     } else {
       wr.bind_mw.mw = window->mw;
       wr.bind_mw.rkey = std::uint32_t(dice_.bits());
@@ -259,7 +259,7 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
     draw_remote(*pair, request, is_write(wr.opcode) ? unsigned(IBV_ACCESS_REMOTE_WRITE)
                                 : wr.opcode == IBV_WR_RDMA_READ ? unsigned(IBV_ACCESS_REMOTE_READ)
                                                                 : unsigned(IBV_ACCESS_REMOTE_ATOMIC));
-    // Atomics change what they find: they have a cell of their own.
+    // Atomics change their target: they get their own cell.
     if (is_atomic(wr.opcode) && !send.remote_slot && send.target && wr.wr.atomic.rkey == send.target->mr->rkey) {
       Walker& town = *town_.walkers[send.owner];
       const auto place = town.arena().take();
@@ -270,7 +270,7 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
       send.landing.reset();
     }
   }
-  // Of another transport: no more of it is looked at before the device refuses it.
+  // An opcode of another transport: the device refuses it before it checks anything else.
   const bool counted = wr.num_sge >= 0 && std::uint32_t(wr.num_sge) <= pair->cap.max_send_sge;
   if (send.foreign && known) error = counted ? 0 : EINVAL;
   return true;
@@ -283,7 +283,7 @@ void Walker::give_back(const Send& send) {
   if (is_write(send.opcode) && send.landing) town_.walkers[send.owner]->arena().give_back(*send.landing);
 }
 
-// A list of some; which of them is refused, and why, is known.
+// Posts a list; the refused element and its errno are predicted.
 void Walker::post_sends(const std::shared_ptr<Pair>& pair) {
   std::array<Request, 4> requests;
   std::size_t count = 0;
@@ -315,13 +315,13 @@ void Walker::post_sends(const std::shared_ptr<Pair>& pair) {
     fail("ibv_post_send: another bad_wr than the first that was not posted");
 }
 
-// A list without an end stops at the queue's.
+// A list without end is posted until the queue is full.
 void Walker::post_looped_sends(const std::shared_ptr<Pair>& pair) {
   Request request;
   if (!draw_send(pair, request)) return;
   request.wr.next = &request.wr;
   if (const auto frame = town_.frames.find(request.send.id); frame != town_.frames.end()) frame->second.repeated = true;
-  // All have one id: only if each completes does one see how many came back.
+  // All requests have one id: only with all signalled is the number of completions known.
   request.wr.send_flags |= IBV_SEND_SIGNALED;
   request.send.signalled = true;
   int error = !may_post(pair->told) ? EINVAL : 0;
@@ -330,7 +330,7 @@ void Walker::post_looped_sends(const std::shared_ptr<Pair>& pair) {
   const auto count = error == ENOMEM ? room : 0;
   for (std::size_t i = 0; i < count; ++i) {
     auto send = request.send;
-    if (i + 1 != count) {  // all name the same memory, which goes with the last
+    if (i + 1 != count) {  // all use the same memory, which is released with the last request
       const auto cell = arena_.take();
       send.cell = cell.value_or(0);
       send.landing.reset();
@@ -426,7 +426,7 @@ void Walker::post_shared(const std::shared_ptr<SharedQueue>& shared) {
   const bool full = shared->posted.size() >= shared->max_wr;
   std::set<int> allowed{full ? ENOMEM : error};
   if (full && !shared->exact) allowed = {error, ENOMEM};
-  // Before the call: its completion may be there when it comes back.
+  // Entered before the call: the completion may come before the call returns.
   if (allowed.contains(0)) shared->posted[receive.id] = receive;
   note_room();
   ibv_recv_wr* bad = nullptr;

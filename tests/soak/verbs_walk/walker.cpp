@@ -21,7 +21,7 @@ Walker::Walker(Town& town, std::uint32_t index, std::uint64_t seed)
   town_.walkers.push_back(this);
 }
 
-// Peers hold each other.
+// Breaks the cycle of references between peers.
 Walker::~Walker() {
   for (const auto& pair : pairs_) {
     pair->peer.reset();
@@ -47,7 +47,7 @@ bool Walker::expect(const std::string& call, int answer, const std::set<int>& al
   return false;
 }
 
-// Two contexts, and in each enough for some traffic.
+// Opens two contexts, and creates enough objects in each for some traffic.
 void Walker::open(host::SoftwareProcess& process) {
   process_ = &process;
   ibv_device** list = ibv_get_device_list(nullptr);

@@ -1,4 +1,4 @@
-// One process of the walk: it draws a call, says what it must answer, makes it, and compares.
+// One process of the walk: draws a call, predicts the result, makes the call and compares.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,18 @@ namespace rnicsim::testing {
 
 class Walker;
 
-// What the processes tell each other, out of band.
+// State that the processes share outside of the simulated network.
 struct Town {
   std::vector<Walker*> walkers;
-  bool broken = false;  // one found a fault: all stop
-  std::map<std::uint64_t, Frame> frames;        // by id
-  // What a host's device can hold of each; nothing: more than anybody makes.
+  bool broken = false;  // a walker found a fault: all walkers stop
+  std::map<std::uint64_t, Frame> frames;        // key: id of the frame
+  // Limits of a host's device; SIZE_MAX: more than the walk ever makes.
   struct Few {
     std::size_t rules = SIZE_MAX, spreads = SIZE_MAX, counters = SIZE_MAX;
   } few;
   XrcTown xrc;
-  std::array<std::set<std::shared_ptr<DeviceMemory>>, 2> devices;  // of a host, with those that a call is about
-  std::array<std::uint32_t, 2> rule_changes{};  // of a host's rules: counts when one begins, and when it is over
+  std::array<std::set<std::shared_ptr<DeviceMemory>>, 2> devices;  // by host; objects in a call's use are included
+  std::array<std::uint32_t, 2> rule_changes{};  // by host: counted at the start and at the end of each change of a rule
 };
 
 class Walker {
@@ -35,7 +35,7 @@ class Walker {
 
   void open(host::SoftwareProcess& process);
   void step();
-  // The ends of the walk, in this order; all processes are through with one before the next.
+  // End of the walk, in this order. All processes complete a phase before the next phase begins.
   void expect_progress();
   void flush();
   void close();
@@ -55,7 +55,7 @@ class Walker {
  private:
   using Errors = std::initializer_list<int>;
 
-  // --- Reports. `answer` is 0 or an errno.
+  // --- Reports. `answer`: 0 or an errno.
   void fail(const std::string& what);
   bool expect(const std::string& call, int answer, Errors allowed);
   bool expect(const std::string& call, int answer, const std::set<int>& allowed);
@@ -103,7 +103,7 @@ class Walker {
   template <class Object, class Remove>
   void remove_each(std::vector<std::shared_ptr<Object>>& objects, Remove&& remove);
 
-  // --- What raw packets need (frames_making.cpp).
+  // --- Objects for raw packets (frames_making.cpp).
   void make_frame_objects(std::uint32_t context);
   void make_of_frames();
   void destroy_of_frames();
@@ -144,7 +144,7 @@ class Walker {
   void make_badly(const std::shared_ptr<XrcOpening>& opening);
   void close_extended();
 
-  // --- Calls that must be refused (illegal.cpp).
+  // --- Calls that must fail (illegal.cpp).
   void break_something();
   void garble_handle();
   void swap_contexts();
@@ -173,16 +173,16 @@ class Walker {
   std::set<ibv_qp_state> possible_states(const Pair& pair) const;
   void outcomes(const Pair& pair, ibv_qp_state from, const Change& change, std::set<int>& allowed) const;
 
-  // --- Work requests (traffic.cpp; by ibv_wr_* and ibv_bind_mw: batches.cpp).
-  // One send, with what is known of it.
+  // --- Work requests (traffic.cpp; with ibv_wr_* and ibv_bind_mw: batches.cpp). One send request and its expected
+  // result.
   struct Request {
     ibv_send_wr wr{};
     std::array<ibv_sge, 4> sges{};
     Send send;
-    int error = 0;  // why it is refused at once
+    int error = 0;  // errno of the post call
     bool inlined = false;
-    std::array<std::uint8_t, kFrameHeaders> headers{};  // of a TSO
-    int namings = 1;  // so often it says which queue it names
+    std::array<std::uint8_t, kFrameHeaders> headers{};  // headers of a TSO frame
+    int namings = 1;  // number of times that the builder sets the remote SRQ
   };
   void post_something();
   void post_sends(const std::shared_ptr<Pair>& pair);
@@ -220,7 +220,7 @@ class Walker {
   void check_remote_slot(const Send& send);
   void check_slots();
 
-  // --- Over XRC (xrc_traffic.cpp).
+  // --- Work requests over XRC (xrc_traffic.cpp).
   void post_extended();
   void name_queue(const Pair& pair, Request& request);
   static bool names(const Send& send, Remote how);
@@ -240,7 +240,7 @@ class Walker {
   void poll(const std::shared_ptr<Queue>& queue);
   void poll_extended(Queue& queue);
   void take_events();
-  // `tag`: of a raw packet, when it is known; 0: none.
+  // `tag`: flow tag of a raw packet, if known; 0: no tag.
   void complete(Queue& queue, const ibv_wc& wc, std::optional<std::uint32_t> tag = {});
   std::shared_ptr<Pair> pair_of(std::uint32_t number) const;
   void complete_vaguely(Pair& pair, const ibv_wc& wc);
@@ -256,7 +256,8 @@ class Walker {
   void pass(std::int64_t nanoseconds);
 
   static constexpr std::uint32_t kContexts = 2;
-  static constexpr std::uint32_t kInlineContext = 1, kInlineReceive = 48;  // up to so many bytes come in their CQE
+  // longest SEND, in bytes, that the CQE contains
+  static constexpr std::uint32_t kInlineContext = 1, kInlineReceive = 48;
   static constexpr std::uint64_t kSendMark = 1ull << 63;
 
   Town& town_;
@@ -291,7 +292,7 @@ class Walker {
   std::vector<std::shared_ptr<XrcOpening>> openings_;
   std::vector<std::shared_ptr<XrcReceiver>> receivers_;
   std::vector<std::shared_ptr<DeviceMemory>> devices_;
-  // What others wrote into a device memory of ours, which they can't look at.
+  // Data that peers wrote to a device memory of this walker, and cannot read themselves.
   struct Written {
     Slot slot;
     std::uint32_t length;
@@ -307,12 +308,12 @@ std::shared_ptr<Object> Walker::any(std::vector<std::shared_ptr<Object>>& object
   return objects.empty() ? nullptr : dice_.one_of(objects);
 }
 
-// Until one can't be.
+// Removes objects until a removal fails.
 template <class Object, class Remove>
 void Walker::remove_each(std::vector<std::shared_ptr<Object>>& objects, Remove&& remove) {
   for (std::size_t before = objects.size(); before != 0; before = objects.size()) {
     remove(std::shared_ptr<Object>(objects.back()));
-    if (objects.size() == before) return;  // told already
+    if (objects.size() == before) return;  // the failure is reported already
   }
 }
 

@@ -1,5 +1,5 @@
-// XRC's objects: domains, their shared receive queues, and the queue pairs that receive for them, of which each process
-// that has the domain open may have handles.
+// XRC objects: domains, their shared receive queues, and their receive QPs. Each process that has the domain open may
+// have handles of the receive QPs.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ ibv_qp_open_attr receiver_of_domain(const XrcOpening& opening, std::uint32_t num
 
 }  // namespace
 
-// One that the host's processes share, and what it takes to send to it.
+// Opens the domain that the host's processes share, and creates the objects that a sender needs.
 void Walker::make_extended_objects(std::uint32_t context) {
   open_domain(context, 0, O_CREAT);
   if (openings_.empty() || openings_.back()->context != context) return;
@@ -123,7 +123,7 @@ void Walker::make_extended_shared(const std::shared_ptr<XrcOpening>& opening) {
   if (number != shared->number) fail("ibv_get_srq_num: another number than the handle's");
 }
 
-// Whatever is said of queues that it does not have.
+// Attributes of queues that an XRC receive QP lacks are ignored.
 void Walker::make_receiver(const std::shared_ptr<XrcOpening>& opening) {
   auto pair = std::make_shared<Pair>();
   ibv_qp_init_attr_ex wanted{};
@@ -145,7 +145,7 @@ void Walker::make_receiver(const std::shared_ptr<XrcOpening>& opening) {
   add(opening, pair, pair->qp);
 }
 
-// One that somebody of the host made.
+// Opens a receive QP that any process of the host created.
 void Walker::open_receiver(const std::shared_ptr<XrcOpening>& opening) {
   std::vector<std::shared_ptr<Pair>> known;
   for (const auto& pair : town_.xrc.receivers)
@@ -203,7 +203,7 @@ void Walker::remove(const std::shared_ptr<XrcOpening>& opening) {
   if (closed) std::erase(openings_, opening);
 }
 
-// With its last handle it goes itself.
+// Removing the last handle destroys the QP.
 void Walker::remove(const std::shared_ptr<XrcReceiver>& receiver) {
   const auto pair = receiver->pair;
   take_turn(*pair);
@@ -301,7 +301,7 @@ void Walker::make_badly(const std::shared_ptr<XrcOpening>& opening) {
     case 3: wanted.cq = strange_queue->cq; break;
     case 4: wanted.srq_type = IBV_SRQT_BASIC; break;
     case 5: wanted.srq_type = IBV_SRQT_TM, error = EOPNOTSUPP; break;
-    case 6:  // the domain is none of this context's
+    case 6:  // the domain belongs to another context
       wanted.pd = stranger->pd, wanted.cq = strange_queue->cq;
       by = contexts_[1 - context];
       break;
@@ -317,7 +317,7 @@ void Walker::make_badly(const std::shared_ptr<XrcOpening>& opening) {
       if (!shared || !shared->opening || shared->domain->context != context) return;
       initial.srq = shared->srq, initial.qp_type = IBV_QPT_RC;
       break;
-    case 13: initial.qp_type = IBV_QPT_XRC_RECV; break;  // of no domain
+    case 13: initial.qp_type = IBV_QPT_XRC_RECV; break;  // without a domain
     case 14:
       initial.qp_type = IBV_QPT_XRC_RECV, initial.comp_mask = IBV_QP_INIT_ATTR_XRCD;
       by = contexts_[1 - context];

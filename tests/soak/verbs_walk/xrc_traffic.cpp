@@ -1,4 +1,4 @@
-// Over XRC: which shared receive queue a message names, and what comes of it there.
+// XRC messages: the shared receive queue that each names, and its completions there.
 #include <algorithm>
 #include <cerrno>
 
@@ -6,7 +6,7 @@
 
 namespace rnicsim::testing {
 
-// More often than their part of all queues.
+// XRC is drawn more often than its share of all queues.
 void Walker::post_extended() {
   std::vector<std::shared_ptr<SharedQueue>> extended;
   for (const auto& shared : shared_)
@@ -22,7 +22,7 @@ void Walker::post_extended() {
   pair->extended != nullptr && dice_.once_in(2) ? post_batch(pair) : post_sends(pair);
 }
 
-// One of the peer's domain, and now and then none of it.
+// An SRQ of the peer's domain; sometimes none of that domain.
 void Walker::name_queue(const Pair& pair, Request& request) {
   Send& send = request.send;
   std::uint32_t number = kNoSuchQueue + dice_.below(kNoSuchQueue);
@@ -45,7 +45,7 @@ void Walker::name_queue(const Pair& pair, Request& request) {
       send.named = dice_.one_of(wrong);
     } else if (!gone.empty() && dice_.once_in(2)) {
       number = dice_.one_of(gone);
-      send.naming = Remote::unknown;  // there may be another of that number
+      send.naming = Remote::unknown;  // the number may be in use again
     }
   }
   if (send.named) number = send.named->number;
@@ -53,7 +53,7 @@ void Walker::name_queue(const Pair& pair, Request& request) {
   town_.xrc.messages[send.id] = {.srqn = number, .receiver = pair.peer ? pair.peer->number : 0};
 }
 
-// Ever since it was posted.
+// True: the number's validity was `how` when the send was posted, and the named SRQ still exists.
 bool Walker::names(const Send& send, Remote how) { return send.naming == how && (!send.named || send.named->alive); }
 
 void Walker::complete_extended(const Queue& queue, SharedQueue& shared, const ibv_wc& wc) {
@@ -82,7 +82,7 @@ void Walker::complete_extended(const Queue& queue, SharedQueue& shared, const ib
   }
 }
 
-// It came where it was sent to.
+// The message must arrive at the SRQ that it named.
 void Walker::check_message(const SharedQueue& shared, const ibv_wc& wc, std::optional<std::uint64_t> id) {
   if (wc.src_qp != 0) return fail("a receive of XRC with a source QP");
   const auto came = [&](std::uint64_t message) {
@@ -97,7 +97,7 @@ void Walker::check_message(const SharedQueue& shared, const ibv_wc& wc, std::opt
   if (std::ranges::none_of(town_.walkers, sent)) fail("immediate data came to a queue that it was not sent to");
 }
 
-// Of what receives from a shared queue.
+// Events of receivers with a shared receive queue.
 void Walker::check_shared_event(const ibv_async_event& event) {
   if (event.event_type == IBV_EVENT_SRQ_ERR) {
     const auto found = std::ranges::find(shared_, event.element.srq, &SharedQueue::srq);

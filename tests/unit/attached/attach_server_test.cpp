@@ -1,4 +1,4 @@
-// Is everybody heard who says hello, whatever the others at the door do?
+// The attach server accepts every process that says hello, whatever other connections do.
 #include "sim/attached/attach_server.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_F(AttachServerTest, AHelloMayComeLater) {
   EXPECT_TRUE(look());
 }
 
-// Signals that interrupt whatever is asked.
+// Signals that interrupt every system call.
 TEST_F(AttachServerTest, ASignalIsNoHello) {
   const Descriptor visitor = connected();
   ::signal(SIGALRM, [](int) {});
@@ -65,7 +65,8 @@ TEST_F(AttachServerTest, ASignalIsNoHello) {
   EXPECT_TRUE(look());
 }
 
-// Of too many that are silent the first are left; those whom this pass did not come to are none of them.
+// A pass over the visitors ends. Of too many silent connections the first are closed; connections that this pass did
+// not reach do not count as silent.
 TEST_F(AttachServerTest, APassHasAnEnd) {
   constexpr int kVisitors = 100, kASilentFew = 32;
   std::vector<Descriptor> visitors;

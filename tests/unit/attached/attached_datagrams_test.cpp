@@ -1,4 +1,4 @@
-// UDP of the out-of-band network against programs that do not keep to what a kernel would let them do.
+// UDP of the out-of-band network, with programs that ignore the rules that a kernel would enforce.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ class DatagramsTest : public testing::Test {
     const Program program = socket(host, version);
     return datagrams_.bind(program.number, address);
   }
-  // As the program's side does it, without a wait for room.
+  // Sends as the program's side does, without waiting for room.
   bool send(const Program& from, NetAddress to, const std::string& payload) {
     EXPECT_EQ(datagrams_.prepare_send(from.number, to), 0);
     return write(from, {.address = to, .time = std::uint64_t(now().ps)}, payload);
@@ -111,7 +111,7 @@ TEST_F(DatagramsTest, APortIsTakenByAddressAndVersion) {
   const auto specific = bound(v4(kH0, 7000));
   EXPECT_EQ(bind(v4(kH0, 7000)), EADDRINUSE);
   EXPECT_EQ(bind(v4(kAny, 7000)), EADDRINUSE);
-  EXPECT_EQ(bind(v6({}, 7000), 0, Version::v6), EADDRINUSE);  // takes IPv4, too
+  EXPECT_EQ(bind(v6({}, 7000), 0, Version::v6), EADDRINUSE);  // covers IPv4, too
   EXPECT_EQ(bind(v4(kLoopback, 7000)), 0);
   EXPECT_EQ(bind(v4(kH1, 7000), 1), 0);
   EXPECT_EQ(bind(v4(kH1, 7001), 0), EADDRNOTAVAIL);
@@ -145,7 +145,7 @@ TEST_F(DatagramsTest, APeerGivesAnAddressAndItsEndTakesIt) {
   EXPECT_EQ(local(asked).port, 7000);
 }
 
-// --- Where datagrams go, and when.
+// --- Routes of datagrams, and their times.
 
 TEST_F(DatagramsTest, WhoAsksMostExactlyGetsIt) {
   const auto wide = bound(v4(kAny, 7000));
@@ -179,7 +179,7 @@ TEST_F(DatagramsTest, ItTakesTheLineAndTheLatency) {
   EXPECT_THAT(receive_all(to), ElementsAre("y"));
 }
 
-// A socket's address at the time of the send is that of what still waits for the line.
+// A datagram that waits for the line keeps the sender address from the time of the send.
 TEST_F(DatagramsTest, WhatWaitsForTheLineKeepsItsSender) {
   const auto to = bound(v4(kAny, 7000), 1);
   auto from = socket();
@@ -208,7 +208,7 @@ TEST_F(DatagramsTest, WhoIsGoneHasSentAllAndFreesItsPort) {
   EXPECT_THAT(receive_all(to), ElementsAre("0", "1", "2", "3", "4"));
 }
 
-// The buffers are bounded: the sender's fills up, and what the receiver's has no room for is lost.
+// The buffers are bounded: the sender's fills up; datagrams beyond the receiver's are lost.
 TEST_F(DatagramsTest, BuffersAreBounded) {
   const auto to = bound(v4(kH0, 7000));
   const auto from = socket();
@@ -224,7 +224,7 @@ TEST_F(DatagramsTest, BuffersAreBounded) {
   const std::size_t kept = receive_all(to).size();
   EXPECT_GT(kept, 2u);
   EXPECT_LT(kept, 20u);
-  // Whose buffer is small still gets the greatest one.
+  // Even the smallest receive buffer takes the largest datagram.
   EXPECT_EQ(datagrams_.set_option(to.number, abi::DatagramOption::receive_buffer, 1), 0);
   EXPECT_TRUE(send(from, v4(kH0, 7000), std::string(abi::kMostDatagramBytes, 'x')));
   pass();
@@ -244,12 +244,12 @@ TEST_F(DatagramsTest, AClosedPortIsToldOfToItsPeerOnly) {
   ASSERT_TRUE(told);
   EXPECT_EQ(told->header.error, std::uint32_t(ECONNREFUSED));
   EXPECT_FALSE(receive(other));
-  // Nobody has the address.
+  // No host has this address.
   EXPECT_TRUE(send(other, v4({10, 0, 7, 7}, 7000), "x"));
   pass();
 }
 
-// --- What no program's side would write.
+// --- Messages that the program's side never writes.
 
 TEST_F(DatagramsTest, HostileMessagesGoNowhere) {
   const auto to = bound(v4(kH0, 7000));
@@ -269,15 +269,15 @@ TEST_F(DatagramsTest, HostileMessagesGoNowhere) {
   EXPECT_TRUE(write(from, {.address = v6({0xfd, 1, 2}, 7000)}, "another version"));
   pass();
   EXPECT_FALSE(receive(to));
-  // A time from the far future is no later than the turn.
+  // A time in the far future counts as the time of the turn.
   EXPECT_TRUE(write(from, {.address = v4(kH0, 7000), .time = std::numeric_limits<std::uint64_t>::max()}, "now"));
   pass();
   EXPECT_THAT(receive_all(to), ElementsAre("now"));
-  write_bytes("");  // like an end
+  write_bytes("");  // an empty message, which looks like the end
   EXPECT_FALSE(forgotten(from));
 }
 
-// The program's side is shut down, and it goes on living.
+// The program's side is shut down, but the process lives on.
 TEST_F(DatagramsTest, WhoShutsDownKeepsNobodyBusy) {
   const auto from = bound(v4(kH0, 8000));
   EXPECT_TRUE(send(from, v4(kH0, 7000), "last"));
@@ -289,7 +289,7 @@ TEST_F(DatagramsTest, WhoShutsDownKeepsNobodyBusy) {
   EXPECT_FALSE(forgotten(from));
 }
 
-// Writes again whenever the simulator's reading makes room.
+// Writes again whenever the simulator's read makes room.
 struct Eager {
   static constexpr int kMost = 2000;
   static inline int end = -1;

@@ -1,4 +1,4 @@
-// Descriptors that travel beside a call, where there is no room for them and where there is no end of them.
+// Descriptors that accompany a call: no room for them, wrong numbers of them, and no end of them.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace literals;
 
-// A process, and its end of the socket between them.
+// A process, and the process's end of the socket to the simulator.
 class AttachedDescriptors : public testing::Test {
  protected:
   Process& attach(const Program::Body& body) {
@@ -27,7 +27,7 @@ class AttachedDescriptors : public testing::Test {
     program_end_ = Descriptor(ends[1]);
     return world_.attach(0, body, Descriptor(ends[0]));
   }
-  // Of `count`, so many as stand there.
+  // Sends `count` descriptors; the announcement says `announced`.
   void send(std::uint32_t count, std::uint32_t announced, std::uint32_t slot = 0) const {
     abi::DescriptorMessage announcement{announced, slot};
     iovec part{&announcement, sizeof announcement};
@@ -47,7 +47,7 @@ class AttachedDescriptors : public testing::Test {
     }
     EXPECT_EQ(::sendmsg(program_end_.get(), &message, MSG_DONTWAIT), ssize_t(sizeof announcement));
   }
-  // What a program that waits for so many, until 5 us, is answered.
+  // Result of a program's wait for `count` descriptors until 5 us.
   int wait_for(std::uint32_t count) {
     int answer = -1;
     attach([this, count, &answer](Program& me) -> Script {
@@ -57,7 +57,7 @@ class AttachedDescriptors : public testing::Test {
     world_.run();
     return answer;
   }
-  // The next descriptor's number: all below it are taken.
+  // Number of the next new descriptor: all lower numbers are in use.
   static int next_number() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)).get(); }
   void SetUp() override { ASSERT_EQ(::pipe2(quiet_.data(), O_CLOEXEC), 0); }
   void TearDown() override {
@@ -80,7 +80,7 @@ TEST_F(AttachedDescriptors, AreWaitedFor) {
   EXPECT_TRUE(world_.keeper.disturbances().empty());
 }
 
-// At the time of the call, without a wake-up's.
+// The call returns at its own time, without the cost of a wake-up.
 TEST_F(AttachedDescriptors, WhatIsReadyIsNotWaitedFor) {
   ASSERT_EQ(::write(quiet_[1], "x", 1), 1);
   Duration answered;
@@ -101,7 +101,7 @@ TEST_F(AttachedDescriptors, AWaitLeavesSomeForWhatPasses) {
   EXPECT_EQ(wait_for(8), ETIMEDOUT);
 }
 
-// The kernel cuts them off.
+// The kernel drops the descriptors.
 TEST_F(AttachedDescriptors, AWaitForSomeOfThemIsRefused) {
   int answer = -1;
   attach([&](Program& me) -> Script {
@@ -121,7 +121,7 @@ TEST_F(AttachedDescriptors, AWaitForSomeOfThemIsRefused) {
 TEST_F(AttachedDescriptors, OfAnotherCallAreNotTaken) {
   Process& process = attach([](Program&) -> Script { co_return; });
   send(2, 2);
-  send(1, 3);  // not all
+  send(1, 3);  // not all descriptors
   EXPECT_TRUE(process.receive_descriptors(0).empty());
   send(3, 3, 1);
   send(2, 2);
@@ -129,7 +129,7 @@ TEST_F(AttachedDescriptors, OfAnotherCallAreNotTaken) {
   EXPECT_EQ(process.receive_descriptors(1).size(), 3u);
 }
 
-// Sends again whenever the simulator's reading makes room.
+// Sends again whenever the simulator's read makes room.
 struct Eager {
   static constexpr int kMost = 2000;
   static inline int end = -1;

@@ -1,4 +1,4 @@
-// The out-of-band network against programs that do not keep to what a kernel would let them do.
+// TCP of the out-of-band network, with programs that ignore the rules that a kernel would enforce.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ class NetworkTest : public testing::Test {
     EXPECT_EQ(network_.accept(listener_->number, made.server.number, made.server.end, peer), 0);
     return made;
   }
-  // As programs do it, while the world goes on. How much it took.
+  // Writes as programs do, while simulated time passes. Returns the number of bytes written.
   std::size_t write_all(const Program& from, std::size_t bytes) {
     const std::vector<char> some(bytes, 'x');
     std::size_t written = 0;
@@ -68,7 +68,7 @@ class NetworkTest : public testing::Test {
     }
     return written;
   }
-  // Until it would have to wait for the reader.
+  // Writes until the writer would have to wait for the reader.
   std::size_t write_until_full(const Program& from) {
     const std::vector<char> some(65536, 'x');
     std::size_t written = 0;
@@ -105,7 +105,7 @@ class NetworkTest : public testing::Test {
   std::optional<Program> listener_;
 };
 
-// Two threads at once: the second must not take the first one's connection away.
+// Two threads connect one socket at once: the second call must not take the first call's connection.
 TEST_F(NetworkTest, ASocketConnectsOnce) {
   const auto server = socket();
   std::uint16_t port = 0;
@@ -122,7 +122,7 @@ TEST_F(NetworkTest, ASocketConnectsOnce) {
   abi::NetAddress peer;
   EXPECT_EQ(network_.accept(server.number, number, accepted[0], peer), 0);
   EXPECT_EQ(network_.accept(server.number, number, accepted[1], peer), EAGAIN);
-  // Both sides go, and what one wrote last meets nobody.
+  // Both sides close; the last byte has no receiver.
   client.end.reset();
   network_.collect(now());
   pass();
@@ -132,11 +132,11 @@ TEST_F(NetworkTest, ASocketConnectsOnce) {
   pass();
 }
 
-// --- Ends. More is under way than a program's buffer holds.
+// --- Ends of connections. More data is in flight than a program's buffer holds.
 
 constexpr std::size_t kMuch = 1u << 20;
 
-// Each writes all it has, ends its side, and only then reads.
+// Each side writes all data, shuts its direction down, and only then reads.
 TEST_F(NetworkTest, BothSidesAreReadToTheirEnds) {
   const auto [client, server] = connection();
   for (const Program* program : {&client, &server}) {
@@ -149,7 +149,7 @@ TEST_F(NetworkTest, BothSidesAreReadToTheirEnds) {
   EXPECT_TRUE(forgotten(client) && forgotten(server));
 }
 
-// What one side has heard to the end says nothing of the other.
+// The end of one direction says nothing about the other direction.
 TEST_F(NetworkTest, OneSideReadsLater) {
   const auto [client, server] = connection();
   EXPECT_EQ(write_all(client, kMuch), kMuch);
@@ -163,7 +163,7 @@ TEST_F(NetworkTest, OneSideReadsLater) {
   EXPECT_TRUE(forgotten(client) && forgotten(server));
 }
 
-// Both have more to hear, and both are gone at once.
+// Both sides have unread data, and both close at once.
 TEST_F(NetworkTest, BothSidesGoWithoutReading) {
   auto [client, server] = connection();
   for (const Program* program : {&client, &server}) EXPECT_EQ(write_all(*program, kMuch), kMuch);
@@ -191,7 +191,7 @@ TEST_F(NetworkTest, OneSideGoesWithoutReading) {
   EXPECT_TRUE(forgotten(client) && forgotten(server));
 }
 
-// Who goes on writing to one that has gone hears of it a way there and back later; who only shut down does not go.
+// A write to a closed peer fails one round trip later; a shutdown is no close.
 TEST_F(NetworkTest, WhatOneSideWritesToNobodyComesBack) {
   auto [client, server] = connection();
   server.end.reset();
@@ -206,7 +206,7 @@ TEST_F(NetworkTest, WhatOneSideWritesToNobodyComesBack) {
   EXPECT_TRUE(forgotten(client) && forgotten(server));
 }
 
-// What it sent before comes first, and the reader asks once.
+// Data sent before arrive first, and the reader reads once.
 TEST_F(NetworkTest, OneThatGoesWithoutReadingResets) {
   for (const bool reads : {true, false}) {
     auto [client, server] = connection();
@@ -234,7 +234,7 @@ TEST_F(NetworkTest, WhatOneSideDoesNotWantToReadIsLost) {
   EXPECT_EQ(hear(client), (Heard{3, false}));
 }
 
-// --- More than a connection holds.
+// --- More data than a connection holds.
 
 TEST_F(NetworkTest, WhoIsNotReadIsHalted) {
   constexpr std::size_t kFits = 4 << 20, kMostHeld = 6 << 20;
@@ -243,7 +243,7 @@ TEST_F(NetworkTest, WhoIsNotReadIsHalted) {
   EXPECT_GE(written, kFits);
   EXPECT_LE(written, kMostHeld);
   EXPECT_EQ(write_until_full(client), 0u);
-  // The other way has room of its own; and what is read makes room.
+  // The other direction has its own room, and reads make room.
   EXPECT_EQ(write_all(server, kMuch), kMuch);
   EXPECT_EQ(hear(server), (Heard{written, false}));
   EXPECT_GE(write_until_full(client), kFits);
@@ -274,9 +274,9 @@ TEST_F(NetworkTest, TheReaderOfAHaltedOneGoes) {
   EXPECT_TRUE(forgotten(client) && forgotten(server));
 }
 
-// --- What programs write outside their turns.
+// --- Writes outside of turns.
 
-// Its ends do not come in the first round, nor do all sockets.
+// The first round does not collect the ends of all streams, nor all sockets.
 TEST_F(NetworkTest, AllThatWasWrittenIsCollectedAtOnce) {
   std::vector<Connection> connections;
   for (int i = 0; i < 100; ++i) {
@@ -289,7 +289,7 @@ TEST_F(NetworkTest, AllThatWasWrittenIsCollectedAtOnce) {
   for (const auto& [client, server] : connections) EXPECT_EQ(hear(server), (Heard{1, true}));
 }
 
-// Writes again whenever the simulator's reading makes room.
+// Writes again whenever the simulator's read makes room.
 struct Eager {
   static constexpr int kMost = 1000;
   static inline int end = -1;

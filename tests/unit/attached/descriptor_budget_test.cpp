@@ -1,4 +1,4 @@
-// Is there always a descriptor left for what passes through?
+// A descriptor is always left for descriptors in transit.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST(DescriptorBudget, LeavesWhatPassesThrough) {
   constexpr std::size_t kRoom = 50;
   const std::size_t before = open_now();
   DescriptorBudget budget(before + kRoom + DescriptorBudget::kForPassing);
-  EXPECT_FALSE(budget.take_for_process(kRoom + 2));  // to count them takes one
+  EXPECT_FALSE(budget.take_for_process(kRoom + 2));  // counting open descriptors takes one
   EXPECT_TRUE(budget.refused());
   EXPECT_TRUE(budget.take_for_process(kRoom - 2));
   EXPECT_EQ(budget.end_for_waits(), int(before + kRoom));

@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// What is said in so many seconds, with a look each millisecond, of a thread that has a part of a processor.
+// Reports within `how_long`, with a check each millisecond, for a thread that has `percent` of a processor.
 std::vector<std::string> complaints(milliseconds how_long, int percent, bool is_stopped = false) {
   LongTurn turn;
   std::vector<std::string> said;

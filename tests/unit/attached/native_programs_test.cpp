@@ -1,4 +1,4 @@
-// How a turn ends, of a process that is really there.
+// How a turn of a real process ends.
 #include "sim/attached/native_programs.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 using abi::ThreadSlot;
 using namespace std::chrono_literals;
 
-// A child that sleeps, as if in the turn that it was given.
+// A child that sleeps and holds the turn.
 class NativeProgramsTest : public testing::Test {
  protected:
   NativeProgramsTest() : process_({.pid = start(told_), .program = "sleeper"}, Descriptor{}) {
@@ -71,7 +71,7 @@ TEST_F(NativeProgramsTest, ADeathInTheTurn) {
   EXPECT_EQ(end, TurnEnd::died);
 }
 
-// What it did in its last turn counts, though the real process is gone before anybody looks.
+// The child's last turn counts although its process has ended before the check.
 TEST_F(NativeProgramsTest, ADeathAfterTheTurnWasGivenBack) {
   const TurnEnd end = programs_.await_turn_end(thread_, [&](std::chrono::microseconds) {
     slot().turn = ThreadSlot::kKernel;
@@ -92,7 +92,7 @@ TEST_F(NativeProgramsTest, WhoeverWaitsForItsOutputToBeTakenIsNotBlocked) {
   EXPECT_GE(last, kWriting);
 }
 
-// All that are queued come at once when it goes on, each with a frame on its stack.
+// All queued signals would arrive when the thread continues, each with a frame on the thread's stack.
 TEST_F(NativeProgramsTest, AStoppedThreadIsAskedOnce) {
   const NativeThread thread(process_.identity().pid, slot().tid);
   while (thread.system_call() != fmt::format("system call {}", SYS_pause)) usleep(100);

@@ -1,4 +1,4 @@
-// What /proc says of a thread, whatever its process is called.
+// State of a thread from /proc, whatever name its process has.
 #include "sim/attached/time/native_thread.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 class NativeThreadTest : public testing::Test {
  protected:
-  // A child with a name, that waits.
+  // A child with a misleading name, which waits.
   NativeThreadTest() : child_(::fork()) {
     if (child_ != 0) return;
     ::prctl(PR_SET_NAME, "a) R 1 (b) S 2");

@@ -1,4 +1,4 @@
-// What programs print: whole lines, all of them, and an end where one prints for ever.
+// Output of programs: complete lines, all of them, and an end for programs that print for ever.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ class OutputRelayTest : public testing::Test {
     std::fclose(shown_);
     std::free(text_);
   }
-  // A program's end of its standard output.
+  // Returns the program's end of its standard output.
   Descriptor add(const std::string& label, std::FILE* to) {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
@@ -60,7 +60,7 @@ TEST_F(OutputRelayTest, AnEndAlone) {
   EXPECT_EQ(shown(), "h0| no newline\n");
 }
 
-// One drain is all that is left at the end of a run.
+// At the end of a run there is only one drain.
 TEST_F(OutputRelayTest, AllProgramsAtOnce) {
   std::string expected;
   for (int i = 0; i < 100; ++i) {
@@ -83,7 +83,7 @@ TEST_F(OutputRelayTest, ALineWithoutAnEndIsShownInParts) {
   EXPECT_LT(shown().find('\n'), LabelledLines::kMostLine + (1u << 17));
 }
 
-// A program that prints whenever a line of it was taken.
+// A program that prints again whenever a line was read.
 struct Talker {
   static constexpr int kMost = 1000;
   Descriptor end;

@@ -1,4 +1,4 @@
-// The times of the looks of a thread that is parked in a loop.
+// Times at which a thread that is parked in a loop looks at memory.
 #include "sim/attached/time/parked_loop.h"
 
 #include <gtest/gtest.h>

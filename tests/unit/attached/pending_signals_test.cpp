@@ -1,4 +1,4 @@
-// Signals that wait: what merges, what queues, and in which order they are taken.
+// Pending signals: which merge, which queue, and the order of delivery.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -46,7 +46,7 @@ TEST(PendingSignals, TheQueueHasAnEnd) {
   EXPECT_GT(pushed, 100u);
   EXPECT_TRUE(signals.push(signal(SIGTERM)));
   EXPECT_TRUE(signals.take(set_of(64)));
-  EXPECT_FALSE(signals.push(signal(64)));  // SIGTERM has its place
+  EXPECT_FALSE(signals.push(signal(64)));  // SIGTERM has taken the last place
   EXPECT_TRUE(signals.take(set_of(64)));
   EXPECT_TRUE(signals.push(signal(64)));
 }

@@ -1,4 +1,4 @@
-// Does the device find the pages that were pinned, wherever the process has moved them, and nobody else's?
+// The device reaches the pages that were pinned, wherever the process has moved them, and no other page.
 #include "sim/attached/processes/process_memory.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ constexpr Pasid kPasid = 5;
 
 Descriptor pidfd_of(pid_t pid) { return Descriptor(int(::syscall(SYS_pidfd_open, pid, 0))); }
 
-// The test's own process is the one whose memory the device has.
+// The test's own process plays the process whose memory the device uses.
 class ProcessMemoryTest : public testing::Test {
  protected:
   using Range = ProcessMemory::Range;
@@ -42,7 +42,7 @@ class ProcessMemoryTest : public testing::Test {
   }
   static std::uint64_t at(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
-  // The bus address; nullopt: refused.
+  // Returns the bus address; nullopt: refused.
   std::optional<std::uint64_t> pin(const void* address, std::uint64_t bytes, bool writable = true) {
     const auto bus = memory_.bus_address_for(at(address), bytes);
     const int error = iommu_.pin(kPasid, bus, bytes, writable);
@@ -60,7 +60,7 @@ class ProcessMemoryTest : public testing::Test {
       return found ? std::optional(Range{found->first, found->second}) : std::nullopt;
     };
   }
-  // As the process does before it unmaps them.
+  // Moves pages aside, as the process does before it unmaps them.
   std::uint64_t put_aside(const void* address, std::uint64_t bytes) {
     const auto pages = memory_.first_pinned_pages({at(address), bytes}, first_pinned(), false);
     EXPECT_TRUE(pages);
@@ -97,7 +97,7 @@ TEST_F(ProcessMemoryTest, WritesAreSeenAfterAFlush) {
   munmap(page, kPage);
 }
 
-// Whoever has it may look into another's memory.
+// Any process of the host that holds the turn may read another's memory.
 TEST_F(ProcessMemoryTest, WritesAreSeenInTheTurnOfAnyoneOfTheHost) {
   auto* page = map(1);
   ASSERT_EQ(pin(page, kPage), at(page));
@@ -114,8 +114,8 @@ TEST_F(ProcessMemoryTest, WritesAreSeenInTheTurnOfAnyoneOfTheHost) {
   munmap(page, kPage);
 }
 
-// Reads and writes of all lengths, of more pages than are kept, some of them shared, and turns in which the process
-// stores and looks.
+// Reads and writes of all lengths, on more pages than are kept, some of them shared, and turns in which the process
+// reads and writes.
 TEST_F(ProcessMemoryTest, TheDeviceAndTheProcessSeeOneMemory) {
   constexpr std::size_t kPages = 2 * KeptPages::kMost, kShared = 8, kBytes = kPages * kPage;
   const Descriptor file(memfd_create("shared", MFD_CLOEXEC));
@@ -127,7 +127,7 @@ TEST_F(ProcessMemoryTest, TheDeviceAndTheProcessSeeOneMemory) {
   std::mt19937 random(1);
   const auto up_to = [&](std::size_t most) { return std::uniform_int_distribution<std::size_t>(0, most)(random); };
   for (int step = 0; step < 20'000; ++step) {
-    // Mostly in few pages, so that they meet.
+    // Mostly in few pages, so that accesses overlap.
     const std::size_t room = step % 64 == 0 ? kBytes : 48 * kPage;
     const std::size_t begin = up_to(room - 1);
     const std::size_t bytes = std::min(up_to(up_to(1) != 0 ? 300 : up_to(7) != 0 ? 5 * kPage : room), room - begin);
@@ -168,12 +168,12 @@ TEST_F(ProcessMemoryTest, WhatOthersShareIsSeenAtOnce) {
   EXPECT_EQ(memory_.shared_page(at(here) + kPage + 8), memory_.shared_page(at(there) + kPage));
   EXPECT_NE(memory_.shared_page(at(here)), memory_.shared_page(at(there) + kPage));
   EXPECT_EQ(iommu_.physical(kPasid, at(here) + kPage), iommu_.physical(kPasid, at(there) + kPage));
-  // What comes to lie there is another's.
+  // A new mapping at the same address belongs to another page.
   munmap(here, 2 * kPage);
   mmap(here, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   ASSERT_EQ(pin(here + kPage, 1), at(here) + kPage);
   EXPECT_EQ(memory_.shared_page(at(here) + kPage), std::nullopt);
-  EXPECT_NE(memory_.shared_page(at(here)), std::nullopt);  // pinned before, and not anew
+  EXPECT_NE(memory_.shared_page(at(here)), std::nullopt);  // pinned before, and not pinned again
   munmap(here, 2 * kPage);
   munmap(there, 2 * kPage);
 }
@@ -194,7 +194,7 @@ TEST_F(ProcessMemoryTest, ARefusedPinLeavesWhatIsKnown) {
   EXPECT_FALSE(pin(page, 3 * kPage));
   EXPECT_EQ(memory_.shared_page(at(page)), shared);
   EXPECT_TRUE(write(at(page), 2));
-  EXPECT_EQ(*page, 2);  // at once, as others see it
+  EXPECT_EQ(*page, 2);  // at once, as other processes see the page
   EXPECT_FALSE(write(at(page) + kPage, 3));
   munmap(page, kPage);
 }
@@ -202,13 +202,13 @@ TEST_F(ProcessMemoryTest, ARefusedPinLeavesWhatIsKnown) {
 TEST_F(ProcessMemoryTest, PagesPutAsideStay) {
   auto* page = map(3);
   page[0] = 1, page[kPage] = 2, page[2 * kPage] = 3;
-  ASSERT_EQ(pin(page + 100, 2 * kPage), at(page) + 100);  // of three pages
-  EXPECT_TRUE(write(at(page) + kPage, 4));                // on its way
+  ASSERT_EQ(pin(page + 100, 2 * kPage), at(page) + 100);  // range over three pages
+  EXPECT_TRUE(write(at(page) + kPage, 4));                // on its way to memory
   put_aside(page + kPage, kPage);
   EXPECT_EQ(read(at(page)), 1);
   EXPECT_EQ(read(at(page) + kPage), 4);
   EXPECT_EQ(read(at(page) + 2 * kPage), 3);
-  // Across both ends.
+  // A write across both ends of the moved page.
   EXPECT_TRUE(write(at(page) + kPage - 1, 9, kPage + 2));
   memory_.flush();
   EXPECT_EQ(page[kPage - 1], 9);
@@ -262,7 +262,7 @@ TEST_F(ProcessMemoryTest, PagesThatMoveAreTheSamePages) {
   ASSERT_EQ(mremap(page, 2 * kPage, 2 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, place), place);
   memory_.move({at(page), 2 * kPage}, at(place), first_pinned());
   EXPECT_EQ(read(at(page) + kPage), 1);
-  // Registered where they are now they have one address.
+  // A registration at the new address uses the same page.
   const auto bus = pin(place + kPage, 64);
   EXPECT_EQ(bus, at(page) + kPage);
   EXPECT_EQ(iommu_.physical(kPasid, *bus), physical);
@@ -276,7 +276,7 @@ TEST_F(ProcessMemoryTest, WhatIsNotThereIsLostOnce) {
   ASSERT_EQ(pin(page, 2 * kPage), at(page));
   munmap(page + kPage, kPage);
   EXPECT_TRUE(write(at(page), 1));
-  EXPECT_TRUE(write(at(page) + kPage, 2));  // nobody knows yet
+  EXPECT_TRUE(write(at(page) + kPage, 2));  // the loss is not known yet
   EXPECT_TRUE(write(at(page) + 1, 3));
   memory_.flush();
   EXPECT_THAT(lost_, testing::ElementsAre(at(page) + kPage));
@@ -317,7 +317,7 @@ TEST_F(ProcessMemoryTest, AnImageThatEndedHasNoMemory) {
   memory_.flush();
   EXPECT_EQ(*page, 0);
   EXPECT_FALSE(read(at(page)));
-  // The pages stay pinned until the queue pairs are gone: a write is accepted, and lost.
+  // The pages stay pinned until the queue pairs are destroyed: a write is accepted and discarded.
   EXPECT_TRUE(write(at(page), 1));
   memory_.flush();
   EXPECT_EQ(*page, 0);
@@ -325,7 +325,8 @@ TEST_F(ProcessMemoryTest, AnImageThatEndedHasNoMemory) {
   munmap(page, kPage);
 }
 
-// A process's number may be another's as soon as somebody has waited for its end: here it is the test's.
+// A process number may be reused as soon as a parent has waited for the process: here the test's own process plays the
+// next user.
 TEST_F(ProcessMemoryTest, AnotherProcessWithItsNumberIsLeftAlone) {
   auto* page = map(1);
   const pid_t child = fork();

@@ -1,4 +1,4 @@
-// On which processors the simulator and its programs run.
+// Processors on which the simulator and its programs run.
 #include "sim/attached/time/processors.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(CompanionshipTest, OneThreadAloneStaysApart) {
   EXPECT_FALSE(companionship.together());
 }
 
-// The simulator has a processor to itself all that time; waiting for it takes another.
+// The simulator occupies a processor all the time; the wait for the simulator occupies another.
 TEST(CompanionshipTest, LongTurnsOfOneThreadBringItHere) {
   Companionship companionship;
   for (int i = 0; i < 1'000; ++i) companionship.turn_of_the_same(50us);
@@ -49,7 +49,7 @@ TEST(CompanionshipTest, LooksDriveThemApart) {
   EXPECT_FALSE(companionship.together());
 }
 
-// A look now and then is worth it.
+// A few looks per turn are worth the common processor.
 TEST(CompanionshipTest, AFewLooksDoNot) {
   Companionship companionship;
   for (int i = 0; i < 10'000; ++i) {
@@ -116,7 +116,7 @@ TEST_F(ProcessorsTest, TheSimulatorMovesNowAndThenAndTheProgramsFollow) {
   processors_.before_sleep();
   const cpu_set_t floating = of(0);
   EXPECT_TRUE(CPU_EQUAL(&floating, &all_));
-  // Where it wakes is the real kernel's affair: somewhere else, now.
+  // The real kernel decides where the simulator wakes: here, on another processor.
   cpu_set_t elsewhere = all_;
   CPU_CLR(sched_getcpu(), &elsewhere);
   sched_setaffinity(0, sizeof elsewhere, &elsewhere);

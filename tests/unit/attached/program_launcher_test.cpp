@@ -1,4 +1,4 @@
-// What a program finds when it starts.
+// Environment of a program when it starts.
 #include "sim/attached/program_launcher.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// However many descriptors the simulator has open.
+// The result must not depend on the number of the simulator's open descriptors.
 TEST(ProgramLauncher, LeavesTheLibrariesFolderOpen) {
   const std::string folder = "/proc/self/fd/" + std::to_string(abi::kLibraryDescriptor);
   rlimit limit{};

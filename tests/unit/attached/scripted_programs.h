@@ -1,5 +1,5 @@
-// Programs for the time keeper that are scripts: coroutines, which run while they have the turn and give it back by
-// co_await. Everything happens in one real thread; the rules that hold at every turn are checked at every turn.
+// Scripted programs for tests of the time keeper: coroutines that run while they hold the turn and return the turn with
+// co_await. Everything runs in one real thread. Invariants are checked at every turn.
 #pragma once
 
 #include <unistd.h>
@@ -45,7 +45,7 @@ class Script {
   ~Script() {
     if (handle_) handle_.destroy();
   }
-  // False: it has come to its end.
+  // Returns false at the end of the script.
   bool go_on() {
     handle_.resume();
     return !handle_.done();
@@ -55,7 +55,7 @@ class Script {
   std::coroutine_handle<promise_type> handle_;
 };
 
-// What a script sees: its thread's slot, used as sim/host uses it.
+// Interface for a script: its thread's slot, used as sim/host uses the slot.
 class Program {
  public:
   using Body = std::function<Script(Program&)>;
@@ -76,7 +76,7 @@ class Program {
 
   struct Answer {
     Program& program;
-    bool called;      // else it goes on without giving its turn back
+    bool called;      // false: the script continues without returning the turn
     bool await_ready() const { return !called; }
     void await_suspend(std::coroutine_handle<>) const {}
     int await_resume() const { return called ? program.slot().error : 0; }
@@ -91,18 +91,19 @@ class Program {
     slot.turn = ThreadSlot::kKernel;
     return {*this, true};
   }
-  // As a loop that waits for memory: while it is woken for others' stores alone, it comes round and has stored nothing.
+  // A loop that waits for memory. If it was woken only by stores of other threads, it reports that it has stored
+  // nothing.
   bool looks_again() const { return slot().call == Call::spin && slot().value != 0; }
   Answer spin() {
     return call(Call::spin, std::uint64_t(looks_again() ? abi::SpinProof::unmoved : abi::SpinProof::proved));
   }
-  // A look at memory, which takes a turn if something may have changed.
+  // A read of memory; takes a turn if memory may have changed.
   Answer look(Duration cost) {
     slot().now += std::uint64_t(cost.ps);
     ++slot().acted;
     return slot().now >= slot().looks_until ? call(Call::look) : Answer{*this, false};
   }
-  // As a loop of looks that came round: its input is in the slot.
+  // A loop of reads that returned to its start; the loop's input is in the slot.
   Answer park(abi::SpinProof proof, Duration period, std::size_t looks, std::size_t pages, std::uint64_t changes) {
     slot().argument[3] = pages;
     slot().argument[4] = changes;
@@ -115,7 +116,7 @@ class Program {
   std::uint64_t argument(int i) const { return slot().argument[i]; }
   Answer sleep_until(Duration deadline) { return call(Call::sleep, std::uint64_t(deadline.ps)); }
   Answer wait_address(std::uint64_t address) { return call(Call::wait_address, address, abi::kForever); }
-  // Its clock goes on by what it does, until it must let the world catch up.
+  // Advances the thread's clock by `cost`. At the limit act_until, the turn is returned.
   Answer act(Duration cost) {
     slot().now += std::uint64_t(cost.ps);
     ++slot().acted;
@@ -132,7 +133,7 @@ class Program {
     entry.offset = offset;
     ++slot.mmio_produced;
   }
-  // Then thread_start with its index, which is the call's value.
+  // thread_new. The script follows with thread_start and the new thread's index, which is the value of this call.
   Answer new_thread(Body body) {
     child_ = std::move(body);
     return call(Call::thread_new);
@@ -141,7 +142,7 @@ class Program {
     child_ = std::move(body);
     return call(Call::forked);
   }
-  // Not a call: the process dies within this turn; or the thread stays away, in the real kernel.
+  // Not calls: the process dies within this turn; or the thread blocks in the real kernel.
   Answer die() { return leave(TurnEnd::died); }
   Answer block() { return leave(TurnEnd::blocked); }
   void come_back() { call(Call::sync); }
@@ -156,18 +157,18 @@ class Program {
 
   Process& process_;
   const std::uint32_t index_;
-  Body body_;     // holds what the script captured
+  Body body_;     // keeps the script's captured variables alive
   Script script_;
-  Body child_;    // of the call that is under way
+  Body child_;    // body of the thread that the pending call creates
   TurnEnd end_ = TurnEnd::given_back;
   Duration seen_clock_;
 };
 
-// The kernel's side and the real world around one time keeper. It serves any number of stories, one after the other.
+// The kernel's side and the real world around one time keeper. A World runs any number of stories, one after the other.
 class World : public Programs, public CallHandler {
  public:
   struct Turn {
-    Duration clock;            // as its thread got it
+    Duration clock;            // the thread's clock at the start of the turn
     std::uint32_t host;
     std::uint32_t order;
     std::uint32_t thread;
@@ -192,7 +193,7 @@ class World : public Programs, public CallHandler {
     script(process, 0, std::move(body));
     return process;
   }
-  // In order of attaching, from now on.
+  // Attaches a program now; host and order of attaching determine the rank.
   Process& attach(std::uint32_t host, Program::Body body) {
     return attach(host, next_order_, now(), std::move(body));
   }
@@ -200,13 +201,13 @@ class World : public Programs, public CallHandler {
     return attach(host, next_order_, now(), std::move(body), nullptr, std::move(socket));
   }
   Program& program(const Process& process, std::uint32_t index = 0) { return *scripts_.at({&process, index}); }
-  // Until nothing is to come.
+  // Runs until no event is pending.
   void run() {
     do sc_core::sc_start();
     while (keeper.outlast_silence());
     check_standstill();
   }
-  // The next story finds no program of this one.
+  // Ends all programs before the next story.
   void clear() {
     for (const auto& process : keeper.processes())
       if (process->alive) process_died(*process);
@@ -221,20 +222,20 @@ class World : public Programs, public CallHandler {
     posted.clear();
     faults.clear();
   }
-  // From outside, while it waits: nobody is told.
+  // Kills a process from outside while it waits; the keeper gets no message.
   void kill(const Process& process) { ended_.insert(&process); }
 
   OutputRelay output;
   const TimeKeeperParams params_;
   TimeKeeper keeper{"keeper", params_, *this, output};
   std::vector<Turn> turns;
-  std::vector<std::pair<Duration, std::uint32_t>> posted;  // when it reached the device, and the offset
-  std::vector<std::string> faults;                         // rules that were broken
-  Duration device_time{2'000'000};                         // a command's answer
-  std::map<std::pair<const Process*, std::uint32_t>, SignalMasks> masks;  // of a thread; else it catches all
-  std::function<void()> disturb;                           // called at each turn: real time is in no hurry
-  std::function<void(Program&, const ThreadSlot&)> on_turn;   // as it begins
-  std::function<void(Thread&, const ThreadSlot&)> on_signal;  // one is sent: what the call says
+  std::vector<std::pair<Duration, std::uint32_t>> posted;  // time of arrival at the device, and the offset
+  std::vector<std::string> faults;                         // violated invariants
+  Duration device_time{2'000'000};                         // time until the device answers a command
+  std::map<std::pair<const Process*, std::uint32_t>, SignalMasks> masks;  // by thread; default: all signals caught
+  std::function<void()> disturb;                           // called at each turn, to delay the test in real time
+  std::function<void(Program&, const ThreadSlot&)> on_turn;   // called at the start of a turn
+  std::function<void(Thread&, const ThreadSlot&)> on_signal;  // called when a signal is sent; slot: the arguments
   std::function<void(const Process&, std::uint32_t)> on_thread;
 
   void fault(const Program& program, const std::string& what) {
@@ -246,7 +247,7 @@ class World : public Programs, public CallHandler {
     if (!holds) fault(program, what);
   }
 
-  // --- Programs.
+  // --- Interface Programs.
   void give_turn(Thread& thread) override {
     Program& program = this->program(*thread.process, thread.index);
     expect(holder_ == nullptr, program, "another thread has the turn");
@@ -279,7 +280,7 @@ class World : public Programs, public CallHandler {
   std::chrono::microseconds processor_time(const Process&) const override { return {}; }
   std::string activity(const Thread&) const override { return "a script's call"; }
 
-  // --- CallHandler.
+  // --- Interface CallHandler.
   bool execute(Thread& thread) override {
     ThreadSlot& slot = slot_of(thread);
     Program& caller = program(*thread.process, thread.index);
@@ -294,7 +295,7 @@ class World : public Programs, public CallHandler {
       }
       case Call::send_signal:
         if (on_signal) on_signal(thread, slot);
-        // Who is woken at this very time comes after it, whoever goes first otherwise.
+        // Threads woken at this time run after this thread, whatever their rank.
         last_thread_ = &thread;
         last_turn_ = now();
         return true;
@@ -322,7 +323,7 @@ class World : public Programs, public CallHandler {
     if (!process.alive) return;
     keeper.end_process(process);
     process.release();
-    process.forget_memory(process.image());  // no device has it
+    process.forget_memory(process.image());  // no device has the memory mapped
     if (process.parent == nullptr || !process.parent->alive) return;
     for (Thread& waiting : process.parent->threads)
       if (waiting.state == ThreadState::awaiting_child) return keeper.resume(waiting, now() + params_.times.wakeup);
@@ -341,7 +342,7 @@ class World : public Programs, public CallHandler {
   TurnEnd take_turn(Program& program) {
     ThreadSlot& slot = program.slot();
     const Duration limit{std::int64_t(std::max({slot.run_until, slot.act_until, slot.now}))};
-    // Its new thread's slot is known now.
+    // The slot of the new thread is known now.
     if (slot.call == Call::thread_new && slot.error == 0 && program.child_)
       script(program.process_, std::uint32_t(slot.value), std::exchange(program.child_, {}));
     if (on_turn) on_turn(program, slot);
@@ -354,7 +355,7 @@ class World : public Programs, public CallHandler {
     return end;
   }
 
-  // Who goes before whom, but for their time.
+  // Order of threads that run at the same time.
   static auto rank(const Thread& thread) {
     const auto& identity = thread.process->identity();
     return std::tuple(identity.host, identity.order, thread.index);
@@ -384,7 +385,7 @@ class World : public Programs, public CallHandler {
     program.seen_clock_ = program.clock();
   }
 
-  // Nothing is to come: whoever is left waits for something, and missed nothing.
+  // No event is pending: each remaining thread waits, and must not have missed a wake-up.
   void check_standstill() {
     for (const auto& process : keeper.processes()) {
       if (!process->alive) continue;
@@ -401,12 +402,12 @@ class World : public Programs, public CallHandler {
     }
   }
 
-  // A script may pass its limit by what one call costs.
+  // A script may exceed its limit by the cost of one call.
   static constexpr Duration kMostCost{1'000'000};
 
   std::map<std::pair<const Process*, std::uint32_t>, std::unique_ptr<Program>> scripts_;
   std::set<const Process*> ended_;
-  std::vector<Process*> orphans_;   // parents with a child that ended before they asked
+  std::vector<Process*> orphans_;   // parents with a child that ended before they waited for it
   std::uint32_t next_order_ = 0;
   const Thread* holder_ = nullptr;
   const Thread* last_thread_ = nullptr;

@@ -1,4 +1,4 @@
-// Signals as signal(7) has them, for the time keeper's random walk: lists, looked through from the front.
+// Model of signals after signal(7) for the time keeper's random walk: lists that are searched from the front.
 #pragma once
 
 #include <signal.h>
@@ -17,7 +17,8 @@ class SignalModel {
  public:
   explicit SignalModel(World& world) : world_(world) {}
 
-  // To a process, or to one thread of it. At the world's time, before the keeper is told.
+  // Sends to a process; `only`: to one thread of the process. Called at the world's time, before the keeper gets the
+  // signal.
   void send(Process& process, const abi::SignalRecord& signal, const Thread* only) {
     for (const Thread& thread : process.threads) {
       if (!lives(thread) || (only != nullptr && &thread != only)) continue;
@@ -29,7 +30,7 @@ class SignalModel {
         return;
       }
       if (has(receiver.blocked, signal)) continue;
-      if (signal.number == SIGWINCH) return;  // nobody catches it
+      if (signal.number == SIGWINCH) return;  // ignored by default
       if (!merges(receiver.due, signal)) receiver.due.push_back(signal);
       if (is_interruptible(thread)) receiver.wakes = std::max(now(), clock_of(thread));
       return;
@@ -38,7 +39,7 @@ class SignalModel {
     if (!merges(pending, signal)) pending.push_back(signal);
   }
 
-  // Its turn begins: what it is handed.
+  // At the start of a turn: checks the signals that the thread received.
   void check_turn(Program& me, const ThreadSlot& slot) {
     Receiver& receiver = receiver_of(me);
     const std::size_t handed = std::min<std::size_t>(receiver.due.size(), ThreadSlot::kMaxSignals);
@@ -50,12 +51,12 @@ class SignalModel {
     if (receiver.wakes) world_.expect(me.clock() == *receiver.wakes, me, "a signal ends its wait at another time");
     receiver.wakes.reset();
   }
-  // Its turn began with a signal.
+  // The current turn began with a signal.
   bool interrupted(const Program& me) { return receiver_of(me).handed != 0; }
-  // ... or is to begin with one.
+  // The next turn will begin with a signal.
   bool is_due(const Program& me) { return !receiver_of(me).due.empty(); }
 
-  // sigprocmask(2). What is let through comes in the order in which it is taken.
+  // sigprocmask(2). Unblocked pending signals are delivered in the order in which take() finds them.
   bool set_mask(const Program& me, SignalSet blocked) {
     Receiver& receiver = receiver_of(me);
     receiver.blocked = blocked;
@@ -64,12 +65,12 @@ class SignalModel {
     world_.expect(me.pending() == pending, me, "it is shown the signals that wait");
     return (pending & ~blocked) != 0;
   }
-  // The call by which they are let through has been made.
+  // The call that unblocked signals has been made: pending signals become due.
   void let_through(const Program& me) {
     while (const auto taken = take(me, ~receiver_of(me).blocked)) receiver_of(me).due.push_back(*taken);
   }
 
-  // sigtimedwait(2) has come back.
+  // sigtimedwait(2) has returned.
   void check_answer(const Program& me, SignalSet wanted, int error, const abi::SignalRecord& signal,
                     std::optional<Duration> deadline) {
     Receiver& receiver = receiver_of(me);
@@ -94,7 +95,7 @@ class SignalModel {
     SignalSet blocked = 0;
     Signals pending;
     Signals due;
-    std::size_t handed = 0;  // in the turn that it has
+    std::size_t handed = 0;  // signals delivered at the start of the current turn
     std::optional<abi::SignalRecord> answer;
     std::optional<Duration> wakes;
   };
@@ -131,7 +132,7 @@ class SignalModel {
     signals.erase(least);
     return taken;
   }
-  // Its own before its process's.
+  // Signals of the thread come before signals of its process.
   std::optional<abi::SignalRecord> take(const Program& me, SignalSet wanted) {
     const auto own = take_from(receiver_of(me).pending, wanted);
     return own ? own : take_from(pending_[&me.process()], wanted);

@@ -1,4 +1,4 @@
-// Is an access that does not end noticed, again and again, and nothing else?
+// The guard reports an access that does not end, repeatedly, and nothing else.
 #include "sim/attached/time/stall_guard.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST_F(StallGuardTest, AnAccessThatDoesNotEnd) {
   EXPECT_EQ(calls_[2], 3);
 }
 
-// As on a machine that has no processor to give: it takes long, and waits for nobody.
+// An access that runs, on a busy machine: it takes long, but does not wait.
 TEST_F(StallGuardTest, AnAccessThatRuns) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kPatience = 1ms;
@@ -67,7 +67,7 @@ TEST_F(StallGuardTest, AnAccessThatRuns) {
   EXPECT_TRUE(calls_.empty());
 }
 
-// Pages that come from a disk one after the other, say. Where the machine held one wait up it may be told of.
+// For example, pages that come from a disk one after the other. A wait that the machine itself delayed may be reported.
 TEST_F(StallGuardTest, AnAccessOfManyWaits) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kPatience = 5ms;
@@ -84,8 +84,8 @@ TEST_F(StallGuardTest, AnAccessOfManyWaits) {
   EXPECT_TRUE(calls_.empty() || longest >= kPatience);
 }
 
-// One follows the other, and each look finds one under way, but another. Where the machine held one up it may be told
-// of.
+// Short accesses in a row: each check finds an access in progress, but a different one. An access that the machine
+// itself delayed may be reported.
 TEST_F(StallGuardTest, ShortAccesses) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kPatience = 5ms;
@@ -101,7 +101,7 @@ TEST_F(StallGuardTest, ShortAccesses) {
       longest = std::max(longest, Clock::now() - begin);
     }
   }
-  EXPECT_TRUE(calls_.empty() || longest >= kPatience);  // its thread has ended
+  EXPECT_TRUE(calls_.empty() || longest >= kPatience);  // the guard's thread has ended
 }
 
 TEST_F(StallGuardTest, NoneUnderWay) {
@@ -119,7 +119,7 @@ TEST_F(StallGuardTest, NoneUnderWay) {
   }
   std::this_thread::sleep_for(20ms);
   const std::lock_guard held(lock_);
-  EXPECT_LE(calls_.size(), told + 1);  // one was on its way, perhaps
+  EXPECT_LE(calls_.size(), told + 1);  // one report may have been in progress
 }
 
 TEST_F(StallGuardTest, NobodyWatches) { const StallGuard::Access access(nullptr, 7); }

@@ -1,4 +1,4 @@
-// Whether anything but waiting goes on: what the time keeper tells whoever looks for a standstill.
+// The time keeper's report whether all threads wait without progress; the check for a standstill uses it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 constexpr std::uint64_t kRing = abi::kMemoryAddress + 64;
 
-// How the world looked, whenever the keeper asked.
+// Results of all_wait_in_vain() at each call of the keeper's on_quiet.
 class Quiet : public testing::Test {
  protected:
   Quiet() {
@@ -26,7 +26,7 @@ class Quiet : public testing::Test {
     params.most_unseen = 10_us;
     return params;
   }
-  // Whether there was a look in that time, its ends left out.
+  // True: a check was made strictly between the two times.
   bool looked(Duration from, Duration to) const {
     return std::ranges::any_of(looks, [&](const auto& look) { return look.first > from && look.first < to; });
   }

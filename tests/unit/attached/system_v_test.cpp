@@ -1,4 +1,4 @@
-// System V semaphores and message queues: who is served, in which order, and who is told of an end.
+// System V semaphores and message queues: order of service, and ends of waits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ TEST_F(SemaphoresTest, AllOrNothingFirstComeFirstServed) {
   EXPECT_EQ(operate({change(0, -1)}, 3), Semaphores::kWaits);
   EXPECT_EQ(operate({change(0, 1)}), 0);
   EXPECT_THAT(ended, ElementsAre(Pair(3, 0)));
-  EXPECT_EQ(value(0, GETNCNT), 2u);  // the first for the first semaphore
+  EXPECT_EQ(value(0, GETNCNT), 2u);  // the first waiter waits for semaphore 0
   EXPECT_EQ(operate({change(1, 1), change(0, 3)}), 0);
   EXPECT_THAT(ended, ElementsAre(Pair(3, 0), Pair(1, 0), Pair(2, 0)));
   EXPECT_EQ(value(0), 0u);
@@ -86,7 +86,7 @@ TEST_F(SemaphoresTest, TheDeadGiveBackWhatTheyTook) {
   semaphores.process_ended(kSecond.process, 0);
   EXPECT_THAT(ended, ElementsAre(Pair(1, 0)));
   EXPECT_EQ(value(0), 1u);
-  // A value that is set forgets what was done before.
+  // Setting a value discards SEM_UNDO records.
   EXPECT_EQ(operate({change(0, 5, SEM_UNDO)}, 0, kSecond), 0);
   EXPECT_EQ(semaphores.set_value(set, 0, 1, kFirst), 0);
   semaphores.process_ended(kSecond.process, 0);
@@ -116,7 +116,7 @@ class MessageQueuesTest : public testing::Test {
   int send(std::int64_t type, std::size_t bytes = 1, IpcWait wait = 0, int flags = 0) {
     return queues.send(queue, {type, std::vector<std::byte>(bytes)}, flags, kFirst, wait);
   }
-  // Its type, or an errno's negative.
+  // Returns the message's type, or a negative errno.
   std::int64_t receive(std::int64_t type, IpcWait wait = 0, int flags = 0, std::uint64_t most = 100) {
     MessageQueues::Message message;
     const int error = queues.receive(queue, {type, most, flags}, kFirst, wait, message);
@@ -146,7 +146,7 @@ TEST_F(MessageQueuesTest, WaitingReceiversGetWhatTheyWaitFor) {
   over.insert(2);
   EXPECT_EQ(send(2), 0);
   EXPECT_THAT(ended, ElementsAre(Pair(3, 2)));
-  EXPECT_EQ(send(7), 0);  // too long for the fourth, and left for others
+  EXPECT_EQ(send(7), 0);  // too long for the fourth receiver; left for others
   EXPECT_THAT(ended, ElementsAre(Pair(3, 2), Pair(4, -E2BIG)));
   EXPECT_EQ(receive(7), 7);
 }

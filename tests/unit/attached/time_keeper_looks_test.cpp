@@ -1,5 +1,5 @@
-// Looks of polling threads: however few of them take a turn, and whoever is parked meanwhile, a program finds the same
-// things at the same times as if each look took a turn.
+// Reads of memory by polling threads. A program finds the same things at the same times as if each read took a turn,
+// however few reads take one, and whichever threads are parked.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -50,10 +50,10 @@ TEST_F(TimeKeeperTest, EachLookTakesATurnIfAsked) {
 
 // --- Random loops.
 
-constexpr Duration kEnd = 60_us;  // behind the last write
+constexpr Duration kEnd = 60_us;  // after the last write
 constexpr int kQueues = 5, kSlots = 3, kFlags = 2;
 
-// What a thread looks at in a round.
+// One object that a thread reads in a round.
 struct Step {
   enum class Kind { queue, slot, flag, yield, clock } kind;
   int which = 0;
@@ -62,12 +62,12 @@ struct Loop {
   std::uint32_t host = 0;
   bool thread_of_last = false;
   std::vector<Step> steps;
-  int gives_up_after = 0;         // looks in vain; 0: never
-  bool raises_flag = false;       // when it found something
-  int finds = 0;                  // then it ends
+  int gives_up_after = 0;         // failed reads; 0: never gives up
+  bool raises_flag = false;       // after it found something
+  int finds = 0;                  // number of finds after which the loop ends
 };
 struct Write {
-  std::size_t loop;               // into whose process
+  std::size_t loop;               // index of the loop whose process gets the write
   bool queue;
   int which;
   Duration at;
@@ -105,7 +105,7 @@ Tale random_tale(std::mt19937& random) {
   return tale;
 }
 
-// What the loops of a tale found, and when. `parks`: as programs whose loops are followed do.
+// Runs a tale and logs what its loops found, and when. `parks`: loops are parked, as followed loops of real programs.
 class RandomTelling {
  public:
   RandomTelling(World& world, const Tale& tale, bool parks, std::mt19937 whims)
@@ -143,7 +143,7 @@ class RandomTelling {
     return memory_[loop];
   }
 
-  // The first loop of a process starts its other threads.
+  // The first loop of a process starts the process's other threads.
   Program::Body body_of(std::size_t i, bool first) {
     return [this, i, first](Program& me) -> Script {
       for (std::size_t k = i + 1; first && k < tale_.loops.size() && tale_.loops[k].thread_of_last; ++k) {
@@ -169,15 +169,15 @@ class RandomTelling {
     };
   }
 
-  // One thread's loop: where it is, and whether it came round in vain.
+  // State of one thread's loop.
   struct LoopState {
     RandomTelling& telling;
     std::size_t index;
     std::size_t at = 0;
     int looks = 0, finds = 0;
-    std::size_t quiet = 0;              // steps in vain since something was found, stored or read
+    std::size_t quiet = 0;              // failed steps since the last find, store or clock read
     bool unmoved = false;
-    std::vector<std::pair<std::size_t, abi::LoopLook>> round;  // the step, and when it looked, in its last round
+    std::vector<std::pair<std::size_t, abi::LoopLook>> round;  // steps of the last round, and the time of each read
     std::uint64_t round_changes = 0;
 
     const Loop& loop() const { return telling.tale_.loops[index]; }
@@ -192,7 +192,7 @@ class RandomTelling {
       return std::size_t(std::ranges::find_if(loop().steps, takes_time) - loop().steps.begin());
     }
 
-    // It stands before the first look of a round, after a whole one in vain.
+    // True: the loop is at the first read of a round, after a complete round without a find.
     bool may_park() {
       const bool counts = loop().gives_up_after != 0;
       const bool reads = std::ranges::find(loop().steps, Step::Kind::clock, &Step::kind) != loop().steps.end();
@@ -228,7 +228,7 @@ class RandomTelling {
       if (takes_time(step)) ++looks;
       if (step.kind == Step::Kind::clock) quiet = 0;
     }
-    // True: it found something.
+    // Returns true if the step found something.
     bool end(Program& me, const Step& step) {
       Memory& memory = telling.memory_of(index);
       const auto take = [&](int& count, const char* what) {

@@ -1,4 +1,4 @@
-// Signals and stops, as docs/virtual-time.md has them, an example each.
+// Signals and stops: one example for each rule of docs/virtual-time.md.
 #include <signal.h>
 
 #include <cerrno>
@@ -56,7 +56,7 @@ TEST_F(TimeKeeperSignals, WhatIsIgnoredEndsNoWait) {
   world.masks[{&receiver, 0}] = {.ignored = set_of(SIGUSR1)};
   world.keeper.at(5_us, [&] {
     world.keeper.raise(receiver, {.number = SIGUSR1});
-    world.keeper.raise(receiver, {.number = SIGCHLD});  // by default
+    world.keeper.raise(receiver, {.number = SIGCHLD});  // ignored by default
   });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("slept", 10_us)));
@@ -78,7 +78,7 @@ TEST_F(TimeKeeperSignals, AStoppedProcessGetsNoTurnUntilItGoesOn) {
   raise(9_us, SIGCONT);
   world.masks[{&stopped, 0}] = {.caught = set_of(SIGUSR1)};
   raise(20_us, SIGSTOP);
-  raise(30_us, SIGUSR1);  // waits until it goes on
+  raise(30_us, SIGUSR1);  // pending until the process continues
   raise(40_us, SIGCONT);
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("woke", 9_us + kWakeup), std::pair("heard", 40_us + kWakeup)));

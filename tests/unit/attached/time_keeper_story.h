@@ -1,4 +1,4 @@
-// Scripted programs under the time keeper, and what they tell of it.
+// Fixture: scripted programs under the time keeper, and a log of their execution.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kLock = 0x1000;
 
 class TimeKeeperTest : public testing::Test {
  protected:
-  // Every thread that runs, in order, as its script says it.
+  // Entries that scripts log, with the thread's clock, in order of execution.
   std::vector<std::pair<std::string, Duration>> story;
   void tell(const char* what, const Program& me) { story.emplace_back(what, me.clock()); }
   void device_writes(Process& process, std::uint64_t address, Duration when) {

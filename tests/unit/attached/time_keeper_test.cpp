@@ -1,4 +1,4 @@
-// The rules of docs/virtual-time.md, an example each.
+// One example for each rule of docs/virtual-time.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// --- Who goes next.
+// --- Order of threads.
 
 TEST_F(TimeKeeperTest, TheLeastClockGoesFirst) {
   for (const Duration start : {3_us, 1_us, 2_us})
@@ -32,7 +32,7 @@ TEST_F(TimeKeeperTest, TiesAreBrokenByHostThenOrderOfAttachingThenThread) {
     co_await me.call(Call::thread_start, me.value());
     co_await me.sleep_until(5_us);
   };
-  // However they come in.
+  // The order of arrival does not matter.
   world.attach(1, 0, {}, two_threads);
   world.attach(0, 2, {}, two_threads);
   world.attach(0, 1, {}, two_threads);
@@ -68,7 +68,7 @@ TEST_F(TimeKeeperTest, AnActionGoesBeforeTheThreadsOfItsTime) {
   EXPECT_THAT(story, ElementsAre(std::pair("action", 1_us), std::pair("thread", 1_us)));
 }
 
-// --- How far ahead.
+// --- Distance between a thread and the world.
 
 TEST_F(TimeKeeperTest, ACallIsExecutedWhenTheWorldReachesItsCaller) {
   world.attach(0, [&](Program& me) -> Script {
@@ -101,7 +101,7 @@ TEST_F(TimeKeeperTest, WhatIsPostedBeforeACallGoesBeforeIt) {
     co_await me.call(Call::port_info);
     EXPECT_EQ(world.posted.size(), 1u);
     co_await me.act(1_us);
-    me.post(2);  // and ends
+    me.post(2);  // and the thread ends
   });
   world.run();
   EXPECT_THAT(world.posted, ElementsAre(std::pair(0_us, 1u), std::pair(1_us, 2u)));
@@ -119,7 +119,7 @@ TEST_F(TimeKeeperTest, AThreadThatOnlyPostsIs100UsAheadAtMost) {
   EXPECT_EQ(ahead, 99_us + kDetect);
 }
 
-// A wake-up takes effect at once and the thread goes on at once: but from where it was, no further.
+// A wake-up takes effect at once, and the waking thread continues at once, but not beyond its former limit.
 TEST_F(TimeKeeperTest, WakingOthersDoesNotTakeAThreadFurtherAhead) {
   bool finished = false;
   Duration ahead;
@@ -144,7 +144,7 @@ TEST_F(TimeKeeperTest, WakingOthersDoesNotTakeAThreadFurtherAhead) {
 
 TEST_F(TimeKeeperTest, AThreadThatOnlyReadsClocksIsAheadByASixteenthOfItsIdleTime) {
   std::vector<Duration> slack;
-  // Another host's program may do something each 500 ns.
+  // A program of another host may act each 500 ns.
   world.attach(1, [&](Program& me) -> Script {
     while (me.clock() < 400_us) co_await me.sleep_until(me.clock() + 500_ns);
   });
@@ -182,7 +182,7 @@ TEST_F(TimeKeeperTest, AWaitersClockDoesNotLeaveTheWorld) {
   });
   world.run();
   ASSERT_EQ(story.size(), 1u);
-  EXPECT_LE(story.front().second, 7201_s);  // an hour when it is woken, and one when it goes on
+  EXPECT_LE(story.front().second, 7201_s);  // one hour until it is woken, and one hour until it continues
 }
 
 TEST_F(TimeKeeperTest, AnAlarmComesEachMicrosecondAtMost) {
@@ -216,7 +216,8 @@ TEST_F(TimeKeeperTest, ASpinnerWakesWhenTheDeviceWritesIntoItsProcess) {
   EXPECT_THAT(story, ElementsAre(std::pair("written", 10_us + kDetect), std::pair("interrupted", 20_us + kDetect)));
 }
 
-// The proof is of the memory in its turn: what the device wrote until the world caught up would else be missed.
+// The proof concerns the memory in the spinner's turn: a device write before the world caught up would be missed
+// otherwise.
 TEST_F(TimeKeeperTest, ASpinnerSeesWhatWasWrittenBeforeTheWorldReachedIt) {
   Process& process = world.attach(0, [&](Program& me) -> Script {
     co_await me.act(10_us);
@@ -308,7 +309,7 @@ TEST_F(TimeKeeperTest, WaitersOfAnAddressWakeInOrderOfArrival) {
       co_await me.call(Call::thread_start, me.value());
     }
     co_await me.sleep_until(10_us);
-    co_await me.call(Call::wake_address, kLock + 8, abi::kForever);  // nobody
+    co_await me.call(Call::wake_address, kLock + 8, abi::kForever);  // no waiter
     co_await me.call(Call::wake_address, kLock, 2);
     co_await me.sleep_until(20_us);
     story.emplace_back("again", me.clock());
@@ -316,7 +317,7 @@ TEST_F(TimeKeeperTest, WaitersOfAnAddressWakeInOrderOfArrival) {
     co_await me.sleep_until(30_us);
   });
   world.run();
-  // The first two are due at the same time.
+  // The first two waiters are due at the same time.
   EXPECT_THAT(story, ElementsAre(std::pair("woken", 1_ps), std::pair("woken", 2_ps), std::pair("again", 20_us),
                                  std::pair("woken", 3_ps)));
 }
@@ -330,7 +331,7 @@ TEST_F(TimeKeeperTest, AWaitForAnAddressEndsAtItsDeadline) {
   EXPECT_THAT(story, ElementsAre(std::pair("timed out", 5_us)));
 }
 
-// A thread runs ahead of the world: what it wakes late has timed out by then.
+// A thread runs ahead of the world: a late wake-up finds a wait that has timed out.
 TEST_F(TimeKeeperTest, AWakeUpFromAheadDoesNotReachAWaitThatEndsBefore) {
   world.attach(0, [&](Program& me) -> Script {
     co_await me.new_thread([&](Program& child) -> Script {
@@ -357,7 +358,7 @@ TEST_F(TimeKeeperTest, AnAlarmEndsASleep) {
   EXPECT_THAT(story, ElementsAre(std::pair("alarm", 7_us)));
 }
 
-// It is due before the world has reached the wait, but the thread had asked for it already.
+// The alarm is due before the world reaches the sleep, but after the thread has set the timer.
 TEST_F(TimeKeeperTest, AnAlarmBeforeASleepIsNotSleptThrough) {
   world.attach(0, [&](Program& me) -> Script {
     co_await me.call(Call::set_timer, 0, std::uint64_t((1_us).ps));
@@ -393,7 +394,7 @@ TEST_F(TimeKeeperTest, AThreadInTheRealKernelHoldsNobodyBack) {
     tell("other", me);
   });
   world.run();
-  // It goes on when it is back, not when nobody else has anything to do.
+  // The thread continues when its real call has returned, not when no other thread can run.
   EXPECT_THAT(story, ElementsAre(std::pair("back", 50_us), std::pair("other", 100_us)));
   EXPECT_THAT(world.keeper.disturbances(), ElementsAre("script (pid 0): blocked in the real kernel, a script's call"));
 }

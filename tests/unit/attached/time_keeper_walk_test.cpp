@@ -1,5 +1,5 @@
-// Random stories of scripted programs: whatever they do and however the real world hurries or dawdles, the rules of
-// docs/virtual-time.md hold. scripted_programs.h checks those of each turn; here are those of each call.
+// Random stories of scripted programs: the rules of docs/virtual-time.md hold whatever they do, and however fast or
+// slow the real world is. scripted_programs.h checks the rules of each turn, this file those of each call.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -21,16 +21,16 @@ enum class Move {
 };
 enum class Happening { ring_write, write, interrupt, signal, kill };
 
-// Durations in steps this long: ties are what is to be tested.
+// Times are multiples of this step, so that many are equal.
 constexpr Duration kStep = 500_ns;
-// Two that merge, two that queue, one that nobody catches.
+// Two signals that merge, two that queue, and one that is ignored.
 constexpr std::uint32_t kSignals[] = {SIGUSR1, SIGUSR2, 40, 41, SIGWINCH};
 constexpr std::uint32_t kSignalCount = std::size(kSignals);
 
 struct Step {
   Move move;
   std::uint32_t steps;
-  std::uint32_t which;   // address, body, or whom to signal
+  std::uint32_t which;   // address, body, or receiver of a signal
 };
 struct Event {
   Happening happening;
@@ -43,7 +43,7 @@ struct Start {
 };
 struct Story {
   std::vector<Start> programs;             // program i runs body i
-  std::vector<std::vector<Step>> bodies;   // a thread or child runs a later body than its creator: stories end
+  std::vector<std::vector<Step>> bodies;   // a thread or child runs a later body than its creator, so that stories end
   std::vector<Event> events;
 };
 
@@ -66,7 +66,7 @@ struct Arbitrary<rnicsim::sim::test::Story> {
   static Gen<rnicsim::sim::test::Story> arbitrary() {
     using namespace rnicsim::sim::test;
     const auto number = [](std::uint32_t below) { return gen::inRange<std::uint32_t>(0, below); };
-    // Many threads that wait for each other; few deaths, or the stories are short.
+    // Many threads that wait for each other; few deaths, which would make the stories short.
     const auto move = gen::weightedElement<Move>({{3, Move::act}, {1, Move::read_clock}, {2, Move::post},
                                                   {2, Move::sleep}, {1, Move::spin}, {2, Move::poll}, {4, Move::wait},
                                                   {4, Move::wake}, {1, Move::command}, {4, Move::thread},
@@ -92,7 +92,7 @@ struct Arbitrary<rnicsim::sim::test::Story> {
 namespace rnicsim::sim::test {
 namespace {
 
-// One telling of a story. The rules of the waits are a model of their own, and simpler: it looks back.
+// One run of a story. A simple model checks the waits after they have ended.
 class Telling {
  public:
   Telling(World& world, const Story& story, std::uint32_t haste) : world_(world), story_(story), real_world_(haste) {
@@ -113,7 +113,8 @@ class Telling {
     }
     auto events = story.events;
     std::shuffle(events.begin(), events.end(), real_world_);
-    // But for signals, which wake at once what others wake a little later: they come in their order, and after others.
+    // Signals come in their order, and after other events of the same time: a signal wakes at once, other wake-ups
+    // later.
     std::erase_if(events, is_signal);
     std::ranges::copy_if(story.events, std::back_inserter(events), is_signal);
     for (const Event& event : events)
@@ -126,7 +127,7 @@ class Telling {
   std::vector<World::Turn> tell() {
     world_.run();
     auto turns = std::move(world_.turns);
-    // From its own beginning.
+    // Times relative to the start of this run.
     for (World::Turn& turn : turns) turn.clock -= begin_;
     return turns;
   }
@@ -136,7 +137,7 @@ class Telling {
     const Program* program;
     std::uint64_t address;
     std::optional<Duration> deadline;
-    std::optional<Duration> woken;   // by a waker, at
+    std::optional<Duration> woken;   // time of the wake-up by a waker
   };
 
   static bool is_signal(const Event& event) { return event.happening == Happening::signal; }
@@ -160,12 +161,12 @@ class Telling {
   }
 
   void raise(Process& process, const abi::SignalRecord& signal, Thread* only) {
-    // Waits that a signal ends are woken by nobody.
+    // Waits that a signal ends have no waker.
     signals_.send(process, signal, only);
     std::erase_if(waiters_, [&](const Waiter& waiter) { return signals_.is_due(*waiter.program) && !waiter.woken; });
     world_.keeper.raise(process, signal, only);
   }
-  // Of the first process, of the sender's own, or of a thread of it.
+  // The receiver is the first process, the sender's process, or a thread of it.
   void send(Thread& sender, const ThreadSlot& slot) {
     Process& process = slot.argument[0] == 0 ? *programs_[0] : *sender.process;
     if (!process.alive) return;
@@ -183,7 +184,7 @@ class Telling {
   using Writes = std::vector<std::pair<const Process*, Duration>>;
   static std::optional<Duration> first_write(const Writes& writes, const Program& me, Duration since) {
     for (const auto& [process, when] : writes)
-      if (process == &me.process() && when > since) return when;  // one at the same time goes before
+      if (process == &me.process() && when > since) return when;  // a write at the same time counts as earlier
     return {};
   }
 
@@ -293,14 +294,14 @@ class Telling {
             break;
           }
           case Move::die:
-            if (step.steps == 0) co_await me.die();  // not every time: a story shall be worth telling
+            if (step.steps == 0) co_await me.die();  // not always: otherwise stories would be short
             break;
         }
       }
     };
   }
 
-  // First come, first woken, of those whose wait has not ended by then.
+  // Wakes waiters in order of arrival, without those whose wait has ended.
   void wake(const Program& me, std::uint64_t address, std::uint32_t most) {
     for (Waiter& waiter : waiters_) {
       if (most == 0) return;
@@ -321,7 +322,7 @@ class Telling {
   Writes ring_writes_;
   std::vector<Waiter> waiters_;
   SignalModel signals_{world_};
-  std::vector<const Program*> let_through_;  // whose call for that is under way
+  std::vector<const Program*> let_through_;  // programs whose unblocking call is in progress
   std::uint64_t last_value_ = 0;
 };
 

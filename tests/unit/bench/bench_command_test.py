@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rnicsim bench` as a user runs it: what it prints, what it writes, how it ends.
+"""
+`rnicsim bench` as a user runs it: output, files, exit status.
 
 usage: bench_command_test.py RNICSIM [TESTS]
 """
@@ -95,13 +96,13 @@ window = 8
     def test_every_shipped_workload_runs(self):
         for path in sorted(WORKLOADS.glob("*.toml")):
             with self.subTest(path.stem):
-                # A ping-pong has one QP; the others would take long with all of theirs.
+                # A ping-pong has a single QP; other workloads would take long with all of their QPs.
                 qps = [] if "ping_pong" in path.read_text() else ["--set", "flow.qps=2"]
                 result = self.results(path.stem, "--set", "measure.warmup=0 s", "--set", "measure.duration=20 us", *qps)
                 self.assertGreater(sum(flow["posted"] for flow in result["flows"]), 0)
 
     def test_doorbell_pages_are_shared_when_they_are_used_up(self):
-        """256 contexts, whose queue pairs want more pages than the device has."""
+        """The queue pairs of 256 contexts need more doorbell pages than the device has."""
         workload = 'schema = 1\n[measure]\nwarmup = "0 s"\nduration = "20 us"\n[[flow]]\nfrom = "h0"\nto = "h1"\n' \
                    'op = "write"\nsize = "8 B"\nthreads = 256\nqps = 5\nuars = "per_thread"\nwindow = 1\n'
         self.assertGreater(self.results(self.file(workload))["flows"][0]["posted"], 256)
@@ -116,10 +117,10 @@ window = 8
             for path, value in derived.items():
                 if path.endswith("_share") or path.endswith("hit_rate") and value is not None:
                     self.assertTrue(0 <= value <= 1, (path, value))
-            self.assertIsNone(derived["nic.contexts.srqc.hit_rate"])  # nobody looked
+            self.assertIsNone(derived["nic.contexts.srqc.hit_rate"])  # no lookups
         self.assertGreater(result["hosts"]["h1"]["derived"]["nic.contexts.qpc.l0_hit_rate"], 0.5)
         self.assertGreater(result["switches"]["s0"]["counters"]["frames"], 100)
-        # A host that answers atomics has nothing to do.
+        # A host that answers atomics has no agent.
         ends = {(agent["flow"], agent["host"], agent["end"]) for agent in result["agents"]}
         self.assertEqual(ends, {(0, "h0", "from"), (1, "h3", "from")} | {(0, f"h{host}", "to") for host in range(1, 5)})
         for agent in result["agents"]:
@@ -182,7 +183,7 @@ window = 8
         waterfall = followed.pop("waterfall")
         for result in (plain, followed):
             del result["simulator"]
-        self.assertEqual(plain, followed)  # it changes nothing
+        self.assertEqual(plain, followed)  # the waterfall changes nothing else
         self.assertEqual((waterfall["failed"], waterfall["irregular"]), (0, 0))
         names = {(entry["operation"], entry["one_way"]) for entry in waterfall["operations"]}
         self.assertEqual(names, {("WRITE", False), ("WRITE", True), ("SEND", False), ("SEND", True), ("READ", False),

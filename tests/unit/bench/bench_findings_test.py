@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The conclusions of `rnicsim bench`: the limit, pauses, senders that stand still, and what the seed changes.
+"""
+The conclusions of `rnicsim bench`: the limit, pauses, senders without progress, and dependence on the seed.
 
 usage: bench_findings_test.py RNICSIM [TESTS]
 """
@@ -36,7 +37,7 @@ class Findings(unittest.TestCase):
         self.folder = pathlib.Path(holder.name)
 
     def bench(self, text, *sets, options=()):
-        """Its text and its JSON."""
+        """The text and the JSON of a run."""
         path, results = self.folder / "w.toml", self.folder / "r.json"
         path.write_text(text)
         command = [RNICSIM, "bench", path, "--json", results, *options]
@@ -58,7 +59,7 @@ class Findings(unittest.TestCase):
         self.assertGreater(limit["queue"], 1)
         self.assertRegex(text, r"\nlimited by: s0 port\.h0\.tx (100|9\d) %, [\d.]+ waiting")
         uses = {(use["host"], use["resource"]): use["use"] for use in results["utilization"]}
-        # The answers to each sender leave by its port.
+        # The answers to each sender leave by the sender's port.
         for number in range(1, SENDERS + 1):
             self.assertLess(uses["s0", f"port.h{number}.tx"], 0.1)
             self.assertLess(uses[f"h{number}", "nic.port.tx"], 0.5)
@@ -70,12 +71,12 @@ class Findings(unittest.TestCase):
         self.assertEqual(sum(ports), counters["tx_busy"])
 
     def test_of_ports_in_a_row_the_one_with_the_queue_is_the_limit(self):
-        # All of h4..h7 goes up one cable, and the ports behind are as busy.
+        # All traffic of h4..h7 uses a single uplink, and the ports behind are as busy.
         _, results = self.incast(*PFC, topology="leaf-spine:2,1,4", senders="h4..h7")
         limit = results["limit"]
         self.assertEqual((limit["host"], limit["resource"]), ("leaf1", "port.spine0.tx"))
         self.assertEqual({pause["by"] for pause in results["pauses"]}, {"leaf1"})
-        # One sender fills its own cable, and with that the next.
+        # A single sender fills its own cable, and thereby the next.
         _, results = self.incast(topology="star:2", senders="h1")
         limit = results["limit"]
         self.assertEqual((limit["host"], limit["resource"]), ("h1", "nic.port.tx"))
@@ -106,7 +107,7 @@ class Findings(unittest.TestCase):
         self.assertRegex(text, r"\ns0 pauses h\d, priority 0, for [\d.]+ % of the time, because of its port\.h0\.tx\n")
 
     def test_pauses_go_on_from_switch_to_switch(self):
-        # h1..h3 are beside h0, and h4..h7 at leaf1; all but the last hop is paused.
+        # h1..h3 are at h0's leaf, h4..h7 at leaf1; all hops but the last are paused.
         _, results = self.incast(*PFC, topology="leaf-spine:2,1,4", senders="h1..h7")
         pauses = {(pause["by"], pause["paused"]): pause for pause in results["pauses"]}
         self.assertEqual(pauses["leaf0", "spine0"]["because"], "port.h0.tx")
@@ -119,7 +120,7 @@ class Findings(unittest.TestCase):
         self.assertEqual(counters["port.leaf0.p0.tx_paused"], counters["tx_paused"])
 
     def test_a_slow_receiver_that_pauses_is_found(self):
-        # A link into memory as slow as that of each of its six senders.
+        # h0's PCIe link is slow; the senders have the same link.
         _, results = self.incast(*PFC, "nic.receive_buffer.pfc=1", "nic.receive_buffer.xoff=32 KiB",
                                  "nic.receive_buffer.xon=16 KiB", "nic.pcie.lanes=2")
         pauses = {(pause["by"], pause["paused"]): pause for pause in results["pauses"]}
@@ -130,7 +131,7 @@ class Findings(unittest.TestCase):
         self.assertEqual(port["paused_by"], "h0")
 
     def test_senders_that_stand_still(self):
-        # In step, some of them find all places that become free.
+        # Without jitter the senders stay synchronized, and some of them find all the freed space.
         text, results = self.incast("switch.port_buffer=200 KiB", "switch.jitter=off",
                                     measure='warmup = "1 ms"\nduration = "1 ms"')
         flow = results["flows"][0]
@@ -147,7 +148,7 @@ class Findings(unittest.TestCase):
         self.assertIn("flow 0 is not steady: ", text)
 
     def test_a_warm_up_waits_for_those_who_stand_still(self):
-        # They go on after a timeout of 0.5 ms, and a sum that is steady before is none.
+        # Silent senders continue after a timeout of 0.5 ms; an earlier steady sum must not end the warm-up.
         _, results = self.incast("switch.port_buffer=200 KiB", "flow.timeout=7", "measure.limit=2 ms", measure="")
         measured_to = results["from_ps"] + results["interval_ps"]
         self.assertGreater(measured_to, 1_000_000_000)

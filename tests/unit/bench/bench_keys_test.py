@@ -40,7 +40,7 @@ class Keys(unittest.TestCase):
         return json.loads(results.read_text())
 
     def refused(self, keys):
-        """The one line that says what is wrong, without the file's name."""
+        """The error line, without the file's name."""
         done, _ = self.call(keys)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
@@ -61,7 +61,8 @@ class Keys(unittest.TestCase):
             self.assertAlmostEqual(operations / cqes, every, delta=0.15 * every, msg=per)
 
     def test_signals_of_a_thread_never_stand_still(self):
-        # A multiple of the number of queue pairs: but for the full window only the last would ever be signalled.
+        # `signal_every` is a multiple of the number of queue pairs: without the rule for a full window, only the last
+        # queue pair would get signalled WQEs.
         for window, batch in ((8, 1), (9, 2), (64, 4)):
             results = self.bench(f'op = "write"\nsize = "64 B"\nqps = 4\nwindow = {window}\nwindow_per = "thread"\n'
                                  f'batch = {batch}\nsignal_every = 8\nsignal_per = "thread"\n')
@@ -110,7 +111,7 @@ class Keys(unittest.TestCase):
             self.assertGreater(lookups[1], 100)
 
     def test_shared_receives_that_are_too_few(self):
-        # 32 operations under way and four receives: the senders wait for them, and nothing is lost.
+        # 32 outstanding operations and four receives: the senders wait for receives, and nothing is lost.
         keys = 'op = "send"\nsize = "512 B"\nqps = 8\nwindow = 4\nsrq = true\nrnr_timer = 1\nrecv_depth = '
         few, many = [self.bench(keys + str(depth))["flows"][0]["operations"] for depth in (4, 128)]
         self.assertGreater(few, 20)
@@ -158,7 +159,7 @@ class Keys(unittest.TestCase):
         results = self.bench('op = "connect_qp"\nthreads = 2\n', head)
         flow = results["flows"][0]
         self.assertGreater(flow["operations"], 10)
-        # Each is made, modified three times and destroyed.
+        # Each queue pair takes five commands: create, three times modify, destroy.
         self.assertAlmostEqual(self.counter(results, "h0", "nic.command.commands") / flow["operations"], 5, delta=1)
         paced = self.bench('op = "connect_qp"\npace = 5000\n', head)
         self.assertAlmostEqual(paced["flows"][0]["operations"], 10, delta=2)
@@ -190,7 +191,7 @@ class Keys(unittest.TestCase):
         self.assertEqual([entry["op"] for entry in flow["sequence"]],
                          ["cmp_swap", "write", "write", "read", "read", "write"])
         locks, writes, unlocks, reads, first, second = counts
-        # A whole sequence is one operation, and all were drawn by their weights.
+        # A whole sequence counts as one operation; the shares follow the weights.
         self.assertAlmostEqual(unlocks + reads + second, flow["operations"], delta=3)
         self.assertAlmostEqual(reads / flow["operations"], 0.6, delta=0.1)
         self.assertAlmostEqual(unlocks / flow["operations"], 0.2, delta=0.1)

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""`rnicsim bench --processes N`: several processes come to what one does, to the bit, or say why not.
+"""
+`rnicsim bench --processes N`: results of several processes equal those of one process to the bit, or the command prints
+the reason why it cannot.
 
 usage: bench_processes_test.py RNICSIM [TESTS]
 """

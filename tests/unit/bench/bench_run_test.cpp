@@ -1,4 +1,4 @@
-// Do agents do what a workload says, and does the NIC count what they counted?
+// Agents do what a workload says, and the NIC counts what the agents count.
 #include <gmock/gmock.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ class BenchRun : public testing::Test {
     fs::remove(path_);
   }
 
-  // A workload of one flow from h0 to h1, unless `keys` say otherwise; measured from the beginning on, unless
-  // `measure` has a warm-up or a limit for one, or is empty.
+  // Prepares a workload of one flow from h0 to h1, unless `keys` say otherwise. Measured from the start, unless
+  // `measure` is empty or has a warm-up or a limit.
   void prepare_run(const std::string& keys, const std::string& measure = "operations = 100",
                    const std::string& head = "") {
     const bool whole =
@@ -62,7 +62,7 @@ class BenchRun : public testing::Test {
     return runner_->execute();
   }
 
-  // For another run.
+  // Prepares for another run.
   void restart() {
     runner_->close();
     runner_.reset();
@@ -71,7 +71,7 @@ class BenchRun : public testing::Test {
   }
 
   const FlowState& flow(std::size_t index = 0) const { return runner_->flows()[index]; }
-  // A counter's growth over the measured interval.
+  // Growth of a counter in the measured interval.
   std::uint64_t grown(std::size_t host, const std::string& path) const {
     const auto& after = runner_->after().hosts[host].entries();
     const auto found = std::ranges::find(after, path, &CounterEntry::path);
@@ -90,7 +90,7 @@ constexpr const char* kOneByOne = "from = \"h0\"\nto = \"h1\"\nmtu = 1024\n";
 
 class BenchOp : public BenchRun, public testing::WithParamInterface<std::string> {};
 
-// One at a time, so that nothing is under way when the last completes.
+// One operation at a time, so that nothing is outstanding when the last completes.
 TEST_P(BenchOp, CountsAgreeWithTheNics) {
   const auto op = GetParam();
   const bool atomic = op == "fetch_add" || op == "cmp_swap";
@@ -118,7 +118,7 @@ std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
-// A pace that all can keep: nothing is lost, and each queue has its part.
+// At a pace that all receivers can keep, nothing is lost, and each queue gets its share.
 TEST_F(BenchRun, RawPacketsAreSpreadOverTheQueues) {
   run(kFrames + std::string("size = \"200 B\"\nrx_queues = 3\nqps = 2\nwindow = 4\nflows = 512\npace = 4000000\n"),
       "warmup = \"20 us\"\nduration = \"500 us\"");
@@ -131,7 +131,7 @@ TEST_F(BenchRun, RawPacketsAreSpreadOverTheQueues) {
   EXPECT_EQ(grown(1, "nic.engine.out_of_buffer"), 0u);
 }
 
-// One flow has one way; and so have many that differ in what is not hashed.
+// Frames of one flow take one queue; so do frames of many flows that differ only in fields outside the hash.
 TEST_F(BenchRun, RawPacketsOfOneFlowGoOneWay) {
   for (const char* keys : {"flows = 1\n", "rss_fields = [\"dst_ipv4\", \"dst_port_udp\"]\n"}) {
     run(kFrames + std::string("size = \"60 B\"\nrx_queues = 4\nwindow = 4\n") + keys, "operations = 200");
@@ -144,7 +144,7 @@ TEST_F(BenchRun, RawPacketsOfOneFlowGoOneWay) {
   EXPECT_EQ(std::ranges::count(flow().received, 0u), 0);
 }
 
-// What a core can't keep up with is lost, the run ends all the same, and the counts agree with the NIC's.
+// Frames that a core cannot keep up with are lost. The run still ends, and the counts agree with the NIC's.
 TEST_F(BenchRun, RawPacketsThatFindNoReceiveAreLost) {
   run("from = \"h1..h2\"\nto = \"h0\"\ntransport = \"raw\"\nop = \"send\"\nsize = \"60 B\"\nthreads = 2\nqps = 4\n"
       "window = 64\nbatch = 16\nsignal_every = 16\nrecv_depth = 32\n",
@@ -157,7 +157,7 @@ TEST_F(BenchRun, RawPacketsThatFindNoReceiveAreLost) {
   EXPECT_NEAR(double(frames.received), double(grown(0, "nic.completion.cqes")), 40);
 }
 
-// By the CPU, by the device, and of each segment.
+// Checksums by the CPU, by the device, and of each segment.
 TEST_F(BenchRun, ChecksumsOfRawPackets) {
   for (const char* keys : {"", "checksums = true\n", "checksums = true\ninline = true\n",
                            "checksums = true\ntso_mss = 30\n"}) {
@@ -172,7 +172,7 @@ TEST_F(BenchRun, ChecksumsOfRawPackets) {
   }
 }
 
-// A message of 4042 bytes is four frames of 1000 bytes of data.
+// A message of 4042 bytes is four frames with 1000 data bytes each.
 TEST_F(BenchRun, SegmentedRawPackets) {
   run(kFrames + std::string("size = \"4042 B\"\nwindow = 2\nchecksums = true\ntso_mss = 1000\nrx_queues = 2\n"
                             "page = \"2 MiB\"\n"),
@@ -182,7 +182,7 @@ TEST_F(BenchRun, SegmentedRawPackets) {
   EXPECT_NEAR(double(sum_of(flow().received)), 400, 12);
 }
 
-// Two flows to one host, each by its own port, beside one of datagrams.
+// Two raw flows to one host, each with its own port, beside a flow of datagrams.
 TEST_F(BenchRun, RawPacketsBesideOthers) {
   const std::string frames = kFrames + std::string("size = \"60 B\"\nwindow = 2\nuars = \"per_thread\"\n");
   run(frames + "rx_queues = 2\n[[flow]]\n" + frames + "threads = 2\n[[flow]]\n" + kOneByOne +
@@ -199,7 +199,7 @@ TEST_F(BenchRun, RawPacketsBesideOthers) {
 
 class BenchTransport : public BenchRun, public testing::WithParamInterface<std::string> {};
 
-// Nobody answers an unreliable one.
+// Unreliable transports have no acknowledgements.
 TEST_P(BenchTransport, CountsAgreeWithTheNics) {
   const bool datagrams = GetParam() == "ud";
   run(kOneByOne + std::string("op = \"send\"\nsize = \"3000 B\"\nqps = 2\ntransport = \"") + GetParam() + "\"\n" +
@@ -213,7 +213,8 @@ TEST_P(BenchTransport, CountsAgreeWithTheNics) {
 }
 INSTANTIATE_TEST_SUITE_P(All, BenchTransport, testing::Values("uc", "ud"), [](const auto& info) { return info.param; });
 
-// A window in which no message may end, or all of them: what arrived in it is what the wire could bring.
+// A measured interval in which no message, or every message, ends: the goodput equals the bytes that arrived on the
+// wire.
 class BenchGoodput : public BenchRun, public testing::WithParamInterface<std::string> {};
 
 TEST_P(BenchGoodput, IsThatOfTheMeasuredTimeAlone) {
@@ -223,7 +224,7 @@ TEST_P(BenchGoodput, IsThatOfTheMeasuredTimeAlone) {
         std::string("warmup = \"") + warmup + "\"\nduration = \"150 us\"");
     const auto goodput = flow_result(flow(), runner_->after().at).bits_per_second();
     EXPECT_LE(goodput, line) << warmup;
-    // Nothing is lost, so it is what the port took in that time, but for what was in the pipeline.
+    // Nothing is lost, so the goodput equals the port's bytes in that time, apart from bytes in the pipeline.
     const auto taken = grown(GetParam().starts_with("op = \"read\"") ? 0 : 1, "nic.rx.payload_bytes");
     EXPECT_NEAR(double(flow().bytes), double(taken), 0.02 * double(taken)) << warmup;
     EXPECT_GT(taken, 1'000'000u);
@@ -234,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, BenchGoodput,
                          testing::Values("op = \"write\"\n", "op = \"send\"\n", "op = \"read\"\n",
                                          "op = \"write\"\ntransport = \"uc\"\n"));
 
-// Payload alone: no GRH, and what comes in its completion, too.
+// Goodput counts the payload alone: no GRH, and also payload within the CQE.
 TEST_F(BenchRun, GoodputOfDatagramsAndOfInlineReceives) {
   run(kOneByOne + std::string("op = \"send\"\nsize = \"1000 B\"\nmr_size = \"1040 B\"\ntransport = \"ud\"\n"),
       "warmup = \"20 us\"\nduration = \"100 us\"");
@@ -250,13 +251,13 @@ TEST_F(BenchRun, AgentsCpus) {
     const std::array shares{runner_->busy_share(0), runner_->busy_share(1)};
     return shares;
   };
-  // Nobody has anything to do at the end that is written to; one write at a time leaves the CPU idle.
+  // The target of writes has no CPU work; one write at a time leaves the sender's CPU idle.
   const auto idle = shares("op = \"write\"\nsize = \"64 KiB\"\n");
   EXPECT_GT(idle[0], 0);
   EXPECT_LT(idle[0], 0.1);
   EXPECT_EQ(idle[1], std::nullopt);
   restart();
-  // What the CPU spends on a message is known, and small messages of many QPs keep it busy.
+  // The CPU time of a message is known, and small messages of many QPs keep the CPU busy.
   const auto busy = shares("op = \"send\"\nsize = \"8 B\"\nqps = 16\nwindow = 16\n");
   const auto& cpu = prepared_->config.host.cpu;
   const auto each = cpu.post_wqe + cpu.ring_doorbell + cpu.mmio_write + cpu.poll_cqe;
@@ -272,7 +273,7 @@ TEST_F(BenchRun, BatchesAndUnsignalled) {
   run(kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\nqps = 3\nwindow = 8\nbatch = 4\nsignal_every = 8\n"),
       "operations = 240");
   EXPECT_EQ(flow().operations, 240u);
-  // An eighth of the WQEs has a CQE, and each doorbell announces four.
+  // An eighth of the WQEs has a CQE, and each doorbell announces four WQEs.
   EXPECT_NEAR(double(grown(0, "nic.completion.cqes")), double(flow().posted) / 8, 3);
   EXPECT_EQ(grown(0, "nic.doorbell.blueflame_doorbells"), 0u);
   EXPECT_NEAR(double(grown(0, "nic.doorbell.send_doorbells")), double(flow().posted) / 4, 3);
@@ -308,7 +309,7 @@ TEST_F(BenchRun, PaceAndStop) {
   EXPECT_NEAR(flow_result(flow(), runner_->after().at).operations_per_second(), 5e5, 1e4);
 }
 
-// A batch is begun at once, and costs the time of all its operations.
+// The operations of a batch start together, and the pace counts all of them.
 TEST_F(BenchRun, PaceOfBatches) {
   for (const int batch : {4, 10}) {
     run(kOneByOne + fmt::format("op = \"write\"\nsize = \"64 B\"\nthreads = 2\nwindow = {0}\nbatch = {0}\n"
@@ -327,7 +328,7 @@ TEST_F(BenchRun, WarmUpDoesNotCount) {
   EXPECT_NEAR(double(flow().operations), double(flow().posted) / 2, 2);
 }
 
-// Entries of the MTT come as pages are first written to: the rate rises for as long as that takes.
+// MTT entries are fetched when pages are first written: the rate rises until all are cached.
 constexpr const char* kWarming =
     "from = \"h0\"\nto = \"h1\"\nop = \"read\"\nsize = \"8 B\"\nthreads = 2\nqps = 4\nwindow = 16\n"
     "address = \"random\"\nmr_size = \"1 MiB\"\n";
@@ -338,11 +339,11 @@ TEST_F(BenchRun, WarmsUpUntilItIsSteady) {
   const auto judged = steadiness_of({prepared_->workload, prepared_->plan, *runner_, *system_}, 0);
   EXPECT_EQ(judged.steady, true);
   EXPECT_LE(*judged.reach, 0.05);
-  EXPECT_EQ(runner_->interval(), runner_->warmup());  // the second half
+  EXPECT_EQ(runner_->interval(), runner_->warmup());  // the second half of the run
   EXPECT_EQ(flow().latency.count(), flow().operations);
   const auto chosen = runner_->warmup();
   restart();
-  // As long and longer, it stays so; and from the beginning on it was not.
+  // A longer warm-up gives the same rate; a measurement from the start does not.
   run(kWarming, "warmup = \"" + to_string(2 * chosen) + "\"\nduration = \"4 ms\"");
   EXPECT_NEAR(flow_result(flow(), runner_->after().at).operations_per_second() / steady, 1, 0.05);
   restart();
@@ -355,7 +356,7 @@ TEST_F(BenchRun, WarmsUpBeforeWhatIsWanted) {
   const auto one = kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\n");
   run(one, "limit = \"1 ms\"\noperations = 50");
   EXPECT_EQ(flow().operations, 50u);
-  // At the first look there were too few.
+  // At the first check there were too few operations.
   EXPECT_EQ(runner_->warmup(), 512_us);
   restart();
   run(one, "limit = \"1 ms\"\nduration = \"300 us\"");
@@ -363,13 +364,13 @@ TEST_F(BenchRun, WarmsUpBeforeWhatIsWanted) {
   EXPECT_EQ(runner_->interval(), 300_us);
   EXPECT_NE(runner_->middle(), nullptr);
   restart();
-  // What is begun later is waited for.
+  // The warm-up also covers a flow that starts later.
   run(one + "[[flow]]\nfrom = \"h1\"\nto = \"h0\"\nop = \"read\"\nsize = \"8 B\"\nstart = \"400 us\"\n", "");
   EXPECT_EQ(runner_->warmup(), 656_us);
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(flow(i).measured_from, flow(0).measured_from);
 }
 
-// One in 300 us: too few to tell, up to the limit.
+// One operation in 300 us: too few for a decision, up to the limit.
 TEST_F(BenchRun, TooSlowToBeSteady) {
   run(kOneByOne + std::string("op = \"write\"\nsize = \"64 B\"\npace = 3000\n"), "limit = \"2048 us\"");
   EXPECT_EQ(runner_->interval(), 1024_us);
@@ -388,7 +389,7 @@ TEST_F(BenchRun, MixByWeight) {
   EXPECT_NEAR(double(flow().of_mix[1]), 400, 80);
   const auto completed = 8 * flow().of_mix[0] + 16 * flow().of_mix[1] + 24 * flow().of_mix[2];
   EXPECT_GE(flow().bytes, completed);
-  EXPECT_LE(flow().bytes, completed + 4 * 24);  // of those under way
+  EXPECT_LE(flow().bytes, completed + 4 * 24);  // bytes of operations in flight
 }
 
 TEST_F(BenchRun, AddressesOfEveryKind) {
@@ -402,7 +403,8 @@ TEST_F(BenchRun, AddressesOfEveryKind) {
   EXPECT_EQ(grown(0, "nic.translation.refused") + grown(1, "nic.translation.refused"), 0u);
 }
 
-// One word of h1 for all, whoever asks: atomics on it wait for one another. Else seldom, when two lie in one lock slot.
+// All agents use one word of h1: atomics on it wait for one another. With other addressing, conflicts are rare: two
+// words in one lock slot.
 TEST_F(BenchRun, OneWordForAll) {
   const auto conflicts = [&](const std::string& keys) {
     run(kOneByOne + ("op = \"fetch_add\"\nthreads = 4\nqps = 2\n" + keys), "operations = 400");
@@ -418,7 +420,7 @@ TEST_F(BenchRun, OneWordForAll) {
   EXPECT_GT(conflicts("address = { slots = 2 }\nshare = true\n"), 50u);
 }
 
-// One after the other: as many of each, and a latency of their sum.
+// Operations in sequence: equally many of each, and a latency of their sum.
 TEST_F(BenchRun, Sequences) {
   const auto latency = [&](const std::string& keys) {
     run(kOneByOne + ("size = \"64 B\"\n" + keys), "operations = 50");
@@ -437,7 +439,7 @@ TEST_F(BenchRun, Sequences) {
   EXPECT_EQ(flow().of_mix.back(), 300u);
 }
 
-// Many threads, one lock: one at a time has it, the others ask again.
+// Many threads and one lock: one thread holds it, the others try again.
 TEST_F(BenchRun, Locks) {
   run(kOneByOne + std::string("op = \"lock_write\"\nsize = \"64 B\"\nthreads = 4\nwindow = 2\naddress = \"one\"\n"),
       "operations = 200");
@@ -453,7 +455,7 @@ TEST_F(BenchRun, Locks) {
   EXPECT_GT(flow_result(flow(), runner_->after().at).operations_per_second(), 2 * one);
 }
 
-// What reaches the host with the lock: who got it, who writes behind it, who gives it back.
+// Observes the packets at the host with the lock: holder, writes under the lock, release.
 class LockWitness {
  public:
   explicit LockWitness(const nic::NicBlocks& nic) {
@@ -489,7 +491,7 @@ class LockWitness {
   }
 
   std::uint64_t lock_ = 0;
-  std::optional<std::uint32_t> holder_;  // QP of the host with the lock
+  std::optional<std::uint32_t> holder_;  // QP number, on the lock's host, of the holder
 };
 
 TEST_F(BenchRun, ALockHasOneHolderAtATime) {
@@ -517,7 +519,7 @@ TEST_F(BenchRun, RegistersAgainAndAgain) {
   EXPECT_LT(flow().latency.mean(), fast);
 }
 
-// Their pages are registered once, and every kind of operation reaches them.
+// Shared pages are registered once, and every kind of operation can reach them.
 TEST_F(BenchRun, SharedRegions) {
   const auto pages = [&](const std::string& keys) {
     run(kOneByOne + ("mix = [{ op = \"write\", size = \"8 B\" }, { op = \"read\", size = \"64 B\" }, "
@@ -533,17 +535,17 @@ TEST_F(BenchRun, SharedRegions) {
   EXPECT_EQ(pages("") - pages("share = true\n"), 3 * 256u);
 }
 
-// A switch that has two ways up divides the flows among them, and each keeps its order.
+// A switch with two ways up divides the flows among them, and the packets of each flow keep their order.
 TEST_F(BenchRun, SpinesShareTheFlows) {
   run("from = \"h0..h3\"\nto = \"h4..h7\"\nop = \"write\"\nsize = \"4 KiB\"\nqps = 64\nwindow = 1\n",
       "operations = 4000", "topology = \"leaf-spine:2,2,4\"");
   const auto frames = [&](std::size_t box) { return double(system_->switch_counters(box).frames); };
-  EXPECT_NEAR(frames(2) / (frames(2) + frames(3)), 0.5, 0.12);  // of 256 flows each way: four standard deviations
+  EXPECT_NEAR(frames(2) / (frames(2) + frames(3)), 0.5, 0.12);  // 256 flows in each direction: four standard deviations
   EXPECT_EQ(system_->config().topology.node_name(8 + 2), "spine0");
   for (std::size_t host = 4; host < 8; ++host) EXPECT_EQ(grown(host, "nic.engine.out_of_sequence"), 0u);
 }
 
-// The slower port of the two is what a flow gets, and the switch keeps what does not fit.
+// The slower of two ports limits a flow, and the switch buffers the excess.
 TEST_F(BenchRun, NicsOfTwoRates) {
   const auto goodput = [&](const std::string& from, const std::string& to) {
     run("from = \"" + from + "\"\nto = \"" + to + "\"\nop = \"write\"\nsize = \"64 KiB\"\nqps = 4\nwindow = 4\n",
@@ -559,7 +561,7 @@ TEST_F(BenchRun, NicsOfTwoRates) {
   EXPECT_NEAR(goodput("h2", "h1"), 97.5, 2.5);
 }
 
-// The least of what both NICs can do is what a flow takes for granted.
+// A flow uses the smaller limits of both NICs.
 TEST_F(BenchRun, LimitsOfBothNics) {
   prepare_run(
       "from = \"h0\"\nto = \"h1\"\nop = \"read\"\nsize = \"64 B\"\n", "operations = 10",
@@ -569,7 +571,7 @@ TEST_F(BenchRun, LimitsOfBothNics) {
   EXPECT_EQ(runner_->execute(), "");
 }
 
-// A page is an entry of the MTT: large ones fit its cache.
+// Each page is an MTT entry: all large pages fit the cache.
 TEST_F(BenchRun, PagesBehindTheRegions) {
   const auto pages_and_misses = [&](const std::string& page) {
     run(kOneByOne + ("op = \"read\"\nsize = \"64 B\"\nqps = 4\nwindow = 4\nmr_size = \"64 MiB\"\n"
@@ -613,20 +615,20 @@ TEST_F(BenchRun, AllToAll) {
 TEST_F(BenchRun, NothingToReceiveInto) {
   const auto error =
       run_error(kOneByOne + std::string("op = \"send\"\nsize = \"8 B\"\nrecv_depth = 0\ntimeout = 4\nrnr_timer = 24\n"),
-                "duration = \"10 us\"");  // RNR timer 24 is long: it waits for it nearly always
+                "duration = \"10 us\"");  // RNR timer 24 is long: the QP waits for it nearly always
   EXPECT_THAT(error, AllOf(HasSubstr("flow[0] stands still"),
                            HasSubstr("h0 flow[0] thread 0 (from): 1 operations on 1 of 1 QPs wait"),
                            HasSubstr("h0's NIC:\nqp "), HasSubstr("waits for an RNR timer")));
 }
 
-// No time at which it ends, and a sender that tries for ever.
+// A run without end time, and a sender with infinite retries.
 TEST_F(BenchRun, NothingToReceiveIntoAndNoEnd) {
   const auto error = run_error(kOneByOne + std::string("op = \"send\"\nsize = \"8 B\"\nrecv_depth = 0\ntimeout = 4\n"));
   EXPECT_THAT(error, AllOf(HasSubstr("flow[0] stands still"), HasSubstr("1 operations on 1 of 1 QPs wait"),
                            HasSubstr("waits for an RNR timer")));
 }
 
-// A cable on which nothing arrives, no retry timer, and no time at which it ends.
+// A cable that loses everything, no retry timer, and no end time.
 class BenchLost : public BenchRun, public testing::WithParamInterface<std::string> {};
 
 TEST_P(BenchLost, StandsStillAndSaysWho) {
@@ -644,14 +646,14 @@ INSTANTIATE_TEST_SUITE_P(Ops, BenchLost,
                                          "op = \"write\"\nsize = \"8 B\"\nping_pong = true\n"));
 
 TEST_F(BenchRun, AnOperationThatFails) {
-  // A peer whose NIC hears nothing: every retry is used up.
+  // The round trip is longer than the timeout: all retries are used.
   const auto error = run_error(kOneByOne + std::string("op = \"write\"\nsize = \"8 B\"\ntimeout = 1\nretry = 1\n"),
                                "duration = \"1 ms\"", "set = { link.latency = \"100 us\" }");
   EXPECT_THAT(error,
               AllOf(HasSubstr("h0 flow[0] thread 0 (from), qp 0x"), HasSubstr("transport retry counter exceeded")));
 }
 
-// Nine queue pairs on eight transmit units: two share one, and a full port all the same.
+// Nine queue pairs on eight transmit units: two QPs share a unit, but all have equal shares of a full port.
 TEST_F(BenchRun, FlowsOfOneQpShareAFullPortEqually) {
   constexpr std::size_t kFlows = 9;
   for (const std::string op : {"write", "read"}) {

@@ -1,4 +1,4 @@
-// Is it told when a rate has come to where it stays, and how well it is known?
+// Detection of a steady rate, and its confidence.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using Counts = std::vector<std::uint64_t>;
 TEST(Batches, GrowLongerAndStayFew) {
   Batches batches(1_us);
   for (int i = 0; i < 100'000; ++i) batches.add(1_us + i * 100_ns, 2);
-  batches.add(900_ns, 7);  // before they begin
+  batches.add(900_ns, 7);  // before the first batch
   const auto counts = batches.until(1_us + 10_ms);
   EXPECT_LE(counts.size(), Batches::kMost);
   EXPECT_GE(counts.size(), Batches::kMost / 2);
@@ -31,7 +31,7 @@ TEST(Batches, GrowLongerAndStayFew) {
   EXPECT_GT(sum, 199'000u);
 }
 
-// The last one, which has not ended, is left out; where nothing came there is none.
+// The last, incomplete batch is left out; without operations there are no batches.
 TEST(Batches, WholeOnesOnly) {
   Batches batches;
   batches.add(15_ns, 3);
@@ -41,7 +41,7 @@ TEST(Batches, WholeOnesOnly) {
   EXPECT_EQ(Batches(1_us).until(1_us), Counts{});
 }
 
-// Those of several processes, however far each has come, are those of one.
+// The sum of batches from several processes equals those of a single process, however far each process has run.
 TEST(Batches, AddUp) {
   Batches one, first, second;
   for (int i = 0; i < 5000; ++i) {
@@ -57,7 +57,7 @@ TEST(Batches, AddUp) {
   EXPECT_TRUE(in.at_end());
 }
 
-// 400 counts of about `rate`; before `from` of what `early` says.
+// 400 counts near `rate`; counts before `from` come from `early`.
 template <class Early>
 Counts series(double rate, std::size_t from, Early&& early, double noise = 0.05) {
   std::mt19937_64 generator(3);
@@ -76,7 +76,7 @@ TEST(Steadiness, Mser5CutsWhatIsAnother) {
   EXPECT_EQ(mser5_truncation({}), 0u);
   EXPECT_LT(mser5_truncation(series(1000, 0, nothing)), 100u);
   EXPECT_NEAR(double(mser5_truncation(series(1000, 300, nothing))), 305, 5);
-  // The last few that are equal are nothing; but for them, the rest's error is the least behind the second mean.
+  // Equal counts at the end alone must not decide: without them, the error of the rest is least after the second mean.
   Counts few{0, 0, 0, 0, 0, 1, 1, 1, 1, 1};
   for (std::size_t i = 0; i < 40; ++i) few.push_back(i % 2 == 0 ? 9 : 11);
   for (std::size_t i = 0; i < 20; ++i) few.push_back(10);
@@ -87,12 +87,12 @@ TEST(Steadiness, SettlesInTheFirstHalf) {
   EXPECT_TRUE(has_settled(series(1000, 150, nothing)));
   EXPECT_FALSE(has_settled(series(1000, 210, nothing)));
   EXPECT_FALSE(has_settled(series(1000, 400, [](auto i) { return 500 + double(i); })));
-  // A rise of 1/200 is none, however free of noise.
+  // A rise of 1/200 is no trend, even without noise.
   EXPECT_TRUE(has_settled(series(100'000, 400, [](auto i) { return 100'000 + double(i); }, 0)));
   EXPECT_FALSE(has_settled(Counts(9, 1)));
 }
 
-// Where next to nothing comes, or always the same, what is equal at the end is no sign of anything.
+// With very few or regular counts, equal counts at the end mean nothing.
 TEST(Steadiness, OfFewAndOfRegularOnes) {
   Counts rare(1600), regular;
   std::mt19937_64 generator(5);
@@ -114,7 +114,7 @@ TEST(Steadiness, MannAndKendall) {
   EXPECT_TRUE(has_trend({rising.rbegin(), rising.rend()}, 0.01));
   EXPECT_FALSE(has_trend(alternating, 0.01));
   EXPECT_FALSE(has_trend(equal, 0.01));
-  // Of 5 that rise the score is 2.2: likely enough by chance at 1 %, not at 5 %.
+  // Five rising values have the score 2.2: significant at 5 %, not at 1 %.
   EXPECT_FALSE(has_trend({1, 2, 3, 4, 5}, 0.01));
   EXPECT_TRUE(has_trend({1, 2, 3, 4, 5}, 0.05));
 }

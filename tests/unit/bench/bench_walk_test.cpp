@@ -1,4 +1,4 @@
-// Where do an agent's operations go, and how often?
+// Target places of an agent's operations, and their frequencies.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ class BenchWalk : public testing::Test {
  protected:
   BenchWalk() { flow_.mix = {{.op = Op::read, .size = 60_B}}; }
 
-  // How often each place of two regions of 1 KiB is gone to.
+  // Number of visits of each place in two regions of 1 KiB.
   std::map<std::pair<std::uint32_t, std::uint64_t>, int> gone_to(int times, std::uint64_t begin = 0) {
     const Walk walk(flow_, 1_KiB, regions_);
     std::map<std::pair<std::uint32_t, std::uint64_t>, int> counts;
@@ -62,7 +62,7 @@ TEST_F(BenchWalk, RandomPlacesAndSlots) {
   EXPECT_EQ(gone_to(2000).size(), 32u);
   flow_.address = Addressing::slots;
   flow_.slots = 20;
-  const auto slots = gone_to(20'000, 25);  // begins among them, too
+  const auto slots = gone_to(20'000, 25);  // starts among the slots, too
   EXPECT_EQ(slots.size(), 20u);
   EXPECT_EQ(slots.rbegin()->first, (std::pair<std::uint32_t, std::uint64_t>(1, 3 * 64)));
   for (const auto& [place, count] : slots) EXPECT_NEAR(count, 1000, 150);
@@ -71,7 +71,7 @@ TEST_F(BenchWalk, RandomPlacesAndSlots) {
   EXPECT_EQ(gone_to(100).rbegin()->first, (std::pair<std::uint32_t, std::uint64_t>(1, 0)));
 }
 
-// As often as Zipf says, at places that lie apart, the same for all.
+// Frequencies follow Zipf's law; places are far apart, and the same for all agents.
 TEST_F(BenchWalk, HotPlaces) {
   flow_.address = Addressing::zipf;
   flow_.zipf = 0.99;

@@ -1,4 +1,4 @@
-// Does a workload file end in the flows it means, and does a mistake end in one line with the key's path?
+// A workload file results in the right flows; a mistake gives one line with the key's path.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ class BenchWorkload : public testing::Test {
   }
   Workload read(const std::string& text) { return read_workload(file(text)); }
   Flow flow(const std::string& keys) { return read(kLeast + keys).flows.front(); }
-  // What is wrong, without the file's name.
+  // The error message without the file's name.
   std::string error(const std::string& text) {
     try {
       prepare({.workload = file(text).string()});

@@ -1,4 +1,4 @@
-// Is the engine the one that was asked for, does it take from the NIC what it lacks, and does a mismatch end the run?
+// The chosen engine is used, the NIC loses the capabilities that the engine lacks, and a mismatch ends the run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ class EngineChoice : public testing::Test {
   const fs::path folder_;
 };
 
-// Of a build that has rtl/.
+// For builds that include rtl/.
 class RtlChoice : public EngineChoice {
  protected:
   void SetUp() override {
@@ -102,7 +102,7 @@ TEST_F(RtlChoice, TheResolvedConfigurationHasIt) {
   EXPECT_EQ(to_toml(again), to_toml(config));
 }
 
-// One host has the RTL's engine, with what it can do; the others lose nothing.
+// One host has the RTL engine and its capabilities; the other hosts keep theirs.
 TEST_F(RtlChoice, OfAHost) {
   auto config = with({"hosts.h1.engine=lockstep"});
   EXPECT_TRUE(config.engine.is_model());

@@ -1,4 +1,4 @@
-// Notes of one process come out in the order of time, node, arrivals, and then as they came.
+// Notes of one process are sorted by time, node and arrivals, and otherwise keep their order.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// A process that waits for the others leaves its processor to them. Started by mpirun (mpi_peers_test.py), twice.
+// A process that waits for other processes uses no processor time. mpirun starts it twice (mpi_peers_test.py).
 #include <sys/resource.h>
 
 #include <chrono>
@@ -23,7 +23,7 @@ int main() {
   const auto peers = rnicsim::sim::mpi_peers();
   const std::uint32_t other = 1 - peers->rank();
   std::vector<Message> out(2);
-  out[other] = Message(300'000, std::byte(peers->rank()));  // more than MPI sends before it is asked for
+  out[other] = Message(300'000, std::byte(peers->rank()));  // larger than MPI's eager limit
   if (peers->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
   const double before = processor_seconds();
   const auto in = peers->exchange(out);

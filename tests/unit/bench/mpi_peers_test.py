@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Two processes that meet, the second three seconds late: the first waits without taking a processor.
+"""
+Two processes that meet, the second three seconds late: the first one waits without using CPU time.
 
 usage: mpi_peers_test.py PROGRAM
 """

@@ -1,4 +1,4 @@
-// Which process has which node, and how a frame comes to another process.
+// Assignment of nodes to processes, and the transfer of frames between processes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Frame carried(const Frame& frame) {
   ByteReader in(message);
   auto arrived = nic::take_frame(in);
   EXPECT_TRUE(in.at_end());
-  // Nothing less is taken for one.
+  // A shorter message is refused.
   for (std::size_t length = 0; length < message.size(); ++length) {
     ByteReader part({message.data(), length});
     EXPECT_THROW(nic::take_frame(part), std::runtime_error) << length;
@@ -77,7 +77,7 @@ TEST(Partition, EqualBlocksOfHostsWithTheirSwitches) {
   const auto owners = partition(*topology, 2);
   ASSERT_EQ(owners.size(), topology->nodes());
   for (std::uint32_t host = 0; host < 12; ++host) EXPECT_EQ(owners[host], host / 6) << host;
-  // Each leaf is where its hosts are, and each process has a spine.
+  // Each leaf is in the process of its hosts, and each process has a spine.
   for (const auto& [from, to] : topology->cables) {
     if (topology->is_switch(from) && topology->is_switch(to)) continue;
     EXPECT_EQ(owners[from], owners[to]);

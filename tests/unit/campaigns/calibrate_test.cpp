@@ -1,4 +1,4 @@
-// Does `rnicsim calibrate` judge as it says, and does its sensitivity find what a number rests on?
+// Verdicts of `rnicsim calibrate`, and its sensitivity analysis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ TEST(Calibrate, HowFarOff) {
   EXPECT_NEAR(tolerances_off(open, 13.5), -1, 1e-12);
 }
 
-// A row of several NICs says whose each number is.
+// A row with several NICs names the NIC of each number.
 TEST(Calibrate, EachNumberIsOfOneNic) {
   for (const auto& row : all_rows()) {
     std::set<std::string> nics, named;
@@ -98,7 +98,7 @@ TEST(Calibrate, WhatHostsDoNotAgreeAboutIsNotSearched) {
   EXPECT_EQ(std::ranges::count(estimates.searched, "host.cpu.detect", &Estimate::path), 1) << "they have it in common";
 }
 
-// Bounds that a parameter can have, and its value between them.
+// Bounds must be possible values of the parameter, and its value lies between them.
 TEST(Calibrate, EstimatesOfTheShipped) {
   const auto check = [](const std::string& nic, const std::string& host) {
     auto config = load_config(nic, "back-to-back", {}, {}, host);
@@ -155,7 +155,7 @@ TEST(Calibrate, Scaled) {
   EXPECT_EQ(of(&count, 0.9), std::nullopt) << "nothing below";
 }
 
-// A WRITE of 2 B, inline, passes each NIC once.
+// A WRITE of 2 bytes, inline, passes each NIC once.
 TEST(Calibrate, SensitivityOfAOneWayTrip) {
   const auto rows = all_rows();
   const auto table = sensitivity_of(*std::ranges::find(rows, "CAL-1", &Row::id), 2);

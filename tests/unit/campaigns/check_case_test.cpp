@@ -1,4 +1,4 @@
-// case.toml: what it may say, and that each mistake is told with its file and the key's path.
+// case.toml: valid content; each mistake is reported with the file and the key's path.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -257,7 +257,7 @@ TEST_F(CaseReader, AFolderOfCases) {
   put("a/case.toml", "");
   put("_shared/nic.toml", "");
   put(".git/config", "");
-  fs::create_directory(folder / "empty");  // one without its case.toml is no case that passes
+  fs::create_directory(folder / "empty");  // a folder without case.toml is no passing case
   std::vector<std::string> names;
   for (const auto& file : find_cases(folder)) names.push_back(file.name + " " + file.file.filename().string());
   EXPECT_THAT(names, ElementsAre("a case.toml", "b b.toml", "empty case.toml"));

@@ -1,4 +1,4 @@
-// The level `statistical`: which numbers differ, which are not decided, and what a file of them has to be.
+// The level `statistical`: numbers that differ, numbers that remain undecided, and the format of the file.
 #include <gmock/gmock.h>
 
 #include "sim/check/statistics.h"
@@ -59,7 +59,7 @@ TEST(Statistics, WithinTheTolerance) {
   EXPECT_EQ(difference.undecided, 0);
 }
 
-// The mean is outside, and its interval reaches inside.
+// The mean is outside of the tolerance, and its interval reaches inside.
 TEST(Statistics, NoiseDecidesNothing) {
   const auto difference =
       compare_statistics(rules(), of(kRate, kBefore), of(kRate, scaled(1.03, {60, -60, 50, -50, 10})));
@@ -67,7 +67,7 @@ TEST(Statistics, NoiseDecidesNothing) {
   EXPECT_EQ(difference.undecided, 1);
 }
 
-// For more numbers each has a wider interval: all together are wrong as seldom as one.
+// With more numbers each has a wider interval: the probability of any error stays the same.
 TEST(Statistics, AllNumbersShareTheConfidence) {
   auto before = of(kRate, kBefore), now = of(kRate, scaled(1.03, {7, -7, 5, -5, 1}));
   EXPECT_EQ(compare_statistics(rules(), before, now).lines.size(), 1);

@@ -1,4 +1,4 @@
-// Values by name, properties and expected results, and the outcome as Jenkins reads it.
+// Values by name, properties and expected results, and the report in the format of Jenkins.
 #include <gmock/gmock.h>
 
 #include "sim/check/report.h"
@@ -66,10 +66,10 @@ TEST(Values, AStarStandsForAnythingButADot) {
 }
 
 TEST(Properties, EachRelationAtItsBound) {
-  const std::string frames = "h0.nic.port.tx_frames";  // 12
+  const std::string frames = "h0.nic.port.tx_frames";  // value 12
   struct Row {
     Relation relation;
-    double at, beyond;  // holds with the one, not with the other
+    double at, beyond;  // the relation holds with `at`, and not with `beyond`
   };
   for (const auto& row : {Row{Relation::equals, 12, 13}, Row{Relation::below, 13, 12}, Row{Relation::at_most, 12, 11},
                           Row{Relation::above, 11, 12}, Row{Relation::at_least, 12, 13}}) {
@@ -106,7 +106,7 @@ TEST(Properties, WhatCannotBeSaid) {
               ThrowsMessage<ConfigError>(HasSubstr("no value 'h0.nic.port.tx_frame'; did you mean h0.nic.port.tx_fr")));
   EXPECT_THAT([] { violation("*.nothing", Relation::equals, 0.0); }, ThrowsMessage<ConfigError>(HasSubstr("no value")));
   EXPECT_THAT([] { violation("end_ps", Relation::equals, "end"); }, ThrowsMessage<ConfigError>(HasSubstr("'end'")));
-  // A hit rate where nobody looked is neither high nor low.
+  // A hit rate without lookups is neither high nor low.
   EXPECT_THAT(violation("h0.nic.contexts.mpt.hit_rate", Relation::below, 2.0), Optional(HasSubstr("is not known")));
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rnicsim calibrate --fit` as a user runs it: what it finds, what it leaves behind, what it refuses.
+"""
+`rnicsim calibrate --fit` as a user runs it: results, files, refusals.
 
 usage: fit_command_test.py RNICSIM [TESTS]
 """
@@ -14,7 +15,7 @@ import unittest
 
 RNICSIM = ""
 NIC = "cx5-100g"
-ROWS = ("CAL-1", "CAL-2")  # runs of milliseconds
+ROWS = ("CAL-1", "CAL-2")  # these rows run for milliseconds
 
 
 def calibrate(*arguments):
@@ -72,7 +73,7 @@ class Fit(unittest.TestCase):
         self.assertAlmostEqual(latency / 1e6, self.number("CAL-1")["fitted"])
 
     def test_a_row_is_held_out(self):
-        # CAL-2's step says nothing of what is added to all sizes.
+        # CAL-2's step does not depend on a time that is added to all sizes.
         one_way = self.number("CAL-1")
         self.assertGreater(abs(one_way["held_out"] - 0.95), abs(one_way["fitted"] - 0.95))
         self.assertIn("fitted_to_the_others", self.json["experiments"][0])

@@ -1,4 +1,4 @@
-// Histories: where numbers change their level, what the database keeps, and files that are none.
+// Histories: changes of level, content of the database, and invalid files.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ TEST(ChangePoints, TheLevelsAndHowSureTheyAre) {
   EXPECT_LT(found[0].p, 1e-5);
 }
 
-// A generator that is the same everywhere: no change is seen in noise more often than the level says.
+// A generator with the same numbers on every machine: noise shows no more changes than the level allows.
 TEST(ChangePoints, NoiseHasFew) {
   std::uint64_t state = 1;
   const auto uniform = [&state] {
@@ -148,7 +148,7 @@ TEST_F(HistoryFile, CutShortItIsRefused) {
   }
 }
 
-// Damage is refused or harmless, and never ends the program otherwise.
+// Damage is refused or harmless; it never ends the program in another way.
 TEST_F(HistoryFile, WithBitsFlipped) {
   add("a", 1);
   const auto whole = bytes();

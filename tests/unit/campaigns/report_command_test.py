@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rnicsim report` as a user runs it: what it reads, what it refuses, how it ends.
+"""
+`rnicsim report` as a user runs it: inputs, refusals, exit status.
 
 usage: report_command_test.py RNICSIM [TESTS]
 """
@@ -29,7 +30,7 @@ def run(at, seed):
 
 
 def data_of(page):
-    """What the page was given."""
+    """The data in the page."""
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
 
 

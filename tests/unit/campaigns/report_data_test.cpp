@@ -1,4 +1,4 @@
-// What of many results goes into a report's page, and how it stands there.
+// Selection of results for a report's page, and their format.
 #include <gmock/gmock.h>
 
 #include "sim/report/page.h"
@@ -33,7 +33,7 @@ TEST(ReportData, CountersThatVaryMostGoFirstAndTheOthersAreCounted) {
   const auto all = page_data({set}, {})["sets"][0];
   EXPECT_THAT(names(all["metrics"]), ElementsAre("flow[0].rate_per_s", "h0.much", "h0.little", "h0.same"));
   EXPECT_FALSE(all["left_out"].contains("counters"));
-  // Two points: one counter.
+  // Two points: one counter fits.
   const auto part = page_data({set}, {}, {.counter_cells = 2})["sets"][0];
   EXPECT_THAT(names(part["metrics"]), ElementsAre("flow[0].rate_per_s", "h0.much"));
   EXPECT_EQ(part["left_out"]["counters"], 2);

@@ -1,4 +1,4 @@
-// Does the fit find the optimum of made-up numbers whose optimum is known?
+// The fit finds the optimum of constructed numbers whose optimum is known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ Row times(Row row, double factor) {
   return row;
 }
 
-// By so much for a move of one to either side.
+// Changes of all numbers for a move of -1 (`down`) and +1 (`up`).
 Curve sloping(const Row& down, const Row& up) {
   Curve curve;
   curve.add(0.5, times(up, 0.5));
@@ -30,14 +30,14 @@ Curve sloping(const Row& down, const Row& up) {
   return curve;
 }
 
-// Of one slope on both sides.
+// Curves with the same slope on both sides.
 Surrogate straight(Row start, const std::vector<Row>& slopes) {
   Surrogate model{std::move(start), {}};
   for (const auto& slope : slopes) model.curves.push_back(sloping(slope, slope));
   return model;
 }
 
-// All are to be `expected`, and are a tolerance off at one from it.
+// Every number should equal `expected`; the tolerance is 1.
 Off from(Row expected) {
   return [expected = std::move(expected)](std::size_t number, double value) { return value - expected[number]; };
 }
@@ -82,7 +82,7 @@ TEST(Surrogate, FindsAnOptimumWithinTheBox) {
   EXPECT_THAT(least_squares(model, from(target), all_of(model), wide(2), {0, 0}), ElementsAre(near(0.3), near(-0.4)));
 }
 
-// Of numbers that contradict one another, with the sum of squares by hand: (m - 1)^2 + (m - 3)^2 + 2 (m / 10 - 1)^2.
+// Contradicting numbers. The sum of squares by hand: (m - 1)^2 + (m - 3)^2 + 2 (m / 10 - 1)^2.
 TEST(Surrogate, WeighsWhatContradicts) {
   const auto model = straight({0, 0, 0, 0}, {{10, 10, 1, 1}});
   const auto moves = least_squares(model, from({1, 3, 1, 1}), all_of(model), wide(1), {0});
@@ -94,7 +94,7 @@ TEST(Surrogate, StopsAtTheBounds) {
   auto box = wide(2);
   box.high[0] = 0.2;
   const auto moves = least_squares(model, from({5, 5}), all_of(model), box, {0, 0});
-  // With the first at 0.2 the second does what it can: (2 + m - 5) + 10 (0.2 + 10 m - 5) = 0.
+  // With the first parameter at 0.2, the optimum of the second follows from (2 + m - 5) + 10 (0.2 + 10 m - 5) = 0.
   EXPECT_THAT(moves, ElementsAre(near(0.2), near(51.0 / 101)));
   box.low[1] = box.high[1] = -0.5;
   EXPECT_THAT(least_squares(model, from({5, 5}), all_of(model), box, {0, -0.5}), ElementsAre(near(0.2), near(-0.5)))
@@ -117,7 +117,7 @@ TEST(Surrogate, WhatNoNumberAsksForStays) {
       << "two that do the same share it";
 }
 
-// What is no bottleneck on one side is none to be found there.
+// A parameter that has no effect on one side offers no improvement there.
 TEST(Surrogate, GoesToTheSideThatHelps) {
   const Surrogate model{{0}, {sloping({0}, {100}), sloping({-100}, {0})}};
   const auto moves = least_squares(model, from({60}), all_of(model), wide(2), {0, 0});
@@ -125,7 +125,7 @@ TEST(Surrogate, GoesToTheSideThatHelps) {
   EXPECT_THAT(moves, ElementsAre(near(0.3), near(-0.3)));
 }
 
-// A cliff, as of what holds one piece less.
+// A sudden change, as of a buffer that holds one piece less.
 TEST(Surrogate, StaysOffACliff) {
   Surrogate model = straight({0}, {{0}, {-50}});
   model.curves[0] = sloping({-10}, {500});

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rnicsim sweep` as a user runs it: its folder, how it goes on, what is broken.
+"""
+`rnicsim sweep` as a user runs it: its folder, continued sweeps, damaged files.
 
 usage: sweep_command_test.py RNICSIM [TESTS]
 """
@@ -101,7 +102,7 @@ class Sweep(unittest.TestCase):
         self.assertEqual(row["steady"], {True: "true", False: "false", None: ""}[run["steady"]])
 
     def test_seeds_that_differ_give_an_interval(self):
-        # Half of the pages are in the cache.
+        # Half of the pages fit in the cache.
         call("bench", "write-4k", "--set", "measure.warmup=20 us", "--set", "measure.duration=100 us", "--set",
              "flow.address=random", "--set", "flow.mr_size=1MiB", "--set", "nic.contexts.mtt.l0_entries=8", "--set",
              "nic.contexts.mtt.l1_entries=128", "--vary", "flow.qps=4", "--seeds", 3, "--out", self.out)
@@ -203,7 +204,7 @@ class Sweep(unittest.TestCase):
             self.assertIn("own-base.toml is not what it was when this sweep began", done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         (self.out / "results.json").unlink()
-        call("report", self.out, "-o", self.folder / "page.html")  # that only looks at it
+        call("report", self.out, "-o", self.folder / "page.html")  # report only reads the folder
         (self.folder / "own-base.toml").write_text('base = "cx5-100g"\n')
         call("sweep", "--out", self.out)
 
@@ -219,7 +220,7 @@ class Sweep(unittest.TestCase):
             self.assertNotIn("exception", done.stderr)
 
     def test_values_that_look_like_formulas(self):
-        """They are in quotes in the table, and numbers are not."""
+        """The table has quotes around such texts, and none around numbers."""
         names = ["=mine.toml", "+mine.toml", "-mine.toml", "@mine.toml"]
         for name in names:
             (self.folder / name).write_text('base = "cx5-100g"\n')
@@ -228,7 +229,7 @@ class Sweep(unittest.TestCase):
         call("sweep", path, "--out", self.out, cwd=self.folder)
         lines = (self.out / "results.csv").read_text().splitlines()
         self.assertEqual([line.split(",")[1] for line in lines], ["nic", "cx5-100g"] + [f'"{name}"' for name in names])
-        # The last column, what limits the run, has a comma in its text.
+        # The last column, the limit of the run, contains a comma.
         self.assertNotIn('"', "".join(line.split(",", 2)[2].split(',"h0')[0] for line in lines))
 
     def test_a_point_changed_by_hand(self):

@@ -1,4 +1,4 @@
-// What a sweep varies, and what it makes of its runs: axes, shares, confidence intervals.
+// Axes of a sweep, shares of its runs, and confidence intervals of the results.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -99,7 +99,7 @@ TEST(SweepPlan, NothingCanBeRun) {
   plan.workload = "write-4k";
   plan.axes = {parse_axis("nic.no.such_key", "1,2")};
   EXPECT_THROW(plan.check(), ConfigError);
-  plan.axes = {parse_axis("flow.qps", "0,2")};  // one of them can
+  plan.axes = {parse_axis("flow.qps", "0,2")};  // one value of the axis is possible
   EXPECT_NO_THROW(plan.check());
   plan.axes = {parse_axis("flow.qps", "1..2000"), parse_axis("flow.window", "1..2000")};
   EXPECT_THROW(plan.check(), ConfigError);
@@ -155,7 +155,7 @@ value = 3e6
   EXPECT_EQ(plan.name, "own");
   EXPECT_EQ(plan.seeds, (std::vector<std::uint64_t>{4, 2}));
   EXPECT_EQ(plan.sets, (Values{"flow[0].window=8", "nic.port.rate=100 Gb/s"}));
-  ASSERT_EQ(plan.axes.size(), 2u);  // in the file's order
+  ASSERT_EQ(plan.axes.size(), 2u);  // in the order of the file
   EXPECT_EQ(plan.axes[0].key, "nic.contexts.qpc.l1_entries");
   EXPECT_EQ(plan.axes[1].values, (Values{"16", "32", "64"}));
   ASSERT_EQ(plan.references.size(), 1u);
@@ -186,14 +186,14 @@ TEST(SweepShare, OfARank) {
   setenv("PMI_RANK", "2", 1);
   setenv("PMI_SIZE", "3", 1);
   EXPECT_EQ(share_of_rank()->number, 2u);
-  setenv("PMI_SIZE", "1", 1);  // alone
+  setenv("PMI_SIZE", "1", 1);  // a single process
   EXPECT_FALSE(share_of_rank());
   unsetenv("PMI_RANK");
   unsetenv("PMI_SIZE");
   setenv("SLURM_PROCID", "0", 1);
-  setenv("SLURM_NTASKS", "4", 1);  // a batch script: nobody else does the rest
+  setenv("SLURM_NTASKS", "4", 1);  // a batch script: no other process runs the rest
   EXPECT_FALSE(share_of_rank());
-  setenv("SLURM_STEP_NUM_TASKS", "4", 1);  // srun's
+  setenv("SLURM_STEP_NUM_TASKS", "4", 1);  // set by srun
   EXPECT_EQ(share_of_rank()->of, 4u);
   for (const char* name : {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"}) unsetenv(name);
 }

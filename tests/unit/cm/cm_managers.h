@@ -1,4 +1,4 @@
-// Two communication managers, h0 that connects to h1, brought to any state of a connection.
+// Fixture with two communication managers. h0 connects to h1; each function brings both to a state of the connection.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace rnicsim::cm {
 
-inline constexpr Duration kSoon{1'000'000'000};          // later than any message arrives
+inline constexpr Duration kSoon{1'000'000'000};          // 1 ms: later than any message arrives
 
 inline std::vector<std::uint8_t> pattern(std::size_t bytes) {
   std::vector<std::uint8_t> data(bytes);
@@ -36,7 +36,7 @@ class Managers : public ::testing::Test {
     manager(0).destroy(active);
     active = manager(0).create();
   }
-  // Each the one before it, too.
+  // Each function runs the previous steps, too.
   void request() {
     ASSERT_EQ(manager(0).connect(active, Pair::to(1)), 0);
     pass();
@@ -64,12 +64,12 @@ class Managers : public ::testing::Test {
   void forget_events() {
     for (auto& side : pair.sides) side.events.clear();
   }
-  // After both have gone nothing is left, at once or in time.
+  // After both ids are destroyed, nothing is left at once or after all timers.
   void expect_an_end() {
     manager(0).destroy(active);
     manager(1).destroy(passive);
     EXPECT_TRUE(pair.run_out());
-    // What came while they went is theirs, too.
+    // Ids that arrived meanwhile are destroyed, too.
     for (const auto& [at, event] : pair.sides[1].events) manager(1).destroy(event.id);
     EXPECT_TRUE(pair.run_out());
     for (std::size_t side = 0; side < 2; ++side) {

@@ -1,4 +1,4 @@
-// Two communication managers in the same simulated time, and a wire between them that a test may spoil.
+// Two communication managers in the same simulated time, and a wire that can lose, delay and duplicate messages.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ inline const char* name_of(EventKind kind) {
   return kNames[std::size_t(kind)];
 }
 
-// An event without what brought it.
+// Kind and time of an event, without its message.
 struct Told {
   EventKind kind;
   Duration at;
@@ -32,14 +32,14 @@ struct Told {
 
 class Pair {
  public:
-  static constexpr Duration kWire{1'000'000};            // from one to the other
+  static constexpr Duration kWire{1'000'000};            // delay from one side to the other
   static constexpr TimeCode kAckDelay = 15;
   static constexpr TimeCode kLifeTime = 18;
   static constexpr TimeCode kResponse = 20;
   static constexpr std::uint8_t kRetries = 15;
   static constexpr std::uint64_t kService = 0x01061c06;
-  // What follows from them: between the messages of who connects, and of who accepts; and of timewait, of which the
-  // ACK timeout is twice the life time, and more than the delay.
+  // Resulting time-outs: between messages of the active side, between messages of the passive side, and timewait. The
+  // ACK timeout in timewait is twice the life time, and exceeds the ACK delay.
   static constexpr Duration kActive = 2 * duration_of(kLifeTime) + duration_of(kResponse);
   static constexpr Duration kPassive = duration_of(kResponse);
   static constexpr Duration kTimewait = duration_of(kLifeTime + 1);
@@ -47,7 +47,7 @@ class Pair {
   struct Fate {
     bool lost = false;
     Duration late{};
-    std::optional<Duration> copy{};                      // that much later than the other
+    std::optional<Duration> copy{};                      // delay of a duplicate after the original
   };
   struct Side {
     explicit Side(std::uint64_t guid) : manager({guid, kAckDelay, std::uint32_t(guid << 24)}) {}
@@ -60,14 +60,14 @@ class Pair {
 
     ConnectionManager manager;
     std::vector<std::pair<Duration, Event>> events;
-    std::function<void(const Event&)> program;           // at each event
+    std::function<void(const Event&)> program;           // called at each event
   };
 
-  // Whatever it says, every message takes at least the wire's time.
+  // Every message takes at least kWire, whatever `wire` returns.
   std::function<Fate(std::size_t from, const Envelope& envelope)> wire;
   std::array<Side, 2> sides{Side(0xa1), Side(0xb2)};
-  std::map<std::string, unsigned> sent;                  // messages, by name
-  std::map<std::string, std::uint64_t> transactions;     // of the last of them
+  std::map<std::string, unsigned> sent;                  // count of messages, by name
+  std::map<std::string, std::uint64_t> transactions;     // transaction ID of the last message, by name
   Duration now{};
 
   static Gid gid(std::size_t side) {
@@ -94,14 +94,14 @@ class Pair {
             .private_data = {}};
   }
 
-  // Does it then, after what falls due by itself.
+  // Runs `action` at time `when`, after the managers' timers of the same time.
   void at(Duration when, std::function<void()> action) { agenda_.emplace(when, std::move(action)); }
   void run_until(Duration end) {
     take();
     for (auto next = next_time(); next && *next <= end; next = next_time()) step(*next);
     advance(end);
   }
-  // Until nothing more will happen. False: that is not to be awaited.
+  // Runs until no event is pending. False: events did not end.
   bool run_out() {
     take();
     for (int steps = 0; steps < 1'000'000; ++steps) {
@@ -111,7 +111,7 @@ class Pair {
     }
     return false;
   }
-  // What the managers have to say.
+  // Takes messages and events from both managers.
   void take() {
     for (bool more = true; more;) {
       more = false;

@@ -1,4 +1,4 @@
-// What each call to the communication manager may do in which state of a connection, and how much it may say.
+// Calls to the communication manager: allowed states of a connection for each, and sizes of private data.
 #include <gtest/gtest.h>
 
 #include <algorithm>

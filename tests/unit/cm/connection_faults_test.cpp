@@ -1,5 +1,5 @@
-// What becomes of a connection, or of the lookup of a service, when one of its messages is lost once or always, comes
-// twice, or late: which events come on both sides, and when, by the timeouts that the messages name.
+// A connection, or the lookup of a service, with one message lost once or always, duplicated, or late: the events on
+// both sides, and their times, by the timeouts in the messages.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -17,7 +17,7 @@ using Events = std::vector<Told>;
 enum class Fault { lost_once, lost_always, duplicated, late, overtaken };
 constexpr const char* kFaults[] = {"LostOnce", "LostAlways", "Duplicated", "Late", "Overtaken"};
 
-constexpr Duration kLate{1'000'000'000'000};             // less than it takes to be repeated
+constexpr Duration kLate{1'000'000'000'000};             // less than the time until a retransmission
 constexpr Duration kLaterThanRepeated{9'000'000'000'000};
 constexpr Duration kWire = Pair::kWire;
 constexpr int kSends = Pair::kRetries + 1;
@@ -25,7 +25,7 @@ constexpr int kSends = Pair::kRetries + 1;
 struct Case {
   const char* message;
   Fault fault;
-  std::size_t closer = 0;                                // the side that disconnects
+  std::size_t closer = 0;                                // side that disconnects
 
   friend std::ostream& operator<<(std::ostream& out, const Case& about) {
     return out << about.message << ' ' << kFaults[std::size_t(about.fault)] << ", h" << about.closer << " disconnects";
@@ -57,7 +57,7 @@ class Faults : public ::testing::TestWithParam<Case> {
   static bool always(const char* message) {
     return GetParam().fault == Fault::lost_always && std::string(message) == GetParam().message;
   }
-  // How much later than without the fault that message comes, which is sent again after `interval`.
+  // Delay of the message by the fault; `interval`: time until a retransmission.
   static Duration delay_of(const char* message, Duration interval) {
     if (std::string(message) != GetParam().message || GetParam().fault == Fault::duplicated) return {};
     return GetParam().fault == Fault::late ? kLate : interval;
@@ -84,12 +84,12 @@ class Faults : public ::testing::TestWithParam<Case> {
 
 class ConnectionFaults : public Faults {
  protected:
-  static constexpr Duration kEnd{1'000'000'000'000'000};  // when it is closed
+  static constexpr Duration kEnd{1'000'000'000'000'000};  // time of the disconnect
   static constexpr Duration kActive = Pair::kActive, kPassive = Pair::kPassive, kTimewait = Pair::kTimewait;
 
   struct Expected {
     Events events[2];
-    bool stands = false;       // on the side that closes it
+    bool stands = false;       // connection established on the side that closes
   };
 
   static Expected opening() {
@@ -103,7 +103,7 @@ class ConnectionFaults : public Faults {
     passive = {{request_received, requested}};
     if (always("REP")) {
       active = {{request_failed, kSends * kActive}};
-      // Given up, it is forgotten: a REQ that still comes is a new one.
+      // A failed request is forgotten: a later REQ makes a new connection.
       for (int i = 0; i < kSends; ++i) {
         const Duration given_up = passive.back().kind == reply_failed ? passive.back().at
                                                                       : requested + kSends * kPassive;
@@ -136,7 +136,7 @@ class ConnectionFaults : public Faults {
     const Duration answered = dead ? kEnd + kSends * interval : requested + kWire + delay_of("DREP", interval);
     closing.push_back({disconnected, answered});
     closing.push_back({timewait_over, answered + kTimewait});
-    // What it has given up needs no end.
+    // A connection that has failed needs no disconnect.
     if (always("DREQ") || closed.back().kind == reply_failed) return expected;
     closed.push_back({disconnect_requested, requested});
     closed.push_back({timewait_over, requested + kTimewait});
@@ -196,7 +196,7 @@ TEST_P(ServiceFaults, EndAsTheTimeoutsSay) {
   const Duration asked = kWire + delay_of("SIDR_REQ", interval);
   Events h0{{service_answered, asked + kWire + delay_of("SIDR_REP", interval)}};
   if (GetParam().fault == Fault::lost_always) h0 = {{service_failed, kSends * interval}};
-  // Whoever asks again after the answer is answered again: nothing is kept of it.
+  // A request repeated after the answer is answered again: the manager keeps no state.
   Events h1{{service_requested, asked}};
   switch (GetParam().fault) {
     case Fault::lost_once:

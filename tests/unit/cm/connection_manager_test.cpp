@@ -1,4 +1,4 @@
-// The communication manager: what connects, what is refused, and how connections end.
+// The communication manager: connecting, refusals, and ends of connections.
 #include "model/cm/connection_manager.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST_F(Managers, EachLearnsWhatTheOtherSays) {
   const Connection& there = *manager(1).find(passive);
   EXPECT_EQ(there.peer.qpn, 0x15u);
   EXPECT_EQ(there.send_psn, 0xabcdefu);
-  EXPECT_EQ(there.responder_resources, 5);   // each side's initiator is the other's responder
+  EXPECT_EQ(there.responder_resources, 5);   // each side's initiator is the other side's responder
   EXPECT_EQ(there.initiator_depth, 3);
   EXPECT_EQ(there.retry_count, 6);
   EXPECT_EQ(there.rnr_retry_count, 4);
@@ -92,16 +92,17 @@ TEST_F(Managers, AnAnswerIsOfTheTransactionThatItAnswers) {
   expect_an_end();
 }
 
-// The sum of two times, of which each code doubles the one before: the larger one's code, and one more when the smaller
-// one is at least half of it (as in Linux's cm_ack_timeout).
+// Sum of two time codes; each code is twice the time of the previous code. The result is the larger code, plus one if
+// the smaller code is at least half of the larger time (as in Linux' cm_ack_timeout).
 TEST(AckTimeout, IsLongerThanTheWayThereAndBackAndTheDelay) {
   struct Row {
     TimeCode ack_delay, packet_life_time, timeout;
   };
   constexpr Row kRows[] = {
-      {0, 0, 2},    {0, 1, 2},    {0, 2, 3},    {0, 3, 4},                               // the way alone
-      {13, 14, 15}, {14, 14, 16}, {15, 14, 16}, {16, 14, 17}, {17, 14, 17}, {25, 14, 25},  // a delay about as long
-      {31, 0, 31},  {31, 30, 31}, {30, 30, 31}, {29, 30, 31}, {0, 31, 31},               // none is longer
+      {0, 0, 2},    {0, 1, 2},    {0, 2, 3},    {0, 3, 4},                               // packet life time alone
+      // an ACK delay of about the same time
+      {13, 14, 15}, {14, 14, 16}, {15, 14, 16}, {16, 14, 17}, {17, 14, 17}, {25, 14, 25},
+      {31, 0, 31},  {31, 30, 31}, {30, 30, 31}, {29, 30, 31}, {0, 31, 31},               // no larger code exists
   };
   for (const auto& [ack_delay, packet_life_time, timeout] : kRows)
     EXPECT_EQ(ack_timeout_of(ack_delay, packet_life_time), timeout) << +ack_delay << " " << +packet_life_time;
@@ -124,7 +125,7 @@ TEST_F(Managers, TheAckTimeoutKnowsThePeersDelay) {
   expect_an_end();
 }
 
-// What answers it would bear an address that is not this host's.
+// The answer would have an address that this host does not own.
 TEST_F(Managers, ARequestForAnotherAddress) {
   ConnectRequest request{.local_id = 7, .service_id = Pair::kService, .local_qpn = 0x11};
   request.primary = {.local_gid = Pair::gid(0), .remote_gid = Pair::gid(2)};
@@ -204,7 +205,7 @@ TEST_F(Managers, WhoNoLongerConnectsSaysSo) {
   EXPECT_EQ(last(1), rejected);
   const auto& reject = last_message<ConnectReject>(1);
   EXPECT_EQ(reject.reason, RejectReason::timeout);
-  // Whose it is stands in its information (12.6.7.2): the peer has not learned the other's number.
+  // The information names the connection (12.6.7.2): the sender does not know the peer's ID yet.
   EXPECT_EQ(reject.information_length, 8);
   EXPECT_EQ(reject.information[7], 0xa1);
   EXPECT_EQ(state(1), State::idle);
@@ -218,7 +219,7 @@ TEST_F(Managers, WhoRepeatsARequestIsAskedToWait) {
   pair.run_until(3 * kActive);
   EXPECT_EQ(pair.sent["REQ"], 2u);
   EXPECT_EQ(pair.sent["MRA"], 1u);
-  // From the MRA on it waits as long as the answer was promised for, and a path's timeout.
+  // After the MRA the timeout is the time promised by the MRA plus the path's timeout.
   const Duration waits = duration_of(24) + duration_of(Pair::kLifeTime + 1);
   pair.run_until(kActive + 2 * kWire + waits - Duration{1});
   EXPECT_EQ(pair.sent["REQ"], 2u);
@@ -252,7 +253,7 @@ TEST_F(Managers, AnMraIsForWhatWasSent) {
   manager(1).receive(from_active, {1, wrong});
   EXPECT_EQ(manager(1).counters().unexpected, 1u);
   pair.run_until(kSoon + kPassive);
-  EXPECT_EQ(pair.sent["REP"], 2u);           // as if it had not come
+  EXPECT_EQ(pair.sent["REP"], 2u);           // as if the MRA had not arrived
   expect_an_end();
 }
 
@@ -269,17 +270,17 @@ TEST_F(Managers, DataBeforeTheRtuEstablish) {
   EXPECT_EQ(last(1), established);
   EXPECT_EQ(manager(1).establish(passive), EISCONN);
   EXPECT_TRUE(pair.run_out());
-  EXPECT_EQ(pair.sent["REP"], 1u);           // it has been answered
+  EXPECT_EQ(pair.sent["REP"], 1u);           // the REP has been answered
   pair.wire = nullptr;
   expect_an_end();
 }
 
-// --- What a peer knows no more.
+// --- States that a peer has forgotten.
 
 TEST_F(Managers, ANewConnectionOfTheSameQpEndsTheOld) {
   connect();
   forget_events();
-  // As if the peer had started anew: the same QP, another number.
+  // As after a restart of the peer: the same QP number with another ID.
   const ConnectionId again = manager(0).create();
   ASSERT_EQ(manager(0).connect(again, Pair::to(1)), 0);
   pass();
@@ -307,7 +308,7 @@ TEST_F(Managers, AReplyFromAQpThatIsConnectedIsStale) {
   EXPECT_EQ(pair.sides[0].last().id, again);
   EXPECT_EQ(manager(0).counters().stale, 1u);
   EXPECT_EQ(state(0), State::established);
-  // Who replied hears of it at once, and not when all its repeats are in vain.
+  // The replying side gets the event at once, and not after all retransmissions.
   EXPECT_EQ(last(1), rejected);
   EXPECT_EQ(pair.sides[1].last().id, other);
   EXPECT_EQ(last_message<ConnectReject>(1).reason, RejectReason::stale_connection);
@@ -316,8 +317,8 @@ TEST_F(Managers, AReplyFromAQpThatIsConnectedIsStale) {
   expect_an_end();
 }
 
-// The peer's QP may have had packets of a former connection on their way: its number is not to be used again at once
-// (IBTA vol 1, 12.9.7). No other reason needs this.
+// The peer's QP may have packets of an old connection in flight: its number must not be reused at once (IBTA vol 1,
+// 12.9.7). Other reasons need no timewait.
 TEST_F(Managers, OnlyAStaleRejectionIsFollowedByTimewait) {
   for (const bool stale : {true, false})
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
@@ -359,7 +360,7 @@ TEST_F(Managers, TheQpOfAConnectionThatEndsConnectsAnew) {
   ASSERT_EQ(manager(1).reply(accepted, {.qpn = 0x22, .private_data = {}}), 0);
   pass();
   ASSERT_EQ(last(0), reply_received);
-  // The end of the first one's timewait does not make strangers of these QPs.
+  // The end of the first connection's timewait does not affect the new connection of these QPs.
   pass(2 * kTimewait);
   ASSERT_EQ(manager(0).ready(again), 0);
   const ConnectionId third = manager(0).create();
@@ -394,7 +395,7 @@ TEST_F(Managers, ARequestRepeatedInTimewaitIsStale) {
 }
 
 TEST_F(Managers, ARejectionThatWasOvertakenSaysNothing) {
-  // Nobody listens when the first REQ comes; its rejection is under way for so long that the second one connects.
+  // There is no listener when the first REQ arrives. Its REJ is delayed until the second REQ has connected.
   manager(1).unlisten(Pair::kService);
   pair.wire = [](std::size_t, const Envelope& envelope) {
     return Pair::Fate{.late = name_of(envelope.message) == "REJ" ? 2 * kActive : Duration{}};
@@ -450,7 +451,7 @@ TEST_F(Managers, BothDisconnectAtOnce) {
   pass();
   EXPECT_EQ(told(0), (Events{{disconnect_requested, start + kWire}}));
   EXPECT_EQ(told(1), told(0));
-  pass(2 * kActive);                         // neither asks again
+  pass(2 * kActive);                         // neither side retransmits
   const Duration confirmed = pair.now;
   EXPECT_EQ(manager(0).confirm_disconnect(active), 0);
   EXPECT_EQ(manager(1).confirm_disconnect(passive), 0);
@@ -481,13 +482,13 @@ TEST_F(Managers, WhoGoesDisconnects) {
   connect();
   manager(0).destroy(active);
   EXPECT_EQ(manager(0).find(active), nullptr);
-  EXPECT_EQ(manager(0).connections(), 1u);   // its timewait
+  EXPECT_EQ(manager(0).connections(), 1u);   // in timewait
   pass();
   EXPECT_EQ(last(1), disconnect_requested);
   manager(1).destroy(passive);
   EXPECT_TRUE(pair.run_out());
   EXPECT_EQ(pair.sent["DREP"], 1u);
-  EXPECT_EQ(pair.sides[0].events.size(), 1u);  // nobody is told what becomes of it
+  EXPECT_EQ(pair.sides[0].events.size(), 1u);  // no event: the owner has destroyed the connection
   expect_an_end();
 }
 
@@ -587,7 +588,7 @@ TEST_F(Managers, ARepeatedServiceRequestIsOne) {
   expect_an_end();
 }
 
-// --- Strangers.
+// --- Messages of unknown connections.
 
 TEST_F(Managers, NumbersOfNobodyAreAnsweredOrIgnored) {
   const Route route{.local = Pair::gid(1), .remote = Pair::gid(0)};

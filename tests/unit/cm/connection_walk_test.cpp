@@ -1,5 +1,6 @@
-// Many connections and lookups at once, over a wire that loses, repeats and reorders, with owners that do anything in
-// any order: every event follows from what was before it, and when all have gone and time has passed nothing is left.
+// Many connections and lookups at once, over a wire that loses, repeats and reorders messages. Owners make random calls
+// in random order. Every event must be possible after the earlier events. After all are destroyed and time has passed,
+// nothing is left.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -32,7 +33,7 @@ class Walk : public ::testing::TestWithParam<unsigned> {
   Duration millis(unsigned limit) { return Duration{std::int64_t{below(limit)} * 1'000'000'000}; }
   ConnectionManager& manager(std::size_t side) { return pair.manager(side); }
 
-  // What may follow what an owner heard of an id last. Its own doing is not told to it.
+  // Events that may follow the last event of an id. The owner's own calls cause no event.
   static bool may_follow(EventKind before, EventKind event) {
     static const std::map<EventKind, std::set<EventKind>> kNext{
         {request_received, {established, reply_failed, rejected, disconnect_requested, timewait_over}},
@@ -68,7 +69,7 @@ class Walk : public ::testing::TestWithParam<unsigned> {
     if (percent(60)) answer(id);
   }
 
-  // As most owners do.
+  // Answers an event as most owners do.
   void answer(Id id) {
     auto& local = manager(id.first);
     switch (*heard_.at(id)) {
@@ -95,7 +96,7 @@ class Walk : public ::testing::TestWithParam<unsigned> {
     const std::size_t side = below(2);
     const Id id{side, manager(side).create()};
     heard_[id] = std::nullopt;
-    // To itself, too: both ends are one manager's then.
+    // Also connections to itself: one manager has both ends.
     const std::size_t peer = percent(10) ? side : 1 - side;
     if (percent(25)) {
       auto params = Pair::service_of(peer);
@@ -110,7 +111,7 @@ class Walk : public ::testing::TestWithParam<unsigned> {
     }
   }
 
-  // Anything, to anyone.
+  // A random call for a random id.
   void meddle() {
     if (heard_.empty()) return;
     const auto at = std::next(heard_.begin(), below(unsigned(heard_.size())));
@@ -160,7 +161,7 @@ class Walk : public ::testing::TestWithParam<unsigned> {
     }
   }
 
-  // All go, and time passes.
+  // Destroys everything and lets time pass.
   void expect_an_end() {
     for (std::size_t side = 0; side < 2; ++side) manager(side).unlisten(Pair::kService);
     while (!heard_.empty()) {
@@ -178,7 +179,7 @@ class Walk : public ::testing::TestWithParam<unsigned> {
   }
 
   Pair pair;
-  std::map<Id, std::optional<EventKind>> heard_;         // by ids that there are: what was told of it last
+  std::map<Id, std::optional<EventKind>> heard_;         // by existing id: its last event
   std::map<EventKind, unsigned> events_;
 
  private:
@@ -192,13 +193,13 @@ TEST_P(Walk, EndsWithNothing) {
     percent(35) ? begin() : meddle();
     pair.run_until(pair.now + millis(percent(5) ? 20'000 : 500));
   }
-  // Every kind of event has come, or the walk is a poor one.
+  // Every kind of event must occur; otherwise the walk covers too little.
   EXPECT_EQ(events_.size(), std::size_t(service_failed) + 1);
 
   expect_an_end();
 }
 
-// A peer that says anything, of ids and QPs that there are or may be.
+// A peer that sends random messages, about ids and QPs that may exist.
 class HostilePeer : public Walk {
  protected:
   std::uint32_t some_id() {

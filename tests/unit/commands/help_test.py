@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What rnicsim tells of itself: commands, parameters, counters; and the files that it names are there.
+"""
+Help of rnicsim: commands, parameters, counters; and the existence of the files that the help names.
 
 usage: help_test.py RNICSIM [TESTS]
 """
@@ -61,7 +62,7 @@ class Help(unittest.TestCase):
                 self.assertRegex(done.stderr, r"^rnicsim: standard output: .*\n$")
 
     def test_reader_that_has_gone(self):
-        """As a shell tells it."""
+        """The exit status is that of a program killed by SIGPIPE, as a shell reports it."""
         for words in (("--help",), ("describe", "nic"), ("run", "--", "true")):
             with self.subTest(words):
                 reader, writer = os.pipe()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a shell shows of rnicsim: the manual's pages and bash's completion, both from the command line itself.
+"""
+rnicsim in a shell: manual pages and bash completion, both generated from the command line's own tables.
 
 usage: shell_test.py RNICSIM [TESTS]
 """
@@ -16,7 +17,7 @@ import unittest
 RNICSIM = ""
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
-# What bash does at the tab key: it cuts the line into words, and calls the function with the command's name.
+# Like bash at the tab key: splits the line into words, and calls the completion function with the command's name.
 TAB = r"""
 source "$1"
 read -ra COMP_WORDS <<<"$(sed -E 's/([=:])/ \1 /g' <<<"$2")"
@@ -72,7 +73,7 @@ class Manual(unittest.TestCase):
 
 class Completion(unittest.TestCase):
     def at(self, line):
-        """What bash would put in, of a line that the user has typed."""
+        """Completions that bash offers for a typed line."""
         script = ROOT / "sim" / "completion" / "rnicsim.bash"
         line = line.replace("rnicsim", RNICSIM, 1)
         return told("bash", "--norc", "-c", TAB, "bash", script, line).split()

@@ -1,4 +1,4 @@
-// Does a fault rule mean the same in a file and on the command line, and does a mistake end in one clear line?
+// A fault rule means the same in a file and on the command line; a mistake gives one clear line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class ConfigFaults : public testing::Test {
     std::ofstream(folder_ / name, std::ios::binary) << text;
     return (folder_ / name).string();
   }
-  // The rules of a topology of h0 and h1.
+  // Fault rules of a topology of h0 and h1.
   std::vector<FaultSetting> of_file(const std::string& rules, const std::vector<std::string>& options = {}) {
     return load_config("cx5-100g", file("test.toml", "base = \"back-to-back\"\n" + rules), {}, options).faults;
   }
@@ -143,7 +143,7 @@ TEST_F(ConfigFaults, Outages) {
   EXPECT_EQ(down.outage->at, 10_ms);
   EXPECT_EQ(down.outage->lasts, 2_us);
   EXPECT_EQ(fault_text(down), "link_down,host=h1,at=10ms,for=2us");
-  // Frames have nothing to do with it.
+  // An outage's rule must not match frames of any host.
   EXPECT_NE(down.rule.host, 0u);
   EXPECT_NE(down.rule.host, 1u);
   EXPECT_FALSE(of_option("link_down,host=h0,at=0us").outage->lasts);
@@ -273,7 +273,7 @@ TEST(FrameFacts, OfAPacket) {
   }
 }
 
-// As it is sent, and as its bytes say it.
+// Facts of the packet object equal facts of the frame's bytes.
 TEST(FrameFacts, OfAPacketThatIsNotWritten) {
   const cm::Mad mad = cm::encode({1, cm::ReadyToUse{}});
   for (const bool ipv6 : {false, true})

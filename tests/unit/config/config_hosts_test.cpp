@@ -1,5 +1,5 @@
-// Is a host chosen apart from the NIC in it, does what is chosen win where it should, and does a mistake end in one
-// clear line?
+// The host's profile is chosen independently of the NIC's, choices have the right precedence, and a mistake gives one
+// clear line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -132,7 +132,7 @@ TEST_F(ConfigHosts, OfAFileOfOnesOwn) {
   EXPECT_EQ(config.nic.dma.ordered_write, 7_ns);
   EXPECT_EQ(config.nic.dma.read_latency, 403_ns) << "what it does not say is as before";
 
-  // A NIC's profile finds it beside its own folder, alone or in a configuration.
+  // A NIC's profile finds the host profile beside its own folder, alone or within a configuration.
   const auto nic = file("nics/mine.toml", "host = \"mine\"\n[nic.port]\nrate = \"7 Gb/s\"\n");
   EXPECT_EQ(on(nic.c_str(), "").nic.dma.ordered_write, 7_ns);
   EXPECT_EQ(load_nic_profile(nic).dma.ordered_write, 7_ns);

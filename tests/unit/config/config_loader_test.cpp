@@ -1,4 +1,4 @@
-// Does a file or an option end in the parameters, and does a mistake end in one clear line?
+// Values in files and options reach the parameters; a mistake gives one clear line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -163,7 +163,7 @@ TEST_F(ConfigLoader, AWholeNumberMayHaveAFraction) {
   EXPECT_THAT(set_error("units=1e300"), HasSubstr("'1e300' is out of range"));
 }
 
-// Of 1024 bytes, or of 1000; shown as it is likely to have been written.
+// Units of 1024 bytes and of 1000 bytes; sizes are shown as they were probably written.
 TEST_F(ConfigLoader, SizesOfBothKinds) {
   const std::pair<const char*, std::uint64_t> sizes[] = {
       {"512 B", 512}, {"1 KiB", 1024}, {"1.5 KiB", 1536}, {"1 KB", 1000}, {"1.5 KB", 1500}, {"4 KiB", 4096}};
@@ -196,7 +196,7 @@ TEST_F(ConfigLoader, GarbageSurvives) {
   EXPECT_THAT(load_error("units = \n"), HasSubstr("test.toml:1"));
   EXPECT_THAT(load_error("\xff\xfe\x80"), HasSubstr("test.toml:1"));
   EXPECT_THAT(load_error(std::string(5 << 20, 'x')), HasSubstr("larger than"));
-  // The TOML library recurses through a key's tables.
+  // The TOML library recurses for each part of a dotted key.
   std::string deep = "a";
   for (int i = 0; i < 100'000; ++i) deep += ".a";
   EXPECT_THAT(load_error("units = 2\n" + deep + " = 1"), HasSubstr(":2: more than 32 dots"));
@@ -246,7 +246,7 @@ TEST_F(ConfigLoader, TopologyMistakes) {
   EXPECT_THAT(load_error(many), HasSubstr("more than 4096 hosts"));
 }
 
-// The further devices of all hosts stand behind the first ones, and the switches behind them.
+// Additional devices of all hosts are numbered behind the first devices, and switches behind them.
 TEST_F(ConfigLoader, Devices) {
   const std::string hosts = "[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n[[switches]]\nname = \"s\"\n";
   const std::string base = file("base.toml", hosts + "[[cables]]\nfrom = \"a\"\nto = \"s\"\n").string();
@@ -352,7 +352,7 @@ TEST(ConfigChoices, OfThePageSize) {
   EXPECT_THAT(set("4096"), HasSubstr("unit"));
 }
 
-// --- What no hardware can be.
+// --- Combinations that no hardware can have.
 std::string refusal(const std::string& nic, const std::vector<std::string>& sets) {
   try {
     load_config(nic, "back-to-back", sets);
@@ -364,7 +364,7 @@ std::string refusal(const std::string& nic, const std::vector<std::string>& sets
 
 struct Contradiction {
   std::vector<std::string> sets;
-  std::string error;  // empty: they can stand together
+  std::string error;  // empty: the settings are compatible
 };
 const Contradiction kContradictions[] = {
     {{"nic.pcie.read_bytes=256B"},
@@ -398,7 +398,7 @@ TEST(ConfigContradictions, AreOneLineWithThePaths) {
 TEST_F(ConfigLoader, AContradictionInAFileIsRefusedToo) {
   const auto nic = file("mine.toml", "base = \"cx5-100g\"\n[nic.pcie]\nread_bytes = \"256 B\"\n").string();
   EXPECT_EQ(refusal(nic, {}), "nic.pcie.read_bytes: 256 B is less than nic.pcie.max_read_request, 512 B");
-  // What the last word says counts.
+  // The last setting counts.
   EXPECT_EQ(refusal(nic, {"nic.pcie.max_read_request=256B"}), "");
 }
 

@@ -1,4 +1,4 @@
-// Does each host, device, switch and cable have the profile that it names, and does a mistake end in one clear line?
+// Each host, device, switch and cable has the profile that it names; a mistake gives one clear line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class ConfigProfiles : public testing::Test {
     }
     return "no error";
   }
-  // What is written is read as the same.
+  // A written configuration must be read as the same.
   void expect_round_trip(Config& config) {
     const auto written = to_toml(config);
     auto again = load_config("cx5-100g", file("again.toml", written), {});
@@ -76,7 +76,8 @@ TEST_F(ConfigProfiles, OfNics) {
   EXPECT_EQ(parameters_json(config)["devices.b:1.nic"], "cx3-40g");
 }
 
-// A profile without a base is the default but for what it says, whatever makes the default and wherever it stands.
+// A profile without a base is the default plus its own settings, whatever sets the default, and wherever the profile
+// stands.
 TEST_F(ConfigProfiles, WithoutABase) {
   const auto config = load(std::string(kTwo) + "[nics.fast]\nport.rate = \"25 Gb/s\"\n",
                            {"nic.pcie.read_latency=777ns", "nics.fast.pcie.read_internal=88ns"});
@@ -92,14 +93,14 @@ TEST_F(ConfigProfiles, OneOnTopOfAnother) {
            "[nics.fast]\nbase = \"middle\"\n[nics.middle]\nbase = \"cx6-200g\"\nport.rate = \"150 Gb/s\"\n");
   EXPECT_EQ(config.nic_of(0).port.rate, 150_Gbps);
   EXPECT_EQ(config.profiles.nics.by_name.size(), 1u) << "a base that nobody has is no profile of the run";
-  // A shipped one, changed, keeps its name.
+  // A changed profile of the installation keeps its name.
   const auto changed =
       load("base = \"back-to-back\"\n", {"hosts.h[0-1].nic=cx6-200g", "nics.cx6-200g.port.rate=10Gb/s"});
   for (const std::size_t host : {0, 1}) {
     EXPECT_EQ(changed.nic_of(host).port.rate, 10_Gbps);
     EXPECT_EQ(changed.nic_of(host).units.read_response, 72_ns);
   }
-  // A file beside the topology's, too.
+  // A profile file beside the topology's file works, too.
   file("mine.toml", "[nic]\nport.rate = \"33 Gb/s\"\n");
   EXPECT_EQ(load(std::string(kTwo) + "[nics.fast]\nbase = \"mine.toml\"\n").nic_of(0).port.rate,
             BitRate{33'000'000'000});
@@ -147,7 +148,7 @@ TEST_F(ConfigProfiles, ManyOnTopOfEachOther) {
   EXPECT_THAT(error_of(text), HasSubstr("more than 32 bases"));
 }
 
-// Hosts that a later file replaces take along what they chose.
+// Replacing hosts in a later file removes the choices of the old hosts.
 TEST_F(ConfigProfiles, ReplacedWithTheirHosts) {
   file("lower.toml", std::string(kTwo) + "[nics.fast]\nbase = \"cx6-200g\"\n");
   const auto text = "base = \"lower\"\n[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n";
@@ -227,7 +228,7 @@ TEST_F(ConfigProfiles, AreDescribed) {
   EXPECT_THAT(text, ContainsRegex("ports\\.p\\.rate +rate +100 Gb/s  "));
 }
 
-// A NIC's file comes before the topology.
+// A NIC's file is loaded before the topology.
 TEST_F(ConfigProfiles, ChosenWhereThereAreNoHosts) {
   const auto nic = file("nic.toml", "[hosts.h0]\nnic = \"cx6-200g\"\n");
   try {
@@ -238,7 +239,7 @@ TEST_F(ConfigProfiles, ChosenWhereThereAreNoHosts) {
   }
 }
 
-// What librnicsim and Python load is the default NIC; what else a file says counts for nothing there.
+// librnicsim and Python load the default NIC; other settings of a file have no effect there.
 TEST_F(ConfigProfiles, OfAFileThatIsANicsToo) {
   const auto path = file("nic.toml", "[nic]\nport.rate = \"7 Gb/s\"\n[nics.fast]\nport.rate = \"1 Gb/s\"\n");
   EXPECT_EQ(load_nic_profile(path).port.rate, BitRate{7'000'000'000});

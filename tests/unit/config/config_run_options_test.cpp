@@ -1,4 +1,4 @@
-// Does the command line mean what a person thinks it means, and is what cannot be run refused beforehand?
+// The command line means what a user expects, and programs that cannot run are refused before the run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -156,7 +156,8 @@ TEST_F(ProgramCheck, WhatIsNoProgram) {
   EXPECT_THAT(program_problem(file("lonely", "#!\n")), HasSubstr("interpreter"));
 }
 
-// What the system itself refuses has the system's own error; what it would run, and cannot be simulated, has not.
+// Errors that the system itself detects keep the system's errno. Programs that the system would run but that cannot be
+// simulated get another error.
 TEST_F(ProgramCheck, AnImageOfARunningProgram) {
   EXPECT_EQ(image_problem(compile("dynamic", "", "int main() { return 0; }"), "/"), "");
   for (const char* options : {"-static", "-static-pie"}) {
@@ -174,11 +175,11 @@ TEST_F(ProgramCheck, AnImageOfARunningProgram) {
   EXPECT_EQ(image_problem(file("text", "echo hello\n"), "/"), "");
   EXPECT_EQ(image_problem(file("lost", "#!/no/such/interpreter\n"), "/"), "");
   EXPECT_EQ(image_problem(file("circle", "#!" + (folder_ / "circle").string() + "\n"), "/"), "");
-  // To its own user, who becomes nobody else.
+  // The user already is the owner: no change of identity.
   EXPECT_EQ(image_problem(file("setuid", "#!/bin/sh\n", 04755), "/"), "");
 }
 
-// A header that lies must not make us read beyond the file, or for ever.
+// A false header must not cause reads beyond the file, or an endless loop.
 TEST_F(ProgramCheck, TruncatedAndLyingImages) {
   const auto path = compile("dynamic", "", "int main() { return 0; }");
   std::ifstream in(path, std::ios::binary);

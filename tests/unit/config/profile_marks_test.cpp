@@ -1,4 +1,4 @@
-// Does each value of the shipped profiles say where it is from, and is that read?
+// Each value of the installed profiles names its source, and the marks can be read.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Is a NIC that rests on no measurement called so, wherever it is named?
+// A NIC profile without measurements is marked as such wherever it is named.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Ways through a topology: to each host the shortest ones, to all of them one tree.
+// Routes through a topology: the shortest ways to each host, and one tree to all hosts.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// Two hosts, and three switches in a ring, two of them with a cable more between them.
+// Two hosts, and three switches in a ring; two of the switches have a second cable.
 Topology ring() {
   Topology topology;
   topology.interfaces = {default_interface(0, "h0"), default_interface(1, "h1")};
@@ -21,7 +21,7 @@ Topology ring() {
 
 using Ports = std::vector<std::uint16_t>;
 
-// From one switch to another.
+// Output ports from one switch to another.
 Ports ways(const SwitchRoutes& routes, std::uint32_t from, std::uint32_t to) {
   return routes.ways(from)[routes.way_to(from)[to]];
 }
@@ -33,7 +33,7 @@ const fabric::Stations::Place* place_of(const SwitchRoutes& routes, const abi::N
 TEST(SwitchRoutes, ShortestWays) {
   const auto topology = ring();
   const SwitchRoutes routes(topology);
-  EXPECT_EQ(ways(routes, 0, 2), (Ports{2}));  // s0 to s2, past s1
+  EXPECT_EQ(ways(routes, 0, 2), (Ports{2}));  // s0 to s2, without s1
   EXPECT_EQ(ways(routes, 2, 0), (Ports{2}));
   EXPECT_EQ(ways(routes, 1, 0), (Ports{0, 2}));  // by either cable
   const auto* place = place_of(routes, topology.interfaces[1]);
@@ -51,15 +51,15 @@ TEST(SwitchRoutes, EverySpineIsAWay) {
 
 TEST(SwitchRoutes, UpByEveryWayAndDownByOne) {
   const SwitchRoutes routes(*sized_topology("fat-tree:4"));
-  EXPECT_EQ(ways(routes, 0, 1), (Ports{2, 3}));  // edge0 to edge1, of its pod
-  EXPECT_EQ(ways(routes, 0, 7), (Ports{2, 3}));  // ... and to the last one's
+  EXPECT_EQ(ways(routes, 0, 1), (Ports{2, 3}));  // edge0 to edge1, in the same pod
+  EXPECT_EQ(ways(routes, 0, 7), (Ports{2, 3}));  // edge0 to the last pod's last edge
   EXPECT_EQ(ways(routes, 8, 7), (Ports{2, 3}));  // agg0
   EXPECT_EQ(ways(routes, 8, 1), (Ports{1}));
-  EXPECT_EQ(ways(routes, 16, 7), (Ports{3}));  // core0: a port a pod
+  EXPECT_EQ(ways(routes, 16, 7), (Ports{3}));  // core0: one port for each pod
   EXPECT_EQ(routes.ways(0).size(), 2u) << "ways that are the same are kept once";
 }
 
-// A frame that every switch passes on by the tree: how often it comes to each node, from host 0.
+// A frame that every switch forwards along the tree: arrivals at each node, from host 0.
 std::vector<int> seen_by_tree(const Topology& topology) {
   const SwitchRoutes routes(topology);
   const auto interfaces = static_cast<std::uint32_t>(topology.interfaces.size());
@@ -105,7 +105,7 @@ TEST(SwitchRoutes, EachIslandHasItsTree) {
   EXPECT_EQ(ways(routes, 0, 1), Ports{});
 }
 
-// The largest there is takes no time to speak of, and no memory.
+// The largest topology needs little time and memory.
 TEST(SwitchRoutes, OfThousands) {
   const auto topology = *sized_topology("fat-tree:24");
   const SwitchRoutes routes(topology);

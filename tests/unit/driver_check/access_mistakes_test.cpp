@@ -1,4 +1,4 @@
-// Mistakes at configuration space, registers and interrupts: each is named at its first wrong access.
+// Mistakes at configuration space, registers and interrupts: each is reported at its first wrong access.
 #include "tests/unit/driver_check/checked_pair.h"
 
 namespace rnicsim::driver_check {
@@ -25,7 +25,7 @@ class AccessMistakes : public CheckedPair {
 TEST_F(AccessMistakes, MemorySpaceOff) {
   EXPECT_FALSE(read(abi::reg::kMagic, 4));
   expect_finding(FindingKind::memory_space_off, {"read of BAR0 + 0x000 (kMagic)", "set bit 1 of Command"});
-  EXPECT_FALSE(read(abi::reg::kStatus, 4));  // told once
+  EXPECT_FALSE(read(abi::reg::kStatus, 4));  // reported once
   expect_nothing();
 }
 
@@ -47,7 +47,7 @@ TEST_F(AccessMistakes, AccessWithinTheResetWindow) {
   reset();
   enable();
   run(99'000);
-  expect_nothing();  // configuration space may be asked
+  expect_nothing();  // configuration space may be read
   EXPECT_TRUE(read(abi::reg::kMagic, 4));
   expect_finding(FindingKind::reset_window, {"kMagic", "99 ms after a function-level reset", "wait 100 ms"});
   EXPECT_EQ(check().findings().back().at, 99_ms);
@@ -151,7 +151,7 @@ TEST_F(AccessMistakes, VectorMaskedForEver) {
   a().arm(nic::test::kSendCqn, false);
   write();
   run(20);
-  expect_nothing();  // it may be unmasked yet
+  expect_nothing();  // the vector may still be unmasked
   run(10'000);
   a().host.mmio_read(abi::reg::kStatus);
   expect_finding(FindingKind::interrupt_masked, {"vector 2", "masked", "waits"});

@@ -1,4 +1,4 @@
-// Two NICs on a cable, each with a scripted driver; a check watches that of `a` from its first access on.
+// Two NICs on a cable, each with a scripted driver. A driver check watches node `a` from its first access on.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class CheckedPair : public testing::Test {
     cable_ = std::make_unique<Cable>();
     if (checked) cable_->check.emplace(a().nic, params);
   }
-  // Both QPs in RTS.
+  // Brings both QPs to RTS.
   void bring_up() {
     for (auto* node : {&a(), &b()}) {
       node->bring_up();
@@ -47,7 +47,7 @@ class CheckedPair : public testing::Test {
   void write(std::uint32_t length = 64, bool blueflame = false) {
     a().post_send({.opcode = abi::SendOpcode::write, .length = length, .remote = at_b(), .blueflame = blueflame});
   }
-  // One of this kind, since the last call, whose text has all of these; and nothing else was found.
+  // Expects exactly one new finding since the last call, with this kind and with all `words` in its text.
   void expect_finding(FindingKind kind, const std::vector<std::string>& words) {
     const auto& all = check().findings();
     ASSERT_EQ(all.size(), seen_ + 1) << listed();

@@ -1,4 +1,4 @@
-// Mistakes at the command queue, of objects and of memory: each is named at its first wrong access.
+// Mistakes at the command queue, with objects and with memory: each is reported at its first wrong access.
 #include "model/nic/queues/command_unit.h"
 #include "tests/unit/driver_check/checked_pair.h"
 
@@ -51,7 +51,7 @@ TEST_F(CommandMistakes, DoorbellBeforeTheEntry) {
 
 TEST_F(CommandMistakes, OpcodeOfAnotherByteOrder) {
   abi::CommandHeader wrong;
-  wrong.opcode = 0x0001;  // 0x0100, little-endian
+  wrong.opcode = 0x0001;  // 0x0100 in little-endian
   EXPECT_EQ(a().command(wrong), CommandStatus::bad_opcode);
   expect_finding(FindingKind::wrong_endianness, {"0x0001 is no opcode", "0x0100, query_device"});
 }
@@ -168,7 +168,7 @@ TEST_F(CommandMistakes, DmaToMemoryThatWasUnmapped) {
   a().host.refuse_from = ring;
   a().write_be(page() + abi::uar::kSendDoorbell, std::uint64_t{kQpn} << 32 | 1);
   run(20);
-  // Then the device finds its doorbell record gone, too.
+  // The doorbell record is unmapped, too.
   ASSERT_FALSE(check().findings().empty());
   const auto& first = check().findings().front();
   EXPECT_EQ(first.kind, FindingKind::unmapped) << first.line();

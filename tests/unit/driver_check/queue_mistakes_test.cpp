@@ -1,4 +1,4 @@
-// Mistakes at doorbells, rings and records: each is named at its first wrong access.
+// Mistakes at doorbells, rings and records: each is reported at its first wrong access.
 #include "tests/unit/driver_check/checked_pair.h"
 
 namespace rnicsim::driver_check {
@@ -55,7 +55,7 @@ class QueueMistakes : public CheckedPair {
     record.consumer = consumer;
     a().host.put(a().cq_record(cqn), record);
   }
-  // Until the CQ is half full and the device looks at its record.
+  // Fills half of the CQ, so that the device reads its record.
   void half_fill() {
     for (int i = 0; i < 40; ++i) {
       post(nop(a().send_producer()));
@@ -228,25 +228,25 @@ TEST_F(QueueMistakes, ArmForACqeWithoutItsOwnerBit) {
   begin({.owner_delay = 100_us});
   post(nop(0));
   run(5);
-  EXPECT_EQ(a().host.get<abi::Cqe>(a().cq_ring(kSendCqn)).qpn, kQpn);  // its body is there
+  EXPECT_EQ(a().host.get<abi::Cqe>(a().cq_ring(kSendCqn)).qpn, kQpn);  // the CQE's body has arrived
   EXPECT_FALSE(a().poll(kSendCqn));
   arm(kSendCqn, 1);
   expect_finding(FindingKind::body_before_owner, {"arm of completion queue 1: consumer 1, and entry 0"});
 }
 
-// In the mode in which an entry's owner bit lands late a driver that looks at something else is too early.
+// With owner_delay an entry's owner bit lands late: a driver that looks at another field takes the entry too early.
 TEST_F(QueueMistakes, CqeTakenBeforeItsOwnerBit) {
   begin({.owner_delay = 1_ms});
   half_fill();
   expect_nothing();
   run(2000);
   set_consumer(kSendCqn, 40);
-  // By BlueFlame: a fetch of WQEs would push the owner bits. So does the look at the record, behind the first 8.
+  // BlueFlame, since a fetch of WQEs would push the owner bits. The read of the record does so, too, after the first 8.
   for (const int wqes : {8, 4}) {
     for (int i = 0; i < wqes; ++i) a().post_raw(nop(a().send_producer()), true);
     run(4);
   }
-  set_consumer(kSendCqn, 52);  // it saw the bodies of the last 4
+  set_consumer(kSendCqn, 52);  // the driver has seen the bodies of the last four
   for (int i = 0; i < 40; ++i) {
     a().post_raw(nop(a().send_producer()), true);
     run(3);
@@ -263,7 +263,7 @@ TEST_F(QueueMistakes, BodyReadBeforeTheOwnerBit) {
     poisoned = *a().host.at(a().cq_ring(kSendCqn)) == std::byte{CheckParams::kPoison};
   }
   ASSERT_TRUE(poisoned);
-  const auto qpn = a().host.get<abi::Cqe>(a().cq_ring(kSendCqn)).qpn;  // too early
+  const auto qpn = a().host.get<abi::Cqe>(a().cq_ring(kSendCqn)).qpn;  // read before the owner bit
   run(5);
   const auto cqe = a().poll(kSendCqn);
   ASSERT_TRUE(cqe);
@@ -348,7 +348,7 @@ TEST_F(SharedMistakes, RightChain) {
   for (std::uint16_t i = 0; i < 7; ++i) put(i, static_cast<std::uint16_t>(i + 1));
   posted(7);
   for (int i = 0; i < 4; ++i) send();
-  // Entries 0 and 2 are free: they are hung behind 7, the one that is not posted.
+  // Entries 0 and 2 are free: they are linked behind 7, the entry that is not posted.
   put(7, 2);
   put(2, 0);
   posted(9);

@@ -1,4 +1,4 @@
-// A driver that does all as the manual says is told nothing, and a check changes nothing of what it watches.
+// A driver that follows the manual gets no finding, and the check changes nothing that it observes.
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -16,7 +16,7 @@ using nic::test::kSendCqn;
 
 class RightDriver : public CheckedPair {
  protected:
-  // Sends and writes, over many laps of each ring; every completion consumed.
+  // Sends and writes, over many laps of each ring; every completion is consumed.
   void work(int count) {
     for (int i = 0; i < count; ++i) {
       b().post_receive(b().buffer, 4096);
@@ -69,7 +69,7 @@ TEST_F(RightDriver, TakesTheSameTimeWithAndWithout) {
   EXPECT_EQ(trace({}, true), without);
 }
 
-// A driver gone wild: rings, records and mailboxes of noise, and stores everywhere. The check stays up, and each
+// A faulty driver: random rings, records and mailboxes, and stores everywhere. The check must keep running, and each
 // finding is one line.
 TEST_F(RightDriver, NoiseIsTold) {
   bring_up();
@@ -97,7 +97,7 @@ TEST_F(RightDriver, NoiseIsTold) {
   EXPECT_FALSE(check().burndown().empty());
 }
 
-// Every kind is a row of its page, and its section a heading of the manual.
+// Every kind has a row in docs/driver-check.md, and its section is a heading of the manual.
 TEST(FindingKinds, AreInTheManual) {
   const auto text_of = [](const char* page) {
     std::ifstream file(std::string(RNICSIM_SOURCE_DIR "/docs/") + page);

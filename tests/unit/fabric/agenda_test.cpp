@@ -1,4 +1,4 @@
-// Do alarms come in their order, and does being ahead of the kernel's clock change nothing that anybody can see?
+// Alarms run in their order, and running ahead of the kernel's clock has no visible effect.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class AgendaTest : public ::testing::Test {
  protected:
   ~AgendaTest() override { forget(); }
 
-  // Alarms are ranked in the order they are made here.
+  // Alarms are ranked in the order of creation.
   Alarm& alarm(std::string name, std::function<void()> then = [] {}) {
     told_.push_back([this, name = std::move(name), then = std::move(then)] {
       story.emplace_back(now(), name);
@@ -94,7 +94,8 @@ TEST_F(AgendaTest, NothingIsServedAtTheEndOfARunOrBehind) {
     alarm("before").arm(10_ns);
     alarm("at").arm(15_ns);
     ahead ? run_until(15_ns) : sc_core::sc_start(to_sc_time(15_ns));
-    EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "before")));  // SystemC leaves what is at the end to the next run
+    // SystemC leaves events at the end time to the next run
+    EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "before")));
     EXPECT_EQ(now(), 15_ns);
     ahead ? run_until(16_ns) : sc_core::sc_start(to_sc_time(1_ns));
     EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "before"), std::pair(15_ns, "at")));
@@ -116,7 +117,7 @@ TEST_F(AgendaTest, AThreadIsNotPassed) {
     seen = ticks;
   });
   run_on();
-  EXPECT_EQ(seen, 100);  // alarms come before threads
+  EXPECT_EQ(seen, 100);  // alarms run before threads
   EXPECT_EQ(ticks, 1000);
 }
 
@@ -214,7 +215,7 @@ TEST_F(AgendaTest, WhoIsWokenGoesOnAtTheAlarmsTimeOrAtTheTimeGiven) {
 }
 
 TEST_F(AgendaTest, YieldsToTheKernelForOneAlarm) {
-  // One that is always due would keep a thread of the same time waiting for ever.
+  // An alarm that is always due would keep a thread of the same time waiting for ever.
   bool ended = false;
   alarm("always", [&] {
     if (!ended) (*this)[0].arm(now());
@@ -228,7 +229,7 @@ TEST_F(AgendaTest, YieldsToTheKernelForOneAlarm) {
   EXPECT_TRUE(ended);
 }
 
-// As a signal handler would: whenever it likes.
+// As from a signal handler: at any time.
 TEST_F(AgendaTest, AnInterruptIsHeardBetweenTwoAlarmsAndChangesNoOrder) {
   int looks = 0;
   alarm("a", [&] { Agenda::interrupt(); }).arm(10_ns);
@@ -254,7 +255,7 @@ TEST_F(AgendaTest, ARunEndsAtItsLimitOrWhenNothingIsLeft) {
   EXPECT_THAT(story, ElementsAre(std::pair(10_ns, "a"), std::pair(50_ns, "b")));
 }
 
-// Alarms that arm and disarm one another, threads that sleep and are woken, many of them at one time: told twice, ahead
+// Alarms that arm and disarm one another, and threads that sleep and are woken, many at equal times: run twice, ahead
 // of the kernel and in step.
 TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
@@ -294,7 +295,7 @@ TEST_F(AgendaTest, TheSameStoryAheadAndInStep) {
   }
 }
 
-// Groups that know nothing of one another: each has the same story alone and among others.
+// Independent groups: each has the same story alone and among others.
 TEST_F(AgendaTest, WhatOthersDoChangesNoOrder) {
   constexpr std::size_t kGroups = 4, kAlarms = 4, kThreads = 3;
   struct Group {

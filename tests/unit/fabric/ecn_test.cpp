@@ -1,4 +1,4 @@
-// Marking (ECN): which frames a switch marks, how many of them, and that a marked frame is right otherwise.
+// ECN marking: frames that a switch marks, their number, and the other content of a marked frame.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -47,7 +47,7 @@ class MarkedFrame : public testing::TestWithParam<bool> {
     return Frame(packet);
   }
   static Frame as_bytes(const Frame& frame) { return Frame::of(Payload::copy_of(bytes_of(frame)), {}, {}, frame.id()); }
-  // It parses, its ICRC is right, and it is the other one but for its ECN bits.
+  // The marked frame parses, its ICRC is right, and only the ECN bits differ from the original.
   static void expect_marked(const Frame& marked, const Frame& original) {
     const auto bytes = bytes_of(marked);
     const auto parsed = roce::parse_frame(bytes, bytes.size());
@@ -107,7 +107,7 @@ TEST_P(MarkedFrame, OnlyEctMayBeMarked) {
 INSTANTIATE_TEST_SUITE_P(Versions, MarkedFrame, testing::Bool(),
                          [](const auto& version) { return std::string(version.param ? "IPv4" : "IPv6"); });
 
-// --- How often.
+// --- Probability of a mark.
 constexpr EcnParams kRed{.priorities = 1 << kPriority, .kmin = {40'000}, .kmax = {120'000}, .pmax = 0.5};
 
 double chance_at(const EcnParams& params, double queue) {
@@ -190,7 +190,7 @@ class EcnSwitch : public testing::Test {
     bytes[15] = static_cast<std::byte>(dscp << 2 | ecn);
     return Frame::of(Payload::copy_of(bytes));
   }
-  // All frames come at one time.
+  // All frames arrive at the same time.
   static Burst send(const EcnParams& ecn, std::uint32_t frames, std::uint8_t code = kEct0, std::uint8_t dscp = kDscp,
                     std::uint64_t seed = 1, std::uint32_t lossless = 0) {
     auto box = make(ecn, seed, lossless);
@@ -208,8 +208,8 @@ class EcnSwitch : public testing::Test {
   }
 };
 
-// Of a burst that is longer than kmax by ten frames, each frame finds those behind itself: marks are as many as the
-// sum of their chances, within three standard deviations, over several seeds.
+// The burst is ten frames longer than kmax; each frame finds the frames behind it in the queue. The number of marks is
+// the sum of the probabilities, within three standard deviations, over several seeds.
 TEST_F(EcnSwitch, ABurstIsMarkedAsRedSays) {
   const auto frames = static_cast<std::uint32_t>(kRed.kmax.bytes / kBytes + 10);
   constexpr int kSeeds = 20;
@@ -250,7 +250,7 @@ TEST_F(EcnSwitch, NotEctIsLostInsteadWhereThatIsWanted) {
   step.drop_not_ect = true;
   EXPECT_EQ(send(step, 25, kNotEct).lost, 15u);
   EXPECT_EQ(send(step, 25, kEct0).lost, 0u);
-  EXPECT_EQ(send(step, 25, kNotEct, kDscp, 1, 1 << kPriority).lost, 0u);  // nothing of a priority without loss is
+  EXPECT_EQ(send(step, 25, kNotEct, kDscp, 1, 1 << kPriority).lost, 0u);  // a lossless priority loses nothing
 }
 
 }  // namespace

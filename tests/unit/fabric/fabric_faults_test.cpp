@@ -1,4 +1,4 @@
-// Which frames does a fault rule strike, and when and in which order do they come out of the cable?
+// Frames that a fault rule selects, and their times and order at the end of the cable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,13 +14,13 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::Not;
 
-// Header: opcode, QP, PSN, a byte each; not of the protocol when the opcode is 0xff.
+// Header: opcode, QP, PSN, one byte each; opcode 0xff: not RoCE.
 Frame frame_of(std::uint8_t opcode, std::uint8_t qp = 0, std::uint8_t psn = 0, std::size_t payload = 0) {
   const std::array header{std::byte{opcode}, std::byte{qp}, std::byte{psn}, std::byte{0}};
   const std::vector<std::byte> zeros(payload);
   return Frame::of(Payload::copy_of(header), Payload::copy_of(zeros), std::array<std::byte, 4>{});
 }
-// Of a management datagram the PSN is the message, too.
+// In a management datagram, the PSN is also the message.
 constexpr std::uint8_t kDatagram = 0x64;
 std::optional<FrameFacts> facts_of(const Frame& frame) {
   const auto bytes = frame.header_span();
@@ -31,7 +31,7 @@ std::optional<FrameFacts> facts_of(const Frame& frame) {
   return facts;
 }
 
-// The numbers, from 1, of those of `frames` equal frames that a rule strikes.
+// Numbers, from 1, of the selected frames among `frames` equal frames.
 std::vector<int> struck(const FaultRule& rule, int frames, std::uint64_t seed = 1, std::uint32_t host = 0) {
   FaultRules rules({rule}, seed, host, facts_of);
   std::vector<int> numbers;
@@ -118,7 +118,7 @@ TEST(FaultRules, SameSeedSameChoice) {
   EXPECT_NE(struck(rule, 1000, 5, 0), struck(rule, 1000, 5, 1));
 }
 
-// The same on every machine and with every library.
+// The same choice on every machine and with every library.
 TEST(FaultRules, ChoiceOfSeedOne) {
   EXPECT_THAT(struck({.probability = 0.1}, 60), ElementsAre(5, 11, 13, 30, 35, 46, 49, 50));
 }
@@ -168,8 +168,7 @@ TEST(FaultRules, FlippedBitLeavesSharedBytesAlone) {
   }
 }
 
-// Frames leave end 0 one a microsecond, numbered by their PSN from 1; what comes out of end 1, and when its last bit
-// arrives.
+// Frames leave end 0 one per microsecond, with PSNs from 1. Arrivals at end 1, with the time of the last bit.
 class FaultyLink : public testing::Test {
  protected:
   struct Arrival {
@@ -189,7 +188,7 @@ class FaultyLink : public testing::Test {
                                    std::array{FaultRules(rules, 1, 0, facts_of), FaultRules()});
     link_->out(1).bind([this](Frame frame, Duration delay) {
       const auto at = now() + delay;
-      // The receiver takes frames in the order of their arrival.
+      // The receiver gets frames in the order of arrival.
       EXPECT_GE(at, arrivals_.empty() ? at : arrivals_.back().at);
       arrivals_.push_back({int(frame.header_span()[2]), at});
     });
@@ -262,7 +261,7 @@ TEST_F(FaultyLink, ReorderedFrameLetsExactlySoManyPass) {
 
 TEST_F(FaultyLink, TwoReorderedInARow) {
   run({{.action = FaultAction::reorder, .nth = {{2, 3}}}}, 5);
-  // 4 goes before 3; 3 is then the one that goes before 2.
+  // 4 precedes 3; then 3 is the frame that precedes 2.
   EXPECT_THAT(order(), ElementsAre(1, 4, 2, 3, 5));
 }
 

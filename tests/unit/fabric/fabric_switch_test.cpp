@@ -1,4 +1,4 @@
-// Where a switch's frames leave.
+// Output ports of a switch's frames.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,7 +31,7 @@ Frame frame_of(std::vector<std::uint8_t> bytes, std::size_t size = 100, std::uin
 }
 Frame frame_to(const Mac& mac) { return frame_of({mac.begin(), mac.end()}); }
 
-// Of RoCE: UDP port 4791, to a QP whose number the flow is not to know.
+// RoCE (UDP port 4791), to a QP number that must not influence the flow.
 std::vector<std::uint8_t> packet_bytes(std::uint16_t source_port, std::uint8_t qp, std::uint8_t from = 1,
                                        std::uint8_t type_of_service = 0) {
   std::vector<std::uint8_t> bytes{kThere.begin(), kThere.end()};
@@ -57,7 +57,7 @@ SwitchParams params_with(const Settings& settings) {
 class SwitchTest : public ::testing::Test {
  protected:
   SwitchTest() { make(0); }
-  // Anew.
+  // Builds a new switch.
   void make(std::uint32_t number, std::vector<std::uint16_t> flooded = {}, const SwitchParams& params = {}) {
     Stations stations;
     const auto add = [&](const Mac& mac, Stations::Place place) {
@@ -149,7 +149,7 @@ TEST_F(SwitchTest, AFlowStaysInOrder) {
   }
 }
 
-// What one switch sent by one of its ways another one divides again.
+// Frames that one switch sent by one port are divided again by the next switch.
 TEST_F(SwitchTest, TwoSwitchesChooseIndependently) {
   std::vector<std::uint16_t> first;
   for (std::uint16_t port = 0; port < 600; ++port)
@@ -180,7 +180,7 @@ TEST(FlowOf, Ipv6) {
     bytes[12] = 0x86;
     bytes[13] = 0xdd;
     bytes[20] = 17;
-    bytes[37] = address;  // the last byte of the source
+    bytes[37] = address;  // last byte of the source address
     bytes[55] = port;
     return flow_of(frame_of(bytes));
   };
@@ -189,7 +189,7 @@ TEST(FlowOf, Ipv6) {
   EXPECT_NE(frame(1, 1), frame(1, 2));
 }
 
-// Of what is not IP, or is cut short, the MAC addresses count.
+// For frames that are no IP or truncated, the MAC addresses count.
 TEST(FlowOf, OtherFrames) {
   const auto frame = [](std::uint8_t source, std::uint8_t rest, std::size_t size) {
     return flow_of(frame_of({2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, source, 0x89, 0x15, rest}, size));
@@ -201,7 +201,7 @@ TEST(FlowOf, OtherFrames) {
   }
 }
 
-// What has one way, and what is for a group, takes no part in the turns.
+// Frames with one possible way, and frames to a group, do not advance the round robin.
 TEST_F(SwitchTest, SprayedFramesTakeTurns) {
   make(0, {0}, params_with({{"path", "spray"}, {"spray.order", "round_robin"}}));
   std::map<std::size_t, int> frames;
@@ -213,7 +213,7 @@ TEST_F(SwitchTest, SprayedFramesTakeTurns) {
   EXPECT_EQ(frames, (std::map<std::size_t, int>{{0, 20}, {1, 20}, {3, 20}}));
 }
 
-// Frames for a group leave by port 0 alone, and wait there.
+// Frames to a group leave by port 0 alone, and wait there.
 TEST_F(SwitchTest, AdaptiveFramesAvoidAPortWhereFramesWait) {
   for (const std::string load : {"priority", "port"}) {
     make(0, {0}, params_with({{"path", "adaptive"}, {"adaptive.choices", "3"}, {"adaptive.load", load}}));
@@ -242,7 +242,7 @@ TEST_F(SwitchTest, FlowletsThatChangeTheirWayAreCounted) {
   EXPECT_EQ(box_->counters().path_changes, changes);
 }
 
-// Two frames of 100 bytes for one port: the first leaves while the second waits.
+// Two frames of 100 bytes to one port: the first leaves while the second waits.
 TEST_F(SwitchTest, TellsHowLongAQueueIs) {
   SwitchParams params;
   params.histograms = true;
@@ -271,7 +271,7 @@ TEST_F(SwitchTest, TellsHowLongAQueueIs) {
   EXPECT_TRUE(box_->histograms().empty());
 }
 
-// A fabric that is cut over processes hands frames over whenever it likes before they arrive.
+// A fabric divided over processes hands frames over at any time before they arrive.
 class HandedOver : public SwitchTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(HandedOver, ItMattersWhenAndWhereAFrameArrivesNotWhenItWasHandedOver) {
@@ -295,7 +295,7 @@ TEST_P(HandedOver, ItMattersWhenAndWhereAFrameArrivesNotWhenItWasHandedOver) {
     EventQueue<Arrival> handed([&] {
       Arrival next;
       while (handed.pop_due(next)) {
-        const auto priority = static_cast<std::uint8_t>(next.id % 3 * 48 << 1);  // 0, 3 or 6
+        const auto priority = static_cast<std::uint8_t>(next.id % 3 * 48 << 1);  // priority 0, 3 or 6
         auto bytes = packet_bytes(0xc000, 1, 1, priority);
         box_->receive(next.port, frame_of(bytes, 80 + next.id * 37 % 900, next.id), next.at - now());
       }

@@ -1,4 +1,4 @@
-// Which of several ways a frame takes through a switch: ecmp, spray, flowlet and adaptive.
+// Path choice of a switch: ecmp, spray, flowlet and adaptive.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace rnicsim::literals;
 
-// --- Policies as configuration makes them.
+// --- Policies as the configuration makes them.
 struct Chosen {
   PolicyChoice<PathChoice> path{"ecmp"};
   void describe(ParamVisitor& visit) { path.describe(visit, "path", "which way"); }
@@ -41,7 +41,7 @@ std::optional<std::string> refused(const std::string& key, const std::string& te
   return sim::ParamList(chosen).find(key)->assign(text);
 }
 
-// --- A switch and its frames.
+// --- A switch's view, and frames.
 struct View final : SwitchView {
   Duration time() const override { return now; }
   std::uint8_t priority_of(const Frame& frame) const override { return frame.traffic_class() >> 5; }
@@ -65,7 +65,7 @@ struct Fields {
   std::uint8_t traffic_class = 0;
   bool fragment = false;
 };
-// UDP over IPv4, with a BTH behind.
+// UDP over IPv4, followed by a BTH.
 std::vector<std::uint8_t> bytes_of(const Fields& of) {
   std::vector<std::uint8_t> bytes{2, 0, 0, 0, 0, 10, 2, 0, 0, 0, 0, 1, 0x08, 0x00};
   const std::uint8_t flags = of.fragment ? 0x20 : 0x40;
@@ -90,14 +90,14 @@ Frame ipv6_packet(std::uint32_t qp) {
   bytes[20] = 17;
   bytes[56] = 0x12;
   bytes[57] = 0xb7;
-  bytes[69] = static_cast<std::uint8_t>(qp);  // 62, and the sixth of the BTH up to the eighth
+  bytes[69] = static_cast<std::uint8_t>(qp);  // offset 62 plus the BTH's last QPN byte
   return frame_of(bytes);
 }
 
 const std::vector<std::uint16_t> kPorts{4, 9, 11, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 3, 2, 1};
 Ways ways_of(std::size_t count, std::uint32_t set = 1) { return {std::span(kPorts).first(count), set}; }
 
-// How often a policy takes each way.
+// Number of times that a policy chooses each way.
 std::vector<int> counts(PathChoice& policy, std::size_t ways, int frames, const View& view = {}) {
   std::vector<int> counts(ways);
   const auto frame = packet();
@@ -109,8 +109,7 @@ void expect_share(int count, int of, double share) {
   EXPECT_NEAR(count, of * share, 3 * std::sqrt(of * share * (1 - share)));
 }
 
-// --- ecmp
-// Numbers of the hash as a script of its own computes it.
+// --- ecmp. Expected hash values come from an independent script.
 TEST(Ecmp, AnswersDoNotChange) {
   const std::vector<std::pair<std::uint64_t, std::vector<std::uint32_t>>> known{
       {0, {12, 10, 1, 7, 8, 0, 9, 7, 2, 8, 7, 5}},
@@ -151,7 +150,7 @@ TEST(Ecmp, WhatIsNoRocePacketHasNoQueuePair) {
       EXPECT_EQ(flow_and_queue_pair_of(packet(other)), flow_of(packet(other)));
     EXPECT_NE(flow_and_queue_pair_of(packet({.qp = qp})), flow_of(packet({.qp = qp})));
   }
-  // Of TCP, and cut short.
+  // TCP, and truncated frames.
   auto bytes = bytes_of({});
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
     const auto frame = frame_of({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)});
@@ -277,7 +276,7 @@ TEST_F(Flowlets, NewFlowsShareTheWays) {
   for (const auto count : found) expect_share(count, 2'000, 0.25);
 }
 
-// Flows of one entry of the table are as one, and each way is one of the flow's own.
+// Flows in one table entry are treated as one flow. The chosen way still lies within each flow's own set of ways.
 TEST_F(Flowlets, ATableThatIsFullHoldsFlowsTogether) {
   policy = make("flowlet", {{"gap", "20 us"}, {"entries", "1"}});
   const auto way = way_of(packet());
@@ -316,7 +315,7 @@ TEST(Adaptive, AvoidsALoadedPort) {
   expect_share(found[0], 3'000, 0.5);
 }
 
-// Of two different ways out of n the k-th best is taken as often as it is drawn with one that is worse.
+// Two different ways are drawn out of n: the k-th best is chosen whenever the other drawn way is worse.
 TEST(Adaptive, TakesTheBetterOfTwo) {
   View view;
   for (std::uint16_t way = 0; way < 4; ++way) view.waiting[kPorts[way]][0] = 100u * (1 + (way + 1) % 4);
@@ -354,7 +353,7 @@ TEST(Adaptive, ComparesThePriorityOrThePort) {
   }
 }
 
-// With memory the best of all ways is found sooner or later, and kept while it is the best.
+// With memory the best of all ways is found sooner or later, and kept while it stays the best.
 TEST(Adaptive, RemembersTheWayOfTheFrameBefore) {
   View view;
   for (auto& port : view.waiting) port[0] = 10;
@@ -364,7 +363,7 @@ TEST(Adaptive, RemembersTheWayOfTheFrameBefore) {
   EXPECT_GT(found[2], 900);
   expect_share(counts(*without, 16, 1'000, view)[2], 1'000, 2.0 / 16);
   EXPECT_EQ(counts(*with, 16, 50, view)[2], 50);
-  // Of other destinations.
+  // A set of ways to other destinations.
   EXPECT_NE(with->choose(packet(), ways_of(2, 0), view), 2u);
   view.waiting[11][0] = 11;
   EXPECT_EQ(counts(*with, 16, 50, view)[2], 0);

@@ -1,4 +1,4 @@
-// Deadlocks of flow control between switches: a ring of pauses is found, what only waits is not.
+// Deadlocks of flow control between switches: a ring of pauses is found; plain waiting is no deadlock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,10 +20,10 @@ using testing::HasSubstr;
 
 constexpr std::uint32_t kBytes = 1000;
 constexpr std::uint32_t kBoxes = 3;
-// Ports of each switch of the ring: from the one before, to the next, to the host.
+// Ports of each switch in the ring: to the previous switch, to the next switch, to the host.
 constexpr std::uint32_t kBefore = 0, kNext = 1, kHost = 2;
 
-// A ring of three switches with a host each. A frame for host i leaves every other switch by kNext.
+// A ring of three switches with one host each. A frame for host i leaves every other switch by kNext.
 class Ring : public testing::Test {
  protected:
   Ring() {
@@ -50,14 +50,14 @@ class Ring : public testing::Test {
       deadlock_.connect({i, kNext}, {(i + 1) % kBoxes, kBefore});
     }
   }
-  // From the host of a switch to that of another, 100 frames in a row; `ahead` switches further.
+  // 100 frames from the host of switch `from` to the host `ahead` switches further.
   void send(std::uint32_t from, std::uint32_t ahead, int frames = 100) {
     std::array<std::byte, kBytes> bytes{};
     bytes[0] = std::byte{2};
     bytes[5] = static_cast<std::byte>((from + ahead) % kBoxes);
     for (int i = 0; i < frames; ++i) boxes_[from]->receive(kHost, Frame::of(Payload::copy_of(bytes)), i * 82_ns);
   }
-  // A host that is slow: it has its switch pause for so long.
+  // A slow host pauses its switch for `quanta`.
   void pause_host(std::uint32_t box, std::uint16_t quanta) {
     PriorityPause pause{.enabled = 1};
     pause.quanta[0] = quanta;
@@ -65,7 +65,7 @@ class Ring : public testing::Test {
   }
   void run(double us) { sc_core::sc_start(us, sc_core::SC_US); }
 
-  const bool fresh_ = (sc_core::sc_get_curr_simcontext()->reset(), true);  // before all that has alarms
+  const bool fresh_ = (sc_core::sc_get_curr_simcontext()->reset(), true);  // before all members with alarms
   std::vector<std::unique_ptr<Switch>> boxes_;
   PauseDeadlock deadlock_{[](PauseDeadlock::End end) {
     return "box" + std::to_string(end.box) + " port " + std::to_string(end.port);
@@ -73,7 +73,7 @@ class Ring : public testing::Test {
   int delivered_ = 0;
 };
 
-// Each host sends to the second next: every link carries two flows, and every buffer waits for the next one.
+// Each host sends to the second next: every link carries two flows, and every buffer waits for the next buffer.
 TEST_F(Ring, ThatIsFullAllAroundIsFound) {
   for (std::uint32_t i = 0; i < kBoxes; ++i) send(i, 2);
   run(100);
@@ -92,7 +92,7 @@ TEST_F(Ring, WithLessTrafficIsNone) {
   EXPECT_EQ(delivered_, 300);
 }
 
-// All buffers are stopped in the end, by a host that takes nothing for a time, and go on when it does.
+// A host that takes nothing for a while stops all buffers in the end; they continue when the host does.
 TEST_F(Ring, ASlowHostIsNoDeadlock) {
   pause_host(2, 65535);  // 335 us
   send(0, 2);
@@ -106,7 +106,7 @@ TEST_F(Ring, ASlowHostIsNoDeadlock) {
   EXPECT_EQ(deadlock_.found(), "");
 }
 
-// The same ring while its buffers could still come down: one of three flows goes but one switch further.
+// The same ring, but one of three flows goes only one switch further: the buffers can still drain.
 TEST_F(Ring, OneFlowThatEndsSoonerKeepsItOpen) {
   send(0, 2);
   send(1, 2);

@@ -1,4 +1,4 @@
-// The PFC watchdog: what a pause storm is, and what is none.
+// The PFC watchdog: conditions of a pause storm.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -98,7 +98,7 @@ TEST_F(Watched, AnEndOfThePauseEndsTheStormEarlier) {
   pause(5_us, 300_us);
   pause(40_us, Duration{});
   EXPECT_EQ(run(), "began at 15 us; ended at 60 us; ");
-  // The look of before changes nothing.
+  // The watchdog's earlier check changes nothing.
   pause(now() + 1_us, 5_us);
   EXPECT_EQ(run(), "began at 15 us; ended at 60 us; ");
 }

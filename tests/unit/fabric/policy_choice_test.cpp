@@ -1,4 +1,4 @@
-// Policies with parameters of their own, as configuration sees them.
+// Policies with their own parameters, as seen by the configuration.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Policies by name: those that registered themselves, and no others.
+// Policies by name: only registered policies exist.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Histograms of a switch's port: lengths of queues by time, and how long pauses took.
+// Histograms of a switch's port: queue lengths weighted by time, and lengths of pauses.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -66,7 +66,7 @@ TEST(QueueLengths, PercentilesCountTime) {
   EXPECT_EQ(lengths.percentile(0.99), 100'000);
   EXPECT_EQ(lengths.percentile(1), 100'000);
   EXPECT_DOUBLE_EQ(lengths.mean(), 0.48 * 4178 + 0.02 * 100'000);
-  // Lengths of one bin count by their time: an eighth of an octave.
+  // Lengths within one bin (an eighth of an octave) are averaged by time.
   QueueLengths near;
   near.add(4096, 1_us);
   near.add(4600, 3_us);
@@ -116,7 +116,7 @@ TEST(PortRecord, LengthsGoOnUntilNow) {
   EXPECT_DOUBLE_EQ(histograms.lengths[3].mean(), (20 * 1000 + 10 * 500) / 80.0);
   EXPECT_EQ(histograms.lengths[0].time(), 80_us);
   EXPECT_FALSE(histograms.lengths[0].was_filled());
-  EXPECT_EQ(record.at(90_us).lengths[3].time(), 90_us);  // looking changes nothing
+  EXPECT_EQ(record.at(90_us).lengths[3].time(), 90_us);  // reading changes nothing
 }
 
 TEST(PortRecord, APauseEndsByItselfOrByAnother) {
@@ -126,9 +126,9 @@ TEST(PortRecord, APauseEndsByItselfOrByAnother) {
   EXPECT_EQ(count(9_us), 0u);
   EXPECT_EQ(count(10_us), 1u);
   record.pause(3, 40_us, 20_us);
-  record.pause(3, 60_us, 35_us);   // goes on
-  record.pause(3, 50_us, 50_us);   // ends
-  record.pause(3, 55_us, 55_us);   // nothing was paused
+  record.pause(3, 60_us, 35_us);   // extends the pause
+  record.pause(3, 50_us, 50_us);   // ends the pause
+  record.pause(3, 55_us, 55_us);   // no pause was active
   record.pause(4, 99_us, 50_us);
   const auto pauses = record.at(90_us).pauses;
   ASSERT_EQ(pauses[3].parts().size(), 2u);

@@ -1,4 +1,4 @@
-// Which queue of a port sends next: strict priority, DWRR and ETS.
+// Queue disciplines of a port: strict priority, DWRR and ETS.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::optional<std::string> refused(const std::string& key, const std::string& te
   return sim::ParamList(chosen).contradiction();
 }
 
-// Bytes that each queue sent when all in `queues` always have frames, of the size that `bytes` says.
+// Share of the bytes that each queue sends when all `queues` always have frames of size `bytes`.
 using Bytes = std::array<std::uint32_t, kPriorities>;
 std::array<double, kPriorities> shares(QueueDiscipline& discipline, std::uint32_t queues, const Bytes& bytes,
                                        int frames = 20'000) {
@@ -80,7 +80,7 @@ TEST(Dwrr, AWeightIsOneUnlessTold) {
 }
 
 TEST(Dwrr, StrictPrioritiesGoFirst) {
-  const auto dwrr = make("dwrr", "strict", "192");  // 6 and 7
+  const auto dwrr = make("dwrr", "strict", "192");  // priorities 6 and 7
   EXPECT_EQ(dwrr->choose({0b11000001, kAlike}), 7);
   dwrr->left(false);
   EXPECT_EQ(dwrr->choose({0b01000001, kAlike}), 6);
@@ -90,7 +90,7 @@ TEST(Dwrr, StrictPrioritiesGoFirst) {
 
 TEST(Dwrr, AnEmptyQueueSavesNothing) {
   const auto dwrr = make("dwrr", "weights", "0:100 1:1");
-  // Queue 0 sends single frames, and is empty behind each: its great weight gives it nothing for later.
+  // Queue 0 sends single frames and is empty behind each: it must not save credit from its large weight.
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(dwrr->choose({0b01, kAlike}), 0);
     dwrr->left(true);
@@ -99,7 +99,7 @@ TEST(Dwrr, AnEmptyQueueSavesNothing) {
   EXPECT_NEAR(sent[0], 100.0 / 101, 0.01);
 }
 
-// A queue that is paused behind its first frame, again and again, saves nothing of its rounds.
+// A queue that is paused repeatedly behind its first frame saves no credit.
 TEST(Dwrr, APausedQueueSavesNothing) {
   const auto dwrr = make("dwrr", "weights", "0:1 3:15");
   int urgent = 0;
@@ -109,7 +109,7 @@ TEST(Dwrr, APausedQueueSavesNothing) {
     urgent += queue == 3;
     dwrr->left(false);
   }
-  // Now it may send: not more than its weight.
+  // Without the pause the queue sends no more than its weight.
   const auto sent = shares(*dwrr, 0b1001, kAlike, 100);
   EXPECT_LT(sent[3], 0.97);
 }
@@ -146,7 +146,7 @@ TEST(Ets, AQueueThatWasIdleGetsNoMoreThanItsShare) {
   EXPECT_NEAR(sent[1], 0.5, 0.02);
 }
 
-// choose() may be asked any number of times: only the answer before left() counts.
+// choose() may be called any number of times: only the last result before left() counts.
 TEST(Disciplines, AnswersThatAreNotTakenChangeNothing) {
   for (const std::string name : {"dwrr", "ets"}) {
     const auto key = name == "dwrr" ? "weights" : "bandwidth";
@@ -173,8 +173,8 @@ TEST(Disciplines, RefuseWhatIsNoListOfPriorities) {
   EXPECT_EQ(refused("ets.bandwidth", "0:30  3:70 "), std::nullopt);
 }
 
-// At a port: frames of two priorities wait from the start, and leave by their shares; a control frame goes first, and a
-// paused priority leaves its share to the other.
+// A port with frames of two priorities that wait from the start: they leave by their shares; a control frame goes
+// first, and a paused priority leaves its share to the other.
 TEST(Disciplines, DecideWhatLeavesAPort) {
   sc_core::sc_get_curr_simcontext()->reset();
   std::vector<std::uint8_t> left;
@@ -191,13 +191,13 @@ TEST(Disciplines, DecideWhatLeavesAPort) {
   port->send(frame(), now(), 10_ns, TransmitPort::kControl);
   sc_core::sc_start(405, sc_core::SC_NS);
   ASSERT_EQ(left.size(), 40u);
-  EXPECT_EQ(left[1], TransmitPort::kControl);  // behind the frame whose first bit was out
+  EXPECT_EQ(left[1], TransmitPort::kControl);  // behind the frame whose transmission had begun
   const auto low = std::count(left.begin(), left.begin() + 40, 1);
   EXPECT_NEAR(static_cast<double>(low), 39 / 4.0, 1);
   port->pause(3, now() + 1_us);
   const auto before = left.size();
   sc_core::sc_start(100, sc_core::SC_NS);
-  // The frame whose first bit is out leaves all the same.
+  // The frame whose transmission has begun still leaves.
   EXPECT_LE(std::count(left.begin() + static_cast<std::ptrdiff_t>(before), left.end(), 3), 1);
   sc_core::sc_start(5, sc_core::SC_US);
   EXPECT_EQ(left.size(), 81u);

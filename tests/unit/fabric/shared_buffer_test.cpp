@@ -1,4 +1,4 @@
-// A switch's packet memory: thresholds, headroom, and who gets what.
+// A switch's packet memory: thresholds, headroom, and the division among queues.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -33,7 +33,7 @@ SwitchParams shared(std::uint64_t size, double dynamic_th) {
   return params;
 }
 
-// Fills the queues in turn until none takes a frame any more.
+// Fills the queues in turn until none accepts another frame.
 std::vector<Use> fill(SharedBuffer& buffer, std::size_t queues) {
   std::vector<Use> uses(queues);
   for (bool any = true; any;) {
@@ -62,7 +62,7 @@ TEST_P(Alpha, HoldsForInputBuffersWithoutLoss) {
   Use use;
   while (!buffer.is_over(use)) ASSERT_TRUE(buffer.take_lossless(use, kMtu));
   EXPECT_NEAR(static_cast<double>(use.shared), alpha / (1 + alpha) * kSize, kMtu);
-  // Frames that come until the pause acts fit in the headroom, and no more of them.
+  // Frames that arrive until the pause takes effect fit in the headroom, and no more frames than that.
   const auto xoff = SwitchParams{}.buffer.lossless.xoff.bytes;
   while (buffer.take_lossless(use, kMtu)) continue;
   EXPECT_LE(use.headroom, xoff);
@@ -81,7 +81,7 @@ TEST(SharedBuffer, APauseEndsAtXonOrBelowTheThreshold) {
     while (!buffer.is_over(use)) ASSERT_TRUE(buffer.take_lossless(use, kMtu));
     EXPECT_FALSE(buffer.may_go_on(use));
     while (!buffer.may_go_on(use)) buffer.give_back(use, 100);
-    // As the buffer shrinks the threshold grows: free memory is 1,000,000 less what is held.
+    // The threshold grows as the buffer shrinks: free memory is 1,000,000 minus the bytes in use.
     const auto free = 1'000'000 - use.shared;
     EXPECT_EQ(use.headroom, 0u);
     if (offset == 0)
@@ -149,14 +149,14 @@ TEST(SharedBuffer, WithoutASizeThresholdsAreThoseOfPfc) {
   EXPECT_TRUE(buffer.may_go_on(use));
 }
 
-// The threshold of a stopped buffer rises as others give memory back: its sender goes on, though none of its own frames
-// has left.
+// The threshold of a stopped buffer rises as other buffers release memory: its sender resumes although none of its own
+// frames has left.
 TEST(IngressBuffer, ASenderGoesOnWhenOthersGiveMemoryBack) {
   sc_core::sc_get_curr_simcontext()->reset();
   const auto params = shared(100'000, -1);
   SharedBuffer memory(params, 2);
   IngressBuffer ingress(params.pfc, {100_Gbps, 100_Gbps}, memory);
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> told;  // ports, and for how long they are to pause
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> told;  // ports and pause times in quanta
   ingress.pause.bind([&](std::uint32_t port, PriorityPause&& pause) { told.emplace_back(port, pause.quanta[3]); });
   const auto fill = [&](std::uint32_t port) {
     int frames = 0;
@@ -171,8 +171,8 @@ TEST(IngressBuffer, ASenderGoesOnWhenOthersGiveMemoryBack) {
   EXPECT_FALSE(ingress.stopped(0, 3));
 }
 
-// Another buffer has all headroom. A buffer that finds none loses a frame, pauses its sender, and lets the sender go on
-// when headroom is free again.
+// Another buffer uses all headroom. A buffer without headroom loses a frame, pauses its sender, and lets the sender
+// resume when headroom is free again.
 TEST(IngressBuffer, WithoutHeadroomASenderIsPausedAllTheSame) {
   sc_core::sc_get_curr_simcontext()->reset();
   auto params = shared(30'000, 8);
@@ -208,7 +208,7 @@ TEST(IngressBuffer, APauseOfAnEmptyBufferEnds) {
   EXPECT_FALSE(ingress.stopped(0, 3));
 }
 
-// Random frames come and leave: each byte is counted once, no limit is exceeded, and all memory is given back.
+// Random frames arrive and leave: each byte is counted once, no limit is exceeded, and all memory is released.
 RC_GTEST_PROP(SharedBuffer, KeepsItsBooks, ()) {
   auto params = shared(*rc::gen::inRange<std::uint64_t>(20'000, 200'000), *rc::gen::inRange(-8, 9));
   if (*rc::gen::arbitrary<bool>()) params.buffer.mode = "static";

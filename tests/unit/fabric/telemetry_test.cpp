@@ -1,4 +1,5 @@
-// In-band telemetry: a block's bytes, what two blocks tell, frames that carry one, and what a switch adds.
+// In-band telemetry: bytes of a block, differences between two blocks, frames with a block, and records that a switch
+// adds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,7 +97,7 @@ TEST(Telemetry, WhatIsNoBlock) {
   many[0] = std::byte{0x60};                       // six records
   EXPECT_FALSE(Telemetry::of(many));
   auto behind = bytes;
-  behind[10] = std::byte{1};                       // of a record that is not counted
+  behind[10] = std::byte{1};                       // in a record that is not counted
   EXPECT_FALSE(Telemetry::of(behind));
   EXPECT_TRUE(Telemetry::of(Bytes(42)));
 }
@@ -134,7 +135,8 @@ TEST(Telemetry, ADelayOnTheLine) {
 
 TEST(Telemetry, WhatIsNoDelay) {
   auto bytes = bytes_of(Telemetry::delay_request());
-  for (const std::size_t at : {0u, 1u, 2u, 3u, 7u}) {   // the mark, a reserved bit, or a delay that does not go back
+  // In a request: a changed mark, a changed reserved bit, or a delay.
+  for (const std::size_t at : {0u, 1u, 2u, 3u, 7u}) {
     auto other = bytes;
     other[at] ^= std::byte{1};
     EXPECT_FALSE(Telemetry::of(other)) << at;
@@ -148,7 +150,7 @@ TEST(Telemetry, ADelayTakesNoRecords) {
   EXPECT_EQ(block, Telemetry::delay_request());
 }
 
-// --- Two blocks.
+// --- Differences between two blocks.
 class Reader : public testing::Test {
  protected:
   std::span<const HopChange> read(const Telemetry& block, Duration after = 10_us) {
@@ -183,7 +185,7 @@ TEST_F(Reader, TimesAndCountsWrapAround) {
   EXPECT_EQ(hops[0].sent, 3840u);
 }
 
-// 134 MB take 10.7 ms at 100 Gb/s, and 5.4 ms at 200 Gb/s.
+// The counter wraps after 134 MB: 10.7 ms at 100 Gb/s, 5.4 ms at 200 Gb/s.
 TEST_F(Reader, ACountThatMayHaveWrappedSaysNothing) {
   read(block_of({port(0_us, 0, 0), port(0_us, 0, 0, 2, 200_Gbps)}));
   const auto hops = read(block_of({port(6_ms, 1 << 20, 0), port(6_ms, 1 << 20, 0, 2, 200_Gbps)}), 6_ms);
@@ -218,7 +220,7 @@ TEST_F(Reader, WithoutPortsThereIsNothing) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(read({}).empty());
 }
 
-// --- A frame that carries one.
+// --- A frame with a block.
 constexpr std::uint8_t kDscp = 26;
 
 nic::PacketRef packet(bool ipv4, std::uint32_t payload = 5, const std::optional<Telemetry>& block = Telemetry()) {
@@ -271,7 +273,7 @@ TEST_P(TelemetryFrame, ThatCameAsBytesHasItAgain) {
   EXPECT_EQ(bytes_of(again), bytes_of(frame));
 }
 
-// A byte less, a byte more, another port than RoCE's, and bytes that are no block.
+// Trailers that are no block: a byte missing, a byte added, a UDP port other than RoCE's, and invalid bytes.
 TEST_P(TelemetryFrame, AnotherTrailerIsNone) {
   const auto bytes = bytes_of(with({}));
   const auto none = [](Bytes changed) {
@@ -306,7 +308,7 @@ TEST_P(TelemetryFrame, OtherHandlesKeepTheirs) {
     const auto bytes = bytes_of(frame);
     ASSERT_EQ(bytes.size(), before.size());
     EXPECT_TRUE(std::equal(bytes.begin(), bytes.end() - 42, before.begin()));
-    frame.add_hop(port(2_us, 0, 0, 2));    // nobody else holds this one
+    frame.add_hop(port(2_us, 0, 0, 2));    // no other handle refers to this frame
     EXPECT_EQ(frame.telemetry()->hops().size(), 2u);
   }
 }
@@ -343,7 +345,7 @@ TEST_P(TelemetryFrame, ComesToAnotherProcess) {
   }
 }
 
-// A rule that damages frames flips bits that the receiver notices: none of the block.
+// A rule that corrupts frames flips bits that the receiver notices, and no bits of the block.
 TEST_P(TelemetryFrame, DamageIsDoneToThePacket) {
   const auto frame = with(block_of({port(1_us, 1280, 80)}));
   FaultRule rule;
@@ -371,7 +373,7 @@ TEST_P(TelemetryFrame, TheNextPacketInItsMemoryHasNone) {
 INSTANTIATE_TEST_SUITE_P(Versions, TelemetryFrame, testing::Bool(),
                          [](const auto& version) { return std::string(version.param ? "IPv4" : "IPv6"); });
 
-// --- What a switch adds.
+// --- Records of a switch.
 class TelemetrySwitch : public testing::Test {
  protected:
   static constexpr std::uint32_t kPayload = 1000;
@@ -399,7 +401,7 @@ class TelemetrySwitch : public testing::Test {
   std::vector<std::pair<Duration, Frame>> left_;
 };
 
-// All come at one time: each leaves the others in the queue.
+// All frames arrive at the same time: each leaves the others in the queue.
 TEST_F(TelemetrySwitch, ARecordOfThePortAsTheLastBitLeaves) {
   for (int i = 0; i < 10; ++i) send(Telemetry());
   sc_core::sc_start(1, sc_core::SC_MS);

@@ -1,4 +1,4 @@
-// Which frame leaves a port next, and when.
+// Order and times of frames that leave a port.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using namespace rnicsim::literals;
 
-// The same cases at every run; RC_PARAMS in the environment asks for others.
+// Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
 constexpr Duration kTook = 10_ns;
@@ -34,7 +34,7 @@ struct Left {
 };
 std::ostream& operator<<(std::ostream& out, const Left& left) { return out << left.id << " at " << left.began.ps; }
 
-// A port, and what is done to it at which time.
+// A port, with operations at given times.
 class Bench {
  public:
   explicit Bench(ByteCount capacity = TransmitPort::kUnlimited, std::uint8_t lossless = 0)
@@ -94,12 +94,12 @@ TEST(TransmitPort, TheMostUrgentOfThoseThatMay) {
     bench.send(1, 0, 5_ns);
     bench.send(2, 3, 6_ns);
     bench.send(3, 7, 14_ns);
-    bench.send(4, 7, 26_ns);  // not there yet when the port is free
+    bench.send(4, 7, 26_ns);  // not ready when the port becomes free
   });
   EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 5_ns}, {3, 15_ns}, {2, 25_ns}, {4, 35_ns}}));
 }
 
-// Until its first bit is out, a more urgent frame goes ahead of it; then no more.
+// Until the transmission begins, a more urgent frame goes first; afterwards the frame completes.
 TEST(TransmitPort, AFrameThatHasBegunLeaves) {
   for (const bool in_time : {true, false}) {
     Bench bench;
@@ -163,7 +163,7 @@ TEST(TransmitPort, ControlFramesGoAheadAndNothingStopsThem) {
   EXPECT_EQ(bench.run(), (std::vector<Left>{{2, 0_ns}, {1, 1_us}}));
 }
 
-// What is cut through is told of after it began.
+// A cut-through frame is reported after its transmission began.
 TEST(TransmitPort, OneThatBeganBeforeItWasSent) {
   Bench bench;
   bench.at(20_ns, [&] { bench.send(1, 0, 15_ns); });
@@ -203,8 +203,8 @@ TEST(TransmitPort, ClearedItIsAsNew) {
 }
 
 struct Offered {
-  Duration at;     // it was sent
-  Duration from;   // it may leave
+  Duration at;     // time of send()
+  Duration from;   // earliest time of departure
   std::uint8_t priority;
   std::uint64_t bytes;
   Duration began{-1};
@@ -212,7 +212,7 @@ struct Offered {
 struct Pause {
   std::uint8_t priority;
   Duration at;
-  Duration until;  // or sooner, where another one follows
+  Duration until;  // end of the pause, unless another one follows sooner
 };
 
 Duration nanoseconds(int most) { return {*rc::gen::inRange<std::int64_t>(0, most) * 1000}; }
@@ -226,7 +226,7 @@ RC_GTEST_PROP(TransmitPortProperty, Whatever, ()) {
   std::vector<Pause> pauses;
   const auto counts = [&](const Offered& frame) { return (lossless >> frame.priority & 1) == 0; };
   std::uint64_t held = 0;
-  std::string wrong;  // first
+  std::string wrong;  // first violation
   const auto check = [&](bool right, const char* what) {
     if (!right && wrong.empty()) wrong = what;
   };
@@ -247,7 +247,7 @@ RC_GTEST_PROP(TransmitPortProperty, Whatever, ()) {
     const auto begins = now() - leaving.took;
     check(begins >= free, "two on the line");
     check(begins >= frame.from, "leaves before it may");
-    // What a pause of the same moment stops, depends on which came first.
+    // At equal times the order of pause and frame decides, so such ties are not checked.
     const bool tie = std::ranges::any_of(pauses, [&](const Pause& pause) { return pause.at == begins; });
     if (!tie) {
       check(!paused(frame.priority, begins), "leaves while paused");
@@ -276,7 +276,7 @@ RC_GTEST_PROP(TransmitPortProperty, Whatever, ()) {
       });
       continue;
     }
-    // In its priority none is put ahead of another: as of one pipeline, or one switch.
+    // Within a priority, frames keep their order, as from one pipeline or one switch.
     const Offered frame{time, time + 30_ns, some_priority(), *rc::gen::inRange<std::uint64_t>(1, 700)};
     const auto took = nanoseconds(30) + 1_ps;
     bench.at(time, [&, frame, took] {
@@ -343,7 +343,7 @@ TEST(PauseFrame, AsTheStandardHasIt) {
     EXPECT_EQ(std::to_integer<int>(bytes[i]), i < wanted.size() ? wanted[i] : 0) << i;
   EXPECT_TRUE(is_mac_control(frame));
   EXPECT_EQ(priority_pause_of(frame), pause);
-  EXPECT_EQ(pause.time(0, 100_Gbps), Duration{0x1234 * 5120});  // 512 bits
+  EXPECT_EQ(pause.time(0, 100_Gbps), Duration{0x1234 * 5120});  // one quantum is 512 bits
 }
 
 TEST(PauseFrame, OthersAreNone) {

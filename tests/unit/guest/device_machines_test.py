@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rnicsim device`: virtual machines enumerate the NICs, reset them and exchange messages, in step with the wall
+"""
+`rnicsim device`: virtual machines enumerate the NICs, reset them and exchange messages; simulated time follows the wall
 clock.
 
 usage: device_machines_test.py RNICSIM [TESTS]
@@ -32,7 +33,7 @@ class Machines(ServedDevice):
         machine.config_write(abi.config.kCommand, abi.config.kCommandMemory, 2)
         self.assertEqual(machine.read32(abi.reg.kMagic), abi.kMagicValue)
         self.assertEqual(machine.read32(abi.reg.kAbiVersion) >> 16, abi.kAbiMajor)
-        self.assertEqual(machine.read(abi.reg.kMagic, 2), b"\xff\xff")  # no such width
+        self.assertEqual(machine.read(abi.reg.kMagic, 2), b"\xff\xff")  # no such access width
         self.assertEqual(machine.config_read(DEVICE_STATUS, 2), 0x9)
         machine.config_write(DEVICE_STATUS, 0xf, 2)
         self.assertEqual(machine.config_read(DEVICE_STATUS, 2), 0)
@@ -87,7 +88,7 @@ class Machines(ServedDevice):
         self.end()
 
     def test_the_others_have_hosts(self):
-        """Of a topology with a host that no machine took."""
+        """A topology with a host that is not served to a machine."""
         self.start("--topology", "star:3", vfio=["h0", "h2"])
         self.exchange(self.machine("h0"), self.machine("h2"))
         self.end()
@@ -125,7 +126,7 @@ class Machines(ServedDevice):
         self.end()
 
     def test_time_goes_with_the_wall_clock(self):
-        """The device's clock, which ticks in simulated time, while nothing is asked of it."""
+        """The device's clock ticks in simulated time, also without accesses."""
         self.start(vfio=["h0"])
         machine = self.machine("h0")
         self.driver(machine, 1)
@@ -142,7 +143,7 @@ class Machines(ServedDevice):
         self.end()
 
     def test_far_timers_wait_for_the_wall_clock(self):
-        """A peer that is gone: as many timeouts of 67 ms as the queue pair retries, in the machine's time."""
+        """The peer is gone: the queue pair's retries, each with a timeout of 67 ms, take the machine's real time."""
         self.start(vfio=["h0", "h1"])
         one, other = self.machine("h0"), self.machine("h1")
         a, source, _, target = self.connected(one, other)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rnicsim device`: virtual machines that break the rules. The device stays up, and serves the others.
+"""
+`rnicsim device`: virtual machines that break the rules. The device stays up and serves the other machines.
 
 usage: device_misuse_test.py RNICSIM [TESTS]
 """
@@ -16,7 +17,7 @@ from served_device import ACCESS, LENGTH, ServedDevice, main
 
 class Misuse(ServedDevice):
     def fails_to_answer(self, machine, driver):
-        """A command whose queue the device does not reach: nothing comes, and the machine goes on."""
+        """A command in a queue that the device cannot access: no completion, and the machine goes on."""
         machine.write32(abi.reg.kCommandDoorbell, 1)
         self.assertEqual(machine.read32(abi.reg.kMagic), abi.kMagicValue)
 
@@ -31,7 +32,7 @@ class Misuse(ServedDevice):
         for host in ("h0", "h1"):
             self.wait_for(f"rnicsim: {host}: DMA read of 64 bytes at 0x10000000: "
                           "no memory of the guest is mapped there")
-        # Master abort in Status.
+        # Received Master Abort in the Status register.
         self.assertEqual(vfio.config_read(6, 2) & 0x2000, 0x2000)
         vfio.share(MEMORY_AT, MEMORY_BYTES)
         self.driver(vfio, 2)
@@ -73,7 +74,7 @@ class Misuse(ServedDevice):
         self.end()
 
     def test_traffic_over_memory_that_goes(self):
-        """Unmapped between doorbell and completion: an error, and no crash."""
+        """Memory unmapped between doorbell and completion: an error, and no crash."""
         self.start(vfio=["h0", "h1"])
         one, other = self.machine("h0"), self.machine("h1")
         a, source, b, target = self.connected(one, other)
@@ -123,13 +124,13 @@ class Misuse(ServedDevice):
             client.close()
             self.wait_for(f"rnicsim: h0: {why}" if why.startswith("the client") else why)
             self.alive(other)
-        # Too many descriptors.
+        # More descriptors than permitted.
         client = connect(self.path("h0"))
         send(client, version(), 12 * [client.fileno()])
         self.gone(client)
         client.close()
         self.wait_for("more than 8 descriptors")
-        # Version data may be missing.
+        # Version data is optional.
         machine = self.machine("h0", start=False)
         self.assertEqual(machine.agree(data=b""), ((0, 0), {"capabilities": {}}))
         self.end()
@@ -158,7 +159,7 @@ class Misuse(ServedDevice):
                               (machine.CONFIG_WRITE, struct.pack("<IIi", 2**32 - 1, 0, 4)),
                               (machine.BAR_READ, struct.pack("<QQIB3x", 0, 0, 5, 1))):
             self.assertEqual(machine.ask(command, body), everything, (command, body))
-        # Ranges that are none: the others are mapped.
+        # Invalid ranges are refused; the valid range of the same message is mapped.
         machine.share([(MEMORY_AT, MEMORY_BYTES, 0), (MEMORY_AT, 4096, 0), (0, 2 * MEMORY_BYTES, 0)])
         self.wait_for("4096 bytes of its memory at 0x10000000 cannot be shared")
         self.wait_for("its descriptor's file holds 16777216 bytes, and the range ends at 33554432")
@@ -168,7 +169,7 @@ class Misuse(ServedDevice):
     def test_machines_that_die(self):
         self.start(vfio=["h0", "h1"])
         other = self.machine("h1")
-        # In the middle of everything, and of a DMA that waits for it.
+        # The connection closes in the middle of a message, while a DMA may wait for the machine.
         for shares in (True, False):
             machine = self.machine("h0", shares=shares)
             driver = self.driver(machine, 1)
@@ -183,7 +184,7 @@ class Misuse(ServedDevice):
         self.end()
 
     def test_a_machine_that_does_not_answer(self):
-        """It is asked for its memory, and the other one waits 5 s at the most."""
+        """The device asks the machine for memory; the other machine waits at most 5 s."""
         self.start(vfio=["h0", "h1"])
         other = self.machine("h1")
         machine = self.machine("h0", shares=False)

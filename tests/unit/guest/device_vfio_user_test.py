@@ -22,16 +22,16 @@ class VfioUser(ServedDevice):
         for index in (0, 1, 3, 4):
             info = machine.ask(machine.GET_IRQ_INFO, struct.pack("<IIII", 16, 0, index, 0))
             self.assertEqual(struct.unpack("<IIII", info), (16, 0, index, 0))
-        # By the machine itself: all, and those that are named.
+        # The machine triggers interrupts itself: all vectors, and selected vectors.
         machine.set_irqs(machine.NONE | machine.TRIGGER, 0, 8)
         self.assertTrue(all(machine.wait_interrupt(vector) for vector in range(8)))
         machine.set_irqs(machine.BOOL | machine.TRIGGER, 2, 3, data=b"\1\0\1")
         self.assertEqual([vector for vector in range(8) if machine.wait_interrupt(vector)], [2, 4])
-        # Eventfds outlive a reset, of each kind.
+        # Eventfds outlive each kind of reset.
         driver = self.driver(machine, 1)
         machine.ask(machine.RESET)
         driver.bring_up()
-        # One without an eventfd pends.
+        # An interrupt without an eventfd becomes pending.
         machine.set_irqs(machine.EVENTFD | machine.TRIGGER, 0, 1)
         driver.commands._input_data[:16] = bytes(16)
         machine.write32(abi.reg.kCommandDoorbell, 1)
@@ -65,7 +65,7 @@ class VfioUser(ServedDevice):
             info = machine.ask(machine.GET_REGION_IO_FDS, struct.pack("<IIII", 16, 0, index, 0))
             self.assertEqual(struct.unpack("<IIII", info), (16, 0, index, 0))
         self.assertEqual(len(machine.region_read(machine.CONFIG, 0, 4096)), 4096)
-        # Without answers, and several at once.
+        # Writes without replies, and several writes in a message.
         machine.tell(machine.REGION_WRITE, struct.pack("<QII", abi.config.kCommand, machine.CONFIG, 2) + b"\2\0",
                      flags=machine.NO_REPLY)
         self.assertEqual(machine.config_read(abi.config.kCommand, 2), 2)
@@ -118,7 +118,7 @@ class VfioUser(ServedDevice):
         machine.share(MEMORY_AT, MEMORY_BYTES // 2)
         machine.share(MEMORY_AT + MEMORY_BYTES // 2, MEMORY_BYTES // 2, MEMORY_BYTES // 2)
         self.driver(machine, 1)
-        machine.unshare(0, 0, flags=2)  # all
+        machine.unshare(0, 0, flags=2)  # all regions
         machine.share(MEMORY_AT, MEMORY_BYTES)
         self.end()
 

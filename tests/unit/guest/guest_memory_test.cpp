@@ -1,4 +1,4 @@
-// A guest's memory: what is mapped where, who may do what, and a file that its owner makes shorter.
+// A guest's memory: mapped ranges, access rights, and a file that its owner truncates.
 #include "sim/guest/transactor/guest_memory.h"
 
 #include <gtest/gtest.h>
@@ -68,11 +68,11 @@ TEST_F(Memory, AnAccessMayCrossRangesThatTouch) {
 TEST_F(Memory, WhatIsNotMappedIsNotTouched) {
   ASSERT_EQ(error_of(0x10000, kPage), 0);
   EXPECT_EQ(write(0x10000 + kPage - 8, 9), Answer::unmapped);
-  EXPECT_EQ(in_file(kPage - 8, 8), std::vector(8, std::byte{0}));  // all or nothing
+  EXPECT_EQ(in_file(kPage - 8, 8), std::vector(8, std::byte{0}));  // all bytes or none
   EXPECT_EQ(read(0xffff, 1), Answer::unmapped);
   EXPECT_EQ(read(~0ull, 2), Answer::unmapped);
   EXPECT_EQ(read(0x10000, kPage), Answer::done);
-  ASSERT_EQ(error_of(~0ull - kPage + 1, kPage), 0);  // the last page there is
+  ASSERT_EQ(error_of(~0ull - kPage + 1, kPage), 0);  // the last page of the address space
   EXPECT_EQ(write(~0ull, 1), Answer::done);
   EXPECT_EQ(write(~0ull, 2), Answer::unmapped);
   EXPECT_FALSE(memory_.unmap(0x10000, kPage - 1));
@@ -90,11 +90,11 @@ TEST_F(Memory, RangesThatAreNone) {
   EXPECT_EQ(error_of(0, 1ull << 40), EEXIST);
   EXPECT_EQ(error_of(0x20000, 0), EINVAL);
   EXPECT_EQ(error_of(~0ull, 2), EINVAL);
-  EXPECT_EQ(error_of(0x20000, kPage, 16 * kPage), EINVAL);       // behind the file's end
+  EXPECT_EQ(error_of(0x20000, kPage, 16 * kPage), EINVAL);       // beyond the end of the file
   EXPECT_EQ(error_of(0x20000, 17 * kPage), EINVAL);
   EXPECT_EQ(error_of(0x20000, kPage, 1), EINVAL);
   EXPECT_EQ(error_of(0x20000, kPage, ~0ull - kPage + 1), EINVAL);
-  EXPECT_EQ(error_of(0xf000, kPage, 15 * kPage), 0);             // just fits, on both sides
+  EXPECT_EQ(error_of(0xf000, kPage, 15 * kPage), 0);             // ends where the next range begins
   EXPECT_EQ(error_of(0x12000, kPage, 15 * kPage), 0);
   EXPECT_EQ(memory_.ranges(), 3u);
 }
@@ -119,7 +119,7 @@ TEST_F(Memory, AFileThatShrinksEndsNothing) {
     EXPECT_EQ(read(0x10000 + 8 * kPage - 8, 16), Answer::taken_away);
   }
   EXPECT_EQ(read(0x10000, 8 * kPage), Answer::done);
-  resize(16 * kPage);  // it comes back, with zeros
+  resize(16 * kPage);  // the file grows again, with zeros
   EXPECT_EQ(read(0x10000 + 15 * kPage, 8), Answer::done);
 }
 
@@ -145,7 +145,7 @@ TEST_F(Memory, ByMessages) {
   EXPECT_EQ(write(0x20000, 16), Answer::refused);
 }
 
-// A driver that polls the last byte of an entry finds the others: here another thread.
+// A driver that polls the last byte of an entry finds the other bytes complete: here another thread polls.
 TEST_F(Memory, TheLastWordIsSeenLast) {
   constexpr std::size_t kEntry = 64;
   constexpr int kRounds = 20'000;
@@ -158,7 +158,7 @@ TEST_F(Memory, TheLastWordIsSeenLast) {
       while (std::atomic_ref(*last).load(std::memory_order_acquire) != owner) std::this_thread::yield();
       for (std::size_t i = 0; i + 1 < kEntry; ++i)
         if (std::atomic_ref(entry[i]).load(std::memory_order_relaxed) != owner) ++torn;
-      std::atomic_ref(entry[0]).store(std::byte{0xff}, std::memory_order_release);  // taken
+      std::atomic_ref(entry[0]).store(std::byte{0xff}, std::memory_order_release);  // consumed
     }
   });
   for (int round = 1; round <= kRounds; ++round) {

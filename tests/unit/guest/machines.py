@@ -1,5 +1,5 @@
-"""Virtual machines of pretence: the far end of `rnicsim device`, by each protocol that it serves. A machine has what
-tests/library/python/driver.py drives: configuration space, BAR0, memory and interrupts."""
+"""Imitated virtual machines: the client's end of each protocol of `rnicsim device`. A machine has the members that
+tests/library/python/driver.py needs: configuration space, BAR0, memory and interrupts."""
 
 import array
 import errno
@@ -15,7 +15,7 @@ import time
 import types
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-# The driver and the layouts alone: the package's module of C++ is not needed, and need not be built.
+# Loads only the driver and the layouts: the package's C++ module is not needed, and need not be built.
 package = types.ModuleType("rnicsim")
 package.__path__ = [str(ROOT / "sim" / "python" / "rnicsim")]
 sys.modules.setdefault("rnicsim", package)
@@ -23,8 +23,8 @@ sys.path.insert(0, str(ROOT / "tests" / "library" / "python"))
 
 from rnicsim import abi  # noqa: E402
 
-PATIENCE = 60  # s that a busy machine may take for an answer
-MEMORY_AT, MEMORY_BYTES = 0x1000_0000, 16 << 20  # as driver.py's DmaMemory begins
+PATIENCE = 60  # s; longest time of an answer on a busy machine
+MEMORY_AT, MEMORY_BYTES = 0x1000_0000, 16 << 20  # first address of driver.py's DmaMemory
 PAGE = 4096
 
 
@@ -37,7 +37,7 @@ class Refused(Exception):
 
 
 class Gone(Exception):
-    """The device's end closed the connection."""
+    """The device closed the connection."""
 
 
 def connect(path):
@@ -71,7 +71,7 @@ def send(client, data, descriptors=()):
 
 
 class Piece:
-    """Memory that DmaMemory gets: `data` is a view of it."""
+    """Memory for DmaMemory: `data` is a view of it."""
 
     def __init__(self, view, offset):
         self.data, self.offset = view, offset
@@ -81,24 +81,24 @@ class Piece:
 
 
 class Machine:
-    """What every protocol shares: memory, and registers by their widths."""
+    """Shared by all protocols: memory, and register accesses by width."""
 
     def __init__(self):
         self.file = os.memfd_create("guest")
         os.ftruncate(self.file, MEMORY_BYTES)
         self.memory = mmap.mmap(self.file, MEMORY_BYTES)
         self._allocated = 0
-        self.peers = []  # served while this one waits: others of this process
+        self.peers = []  # other machines of this process, served while this machine waits
 
     def close(self):
         os.close(self.file)
 
     def forget(self):
-        """All memory, for a driver that begins anew."""
+        """Frees all memory, for a driver that starts again."""
         self._allocated = 0
         self.memory[:1 << 20] = bytes(1 << 20)
 
-    # --- As driver.py wants them.
+    # --- The interface that driver.py uses.
     def allocate(self, size):
         size = (size + PAGE - 1) // PAGE * PAGE
         at = self._allocated
@@ -124,7 +124,7 @@ class Machine:
     def function_reset(self):
         self.config_write(abi.config.kDeviceControl, abi.config.kFunctionLevelReset, 2)
 
-    # --- Capabilities, as a kernel walks them: {id: offset}.
+    # --- Capabilities, walked as a kernel does: {id: offset}.
     def capabilities(self):
         found, at = {}, self.config_read(abi.config.kCapabilityPointer, 1)
         while at and len(found) < 48:
@@ -145,7 +145,7 @@ class QemuMachine(Machine):
         self.qtest_listener.listen()
         self.qtest, self.qtest_text = None, b""
         self.interrupts = []
-        self._base = None  # of BAR0, once somebody asks for it
+        self._base = None  # address of BAR0, read at the first use
         self.client = connect(path)
         self.ask(self.RESET)
         self.share([(MEMORY_AT, MEMORY_BYTES, 0)])
@@ -158,7 +158,7 @@ class QemuMachine(Machine):
         super().close()
 
     def share(self, ranges, files=None):
-        """[(address, bytes, offset)]: all of the machine's memory."""
+        """`ranges`: [(address, bytes, offset)], all memory of the machine."""
         columns = [list(column) + [0] * (8 - len(ranges)) for column in zip(*ranges)] if ranges else [[0] * 8] * 3
         self.tell(self.SYNC_MEMORY, struct.pack("<8Q8Q8q", *columns[0], *columns[1], *columns[2]),
                   files or [self.file] * len(ranges))
@@ -193,13 +193,13 @@ class QemuMachine(Machine):
 
     def write(self, offset, data):
         data = bytes(data)
-        for at in range(0, len(data), 8):  # a processor's store
+        for at in range(0, len(data), 8):  # at most 8 bytes at a time, like a processor's stores
             part = data[at:at + 8]
             value = int.from_bytes(part, "little")
             self.ask(self.BAR_WRITE, struct.pack("<QQIB3x", self._bar() + offset + at, value, len(part), 1))
 
     def wait_interrupt(self, vector, ms=0):
-        """Whether it came, sooner or later: a busy machine takes its time."""
+        """True if the interrupt arrived; waits long, because a busy machine may be slow."""
         message = (abi.kMsiWindow + 16 * vector, vector)
         deadline = time.monotonic() + (PATIENCE if ms else 0)
         while message not in self.interrupts:
@@ -221,7 +221,8 @@ class QemuMachine(Machine):
 
 
 class VfioMachine(Machine):
-    """A client of vfio-user. `shares`: memory has a descriptor; else the device asks for it by messages."""
+    """A client of vfio-user. `shares`: memory has a descriptor; otherwise the device requests memory contents by
+    messages."""
 
     (VERSION, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION_INFO, GET_REGION_IO_FDS, GET_IRQ_INFO, SET_IRQS, REGION_READ,
      REGION_WRITE, DMA_READ, DMA_WRITE, RESET) = range(1, 14)
@@ -236,7 +237,7 @@ class VfioMachine(Machine):
         self.shares, self.next_id = shares, 1
         self.client = connect(path)
         self.eventfds = []
-        self.asked = []  # what the device asked of memory: (command, address, count)
+        self.asked = []  # (command, address, count) of the device's memory requests
         if not start:
             return
         self.agree()
@@ -286,7 +287,7 @@ class VfioMachine(Machine):
         return answer
 
     def take(self):
-        """A message of the device: a reply, or a request of memory, which is answered at once."""
+        """A message of the device: a reply, or a memory request, which is answered at once."""
         header = struct.unpack("<HHIII", receive(self.client, 16))
         body = receive(self.client, header[2] - 16)
         if header[3] & 0xf == self.REPLY:

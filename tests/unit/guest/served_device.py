@@ -1,4 +1,4 @@
-"""`rnicsim device` as a process, with virtual machines of machines.py: what the tests of this folder share."""
+"""`rnicsim device` as a process, with virtual machines of machines.py: shared parts of this folder's tests."""
 
 import pathlib
 import re
@@ -18,7 +18,7 @@ DEVICE_STATUS = abi.config.kPcieCapability + 0x0a
 
 
 class ServedDevice(unittest.TestCase):
-    RNICSIM = ""  # the program
+    RNICSIM = ""  # path of the program
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -36,7 +36,7 @@ class ServedDevice(unittest.TestCase):
         return self.folder / name
 
     def start(self, *options, qemu=(), vfio=()):
-        """Serves these hosts at sockets of their names."""
+        """Serves these hosts at sockets with the hosts' names."""
         words = [self.RNICSIM, "device", *options]
         for host in qemu:
             words += ["--qemu", f"{host}={self.path(host)}", "--qtest", f"{host}={self.path(host + '.qtest')}"]
@@ -67,7 +67,7 @@ class ServedDevice(unittest.TestCase):
         return driver.bring_up()
 
     def end(self, how=signal.SIGTERM, status=0):
-        """The summary."""
+        """Ends the program and returns the summary."""
         if how:
             self.program.send_signal(how)
         text = self.program.stdout.read()
@@ -97,7 +97,7 @@ class ServedDevice(unittest.TestCase):
         return a, source, b, target
 
     def write(self, a, source, b, target):
-        """By an interrupt, an event and a completion."""
+        """A WRITE with an interrupt, an event and a completion."""
         message = bytes(i * 7 & 0xff for i in range(LENGTH))
         source.data[:LENGTH] = message
         a.cq.arm(a.driver.device)
@@ -120,7 +120,7 @@ class ServedDevice(unittest.TestCase):
         self.write(b, target, a, source)
 
     def gone(self, client):
-        """The device closes it."""
+        """Checks that the device closes the connection."""
         client.settimeout(PATIENCE)
         try:
             while client.recv(4096):

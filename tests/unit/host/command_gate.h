@@ -1,4 +1,4 @@
-// What the tests of the kernel's gate stand on: the gate, what it knows, and commands as a process makes them.
+// Fixture for tests of the kernel's command gate: the gate, its state, and commands as a process sends them.
 #pragma once
 
 #include <gmock/gmock.h>

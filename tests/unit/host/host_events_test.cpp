@@ -1,4 +1,4 @@
-// Does each event go to the channels that it concerns, once and in order, whether there is room or not?
+// Each event goes to the channels that it concerns, once and in order, with and without room.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using Heard = std::vector<std::pair<EventType, std::uint32_t>>;
 
 class HostEvents : public ::testing::Test {
  protected:
-  // A channel, and what it heard.
+  // A channel, and the events that it received.
   struct Listener {
     std::uint32_t channel = 0;
     std::size_t room = ~std::size_t{0};
@@ -40,7 +40,7 @@ class HostEvents : public ::testing::Test {
     eqe.number = number;
     channels_.deliver(eqe);
   }
-  // One of each kind, with events for this channel.
+  // One object of each kind, with events for this channel.
   void make_objects(Pasid owner, std::uint32_t number, std::uint32_t channel) {
     objects_.cqs.emplace(number, CompletionQueue{.owner = owner, .uar = 0});
     objects_.srqs.emplace(number, SharedReceiveQueue{.owner = owner, .pd = 0});
@@ -117,7 +117,7 @@ TEST_F(HostEvents, NoneIsLostForWantOfRoom) {
   deliver(EventType::port_error, 1);
   deliver(EventType::completion, 1);
   EXPECT_EQ(listener.heard.size(), 2u);
-  // Room alone does not let a later one overtake.
+  // Free room alone must not let a later event overtake.
   listener.room = 3;
   deliver(EventType::qp_fatal, 1);
   EXPECT_EQ(listener.heard.size(), 2u);

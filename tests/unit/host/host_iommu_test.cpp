@@ -1,4 +1,4 @@
-// Does the device reach exactly what was pinned, and nothing else?
+// The device reaches exactly the pinned memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ TEST_F(IommuTest, AFaultSaysWhatHappened) {
   EXPECT_EQ(faults_[2].reason, IommuFault::Reason::not_mapped);
 }
 
-// An observer sees what a device would, and leaves no trace; and it hears of what is pinned.
+// An observer reads what a device would read, without side effects, and is told of each pin.
 TEST_F(IommuTest, LooksLeaveNoTrace) {
   std::vector<IommuMapping> mappings;
   iommu_.mapping.subscribe([&](const IommuMapping& mapping) { mappings.push_back(mapping); });
@@ -114,7 +114,7 @@ TEST_F(IommuTest, WhatWasPinnedForReadingIsNotWritten) {
   ASSERT_EQ(faults_.size(), 1u);
   EXPECT_EQ(faults_[0].reason, IommuFault::Reason::read_only);
   EXPECT_EQ(iommu_.unpin(kMine, 0x1000, 0x100, true), EINVAL);
-  // Another region has some of it to be written.
+  // Another region over a part of the range allows writes.
   mine_.read_only = false;
   ASSERT_EQ(iommu_.pin(kMine, 0x1080, 0x80), 0);
   EXPECT_TRUE(iommu_.write(kMine, 0x1080, data));
@@ -135,7 +135,7 @@ TEST_F(IommuTest, PagesHaveAPhysicalAddress) {
   EXPECT_EQ(iommu_.physical(kMine, 0x1018), *first + 8);
   EXPECT_NE(*iommu_.physical(kMine, 0x2010), *first);
   EXPECT_NE(*iommu_.physical(kOther, 0x1010), *first);
-  // Numbered in the order of asking.
+  // Physical pages are numbered in the order of requests.
   EXPECT_EQ(*first / 4096 + 3, *iommu_.physical(kMine, 0x7000) / 4096);
 }
 
@@ -147,7 +147,7 @@ TEST_F(IommuTest, MappingsOfOnePageHaveOnePhysicalAddress) {
   EXPECT_EQ(iommu_.physical(kMine, 0x5008), iommu_.physical(kOther, 0xa008));
   EXPECT_NE(iommu_.physical(kMine, 0x4008), iommu_.physical(kMine, 0x5008));
   EXPECT_NE(iommu_.physical(kMine, 0x2008), iommu_.physical(kOther, 0x2008));
-  // Pinned anew it is what lies there by then.
+  // After a new pin the address translates to the page that is mapped now.
   ASSERT_EQ(iommu_.unpin(kMine, 0x1000, 0xa000), 0);
   mine_.shared_from = 0x5000;
   ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0xa000), 0);
@@ -205,7 +205,7 @@ TEST_F(IommuTest, APinIsTakenAwayAsItWasMade) {
   std::array<std::byte, 16> data{};
   ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x100, true), 0);
   ASSERT_EQ(iommu_.pin(kMine, 0x1000, 0x80, false), 0);
-  EXPECT_EQ(iommu_.unpin(kMine, 0x1000, 0x100, false), EINVAL);  // of its second half there is none
+  EXPECT_EQ(iommu_.unpin(kMine, 0x1000, 0x100, false), EINVAL);  // its second half has no such pin
   ASSERT_EQ(iommu_.unpin(kMine, 0x1000, 0x80, false), 0);
   EXPECT_EQ(iommu_.unpin(kMine, 0x1000, 0x80, false), EINVAL);
   EXPECT_TRUE(iommu_.write(kMine, 0x10f0, data));
@@ -247,7 +247,7 @@ TEST_F(IommuTest, DeathTakesThePins) {
 
 // --- Several devices.
 
-// What a device asks for itself is its own domain; a process's memory all of them reach.
+// Each device has its own domain; all devices reach a process's memory.
 TEST_F(IommuTest, EachDeviceHasADomainOfItsOwn) {
   FakeMemory first, second;
   iommu_.attach(Iommu::own_domain(0), first);
@@ -265,7 +265,7 @@ TEST_F(IommuTest, EachDeviceHasADomainOfItsOwn) {
   EXPECT_EQ(faults_.back().from.function, 0u);
 }
 
-// A PASID has 20 bits: with more it does not lead into another device's domain.
+// A PASID has 20 bits: a larger number must not select another device's domain.
 TEST_F(IommuTest, APasidThatIsTooGreatIsNobodys) {
   FakeMemory second;
   iommu_.attach(Iommu::own_domain(1), second);
@@ -289,7 +289,7 @@ TEST_F(IommuTest, PagesOnDemandAreThereUntilTheyAreWithdrawn) {
   EXPECT_FALSE(iommu_.page_translation(kMine, 0x4fff).present);
   EXPECT_FALSE(iommu_.page_translation(kMine, 0x7000).present);
   EXPECT_TRUE(readable(0x5000, 0x2000));
-  // For writing they are brought in once more, together with what was not there.
+  // For a write, pages are brought in again, together with missing pages.
   ASSERT_EQ(iommu_.bring_in(kMine, 0x6000, 0x2000, true), 0);
   EXPECT_TRUE(iommu_.page_translation(kMine, 0x6000).writable);
   EXPECT_TRUE(iommu_.page_translation(kMine, 0x7000).writable);
@@ -303,7 +303,7 @@ TEST_F(IommuTest, PagesOnDemandAreThereUntilTheyAreWithdrawn) {
   EXPECT_EQ(runs[0].pages, 2u);
   EXPECT_TRUE(iommu_.withdraw(kMine, 0x5800, 0x1000).empty());
   EXPECT_FALSE(iommu_.page_translation(kMine, 0x5000).present);
-  EXPECT_TRUE(readable(0x5000, 0x2000));  // until it is released
+  EXPECT_TRUE(readable(0x5000, 0x2000));  // until the page is released
   iommu_.release(kMine, 0x5800, 0x1000);
   EXPECT_FALSE(readable(0x5000, 1));
   EXPECT_FALSE(readable(0x6fff, 1));

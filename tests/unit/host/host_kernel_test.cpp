@@ -1,4 +1,4 @@
-// Does the kernel bring a device up, keep processes apart, and clean up behind the dead?
+// The kernel brings a device up, keeps processes apart, and cleans up after processes that end.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ struct Machine : sc_core::sc_module {
 
 class KernelAgentTest : public ::testing::Test {
  protected:
-  // Each body is a process of its own, begun in this order.
+  // Each body is a separate process; processes start in this order.
   void run(std::vector<std::function<void()>> bodies) {
     std::vector<std::unique_ptr<SoftwareProcess>> processes;
     for (auto& body : bodies)
@@ -147,7 +147,7 @@ TEST_F(KernelAgentTest, MmioOnlyToOnesOwnPages) {
     EXPECT_EQ(port().free_uar(mine), 0);
     port().mmio_write(base, data);
   }});
-  // Arming the five event queues are stores too, to the kernel's page.
+  // Arming the five event queues are stores, too, to the kernel's page.
   ASSERT_EQ(machine_.device.uar_stores.size(), 6u);
   EXPECT_EQ(machine_.device.uar_stores.back().offset, abi::kUarBase + mine * abi::kUarPageSize);
   EXPECT_EQ(machine_.agent.counters().mmio_refused, 9u);
@@ -171,7 +171,7 @@ TEST_F(KernelAgentTest, PostedWritesArriveLateAndInOrder) {
   const auto& params = machine_.params;
   for (std::uint8_t i = 0; i < 6; ++i) {
     EXPECT_EQ(stores[5 + i].data[0], std::byte(i));
-    // As fast as the CPU stores, or as fast as the way carries.
+    // As fast as the CPU stores, or as fast as the bus carries.
     const Duration after = i < 3 ? i * params.cpu.mmio_write
                                  : 3 * params.cpu.mmio_write + (i - 3) * params.mmio_line_interval;
     EXPECT_EQ(stores[5 + i].at, sent + after + params.mmio_write_latency);
@@ -271,7 +271,7 @@ TEST_F(KernelAgentTest, FlowsDieBeforeWhatTheyLeadTo) {
     EXPECT_EQ(command(provider::header(CommandOpcode::destroy_qp, qpns[0])), EBUSY);
     EXPECT_EQ(command(provider::header(CommandOpcode::destroy_rss, rss)), EBUSY);
     EXPECT_EQ(command(provider::header(CommandOpcode::destroy_counter, counter)), EBUSY);
-    // All of the answer comes.
+    // The complete answer is returned.
     abi::QueryCounter answer;
     answer.packets = 5u;
     ASSERT_EQ(port().command(0, provider::encode(provider::header(CommandOpcode::query_counter, counter)),
@@ -295,7 +295,7 @@ TEST_F(KernelAgentTest, GroupsAreForOnesOwnQps) {
          EXPECT_EQ(port().alloc_uar(uar), 0);
          qpn = make_qp(pd, uar, make_cq(uar));
          EXPECT_EQ(command(provider::attach_multicast(qpn, group)), 0);
-         EXPECT_EQ(command(provider::attach_multicast(qpn, gids_of(identity())[1])), EINVAL);  // a host's
+         EXPECT_EQ(command(provider::attach_multicast(qpn, gids_of(identity())[1])), EINVAL);  // a host's address
          EXPECT_EQ(command(provider::attach_multicast(qpn + 1, group)), ENOENT);
          EXPECT_EQ(command(provider::detach_multicast(qpn, group)), 0);
          EXPECT_EQ(command(provider::attach_multicast(qpn, group)), 0);
@@ -303,10 +303,10 @@ TEST_F(KernelAgentTest, GroupsAreForOnesOwnQps) {
        },
        [&] {
          sleep_until(now() + 200_us);
-         EXPECT_EQ(command(provider::attach_multicast(qpn, group)), ENOENT);  // another's
+         EXPECT_EQ(command(provider::attach_multicast(qpn, group)), ENOENT);  // another process's QP
          EXPECT_EQ(command(provider::detach_multicast(qpn, group)), ENOENT);
        }});
-  // The device would keep a QP that is attached.
+  // The device would refuse to destroy an attached QP.
   auto opcodes = machine_.device.opcodes();
   const auto last = [&](CommandOpcode opcode) {
     return std::ranges::find(opcodes.rbegin(), opcodes.rend(), opcode) - opcodes.rbegin();
@@ -333,7 +333,7 @@ TEST_F(KernelAgentTest, ResolvesPathsToHostsAndGroups) {
 }
 
 TEST_F(KernelAgentTest, PagesStandInTheMttBeforeTheRegion) {
-  constexpr std::uint64_t kStart = 0x7000'0000'1234, kPages = 8195;  // a chunk of entries, and three
+  constexpr std::uint64_t kStart = 0x7000'0000'1234, kPages = 8195;  // a chunk of entries, and three entries
   machine_.device.max_mtt = 10'000;
   Duration taken_alone, taken;
   run({[&] {

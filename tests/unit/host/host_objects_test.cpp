@@ -1,4 +1,4 @@
-// Is a process held to what it owns, and does the kernel fill in what only it knows?
+// A process can use only its own objects, and the kernel fills in fields that only the kernel knows.
 #include "tests/unit/host/command_gate.h"
 
 namespace rnicsim::host {
@@ -78,7 +78,7 @@ TEST_F(CommandGateTest, WindowsAreObjectsOfTheirOwn) {
     EXPECT_EQ(destroy(kMine, abi::CommandOpcode::query_mpt, number), 0);
     EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, number), 0);
   }
-  // Nothing of a kind that does not exist is left behind.
+  // A failed creation of an unknown kind leaves nothing.
   for (int i = 0; i < 20; ++i) {
     abi::Mpt context;
     context.pd = pd_[kMine];
@@ -116,11 +116,11 @@ TEST_F(CommandGateTest, RegionsMove) {
   EXPECT_EQ(modify(region(pd_[kOther], 0x10000, 16 * 4096), kOther), (std::pair{ENOENT, ~0u}));
   EXPECT_EQ(modify(region(pd_[kMine], 0x10000, 1 << 21)), (std::pair{EINVAL, ~0u}));
   EXPECT_EQ(modify(region(pd_[kMine], 0x10000, 30 * 4096)), (std::pair{ENOMEM, ~0u}));
-  // In its place it needs no pages.
+  // A region that stays in place needs no pages.
   EXPECT_EQ(modify(region(other, 0x10000, 16 * 4096)), (std::pair{0, 0u}));
   EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kMine]), 0);
   EXPECT_EQ(objects_.dealloc_pd(kMine, other), EBUSY);
-  // Of 32 pages there is room for two places of 16, however often it moves and is refused.
+  // 32 pages hold two places of 16, however often the region moves and is refused.
   for (int i = 0; i < 10; ++i) {
     const auto next = region(other, 0x100000 + std::uint64_t(i) * 0x100000, 16 * 4096);
     EXPECT_EQ(modify(next, kMine, CommandStatus::resource_busy), (std::pair{0, 16u}));
@@ -131,7 +131,7 @@ TEST_F(CommandGateTest, RegionsMove) {
   EXPECT_EQ(objects_.dealloc_pd(kMine, other), 0);
 }
 
-// How many pages a region of that memory takes.
+// Number of MTT pages of a region on that memory.
 class BackingTest : public CommandGateTest {
  protected:
   std::uint32_t pages(std::uint64_t address, std::uint64_t bytes, Pasid process = kMine) {
@@ -151,7 +151,7 @@ TEST_F(BackingTest, HugePagesAreOneProcesss) {
   gate_.back(kMine, 0x100000, 0x40000, 64_KiB);
   EXPECT_EQ(pages(0x100000, 0x20000), 2u);
   EXPECT_EQ(pages(0x100000, 0x20000, kOther), 32u);
-  EXPECT_EQ(pages(0x138000, 0x10000), 16u);  // not to the end
+  EXPECT_EQ(pages(0x138000, 0x10000), 16u);  // the backing does not reach the end
   EXPECT_EQ(pages(0xff000, 0x10000), 16u);
   gate_.forget(kMine);
   EXPECT_EQ(pages(0x100000, 0x20000), 32u);
@@ -175,7 +175,7 @@ TEST_F(BackingTest, NeighboursAreOne) {
   gate_.back(kMine, 0x100000, 0x20000, 64_KiB);
   EXPECT_EQ(pages(0x100000, 0x40000), 4u);
   EXPECT_EQ(pages(0x120000, 0x20000), 1u);
-  gate_.back(kMine, 0x150000, 0x10000, 64_KiB);  // beyond a gap
+  gate_.back(kMine, 0x150000, 0x10000, 64_KiB);  // behind a gap
   EXPECT_EQ(pages(0x130000, 0x20000), 32u);
 }
 
@@ -196,7 +196,7 @@ TEST_F(CommandGateTest, PagesAreTheKernels) {
   EXPECT_EQ(first.context.first_page, 0u);
   EXPECT_EQ(second.context.first_page, 6u);
   EXPECT_EQ(rest.context.first_page, 7u);
-  // All 32 are used: a region waits for others to go.
+  // All 32 entries are in use: a region cannot be created until others are destroyed.
   auto late = region(4096);
   EXPECT_EQ(run(kMine, late), ENOMEM);
   EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, second.header.object), 0);
@@ -373,7 +373,7 @@ TEST_F(CommandGateTest, FlowsLeadToOnesOwnRawPacketsOnly) {
   }
 }
 
-// What the device refuses is given back, so that there is room for as many as before.
+// Flows that the device refuses are released: as many as before can be created.
 TEST_F(CommandGateTest, RefusedFlowsLeaveNothing) {
   const auto qpn = make_qp(kMine, make_cq(kMine));
   auto counter = provider::header(abi::CommandOpcode::create_counter);

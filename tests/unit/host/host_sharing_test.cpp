@@ -1,4 +1,4 @@
-// What processes share, each as far as it may: device memory, contexts with their PDs and regions, XRC domains.
+// Objects that processes share, within their rights: device memory, contexts with their PDs and regions, XRC domains.
 #include "tests/unit/host/command_gate.h"
 
 namespace rnicsim::host {
@@ -77,13 +77,13 @@ TEST_F(DeviceRanges, HoldRegionsWithinWhatWasAskedFor) {
   const auto first = make_region(kMine, 0, kPage + 1);
   const auto second = make_region(kMine, kPage + 1, 0);
   EXPECT_EQ(objects_.free_dm(kMine, 0), EBUSY);
-  // It has no pages that could be moved.
+  // A region on device memory has no pages to move.
   auto modified = mailbox(kMine, 0, 4);
   modified.header = provider::header(abi::CommandOpcode::modify_mpt, first);
   EXPECT_EQ(run(kMine, modified), EINVAL);
   modified.context.kind = abi::MptKind::region;
   EXPECT_EQ(run(kMine, modified), EINVAL);
-  // One that the device refused uses nothing.
+  // A region that the device refused uses nothing.
   auto failed = mailbox(kMine, 0, 4);
   EXPECT_EQ(run(kMine, failed, CommandStatus::bad_parameter), 0);
   for (const auto number : {first, second}) {
@@ -101,7 +101,7 @@ TEST_F(DeviceRanges, GoWithTheirOwner) {
   EXPECT_EQ(alloc(kOther, kPage), 0u);
 }
 
-// Who imported the context may use them, and what lies there keeps them from going.
+// A process that imported the context may use the ranges, and its regions keep the ranges in use.
 TEST_F(DeviceRanges, AreImportedWithTheirContext) {
   std::uint32_t opened = 0, imported = 0;
   const ContextFile file{1, 77};
@@ -112,7 +112,8 @@ TEST_F(DeviceRanges, AreImportedWithTheirContext) {
   EXPECT_EQ(objects_.import_dm(kOther, imported, offset, bytes_), 0);
   EXPECT_EQ(bytes_, 100u);
   EXPECT_EQ(objects_.import_dm(kOther, imported, offset + 4, bytes_), ENOENT);
-  EXPECT_EQ(objects_.import_dm(kOther, imported, alloc(kOther, 1), bytes_), ENOENT);  // its own, of no context
+  // the importer's own range, which belongs to no context
+  EXPECT_EQ(objects_.import_dm(kOther, imported, alloc(kOther, 1), bytes_), ENOENT);
   EXPECT_TRUE(objects_.may_access_device_memory(kOther, offset, 4));
   const auto region = make_region(kOther, offset, 100);
   objects_.remove_software_objects(kMine);
@@ -124,7 +125,7 @@ TEST_F(DeviceRanges, AreImportedWithTheirContext) {
   EXPECT_EQ(objects_.device_ranges.size(), 1u);
 }
 
-// What a process may do with another's objects, with and without the right to its context.
+// Operations of a process on another's objects, with and without the right to its context.
 class ImportTest : public CommandGateTest {
  protected:
   static constexpr ContextFile kFile{1, 77};
@@ -143,7 +144,7 @@ class ImportTest : public CommandGateTest {
     return mailbox.header.object;
   }
   void import() { ASSERT_EQ(objects_.import_context(kOther, kFile, imported_), 0); }
-  // The errors that the other process gets for everything that names this one's PD or region.
+  // Errors of the other process for every command that names this process's PD or region.
   std::vector<int> attempts() {
     abi::Mpt entry;
     entry.pd = pd_[kMine];
@@ -182,13 +183,13 @@ TEST_F(ImportTest, TheDescriptorGivesPdsAndRegions) {
   EXPECT_EQ(objects_.import_pd(kOther, imported_, 99), ENOENT);
   EXPECT_EQ(objects_.import_pd(kMine, imported_, pd_[kMine]), ENOENT);
   EXPECT_THAT(attempts(), ::testing::Each(0));
-  // It gives nothing in the other direction, and no queues.
+  // The import gives no right in the other direction, and no queues.
   EXPECT_EQ(objects_.dealloc_pd(kMine, pd_[kOther]), ENOENT);
   const auto cqn = make_cq(kMine);
   EXPECT_EQ(destroy(kOther, abi::CommandOpcode::query_cq, cqn), ENOENT);
   auto moved = provider::modify_mpt(region_, {});
   EXPECT_EQ(run(kOther, moved), ENOENT);
-  // Either destroys, once.
+  // Either process may destroy the objects, once.
   EXPECT_EQ(objects_.dealloc_pd(kOther, pd_[kMine]), EBUSY);
   EXPECT_EQ(destroy(kOther, abi::CommandOpcode::destroy_mpt, region_), 0);
   EXPECT_EQ(destroy(kMine, abi::CommandOpcode::destroy_mpt, region_), ENOENT);
@@ -199,7 +200,7 @@ TEST_F(ImportTest, TheDescriptorGivesPdsAndRegions) {
 TEST_F(ImportTest, ARightEndsWithItsContext) {
   import();
   EXPECT_EQ(objects_.close_context(kMine, opened_), 0);
-  EXPECT_THAT(attempts(), ::testing::Each(0));  // the other has it still
+  EXPECT_THAT(attempts(), ::testing::Each(0));  // the other process still has the context
   EXPECT_EQ(objects_.close_context(kOther, imported_), 0);
   EXPECT_THAT(attempts(), ::testing::Each(ENOENT));
   std::uint32_t number = 0;
@@ -266,7 +267,7 @@ class XrcGateTest : public CommandGateTest {
     context.cqn = cqn;
     return provider::create_srq(0, context);
   }
-  // True: the kernel alone did it.
+  // True: the kernel handled the command without the device.
   bool closes(Pasid process, std::uint32_t qpn) {
     const auto mailbox = provider::header(abi::CommandOpcode::destroy_qp, qpn);
     auto copy = mailbox;

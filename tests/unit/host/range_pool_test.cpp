@@ -1,4 +1,4 @@
-// Does the pool give each index once, from the first gap that holds them, and make one gap of two?
+// The pool gives each index once, from the first gap that is large enough, and merges adjacent gaps.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -12,10 +12,10 @@
 namespace rnicsim::host {
 namespace {
 
-// The same cases at every run; RC_PARAMS in the environment asks for others.
+// Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
-// The first run of `count` free indices, looked for one by one.
+// The first run of `count` free indices, by a linear search.
 std::optional<std::uint32_t> first_fit(const std::vector<bool>& used, std::uint32_t count) {
   for (std::size_t first = 0; first + count <= used.size(); ++first) {
     const auto begin = used.begin() + std::ptrdiff_t(first);
@@ -66,7 +66,7 @@ TEST(RangePool, NothingAndTooMuch) {
   EXPECT_EQ(whole.take(~0u), 0u);
 }
 
-// What lies before an aligned range is not lost, and none begins elsewhere.
+// Indices before an aligned range stay available, and every range is aligned.
 TEST(RangePool, MayBeAligned) {
   RangePool pool(16);
   EXPECT_EQ(pool.take(1), 0u);

@@ -1,4 +1,4 @@
-// Do the commands of rdma_cm keep what they may not lose, whatever a program asks for?
+// The rdma_cm commands lose no state that must be kept, whatever a program asks for.
 #include <gtest/gtest.h>
 #include <rdma/rdma_user_cm.h>
 
@@ -53,7 +53,7 @@ class Ids : public ::testing::Test {
     EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_CREATE_ID, command, sizeof(rdma_ucm_create_id_resp)), 0);
     return answer<rdma_ucm_create_id_resp>().id;
   }
-  // With one event of it that waits.
+  // An id with one pending event.
   std::uint32_t create_resolved() {
     const std::uint32_t number = create();
     EXPECT_EQ(ids.resolve_address(*ids.find(kChannel.number, number), std::nullopt, address_of(2), Duration{1}), 0);
@@ -61,7 +61,7 @@ class Ids : public ::testing::Test {
     EXPECT_EQ(queued[kChannel.number], 1);
     return number;
   }
-  // From a peer, to who listens.
+  // A request of the peer to the listener.
   void request(std::uint32_t local_id = 9, cm::TimeCode ack_timeout = 0) {
     cm::ConnectRequest request{.local_id = local_id, .service_id = std::uint64_t{RDMA_PS_TCP} << 16 | kPort};
     request.local_qpn = local_id;
@@ -71,7 +71,7 @@ class Ids : public ::testing::Test {
     ids.receive({.local = address_of(1).bytes, .remote = address_of(2).bytes}, {1, request});
   }
 
-  std::map<std::uint32_t, int> queued;  // by channel
+  std::map<std::uint32_t, int> queued;  // pending events by channel
   RdmaIds ids{parameters(), {[this](std::uint32_t channel, std::uint32_t) { ++queued[channel]; },
                              [this](std::uint32_t channel, std::uint32_t) { queued[channel] = 0; }}};
 
@@ -79,7 +79,7 @@ class Ids : public ::testing::Test {
   std::vector<std::byte> output_;
 };
 
-// A number that was guessed is of no use, nor does it harm the event that will tell of it.
+// The number of a request's id cannot be used before its event, and a guess must not harm the event.
 TEST_F(Ids, ARequestIsNoIdBeforeItsEvent) {
   const std::uint32_t listener = create();
   ASSERT_EQ(ids.bind(*ids.find(kChannel.number, listener), address_of(1)), 0);
@@ -97,7 +97,7 @@ TEST_F(Ids, ARequestIsNoIdBeforeItsEvent) {
   EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_DESTROY_ID, destroy, sizeof(rdma_ucm_destroy_id_resp)), 0);
 }
 
-// The type of service and the local ACK timeout that a listener was given are those of the connections that it accepts.
+// Accepted connections have the type of service and the local ACK timeout of their listener.
 TEST_F(Ids, AnAcceptedIdHasItsListenersOptions) {
   constexpr std::uint8_t kTypeOfService = 0x68, kAckTimeout = 17, kOfRequest = 9;
   for (const bool given : {true, false}) {
@@ -178,7 +178,7 @@ TEST_F(Ids, AGroupWithoutRoomForItsAnswerIsNotJoined) {
   EXPECT_EQ(ask(kChannel, RDMA_USER_CM_CMD_LEAVE_MCAST, leave, sizeof(rdma_ucm_destroy_id_resp)), 0);
 }
 
-// --- Several devices: of this host 10.0.0.1 and 10.0.3.1, of the peer 10.0.0.2 and 10.0.3.2, each two on a subnet.
+// --- Several devices: this host has 10.0.0.1 and 10.0.3.1, the peer 10.0.0.2 and 10.0.3.2; each pair shares a subnet.
 
 class TwoDevices : public ::testing::Test {
  protected:
@@ -214,7 +214,7 @@ class TwoDevices : public ::testing::Test {
     EXPECT_EQ(ids.next_event(kChannel.number, event), 0);
     return CmEventType(event.event);
   }
-  // From the peer's device to that of ours, for the address of `to`.
+  // A request from the peer's device to the same device of this host, for the address of `to`.
   int request(std::uint8_t by_device, const IpAddress& to, std::uint32_t qpn) {
     cm::ConnectRequest request{.local_id = qpn, .service_id = std::uint64_t{RDMA_PS_TCP} << 16 | kPort};
     request.local_qpn = qpn;

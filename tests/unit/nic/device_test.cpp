@@ -1,4 +1,4 @@
-// Does the NIC behave as a module of somebody else's platform: answers, delays, memory that waits, frames?
+// The NIC as a module of another platform: answers, delays, memory that waits, frames.
 #include "model/device/device.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class DeviceTest : public ::testing::Test {
     cable = std::make_unique<Cable>("cable");
     cable->connect(a->device, b->device);
   }
-  // As a thread of the platform; then to the end.
+  // Runs `thread` as a thread of the platform, and the simulation to its end.
   void run(std::function<void()> thread) {
     bool ended = false;
     sc_core::sc_spawn([&, thread = std::move(thread)] {
@@ -60,7 +60,7 @@ class DeviceTest : public ::testing::Test {
     b->host.connect(a->host);
     for (std::size_t i = 0; i < BareHost::kBufferBytes; ++i) a->host.bytes[BareHost::kBuffer + i] = i * 7 >> 2 & 0xff;
     const auto cqe = a->host.write_buffer();
-    EXPECT_EQ(cqe.opcode_owner, 0);  // the first of its ring, a requester's
+    EXPECT_EQ(cqe.opcode_owner, 0);  // the first lap of the ring, a requester's CQE
     EXPECT_EQ(cqe.syndrome, abi::CqeSyndrome::success);
     EXPECT_EQ(a->host.interrupts, 1u);
     EXPECT_TRUE(std::equal(&a->host.bytes[BareHost::kBuffer],
@@ -96,7 +96,8 @@ TEST_F(DeviceTest, WritesOverACable) {
   EXPECT_EQ(a->device.counters().rx.packets, b->device.counters().tx.packets);
 }
 
-// Both CPUs go on while the model waits for memory: their doorbells find no block half way through.
+// Both CPUs continue while the model waits for memory: their doorbells must find no block in the middle of an
+// operation.
 TEST_F(DeviceTest, MemoryMayWait) {
   make_pair();
   a->host.memory_time = {700, SC_NS};

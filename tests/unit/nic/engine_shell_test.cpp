@@ -1,4 +1,4 @@
-// The engine shell at its seam: what becomes of answers whose bytes cannot be had, in whichever order that is told.
+// The engine shell at the seam: answers whose payload cannot be read, in every order of the results.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -62,7 +62,7 @@ class EngineShellTest : public ::testing::Test {
     engine_->checked({check_, AccessResult::ok});
     serve();
   }
-  // Units are free at once.
+  // Every transmit unit becomes free at once.
   void serve() {
     for (; !busy_.empty(); busy_.pop_front()) engine_->transmit_free(busy_.front());
   }

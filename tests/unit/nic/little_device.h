@@ -1,5 +1,6 @@
-// A device that shares no layout with ours: little-endian, packed, fields in another order, queue entries of other
-// sizes, opcodes of its own, one doorbell register for all. It has RC queue pairs, SENDs, WRITEs and READs, no more.
+// A second personality that shares no layout with ours: little-endian, packed, with another order of fields, other
+// sizes of queue entries, other opcodes, and one doorbell register for all queues. Supported: RC queue pairs with SEND,
+// WRITE and READ.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 
 namespace rnicsim::nic::test {
 
-// Numbers one after the other, the least significant byte first.
+// Writes numbers one after the other, least significant byte first.
 class LittleWriter {
  public:
   explicit LittleWriter(std::span<std::byte> bytes) : rest_(bytes) {}
@@ -67,8 +68,8 @@ constexpr std::uint32_t kMsixTable = 0x3000;
 constexpr std::uint32_t kRegisters = 0x200000;
 constexpr std::uint32_t kCommandQueue = kRegisters + 0x10;   // 64 bits
 constexpr std::uint32_t kStatus = kRegisters + 0x20;         // 8 bits
-constexpr std::uint32_t kExecute = kRegisters + 0x30;        // 8 bits: the number of an entry
-constexpr std::uint32_t kDoorbell = 0x40;                    // in a UAR page
+constexpr std::uint32_t kExecute = kRegisters + 0x30;        // 8 bits: index of the command entry to execute
+constexpr std::uint32_t kDoorbell = 0x40;                    // offset in a UAR page
 constexpr std::size_t kDoorbellBytes = 12;
 enum class Ring : std::uint8_t { send = 's', arm = 'a', arm_solicited = 'A', events = 'e' };
 
@@ -80,12 +81,12 @@ constexpr std::uint8_t kSignaled = 0x80;
 constexpr std::uint8_t kSolicited = 0x40;
 constexpr std::uint8_t kFence = 0x20;
 
-constexpr std::uint8_t kDevices = 0x77;  // a command entry is the device's; 1: it is done
+constexpr std::uint8_t kDevices = 0x77;  // the device owns the command entry; 1: the entry is complete
 constexpr std::size_t kCommandHead = 8;
 constexpr std::size_t kResultHead = 12;
 constexpr std::uint16_t code_of(CommandOpcode opcode) { return static_cast<std::uint16_t>(~unsigned(opcode)); }
 
-// --- Objects, as they stand in memory and in mailboxes.
+// --- Objects, as encoded in memory and in mailboxes.
 template <class Visit, class P>
 void path_fields(Visit& visit, P& path) {
   visit(path.sgid_index);
@@ -423,7 +424,7 @@ class LittlePersonality final : public Personality {
     LittleWriter write(bytes);
     little::fields(write, object);
   }
-  // Each takes less, whatever it is.
+  // Refuses a mailbox below 200 bytes. Every command's input fits in 200 bytes.
   template <class Input>
   static void take_input(LittleReader& read, Command& command) {
     if (read.rest().size() < 200) return void(command.refused = CommandStatus::bad_input_length);

@@ -1,4 +1,4 @@
-// Many QPs between the two nodes of a cable: number i of one is connected to number i of the other.
+// Many QPs between the two nodes of a cable. QP i of one node is connected to QP i of the other.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 namespace rnicsim::nic::test {
 
 constexpr std::uint32_t kFirstQpn = 0x20;
-constexpr std::uint32_t kAreaBytes = 8192;  // of a node's buffer, for each QP
+constexpr std::uint32_t kAreaBytes = 8192;  // bytes of a node's buffer for each QP
 
 class QueuePairs {
  public:
@@ -57,7 +57,7 @@ class QueuePairs {
     modify.context.state = to;
     return node_.command(modify);
   }
-  // What a connected QP's context says; `peer` is the number of the node, 1 or 2.
+  // Context of a connected QP; `peer`: number of the peer's node, 1 or 2.
   abi::Qpc attributes(std::uint32_t i, std::uint8_t peer, std::uint32_t peer_qpn) const {
     abi::Qpc c;
     c.port = 1;
@@ -172,7 +172,7 @@ class ManyPairs : public Pair {
     }
   }
   Remote remote_of(std::uint32_t i, std::uint64_t offset = 0) { return {qb->area(i) + offset, kKey}; }
-  // Every completion of `cqn` that comes is a success; how many there were.
+  // Polls up to `wanted` completions of `cqn`, all of which must be successful. Returns their number.
   int completions(Node& node, std::uint32_t cqn, int wanted, Duration limit = 30_ms) {
     int count = 0;
     for (const auto end = now() + limit; count < wanted && now() < end;) {
@@ -183,7 +183,7 @@ class ManyPairs : public Pair {
     }
     return count;
   }
-  // Nothing was lost on the way or sent again.
+  // No packet was lost or retransmitted.
   void expect_no_trouble() {
     for (auto* node : {&a(), &b()}) {
       const auto counters = node->nic.counters();

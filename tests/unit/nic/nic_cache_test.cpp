@@ -1,4 +1,4 @@
-// The context cache's bookkeeping against models that are plain enough to be seen right.
+// The context cache's bookkeeping against simple models.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// The same cases at every run; RC_PARAMS in the environment asks for others.
+// Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
 using Key = std::uint64_t;
@@ -85,13 +85,13 @@ TEST(CacheTagsOfNothing, KeepsNothing) {
   tags.clear();
 }
 
-// A set is seen from outside: keys that displace one another share one. Each set keeps its own order, and none is
-// larger than its ways.
+// The test finds the sets from outside: keys that displace one another share a set. Each set has its own order, and at
+// most `ways` entries.
 RC_GTEST_PROP(CacheTagsOfSets, EachSetIsItsOwnLru, ()) {
   const auto ways = *rc::gen::inRange(1u, 5u);
   const auto entries = ways * *rc::gen::inRange(2u, 9u);
   constexpr Key kKeys = 200;
-  // Which keys share a set: with as many sets of one way, those that displace one another.
+  // Finds keys that share a set: in a cache with as many sets of one way, they displace one another.
   CacheTags direct(entries / ways, 1, "lru");
   std::map<Key, Key> set_of;
   for (Key key = 0; key < kKeys; ++key) {
@@ -146,7 +146,7 @@ TEST(RandomReplacement, DisplacesOneOfTheSetAndRepeatsItself) {
   EXPECT_GT(ages.size(), 4u);  // not always the oldest
 }
 
-// --- Two levels. Both are one set, so that plain lists model them.
+// --- Two levels of one set each, so that simple lists are the model.
 namespace {
 
 struct TwoLevels {
@@ -154,7 +154,7 @@ struct TwoLevels {
   std::vector<LruSet> l0;
   LruSet l1;
 
-  // 0: first level, 1: second, 2: neither.
+  // 0: found in the first level, 1: in the second, 2: in neither.
   int look_up(std::size_t client, Key key) {
     if (l0[client].touch(key)) return 0;
     if (!l1.touch(key)) return 2;
@@ -217,7 +217,7 @@ RC_GTEST_PROP(CacheOfTwoLevels, IsInclusiveAndHasAFirstLevelForEachClient, ()) {
   RC_ASSERT(counters.evictions == evictions);
 }
 
-// A bank takes one access at a time; what the first level has needs none.
+// A bank serves one access at a time; hits in the first level need no bank.
 RC_GTEST_PROP(CacheBanks, AccessesOfOneBankFollowOneAnother, ()) {
   CacheParams params;
   params.l1_entries = 64;
@@ -225,7 +225,7 @@ RC_GTEST_PROP(CacheBanks, AccessesOfOneBankFollowOneAnother, ()) {
   params.banks = *rc::gen::inRange(1u, 5u);
   params.bank_cycle = {*rc::gen::inRange<std::int64_t>(0, 5000)};
   params.l1_latency = {*rc::gen::inRange<std::int64_t>(0, 50'000)};
-  // Which keys share a bank: the second of two at once waits.
+  // Finds keys that share a bank: the second of two simultaneous accesses waits.
   auto probing = params;
   probing.bank_cycle = {1};
   const auto share = [&](Key a, Key b) {
@@ -244,7 +244,7 @@ RC_GTEST_PROP(CacheBanks, AccessesOfOneBankFollowOneAnother, ()) {
   }
 }
 
-// --- Fills: how many at a time, in which order, who joins, who leaves.
+// --- Fills: number at a time, order, joined misses, evictions.
 namespace {
 
 struct Fills {
@@ -276,7 +276,7 @@ RC_GTEST_PROP(ResidencyFills, AreFewInOrderJoinedAndEvictedOnce, ()) {
   const auto params = small_cache();
   Fills fills(params, 3);
   std::map<Key, std::deque<int>> waiting;
-  std::deque<Key> fill_order;  // keys that wait for a slot or are filled, in order of their first miss
+  std::deque<Key> fill_order;  // keys that wait for a slot or are being filled, in order of their first miss
   int number = 0, served = 0;
   const auto steps = *rc::gen::container<std::vector<std::tuple<int, std::size_t, Key>>>(
       rc::gen::tuple(rc::gen::inRange(0, 10), rc::gen::inRange<std::size_t>(0, 3), rc::gen::inRange<Key>(0, 12)));
@@ -299,7 +299,7 @@ RC_GTEST_PROP(ResidencyFills, AreFewInOrderJoinedAndEvictedOnce, ()) {
       waiting[key].push_back(me);
       if (std::ranges::count(fill_order, key) == 0) fill_order.push_back(key);
       fills.residency.await(client, key, [&, me, key = key] {
-        RC_ASSERT(fills.held.contains(key));  // at hand, for those who waited, before it may go
+        RC_ASSERT(fills.held.contains(key));  // waiting accesses get the context before it may be evicted
         RC_ASSERT(waiting[key].front() == me);
         waiting[key].pop_front();
         ++served;
@@ -335,7 +335,7 @@ TEST(ResidencyFills, SlotsAreGivenInTheOrderOfTheMisses) {
   EXPECT_EQ(joined, 7);
 }
 
-// Who was woken may need the same context again at once: it is read only after it was written back.
+// A woken access may need the same context again at once: the context is read only after it was written back.
 TEST(ResidencyOfNoEntries, IsWrittenBackBeforeItIsReadAgain) {
   CacheParams params;
   Residency residency(params, 1);
@@ -361,7 +361,7 @@ TEST(ResidencyOfNoEntries, WhatIsMadeLeavesAtOnce) {
   EXPECT_EQ(evicted, std::vector<Key>{9});
 }
 
-// Those that would hit wait too, in order; another client's pass.
+// Accesses that would hit wait, too, in order; another client's accesses pass.
 TEST(ResidencyWithoutHitsUnderAMiss, HoldsUpAClientsAccesses) {
   CacheParams params{.l0_entries = 4, .l1_entries = 4, .ways = 4, .miss_slots = 2, .hit_under_miss = false};
   Residency residency(params, 2);

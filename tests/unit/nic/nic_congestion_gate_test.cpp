@@ -1,4 +1,4 @@
-// The gate in front of one queue pair's packets, and the telemetry in its acknowledgements, each alone.
+// The gate in front of one queue pair's packets, and the telemetry in its acknowledgements, tested alone.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -53,8 +53,8 @@ TEST_F(Gate, AsksEveryFewPacketsAndAtTheEndOfTheWindow) {
   EXPECT_TRUE(may_send());
 }
 
-// The window shrinks while nothing that is unanswered asks for an acknowledgement: without another packet the queue
-// pair would wait for its timeout.
+// The window shrinks while no unacknowledged packet requests an acknowledgement: without one more packet the queue pair
+// would wait for its timeout.
 TEST_F(Gate, SendsOneMorePacketWhereNoAcknowledgementWouldCome) {
   for (std::uint32_t psn = 0; psn < 5; ++psn) send(psn);
   gate.acknowledged(roce::Psn(4), false, 2_us);
@@ -98,7 +98,7 @@ TEST_F(Gate, AfterARewindTheWindowIsEmpty) {
   EXPECT_TRUE(may_send());
 }
 
-// --- What answers give back.
+// --- Values that acknowledgements return.
 class Returns : public testing::Test {
  protected:
   static roce::Headers answer(std::uint32_t psn, std::uint8_t syndrome = 0x1f) {
@@ -135,8 +135,8 @@ TEST_F(Returns, ANakAndAnAnswerToAReadBringNone) {
   EXPECT_EQ(told(answer(0), 3_us), 2_us);
 }
 
-// A packet that was dropped behind a gap comes again: the later arrival counts. Packets that never come again take no
-// room.
+// A packet that was dropped behind a gap arrives again: the later arrival counts. Packets that never arrive again
+// occupy no entry.
 TEST_F(Returns, APacketThatComesTwiceCountsFromItsLastArrival) {
   ask(1, 1_us);
   ask(0, 2_us);

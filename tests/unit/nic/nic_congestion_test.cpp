@@ -1,5 +1,4 @@
-// Marks and losses that a NIC answers by CNPs (the notification point), and CNPs that slow a queue pair down (the
-// reaction point).
+// Notification point: CNPs as answers to marks and losses. Reaction point: CNPs slow a queue pair down.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -35,7 +34,7 @@ class NicCongestion : public Pair {
     params_.congestion.control.name = "dcqcn";
     params_.congestion.ecn = "forced";
   }
-  // `marks`: whether a data packet from a to b becomes CE.
+  // `marks`: true if a data packet from a to b gets CE.
   void start(std::function<bool()> marks = [] { return true; }) {
     build(params_);
     connect();
@@ -57,7 +56,7 @@ class NicCongestion : public Pair {
   }
   NotificationCounters notified() { return b().nic.counters().notification; }
   EngineCounters heard() { return a().nic.counters().engine; }
-  // To a's NIC, as if it came by the cable.
+  // Gives a's NIC a CNP, as if it came over the cable.
   void give_cnp(const std::function<void(Packet&)>& change) {
     auto packet = Packet::make();
     packet->headers.bth.opcode = roce::Opcode::cnp;
@@ -74,7 +73,7 @@ class NicCongestion : public Pair {
   std::vector<Seen> cnps_, others_;
 };
 
-// Bytes from the BTH on as in annex A17.9.3's layout, and the addresses of the way back.
+// Layout of the CNP from the BTH on as in annex A17.9.3, and the addresses of the reverse path.
 TEST_F(NicCongestion, AMarkedPacketIsAnsweredByACnp) {
   start();
   write(1);
@@ -151,7 +150,7 @@ TEST_F(NicCongestion, ACnpCanBeLate) {
   }
 }
 
-// The window of the pair is one message: what follows the loss is what the answer to the loss can be told from.
+// The pair's window is one message: the answer to the loss shows by the packets that follow it.
 TEST_F(NicCongestion, ALossIsAnsweredWhereThatIsWanted) {
   for (const bool wanted : {false, true}) {
     params_.congestion.np.cnp_on_loss = wanted;
@@ -206,7 +205,7 @@ class FollowedControl : public NicCongestion {
   }
 
   std::vector<ControlChanged> views_;
-  std::vector<std::size_t> views_at_cnps_;  // so many views came before each CNP
+  std::vector<std::size_t> views_at_cnps_;  // number of views before each CNP
 };
 
 TEST_F(FollowedControl, TheRateFallsBehindACnpAndRisesAgain) {
@@ -246,7 +245,7 @@ TEST_F(FollowedControl, IsNotChangedByThat) {
   }
 }
 
-// A message of 64 packets: marks on the first of them slow down the others.
+// A message of 64 packets: marks on the first packets slow the others down.
 TEST_F(NicCongestion, CnpsSlowTheirQueuePairDown) {
   const auto time_of_one = [this] {
     const auto begin = now();
@@ -269,7 +268,7 @@ TEST_F(NicCongestion, WithoutControlACnpIsIgnored) {
   EXPECT_EQ(heard().rp_cnp_handled, 0u);
 }
 
-// Nobody but its peer slows a queue pair down.
+// Only CNPs of the peer slow a queue pair down.
 TEST_F(NicCongestion, ForgedCnpsAreIgnored) {
   start([] { return true; });
   write(1);
@@ -284,7 +283,7 @@ TEST_F(NicCongestion, ForgedCnpsAreIgnored) {
   EXPECT_EQ(heard().unknown_qp, unknown + 1);
 }
 
-// One that is marked itself is answered by none, and one with more or less bytes does no harm.
+// A marked CNP causes no CNP, and a CNP with missing or additional bytes does no harm.
 TEST_F(NicCongestion, OddCnpsDoNoHarm) {
   start();
   write(1);
@@ -296,14 +295,14 @@ TEST_F(NicCongestion, OddCnpsDoNoHarm) {
   write(1);
 }
 
-// --- Marks that acknowledgements tell (DCTCP).
+// --- Marks that acknowledgements report (DCTCP).
 class NicEcnEcho : public NicCongestion {
  protected:
   void SetUp() override {
     NicCongestion::SetUp();
     params_.congestion.control.name = "dctcp";
   }
-  // Acknowledgements of the run that tell of a mark, and all of them.
+  // Acknowledgements of the run that report a mark, and all acknowledgements.
   std::pair<int, int> echoes() const {
     std::pair<int, int> counts;
     for (const auto& packet : others_) {
@@ -338,11 +337,11 @@ TEST_F(NicEcnEcho, IsForThoseWhoWantToKnow) {
 TEST_F(NicEcnEcho, ALongMessageIsAcknowledgedEveryFewPackets) {
   params_.congestion.ack_every = 4;
   start([] { return false; });
-  write(1, 16 * 1024);  // of an MTU each
+  write(1, 16 * 1024);  // packets of one MTU each
   EXPECT_EQ(echoes(), std::pair(0, 4));
 }
 
-// --- Telemetry of ports that requests carry and acknowledgements give back (HPCC).
+// --- Port telemetry in requests, returned in acknowledgements (HPCC).
 class NicTelemetry : public NicCongestion {
  protected:
   struct Carried {
@@ -355,7 +354,7 @@ class NicTelemetry : public NicCongestion {
     NicCongestion::SetUp();
     params_.congestion.control.name = "hpcc";
   }
-  // Each frame passes a port that sends `used` of what it can.
+  // Each frame passes a port with utilisation `used`.
   void start_with_a_port(double used = 1) {
     build(params_);
     connect();
@@ -382,7 +381,7 @@ class NicTelemetry : public NicCongestion {
   }
 
   std::vector<Carried> carried_;
-  std::optional<Telemetry> last_;          // as the frame went on
+  std::optional<Telemetry> last_;          // as the frame continued
 };
 
 TEST_F(NicTelemetry, AnAcknowledgementGivesBackTheNewest) {
@@ -399,7 +398,7 @@ TEST_F(NicTelemetry, AnAcknowledgementGivesBackTheNewest) {
     ASSERT_TRUE(carried_[1].block);
     EXPECT_TRUE(carried_[1].block->goes_back());
     EXPECT_EQ(carried_[1].block->hops().size(), 1u);
-    EXPECT_EQ(carried_[1].block, last_);   // nobody adds to it
+    EXPECT_EQ(carried_[1].block, last_);   // no port adds a record on the way back
   }
 }
 
@@ -410,7 +409,7 @@ TEST_F(NicTelemetry, EachRequestOfAMessageCarriesItAndReadsDoNot) {
   for (const auto& one : carried_) {
     const bool is_request = one.opcode != roce::Opcode::acknowledge;
     EXPECT_TRUE(!is_request || one.block);
-    acknowledgements += !is_request && one.block;  // another one may have nothing newer to give back
+    acknowledgements += !is_request && one.block;  // a further acknowledgement may have nothing newer to return
   }
   EXPECT_GT(acknowledgements, 0u);
   carried_.clear();
@@ -442,7 +441,7 @@ TEST_F(NicTelemetry, ABusyPortSlowsItsSendersDown) {
   EXPECT_GT(time_behind_ten(), 2 * free);
 }
 
-// --- The delay inside the receiver, which requests ask for and acknowledgements bring (Swift).
+// --- The delay inside the receiver: requests ask for it, acknowledgements report it (Swift).
 class NicEndpointDelay : public NicTelemetry {
  protected:
   void SetUp() override {
@@ -459,7 +458,7 @@ TEST_F(NicEndpointDelay, AnAcknowledgementBringsIt) {
   EXPECT_EQ(carried_[0].bytes, kTransportAt + 12 + 16 + 8 + 4 + 8);
   EXPECT_EQ(carried_[1].bytes, kTransportAt + 12 + 4 + 4 + 8);
   ASSERT_TRUE(carried_[1].block && carried_[1].block->delay());
-  // The receive pipeline, and what a WRITE takes to memory.
+  // The delay is the receive pipeline plus the time of a WRITE to memory.
   EXPECT_GT(*carried_[1].block->delay(), params_.rx.latency);
   EXPECT_LT(*carried_[1].block->delay(), 2_us);
 }

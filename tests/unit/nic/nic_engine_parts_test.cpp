@@ -1,4 +1,4 @@
-// The parts of a QP engine that know nothing of the transport: tags, rings, lanes, turns.
+// Parts of a QP engine that do not know the transport: tags, rings, lanes, turns.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -84,7 +84,7 @@ TEST(Tickets, AnAnswerIsTakenOnceAndNotAfterAReset) {
   EXPECT_FALSE(tickets.redeem(before));
 }
 
-constexpr std::size_t kAmple = 32;  // WQEs that the engine takes
+constexpr std::size_t kAmple = 32;  // WQEs that the engine accepts
 
 TEST(SendRing, ReadsNoFurtherThanTheEndOfTheRing) {
   SendRing ring(rnic_personality());
@@ -131,14 +131,14 @@ TEST(SendRing, OfARingThatIsGoneNothingComes) {
   EXPECT_FALSE(ring.wants_read());
 }
 
-// Not one at a time, as long as others wait for their turn.
+// The ring waits until several WQEs have room, unless only one is left.
 TEST(SendRing, ReadsWhatThereIsRoomForAndNoLittle) {
   SendRing ring(rnic_personality());
   ring.announce({kQp, 6, {}}, context(), true);
   for (const std::size_t room : {0, 1, 3}) EXPECT_FALSE(ring.begin_read(context(), room)) << room;
   EXPECT_EQ(ring.begin_read(context(), 5)->bytes, 5 * abi::kSendBlock);
   EXPECT_TRUE(ring.end_read(sends(0, 5)));
-  EXPECT_EQ(ring.begin_read(context(), 1)->bytes, abi::kSendBlock);  // the last
+  EXPECT_EQ(ring.begin_read(context(), 1)->bytes, abi::kSendBlock);  // the last WQE
 }
 
 TEST(ReceiveRing, LooksAtTheRecordThenReadsWhatWasPosted) {
@@ -157,7 +157,7 @@ TEST(ReceiveRing, LooksAtTheRecordThenReadsWhatWasPosted) {
   EXPECT_EQ(ring.consumer(), 1);
 }
 
-// The record is not read for each receive of a ring that is shorter than what is read at a time.
+// The record is not read for each receive if the ring is shorter than one read.
 TEST(ReceiveRing, IsLowWithHalfOfWhatOneReadCanBring) {
   struct Case {
     std::uint8_t log_receives;
@@ -260,7 +260,7 @@ TEST(PacketLane, WhatIsDroppedIsAwaitedNoMore) {
   EXPECT_EQ(lane.pieces(), 0u);
 }
 
-// Less than half of all PSNs, whatever the device may say.
+// Less than half of all PSNs, whatever the device's capabilities are.
 TEST(Limits, AMessageIsOfFewerPacketsThanHalfOfAllPsns) {
   auto qp = context();
   qp.transport = roce::Transport::rc;
@@ -276,7 +276,7 @@ TEST(Limits, AMessageIsOfFewerPacketsThanHalfOfAllPsns) {
   EXPECT_EQ(longest(5, 1u << 31), 1u << 31);
 }
 
-// Serves while there is room, and says who was served and which busy units (a, b, ...) were asked.
+// Serves queue pairs while there is room. Returns the served QPs, and the busy units that were asked (a, b, ...).
 struct Dispatcher {
   explicit Dispatcher(std::uint32_t count) : units(count) {}
 
@@ -329,7 +329,7 @@ TEST(TransmitUnits, AQueuePairIsAtOneAtATime) {
   EXPECT_EQ(dispatch(1), "4");
 }
 
-// A port that takes one packet at a time lets each have its turn, though none ever waits for a unit.
+// A port that takes one packet at a time gives each QP its turn, although none ever waits for a unit.
 TEST(TransmitUnits, AFullPortLetsAllHaveTheirTurns) {
   Dispatcher dispatch(3);
   for (const auto qpn : {4u, 5u, 6u}) dispatch.wants(qpn);
@@ -352,7 +352,7 @@ TEST(TransmitUnits, APriorityWithoutRoomHoldsNobodyElseBack) {
   dispatch.open = 1 << 1;
   EXPECT_EQ(dispatch(8), "57");
   EXPECT_EQ(dispatch.units.used(), 1u << 1 | 1u << 3);
-  // Room again: whoever waited longest goes first.
+  // With room again, the QP that has waited longest goes first.
   dispatch.wants(8, false, 1);
   dispatch.open = 0x1ff;
   EXPECT_EQ(dispatch(2), "46");
@@ -372,7 +372,7 @@ TEST(SendRoom, OpensAPriorityForPacketsAndBytes) {
   room.give_back_bytes(5, 1);
   room.grant(2, 1);
   EXPECT_EQ(room.open(), 1u << 2 | 1u << 5);
-  // A NAK may go out without a credit; the next credit pays for that.
+  // A NAK may leave without a credit; the next credit pays for it.
   room.take_packet(2);
   room.take_packet(2);
   room.grant(2, 1);
@@ -381,7 +381,7 @@ TEST(SendRoom, OpensAPriorityForPacketsAndBytes) {
   EXPECT_EQ(room.open(), 0u);
 }
 
-// Of three that always want more, on two units that are busy equally long.
+// Three QPs that always have work, on two units that are busy equally long.
 TEST(TransmitUnits, QueuePairsHaveEqualShares) {
   Dispatcher dispatch(2);
   std::map<char, int> turns;

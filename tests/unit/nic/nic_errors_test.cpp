@@ -253,7 +253,7 @@ TEST_F(Errors, RandomWqesDoNoHarm) {
       a().post_raw(wqe, random() % 2);
     }
     run(50);
-    // The other end is as good as ever unless it was talked to.
+    // The peer's QP stays in RTS unless it got a request.
     EXPECT_TRUE(state(b()) == abi::QpState::rts || state(b()) == abi::QpState::error);
   }
 }
@@ -314,7 +314,8 @@ TEST_F(Errors, ACommandThatIsRefusedSaysWhy) {
     EXPECT_NE(a().command(mailbox), CommandStatus::ok);
     return static_cast<CommandSyndrome>(std::uint32_t(a().output<abi::CommandResult>().syndrome));
   };
-  EXPECT_EQ(why(a().region(64 << 8 | 1, a().buffer, 4096, 0)), CommandSyndrome::no_icm);  // memory for 64 was lent
+  // memory was mapped for 64 entries
+  EXPECT_EQ(why(a().region(64 << 8 | 1, a().buffer, 4096, 0)), CommandSyndrome::no_icm);
   EXPECT_EQ(why(a().region(kKey, a().buffer, 4096, 0)), CommandSyndrome::exists);
   abi::CreateCq cq;
   cq.header.opcode = std::uint16_t(abi::CommandOpcode::create_cq);
@@ -343,7 +344,7 @@ TEST_F(Errors, AQueryTellsHowFarTheSendsAre) {
   }
 }
 
-// A response that is lost shows by the one behind it, and by nothing else.
+// Only the next response shows that a response was lost.
 TEST_F(Errors, ALostResponseIsCounted) {
   connect();
   int packets = 0;
@@ -354,7 +355,7 @@ TEST_F(Errors, ALostResponseIsCounted) {
   EXPECT_EQ(counters.implied_nak_seq_err, 1u);
   EXPECT_EQ(counters.packet_seq_err, 0u);
   EXPECT_EQ(counters.local_ack_timeout_err, 0u);
-  // A request that is lost: a NAK.
+  // A lost request causes a NAK.
   packets = 0;
   a().post_send({.opcode = SendOpcode::write, .length = 4096, .remote = at_b()});
   EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
@@ -362,7 +363,7 @@ TEST_F(Errors, ALostResponseIsCounted) {
   EXPECT_EQ(a().nic.counters().engine.packet_seq_err, 1u);
 }
 
-// A responder's bytes asked for ahead are bounded: the less, the longer a READ takes.
+// The bytes that a responder requests ahead are bounded: a lower bound makes a READ slower.
 TEST_F(Errors, ReadAheadIsBounded) {
   const auto takes = [&](ByteCount ahead) {
     NicParams params;

@@ -1,4 +1,4 @@
-// Interrupts, arming, function-level reset, and contexts that come back from ICM.
+// Interrupts, arming, function-level reset, and contexts that are fetched from ICM.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -39,7 +39,7 @@ TEST_F(Events, AnEventOnlyAfterArmingAndOnce) {
   EXPECT_FALSE(a().poll_eq(1));
 }
 
-// Of a CQ, and of the EQ that would be full without.
+// Arm doorbells of a CQ, and of the EQ, which would be full otherwise.
 TEST_F(Events, EveryDoorbellIsHeard) {
   connect();
   for (std::uint32_t i = 0; i < 300; ++i) {
@@ -153,7 +153,7 @@ TEST_F(Events, FunctionLevelResetForgetsEverything) {
   EXPECT_EQ(a().host.mmio_read(abi::reg::kMagic), abi::kMagicValue);
 }
 
-// Of that register another bit of the same byte, and bytes around it.
+// Another bit of the same register byte, and bytes around it.
 TEST_F(Events, NothingElseResetsTheFunction) {
   connect();
   for (const auto& [offset, value, bytes] : {std::tuple{abi::config::kDeviceControl + 1, 0x7fu, 1},
@@ -170,10 +170,10 @@ TEST_F(Events, NothingElseResetsTheFunction) {
 TEST_F(Events, OfAQueueThatIsNotThereAreLost) {
   abi::CommandHeader destroy;
   destroy.opcode = std::uint16_t(abi::CommandOpcode::destroy_eq);
-  destroy.object = 0;  // of what is asynchronous
+  destroy.object = 0;  // the EQ of asynchronous events
   ASSERT_EQ(b().command(destroy), abi::CommandStatus::ok);
   connect();
-  // A key that is none is an event at the other side.
+  // An invalid key is an event at the other side.
   a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = Remote{b().buffer, kKey + 1}});
   EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::remote_access_error);
   EXPECT_EQ(b().nic.counters().events.events, 0u);
@@ -193,7 +193,7 @@ TEST(MsixTable, AMessageIsWhatTheTableSays) {
   ASSERT_TRUE(message);
   EXPECT_EQ(message->address, 0x9abcdef012345678u);
   EXPECT_EQ(message->data, 0x11223344u);
-  EXPECT_FALSE(table.raise(4, false));  // masked from the beginning
+  EXPECT_FALSE(table.raise(4, false));  // masked since reset
   EXPECT_FALSE(table.raise(60, false));
   std::uint64_t pending = 0;
   ASSERT_TRUE(table.read_pending(0, std::as_writable_bytes(std::span(&pending, 1))));

@@ -1,4 +1,4 @@
-// The cable's signal, the device's health, and what a driver sees of both.
+// The cable's signal, the device's health, and a driver's view of both.
 #include "model/nic/nic.h"
 #include "model/nic/personality/values.h"
 #include "tests/unit/nic/nic_pair.h"
@@ -53,7 +53,7 @@ TEST_F(Health, ALinkThatGoesDownAndComesBack) {
   a().nic.set_link(true);
   expect_event(abi::EventType::port_active, 1);
   EXPECT_EQ(port_state(), kPortActive);
-  // The WRITE is sent again after the timeout.
+  // The WRITE is retransmitted after the timeout.
   EXPECT_EQ(a().wait_status(kSendCqn, 1_s), CqeSyndrome::success);
   EXPECT_EQ(std::memcmp(a().host.at(a().buffer), b().host.at(b().buffer), 5000), 0);
   EXPECT_EQ(a().nic.counters().port.link_down_events_phy, 1u);
@@ -99,7 +99,7 @@ TEST_F(Health, ADeviceThatFailsSaysSoAndStops) {
   EXPECT_FALSE(a().poll(kSendCqn));
   EXPECT_EQ(b().wait_status(kSendCqn, 1_s), CqeSyndrome::transport_retry_exceeded);
   EXPECT_FALSE(a().host.mmio(abi::reg::kCommandDoorbell, std::vector<std::byte>(4)));
-  // The link may come and go: the device says nothing.
+  // A failed device reports no changes of the link.
   a().nic.set_link(false);
   a().nic.set_link(true);
   run(5);

@@ -1,4 +1,4 @@
-// A SEND's payload in its completion: how the entry looks, and that it is the only write to memory.
+// A SEND's payload within the CQE: layout of the CQE, which is the only write to memory.
 #include "model/nic/engine/qp_context.h"
 #include "tests/unit/nic/nic_pair.h"
 
@@ -13,7 +13,7 @@ constexpr std::uint32_t kMost = sizeof(Cqe::inline_data);
 
 class InlineReceive : public Pair {
  protected:
-  // b's QP takes payloads up to so long in its CQEs.
+  // b's QP accepts payloads up to `inline_receive` bytes in its CQEs.
   void connect_with(std::uint8_t inline_receive) {
     EXPECT_EQ(b().destroy_qp(), CommandStatus::ok);
     EXPECT_EQ(b().create_qp_anew([=](abi::Qpc& c) { c.inline_receive = inline_receive; }), CommandStatus::ok);
@@ -24,9 +24,9 @@ class InlineReceive : public Pair {
 
   struct Arrival {
     Cqe cqe;
-    std::uint64_t writes;                // to memory, by the device
+    std::uint64_t writes;                // writes of the device to memory
     Duration after;                      // from the request's arrival to the CQE in memory
-    bool in_buffer;                      // the payload is where the receive says
+    bool in_buffer;                      // the payload is in the receive's buffer
   };
   Arrival send(std::uint32_t length, SendOpcode opcode = SendOpcode::send) {
     std::ranges::fill(std::span(b().host.at(b().buffer), 4096), std::byte{0xee});
@@ -53,14 +53,14 @@ class InlineReceive : public Pair {
 
 TEST_F(InlineReceive, OneWriteUpToTheLimitAndTwoBeyond) {
   connect_with(24);
-  send(8);  // receives are fetched, contexts are here
+  send(8);  // fetches receives and contexts
   for (const std::uint32_t length : {1u, 24u}) {
     const auto arrival = send(length);
     EXPECT_EQ(arrival.writes, 1u);
     EXPECT_TRUE(carries(arrival.cqe));
     EXPECT_FALSE(arrival.in_buffer);
   }
-  for (const std::uint32_t length : {25u, 1024u, 1025u}) {  // the last in two packets, whose writes are two
+  for (const std::uint32_t length : {25u, 1024u, 1025u}) {  // the last in two packets, with two writes
     const auto arrival = send(length);
     EXPECT_EQ(arrival.writes, length <= 1024 ? 2u : 3u);
     EXPECT_EQ(arrival.cqe.flags, 0);

@@ -1,7 +1,7 @@
-// What a device sends to itself goes past the cable, and is transport as any other.
+// Packets to the own device bypass the cable, and are treated by the transport as any others.
+#include "model/nic/packets/receive/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/loopback.h"
-#include "model/nic/packets/receive/flow_table.h"
 
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/packets/packet.h"
@@ -34,7 +34,7 @@ TEST(Loopback, FramesGoOneAfterAnotherAtItsRate) {
   loopback.send(frame_of(100, 3), 1_us, Looped::alone);
   sc_core::sc_start(2, sc_core::SC_US);
   EXPECT_EQ(seen, (std::vector<Seen>{{1, 270_ns, 50_ns}, {2, 320_ns, 50_ns}, {3, 1010_ns, 50_ns}}));
-  EXPECT_EQ(begins, (std::vector<Duration>{170_ns, 1_us}));  // a copy is told of by the port
+  EXPECT_EQ(begins, (std::vector<Duration>{170_ns, 1_us}));  // the port reports a copy
   EXPECT_EQ(left, (std::vector<std::uint64_t>{1, 3}));
   EXPECT_EQ(loopback.counters().frames, 3u);
   EXPECT_EQ(loopback.counters().bytes, 1600u);
@@ -53,7 +53,7 @@ TEST(Loopback, ResetForgetsWhatIsOnItsWay) {
   EXPECT_EQ(out, 1);
 }
 
-// A message of UC or UD is done when its packets have left: one that overtook others must not stand for them.
+// A UC or UD message completes when its packets have left: a packet that overtook others must not count for them.
 TEST(Loopback, CreditsGoBackInTheOrderOfThePackets) {
   GidTable gids(2);
   MulticastTable groups({});
@@ -74,7 +74,7 @@ TEST(Loopback, CreditsGoBackInTheOrderOfThePackets) {
   };
   send(9);
   send(1);
-  send(9, 1);  // from a GID that is not there: it becomes no frame
+  send(9, 1);  // the source GID is not valid: no frame is made
   send(9);
   EXPECT_EQ(to_cable, (std::vector<std::uint64_t>{1, 4}));
   EXPECT_EQ(to_self, (std::vector<std::uint64_t>{2}));
@@ -116,7 +116,7 @@ TEST_F(ToItself, SendReadAndWrite) {
   check_port();
 }
 
-// More packets than there are credits: each comes back, or the rest never leaves.
+// More packets than credits: every credit must return.
 TEST_F(ToItself, CreditsComeBack) {
   NicParams params;
   params.tx.queue_packets = 2;
@@ -129,10 +129,10 @@ TEST_F(ToItself, CreditsComeBack) {
   check_port();
 }
 
-// A frame from the cable that arrives behind the device's own was sent before it.
+// A frame on the cable that arrives after the device's own frame was sent before it.
 TEST_F(ToItself, BesideWhatComesByCable) {
   a().connect(a(), 3);
-  b().connect(a(), 3, [](abi::Qpc& c) { c.remote_qpn = kQpn + 1; });  // no such QP: dropped behind the pipeline
+  b().connect(a(), 3, [](abi::Qpc& c) { c.remote_qpn = kQpn + 1; });  // no such QP: dropped after the pipeline
   b().post_send({.opcode = SendOpcode::write, .length = 200'000, .remote = Remote{a().buffer, kKey}});
   for (int i = 0; i < 5; ++i) {
     a().post_send({.opcode = SendOpcode::write, .length = 50'000, .remote = Remote{a().buffer + 400'000, kKey}});
@@ -155,7 +155,7 @@ TEST_F(ToItself, FasterThanByCableAndNoFasterThanItsRate) {
   a().connect(a(), 3);
   const auto looped = time_of(8, {a().buffer + 400'000, kKey});
   const NicParams params;
-  // Once there and once back: less the cable's latency, and the wire's time for bytes that are not the frame's.
+  // Once in each direction: less the cable's latency, and less the wire time of bytes that do not belong to the frame.
   EXPECT_LT(looped, by_cable);
   EXPECT_GT(looped, by_cable - 2 * 90_ns - 20_ns + 2 * params.loopback.latency - 20_ns);
   EXPECT_GT(time_of(500'000, {a().buffer + 500'000, kKey}), params.loopback.rate.time_for({500'000}));

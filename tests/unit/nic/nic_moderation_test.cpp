@@ -1,5 +1,5 @@
-// Completion moderation: an armed CQ's event waits for so many CQEs, or so long from the first of them, and not one
-// picosecond less.
+// Completion moderation: an armed CQ's event waits for a number of CQEs, or for a time from the first CQE, exact to a
+// picosecond.
 #include "model/nic/nic.h"
 #include "model/nic/queues/command_unit.h"
 #include "model/nic/queues/completion.h"
@@ -12,7 +12,7 @@ namespace {
 using abi::CommandStatus;
 using abi::SendOpcode;
 
-constexpr std::uint32_t kEqn = 1;  // of every CQ
+constexpr std::uint32_t kEqn = 1;  // EQ of every CQ
 
 class Moderation : public Pair {
  protected:
@@ -46,7 +46,7 @@ class Moderation : public Pair {
     b().arm(kReceiveCqn, solicited);
     run(0.5);
   }
-  // Messages to b, each with its CQE.
+  // Sends messages to b, each with a CQE.
   void send(int count, bool solicited = false) {
     for (int i = 0; i < count; ++i) {
       const auto before = cqes.size();
@@ -60,7 +60,7 @@ class Moderation : public Pair {
     while (b().poll(kReceiveCqn)) {}
   }
   void run_until(Duration at) { sc_core::sc_start(to_sc_time(at - now())); }
-  // The first event comes then, and no other does.
+  // The first event comes at `at`, and no other event.
   void expect_event(Duration at) {
     if (at > now() + 1_ns) {
       run_until(at - 1_ps);
@@ -73,7 +73,7 @@ class Moderation : public Pair {
     EXPECT_EQ(events.size(), 1u);
   }
 
-  std::vector<Duration> events, cqes;    // when each was written, at b
+  std::vector<Duration> events, cqes;    // times at which each was written, at b
 };
 
 TEST_F(Moderation, WaitsForSoMany) {
@@ -144,7 +144,7 @@ TEST_F(Moderation, ALateArmCountsWhatIsThere) {
   run(1);
   EXPECT_EQ(events.size(), 1u);
   send(1);
-  b().arm(kReceiveCqn, false);  // two are not polled
+  b().arm(kReceiveCqn, false);  // two CQEs are not polled
   run(1);
   EXPECT_EQ(events.size(), 2u);
 }
@@ -227,7 +227,7 @@ TEST_F(Moderation, SurvivesEviction) {
   evict();
   run_until(cqes.back() + 200_us - 1_ps);
   EXPECT_EQ(events.size(), 1u);
-  run(3);  // the context is fetched
+  run(3);  // fetches the context
   EXPECT_EQ(events.size(), 2u);
   EXPECT_EQ(on_cq(abi::CommandOpcode::query_cq, kReceiveCqn), CommandStatus::ok);
   const auto context = b().output<abi::QueryCq>().context;

@@ -1,4 +1,4 @@
-// Who is in which group.
+// Members of multicast groups.
 #include <gtest/gtest.h>
 
 #include "model/base/group_mac.h"
@@ -37,12 +37,12 @@ TEST(MulticastTable, TwiceIsOnce) {
 TEST(MulticastTable, HasRoomForSoMany) {
   MulticastTable table({.groups = 2, .of_a_group = 3, .attached = 4});
   for (const std::uint32_t qpn : {1, 2, 3}) EXPECT_TRUE(table.attach(group(1), {qpn}));
-  EXPECT_FALSE(table.attach(group(1), {4}));  // of a group
-  EXPECT_TRUE(table.attach(group(1), {3}));   // no other
+  EXPECT_FALSE(table.attach(group(1), {4}));  // limit per group
+  EXPECT_TRUE(table.attach(group(1), {3}));   // no further member
   EXPECT_TRUE(table.attach(group(2), {1}));
-  EXPECT_FALSE(table.attach(group(2), {2}));  // of all
+  EXPECT_FALSE(table.attach(group(2), {2}));  // limit of all members
   EXPECT_TRUE(table.detach(group(1), {1}));
-  EXPECT_FALSE(table.attach(group(3), {2}));  // groups
+  EXPECT_FALSE(table.attach(group(3), {2}));  // limit of groups
   EXPECT_TRUE(table.attach(group(2), {2}));
   table.clear();
   EXPECT_TRUE(table.attach(group(3), {2}));
@@ -63,7 +63,7 @@ TEST(GroupMac, OfIpv4AndIpv6) {
     return roce::Gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d};
   };
   EXPECT_EQ(mac_of_group(ipv4(224, 0, 0, 1)), (Mac{1, 0, 0x5e, 0, 0, 1}));
-  EXPECT_EQ(mac_of_group(ipv4(239, 255, 1, 2)), (Mac{1, 0, 0x5e, 0x7f, 1, 2}));  // 23 bits
+  EXPECT_EQ(mac_of_group(ipv4(239, 255, 1, 2)), (Mac{1, 0, 0x5e, 0x7f, 1, 2}));  // the low 23 bits
   EXPECT_EQ(mac_of_group({0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 1, 2, 3}), (Mac{0x33, 0x33, 0xff, 1, 2, 3}));
   EXPECT_FALSE(is_group(ipv4(223, 255, 255, 255)));
   EXPECT_FALSE(is_group(ipv4(240, 0, 0, 0)));

@@ -1,4 +1,4 @@
-// Which RoCE frames become packets, and what comes with them.
+// RoCE frames that become packets, and the facts that accompany them.
 #include <gtest/gtest.h>
 
 #include <systemc>
@@ -48,7 +48,7 @@ class PacketRxTest : public ::testing::Test {
     rx_->packet.bind([this](PacketIn&& packet) { packets_.push_back(std::move(packet)); });
   }
 
-  // As another's NIC would send it: in one piece, or cut where ours cut theirs.
+  // A frame from another NIC: in one piece, or divided at the payload as our NIC divides frames.
   void receive(const std::vector<std::byte>& bytes, bool cut) {
     const auto parsed = roce::parse_frame(bytes, bytes.size());
     const std::span all(bytes);
@@ -94,7 +94,7 @@ TEST_F(PacketRxTest, DatagramOverIpv4BringsItsIpHeaderBehindZeros) {
   }
 }
 
-// Telemetry stands behind the ICRC; the IP header does not count it.
+// Telemetry follows the ICRC; the IP length does not include it.
 TEST_F(PacketRxTest, TelemetryBehindAPacketComesWithIt) {
   Telemetry of_ports;
   of_ports.add({.rate = {100'000'000'000}, .at = {7'000}, .sent = 1280, .queue = 80, .id = 3});
@@ -111,7 +111,7 @@ TEST_F(PacketRxTest, TelemetryBehindAPacketComesWithIt) {
     ASSERT_NE(packets_[0].packet->telemetry(), nullptr);
     EXPECT_EQ(*packets_[0].packet->telemetry(), block);
     packets_.clear();
-    // A byte more, and it is an Ethernet trailer of somebody else's.
+    // With one more byte it is an unknown Ethernet trailer.
     frame.push_back(std::byte{0});
     receive(frame, false);
     ASSERT_EQ(packets_.size(), 1u);
@@ -221,9 +221,9 @@ TEST_F(PacketRxTest, WhatIsForNoGroupOfOursIsDropped) {
   receive(to_group(other, {1, 0, 0x5e, 1, 2, 4}, ud), true);               // another group
   receive(to_group(kGroup, {1, 0, 0x5e, 1, 2, 4}, ud), true);              // another group's MAC
   receive(to_group(kGroup, kMac, ud), true);                               // a host's MAC
-  receive(to_group(kGroup, kGroupMac, ud, 0x40), true);                    // one QP of the group
+  receive(to_group(kGroup, kGroupMac, ud, 0x40), true);                    // a single QP of the group
   receive(to_group(kGroup, kGroupMac, roce::Opcode::send_only), true);     // no datagram
-  receive(to_group(ipv4(1), kMac, ud), true);                              // all QPs of this host
+  receive(to_group(ipv4(1), kMac, ud), true);                              // all QPs, at this host's address
   groups_.detach(kGroup, {0x40});
   receive(to_group(kGroup, kGroupMac, ud), true);
   EXPECT_TRUE(packets_.empty());

@@ -1,8 +1,8 @@
-// A packet by reference: its bytes are written when somebody looks, and nobody can tell whether they were.
+// A packet by reference: its bytes are written when they are read, which must have no other visible effect.
+#include "model/nic/packets/receive/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/packets/packet.h"
-#include "model/nic/packets/receive/flow_table.h"
 
 #include <algorithm>
 #include <optional>
@@ -34,7 +34,7 @@ Bytes bytes_of(const Frame& frame) {
 }
 Bytes bytes_of(const Payload& payload) { return {payload.bytes().begin(), payload.bytes().end()}; }
 
-// Of every opcode, with numbers as wide as their variables are, over IPv4 or IPv6.
+// Packets of every opcode, with random field values, over IPv4 or IPv6.
 class AnyPacket {
  public:
   PacketRef make(roce::Opcode opcode, bool v6, std::uint32_t payload_bytes, bool icrc_of_headers_only = false) {
@@ -145,7 +145,7 @@ TEST(Packet, OneWithAFlippedBitIsBytesAlone) {
   EXPECT_NE(original.as<Packet>(), nullptr);
 }
 
-// --- What the receive pipeline makes of it.
+// --- Results of the receive pipeline.
 
 class ByReference : public ::testing::Test {
  protected:
@@ -259,7 +259,7 @@ TEST(PacketTx, WritesWhatItSendsIfItAlwaysMakesTheIcrc) {
   }
 }
 
-// --- The same traffic on NICs of either kind.
+// --- The same traffic on NICs that write packet bytes always, and only when they are read.
 
 class AllCounters : public CounterVisitor {
  public:

@@ -1,4 +1,4 @@
-// Two NICs on one cable, each with a scripted host: what the tests of the NIC stand on.
+// Fixture for tests of the NIC: two NICs on one cable, each with a scripted host.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace rnicsim::nic::test {
 
-// Both ends up; the QPs are created and not connected.
+// Brings up both nodes. The QPs are created and not connected.
 class Cable {
  public:
   explicit Cable(const NicParams& params) : a("a", params, 1), b("b", params, 2) {

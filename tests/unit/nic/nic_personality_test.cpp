@@ -1,5 +1,4 @@
-// The NIC as another device (little_device.h): it brings up, sends, writes and reads, and nothing but its personality
-// knows the difference.
+// The NIC as another device (little_device.h): bring-up, SEND, WRITE and READ; only the personality knows the layouts.
 #include "model/fabric/link.h"
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/seam/qp_engine.h"
@@ -31,7 +30,7 @@ struct LittleCqe {
   std::uint8_t phase = 0;
 };
 
-// A host with such a device and a driver for it, and one QP.
+// A host with such a device, its driver, and one QP.
 class LittleNode {
  public:
   LittleNode(const char* name, const NicParams& params, std::uint8_t number)
@@ -50,7 +49,7 @@ class LittleNode {
   Host host;
   Nic nic;
   std::uint64_t buffer = 0;
-  std::uint64_t qpcs = 0;                // in ICM
+  std::uint64_t qpcs = 0;                // contexts of QPs in ICM
 
   void bring_up() {
     host.config_write(0x04, 6, 2);
@@ -115,7 +114,7 @@ class LittleNode {
     write_mailbox(std::uint16_t{0});
     (little::fields(write_mailbox, input), ...);
     std::ranges::copy(mailbox, host.at(mailbox_));
-    LittleWriter entry(std::span(host.at(queue_ + 40), 40));  // the second one
+    LittleWriter entry(std::span(host.at(queue_ + 40), 40));  // the second entry
     for (const auto head : {little::kDevices, std::uint8_t{0}, std::uint8_t{0}, std::uint8_t{0}}) entry(head);
     entry(std::uint32_t{512});
     entry(std::uint32_t(mailbox.size()));
@@ -261,7 +260,7 @@ class LittleNode {
   std::array<std::uint64_t, 2> eqs_{};
 };
 
-// Behind all modules of a test, the next one's kernel begins anew.
+// Base class that is destroyed last: the next test gets a new kernel.
 struct FreshKernel {
   ~FreshKernel() { sc_core::sc_get_curr_simcontext()->reset(); }
 };
@@ -277,7 +276,7 @@ class LittleDevices : public FreshKernel, public testing::Test {
     a.connect(b);
     b.connect(a);
   }
-  // One CQ's context at a time is on the device: the others lie in ICM.
+  // Only one CQ's context is on the device: the others lie in ICM.
   static NicParams params() {
     NicParams params;
     params.contexts.cqc = {.l0_entries = 1, .l1_entries = 1};
@@ -326,7 +325,7 @@ TEST_F(LittleDevices, AShortSendComesInItsCqe) {
   EXPECT_EQ(b.nic.counters().completion.inline_cqes, 1u);
 }
 
-// The contexts of queues that gave way to others come back from ICM, in its layout.
+// Contexts of evicted queues are fetched from ICM, in this device's layout.
 TEST_F(LittleDevices, ContextsStandInIcm) {
   for (int i = 0; i < 6; ++i) {
     b.post_receive(b.buffer, 64);
@@ -358,7 +357,7 @@ TEST_F(LittleDevices, AnArmedCqRaisesAnEventAndAnInterrupt) {
   EXPECT_EQ(a.host.interrupts, std::vector<std::uint64_t>{1});
 }
 
-// What our own driver would write means nothing to it.
+// Writes in the layout of the rnic driver are refused.
 TEST_F(LittleDevices, TheOtherLayoutIsRefused) {
   const std::array<std::byte, 8> bell{};
   EXPECT_TRUE(a.host.mmio(little::kUar + kPage * little::kUarPageBytes + abi::uar::kSendDoorbell, bell));

@@ -1,4 +1,4 @@
-// A NIC's port, and what the other end of its cable asks of it.
+// A NIC's port, and pauses that the other end of its cable requests.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -37,7 +37,7 @@ class PortTest : public ::testing::Test {
     port_.reset();
     actions_.reset();
   }
-  // IPv4, with DSCP 24.
+  // An IPv4 frame with DSCP 24.
   void send(std::uint64_t id, Duration ready) {
     std::array<std::byte, 100> bytes{};
     bytes[12] = std::byte{8};
@@ -58,10 +58,10 @@ class PortTest : public ::testing::Test {
   std::unique_ptr<EventQueue<std::function<void()>>> actions_;
   std::vector<Began> left_, scheduled_;
   int received_ = 0;
-  int told_ = 0;                           // that a frame of the pipeline has left
+  int told_ = 0;                           // reports that a frame of the pipeline has left
 };
 
-// From the arrival of its last bit on, and so long.
+// From the arrival of the pause's last bit, for the pause's time.
 TEST_F(PortTest, APauseActsOnArrival) {
   make(1 << kPriority);
   at(0_ns, [&] { receive_pause(10); });
@@ -102,7 +102,7 @@ TEST_F(PortTest, OneThatIsToldToObeyOthersDoesNot) {
   }
 }
 
-// What the port asks of the other end is no frame of the pipeline's: nobody waits to hear of it.
+// The port's own pause frame does not belong to the pipeline: it is not reported as sent.
 TEST_F(PortTest, ItsOwnPauseGoesAheadOfAll) {
   make(0);
   at(0_ns, [&] {
@@ -130,7 +130,7 @@ TEST_F(PortTest, AResetForgetsPauses) {
   EXPECT_EQ(left_, (std::vector<Began>{{2, 1_us}}));
 }
 
-// By the names of mlx5: pauses of one priority, and the time for which they were obeyed.
+// Counters with mlx5's names: pauses of one priority, and the time for which they were obeyed.
 TEST_F(PortTest, CountsPausesByPriority) {
   make(1 << kPriority);
   std::vector<std::pair<std::uint8_t, Duration>> told;
@@ -150,7 +150,7 @@ TEST_F(PortTest, CountsPausesByPriority) {
     return std::array{pauses.rx_pause, pauses.tx_pause, pauses.rx_pause_duration};
   };
   EXPECT_EQ(of(kPriority), (std::array<Counter, 3>{2, 1, 2}));
-  EXPECT_EQ(of(4), (std::array<Counter, 3>{1, 0, 0}));  // the port does not obey
+  EXPECT_EQ(of(4), (std::array<Counter, 3>{1, 0, 0}));  // the port does not obey this priority
   EXPECT_EQ(of(5), (std::array<Counter, 3>{1, 0, 0}));
   EXPECT_EQ(of(7), (std::array<Counter, 3>{0, 1, 0}));
   EXPECT_EQ(of(0), (std::array<Counter, 3>{}));
@@ -159,7 +159,7 @@ TEST_F(PortTest, CountsPausesByPriority) {
                                                                  {kPriority, 2_us + kCable}}));
 }
 
-// Other control frames are for this end of the cable alone, too.
+// Other control frames, too, end at this port.
 TEST_F(PortTest, NoControlFrameGoesFurther) {
   make(0xff);
   at(0_ns, [&] {

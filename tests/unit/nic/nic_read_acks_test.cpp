@@ -1,5 +1,5 @@
-// Acknowledgements of READ responses (nic.transport.read_acks): which responses ask for one, what it brings, and what
-// holds responses back.
+// Acknowledgements of READ responses (nic.transport.read_acks): responses that request one, its content, and limits
+// that delay responses.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -31,7 +31,7 @@ class NicReadAcks : public Pair {
   };
 
   void SetUp() override { params_.transport.read_acks = true; }
-  // `lost`: whether the packet never arrives.
+  // `lost`: true if the packet is dropped.
   void start(std::function<bool(const Packet&)> lost = [](const Packet&) { return false; }) {
     build(params_);
     connect(3, [](abi::Qpc& qpc) {
@@ -89,7 +89,7 @@ TEST_F(NicReadAcks, EveryFewResponsesAndTheLastAskForOne) {
   EXPECT_EQ(acknowledged, asked);
 }
 
-// The most that leaves before the first acknowledgement is the limit.
+// No more packets than the limit leave before the first acknowledgement.
 TEST_F(NicReadAcks, ALimitOfPacketsInFlightHoldsResponsesBack) {
   for (const std::uint32_t most : {1u, 3u, 6u}) {
     params_.transport.most_in_flight = most;
@@ -106,12 +106,12 @@ TEST_F(NicReadAcks, ALimitOfPacketsInFlightHoldsResponsesBack) {
         if (ack.at < response.at) answered = std::max<std::int64_t>(answered, ack.psn - came[0].psn + 1);
       most_unanswered = std::max<std::size_t>(most_unanswered, sent - static_cast<std::size_t>(answered));
     }
-    EXPECT_LE(most_unanswered, most + 1) << most;  // the acknowledgement may be on its way
+    EXPECT_LE(most_unanswered, most + 1) << most;  // an acknowledgement may be in flight
     EXPECT_GE(most_unanswered, std::min<std::size_t>(most, 3)) << most;
   }
 }
 
-// The requester's timer asks for the response again, and the responder begins anew.
+// The requester's timer requests the response again, and the responder starts again.
 TEST_F(NicReadAcks, WhereAllAreLostTheReadComesToItsEnd) {
   params_.transport.most_in_flight = 4;
   start([](const Packet& packet) { return packet.headers.bth.opcode == Opcode::read_acknowledge; });
@@ -149,7 +149,7 @@ TEST_F(NicReadAcks, BringMarksAndTheDelayInsideTheRequester) {
   EXPECT_GE(*acks_[0].block->delay(), params_.rx.latency);
 }
 
-// With a window of a packet each response waits for the acknowledgement of the one before.
+// With a window of one packet each response waits for the acknowledgement of the previous response.
 TEST_F(NicReadAcks, AWindowHoldsResponsesBack) {
   const auto time = [&] {
     const auto begin = now();
@@ -166,7 +166,7 @@ TEST_F(NicReadAcks, AWindowHoldsResponsesBack) {
   EXPECT_GT(time(), 2 * free);
 }
 
-// An acknowledgement with a PSN that no READ response of the queue pair has.
+// An acknowledgement whose PSN belongs to no READ response of the queue pair.
 TEST_F(NicReadAcks, OnesThatNobodyAskedForDoNothing) {
   start();
   read(4 * kMtu);

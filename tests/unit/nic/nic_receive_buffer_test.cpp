@@ -1,4 +1,4 @@
-// The receive buffer: what it holds, what finds no room, and when the sender is told to pause.
+// The receive buffer: its content, frames without room, and pauses for the sender.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace rnicsim::nic::receive_buffer_test {
 namespace {
 
-constexpr std::uint32_t kBytes = 1000;  // of a frame
+constexpr std::uint32_t kBytes = 1000;  // bytes of a frame
 constexpr std::uint8_t kPriority = 3;
 
 class ReceiveBufferTest : public ::testing::Test {
@@ -29,7 +29,7 @@ class ReceiveBufferTest : public ::testing::Test {
     held_.clear();
     buffer_.reset();
   }
-  // IPv4, of a class selector.
+  // An IPv4 frame with a class selector.
   static Frame frame(std::uint8_t priority = kPriority) {
     std::array<std::byte, kBytes> bytes{};
     bytes[12] = std::byte{8};
@@ -107,7 +107,7 @@ TEST_F(ReceiveBufferTest, TheSenderPausesFromXoffUntilXon) {
   EXPECT_EQ(buffer_->counters().tx_pause, 2u);
 }
 
-// However short that is.
+// For every pause time, however short.
 TEST_F(ReceiveBufferTest, ItIsToldAgainBeforeThePauseIsOver) {
   for (const std::uint32_t quanta : {65535u, 1000u, 100u, 20u}) {
     TearDown();

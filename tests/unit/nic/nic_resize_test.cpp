@@ -1,4 +1,4 @@
-// resize_cq on the device: the next entry stands in the new ring, at its position and with its owner bit.
+// resize_cq on the device: the next CQE is written to the new ring, at its position and with the right owner bit.
 #include "model/nic/queues/command_unit.h"
 #include "tests/unit/nic/nic_pair.h"
 
@@ -24,7 +24,7 @@ class Resize : public Pair {
     resize.log_entries = log_entries;
     return b().command(resize);
   }
-  // A ring whose every entry is the device's.
+  // A ring whose entries all belong to the device.
   std::uint64_t ring_of(std::uint8_t log_entries) {
     const auto ring = b().host.allocate(std::size_t{64} << log_entries);
     for (int i = 0; i < 1 << log_entries; ++i) b().host.at(ring + 64 * i)[63] = std::byte{abi::Cqe::kInitialOwner};
@@ -48,7 +48,7 @@ TEST_F(Resize, GoesOnAtItsPosition) {
   EXPECT_EQ(b().output<abi::ResizedCq>().producer, 5u);
   send(3);
   for (const std::uint32_t position : {5u, 6u, 7u}) EXPECT_EQ(entry(small, position).opcode_owner & 1, 0) << position;
-  while (b().poll(kReceiveCqn)) {}  // the first five, which the driver has in the old ring
+  while (b().poll(kReceiveCqn)) {}  // the first five, which are in the old ring
   const auto large = ring_of(4);
   ASSERT_EQ(resize(large, 4), CommandStatus::ok);
   EXPECT_EQ(b().output<abi::ResizedCq>().producer, 8u);
@@ -69,7 +69,7 @@ TEST_F(Resize, SurvivesEviction) {
   abi::CommandHeader query;
   query.opcode = std::uint16_t(abi::CommandOpcode::query_cq);
   query.object = kSendCqn;
-  ASSERT_EQ(b().command(query), CommandStatus::ok);  // puts the other out
+  ASSERT_EQ(b().command(query), CommandStatus::ok);  // evicts the other CQ
   query.object = kReceiveCqn;
   ASSERT_EQ(b().command(query), CommandStatus::ok);
   const auto context = b().output<abi::QueryCq>().context;
@@ -86,10 +86,10 @@ TEST_F(Resize, WhatIsRefused) {
   EXPECT_EQ(syndrome(), std::uint32_t(CommandSyndrome::bad_alignment));
   EXPECT_EQ(resize(ring, 23), CommandStatus::bad_parameter);
   EXPECT_EQ(syndrome(), std::uint32_t(CommandSyndrome::bad_size));
-  EXPECT_EQ(resize(ring, 1), CommandStatus::bad_parameter);  // three are not consumed
+  EXPECT_EQ(resize(ring, 1), CommandStatus::bad_parameter);  // three CQEs are not consumed
   EXPECT_EQ(syndrome(), std::uint32_t(CommandSyndrome::bad_size));
   send(1);
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(b().poll(kReceiveCqn)) << i;  // the old ring goes on
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(b().poll(kReceiveCqn)) << i;  // the old ring stays in use
 }
 
 TEST_F(Resize, ADeadOneIsRefused) {

@@ -1,4 +1,4 @@
-// The send-WQE cache alone: whose turn it is when the miss slots are taken, and what is completed in which order.
+// The send-WQE cache alone: order of requests that wait for miss slots, and order of completions.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,7 +15,7 @@ using namespace rnicsim::literals;
 constexpr Qpn kQp{7};
 constexpr Qpn kOther{8};
 
-// What is said of WQEs, in order: "s3" is at hand to be sent, "c3" is completed.
+// Log of the cache's calls: "s3": WQE 3 is available for sending, "c3": WQE 3 is available for its completion.
 class SendWqes {
  public:
   explicit SendWqes(std::uint32_t miss_slots, std::uint32_t units = 1)
@@ -38,7 +38,7 @@ class SendWqes {
   }
   void forget(Qpn qpn) { cache_.forget_qp(qpn); }
   void reset() { cache_.reset(); }
-  // The rest of what was begun, and what it says.
+  // Runs `begin`, waits for the end of all requests, and returns the log.
   std::string after(std::function<void()> begin) {
     bench_.at({}, std::move(begin));
     bench_.run();
@@ -80,7 +80,7 @@ TEST(SendWqeCache, AHitPassesAMissThatHasASlot) {
   EXPECT_EQ(wqes.counters().misses, 1u);
 }
 
-// It goes on with its slot, and those behind it with it: they pass it while it is read.
+// With a slot it continues, and so do the WQEs behind it: they pass it while it is read.
 TEST(SendWqeCache, AMissWithoutASlotHoldsUpAllBehindIt) {
   SendWqes wqes(1);
   EXPECT_EQ(wqes.after([&] {
@@ -100,7 +100,7 @@ TEST(SendWqeCache, AMissWithoutASlotHoldsUpAllBehindIt) {
   EXPECT_EQ(wqes.counters().misses, 3u);
 }
 
-// kQp is of one unit, kOther of the other.
+// kQp uses one unit, kOther the other.
 TEST(SendWqeCache, WhatOneUnitWaitsForHoldsUpNoOther) {
   SendWqes wqes(1, 2);
   EXPECT_EQ(wqes.after([&] {
@@ -118,7 +118,7 @@ TEST(SendWqeCache, WhatOneUnitWaitsForHoldsUpNoOther) {
   EXPECT_EQ(wqes.counters().misses, 3u);
 }
 
-// As many are read at a time as there are slots; then those behind them.
+// As many WQEs are read at a time as there are slots; then those behind them.
 TEST(SendWqeCache, SlotsBoundWhatIsReadAtATime) {
   for (const std::uint32_t slots : {1u, 2u, 5u, 12u}) {
     SendWqes wqes(slots);
@@ -131,7 +131,7 @@ TEST(SendWqeCache, SlotsBoundWhatIsReadAtATime) {
   }
 }
 
-// To hear that a WQE is at hand is to ask for the next: that one has no better turn than who waits.
+// A QP requests its next WQE from within the notification: the request must not precede waiting requests.
 TEST(SendWqeCache, WhoAsksWhenItIsAnsweredComesLast) {
   SendWqes wqes(1);
   EXPECT_EQ(wqes.after([&] {

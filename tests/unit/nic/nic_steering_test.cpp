@@ -1,4 +1,4 @@
-// Who takes a received frame, and when.
+// Receiver of a received frame, and its time.
 #include <gtest/gtest.h>
 
 #include <systemc>
@@ -26,7 +26,7 @@ class SteeringTest : public ::testing::Test {
     steering_.raw.bind([this](const FrameIn&) { raw_.push_back(now()); });
     steering_.sniffed.bind([this](const Frame&) { ++sniffed_; });
   }
-  // A frame of so many bytes of payload, with one byte of it another.
+  // A frame with `payload` bytes. `at` not 0: the byte at this offset is `value`.
   static std::vector<std::byte> frame(std::uint32_t payload, std::size_t at = 0, unsigned value = 0) {
     roce::FrameAddresses addresses;
     addresses.source = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2};
@@ -90,7 +90,7 @@ TEST_F(SteeringTest, OtherProtocolsAreDroppedAndCounted) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(raw_[i].ps, (10_ns * std::int64_t(i) + kLatency).ps);
 }
 
-// The transport counts by cause what is damaged.
+// The transport counts damaged frames by cause.
 TEST_F(SteeringTest, WhatIsDamagedMayBeRoce) {
   receive(frame(4, kIpv4Checksum, 0xff), 0_ns);
   receive(frame(4, roce::kEthernetBytes, 0x46), 0_ns);

@@ -1,4 +1,4 @@
-// What is not answered is sent again: by the QP's timeout, and before that where the NIC adapts (nic.adaptive_timeout).
+// Unanswered packets are retransmitted after the QP's timeout, and earlier if the NIC adapts (nic.adaptive_timeout).
 #include <set>
 #include <vector>
 
@@ -12,12 +12,12 @@ using abi::CqeSyndrome;
 using abi::SendOpcode;
 
 constexpr std::uint8_t kLong = 14;       // 67 ms
-constexpr Duration kRoundTrip = 3_us;    // more than one takes
+constexpr Duration kRoundTrip = 3_us;    // more than one round trip
 
 class Timeouts : public Pair {
  protected:
   void SetUp() override {}
-  // How long a WRITE takes whose first `lost` packets are lost.
+  // Duration of a WRITE whose first `lost` packets are lost.
   Duration time(Duration adaptive, std::uint8_t timeout, int lost, std::uint8_t retries = 3) {
     NicParams params;
     params.adaptive_timeout = adaptive;
@@ -35,7 +35,7 @@ class Timeouts : public Pair {
   EngineCounters counters() { return a().nic.counters().engine; }
   static void expect_about(Duration is, Duration wanted) {
     EXPECT_GE(is.ps, wanted.ps);
-    EXPECT_LT(is.ps, (wanted + kRoundTrip).ps + wanted.ps / 64);  // timers run late by so much
+    EXPECT_LT(is.ps, (wanted + kRoundTrip).ps + wanted.ps / 64);  // timers may run late by 1/64
   }
 };
 
@@ -45,7 +45,7 @@ TEST_F(Timeouts, ByTheQueuePairsOwn) {
   EXPECT_EQ(counters().roce_adp_retrans, 0u);
 }
 
-// Each four times as long as the one before.
+// Each timeout is four times as long as the previous one.
 TEST_F(Timeouts, EarlierWhereTheNicAdapts) {
   expect_about(time(16_us, kLong, 0), 0_ns);
   Duration after;
@@ -76,7 +76,7 @@ class Profile : public Timeouts {
     adaptive.timeout_init_low_bound = 2;
     adaptive.timeout_ranges = "2:2:2 5:2:1";
   }
-  // The timeouts of a queue pair that never hears anything, in units of time_base.
+  // Timeouts of a queue pair that gets no answer, in units of time_base.
   std::vector<std::int64_t> of_nothing_heard(std::size_t count, std::uint64_t draw = 0) const {
     const AdaptiveTimeouts timeouts(adaptive);
     AdaptiveTimer timer{.own = 1_s};
@@ -90,7 +90,7 @@ class Profile : public Timeouts {
   AdaptiveRetransmissionParams adaptive;
 };
 
-// The first is used once, each other one as often as its range says; the highest stays.
+// The first timeout is used once, each other one as often as its range says; the highest stays.
 TEST_F(Profile, RangesComeInTurn) {
   EXPECT_EQ(of_nothing_heard(8), (std::vector<std::int64_t>{4, 8, 8, 32, 64, 64, 64, 64}));
   adaptive.timeout_ranges = "4:1:3";
@@ -121,12 +121,12 @@ TEST_F(Profile, AnAnswerMakesItShorter) {
   EXPECT_EQ(behind("half", 3, 1), 4);
   EXPECT_EQ(behind("quarter", 3, 1), 3);
   EXPECT_EQ(behind("quarter", 3, 2), 2);
-  EXPECT_EQ(behind("half", 4, 1), 5);      // from the lowest of a range to the range before
+  EXPECT_EQ(behind("half", 4, 1), 5);      // from the lowest of a range to the previous range
   EXPECT_EQ(behind("low_bound", 6, 1), 7);
   EXPECT_EQ(behind("low_bound", 6, 2), 2);
 }
 
-// By so much waiting the queue pair's own timeout would have passed: that costs a retry, and the last one ends it.
+// Waiting as long as the queue pair's own timeout costs one retry, and the last retry ends the QP.
 TEST_F(Profile, RetriesCountByTheQueuePairsOwnTimeout) {
   NicParams params;
   params.adaptive_retransmission = adaptive;
@@ -145,7 +145,7 @@ TEST_F(Profile, RetriesCountByTheQueuePairsOwnTimeout) {
   EXPECT_GT(counters().roce_adp_retrans, 9u);
 }
 
-// Each queue pair draws its first exponent, and the run's seed counts.
+// Each queue pair draws its first exponent; the run's seed changes the draws.
 TEST_F(Profile, TheFirstIsDrawn) {
   adaptive.timeout_init_range_size = 8;
   std::set<std::int64_t> times;

@@ -1,4 +1,4 @@
-// Doorbell to CQE over two NICs: every operation, MTU and awkward size.
+// Doorbell to CQE over two NICs: every operation, every MTU, sizes at boundaries.
 #include "tests/unit/nic/nic_pair.h"
 
 namespace rnicsim::nic::test {
@@ -14,7 +14,7 @@ class Transfer : public Pair {
   }
 };
 
-// A later doorbell tells what an earlier one would have: one that is left out is noticed only when it is the last.
+// A later doorbell includes the earlier ones: a missing doorbell shows only if it is the last.
 TEST_F(Transfer, EveryDoorbellIsHeard) {
   connect();
   for (int i = 0; i < 1000; ++i) {

@@ -1,4 +1,4 @@
-// The cache of translations alone: what it asks of a host, what it keeps, and when it lets go.
+// The cache of translations alone: requests to a host, cached translations, and their invalidation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST_F(TranslationCacheTest, APageIsAskedForOnceAndKept) {
   });
   at(5, [&] {
     third = find(4, true, false);
-    EXPECT_TRUE(*third);  // at once
+    EXPECT_TRUE(*third);  // answered at once
   });
   bench_.run();
   EXPECT_EQ(presence(first), Presence::present);
@@ -89,7 +89,7 @@ TEST_F(TranslationCacheTest, APageIsAskedForOnceAndKept) {
   EXPECT_TRUE(requests_.empty());
 }
 
-// A request like a read of 8 bytes, and the walk.
+// A request takes the time of an 8-byte read plus the host's walk.
 TEST_F(TranslationCacheTest, ItTakesTheTimeOfAReadAndOfTheHost) {
   put(4);
   Answer found;
@@ -113,7 +113,7 @@ TEST_F(TranslationCacheTest, WhoCannotWaitIsToldAndThePageIsAskedFor) {
     EXPECT_TRUE(requests_[0].write);
     EXPECT_EQ(presence(now_absent), Presence::absent);
     EXPECT_FALSE(*waiting);
-    EXPECT_EQ(presence(find(4, true, false)), Presence::absent);  // at once: it is on its way
+    EXPECT_EQ(presence(find(4, true, false)), Presence::absent);  // answered at once: a page request is pending
     put(4);
     cache_->respond({requests_[0].index, true});
   });
@@ -148,7 +148,7 @@ TEST_F(TranslationCacheTest, AFailureIsToldToWhoAskedAndOnce) {
   EXPECT_EQ(cache_->counters().page_requests_failed, 1u);
 }
 
-// And nobody who comes by the same number later.
+// A failure is not reported to a later access with the same number.
 TEST_F(TranslationCacheTest, AFailureIsForgottenWithItsAsker) {
   Answer after;
   at(1, [&] { find(4, true, false, 7); });
@@ -221,13 +221,13 @@ TEST_F(TranslationCacheTest, WhatWasTakenBackBeforeItIsHeldIsNotHeld) {
   at(5, [&] { take(5, 10); });
   at(10, [&] {
     EXPECT_FALSE(hold.begin());
-    take(4, 11);  // which nothing holds either
+    take(4, 11);  // not held either
   });
   bench_.run();
   EXPECT_THAT(invalidated_, ::testing::ElementsAre(10, 11));
 }
 
-// The answer to a translation request that an invalidation overtakes is none.
+// The answer to a translation request that an invalidation overtakes is discarded.
 TEST_F(TranslationCacheTest, AnOldAnswerIsNotBelieved) {
   walk_ = Duration{3'000'000};
   put(4, true, 7 * kPage);
@@ -278,7 +278,7 @@ TEST_F(TranslationCacheTest, AResetForgetsAllAndLeavesNobodyWaiting) {
     cache_->reset();
     EXPECT_THAT(invalidated_, ::testing::ElementsAre(10));
     hold.end();
-    cache_->respond({requests_.at(0).index, true});  // to what was before
+    cache_->respond({requests_.at(0).index, true});  // answers a page request from before the reset
     find(9, true, true);
   });
   at(10, [&] {
@@ -310,7 +310,7 @@ TEST_F(FewPlaces, TheOneUsedLongestAgoLeaves) {
   EXPECT_EQ(cache_->counters().evictions, 2u);
 }
 
-// Two pages are asked for at a time, and the third when one of them is answered.
+// Two page requests at a time; the third is sent when one of them is answered.
 TEST_F(FewPlaces, PageRequestsAreLimited) {
   std::vector<Answer> found;
   at(1, [&] {

@@ -143,12 +143,12 @@ TEST(QpAttributes, PortIsCheckedOnlyWhenNamed) {
   EXPECT_EQ(check_values(given, roce::attr::kPort, {}), QpSyndrome::port);
 }
 
-// Who asked for the event of one drain has not asked for the next one's.
+// A request for the event of one drain does not hold for the next drain.
 TEST(QpAttributes, ADrainsEventIsAskedForEachTime) {
   QpCommand command{.kind = QpCommand::Kind::modify, .attributes = roce::attr::kState};
   QpContext context;
   context.transport = roce::Transport::rc;
-  context.sqd_notify = 1;  // of a drain before
+  context.sqd_notify = 1;  // requested for an earlier drain
   command.context.state = roce::QpState::sqd;
   EXPECT_EQ(judge_modify(command, context, roce::QpState::rts, false, {}).context.sqd_notify, 0);
   command.attributes |= roce::attr::kSqdNotify;

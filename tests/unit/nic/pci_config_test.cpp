@@ -1,4 +1,4 @@
-// Configuration space as the kernel's PCI code walks it.
+// Configuration space as the kernel's PCI code reads it.
 #include "model/nic/pcie/pci_config.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_F(ConfigSpace, BothListsOfCapabilitiesAreWhole) {
                                 {0x10, kPcie}, {0x11, abi::config::kMsixCapability}, {0x01, kPower}}));
   EXPECT_EQ(read(kErrors) & 0xfffff, 0x20001u);  // advanced error reporting, version 2
   EXPECT_EQ(read(kErrors) >> 20, abi::config::kSerialNumber);
-  EXPECT_EQ(read(abi::config::kSerialNumber), 0x00010003u);  // the last
+  EXPECT_EQ(read(abi::config::kSerialNumber), 0x00010003u);  // the last extended capability
   EXPECT_EQ(read(abi::config::kSerialNumber + 4), 0xfe00'0001u);
   EXPECT_EQ(read(abi::config::kSerialNumber + 8), 0x0200'00ffu);
 }
@@ -64,7 +64,7 @@ TEST_F(ConfigSpace, AnEndpointsRegistersAfterPowerUp) {
   EXPECT_EQ(read(abi::config::kDeviceControl, 2), 0x2810u);  // reads of 512 bytes, no snoop, relaxed ordering
   EXPECT_EQ(read(kPcie + 0x0c) & 0x3ff, 8u << 4 | 4);     // Gen4 x8
   EXPECT_EQ(read(kPcie + 0x12, 2), 1u << 12 | 8u << 4 | 4);
-  EXPECT_EQ(read(kPcie + 0x24), 0x1fu);                   // completion timeout: all ranges, and off
+  EXPECT_EQ(read(kPcie + 0x24), 0x1fu);                   // completion timeout: all ranges, and disable
   EXPECT_EQ(read(kPcie + 0x2c), 0x1eu);                   // Gen1 to Gen4
   EXPECT_EQ(read(kPcie + 0x30, 2), 4u);
   EXPECT_EQ(read(kPower + 2, 2), 3u);                     // D0 and D3hot, no PME
@@ -75,7 +75,7 @@ TEST_F(ConfigSpace, AnEndpointsRegistersAfterPowerUp) {
   EXPECT_EQ(read(0x3d, 1), 0u);                           // no INTx
 }
 
-// A driver that writes ones to each register changes the writable bits only.
+// A driver that writes ones to each register changes only the writable bits.
 TEST_F(ConfigSpace, AllOnesChangeWhatMayBeWrittenAlone) {
   const auto written = [this](unsigned offset, std::size_t bytes) {
     write(offset, ~0u, bytes);
@@ -86,7 +86,7 @@ TEST_F(ConfigSpace, AllOnesChangeWhatMayBeWrittenAlone) {
   EXPECT_EQ(written(abi::config::kBar0, 4), 0xff80000cu);
   EXPECT_EQ(written(abi::config::kBar0 + 4, 4), ~0u);
   EXPECT_EQ(written(abi::config::kBar0 + 8, 4), 0u);      // no other BAR
-  EXPECT_EQ(written(0x30, 4), 0u);                        // nor a ROM
+  EXPECT_EQ(written(0x30, 4), 0u);                        // no ROM
   EXPECT_EQ(written(kPcie + 4, 4), 0x10008022u);
   EXPECT_EQ(written(kPcie + 0x10, 2), 0x03cbu);
   EXPECT_EQ(written(kPcie + 0x28, 2), 0x1fu);
@@ -101,15 +101,15 @@ TEST_F(ConfigSpace, AFunctionThatSleepsDoesNothing) {
   write(abi::config::kCommand, 6, 2);
   write(abi::config::kMsixControl, abi::config::kMsixEnable, 2);
   ASSERT_TRUE(config_.memory_enabled() && config_.bus_master() && config_.msix_enabled());
-  write(kPower + 4, 1, 2);  // there is no D1
+  write(kPower + 4, 1, 2);  // D1 is not supported
   EXPECT_EQ(read(kPower + 4, 2), 8u);
   write(kPower + 4, 3, 2);
   EXPECT_EQ(read(kPower + 4, 2), 0xbu);
   EXPECT_FALSE(config_.memory_enabled() || config_.bus_master() || config_.msix_enabled());
-  write(kPower + 4, 2, 2);  // nor D2
+  write(kPower + 4, 2, 2);  // D2 is not supported
   EXPECT_EQ(read(kPower + 4, 2), 0xbu);
   write(kPower + 4, 0, 2);
-  EXPECT_TRUE(config_.memory_enabled() && config_.bus_master() && config_.msix_enabled());  // nothing was lost
+  EXPECT_TRUE(config_.memory_enabled() && config_.bus_master() && config_.msix_enabled());  // all state is kept
 }
 
 TEST_F(ConfigSpace, RefusedRequestsAreReported) {
@@ -119,13 +119,13 @@ TEST_F(ConfigSpace, RefusedRequestsAreReported) {
   EXPECT_EQ(read(kErrors + 0x10), 1u << 13);
   config_.unsupported_request(true);
   EXPECT_EQ(read(kPcie + 0x0a, 2), 0xbu);
-  write(kPcie + 0x0a, 0x2, 2);  // a 1 clears
+  write(kPcie + 0x0a, 0x2, 2);  // writing 1 clears the bit
   EXPECT_EQ(read(kPcie + 0x0a, 2), 0x9u);
   write(kPcie + 0x0a, 0xf, 2);
   EXPECT_EQ(read(kPcie + 0x0a, 2), 0u);
   write(kErrors + 0x0c, 1u << 20);
   config_.unsupported_request(false);
-  EXPECT_EQ(read(kPcie + 0x0a, 2), 0xcu);  // fatal, if the driver wants it so
+  EXPECT_EQ(read(kPcie + 0x0a, 2), 0xcu);  // fatal, if the driver selects it
   config_.aborted_request();
   EXPECT_EQ(read(0x06, 2), 0x2010u);
   write(0x06, 0x2000, 2);
@@ -176,7 +176,7 @@ TEST_F(ConfigOfNics, ShowTheirLinkTheirAddressAndTheirErrors) {
   a().write_be(abi::reg::kCommandQueueBase, std::uint64_t{1} << 40);
   a().write_be(abi::reg::kCommandDoorbell, 1u);
   run(10);
-  EXPECT_EQ(host.config_read(0x06, 2), 0x2010u);  // the command queue lies nowhere
+  EXPECT_EQ(host.config_read(0x06, 2), 0x2010u);  // the command queue has no address
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A host as small as can be: flat memory behind the device, and MMIO by hand.
+// A minimal host: flat memory behind the device, and MMIO functions.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -33,10 +33,11 @@ class Host : public sc_core::sc_module {
   tlm_utils::simple_target_socket<Host> upstream{"upstream"};
   std::vector<std::byte> memory;
   std::vector<std::uint64_t> interrupts;
-  std::uint64_t refuse_from = ~0ull;     // addresses from here on are unmapped
+  std::uint64_t refuse_from = ~0ull;     // addresses from this one on are unmapped
   static constexpr std::uint64_t kReadOnlyBytes = 256;
-  std::uint64_t read_only = kMemoryBase + kMemoryBytes;  // writes to so many bytes from here on are refused
-  std::function<void(PageMessageExtension&)> page_message;  // what the device asks of pages; empty: it is refused
+  std::uint64_t read_only = kMemoryBase + kMemoryBytes;  // writes to kReadOnlyBytes from this address on are refused
+  // receives the device's page messages; empty: they are refused
+  std::function<void(PageMessageExtension&)> page_message;
   std::vector<std::pair<std::uint64_t, Duration>> landed;  // address and time of every write
   std::uint64_t heap = kMemoryBase;
 
@@ -63,7 +64,7 @@ class Host : public sc_core::sc_module {
     access(config, false, offset, std::as_bytes(std::span(&value, 1)).first(bytes));
     return value;
   }
-  // What the host says of pages.
+  // Sends a page message to the device.
   void tell(PageMessageExtension message) {
     tlm::tlm_generic_payload request;
     request.set_command(tlm::TLM_IGNORE_COMMAND);
@@ -79,7 +80,7 @@ class Host : public sc_core::sc_module {
   }
 
  private:
-  // What an observer sees: memory, and nothing happens.
+  // Debug transport: reads memory without side effects.
   unsigned look(tlm::tlm_generic_payload& request) {
     const auto address = request.get_address();
     const auto length = request.get_data_length();

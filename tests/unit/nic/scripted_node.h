@@ -1,4 +1,4 @@
-// A host, its NIC and a driver as small as can be, with one QP.
+// A host, its NIC and a minimal driver with one QP.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ struct SendArguments {
   std::optional<abi::RegisterSegment> registration = {};
 };
 
-// A host, its NIC, and one QP brought up by hand.
+// A host, its NIC, and one QP; the test calls each step of the bring-up.
 class Node {
  public:
   Node(const char* name, const NicParams& params, std::uint8_t number)
@@ -65,8 +65,8 @@ class Node {
 
   Host host;
   Nic nic;
-  std::array<std::uint64_t, 4> icm{};    // the memory of each table's contexts
-  std::uint64_t buffer = 0;              // 1 MiB, registered with every right
+  std::array<std::uint64_t, 4> icm{};    // memory for the contexts of each table
+  std::uint64_t buffer = 0;              // 1 MiB, registered with all access rights
   static constexpr std::uint32_t kBufferBytes = 1 << 20;
 
   void bring_up() {
@@ -116,7 +116,7 @@ class Node {
     return mpt;
   }
 
-  // What a QP is created with.
+  // Context fields that are fixed at creation.
   static abi::Qpc fixed_context(std::uint64_t send_ring, std::uint64_t receive_ring, std::uint64_t record) {
     abi::Qpc c;
     c.log_send_blocks = kLogBlocks;
@@ -141,7 +141,7 @@ class Node {
     record_ = host.allocate(64);
     EXPECT_EQ(create_qp_anew([](abi::Qpc&) {}), abi::CommandStatus::ok);
   }
-  // In the same rings, when there is none.
+  // Creates the QP again on the same rings, after it was destroyed.
   abi::CommandStatus create_qp_anew(const Change& change) {
     abi::CreateQp qp;
     qp.header.opcode = std::uint16_t(abi::CommandOpcode::create_qp);
@@ -191,7 +191,7 @@ class Node {
     return command(modify);
   }
 
-  // The QP was reset: its rings begin anew.
+  // After a reset of the QP: the ring counters start from 0.
   void restart() {
     producer_ = receive_producer_ = 0;
     write_record();
@@ -273,7 +273,7 @@ class Node {
     write_record();
   }
 
-  // The next CQE, if it is there.
+  // The next CQE, if the device has written it.
   std::optional<abi::Cqe> poll(std::uint32_t cqn) {
     auto& cq = cqs_[cqn];
     const auto cqe = host.get<abi::Cqe>(cq.ring + 64ull * (cq.consumer & ((1u << kLogCqes) - 1)));
@@ -318,7 +318,7 @@ class Node {
       *host.at(buffer + i) = static_cast<std::byte>((i * 131 + seed) ^ (i >> 8));
   }
 
-  // Where it keeps what it shares with the device.
+  // Addresses of the memory shared with the device.
   std::uint64_t command_queue() const { return queue_; }
   std::uint64_t mailbox() const { return mailbox_; }
   std::uint64_t output_mailbox() const { return output_; }
@@ -330,7 +330,7 @@ class Node {
 
   std::uint64_t send_ring = 0;
   std::uint64_t receive_ring = 0;
-  bool consumes = true;                  // tells the device what it polled
+  bool consumes = true;                  // polling updates the consumer index for the device
 
   static roce::Gid gid_of(std::uint8_t number) {
     roce::Gid gid{};

@@ -1,4 +1,4 @@
-// What follows from counters: by how much they grew, hit rates, shares, rates.
+// Results derived from counters: growth, hit rates, shares, rates.
 #include "model/nic/contexts/cache_params.h"
 #include "sim/adapter_counters.h"
 #include "sim/results/counter_results.h"
@@ -62,7 +62,7 @@ TEST(CounterResults, EachFollowsFromItsCounters) {
   EXPECT_EQ(value(results, "nic.cache.hit_rate"), 0.875);
   EXPECT_EQ(value(results, "nic.level.hit_rate"), 0.75);
   EXPECT_EQ(value(results, "nic.busy"), 6'000'000);
-  EXPECT_EQ(value(results, "nic.busy_share"), 0.75);  // of each of the four
+  EXPECT_EQ(value(results, "nic.busy_share"), 0.75);  // mean share of the four units
   EXPECT_EQ(value(results, "nic.bytes_rate"), 5e9);
   EXPECT_EQ(value(results, "nic.deepest"), 7);
   EXPECT_EQ(value(results, "nic.deepest_rate"), std::nullopt);
@@ -79,7 +79,7 @@ TEST(CounterResults, NobodyLooked) {
   }
 }
 
-// Every cache of the NIC, and every unit that counts its time.
+// Every cache of the NIC, and every unit that counts its busy time.
 TEST(CounterResults, NoCacheAndNoUnitIsForgotten) {
   AdapterCounters counters;
   counters.nic.units.transmit_units = 8;
@@ -96,7 +96,7 @@ TEST(CounterResults, NoCacheAndNoUnitIsForgotten) {
                             "nic.dma.to_device_busy_share"})
     EXPECT_TRUE(value(results, share)) << share;
   const auto is_time = [](const auto& result) { return result.unit == "ps" && result.path.ends_with("busy"); };
-  EXPECT_GE(std::ranges::count_if(results, is_time), 4);  // those above at least
+  EXPECT_GE(std::ranges::count_if(results, is_time), 4);  // at least those above
   for (const auto& result : results) {
     if (!is_time(result)) continue;
     EXPECT_TRUE(value(results, result.path + "_share")) << result.path;

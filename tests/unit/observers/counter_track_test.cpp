@@ -1,4 +1,4 @@
-// Counter tracks of a timeline: samples, and how they are thinned out.
+// Counter tracks of a timeline: samples, and their reduction.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,7 +75,7 @@ TEST(CounterTracks, TogetherHaveNoMoreThanTheirLimit) {
     if (i % 5000 == 0) tracks.add(calm, Duration{i * 1000}, i);
     ASSERT_LE(tracks.samples(), 1000u);
   }
-  EXPECT_EQ(calm.samples().size(), 10u);  // has fewer than its share
+  EXPECT_EQ(calm.samples().size(), 10u);  // fewer than its share
   EXPECT_GT(busy.samples().size(), 100u);
   EXPECT_EQ(tracks.samples(), busy.samples().size() + calm.samples().size());
 }

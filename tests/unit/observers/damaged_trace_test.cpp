@@ -1,4 +1,4 @@
-// A golden trace that is cut or damaged: one clear error or the events before the damage, and never much memory.
+// A golden trace that is truncated or damaged: one clear error or the events before the damage, with bounded memory.
 #include <gmock/gmock.h>
 #include <zstd.h>
 
@@ -22,7 +22,7 @@ std::string golden_trace() {
 
 struct Reading {
   std::vector<TraceEvent> events;
-  std::string error;  // empty: the trace ends well
+  std::string error;  // empty: no error
 };
 
 Reading read(const std::string& file) {
@@ -43,7 +43,7 @@ Reading read(const std::string& file) {
   return reading;
 }
 
-// The events are the first ones of the whole trace.
+// The events are the first events of the whole trace.
 void expect_start(const Reading& reading, const Reading& whole, const std::string& where) {
   ASSERT_LE(reading.events.size(), whole.events.size()) << where;
   EXPECT_TRUE(std::equal(reading.events.begin(), reading.events.end(), whole.events.begin())) << where;
@@ -61,7 +61,7 @@ TEST(DamagedTrace, CutAtEachByte) {
   }
 }
 
-// The checksum of a frame finds each damage of its content. A bit that zstd does not use changes nothing.
+// The checksum of a frame finds damage of its content. A bit that zstd does not use changes nothing.
 TEST(DamagedTrace, EachBitFlipped) {
   const auto file = golden_trace();
   const auto whole = read(file);
@@ -76,7 +76,7 @@ TEST(DamagedTrace, EachBitFlipped) {
   }
 }
 
-// A frame may ask for a window of gigabytes: the reader refuses before it allocates one.
+// A frame may require a window of gigabytes: the reader refuses it without an allocation.
 TEST(DamagedTrace, AFrameThatAsksForMuchMemory) {
   constexpr int kWindowLog = 27;
   const std::string content(1000, 'x');

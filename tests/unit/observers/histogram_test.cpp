@@ -1,4 +1,4 @@
-// Are percentiles those of the sorted values, within 1/256, and means exact?
+// Percentiles equal those of the sorted values within 1/256, and means are exact.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -11,7 +11,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// Of all magnitudes.
+// Durations of all magnitudes.
 rc::Gen<std::int64_t> durations() {
   return rc::gen::map(
       rc::gen::pair(rc::gen::inRange(0, 62), rc::gen::arbitrary<std::uint64_t>()),
@@ -51,7 +51,7 @@ TEST(Histograms, Empty) {
 TEST(Histograms, EdgesOfTime) {
   Histogram histogram;
   histogram.add({INT64_MAX});
-  histogram.add({-1});  // there are none
+  histogram.add({-1});  // negative durations do not occur
   EXPECT_EQ(histogram.least(), Duration{});
   EXPECT_EQ(histogram.most(), Duration{INT64_MAX});
 }

@@ -1,4 +1,4 @@
-// The JSON value: what it writes and reads, and what it refuses.
+// The JSON value: text that it writes, reads and refuses.
 #include "sim/results/json.h"
 
 #include <gmock/gmock.h>
@@ -148,7 +148,7 @@ TEST(Json, RefusesATextThatIsNoneAndSaysAtWhichByte) {
   EXPECT_EQ(error_of("1e999"), "a value of this JSON is out of range");
 }
 
-// A text from outside must not overflow the stack of those that walk over the value.
+// Text from outside must not overflow the stack of recursive functions.
 TEST(Json, RefusesATextThatIsNestedTooDeeply) {
   const auto nested = [](std::size_t times) { return std::string(times, '[') + std::string(times, ']'); };
   EXPECT_TRUE(Json::parse_if_valid(nested(500)));

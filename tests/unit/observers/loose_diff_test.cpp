@@ -1,4 +1,4 @@
-// Two traces whose times may differ: what is a difference, what is none, and where it is named.
+// Comparison of two traces with a tolerance for times: differences, and the events that they name.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -60,7 +60,7 @@ TEST(LooseDiff, AnIntervalMayDifferByTheToleranceAndNoMore) {
   EXPECT_THAT(difference.events, HasSubstr("  B:  2.010001 us  h0  cqe"));
 }
 
-// It shows once, where it arises: what follows is as long as before.
+// A delay counts once, at its cause: later intervals are unchanged.
 TEST(LooseDiff, ADelayIsNotCountedAgain) {
   Events late = kExpected;
   for (std::size_t i = 1; i < late.size(); ++i) late[i].at += 10_ns;
@@ -199,7 +199,7 @@ TEST(Causes, WithoutAnyOtherConfigurationItIsCode) {
               HasSubstr("  cause: no parameter, seed, command or version differs: code of the model"));
 }
 
-// A frame that is received later because it left later: the receiver's event is recorded first.
+// A frame is received later because it was sent later: the receiver's event is recorded first.
 TEST(Causes, TheSenderOfAFrame) {
   const auto with = [](Duration at) {
     return Events{wqe(1_us, 0), make_event(at, 1, EventKind::frame_received, {62, 90'000}),
@@ -214,7 +214,7 @@ TEST(Causes, TheSenderOfAFrame) {
   EXPECT_EQ(cause_of(compare(with(2_us), slow, {}), hosts).block, "nic.port of h1") << "it left as before";
 }
 
-// Only the ends of the traces differ: there is no event to name a block by.
+// Only the ends of the traces differ: no event names a block.
 TEST(Causes, NoEventNoBlock) {
   TraceDifference difference{
       false, {}, {}, {}, Divergence{.what = "the events are equal, but A ends at 1 us and B at 2 us"}};

@@ -1,4 +1,4 @@
-// Recorded traces: the format there and back, files that are not as they should be, and where two traces differ.
+// Recorded traces: writing and reading, damaged files, and the first difference of two traces.
 #include <gmock/gmock.h>
 #include <rapidcheck.h>
 #include <zstd.h>
@@ -16,7 +16,7 @@
 namespace rnicsim::sim::recording_test {
 namespace {
 
-// The same cases at every run; RC_PARAMS in the environment asks for others.
+// Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
 using ::testing::HasSubstr;
@@ -56,7 +56,7 @@ TraceDifference compare(const std::string& a, const std::string& b) {
   return compare_traces(left, right);
 }
 
-// Packets of two QPs of each host, a microsecond apart.
+// Packets of two QPs of each host, one per microsecond.
 std::vector<TraceEvent> some_events(std::uint32_t count = 100) {
   std::vector<TraceEvent> events;
   for (std::uint32_t i = 0; i < count; ++i)
@@ -131,7 +131,7 @@ TEST(TraceFormat, AnEventAsText) {
             "syndrome remote_access_error  byte_count 64");
 }
 
-// As model/abi spells the enumerators; opcodes of WQEs are in capitals.
+// Names must equal the enumerators of model/abi; opcodes of WQEs are in capitals.
 void expect_named(const char* header, const std::string& enumeration, FieldStyle style, bool in_capitals = false) {
   std::ifstream file(std::string(RNICSIM_SOURCE_DIR "/model/abi/") + header);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -281,7 +281,7 @@ TEST(Diff, AnotherEnd) {
   EXPECT_THAT(result.events, HasSubstr("A ends at 1 ms and B at 2 ms"));
 }
 
-// Bytes of an event have the time since the event before, here one that is left out.
+// An event is encoded with the time since the previous event; here the previous event is missing.
 TEST(Diff, EqualBytesAtAnotherTime) {
   const auto fetch = make_event({1000}, 0, EventKind::wqe_fetch, {0x40, 0, 64});
   const auto doorbell = [](std::int64_t at) { return make_event({at}, 0, EventKind::doorbell, {0x40, 1, 64, 1}); };
@@ -295,7 +295,7 @@ TEST(Diff, EqualBytesAtAnotherTime) {
   EXPECT_THAT(compare_traces(c, again).events, HasSubstr("event 1: time -1 ns\n"));
 }
 
-// Zeros at the end of an event may be there.
+// Zeros at the end of an event may be present.
 TEST(Diff, EqualEventsOfOtherBytes) {
   std::vector<std::byte> header, events;
   encode_header(some_header(), header);

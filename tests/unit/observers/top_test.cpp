@@ -1,4 +1,4 @@
-// What `rnicsim top` makes of two snapshots.
+// The view that `rnicsim top` computes from two snapshots.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class TopTest : public testing::Test {
     return snapshot;
   }
 
-  // From 5 ms to 7 ms, in half a second.
+  // Snapshots at 5 ms and 7 ms, half a second apart.
   static View after_two_milliseconds() {
     AdapterCounters h0, h1;
     h1.nic.port.tx_bytes = 1'000;
@@ -60,7 +60,7 @@ TEST_F(TopTest, RatesAreOverSimulatedTime) {
   EXPECT_DOUBLE_EQ(h1.packets_sent, 50e6);
   EXPECT_DOUBLE_EQ(view.adapters.at(0).packets_received, 49.5e6);
   EXPECT_DOUBLE_EQ(h1.qpc.value(), 0.75);
-  EXPECT_FALSE(h1.mtt);  // nobody looked
+  EXPECT_FALSE(h1.mtt);  // no lookups
   EXPECT_EQ(h1.retries, 2);
 }
 

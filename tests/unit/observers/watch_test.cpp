@@ -1,4 +1,4 @@
-// When do signals end a run, and when the process?
+// Signals that end a run, and signals that end the process.
 #include "sim/watch.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Sends itself the signal after each pause, and tells by its exit status whether the run was asked to end.
+// Sends itself the signal after each pause. The exit status says whether the run was asked to end.
 [[noreturn]] void be_told(int signal, std::initializer_list<milliseconds> pauses) {
   const Watch watch(Limits{});
   for (const auto pause : pauses) {

@@ -1,4 +1,4 @@
-// The waterfall's parts, with events of the test's own making.
+// Parts of the waterfall, with events that the test makes.
 #include "sim/results/json.h"
 #include "sim/waterfall/assembler.h"
 
@@ -106,7 +106,7 @@ class Followed : public ::testing::Test {
     assembler.cqe_written(host, event);
   }
 
-  // A WRITE of one packet, from the unit to the ACK's being taken, the n-th of its frames.
+  // A WRITE of one packet, from the unit until the ACK is processed; `frame`: the number of its frame.
   void write_attempt(std::int64_t from, std::uint64_t message, std::uint32_t psn, std::uint64_t frame) {
     began(from, message, psn, psn + 1, nic::Tag{frame});
     assembler.translated(kRequester, at(from + 5), nic::Tag{frame});
@@ -186,7 +186,7 @@ TEST_F(Followed, AnAckLost) {
   completed(5460, 0, false);
   ASSERT_EQ(journeys.size(), 1u);
   EXPECT_EQ(journeys[0].time_in(Stage::retry), at(5000));
-  // Its payload was there long before.
+  // The payload had arrived with the first attempt.
   ASSERT_EQ(one_way.size(), 1u);
   EXPECT_EQ(one_way[0].time_in(Stage::retry), at(0));
   EXPECT_EQ(one_way[0].latency(), at(410 + 80 - 160));
@@ -198,7 +198,7 @@ TEST_F(Followed, AnAnswerThatWasOnlyLate) {
   write_attempt(330, 0, 500, 1);
   write_arrives(330, 500, 1);
   sent(kResponder, 410, 1, 500, roce::Opcode::acknowledge, 415);
-  write_attempt(5330, 0, 500, 2);  // needless
+  write_attempt(5330, 0, 500, 2);  // unnecessary
   received(kRequester, 5340, 1, 500, roce::Opcode::acknowledge);
   answer_taken(5350, 1, 501);
   completed(5350, 0, false);
@@ -265,7 +265,7 @@ TEST_F(Followed, AListBehindOneDoorbell) {
     write_attempt(800 + i, i, 500 + i, 1 + i);
     write_arrives(800 + i, 500 + i, 1 + i);
   }
-  sent(kResponder, 900, 1, 502, roce::Opcode::acknowledge, 905);  // one for all
+  sent(kResponder, 900, 1, 502, roce::Opcode::acknowledge, 905);  // one ACK for all
   received(kRequester, 950, 1, 502, roce::Opcode::acknowledge);
   answer_taken(960, 1, 503);
   for (std::uint64_t i = 0; i < 3; ++i) completed(960, i, false);
@@ -290,7 +290,7 @@ TEST_F(Followed, APingPong) {
   EXPECT_EQ(one_way[0].latency(), at(430));
   EXPECT_EQ(one_way[0].time_in(Stage::cqe), at(10));
   EXPECT_EQ(one_way[0].time_in(Stage::poll), at(110));
-  // The other side answers, 25 ns after it saw that.
+  // The peer answers 25 ns after it has seen the message.
   tell(kResponder, abi::MilestoneKind::posted, 555, kRemoteQp.value, 0);
   assembler.doorbell(kResponder, at(700), {.page = 1, .qpn = kRemoteQp, .producer = 1, .wqe_bytes = 64}, at(600));
   assembler.doorbell_taken(kResponder, at(700), {kRemoteQp, 1});
@@ -357,7 +357,7 @@ TEST(Timeline, IsATraceThatParses) {
   const auto text = timeline_json({"h\"0", "h1"}, journeys);
   const auto trace = Json::parse(text);
   EXPECT_NE(text.find("\"ts\":1.000123"), std::string::npos);
-  std::map<std::pair<int, int>, double> busy;  // until when, by track
+  std::map<std::pair<int, int>, double> busy;  // end of the last slice by track
   std::map<int, std::string> flows;
   for (const auto& event : trace["traceEvents"]) {
     const auto phase = event["ph"].get<std::string>();

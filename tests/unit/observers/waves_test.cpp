@@ -1,4 +1,4 @@
-// Waves of a trace: what GTKWave's reader finds in them.
+// Waves of a trace, read with GTKWave's reader.
 #include <gmock/gmock.h>
 #include <gtkwave/fstapi.h>
 
@@ -29,7 +29,7 @@ struct Change {
   std::string value;
 };
 
-// The changes of each signal, by its name with its scopes. A number is as decimal.
+// Changes of each signal, by its full name. Numbers are decimal.
 class Waves {
  public:
   explicit Waves(const std::string& path) : context_(fstReaderOpen(path.c_str())) {
@@ -108,7 +108,7 @@ TEST_F(WavesTest, ALostPacket) {
   EXPECT_EQ(waves.timescale, -12);
   EXPECT_THAT(waves.values("h0.qp_0x40.state"), ElementsAre("?", "INIT", "RTR", "RTS", "RESET"));
   EXPECT_THAT(waves.values("h0.qp_0x40.outstanding_wqes"), ElementsAre("0", "1", "0"));
-  // Four packets; the NAK for the second; the three that are sent again are no new PSNs.
+  // Four packets, then the NAK for the second; the three retransmitted packets use no new PSNs.
   EXPECT_THAT(waves.values("h0.qp_0x40.outstanding_psns"), ElementsAre("0", "1", "2", "3", "4", "3", "0"));
   EXPECT_THAT(waves.values("h0.qp_0x40.acknowledged_psn"),
               ElementsAre("0", "1193045", "1193046", "1193049", "0"));

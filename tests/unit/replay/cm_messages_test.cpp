@@ -1,5 +1,5 @@
-// Messages of the communication manager: do captured ones mean what their sender meant, does every field stand in its
-// own place, and does nothing that a peer may send do harm?
+// Messages of the communication manager: captured messages decode to the right values, every field has its own place,
+// and no peer's bytes do harm.
 #include "model/cm/messages.h"
 
 #include <gtest/gtest.h>
@@ -19,16 +19,16 @@
 namespace rnicsim::cm::messages_test {
 namespace {
 
-// The same cases at every run; RC_PARAMS in the environment asks for others.
+// Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
-constexpr std::size_t kHeader = 24;          // of the datagram
+constexpr std::size_t kHeader = 24;          // bytes of the MAD header
 constexpr std::uint64_t kTransaction = 0x00000002'399321bb;
 constexpr std::uint32_t kClient = 0xbb219339, kServer = 0xeafc1738;  // communication IDs
 
 Gid ipv4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, last}; }
 
-// --- Those of two Linux guests (traces/README.md): rping over librdmacm.
+// --- Messages of two Linux guests (traces/README.md): rping over librdmacm.
 
 class Captured : public ::testing::Test {
  protected:
@@ -42,7 +42,7 @@ class Captured : public ::testing::Test {
     std::copy_n(frame.begin() + parsed.payload_offset, mad.size(), mad.begin());
     return mad;
   }
-  // What it says; and said again, these are the same bytes.
+  // Decodes a message; encoding it again gives the same bytes.
   template <class M>
   static M message(std::uint32_t frame) {
     const Mad mad = datagram(frame);
@@ -85,7 +85,7 @@ TEST_F(Captured, Req) {
   EXPECT_EQ(path.remote_lid, 0xffff);
   EXPECT_EQ(path.local_gid, ipv4(2));
   EXPECT_EQ(path.remote_gid, ipv4(1));
-  // Of the word 65 d3 e0 00 the first 20 bits (12.6.5). Wireshark 4.0 shows others.
+  // The first 20 bits of the word 65 d3 e0 00 (12.6.5). Wireshark 4.0 shows another value.
   EXPECT_EQ(path.flow_label, 0x65d3eu);
   EXPECT_EQ(path.packet_rate, 0);
   EXPECT_EQ(path.traffic_class, 0);
@@ -156,19 +156,19 @@ TEST_F(Captured, WhatElseIsThereIsNone) {
   EXPECT_EQ(found, (std::vector<std::uint32_t>{184, 185, 186, 211, 212}));
 }
 
-// --- Where fields lie.
+// --- Positions of fields.
 
 struct Bits {
   std::size_t byte;
-  unsigned first = 0;      // from the most significant
+  unsigned first = 0;      // bits count from the most significant
   unsigned count = 8;
 };
 
 struct Layout {
   const char* name;
   std::uint16_t attribute;
-  std::vector<Bits> reserved;          // behind the datagram's header, as the tables of 12.6 and 12.11 have them
-  std::size_t end = kMadBytes - kHeader;   // what is behind is not looked at
+  std::vector<Bits> reserved;          // behind the MAD header, as in the tables of 12.6 and 12.11
+  std::size_t end = kMadBytes - kHeader;   // later bytes are ignored
 
   friend std::ostream& operator<<(std::ostream& out, const Layout& layout) { return out << layout.name; }
 };
@@ -185,7 +185,7 @@ std::vector<Bits> joined(std::initializer_list<std::vector<Bits>> parts) {
   return all;
 }
 
-// Around the packet rate, the service level and the ACK timeout.
+// Reserved bits around the packet rate, the service level and the ACK timeout.
 std::vector<Bits> in_path(std::size_t at) {
   return {{at + 38, 4, 4}, {at + 39, 0, 2}, {at + 42, 5, 3}, {at + 43, 5, 3}};
 }
@@ -233,7 +233,7 @@ TEST_P(EachMessage, HasItsName) {
   EXPECT_EQ(name_of(envelope->message), GetParam().name);
 }
 
-// A bit of a field comes back where it was; a reserved one is not looked at, and sent as zero.
+// A bit of a field keeps its place; a reserved bit is ignored, and sent as zero.
 TEST_P(EachMessage, EveryBitIsOfOneField) {
   const Mad zeros = blank(GetParam().attribute);
   for (std::size_t bit = 8 * kHeader; bit < 8 * kMadBytes; ++bit) {
@@ -258,7 +258,7 @@ TEST_P(EachMessage, TheTransactionGoesWithIt) {
 INSTANTIATE_TEST_SUITE_P(Of, EachMessage, ::testing::ValuesIn(kLayouts),
                          [](const auto& about) { return std::string(about.param.name); });
 
-// --- Whatever they say.
+// --- Random messages.
 
 Mad random_mad(std::uint16_t attribute) {
   Mad mad = blank(attribute);
@@ -288,7 +288,7 @@ RC_GTEST_PROP(MessageProperty, AnyBytesAreSafe, (const std::vector<std::uint8_t>
   if (const auto envelope = decode(noise)) RC_ASSERT(decode(encode(*envelope))->message == envelope->message);
 }
 
-// --- What is no message.
+// --- Bytes that are no message.
 
 TEST(NoMessage, IsOfAnotherSize) {
   const Mad mad = blank(ConnectRequest::kAttribute);

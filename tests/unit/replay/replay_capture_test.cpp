@@ -1,4 +1,4 @@
-// Reading captures: good ones in both formats, and bad ones, each with an error that says what is wrong.
+// Reading captures: valid files in both formats, and invalid files, each with an error that names the fault.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

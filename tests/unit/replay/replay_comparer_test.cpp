@@ -1,4 +1,4 @@
-// The comparer alone: each field's difference is found, each equivalence is accepted, and no more.
+// The comparer alone: it finds a difference in each field, and accepts exactly the listed equivalences.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ Payload bytes(std::initializer_list<std::uint8_t> values) {
   return Payload::copy_of(made);
 }
 
-// Requests of one packet at PSN 1, 2, 3 ..., each asking for an ACK, in frames 10, 20, 30 ...; answers follow by one.
+// Requests of one packet with PSN 1, 2, 3 ..., each with AckReq, in frames 10, 20, 30 ...; answers follow by one frame
+// number.
 class Comparer : public testing::Test {
  protected:
   Comparer() {
@@ -242,7 +243,7 @@ TEST_F(Comparer, DuplicatesMayBeAcknowledgedTogether) {
   ours = {ack(10, 1, 1), ack(13, 1, 1)};
   theirs = {ack(11, 1, 1), ack(14, 1, 1), ack(15, 1, 1)};
   expect_used(run(), Equivalence::duplicate_ack, 1);
-  theirs.push_back(ack(16, 1, 1));  // one more than was asked for
+  theirs.push_back(ack(16, 1, 1));  // one more than was requested
   EXPECT_EQ(run().differences.size(), 1u);
 }
 
@@ -300,7 +301,7 @@ TEST_F(Comparer, AgreementIsFoundAgainBehindWhatStandsAlone) {
   EXPECT_EQ(run().matched, 9u);
 }
 
-// Soft-RoCE's two NAKs, each in answer to a request of its own.
+// Soft-RoCE's two NAKs, each for its own request.
 class BehindRnr : public Comparer {
  protected:
   BehindRnr() {
@@ -350,7 +351,7 @@ TEST_F(BehindRnr, ButNotBehindAnAck) {
   EXPECT_EQ(run().differences.size(), 1u);
 }
 
-// The rest of a READ is asked for in frame 10.
+// Frame 10 requests the rest of a READ.
 class Resumed : public Comparer {
  protected:
   Resumed() {

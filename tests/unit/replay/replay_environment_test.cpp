@@ -1,5 +1,5 @@
-// What a capture implies: conversations whose right answers are known, so that the engine agrees only if the driver
-// gave it the memory, the receives and the refusals that the real NIC had.
+// Environment that a capture implies for a responder: memory, receives and refusals. The conversations have known right
+// answers: the engine agrees only if it got the same environment as the real NIC.
 #include <gtest/gtest.h>
 
 #include "model/nic/engine/engine_factory.h"
@@ -120,7 +120,7 @@ TEST_F(ReplayEnvironment, AccessIsDeniedWhereTheRealNicDeniedIt) {
   ack(5, 1);
   write(6, 32, kAddress + 4096);
   ack(6, 1, Aeth::kRemoteAccessError);
-  write(7, 32);  // the QP is in the error state
+  write(7, 32);  // the QP is in ERR
   expect_agreement(2);
 }
 
@@ -158,7 +158,7 @@ TEST_F(ReplayEnvironment, DuplicatesAreAnsweredAgain) {
   expect_agreement(5);
 }
 
-// Its last packet was lost on the way, and the requester's timer made it send the message anew.
+// The last packet was lost on the way, and the requester's timer repeated the message.
 TEST_F(ReplayEnvironment, AWriteOfWhichAllIsSentAgain) {
   constexpr std::uint32_t kMtu = 256, kTail = 8;
   auto first = Wire::headers(Opcode::write_first, 5, false);
@@ -234,7 +234,7 @@ TEST_F(ReplayEnvironment, ACorruptRequestIsDropped) {
 }
 
 TEST_F(ReplayEnvironment, ManyReceives) {
-  constexpr std::uint32_t kMany = 70000;  // past the ring, and past the producer's 16 bits
+  constexpr std::uint32_t kMany = 70000;  // more than the ring, and more than the producer's 16 bits
   for (std::uint32_t n = 0; n < kMany; ++n) {
     send(n, 4);
     ack(n, n + 1);
@@ -242,14 +242,14 @@ TEST_F(ReplayEnvironment, ManyReceives) {
   expect_agreement(kMany);
 }
 
-// A hundred bytes of a capture must not make gigabytes of answers.
+// A hundred bytes of a capture must not cause gigabytes of answers.
 TEST_F(ReplayEnvironment, ReadsOfWhatNoCaptureHolds) {
   send(100), ack(100, 1);
   read(101, 1u << 30);
   EXPECT_THROW(run(), ConfigError);
 }
 
-// What precedes its refusal is carried out; of an invalid READ that is all of it, of one that is denied nothing.
+// Packets before a refusal are executed: all of an invalid READ, and none of a denied one.
 TEST_F(ReplayEnvironment, RefusedReadsOfWhatNoCaptureHolds) {
   constexpr std::uint32_t kLength = 1u << 27, kRead = 101, kPackets = kLength / 256;
   send(100), ack(100, 1);

@@ -1,5 +1,5 @@
-// The judge of connection management: what two managers say to each other over a wire that loses, repeats and delays
-// agrees, at either end; what a port did otherwise shows, once.
+// The check of connection management. Two managers over a wire that loses, repeats and delays messages: the check
+// agrees at either end. Each deviation of a port is one difference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using cm::Pair;
 constexpr Duration kSecond{1'000'000'000'000};
 constexpr Duration kSoon{1'000'000'000};
 
-// h0 connects to h1; what each port sends, and what reaches it, is its capture.
+// h0 connects to h1. A port's capture has the messages that it sends and receives.
 class Management : public testing::Test {
  protected:
   Management() {
@@ -91,7 +91,7 @@ class Management : public testing::Test {
   static Comparison judged(const CmTraffic& traffic, std::size_t side) {
     return judge_management(traffic, Pair::gid(side));
   }
-  // Both ends do as they did.
+  // The check finds no difference at either end.
   void expect_same() {
     for (std::size_t side = 0; side < 2; ++side) {
       const auto given = traffic(side);
@@ -156,7 +156,7 @@ TEST_F(Management, SeveralAtATime) {
 
 TEST_F(Management, ARepFromAQueuePairThatIsAlreadyConnected) {
   connect();
-  // The server's host was started again, and has the same queue pair number.
+  // The server's host restarted and uses the same queue pair number.
   server_qpn = pair.manager(1).find(passive)->local_qpn;
   pair.manager(1).forget(passive);
   connect(0x12);
@@ -189,7 +189,7 @@ TEST_F(Management, NobodyListens) {
   connect();
   resolve();
   expect_same();
-  // And later somebody does.
+  // Later there is a listener.
   pair.manager(1).listen(Pair::kService);
   connect_and_disconnect();
   resolve();
@@ -218,7 +218,7 @@ class Rejected : public Management {
 TEST_F(Rejected, ByTheServer) {
   connect();
   expect_same();
-  // Linux gives no ID of its own then.
+  // Linux sends no own ID in this case.
   auto given = traffic(1);
   message<cm::ConnectReject>(given).local_id = 0;
   const auto result = judged(given, 1);
@@ -255,7 +255,7 @@ TEST_F(Management, AnotherReasonOrSubjectThanTheRequestHas) {
 
 TEST_F(Management, AStaleConnection) {
   connect();
-  // The client's host was started again, and has the same queue pair number.
+  // The client's host restarted and uses the same queue pair number.
   pair.manager(0).forget(active);
   connect();
   EXPECT_EQ(pair.sent["REJ"], 1u);
@@ -275,7 +275,7 @@ TEST_F(Busy, SaysSo) {
   connect();
   EXPECT_GE(pair.sent["MRA"], 1u);
   expect_same();
-  // It need not.
+  // An MRA is optional.
   auto given = traffic(1);
   std::erase_if(given.messages, [](const CmMessage& each) {
     return std::holds_alternative<cm::MessageReceiptAck>(each.envelope.message);
@@ -283,7 +283,7 @@ TEST_F(Busy, SaysSo) {
   EXPECT_TRUE(judged(given, 1).differences.empty());
 }
 
-// --- A wire that spoils one kind of message.
+// --- A wire with a fault for one kind of message.
 
 struct Fault {
   const char* name;
@@ -319,7 +319,7 @@ INSTANTIATE_TEST_SUITE_P(OfEachMessage, Faults,
                            return std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param).name;
                          });
 
-// Many connections of both sides, whose messages are lost, late and repeated as it comes.
+// Many connections of both sides, with random losses, delays and repetitions.
 class Walk : public Management, public testing::WithParamInterface<unsigned> {
  protected:
   bool one_in(unsigned n) { return random() % n == 0; }
@@ -355,7 +355,7 @@ TEST_P(Walk, AgreesAtBothEnds) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Walk, testing::Range(1u, 6u));
 
-// --- What a port did otherwise.
+// --- Deviations of a port.
 
 TEST_F(Management, FieldsThatFollowFromTheRequest) {
   connect_and_disconnect();
@@ -396,7 +396,7 @@ TEST_F(Management, FieldsThatAHostIsFreeIn) {
   reply.private_data[9] = 1;
   reply.local_ca_guid ^= 2;
   reply.target_ack_delay = 9;
-  message<cm::DisconnectRequest>(given, false).remote_qpn ^= 0x100;  // whom the peer means then
+  message<cm::DisconnectRequest>(given, false).remote_qpn ^= 0x100;  // names another QP of the peer
   message<cm::DisconnectReply>(given).private_data[0] = 1;
   EXPECT_TRUE(judged(given, 1).differences.empty());
 }
@@ -412,7 +412,7 @@ TEST_F(Management, FieldsOfAService) {
   given = traffic(1);
   message<cm::ServiceIdReply>(given).status = cm::ServiceIdStatus::rejected;
   auto result = judged(given, 1);
-  ASSERT_EQ(result.differences.size(), 1u);  // one that names a queue pair, too
+  ASSERT_EQ(result.differences.size(), 1u);  // two fields: the refusal, and the QP number
   EXPECT_EQ(result.differences[0].fields.size(), 2u);
 }
 
@@ -452,14 +452,14 @@ TEST_F(Management, WhatTheCapturesEndLeavesOpenIsNotJudged) {
   EXPECT_TRUE(judged(given, 1).differences.empty());
   given.end += kSecond;
   EXPECT_EQ(judged(given, 1).differences.size(), 1u);
-  // The peer has got an answer.
+  // The peer has received an answer.
   given = begun;
   std::erase_if(given.messages, &CmMessage::sent);
   given.end = given.messages.back().time;
   EXPECT_EQ(judged(given, 1).differences.size(), 1u);
 }
 
-// The port has not seen yet what its capture holds already.
+// The port has not processed a message that its capture already holds.
 TEST_F(Management, MessagesThatCrossInThePort) {
   connect();
   ASSERT_EQ(pair.manager(0).disconnect(active), 0);
@@ -474,7 +474,7 @@ TEST_F(Management, MessagesThatCrossInThePort) {
     std::swap(*own, *other);
     std::swap(own->time, other->time);
     EXPECT_TRUE(judged(given, side).differences.empty()) << side;
-    // A second before: it should have been known.
+    // A second earlier: the port should have known the message.
     for (auto& message : given.messages)
       if (&message >= &*other) message.time += kSecond;
     EXPECT_FALSE(judged(given, side).differences.empty()) << side;
@@ -488,11 +488,11 @@ TEST_F(Management, OneThatIsSentAgainTooEarly) {
   connect();
   expect_same();
   auto given = traffic(0);
-  // As Linux computes it, a little less than it stands in the message.
+  // Linux computes a timeout that is a little shorter than the one in the message.
   given.messages.at(1).time -= Duration{Pair::kActive.ps / 1000 * 46};
   EXPECT_TRUE(judged(given, 0).differences.empty());
   given = traffic(0);
-  // A tenth less: nobody's timer.
+  // A tenth shorter: no sender's timer.
   given.messages.at(1).time -= Duration{Pair::kActive.ps / 10};
   const auto result = judged(given, 0);
   ASSERT_EQ(result.differences.size(), 1u);
@@ -535,7 +535,7 @@ TEST(ManagementFields, EachBitThatIsReadIsOfAField) {
     blank[17] = std::byte(attribute);
     const auto ours = *cm::decode(blank);
     for (std::size_t bit = 8 * 8; bit < 8 * cm::kMadBytes; ++bit) {
-      if (bit / 8 >= 16 && bit / 8 < 24) continue;  // of the header
+      if (bit / 8 >= 16 && bit / 8 < 24) continue;  // bytes of the MAD header
       auto mad = blank;
       mad[bit / 8] ^= std::byte(0x80 >> bit % 8);
       const auto theirs = *cm::decode(mad);

@@ -1,5 +1,5 @@
-// What a capture implies of the NIC as a requester and as a receiver: conversations whose right packets are known, so
-// that the engine agrees only if the driver posted, delayed and refused what the real NIC's host and wire did.
+// Environment that a capture implies for a requester and a receiver: posts, delays and refusals. The conversations have
+// known right packets: the engine agrees only if host and wire behaved as at the real NIC.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -38,7 +38,7 @@ class ReplayRequester : public testing::Test {
     if (roce::info(opcode).has(roce::header::kAeth)) headers.aeth = Aeth{kAck, 1};
     wire.answer_to_own(headers, Wire::pattern(bytes));
   }
-  // A SEND of four packets, or some of them.
+  // A SEND of four packets, or a part of it.
   void long_message(std::uint32_t from = 5, std::uint32_t to = 8) {
     for (auto psn = from; psn <= to; ++psn) {
       const auto opcode = psn == 5 ? Opcode::send_first : psn == 8 ? Opcode::send_last : Opcode::send_middle;
@@ -124,7 +124,7 @@ TEST_F(ReplayRequester, GoesBackToWhatANakNames) {
   EXPECT_EQ(expect_agreement(7).count(Cause::nak), 1u);
 }
 
-// It had two packets more on their way when the NAK came.
+// Two more packets were in flight when the NAK arrived.
 TEST_F(ReplayRequester, MaySeeANakLate) {
   for (std::uint32_t psn = 5; psn <= 6; ++psn) send(psn);
   ack(5, 0, Aeth::kSequenceError);
@@ -153,7 +153,7 @@ TEST_F(ReplayRequester, WaitsForAnRnrTimer) {
   EXPECT_GT(run().differences(), 0u);
 }
 
-// Soft-RoCE does: an RNR NAK acknowledges what is before its PSN, and that is sent again all the same.
+// Soft-RoCE does this: an RNR NAK acknowledges the packets before its PSN, but they are sent again.
 TEST_F(ReplayRequester, MaySendAgainWhatOnlyAnRnrNakHasAcknowledged) {
   refused_message();
   long_message();
@@ -196,7 +196,7 @@ TEST_F(ReplayRequester, WhatAnAckHasAcknowledgedIsNotSentAgainBehindAnRnrNak) {
   EXPECT_EQ(run().differences(), 3u);
 }
 
-// The packets in front of the refused one are sent in order, and it follows.
+// The packets before the refused one are sent in order, followed by it.
 TEST_F(ReplayRequester, WhatIsSentAgainLeadsToTheRefusedPacket) {
   refused_message();
   const auto before = wire.frames;
@@ -267,7 +267,7 @@ TEST_F(ReplayRequester, AMissingResponseIsAskedForAgain) {
   EXPECT_EQ(qp.posted.at(0).brought.size(), 3000u);
 }
 
-// What was asked for again is lost again, and answers behind the gap go on coming: the local ACK timeout ends that.
+// A requested packet is lost again, and answers behind the gap continue: the local ACK timeout ends that.
 TEST_F(ReplayRequester, AGapIsAskedForOnceAndThenByTimeout) {
   wire.step = 5 * kMillisecond;
   lose_the_first_of_two_twice();
@@ -296,7 +296,7 @@ TEST_F(ReplayRequester, AfterATimeoutAGapIsAskedForAtOnceAgain) {
   EXPECT_EQ(qp.count(Cause::nak), 1u);
 }
 
-// The engine waits for answers where it may have fewer in flight than the real NIC had.
+// The engine waits for answers if its limit of requests in flight is lower than the real NIC's.
 TEST_F(ReplayRequester, HasAsManyReadsInFlightAsTheRealNic) {
   constexpr std::uint32_t kReads = 40;
   for (std::uint32_t n = 0; n < kReads; ++n) read(n, 16);

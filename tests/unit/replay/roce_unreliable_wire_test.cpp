@@ -1,5 +1,5 @@
-// What two hosts of Linux' rxe sent each other with ibv_uc_pingpong and ibv_ud_pingpong: our responders take it all,
-// and our requester's headers are the same to the bit.
+// Packets of ibv_uc_pingpong and ibv_ud_pingpong between two hosts with Linux' rxe: our responders accept all, and our
+// requester's headers are equal to the bit.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,15 +16,15 @@ namespace {
 
 using Kind = Verdict::Kind;
 constexpr std::uint32_t kMtu = 1024;
-constexpr std::uint32_t kPortMtu = 4096;  // of datagrams
+constexpr std::uint32_t kPortMtu = 4096;  // MTU of datagrams
 constexpr Qpn kManagement{1};
 
 struct Captured {
   ParsedFrame frame;
-  std::vector<std::byte> headers;  // BTH and what follows it
+  std::vector<std::byte> headers;  // BTH and the headers behind it
 };
 
-// Those of one transport, by their sender.
+// Packets of one transport, by sender.
 std::map<Gid, std::vector<Captured>> captured(Transport transport) {
   std::map<Gid, std::vector<Captured>> packets;
   const auto path = std::filesystem::path(RNICSIM_SOURCE_DIR) / "traces" / "wire" / "rxe-two-guests.pcap";
@@ -80,7 +80,7 @@ TEST(UnreliableWire, ConnectionsSendTheSame) {
       auto ours = requester.next_packet();
       ASSERT_TRUE(ours);
       EXPECT_EQ(ours->payload, packet.frame.payload_bytes);
-      ours->headers.bth.migrated = packet.frame.headers.bth.migrated;  // which rxe leaves out
+      ours->headers.bth.migrated = packet.frame.headers.bth.migrated;  // rxe leaves MigReq clear
       EXPECT_EQ(encoded(ours->headers), packet.headers);
     }
     EXPECT_FALSE(requester.next_packet());
@@ -109,7 +109,7 @@ TEST(UnreliableWire, DatagramsAreTakenAndSentTheSame) {
                    .remote = packet.frame.headers.bth.destination, .qkey = first.deth->qkey});
       auto ours = requester.next_packet();
       ASSERT_TRUE(ours);
-      ours->headers.bth.migrated = packet.frame.headers.bth.migrated;  // which rxe leaves out
+      ours->headers.bth.migrated = packet.frame.headers.bth.migrated;  // rxe leaves MigReq clear
       EXPECT_EQ(encoded(ours->headers), packet.headers);
     }
   }

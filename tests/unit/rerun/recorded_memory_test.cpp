@@ -1,4 +1,4 @@
-// A recorded run's memory: when stores are done that wait for a device.
+// Memory of a recorded run: the time of stores that wait for a device.
 #include <gtest/gtest.h>
 
 #include <array>

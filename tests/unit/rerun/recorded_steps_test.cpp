@@ -1,4 +1,4 @@
-// A recorded run's steps: when stores are done, and traces that lie.
+// Steps of a recorded run: times of stores, and inconsistent traces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +90,7 @@ TEST(RecordedSteps, AWqeComesBeforeItsBlueFlameWrite) {
   auto fetched = event(7, memory, {1, 0x1000, 64, 0});
   std::ranges::copy(line(11), fetched.fields.begin() + 4);
   events.push_back(fetched);
-  // Only the first word is another one.
+  // Only the first word differs.
   events.push_back(event(8, memory, {1, 0x1000, 8, std::uint64_t(us(2).ps), 12}));
   const auto steps = steps_of(events);
   EXPECT_EQ(order_of(steps), (Order{{mmio_write, 1}, {mmio_write, 3}, {memory, 4}, {mmio_write, 4}, {memory, 5},

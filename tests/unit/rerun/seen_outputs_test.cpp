@@ -1,4 +1,4 @@
-// What software can have seen of its devices.
+// Outputs of its devices that software can have seen.
 #include <gtest/gtest.h>
 
 #include "sim/recording/seen_outputs.h"

@@ -1,6 +1,5 @@
-// model/abi and model/roce may not include each other, so each says these values for itself. The NIC's
-// personality casts them from one to the other, and to the NIC's own, and hands masks through as they are: do they mean
-// the same?
+// model/abi and model/roce may not include each other, so each defines these values. The NIC's personality casts them
+// from one to the other, and to the NIC's own, and passes masks unchanged: the values must be the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -62,13 +61,13 @@ constexpr auto kAccess = std::to_array<Constant>({
 });
 static_assert(all_equal(kAccess));
 
-// The names of enumerators, as the compiler spells them: "... values = {rnicsim::roce::QpState::reset, ...}; ...".
-// Empty for a value without one, which is spelled "(rnicsim::roce::QpState)9". What is new on either side is compared
-// unasked.
+// Names of enumerators, as the compiler spells them: "... values = {rnicsim::roce::QpState::reset, ...}; ...". Empty
+// for a value without a name, which is spelled "(rnicsim::roce::QpState)9". New enumerators on either side are compared
+// automatically.
 constexpr std::size_t kValues = 256;
 using Names = std::array<std::string_view, kValues>;
 
-// One function for all values of an enum: one for each value would take the compiler half a minute.
+// One function for all values of an enum: one function per value would take the compiler half a minute.
 template <auto... values>
 constexpr std::string_view spelled() {
   return __PRETTY_FUNCTION__;
@@ -111,11 +110,11 @@ std::ptrdiff_t count(const Names& names) {
 
 static_assert(names_of<abi::QpState>() == names_of<roce::QpState>());
 static_assert(names_of<abi::Transport>() == names_of<roce::Transport>());
-// CQEs have syndromes that the transport never gives.
+// CQEs have syndromes that the transport never produces.
 static_assert(contains(names_of<abi::CqeSyndrome>(), names_of<roce::Status>()));
 
-// What the NIC calls things, and recordings number them by. A layout says more: an entry that is none, events that no
-// model has.
+// The NIC's enumerators, whose numbers recordings use. A layout has more: an invalid entry, events that no model
+// raises.
 static_assert(names_of<abi::SendOpcode>() == names_of<nic::SendOpcode>());
 static_assert(contains(names_of<abi::CqeOpcode>(), names_of<nic::CqeOpcode>()));
 static_assert(contains(names_of<abi::EventType>(), names_of<nic::EventType>()));

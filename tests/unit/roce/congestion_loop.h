@@ -59,13 +59,13 @@ class ParamSetter final : public ParamVisitor {
   bool found_ = false;
 };
 
-// A fixture: controls of one name.
+// Fixture for tests of the control with the given name.
 class ControlTest : public testing::Test {
  protected:
   explicit ControlTest(const char* name)
       : name_(name), params_(find_policy<CongestionControl>(name)->make_params()()) {}
 
-  // Before a control is made.
+  // Call before a control is made.
   void set(const std::string& name, double value) {
     ParamSetter setter(name, value);
     params_->describe(setter);
@@ -84,7 +84,7 @@ class ControlTest : public testing::Test {
 
   // One packet left long ago, so that the control knows how large a packet is.
   void send(std::uint32_t bytes = kPacket) { control().sent(bytes, now_); }
-  // An acknowledgement, `after` the last thing that happened.
+  // An acknowledgement arrives `after` the previous event.
   void acknowledge(AckFacts facts, Duration after = 10_us) { control().acknowledged(facts, now_ += after); }
   void lose(Duration after) { control().lost(now_ += after); }
   void time_out(Duration after) { control().timed_out(now_ += after); }
@@ -99,10 +99,10 @@ class ControlTest : public testing::Test {
 // --- The loop.
 struct LoopParams {
   BitRate line = kLine;                    // of each sender and of the port that they share
-  Duration base_rtt = 12_us;               // of a packet that meets no queue
+  Duration base_rtt = 12_us;               // round-trip time of a packet that meets no queue
   std::uint32_t packet = kPacket;          // bytes
-  std::uint32_t acknowledge_every = 1;     // packets of a flow; the last one in flight, too
-  std::uint64_t mark_above = ~0ull;        // bytes that wait as a packet leaves
+  std::uint32_t acknowledge_every = 1;     // packets of a flow; the last packet in flight is acknowledged, too
+  std::uint64_t mark_above = ~0ull;        // bytes in the queue at which a leaving packet is marked
 };
 
 class Loop {
@@ -126,7 +126,7 @@ class Loop {
   }
   void stop(std::size_t flow) { flows_[flow].active = false; }
 
-  // From now on counts begin anew.
+  // Resets all counts.
   void measure() {
     for (auto& flow : flows_) flow.delivered = 0;
     since_ = now_;
@@ -141,7 +141,7 @@ class Loop {
     for (std::size_t i = 0; i < flows_.size(); ++i) sum += rate(i);
     return sum;
   }
-  // Distance of the most unequal flow's rate from the mean rate, in parts of the mean.
+  // Largest deviation of a flow's rate from the mean rate, relative to the mean.
   double unfairness() const {
     const auto mean = total_rate() / static_cast<double>(flows_.size());
     double most = 0;
@@ -149,7 +149,7 @@ class Loop {
     return most;
   }
   const CongestionControl& control(std::size_t flow) const { return *flows_[flow].control; }
-  // Bytes that waited as packets left, without the packet itself.
+  // Mean of the bytes in the queue as packets left, without the leaving packet.
   double mean_queue() const { return left_ == 0 ? 0 : queue_sum_ / static_cast<double>(left_); }
   double most_queue() const { return static_cast<double>(most_queue_); }
 
@@ -169,27 +169,27 @@ class Loop {
   struct Acknowledgement {
     std::uint64_t bytes = 0;
     bool marked = false;
-    Duration sent{};                       // when its newest packet left
-    PortState port;                        // as that left there
+    Duration sent{};                       // time at which the flow's last packet left the sender
+    PortState port;                        // port state when that packet left
   };
   struct Flow {
     std::unique_ptr<CongestionControl> control;
-    PortState port{};                      // as the last acknowledgement told
+    PortState port{};                      // port state of the last acknowledgement
     bool active = true;
     double rate = Allowance::kUnlimited;
-    Duration paid_at{};                    // at `rate`, what was sent has had its time then
+    Duration paid_at{};                    // time at which the sent bytes are paid for at `rate`
     Duration wakes_at{-1};
-    Duration arrives_at{};                 // at the queue: the last packet
+    Duration arrives_at{};                 // arrival time of the flow's last packet at the queue
     std::uint64_t in_flight = 0;
     std::uint64_t on_the_way = 0;          // packets that have not left the port
     std::uint64_t delivered = 0;           // bytes
-    std::uint32_t unacknowledged = 0;      // packets that the receiver has
+    std::uint32_t unacknowledged = 0;      // packets that the receiver has not acknowledged
     Acknowledgement next;
   };
 
   void at(Duration when, std::function<void()> happen) { events_.push({when, order_++, std::move(happen)}); }
 
-  // As the NIC does: the time that is to pass becomes longer or shorter with the rate.
+  // As in the NIC: a new rate scales the remaining pacing time.
   void settle(Flow& flow, double rate) {
     if (flow.paid_at > now_ && rate != flow.rate)
       flow.paid_at = now_ + Duration{std::llround(static_cast<double>((flow.paid_at - now_).ps) * flow.rate / rate)};
@@ -206,8 +206,9 @@ class Loop {
     flow.in_flight += params_.packet;
     ++flow.on_the_way;
     flow.paid_at = now_ + Duration{std::llround(params_.packet * 8e12 / flow.rate)};
-    // The packet's last bit leaves when it has had its time on the line; the queue takes it as a whole, up to the same
-    // time later, at random and in order, as our switches do: without that the same flow would find place every time.
+    // The last bit leaves after the packet's time on the line. The queue takes the whole packet after a further random
+    // time, at most as long, in order, as our switches do. Without the random time the same flow would find room every
+    // time.
     const auto left = now_ + tick();
     const auto jitter = random_() % static_cast<std::uint64_t>(tick().ps);
     flow.arrives_at = std::max(flow.arrives_at, left + Duration{static_cast<std::int64_t>(jitter)});
@@ -274,7 +275,7 @@ class Loop {
   std::uint64_t order_ = 0;
   std::mt19937_64 random_{1};
   Duration now_{};
-  std::deque<Packet> queue_;               // of the port; the first is leaving
+  std::deque<Packet> queue_;               // queue of the port; the first packet is leaving
   std::uint64_t sent_ = 0;                 // bytes
   Duration since_{};
   std::uint64_t left_ = 0;                 // packets, since measure()
@@ -282,8 +283,8 @@ class Loop {
   std::uint64_t most_queue_ = 0;
 };
 
-// --- Whatever a control is told, in the order of time: its allowance stays within `least` and the line's rate, and the
-// window takes a packet.
+// --- Random events in the order of time. For each, the allowance must stay within `least` and the line's rate, and the
+// window must hold at least one packet.
 inline void walk(CongestionControl& control, std::uint64_t seed, double least) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t most) { return random() % most; };
@@ -324,7 +325,7 @@ inline void walk(CongestionControl& control, std::uint64_t seed, double least) {
     const auto state = control.state(now);
     ASSERT_TRUE(state.rate >= least && state.rate <= line);
     ASSERT_TRUE(state.alpha >= 0 && state.alpha <= 1);
-    // Nothing changes by itself, and asking changes nothing.
+    // Time alone changes nothing, and a query changes nothing.
     ASSERT_EQ(control.allowance(now + 1_ms).rate, allowed.rate);
     ASSERT_EQ(control.allowance(now + 1_ms).window, allowed.window);
   }

@@ -1,4 +1,4 @@
-// DCQCN's reaction point: rates step by step, in both variants, and that nothing depends on when it is asked.
+// DCQCN's reaction point: rates step by step, in both variants; the times of queries must not matter.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace rnicsim::literals;
 
-// The same cases at every run; RC_PARAMS in the environment asks for others.
+// Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
 constexpr BitRate kLine = 100_Gbps;
@@ -63,7 +63,7 @@ class Dcqcn : public testing::Test {
  protected:
   explicit Dcqcn(const char* name = "dcqcn") : name_(name), params_(params_of_policy(name)) {}
 
-  // Before make().
+  // Call before make().
   void set(const std::string& name, double value) {
     Setter setter(name, value);
     params_->describe(setter);
@@ -82,7 +82,7 @@ class Dcqcn : public testing::Test {
   const char* const name_;
   const std::unique_ptr<PolicyParams> params_;
   std::unique_ptr<CongestionControl> control_;
-  Duration asked_{};                       // last
+  Duration asked_{};                       // time of the last query
 };
 
 class DcqcnPaper : public Dcqcn {
@@ -103,7 +103,7 @@ TEST_F(Dcqcn, OneCnpAndTheWayUp) {
   EXPECT_DOUBLE_EQ(rate_at(10_us), 100);
   EXPECT_EQ(control().next_change(), 14_us);
   EXPECT_DOUBLE_EQ(rate_at(14_us - 1_ps), 100);
-  // Alpha was 1, stayed so at the first step of 1 us, for a CNP had come, and fell at three others.
+  // Alpha started at 1, stayed at 1 in the first step of 1 us because of the CNP, and fell in three further steps.
   const auto alpha_then = std::pow(1019.0 / 1024, 3);
   const auto cut = 100 * (1 - alpha_then / 2);
   EXPECT_NEAR(rate_at(14_us), cut, 1e-9);
@@ -127,7 +127,7 @@ TEST_F(Dcqcn, ManyCnpsOfOnePeriodAreOneCut) {
 TEST_F(Dcqcn, CnpsInEachPeriodCutAgainAndAgainToTheLeastRate) {
   for (int i = 0; i < 100; ++i) control().notified(4_us * i + 1_us);
   EXPECT_DOUBLE_EQ(rate_at(405_us), 0.001);
-  EXPECT_LT(alpha(), 0.5);                 // three of four of its steps saw none
+  EXPECT_LT(alpha(), 0.5);                 // three of four steps saw no CNP
 }
 
 TEST_F(Dcqcn, ACutTakesNoMoreThanTheLeastFactor) {
@@ -149,7 +149,7 @@ TEST_F(Dcqcn, TheFirstCnpCanSetTheRate) {
   EXPECT_DOUBLE_EQ(rate_at(1_us), 25);
 }
 
-// The target is the rate before the cut when the rate had risen, or with clamp_tgt_rate.
+// The target becomes the rate before the cut if the rate had risen, or with clamp_tgt_rate.
 TEST_F(Dcqcn, TheTargetStaysWhereCutsFollowEachOther) {
   control().notified(0_us);
   control().notified(5_us);
@@ -170,7 +170,7 @@ TEST_F(Dcqcn, ClampTgtRateMovesTheTargetAtEachCut) {
   EXPECT_NEAR(target(), before, 1e-9);
 }
 
-// With 150 KB a step: fast recovery, then additive increase, and hyper increase only when the timer has counted, too.
+// With 150 KB per step: fast recovery, then additive increase; hyper increase only after the timer has counted, too.
 TEST_F(Dcqcn, TheByteCounterRaisesTheRate) {
   set("rpg_byte_reset", 150'000);
   set("clamp_tgt_rate", 1);
@@ -183,7 +183,7 @@ TEST_F(Dcqcn, TheByteCounterRaisesTheRate) {
   EXPECT_DOUBLE_EQ(rate_at(6_us), (cut + 100) / 2);
 }
 
-// --- The paper's.
+// --- The variant of the paper.
 TEST_F(DcqcnPaper, ACnpCutsAtOnceAndRaisesAlpha) {
   control().notified(10_us);
   EXPECT_DOUBLE_EQ(rate_at(10_us), 50);
@@ -204,8 +204,8 @@ TEST_F(DcqcnPaper, AlphaFallsWithoutCnps) {
   EXPECT_NEAR(alpha(), std::pow(255.0 / 256, 10), 1e-12);
 }
 
-// Five steps of fast recovery, 55 us apart; the target rises from the sixth on, by 40 Mb/s: the byte counter, without
-// which there is no hyper increase, has not counted.
+// Five steps of fast recovery, 55 us apart; the target rises from the sixth on, by 40 Mb/s. The byte counter has not
+// counted, so there is no hyper increase.
 TEST_F(DcqcnPaper, FastRecoveryThenAdditiveIncrease) {
   control().notified(1_us);
   control().notified(2_us);
@@ -218,7 +218,7 @@ TEST_F(DcqcnPaper, FastRecoveryThenAdditiveIncrease) {
   }
 }
 
-// Both counts beyond 5: the n-th step by n x 200 Mb/s.
+// Both counts beyond 5: step n increases by n x 200 Mb/s.
 TEST_F(DcqcnPaper, HyperIncreaseGrows) {
   control().notified(1_us);
   control().notified(2_us);
@@ -228,7 +228,7 @@ TEST_F(DcqcnPaper, HyperIncreaseGrows) {
     control().sent(10'000'000, at);
   }
   const auto before = target();
-  control().sent(10'000'000, at);          // 7 by bytes, 6 by the timer
+  control().sent(10'000'000, at);          // 7 steps by bytes, 6 by the timer
   EXPECT_NEAR(target() - before, 0.2, 1e-9);
   rate_at(at + 55_us);                     // 7 and 7
   EXPECT_NEAR(target() - before, 0.2 + 0.4, 1e-9);
@@ -238,7 +238,7 @@ TEST(CongestionControls, NoneHoldsNothingBack) {
   EXPECT_EQ(make_policy<CongestionControl>("none", nullptr, kLine), nullptr);
 }
 
-// A control that is asked at other times between its inputs comes to the same state.
+// A control that is queried at other times between its inputs reaches the same state.
 void expect_lazy(const char* name) {
   const auto steps = *rc::gen::container<std::vector<std::tuple<int, int, int>>>(
       rc::gen::tuple(rc::gen::inRange(0, 400), rc::gen::inRange(0, 3), rc::gen::inRange(0, 20)));
@@ -252,7 +252,7 @@ void expect_lazy(const char* name) {
       const auto ask = at + Duration{(until - at).ps * i / (asks + 1)};
       const auto change = often->next_change();
       const auto before = often->allowance(at).rate;
-      // Between changes the rate stays.
+      // The rate stays between changes.
       if (ask < change) RC_ASSERT(often->allowance(ask).rate == before);
       at = ask;
     }

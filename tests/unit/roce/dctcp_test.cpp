@@ -26,7 +26,7 @@ TEST_F(Dctcp, BeginsWithTheWindowOfTheLine) {
 
 TEST_F(Dctcp, AWindowWithoutMarksAddsAPacket) {
   send();
-  answer(true);                            // alpha 1: half of the window is left
+  answer(true);                            // alpha 1: half of the window remains
   EXPECT_DOUBLE_EQ(window(), kBegins / 2);
   EXPECT_DOUBLE_EQ(rate(), 50);
   answer(false);
@@ -36,12 +36,12 @@ TEST_F(Dctcp, AWindowWithoutMarksAddsAPacket) {
   EXPECT_NEAR(window(), before + kPacket, 1);
 }
 
-// F of each window, g = 1/16.
+// Alpha from the marked share F of each window, g = 1/16.
 TEST_F(Dctcp, AlphaIsTheAverageShareOfMarkedBytes) {
   send();
-  answer(false, 1000, 4000);               // the first acknowledgement is a window of its own
+  answer(false, 1000, 4000);               // the first acknowledgement is a window by itself
   EXPECT_DOUBLE_EQ(alpha(), 15.0 / 16);
-  answer(true, 1000, 4000);                // then 4000 bytes that left before, and one that did not
+  answer(true, 1000, 4000);                // 4000 bytes that left before, and one byte after
   answer(false, 3000, 4000);
   EXPECT_DOUBLE_EQ(alpha(), 15.0 / 16);
   answer(false, 1000, 0);
@@ -69,7 +69,7 @@ TEST_F(Dctcp, NoMarksNoCutWhateverAlpha) {
   EXPECT_LT(alpha(), 0.01);
 }
 
-// One acknowledgement's worth more than the line sends in a round trip.
+// The limit is the line's bytes in a round trip, plus one acknowledgement.
 TEST_F(Dctcp, TheWindowStopsAtWhatTheLineSends) {
   send();
   for (int i = 0; i < 1000; ++i) answer(false, 10'000);
@@ -121,13 +121,13 @@ TEST_F(Dctcp, AMarkEndsSlowStart) {
   send();
   time_out(1_us);
   answer(false);
-  answer(true);                            // alpha 0: it takes nothing
+  answer(true);                            // alpha 0: no cut
   EXPECT_DOUBLE_EQ(window(), 2 * kPacket);
   answer(false, 2 * kPacket);
   EXPECT_DOUBLE_EQ(window(), 3 * kPacket);
 }
 
-// An acknowledgement for more than the window has become is for a window.
+// An acknowledgement of more bytes than the reduced window counts as one window.
 TEST_F(Dctcp, OneAcknowledgementIsARoundTripAtMost) {
   send();
   for (int i = 0; i < 4; ++i) lose(1_ms);
@@ -146,7 +146,7 @@ TEST_F(Dctcp, FlowsAreEqualAndTheQueueIsNearTheMark) {
     Loop loop({.mark_above = static_cast<std::uint64_t>(kMarks)}, flows, [&] { return make(); });
     loop.run_until(20_ms);
     loop.measure();
-    loop.run_until(170_ms);                // windows saw about the fair share: it is a mean of many
+    loop.run_until(170_ms);                // windows have seen about the fair share: a mean of many
     EXPECT_GT(loop.total_rate(), 99) << flows;
     EXPECT_LT(loop.unfairness(), 0.1) << flows;
     EXPECT_NEAR(loop.mean_queue(), kMarks, kMarks * 0.1) << flows;
@@ -159,8 +159,8 @@ TEST_F(Dctcp, FlowsAreEqualAndTheQueueIsNearTheMark) {
   }
 }
 
-// An acknowledgement of 16 packets is marked when one of them was: the queue is shorter, and shares, which are not
-// judged, differ by a third.
+// An acknowledgement of 16 packets is marked when one of them was: the queue is shorter; shares differ by a third, and
+// are not checked.
 TEST_F(Dctcp, CoalescedAcknowledgementsKeepTheLoopStable) {
   for (const std::size_t flows : {1, 2, 4, 8}) {
     Loop loop({.acknowledge_every = 16, .mark_above = static_cast<std::uint64_t>(kMarks)}, flows,

@@ -1,5 +1,5 @@
-// HPCC: the window at computed points of telemetry, the reference that moves once a round trip, telemetry that says too
-// little, losses, and the closed loop.
+// HPCC: the window at computed points of telemetry, the reference that moves once per round trip, incomplete telemetry,
+// losses, and the closed loop.
 #include "tests/unit/roce/congestion_loop.h"
 
 namespace rnicsim::roce::hpcc_test {
@@ -11,10 +11,10 @@ constexpr double kBegins = 162'500;        // bytes: 13 us at 100 Gb/s
 
 class Hpcc : public ControlTest {
  protected:
-  Hpcc() : ControlTest("hpcc") { set("w_ai", 80); }  // a step that is small beside the others
+  Hpcc() : ControlTest("hpcc") { set("w_ai", 80); }  // w_ai: a step that is small beside the others
 
-  // Telemetry of one port, 13 us after the last: it sent so much of what it can, and so much waits. The first has
-  // nothing to be compared with.
+  // Telemetry of one port, `after` the previous one: utilisation `used`, and `queue` bytes waiting. The first has no
+  // predecessor to compare with.
   void answer(double used, std::uint64_t queue = 0, std::uint64_t in_flight = 0, Duration after = 13_us) {
     const HopChange hop{.rate = kLine, .over = after, .sent = bytes(used, after), .queue = queue,
                         .queue_before = std::exchange(queue_, queue)};
@@ -23,7 +23,7 @@ class Hpcc : public ControlTest {
   void tell(std::span<const HopChange> hops, std::uint64_t in_flight = 0) {
     acknowledge({.rtt = 13_us, .bytes = kPacket, .in_flight = in_flight, .hops = hops});
   }
-  // Of a port of 100 Gb/s.
+  // Bytes of a port of 100 Gb/s with utilisation `used`.
   static std::uint64_t bytes(double used, Duration over) {
     return static_cast<std::uint64_t>(std::llround(used * static_cast<double>(over.ps) * 0.0125));
   }
@@ -42,7 +42,7 @@ TEST_F(Hpcc, BeginsWithTheWindowOfTheLine) {
 
 TEST_F(Hpcc, ABusyPortBringsTheWindowToEta) {
   send();
-  answer(1);                               // the first has nothing to compare with
+  answer(1);                               // the first has no predecessor
   EXPECT_DOUBLE_EQ(window(), kBegins);
   answer(1);
   EXPECT_NEAR(window(), kBegins * 0.95 + 80, 1);
@@ -52,7 +52,7 @@ TEST_F(Hpcc, ABusyPortBringsTheWindowToEta) {
   EXPECT_NEAR(window(), before * 0.95 / 0.96 + 80, 2);
 }
 
-// The smaller of two queues counts: 81,250 bytes are half of what the port sends in 13 us.
+// The smaller of two queues counts: 81,250 bytes are half of the port's bytes in 13 us.
 TEST_F(Hpcc, AQueueCountsWhenItStays) {
   send();
   answer(1);
@@ -97,7 +97,7 @@ TEST_F(Hpcc, WithoutStagesEachRoundTripJumps) {
   EXPECT_NEAR(window(), before, 1);
   answer(0.94);
   EXPECT_NEAR(window(), before * 0.95 / 0.94, 2);
-  answer(0);                               // nobody sends: all is free
+  answer(0);                               // no flow sends: the port is free
   EXPECT_DOUBLE_EQ(window(), kBegins);
 }
 
@@ -109,7 +109,7 @@ TEST_F(Hpcc, TheReferenceMovesOnceARoundTrip) {
     answer(1, 0, 3 * kPacket);
     EXPECT_NEAR(window(), kBegins * 0.95 + 80, 1) << i;
   }
-  answer(1, 0, 3 * kPacket);               // the fourth packet: now it moves, by the same step
+  answer(1, 0, 3 * kPacket);               // the fourth packet: now the reference moves, by the same step
   EXPECT_NEAR(window(), kBegins * 0.95 + 80, 1);
   answer(1, 0, 3 * kPacket);
   EXPECT_NEAR(window(), (kBegins * 0.95 + 80) * 0.95 + 80, 1);
@@ -122,7 +122,7 @@ TEST_F(Hpcc, TheEstimateIsAnAverageOverBaseRtt) {
   answer(0.6, 0, 0, 6'500_ns);             // 0.5 x 1 + 0.5 x 0.6
   const auto before = window();
   EXPECT_NEAR(before, kBegins, 1);
-  answer(1.2, 0, 0, 130_us);               // ten times base_rtt: all of it is
+  answer(1.2, 0, 0, 130_us);               // ten times base_rtt: the whole estimate is new
   EXPECT_NEAR(window(), kBegins * 0.95 / 1.2 + 80, 1);
 }
 
@@ -184,12 +184,12 @@ TEST_F(Hpcc, WhateverComesTheBoundsHold) {
   for (std::uint64_t seed = 1; seed <= kWalks; ++seed) walk(*make(), seed, 1e8);
 }
 
-// The paper's rule for w_ai, for as many flows as there are: then the sum of all is still below the port's rate.
+// The paper's rule for w_ai, for the number of flows: then the sum of all stays below the port's rate.
 TEST_F(Hpcc, FlowsAreEqualAndTheQueueIsNearlyEmpty) {
   for (const std::size_t flows : {2, 4, 8})
     for (const std::uint32_t every : {1u, 4u}) {
       set("w_ai", kBegins * 0.05 / static_cast<double>(flows));
-      set("base_rtt", every == 1 ? 13e6 : 14e6);   // and what an acknowledgement waits for three packets
+      set("base_rtt", every == 1 ? 13e6 : 14e6);   // plus the time that an acknowledgement waits for three packets
       Loop loop({.acknowledge_every = every}, flows, [&] { return make(); });
       loop.run_until(20_ms);
       loop.measure();
@@ -207,8 +207,9 @@ TEST_F(Hpcc, FlowsAreEqualAndTheQueueIsNearlyEmpty) {
     }
 }
 
-// With w_ai for 100 flows the port is used, and the queue is short. Shares are not judged: with few flows
-// of large packets so small a step does not outweigh that a large flow meets a shorter queue: not its own packets.
+// With w_ai for 100 flows the port is used, and the queue is short. Shares are not checked: with few flows of large
+// packets, so small a step does not outweigh that a large flow meets a shorter queue, because its own packets are not
+// in it.
 TEST_F(Hpcc, SmallStepsUseThePort) {
   for (const std::size_t flows : {1, 8, 32}) {
     Loop loop({}, flows, [&] { return make(); });

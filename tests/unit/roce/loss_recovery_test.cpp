@@ -1,5 +1,5 @@
-// Recovery from losses, one sequence of events at a time: what a responder keeps and tells, and what a requester does
-// then. Random walks are in roce_property_test.cpp.
+// Loss recovery, one sequence of events at a time: packets that a responder keeps and reports, and the requester's
+// reaction. Random walks are in roce_property_test.cpp.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -66,11 +66,12 @@ TEST_F(Responding, PlacesWhatBelongsToTheWriteInProgress) {
   EXPECT_EQ(filled.next_kept, Psn(2));
 }
 
-// A packet that does not fit the message is not placed: its turn will refuse it.
+// A packet that does not fit the message is not placed: it will be refused at its turn.
 TEST_F(Responding, PlacesNothingThatDoesNotFit) {
   start(kSelective);
   judge(headers(Opcode::write_first, 0, 0x1000, 4 * kMtu), kMtu);
-  EXPECT_EQ(judge(headers(Opcode::write_middle, 3), kMtu).range.length, 0u);  // the last one says that it is the last
+  // PSN 3 is the message's last packet, whose opcode must be WRITE last
+  EXPECT_EQ(judge(headers(Opcode::write_middle, 3), kMtu).range.length, 0u);
   EXPECT_EQ(judge(headers(Opcode::write_middle, 9), kMtu).range.length, 0u);  // beyond the message
   EXPECT_EQ(judge(headers(Opcode::send_middle, 2), kMtu).range.length, 0u);
 }
@@ -102,7 +103,7 @@ TEST_F(Responding, KeepsAsMuchAsTheWindowSays) {
   EXPECT_TRUE(twice.duplicate);
 }
 
-// Nothing else would tell the requester that a packet which came is lost.
+// Otherwise the requester would not learn that a received packet was not kept.
 TEST_F(Responding, SaysThatThereIsNoRoomToKeep) {
   start(kSelective);
   offer_.may_keep = false;
@@ -121,10 +122,10 @@ TEST_F(Responding, NoNakUpToTheGap) {
   const auto told = judge(headers(Opcode::send_only, 4), 8);
   EXPECT_TRUE(told.tells_of_gap);
   EXPECT_EQ(told.syndrome, Aeth::kSequenceError);
-  EXPECT_FALSE(judge(headers(Opcode::send_only, 5), 8).tells_of_gap);  // one NAK a gap
+  EXPECT_FALSE(judge(headers(Opcode::send_only, 5), 8).tells_of_gap);  // one NAK per gap
 }
 
-// A READ takes the PSNs of its response: a peer's packets that were kept among them are given up.
+// A READ takes the PSNs of its response: kept packets with these PSNs are discarded.
 TEST_F(Responding, AReadThatJumpsOverKeptPacketsTellsWhereItGoesOn) {
   start(kKeeping);
   for (std::uint32_t psn = 1; psn <= 60; ++psn) judge(headers(Opcode::send_only, psn), 8);
@@ -146,7 +147,7 @@ TEST_F(Responding, GoBack0BeginsTheMessageOnceMore) {
   EXPECT_FALSE(again.begins_receive);
 }
 
-// Only the message's own first packet begins it again: another one would take a receive that is not there.
+// Only the message's own first packet starts it again: another message would consume a receive that does not exist.
 TEST_F(Responding, GoBack0RefusesAnotherMessageInItsPlace) {
   for (const auto opcode : {Opcode::write_only_imm, Opcode::write_first, Opcode::send_only}) {
     start(kGoBack0);
@@ -263,7 +264,7 @@ TEST_F(Requesting, GoBack0IsNotMovedByAnAckWithinAMessage) {
   EXPECT_TRUE(completer_.take_completion());
 }
 
-// A hole that is known later than the loss of a later packet.
+// A gap becomes known after the loss of a later packet.
 TEST_F(Requesting, AsksForAnEarlierHoleWithinARecovery) {
   start(kSelective);
   post(SendOperation::read, 8);
@@ -273,10 +274,10 @@ TEST_F(Requesting, AsksForAnEarlierHoleWithinARecovery) {
   answer(8, Aeth::kSelectiveNak, 9);
   EXPECT_EQ(send(), Psns{8});
   answer(9);
-  EXPECT_EQ(send(), Psns{3});  // a request for all that is missing
+  EXPECT_EQ(send(), Psns{3});  // a request for all missing packets
 }
 
-// A responder answers no more READs once again than it takes anew.
+// A responder accepts no more repeated READs than new READs at a time.
 TEST_F(Requesting, AsksForHolesWithNoMoreReadsThanTheResponderTakes) {
   start(kSelective, 2);
   post(SendOperation::read, 16);
@@ -316,7 +317,7 @@ TEST_F(Requesting, EachPacketOfAWriteMayHaveItsAddress) {
   }
 }
 
-// The completion at the receiver has the length of the whole message, which only a message of many packets tells.
+// The receiver's completion has the length of the whole message, so the message must stay one message.
 TEST_F(Requesting, AWriteWithImmediateStaysOneMessage) {
   start({.reth_in_each = true});
   window_.post({.id = 0, .operation = SendOperation::write, .length = 2 * kMtu, .rkey = {5}, .immediate = 7});

@@ -1,4 +1,5 @@
-// What a responder owes: order, acknowledgements as one, atomics and writes, what could not be placed.
+// Pending answers of a responder: order, combined acknowledgements, atomics and writes, payload that could not be
+// placed.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +21,7 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
   static ResponderAttributes attributes(std::uint32_t access) {
     return {.remote = {5}, .mtu = kMtu, .access = access, .max_dest_rd_atomic = 4};
   }
-  // The next request in order. Its key is granted, and a receive is there.
+  // The next request in order. Its key is granted, and a receive is posted.
   void request(Opcode opcode, std::uint32_t payload = 0, Offer offer = granted()) {
     Headers headers;
     headers.bth.opcode = opcode;
@@ -36,7 +37,7 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
   static Offer granted() {
     return {.receive = Offer::Receive::available, .receive_bytes = 1 << 20, .access_granted = true};
   }
-  // "ACK 2": the answer, and which request of those from the first on it is for.
+  // "ACK 2": the answer, and the index of its request, counted from the first.
   std::string answer() {
     if (!side_.next()) return "none";
     Headers headers;
@@ -51,7 +52,7 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
   std::vector<std::string> take() { return std::exchange(done_, {}); }
 
   AnswerSide side_{0, *this, Transport::rc};
-  std::optional<bool> known_{};          // whether access is granted, to who asks at once
+  std::optional<bool> known_{};          // access that is known at once: granted or not
 
  private:
   void tell(const std::string& what, OwedId owed) { done_.push_back(what + " " + std::to_string(owed)); }
@@ -193,7 +194,7 @@ TEST_F(AnswerSideTest, WhatWantedAccessGoesOnWithTheRightsOfThen) {
   EXPECT_EQ(answer(), "ACK 0");
   request(Opcode::write_only, 100, unknown);
   EXPECT_EQ(take(), Done{"wants access"});
-  side_.update(attributes(remote_access::kRead));  // meanwhile
+  side_.update(attributes(remote_access::kRead));  // changed meanwhile
   request(Opcode::write_only, 100);
   EXPECT_EQ(take(), Done{"rejected"});
 }

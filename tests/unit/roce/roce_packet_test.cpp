@@ -1,4 +1,4 @@
-// Framing, parsing and the ICRC, judged by frames that two Linux Soft-RoCE guests sent each other.
+// Framing, parsing and the ICRC, checked with frames that two Linux Soft-RoCE guests exchanged.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -60,7 +60,7 @@ TEST(Capture, IsWrittenAgainByteForByte) {
     EXPECT_EQ(again.error, ParseError::none);
     EXPECT_EQ(again.headers, parsed.headers);
     EXPECT_EQ(again.addresses, parsed.addresses);
-    // rxe numbers its IPv4 packets and we don't: everything from the UDP header on must agree.
+    // rxe counts the IP identification and we do not: everything from the UDP header on must be equal.
     const auto udp = kEthernetBytes + kIpv4Bytes;
     EXPECT_TRUE(std::equal(header.begin() + udp, header.begin() + size, frame.begin() + udp));
   }
@@ -117,7 +117,7 @@ TEST(Parser, MutationsNeverReachOutsideTheFrame) {
     for (unsigned n = random() % 4; n > 0 && !frame.empty(); --n)
       frame[random() % std::min<std::size_t>(frame.size(), 80)] = static_cast<std::byte>(random());
     const auto parsed = parse_frame(frame, frame.size());
-    // What only may be of another protocol is not taken for it.
+    // A frame that may belong to another protocol is treated as foreign.
     const bool other = parsed.error == ParseError::not_ip || parsed.error == ParseError::not_roce;
     const bool foreign = is_foreign(frame);
     EXPECT_TRUE(foreign || !other);

@@ -1,5 +1,5 @@
-// A requester and a responder over a channel that loses, duplicates and reorders: whatever it does, everything posted
-// completes exactly once, in order, with the right bytes.
+// A requester and a responder over a channel that loses, duplicates and reorders: every posted request completes
+// exactly once, in order, with the right bytes.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -15,14 +15,14 @@
 namespace rnicsim::roce::property_test {
 namespace {
 
-// The same cases at every run; RC_PARAMS in the environment asks for others.
+// Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::uint32_t kMtu = 256;
 constexpr std::uint8_t kRdAtomic = 3;
-constexpr std::uint8_t kPatience = 255;  // the property is about what is delivered, not about giving up
+constexpr std::uint8_t kPatience = 255;  // retries: the property concerns delivery, not exhausted retries
 constexpr std::uint32_t kWriteBase = 1 << 20, kReadBase = 2 << 20, kCounter = 3 << 20;
 
 std::uint8_t read_byte(std::uint64_t address) { return static_cast<std::uint8_t>(address * 31 >> 3); }
@@ -30,15 +30,15 @@ std::uint8_t read_byte(std::uint64_t address) { return static_cast<std::uint8_t>
 struct Posted {
   SendOperation operation;
   std::uint32_t length;
-  bool with_extra;  // immediate, or a key to invalidate where the operation allows one
+  bool with_extra;  // immediate data, or a key to invalidate, if the operation allows it
   bool fence;
 };
 
 struct Trouble {
   int lose;       // of 100 packets
   int duplicate;
-  int reorder;    // farthest, in packets
-  int not_ready;  // of 100 looks at the receive queue
+  int reorder;    // most positions, in packets
+  int not_ready;  // of 100 checks of the receive queue
   LossRecovery recovery{};
   int not_kept = 0;  // of 100 packets that could be kept
 };
@@ -61,7 +61,7 @@ struct Wire {
   Bytes payload;
 };
 
-// What is under way in one direction, by the order in which it arrives.
+// Packets in flight in one direction, in order of arrival.
 class Channel {
  public:
   Channel(Random& random, const Trouble& trouble) : random_(random), trouble_(trouble) {}
@@ -114,7 +114,7 @@ class Pair {
       ++idle;
       window_.rnr_waiting ? requester_.rnr_timeout() : void(requester_.ack_timeout(false));
     }
-    // Ghosts that are still under way change nothing.
+    // Old packets in flight change nothing.
     while (!requests_.empty()) serve(requests_.take());
     while (!answers_.empty()) take(answers_.take());
   }
@@ -203,7 +203,7 @@ class Pair {
     }
   }
   static Psn psn_of(const Wire& wire) { return wire.headers.bth.psn; }
-  // Gives the PSN of the packet that was kept before and is the next.
+  // Returns the PSN of a kept packet if it is the next.
   std::optional<Psn> judge(const Wire& wire, bool was_kept) {
     Offer offer{.may_keep = !random_.percent(trouble_.not_kept), .receive_bytes = 1 << 20};
     auto verdict = responder_.receive(wire.headers, wire.payload.size(), offer);
@@ -240,7 +240,7 @@ class Pair {
     }
     if (verdict.tells_of_gap) acknowledge(verdict.psn, verdict.syndrome, verdict.msn);
   }
-  // No receive was there at its turn: the packet comes again, and is placed again.
+  // No receive was posted at the packet's turn: the packet is sent again, and placed again.
   void forget_early(const Wire& wire) {
     const auto placed = early_.find(psn_of(wire).value());
     if (placed == early_.end()) return;
@@ -249,7 +249,7 @@ class Pair {
     std::fill_n(times.begin() + offset, wire.payload.size(), 0);
     early_.erase(placed);
   }
-  // Each byte once, but where messages begin once more; and in order, where nothing is kept.
+  // Each byte is written once, except when messages start again; in order, if nothing is kept.
   void write(const Wire& wire, std::uint64_t address) {
     auto& target = written_[address >> 32];
     const auto offset = static_cast<std::uint32_t>(address) - kWriteBase;
@@ -273,7 +273,7 @@ class Pair {
       write(wire, verdict.range.address);
     }
     if (!verdict.to_receive_wqe && verdict.completes_receive) write_notices_.push_back(*wire.headers.immediate);
-    // Whether an ACK waits for a later one is the implementation's choice, as long as the message's end is answered.
+    // An implementation may delay an ACK for a later one, as long as the message's end is acknowledged.
     if (verdict.acknowledge) acknowledge(verdict.psn, Aeth::kNoCredits, verdict.msn);
     if (verdict.answers_read) answer(Opcode::read_response_only, verdict.psn, Aeth::kNoCredits, verdict.msn);
   }
@@ -336,8 +336,8 @@ class Pair {
   Bytes receiving_;
   std::vector<Bytes> received_;
   std::size_t receives_taken_ = 0;
-  std::vector<Wire> kept_;                             // in the order of PSNs
-  std::map<std::uint32_t, std::uint64_t> early_;       // where payload was placed early, by PSN
+  std::vector<Wire> kept_;                             // in order of PSNs
+  std::map<std::uint32_t, std::uint64_t> early_;       // address of payload that was placed early, by PSN
   std::map<std::uint64_t, Bytes> written_, read_, times_written_;
   std::map<std::uint64_t, std::uint64_t> originals_;
   std::uint64_t counter_ = 0;
@@ -360,7 +360,7 @@ rc::Gen<Posted> posted() {
 void prove(const Trouble& trouble) {
   const auto posts = *rc::gen::container<std::vector<Posted>>(posted());
   const auto seed = *rc::gen::arbitrary<std::uint32_t>();
-  const auto first = Psn(*rc::gen::element(0u, 0xfffff0u, 0x7ffff0u, 0xffffffu));  // wraps as often as not
+  const auto first = Psn(*rc::gen::element(0u, 0xfffff0u, 0x7ffff0u, 0xffffffu));  // wraps in most runs
   Pair pair(posts, trouble, seed, first);
   pair.run();
   pair.check();
@@ -394,7 +394,7 @@ LossRecovery recovery_with_window(Recovery mode) {
   return {.mode = mode, .reorder_window = window, .nak_gap = *rc::gen::inRange<std::uint32_t>(0, window + 1),
           .most_in_flight = *rc::gen::inRange<std::uint32_t>(0, 20), .reth_in_each = *rc::gen::arbitrary<bool>()};
 }
-// With losses for every message and packets in any order no message would ever end.
+// With losses in every message and packets out of order no message would ever end.
 RC_GTEST_PROP(GoBack0, NothingIsLostOrRepeated, ()) {
   prove({.lose = *rc::gen::inRange(0, 10), .duplicate = *rc::gen::inRange(0, 30), .reorder = 0,
          .not_ready = *rc::gen::inRange(0, 40), .recovery = {.mode = Recovery::go_back_0}});

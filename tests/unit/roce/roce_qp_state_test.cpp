@@ -61,7 +61,7 @@ TEST(StateTable, OtherTransports) {
   EXPECT_EQ(check_transition(Transport::ud, sqe, rts, kState), Transition::ok);
 }
 
-// Each end of XRC has what RC has, but for what is the other's.
+// Each XRC end has RC's attributes, except those of the other end.
 TEST(StateTable, Xrc) {
   constexpr std::uint32_t kAnswers = kMaxDestRdAtomic | kMinRnrTimer;
   constexpr std::uint32_t kAsks = kRetryCount | kRnrRetry | kMaxRdAtomic;

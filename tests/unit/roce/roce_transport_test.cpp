@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kRights = remote_access::kWrite | remote_access::kRead;
 
-// The payload itself is not modelled: what is checked is that each byte of each message is placed once, in order.
+// The payload is not modelled: the test checks that each byte of each message is placed once, in order.
 class Connection {
  public:
   explicit Connection(std::uint32_t mtu, Psn first = Psn(0xfffffd)) {
@@ -37,14 +37,14 @@ class Connection {
   bool receive_posted = true;
   bool granted = true;
   std::vector<Completion> completions;
-  std::vector<std::uint64_t> received;    // bytes of the messages that completed at the responder
+  std::vector<std::uint64_t> received;    // bytes of messages that completed at the responder
   std::vector<std::uint8_t> naks;
 
   void post(SendOperation operation, std::uint32_t length, std::optional<std::uint32_t> immediate = {}) {
     window.post({.id = next_id_++, .operation = operation, .length = length, .remote_address = 0x1000, .rkey = {5},
                  .immediate = immediate, .signaled = true});
   }
-  // Until nothing moves; a stall is a timeout.
+  // Runs until no packet moves; a standstill triggers a timeout.
   void run() {
     for (int idle = 0; idle < 50 && !window.messages.empty();) {
       bool moved = false;
@@ -195,7 +195,7 @@ TEST(Responder, OneNakAGap) {
   EXPECT_EQ(c.naks, std::vector<std::uint8_t>{Aeth::kSequenceError});
 }
 
-// What is in flight behind a message that found no receive is dropped without a word, until that one comes again.
+// Packets behind a message without receive are dropped silently until that message comes again.
 TEST(Responder, SilentBehindAnRnrNak) {
   Connection c(256);
   c.receive_posted = false;
@@ -208,11 +208,11 @@ TEST(Responder, SilentBehindAnRnrNak) {
   EXPECT_EQ(judged(0), Verdict::Kind::reject);
   for (int round = 0; round < 2; ++round)
     for (const std::size_t i : {1u, 2u, 3u}) EXPECT_EQ(judged(i), Verdict::Kind::drop) << i;
-  EXPECT_EQ(judged(0), Verdict::Kind::reject);  // and again, for there is none yet
+  EXPECT_EQ(judged(0), Verdict::Kind::reject);  // refused again: there is still no receive
   EXPECT_EQ(judged(1), Verdict::Kind::drop);
   c.receive_posted = true;
   for (const std::size_t i : {0u, 1u}) EXPECT_EQ(judged(i), Verdict::Kind::place) << i;
-  // From here on a gap is told.
+  // From now on a gap is reported.
   EXPECT_EQ(judged(3), Verdict::Kind::reject);
 }
 
@@ -230,7 +230,7 @@ TEST(Requester, AsksForAnAnswerAtTheEndAndEvery256Packets) {
   }
 }
 
-// A receiver is roused by what takes a receive of it, and by its last packet.
+// Only the last packet of a message that consumes a receive has the solicited event bit.
 TEST(Requester, SolicitsOnlyWhatTakesAReceive) {
   struct Posted {
     SendOperation operation;
@@ -280,7 +280,7 @@ TEST(Responder, RefusesWhatTheSpecificationRefuses) {
   EXPECT_EQ(verdict(Opcode::send_only, 8, 8, without).kind, Verdict::Kind::place);
 }
 
-// As PSNs go round, that of an atomic comes again while the one of the last round is still among those kept.
+// PSNs wrap: an atomic's PSN comes again while the old atomic with this PSN is still saved.
 TEST(Responder, AnAtomicOfTheLastRoundIsNotAnswered) {
   Responder responder;
   responder.start({.mtu = 256, .access = kRights | remote_access::kAtomic, .max_dest_rd_atomic = 2}, Psn(7));
@@ -307,8 +307,8 @@ TEST(Responder, AnAtomicOfTheLastRoundIsNotAnswered) {
   EXPECT_EQ(again.original, 222u);
 }
 
-// What is in flight is less than half of all PSNs, but reaches further than that from the begin of a message that is
-// answered in part.
+// Packets in flight cover less than half of all PSNs, but more than half counted from the start of a partly
+// acknowledged message.
 class HalfTheCircle : public ::testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};
 TEST_P(HalfTheCircle, IsReachedByTwoMessages) {
   const auto [packets, behind] = GetParam();
@@ -338,7 +338,7 @@ TEST_P(HalfTheCircle, IsReachedByTwoMessages) {
 INSTANTIATE_TEST_SUITE_P(Of, HalfTheCircle,
                          ::testing::Values(std::pair{1u << 22, 1u << 22}, std::pair{(1u << 23) - 1, 1u}));
 
-// The same of acknowledgements.
+// The same for acknowledgements.
 TEST(SendWindow, AcknowledgesBeyondHalfTheCircleFromAMessagesBegin) {
   constexpr std::uint32_t kPackets = (1u << 23) - 1, kAnswered = 1000;
   Connection c(256);
@@ -347,7 +347,7 @@ TEST(SendWindow, AcknowledgesBeyondHalfTheCircleFromAMessagesBegin) {
   auto& window = c.window;
   for (std::uint32_t i = 0; i < kAnswered; ++i) ASSERT_TRUE(c.requester.next_packet());
   EXPECT_TRUE(window.acknowledge_before(Psn(0xfffffd) + kAnswered));
-  // As if all of both had been sent.
+  // As if all packets of both had been sent.
   for (auto& message : window.messages) message.sent = message.packets;
   window.unsent_psn = window.next_psn;
   EXPECT_EQ(window.oldest_unanswered(), &window.messages.front());
@@ -384,7 +384,7 @@ TEST(Completer, BadResponses) {
   EXPECT_EQ(c.completer.take_completion()->status, Status::bad_response_error);
 }
 
-// Right behind it, and far.
+// Directly behind the READ, and further.
 TEST(Completer, AnAckBeyondAReadTellsThatItsResponseWasLost) {
   for (const std::uint32_t behind : {1u, 2u}) {
     Connection c(256);
@@ -410,7 +410,7 @@ TEST(Completer, GhostsAreDropped) {
   EXPECT_EQ(c.completer.receive(headers, 0).kind, ResponseOutcome::Kind::dropped);
 }
 
-// Soft-RoCE sends one for what was in flight behind the packet that it was not ready for, each time.
+// Soft-RoCE sends a NAK for the packets in flight behind the refused packet, each time.
 TEST(Completer, SequenceNaksBehindAnRnrNakCostNoRetry) {
   Connection connection(256);
   for (int i = 0; i < 2; ++i) connection.post(SendOperation::send, 10);

@@ -1,4 +1,4 @@
-// XRC's two ends: the packets of a sending queue pair, and what a receiving one says to them.
+// Both XRC ends: packets of a send QP, and the answers of a receive QP.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -37,7 +37,7 @@ class Xrc : public ::testing::Test {
     while (auto packet = requester.next_packet()) all.push_back(*packet);
     return all;
   }
-  // What a responder is offered, with all that it may want.
+  // Gives a responder a packet, and everything that it asks for.
   Verdict judge(const RequestPacket& packet) {
     wanted_queue = wanted_receive = false;
     Offer offer{.domain = kDomain, .receive_bytes = 1 << 20};
@@ -80,7 +80,7 @@ TEST_F(Xrc, OpcodesAreThoseOfRcWithAnotherCode) {
   for (int code = 0; code < 0x20; ++code) {
     const auto* rc = find_opcode(static_cast<std::uint8_t>(code));
     const auto* xrc = find_opcode(static_cast<std::uint8_t>(0xa0 | code));
-    // Atomic writes are RC's alone.
+    // Only RC has atomic writes.
     ASSERT_EQ(rc == nullptr || rc->opcode == Opcode::atomic_write, xrc == nullptr) << code;
     if (xrc == nullptr) continue;
     EXPECT_EQ(reliable_opcode(Transport::rc, rc->opcode), rc->opcode);

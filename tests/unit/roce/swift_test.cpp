@@ -1,4 +1,4 @@
-// Swift: the window at computed points on both sides of the target, flow scaling, paces, losses, and the closed loop.
+// Swift: the window at computed points on both sides of the target, flow scaling, pacing, losses, and the closed loop.
 #include "tests/unit/roce/congestion_loop.h"
 
 namespace rnicsim::roce::swift_test {
@@ -13,11 +13,11 @@ class Swift : public ControlTest {
   void answer(Duration rtt, std::uint64_t bytes = kPacket, Duration after = 10_us) {
     acknowledge({.rtt = rtt, .bytes = bytes}, after);
   }
-  // `inside`: of the round trip, inside the receiver.
+  // `inside`: the part of the round trip inside the receiver.
   void answer_from(Duration rtt, Duration inside, Duration after = 10_us) {
     acknowledge({.rtt = rtt, .bytes = kPacket, .endpoint = inside}, after);
   }
-  // The target does not depend on the window: 23.053 us.
+  // The target is then independent of the window: 23.053 us.
   void without_flow_scaling() { set("fs_range", 0); }
 };
 
@@ -37,9 +37,9 @@ TEST_F(Swift, BelowTheTargetTheWindowGrows) {
   answer(23_us + 52_ns + 999_ps);
   const auto grown = kBegins + 4178.0 * 4178 / kBegins;
   EXPECT_NEAR(window(), grown, 1);
-  answer(23_us + 53_ns);                   // the target itself: nothing is too much
+  answer(23_us + 53_ns);                   // the target itself: no increase
   EXPECT_NEAR(window(), grown, 1);
-  answer(20_us, 10 * kPacket);             // ten packets, ten times
+  answer(20_us, 10 * kPacket);             // ten packets, ten times the increase
   EXPECT_NEAR(window(), grown + 10 * 4178.0 * 4178 / grown, 1);
 }
 
@@ -81,7 +81,7 @@ TEST_F(Swift, EachHopRaisesTheTarget) {
   EXPECT_LT(window(), grown);
 }
 
-// A packet of 10,000 bytes makes the window 25 packets: 100 us x (1/5 - 1/10) / (1/sqrt(0.1) - 1/10) = 3.26554 us.
+// With a packet of 10,000 bytes the window is 25 packets: 100 us x (1/5 - 1/10) / (1/sqrt(0.1) - 1/10) = 3.26554 us.
 TEST_F(Swift, SmallWindowsHaveAHigherTarget) {
   set("h", 0);
   send(10'000);
@@ -96,13 +96,13 @@ TEST_F(Swift, FlowScalingHasARange) {
   set("h", 0);
   send();
   for (int i = 0; i < 5; ++i) time_out(1_ms);
-  answer(120_us, 1);                       // 20 us + 100 us, of 0.001 packets
+  answer(120_us, 1);                       // 20 us + 100 us, at 0.001 packets
   EXPECT_DOUBLE_EQ(control().state({}).rate, 1e8);
   answer(120_us - 1_ps);
   EXPECT_NEAR(window(), 1.001 * kPacket, 1);
 }
 
-// Below a packet: packet x cwnd in a round trip. From a packet on there is no pace.
+// Below one packet: packet x cwnd per round trip. From one packet on there is no pacing.
 TEST_F(Swift, AWindowBelowAPacketIsAPace) {
   send();
   for (int i = 0; i < 5; ++i) lose(1_ms);
@@ -116,7 +116,7 @@ TEST_F(Swift, AWindowBelowAPacketIsAPace) {
   EXPECT_DOUBLE_EQ(rate(), 100);
 }
 
-// An acknowledgement for more than the window has become is for a window: it adds one packet.
+// An acknowledgement of more bytes than the reduced window counts as one window: it adds one packet.
 TEST_F(Swift, OneAcknowledgementIsARoundTripAtMost) {
   send();
   for (int i = 0; i < 4; ++i) lose(1_ms);
@@ -143,7 +143,7 @@ TEST_F(Swift, TimeoutsInARowLeadToTheLeastWindow) {
 TEST_F(Swift, AnAnswerEndsTheRowOfTimeouts) {
   send();
   for (int i = 0; i < 4; ++i) time_out(1_ms);
-  answer(0_us);                            // of an unknown round trip
+  answer(0_us);                            // unknown round trip
   const auto before = window();
   time_out(1_ms);
   EXPECT_NEAR(window(), before / 2, 1);
@@ -167,10 +167,10 @@ TEST_F(Swift, TheDelayInsideTheReceiverIsNotTheFabrics) {
 TEST_F(Swift, TheSmallerWindowCounts) {
   without_flow_scaling();
   send();
-  answer_from(30_us, 12_us);               // the fabric's grows first; the endpoint's begins with it
+  answer_from(30_us, 12_us);               // the fabric's window grows first; the endpoint's begins with it
   const auto grown = kBegins + 4178.0 * 4178 / kBegins;
   EXPECT_NEAR(window(), grown * (1 - 0.8 * 2 / 12), 1);
-  answer_from(100_us, 5_us, 100_us);       // the fabric's alone shrinks, to a half
+  answer_from(100_us, 5_us, 100_us);       // only the fabric's window shrinks, to a half
   EXPECT_NEAR(window(), grown / 2, 100);
 }
 
@@ -210,7 +210,7 @@ TEST_F(Swift, WhateverComesTheBoundsHold) {
   for (std::uint64_t seed = 1; seed <= kWalks; ++seed) walk(*make(), seed, 1e8);
 }
 
-// The target of a flow's window when all flows have the same.
+// Target of a flow's window if all flows have the same window.
 double target_us(double window) {
   const auto cwnd = window / kPacket;
   return 23.053 + std::clamp(100 * (1 / std::sqrt(cwnd) - 0.1) / (1 / std::sqrt(0.1) - 0.1), 0.0, 100.0);
@@ -237,7 +237,7 @@ TEST_F(Swift, FlowsAreEqualAndTheDelayIsTheTarget) {
     }
 }
 
-// With less than a packet in flight each: base_rtt of 1 us, and 256 flows.
+// Less than one packet in flight per flow: base_rtt of 1 us, and 256 flows.
 TEST_F(Swift, MoreFlowsThanPacketsPace) {
   set("base_target", 2e6);
   set("h", 0);

@@ -1,6 +1,6 @@
 // TIMELY: updates at computed points on both sides of each threshold, losses, and the closed loop. The paper does not
-// promise equal shares, and a later one (CoNEXT 2016) shows that there is no unique fixed point: the loop is judged by
-// use and by a bounded queue alone.
+// promise equal shares, and a later paper (CoNEXT 2016) shows that there is no unique fixed point: the loop is checked
+// only for utilisation and for a bounded queue.
 #include "tests/unit/roce/congestion_loop.h"
 
 namespace rnicsim::roce::timely_test {
@@ -12,7 +12,7 @@ class Timely : public ControlTest {
  protected:
   Timely() : ControlTest("timely") {}
 
-  // A segment is acknowledged, a min_rtt after the last.
+  // A segment is acknowledged, one min_rtt after the previous segment.
   void segment(Duration rtt, Duration after = 20_us) { acknowledge({.rtt = rtt, .bytes = 16'000}, after); }
 };
 
@@ -26,14 +26,14 @@ TEST_F(Timely, BeginsAtTheLinesRateWithoutAWindow) {
 
 // Delta is 10 Mb/s for each 10 Gb/s of the line: 0.1 Gb/s here.
 TEST_F(Timely, TheGradientDecidesBetweenTheThresholds) {
-  segment(60_us);                          // the first round trip has nothing to compare with
+  segment(60_us);                          // the first round trip has no predecessor
   EXPECT_DOUBLE_EQ(rate(), 100);
   segment(62_us);                          // 0.875 x 2 us / 20 us = 0.0875
   EXPECT_NEAR(rate(), 100 * (1 - 0.8 * 0.0875), 1e-9);
   segment(62_us);                          // the average is 0.125 x 1.75 us now
   EXPECT_NEAR(rate(), 93 * (1 - 0.8 * 0.125 * 0.0875), 1e-9);
   const auto before = rate();
-  segment(50_us);                          // t_low itself is between them
+  segment(50_us);                          // t_low itself is between the thresholds
   EXPECT_NEAR(rate(), before + 0.1, 1e-9);
 }
 
@@ -52,7 +52,7 @@ TEST_F(Timely, BelowTLowTheRateRises) {
 
 TEST_F(Timely, AboveTHighTheRateFallsWhateverTheGradient) {
   segment(2000_us);
-  segment(1000_us);                        // shorter by far, but 1 - 0.8 x (1 - 500 / 1000) is left
+  segment(1000_us);                        // much shorter, but the factor is 1 - 0.8 x (1 - 500 / 1000)
   EXPECT_NEAR(rate(), 60, 1e-9);
   segment(500_us);                         // t_high itself is between the thresholds
   EXPECT_NEAR(rate(), 60.1, 1e-9);
@@ -129,7 +129,7 @@ TEST_F(Timely, WhateverComesTheBoundsHold) {
   for (std::uint64_t seed = 1; seed <= kWalks; ++seed) walk(*make(), seed, 1e8);
 }
 
-// --- Patched (CoNEXT 2016). The distance from t_low of 50 us counts, weighed by the gradient.
+// --- Patched (CoNEXT 2016): the distance from t_low of 50 us counts, weighted by the gradient.
 class PatchedTimely : public Timely {
  protected:
   PatchedTimely() {
@@ -154,7 +154,7 @@ TEST_F(PatchedTimely, TheGradientWeighsTheDistanceFromTLow) {
   EXPECT_NEAR(rate(), before * (1 - 0.008 * 0.7 * 1.04) + 0.03, 1e-9);
 }
 
-// TIMELY keeps what is unequal; patched, the flows come to equal rates.
+// TIMELY keeps unequal rates; with the patch the flows reach equal rates.
 TEST_F(PatchedTimely, FlowsBecomeEqual) {
   const auto unfairness = [this] {
     int made = 0;

@@ -16,7 +16,7 @@ namespace {
 
 using abi::EventRecord;
 
-// The kernel writes to the end that it was given; who waits is `woken` each time.
+// The kernel writes to the given end; each wait calls `woken`.
 class ChannelPort : public FakePort {
  public:
   int open_channel(int fd, std::uint32_t& channel) override { return write_end_ = fd, channel = 7, 0; }
@@ -38,7 +38,8 @@ class ChannelPort : public FakePort {
   int write_end_ = -1;
 };
 
-// With a description of the pipe of its own, or, where no more can be opened, on the program's.
+// Parameter: the pipe has its own open file description, or, if no more descriptors can be opened, shares the
+// program's.
 class EventPipeTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -101,10 +102,10 @@ TEST_P(EventPipeTest, GivesNothingAtAnEndThatWasClosed) {
   ASSERT_TRUE(port_.write(5));
   ASSERT_EQ(::close(pipe_.fd()), 0);
   EXPECT_EQ(error_of_next(), EBADF);
-  ASSERT_EQ(::open("/dev/null", O_RDONLY | O_CLOEXEC), pipe_.fd());  // the pipe closes its number once more
+  ASSERT_EQ(::open("/dev/null", O_RDONLY | O_CLOEXEC), pipe_.fd());  // the pipe closes its number again
 }
 
-// What the program does with its end does not make the other block.
+// The program's flags on its end must not make the other end block.
 TEST_P(EventPipeTest, IsFullWithoutBlocking) {
   ASSERT_EQ(::fcntl(pipe_.fd(), F_SETFL, 0), 0);
   std::uint32_t written = 0;

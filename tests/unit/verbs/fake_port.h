@@ -1,5 +1,5 @@
-// A port whose device does the least: WQEs complete at once, a SEND arrives at the QP's own receive queue. No payload
-// moves.
+// A port with a minimal device: WQEs complete at once, and a SEND arrives at the QP's own receive queue. No payload is
+// moved.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -103,20 +103,20 @@ class FakePort : public DevicePort {
     const abi::EventRecord record{std::uint32_t(type), number};
     ASSERT_EQ(::write(channels_.at(events_), &record, sizeof record), ssize_t(sizeof record));
   }
-  // Makes a CQE of `qpn` that has no WQE on the wire: an error, as a flush makes it.
+  // Writes a CQE for `qpn`. Tests use it for completions that no WQE causes here, such as flush errors.
   void complete(std::uint32_t qpn, abi::CqeOpcode opcode, std::uint16_t counter, abi::CqeSyndrome syndrome,
                 abi::SendOpcode send = abi::SendOpcode::nop, std::uint32_t bytes = 0);
 
   int allocations = 0;
   int pins = 0;
   int waits = 0;
-  bool executes = true;  // or lets posted WQEs lie
+  bool executes = true;  // false: posted WQEs stay in the queue
   std::array<std::uint64_t, std::size_t(abi::CpuCost::count)> charged{};
   std::vector<abi::Mpt> regions;
   std::vector<std::vector<std::byte>> commands;
-  std::map<abi::CommandOpcode, int> refused;  // errno of the kernel
+  std::map<abi::CommandOpcode, int> refused;  // errno of the kernel, by opcode
   std::uint64_t features = abi::feature::kBlueFlame | abi::feature::kRc;
-  std::uint8_t flags = 0;                     // of the CQEs that `complete` makes
+  std::uint8_t flags = 0;                     // flags of the CQEs that `complete` writes
 
  private:
   struct FakeCq {
@@ -230,7 +230,7 @@ inline int FakePort::command(std::uint32_t, std::span<const std::byte> input, st
       cqs_[result.object] = {provider::decode<abi::CreateCq>(input).context};
       break;
     case abi::CommandOpcode::create_mpt:
-      result.object = 7u;  // always the same index: only the tag tells two regions apart
+      result.object = 7u;  // every region gets the same index: only the tag tells two regions apart
       regions.push_back(provider::decode<abi::CreateMpt>(input).context);
       break;
     case abi::CommandOpcode::create_qp:

@@ -1,4 +1,4 @@
-// What a host answers on netlink, without a socket: bytes in, datagrams out.
+// Answers of a host on netlink, without a socket: bytes in, datagrams out.
 #include <errno.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ std::string_view firmware(const char* path, std::span<char> room) {
   return {room.data(), 5};
 }
 
-// A message of a request: header, what follows it, attributes.
+// A message of a request: header, type's header, attributes.
 class Request {
  public:
   Request(std::uint16_t type, std::uint16_t flags) {
@@ -77,7 +77,7 @@ class Request {
   Bytes bytes_;
 };
 
-// Reads as a program does: dumps go on when their mark is next.
+// Reads as a program does: dumps continue when their mark is next.
 class Host {
  public:
   explicit Host(std::vector<abi::NetworkInterface> all) : all_(std::move(all)) {}
@@ -121,7 +121,7 @@ struct Answer {
   NetlinkAttributes attributes_behind(std::size_t header_bytes) const { return view().attributes_behind(header_bytes); }
 };
 
-// The messages of all datagrams, each whole and well-formed.
+// Messages of all datagrams; each must be complete and well-formed.
 std::vector<Answer> messages(const std::vector<Bytes>& datagrams) {
   std::vector<Answer> all;
   for (const Bytes& datagram : datagrams) {
@@ -134,7 +134,7 @@ std::vector<Answer> messages(const std::vector<Bytes>& datagrams) {
   return all;
 }
 
-// Of an acknowledgement.
+// Error code of an acknowledgement.
 int error_of(const std::vector<Bytes>& datagrams) {
   const auto all = messages(datagrams);
   EXPECT_EQ(all.size(), 1u);
@@ -148,7 +148,7 @@ std::string text(const Answer& message, std::size_t header_bytes, unsigned type)
 }
 
 Host two_hosts() { return Host({interface(0, 0, 0), interface(1, 0, 0)}); }
-// h0 has two devices; h1 is in the first's subnet, h2 in none of theirs.
+// h0 has two devices; h1 is in the first device's subnet, h2 in none of the two subnets.
 Host three_subnets() { return Host({interface(0, 0, 0), interface(1, 0, 0), interface(2, 0, 9), interface(0, 1, 5)}); }
 
 Request route_to(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) {
@@ -210,7 +210,7 @@ TEST(Netlink, RoutesLeadToEverySubnet) {
   EXPECT_EQ(leaves_by(route_to(10, 0, 1, 1)), 2u);
   EXPECT_EQ(leaves_by(route_to(10, 5, 3, 3)), 3u);
   EXPECT_EQ(leaves_by(route_to(10, 9, 2, 1)), 2u);
-  EXPECT_EQ(leaves_by(route_to(10, 5, 0, 1)), 1u);  // its own
+  EXPECT_EQ(leaves_by(route_to(10, 5, 0, 1)), 1u);  // h0's own address
   EXPECT_EQ(error_of(host.ask(route_to(8, 8, 8, 8))), ENETUNREACH);
   EXPECT_EQ(error_of(host.ask(route_to(10, 5, 3, 3).attribute(RTA_OIF, 2))), ENETUNREACH);
   EXPECT_EQ(error_of(host.ask(route_to(10, 5, 3, 3).attribute(RTA_OIF, 9))), ENODEV);
@@ -294,7 +294,7 @@ TEST(Netlink, WhatIsNoMessageIsDropped) {
   }
 }
 
-// Whatever is sent, what comes is well-formed, and as much of it as has been asked for.
+// Whatever is sent, answers are well-formed, and no more than was requested.
 void check_answers(const Bytes& sent, int protocol) {
   const Host host = three_subnets();
   const NetlinkCaller caller{.protocol = protocol, .port = 1000, .strict = sent.size() % 2 == 0};
@@ -315,7 +315,7 @@ RC_GTEST_PROP(NetlinkProperty, AnyBytesAreAnswered, (std::vector<std::uint8_t> b
   check_answers(Bytes(from, from + bytes.size()), rdma ? NETLINK_RDMA : NETLINK_ROUTE);
 }
 
-// Messages of known types, whose lengths, headers and attributes are anything.
+// Messages of known types with random lengths, headers and attributes.
 RC_GTEST_PROP(NetlinkProperty, AnyMessagesAreAnswered, (bool rdma)) {
   Bytes sent;
   const int count = *rc::gen::inRange(1, 5);

@@ -1,4 +1,4 @@
-// Where paths lead on a host that has a folder of its own: /…/here is the host's, and lies at /…/deep/there.
+// Path resolution on a host with its own folder: /…/here belongs to the host, and lies at /…/deep/there.
 #include "sim/host/kernel/files/path_walk.h"
 
 #include <fcntl.h>
@@ -111,7 +111,7 @@ TEST_F(PathWalkTest, WhatTheKernelFindsByItselfStaysAsGiven) {
   }
   const int folder = open("/deep/there/folder");
   EXPECT_EQ(lead(folder, "below/../file"), (Answer{Led::as_given, base_ + "/deep/there/folder/file", true}));
-  EXPECT_EQ(lead(folder, "").led, Led::nowhere);  // of the descriptor itself
+  EXPECT_EQ(lead(folder, "").led, Led::nowhere);  // the descriptor itself
   EXPECT_EQ(lead("/proc/self/fd/0").path, "/proc/self/fd/0");
   EXPECT_EQ(lead(-1, "file").led, Led::nowhere);
 }
@@ -139,7 +139,7 @@ TEST_F(PathWalkTest, TheLastLinkIsFollowedOrNot) {
   EXPECT_EQ(lead("to_folder", Last::seen), of_machine("/other/to_folder", Led::as_given));
 }
 
-// Of this machine's files in such a folder, the host has links to their own names.
+// For the machine's files in such a folder, the host has links with the same names.
 TEST_F(PathWalkTest, TheMachinesFilesAreSeenInTheHostsFolder) {
   const std::string machines = base_ + "/here/machines";
   EXPECT_EQ(lead(machines), of_machine("/here/machines"));
@@ -147,7 +147,7 @@ TEST_F(PathWalkTest, TheMachinesFilesAreSeenInTheHostsFolder) {
   EXPECT_EQ(lead(machines, Last::itself), own("/machines"));
   EXPECT_EQ(lead(machines + "/below"), of_machine("/here/machines/below"));
   EXPECT_EQ(lead(machines + "/below/../../file"), own("/file"));
-  // Where a process stands there, or has opened a folder.
+  // The current directory, or an open folder, is there.
   const int folder = open("/here/machines");
   EXPECT_EQ(lead(folder, "below"), of_machine("/here/machines/below", Led::as_given));
   EXPECT_EQ(lead(folder, "../file"), own("/file"));
@@ -161,7 +161,7 @@ TEST_F(PathWalkTest, ErrorsStayTheKernels) {
   EXPECT_EQ(lead(base_ + "/here/missing/../file"), own("/missing/../file"));
   fs::create_symlink("circle", base_ + "/deep/there/circle");
   EXPECT_EQ(lead(base_ + "/here/circle/file"), own("/circle/file"));
-  // rmdir refuses one that ends in a dot.
+  // rmdir refuses a path that ends with a dot.
   EXPECT_EQ(lead(base_ + "/here/folder/.", Last::itself), own("/folder/."));
   EXPECT_EQ(lead(base_ + "/here/file/", Last::itself), own("/file/"));
   const std::string longest = base_ + "/here/" + std::string(PATH_MAX - base_.size() - 8, 'x');

@@ -1,4 +1,4 @@
-// The driver's rings and commands, against a device that is a few lines of the test.
+// The driver's rings and commands, with a device that is a few lines of the test.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@ struct Write {
   std::vector<std::byte> data;
 };
 
-// Memory that driver and "device" share, page-aligned as real rings are.
+// Memory shared by driver and "device", page-aligned as real rings are.
 class Memory {
  public:
   explicit Memory(std::size_t bytes) : pages_((bytes + sizeof(Page) - 1) / sizeof(Page)) {}
@@ -108,7 +108,7 @@ TEST_F(SendRingTest, WqeWrapsRoundTheEnd) {
   EXPECT_EQ(wrapped.address, 4u);
   EXPECT_EQ(wrapped.lkey, 0x1004u);
   EXPECT_EQ(record_->send_producer, 9u);
-  // The BlueFlame image is whole although the ring's is in two pieces.
+  // The BlueFlame image is contiguous although the WQE wraps in the ring.
   const Write& write = writes_.back();
   ASSERT_EQ(write.data.size(), 128u);
   EXPECT_EQ(std::memcmp(write.data.data(), block(7), 64), 0);
@@ -123,7 +123,7 @@ TEST_F(SendRingTest, FullExactlyAtCapacityAndFreedByALaterCompletion) {
     ring.post(wqe, 10 + std::uint64_t(i));
   }
   EXPECT_TRUE(ring.full());
-  // The CQE of the fourth frees the three unsignalled before it.
+  // The CQE of the fourth also frees the three unsignalled before it.
   EXPECT_EQ(ring.retire(3), 13u);
   EXPECT_EQ(ring.outstanding(), 1u);
 }
@@ -299,7 +299,7 @@ class SharedReceiveRingTest : public ::testing::Test {
     ring_.close();
     ring_.ring();
   }
-  // As the device finds them: from entry 0 on, as many as were posted.
+  // Follows the links as the device does: from entry 0, as many as were posted.
   static std::uint16_t follow(Memory& memory, std::size_t entries) {
     std::uint16_t index = 0;
     for (std::size_t i = 0; i < entries; ++i)
@@ -361,7 +361,7 @@ class CompletionRingTest : public ::testing::Test {
  protected:
   static constexpr std::uint8_t kLogEntries = 3;
 
-  // What the device does: everything but the owner byte, then the owner byte.
+  // As the device does: writes everything but the owner byte, then the owner byte.
   void produce(std::uint32_t qpn, std::uint32_t value) {
     abi::Cqe& cqe = memory_.as<abi::Cqe>()[produced_ & 7];
     cqe.qpn = qpn;
@@ -428,7 +428,7 @@ TEST_F(CompletionRingTest, ArmingLeavesOutWhatIsAlreadyThere) {
   EXPECT_EQ(arm.consumer, 2u);
 }
 
-// A later doorbell tells what an earlier one would have: one that is left out is noticed only when it is the last.
+// A later doorbell includes the earlier ones: a missing doorbell shows only if it is the last.
 TEST(Uar, EveryDoorbellGoesToTheDevice) {
   std::vector<Write> writes;
   Uar uar(record_into(writes), kPage);
@@ -550,7 +550,7 @@ TEST(Commands, StatusMeansAnErrno) {
   EXPECT_EQ(to_errno(internal_error), EIO);
 }
 
-// The contract of dma.h with a device in a thread of its own; run under ThreadSanitizer it proves the ordering.
+// The memory ordering of dma.h with a device in another thread; under ThreadSanitizer this verifies the ordering.
 TEST(Ordering, ADeviceInAnotherThreadSeesWholeWqesAndIsSeenWhole) {
   constexpr std::uint32_t kRounds = 20'000;
   constexpr std::uint8_t kLog = 4;

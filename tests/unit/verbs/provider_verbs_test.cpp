@@ -1,4 +1,4 @@
-// libibverbs.so.1 as a program sees it, over a port whose device does the least.
+// libibverbs.so.1 as a program uses it, with a port whose device does the least.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
@@ -212,7 +212,7 @@ TEST_F(VerbsTest, CompletionEventsNeedArmingAndAcknowledging) {
 
 TEST_F(VerbsTest, AsynchronousEventsNameTheObject) {
   ibv_qp* qp = make_qp();
-  port_.raise(abi::EventType::qp_access_error, 0xdead);  // another context's
+  port_.raise(abi::EventType::qp_access_error, 0xdead);  // belongs to another context
   port_.raise(abi::EventType::qp_access_error, qp->qp_num);
   ibv_async_event event;
   ASSERT_EQ(ibv_get_async_event(context_, &event), 0);
@@ -322,8 +322,8 @@ TEST_F(VerbsTest, ModifyChecksWhatTheDeviceCannotSee) {
   EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-// What a destruction takes does not grow with the queue pairs that are left: the first quarter of many and the last one
-// take about the same CPU time.
+// The cost of a destruction does not grow with the number of remaining queue pairs: the first quarter of many and the
+// last quarter take about the same CPU time.
 TEST_F(VerbsTest, ManyQueuePairsAreDestroyedOneAsFastAsTheOther) {
   constexpr std::size_t kMany = 4000, kQuarter = kMany / 4;
   const auto cpu_time = [] {

@@ -1,4 +1,4 @@
-// Flows and counters; a context that closes with all of it; a device that has none of it.
+// Flows and counters; a context that is closed with all its objects; a device without raw packets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
@@ -143,7 +143,7 @@ TEST_F(RawVerbsTest, FlowsAreRefused) {
   for (ibv_qp* made : {qp, connected, datagrams}) EXPECT_EQ(ibv_destroy_qp(made), 0);
 }
 
-// rdma-core goes by the number of specs, and by their own sizes.
+// As rdma-core does, the library uses the number of specs, and the specs' own sizes.
 TEST_F(RawVerbsTest, FlowsThatLieAboutTheirSpecs) {
   ibv_qp* qp = make_qp();
   const auto conditions = [&] { return asked<abi::CreateFlow>(abi::CommandOpcode::create_flow)->conditions_count; };
@@ -223,7 +223,7 @@ TEST_F(RawVerbsTest, CountersAreReadWhereTheyWereAttached) {
   EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-// What a program leaves goes before what it stands on.
+// A program's remaining objects are destroyed before the objects that they use.
 TEST_F(RawVerbsTest, AClosedContextTakesAllWithIt) {
   ibv_context* context = open();
   std::swap(context, context_);

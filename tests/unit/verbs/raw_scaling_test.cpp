@@ -1,4 +1,4 @@
-// Work queues, their tables, and queue pairs of a table: what is refused, and what the device is asked for.
+// Work queues, indirection tables, and RSS queue pairs: refusals, and commands to the device.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 
@@ -76,7 +76,7 @@ TEST_F(RawVerbsTest, AWorkQueueIsARawPacketQueuePairWithoutSends) {
   EXPECT_EQ(wc.wr_id, 77u);
   EXPECT_EQ(wc.opcode, IBV_WC_RECV);
   EXPECT_EQ(wc.qp_num, wq->wq_num);
-  wr.next = &wr;  // ends when it is full
+  wr.next = &wr;  // ends when the queue is full
   EXPECT_EQ(ibv_post_wq_recv(wq, &wr, &bad), ENOMEM);
   ibv_sge sges[5] = {};
   wr = {.sg_list = sges, .num_sge = 5};

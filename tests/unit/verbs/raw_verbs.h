@@ -1,4 +1,4 @@
-// What the tests of raw packets stand on: a device that only listens, and attributes that it would take.
+// Fixture for tests of raw packets: a fake device that records commands, and attributes that a device accepts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class RawVerbsTest : public ::testing::Test {
     return context;
   }
 
-  // The last mailbox with that opcode.
+  // The last mailbox with this opcode.
   template <class Mailbox>
   std::optional<Mailbox> asked(abi::CommandOpcode opcode) const {
     std::optional<Mailbox> last;
@@ -91,7 +91,7 @@ class RawVerbsTest : public ::testing::Test {
     wanted.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     wanted.send_ops_flags = operations;
   }
-  // In RTS; may be used by both APIs.
+  // A QP in RTS that supports ibv_post_send() and ibv_wr_*.
   ibv_qp* make_segmenting_qp(std::uint16_t header_bytes = 64) {
     auto wanted = qp_attributes();
     wanted.cap.max_inline_data = 64;
@@ -117,7 +117,7 @@ class RawVerbsTest : public ::testing::Test {
     ASSERT_EQ(move(qp, IBV_QPS_RTR), 0);
     ASSERT_EQ(move(qp, IBV_QPS_RTS), 0);
   }
-  // 0, and the object is destroyed; or errno.
+  // Returns 0 and destroys the object if `create` succeeds; otherwise returns errno.
   template <class Object, class Create>
   static int refusal(Create&& create, int (*destroy)(Object*)) {
     errno = 0;
@@ -180,7 +180,7 @@ class RawVerbsTest : public ::testing::Test {
     return refusal<ibv_qp>([&] { return ibv_create_qp_ex(context_, &wanted); }, ibv_destroy_qp);
   }
 
-  // --- Flows: the attributes, and specs of any kind behind them.
+  // --- Flows: attributes, followed by specs of any kind.
   class Rule {
    public:
     Rule() : bytes_(sizeof(ibv_flow_attr)) {

@@ -1,4 +1,4 @@
-// Raw packet queue pairs: what the library refuses by itself, and what it asks of the device.
+// Raw packet queue pairs: refusals by the library, and commands to the device.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 
@@ -195,7 +195,7 @@ TEST_F(RawVerbsTest, SegmentedMessagesAreRefused) {
   EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
-// Without headers, or of another transport: the device says so in a completion.
+// Without headers, or on another transport: the device reports the error in a completion.
 TEST_F(RawVerbsTest, SegmentedMessagesWhereTheyAreNotDone) {
   port_.executes = false;
   for (const auto type : {IBV_QPT_RAW_PACKET, IBV_QPT_RC}) {

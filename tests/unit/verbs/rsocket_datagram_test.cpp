@@ -1,4 +1,4 @@
-// Do datagram rsockets find one another by UDP, and then speak from queue pair to queue pair?
+// Datagram rsockets find each other over UDP, and then communicate from queue pair to queue pair.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -59,26 +59,26 @@ TEST_F(RsocketDatagram, TheFirstByUdpTheNextDirect) {
   EXPECT_EQ(rgetsockname(client_, any(own), &length), 0);
   EXPECT_EQ(source.sin_port, own.sin_port);
   EXPECT_EQ(source.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
-  // The server knows the client's queue pair by now.
+  // The server knows the client's queue pair now.
   const std::uint64_t sends = fake_rdma::sends();
   EXPECT_EQ(rsendto(server_, "answer", 6, 0, any(source), sizeof source), 6);
   EXPECT_EQ(fake_rdma::sends(), sends + 1);
   EXPECT_EQ(receive(client_, 0, &source), "answer");
   EXPECT_EQ(source.sin_port, address_.sin_port);
-  // The client learns the server's by its answer, which may take a moment.
+  // The client learns the server's queue pair from its answer, which may take a moment.
   while (fake_rdma::sends() == sends + 1) {
     EXPECT_EQ(rsend(client_, "next", 4, 0), 4);
     EXPECT_EQ(receive(server_, 0, &source), "next");
     EXPECT_EQ(source.sin_port, own.sin_port);
   }
-  // It does not look for more than has come.
+  // The receiver polls no more than has arrived.
   EXPECT_EQ(rsend(client_, "last", 4, 0), 4);
   const std::uint64_t polls = fake_rdma::vain_polls();
   EXPECT_EQ(receive(server_), "last");
   EXPECT_EQ(fake_rdma::vain_polls(), polls);
 }
 
-// As rdma_cm binds it: who comes by another way, and another version, finds it, and is told as what he is.
+// As rdma_cm binds it: datagrams over another path and with another IP version arrive, with the sender's own address.
 TEST_F(RsocketDatagram, TheLoopbackAddressIsBoundAsAWildcard) {
   const int six = rsocket(AF_INET6, SOCK_DGRAM, 0);
   sockaddr_in6 own{};
@@ -149,11 +149,11 @@ TEST_F(RsocketDatagram, NowhereToSend) {
   EXPECT_EQ(raccept(client_, nullptr, nullptr), -1);
   EXPECT_EQ(errno, EOPNOTSUPP);
   int value = 1;
-  EXPECT_EQ(rsetsockopt(client_, SOL_RDMA, RDMA_SQSIZE, &value, sizeof value), -1);  // it was to send
+  EXPECT_EQ(rsetsockopt(client_, SOL_RDMA, RDMA_SQSIZE, &value, sizeof value), -1);  // the queue pair has been used
   EXPECT_EQ(errno, EINVAL);
 }
 
-// More than there are slots, and none lost: the receiver reads meanwhile.
+// More datagrams than slots, without loss: the receiver reads meanwhile.
 TEST_F(RsocketDatagram, ManyInOrder) {
   ASSERT_EQ(rconnect(client_, any(address_), sizeof address_), 0);
   for (int i = 0; i < 1000; ++i) {

@@ -1,4 +1,4 @@
-// Does a stream's arithmetic bring every byte in order, into memory that is free for it, and never stand still?
+// A stream's flow control delivers every byte in order, into free memory, and never stalls.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -11,12 +11,12 @@
 namespace rnicsim::rsockets {
 namespace {
 
-// The same cases at every run; RC_PARAMS in the environment asks for others.
+// Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
 constexpr std::uint64_t kReceiveAddress = 0x10000;
 
-// One direction of a connection: a sender, a receiver, and between them messages that take their time.
+// One direction of a connection: a sender, a receiver, and messages in flight between them.
 struct Direction {
   Direction(std::uint32_t send_bytes, std::uint32_t half, std::uint16_t places)
       : ring(send_bytes),
@@ -29,7 +29,7 @@ struct Direction {
         send_memory(send_bytes),
         receive_memory(2 * half) {}
 
-  // As many of `wanted` bytes as one message may take.
+  // Sends as many of the `wanted` bytes as one message may contain.
   std::uint32_t send(std::uint32_t wanted, bool inlined) {
     const std::uint32_t length = std::min({wanted, ring.available(), targets.room()});
     if (length == 0 || !window.open()) return 0;
@@ -78,7 +78,7 @@ struct Direction {
     for (const std::uint8_t byte : got) RC_ASSERT(byte == next_read++);
     return count;
   }
-  // What the receiver tells the sender travels in order, and changes the list before the grant is seen.
+  // The receiver's messages arrive in order; the list changes before the grant is seen.
   bool grant() {
     if (!receive.half_free() && !credits.due()) return false;
     Grant next{credits.grant(), {}, false};
@@ -152,7 +152,7 @@ RC_GTEST_PROP(RsocketFlow, EveryByteArrivesInOrder, ()) {
         break;
     }
   }
-  // With a reader that reads, whatever is left goes through.
+  // With a reader that reads, all remaining bytes arrive.
   const std::uint64_t wanted = sent + 1000;
   for (int round = 0; sent < wanted || read < sent; ++round) {
     RC_ASSERT(round < 5000);
@@ -208,7 +208,7 @@ TEST(RsocketFlow, APeerThatSaysMoreThanItHasRoomForIsFound) {
   EXPECT_FALSE(ring.arrived(1));
 }
 
-// An entry that the peer writes too early is not taken over one that still has room.
+// An entry that the peer writes too early does not replace one that still has room.
 TEST(RsocketFlow, AnEntryInUseIsKept) {
   Targets targets({1000, 1, 10});
   std::array<WireExtent, Targets::kEntries> list{WireExtent{5000, 2, 10}, WireExtent{2000, 1, 10}};

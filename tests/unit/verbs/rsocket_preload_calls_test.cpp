@@ -1,5 +1,5 @@
-// Does a program that knows only sockets speak by rsockets, and by sockets where no rsocket answers? The calls of this
-// test are those of librspreload.so.
+// A program with socket calls uses rsockets, and ordinary sockets if the peer has no rsocket. The calls of this test
+// are those of librspreload.so.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -143,7 +143,7 @@ TEST_F(RsocketPreload, FilesAreSent) {
   close(file);
 }
 
-// An ordinary listener, made below this library: the socket becomes an ordinary one under its number.
+// An ordinary listener, made below this library: the client's socket becomes an ordinary one with the same number.
 TEST_F(RsocketPreload, FallsBackToASocket) {
   const int ordinary = int(::syscall(SYS_socket, AF_INET, SOCK_STREAM, 0));
   sockaddr_in at{};

@@ -1,4 +1,4 @@
-// Which sockets become rsockets?
+// Sockets that become rsockets.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// Do stream rsockets behave like sockets, over a connection manager and verbs that need no device?
+// Stream rsockets behave like sockets, over a fake connection manager and fake verbs without a device.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ std::vector<char> receive_all(int fd, std::size_t length, std::size_t at_once) {
   return bytes;
 }
 
-// Whatever a test made is gone at its end.
+// Checks that all objects of a test are destroyed at its end.
 class RsocketStream : public testing::Test {
  protected:
   void SetUp() override { objects_ = fake_rdma::objects(); }
@@ -194,7 +194,7 @@ TEST_F(RsocketStream, PeekWaitAllAndPieces) {
   EXPECT_EQ(source.sin_port, own.sin_port);
 }
 
-// One thread is both sides, and never sleeps where it may not.
+// One thread is both sides, and never blocks.
 TEST_F(RsocketStream, NonBlocking) {
   listen();
   unblock(listener_);
@@ -220,7 +220,7 @@ TEST_F(RsocketStream, NonBlocking) {
   EXPECT_EQ(rconnect(client_, any(address), sizeof address), -1);
   EXPECT_EQ(errno, EISCONN);
 
-  // Fill it.
+  // Fills the connection.
   unblock(server_);
   const std::vector<char> bytes = pattern(1 << 20);
   std::size_t sent = 0;
@@ -230,7 +230,7 @@ TEST_F(RsocketStream, NonBlocking) {
   EXPECT_LT(sent, bytes.size());
   EXPECT_EQ(rpoll(&asked[1], 1, 0), 0);
   EXPECT_EQ(rpoll(&asked[1], 1, 20), 0);
-  // Drain it.
+  // Drains it.
   std::vector<char> got(bytes.size());
   std::size_t read = 0;
   for (ssize_t more; (more = rrecv(server_, &got[read], got.size() - read, 0)) > 0;) read += std::size_t(more);
@@ -289,7 +289,7 @@ TEST_F(RsocketStream, WhatWasSentBeforeTheEndIsRead) {
   EXPECT_EQ(errno, ECONNRESET);
 }
 
-// To look for more would be to wait for it, and what comes next may be the end.
+// Polling for more would mean waiting for it, and the next event may be the end.
 TEST_F(RsocketStream, LooksForNoMoreThanHasCome) {
   connect();
   for (int count = 1; count <= 3; ++count) {
@@ -320,7 +320,7 @@ TEST_F(RsocketStream, AReaderAndAPollerSleepUntilTheEnd) {
   polls.join();
 }
 
-// A thread that polls is told of what another thread's calls took from the completion queue.
+// A polling thread is told of completions that another thread's call took from the completion queue.
 TEST_F(RsocketStream, APollerIsToldOfWhatAnotherThreadFound) {
   connect();
   for (int round = 0; round < 200; ++round) {
@@ -360,7 +360,7 @@ TEST_F(RsocketStream, SelectTakesOrdinaryDescriptorsToo) {
   EXPECT_EQ(ask({5, 0}), 3);
   EXPECT_TRUE(FD_ISSET(ends[0], &read));
   EXPECT_TRUE(FD_ISSET(server_, &read));
-  // One that is asleep wakes for the ordinary one.
+  // A sleeping select() wakes for the ordinary descriptor.
   std::thread writes([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(::write(ends[1], "x", 1), 1);
@@ -387,7 +387,7 @@ TEST_F(RsocketStream, MappedMemoryIsWrittenByOffset) {
   EXPECT_EQ(riomap(server_, other.data(), other.size(), PROT_NONE, 0, -1), address);
   EXPECT_EQ(riomap(server_, other.data(), other.size(), PROT_READ, 0, -1), -1);
   EXPECT_EQ(errno, EINVAL);
-  // The mappings go before the next bytes.
+  // The mappings are sent before the next bytes.
   EXPECT_EQ(rsend(server_, "m", 1, 0), 1);
   char byte;
   EXPECT_EQ(rrecv(client_, &byte, 1, 0), 1);
@@ -478,7 +478,7 @@ TEST_F(RsocketStream, AKeepaliveIsSentWhileNothingElseIs) {
   set(client_, SOL_SOCKET, SO_KEEPALIVE, 0);
 }
 
-// A peer that is no rsocket of ours: it speaks the protocol by the calls below.
+// A peer without our library: it speaks the protocol with the calls below.
 class RawPeer {
  public:
   explicit RawPeer(std::uint16_t port) : port_(port) {}
@@ -559,14 +559,14 @@ TEST_F(RsocketStream, PrivateDataThatAreNone) {
   second.start(other);
   EXPECT_EQ(raccept(listener_, nullptr, nullptr), -1);
   EXPECT_EQ(errno, EPROTO);
-  // The listener serves the next.
+  // The listener serves the next connection.
   RawPeer third(port_);
   third.start(RawPeer::data());
   server_ = raccept(listener_, nullptr, nullptr);
   EXPECT_GE(server_, 0);
 }
 
-// Whatever a peer says: an end of the connection, and nothing of memory that is not its own.
+// Invalid messages of a peer end the connection, and never reach memory outside of its own.
 TEST_F(RsocketStream, MessagesThatAreNone) {
   listen();
   for (const Message message : {Message{Op::data, kMaxMessageValue}, Message{Op(1), 1}, Message{Op(5), 0},

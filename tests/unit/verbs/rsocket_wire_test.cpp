@@ -1,4 +1,4 @@
-// Do rsockets say what rdma-core's say, to the byte, and take nothing that is none of it?
+// rsockets send the same bytes as rdma-core's, and refuse bytes that are no valid message.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -49,13 +49,13 @@ TEST(RsocketWire, ConnectionData) {
                               0x25, 0x26, 0x27, 0x28, 0x31, 0x32, 0x33, 0x34, 0, 1, 0,    0}));
   auto decoded = decode_connection_data(bytes.data(), bytes.size());
   ASSERT_TRUE(decoded);
-  data.iomap_entries = 256;  // the nearest below that can be said
+  data.iomap_entries = 256;  // the nearest lower number that the format can express
   EXPECT_EQ(*decoded, data);
   EXPECT_FALSE(decode_connection_data(bytes.data(), bytes.size() - 1));
   EXPECT_FALSE(decode_connection_data(nullptr, 0));
 }
 
-// A peer that says nothing of mappings has none, whatever the byte of their number holds.
+// A peer that announces no mappings has none, whatever the byte of their number contains.
 TEST(RsocketWire, ConnectionDataWithoutMappings) {
   ConnectionData data;
   data.maps = false;
@@ -124,7 +124,7 @@ TEST(RsocketWire, DatagramHeaders) {
 TEST(RsocketWire, LookupHeaders) {
   LookupHeader header;
   header.op = Op::control;
-  header.qp_number = 0xff123456;  // only 24 bits go
+  header.qp_number = 0xff123456;  // only 24 bits are sent
   header.address[0] = std::byte{10};
   header.address[3] = std::byte{2};
   const auto bytes = encode(header);

@@ -1,5 +1,5 @@
-// Steps in software beside the processor's own: the same registers, flags and memory after each instruction of a list,
-// from many random states.
+// Instructions executed in software, compared with the processor: the same registers, flags and memory after each
+// instruction of a list, from many random states.
 #include "sim/host/shim/spin/software_step.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <random>
 #include <vector>
 
-// Of what rsi, rdi, rbp and rsp point to, each instruction may use 64 bytes on both sides.
+// Each instruction may access 64 bytes on both sides of the addresses in rsi, rdi, rbp and rsp.
 asm(R"(
 .pushsection .text
 .globl stepped_begin, stepped_end
@@ -160,7 +160,8 @@ constexpr greg_t kArithmetic = 0x8d5;
 using Memory = std::array<std::uint8_t, 4096>;
 alignas(64) Memory memory;
 
-// What the processor makes of a state: in the handlers of two signals, one that puts it in, one behind the step.
+// Runs a step on the processor: the handler of one signal loads the state, the handler of another reads it after the
+// step.
 ucontext_t given, stepped, before;
 void put_in(int, siginfo_t*, void* context) {
   auto& now = *static_cast<ucontext_t*>(context);
@@ -211,7 +212,7 @@ class SoftwareStep : public testing::Test {
     registers[REG_EFL] = 0x202 | (greg_t(random_()) & kArithmetic);
     return state;
   }
-  // Whatever is read as a place to go to is one.
+  // Every word that an instruction may read as a jump target is a valid address.
   void fill_memory() {
     for (std::size_t at = 0; at < memory.size(); at += 8) {
       const std::uint64_t word = random_() % 2 == 0 ? number() & 0x7fff'ffff'ffff : number() % 3;
@@ -256,7 +257,7 @@ TEST_F(SoftwareStep, DoesWhatTheProcessorDoes) {
   EXPECT_EQ(instructions, 128);
 }
 
-// The processor has to do those.
+// The processor must execute these itself.
 TEST_F(SoftwareStep, LeavesOtherKindsAlone) {
   static constexpr std::array<std::array<std::uint8_t, 16>, 8> kOthers{{
       {0x88, 0xe0},              // mov %ah, %al
@@ -285,14 +286,14 @@ TEST_F(SoftwareStep, KnowsWhatABreakpointStandsFor) {
   code[0] = 0xcc;
   EXPECT_EQ(instruction_at(place, 0x8b)->decoded.mnemonic, ZYDIS_MNEMONIC_MOV);
   EXPECT_EQ(instruction_at(place, 0xcc)->decoded.mnemonic, ZYDIS_MNEMONIC_INT3);
-  code[1] = 0x46;  // mov 0(%rsi), %eax: other code came there
+  code[1] = 0x46;  // mov 0(%rsi), %eax: other code at the same place
   EXPECT_EQ(instruction_at(place, 0x8b)->decoded.length, 3);
 }
 
-// One that faults is no step: the thread meets the fault itself.
+// A faulting step is abandoned: the thread executes it and gets the fault itself.
 TEST_F(SoftwareStep, GivesUpWhereItFaults) {
   on_stack_of_its_own(SIGSEGV, [](int, siginfo_t*, void* context) {
-    leave_software_step(0);  // of somebody else
+    leave_software_step(0);  // belongs to no step
     leave_software_step(std::uintptr_t(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]));
     _exit(1);
   });

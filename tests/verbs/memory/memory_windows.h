@@ -1,4 +1,4 @@
-// What the tests of memory windows stand on.
+// Fixture for tests of memory windows.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class MemoryWindows : public NearAndFar {
     if (!windows()) GTEST_SKIP() << "nic.capabilities.windows";
   }
 
-  // They are windows on the memory of `far`.
+  // The windows are on memory of `far`.
   void run_both(const std::function<void()>& action) {
     EndpointOptions options;
     options.mr_access |= IBV_ACCESS_MW_BIND;
@@ -56,7 +56,7 @@ class MemoryWindows : public NearAndFar {
     EXPECT_EQ(far().post(wr), 0);
     return status_of(far().cq);
   }
-  // At an offset of the buffer.
+  // Accesses `far`'s buffer at an offset.
   ibv_wc_status reach(ibv_wr_opcode opcode, std::uint32_t rkey, std::uint64_t offset, std::uint32_t length = 8) {
     return access(opcode, rkey, reinterpret_cast<std::uint64_t>(far().buffer.data()) + offset, length);
   }
@@ -64,7 +64,7 @@ class MemoryWindows : public NearAndFar {
     EXPECT_EQ(reach(IBV_WR_RDMA_WRITE, rkey, offset), IBV_WC_REM_ACCESS_ERR);
     reconnect();
   }
-  // Of the same PD.
+  // A further QP in the same PD.
   static ibv_qp* another_qp(Endpoint& end) {
     ibv_qp_init_attr wanted{};
     wanted.send_cq = wanted.recv_cq = end.cq;

@@ -1,4 +1,4 @@
-// Memory windows: what they open, to whom, until when; and what each mistake ends in.
+// Memory windows: accessible range, rights, lifetime, and the errors of wrong use.
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "tests/verbs/memory/memory_windows.h"
@@ -8,7 +8,7 @@ namespace {
 
 const ibv_mw_type kTypes[] = {IBV_MW_TYPE_1, IBV_MW_TYPE_2};
 
-// What no packet carries waits for the queue to go on, too.
+// Requests that send no packet also wait until the queue continues.
 TEST_F(MemoryWindows, ABindPostedToADrainedQueueIsDoneWhenItGoesOn) {
   run_both([&] {
     ibv_mw* mw = make(IBV_MW_TYPE_1);
@@ -78,7 +78,7 @@ TEST_F(MemoryWindows, GrantWhatTheySayAndNoMore) {
                                                          {IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_ACCESS_REMOTE_ATOMIC}};
     ibv_mw* mw = make(IBV_MW_TYPE_1);
     for (const auto& granted : rights) {
-      // The right to write locally is often asked for as well.
+      // LOCAL_WRITE is often requested in addition.
       EXPECT_EQ(bind1(mw, part(0, 64, granted.second | IBV_ACCESS_LOCAL_WRITE)), IBV_WC_SUCCESS);
       for (const auto& used : rights) {
         const auto status = reach(used.first, mw->rkey, 0);
@@ -117,7 +117,7 @@ TEST_F(MemoryWindows, OfType1AreBoundAgainAndClosed) {
   });
 }
 
-// The window's key is the library's a bind ahead then; what it was bound to is as it was.
+// After a failed bind the library's key is one ahead of the device's; the window's range is unchanged.
 TEST_F(MemoryWindows, OfType1OutliveABindThatFailsOrIsFlushed) {
   run_both([&] {
     ibv_mw* mw = make(IBV_MW_TYPE_1);
@@ -138,7 +138,7 @@ TEST_F(MemoryWindows, OfType1OutliveABindThatFailsOrIsFlushed) {
   });
 }
 
-// A send behind a bind brings the peer a key that is good.
+// A send behind a bind may carry the window's key: the key is valid when the peer gets it.
 TEST_F(MemoryWindows, ABindIsDoneBeforeTheSendBehindIt) {
   run_both([&] {
     ibv_mw* mw = make(IBV_MW_TYPE_1);
@@ -161,7 +161,7 @@ TEST_F(MemoryWindows, OfType2TakeTheirKeyFromTheCaller) {
       EXPECT_EQ(bind2(mw, wanted, part(512, 256)), IBV_WC_SUCCESS);
       EXPECT_EQ(reach(IBV_WR_RDMA_WRITE, key, 512, 256), IBV_WC_SUCCESS);
       EXPECT_EQ(reach(IBV_WR_RDMA_READ, key, 600), IBV_WC_SUCCESS);
-      expect_closed(other, offset);  // and a new beginning, which frees the window
+      expect_closed(other, offset);  // and reconnects, which invalidates the window
     }
     EXPECT_EQ(ibv_dealloc_mw(mw), 0);
   });
@@ -175,7 +175,7 @@ TEST_F(MemoryWindows, OfType2MustBeFree) {
     EXPECT_EQ(bind2(mw, 2, part(0, 64)), IBV_WC_MW_BIND_ERR);
     EXPECT_EQ(far().state(), IBV_QPS_ERR);
     reconnect();
-    // The reset has freed it.
+    // The reset has invalidated the window.
     EXPECT_EQ(bind2(mw, 1, part(0, 64)), IBV_WC_SUCCESS);
     EXPECT_EQ(local_invalidate(key), IBV_WC_SUCCESS);
     expect_closed(key, 0);
@@ -207,7 +207,7 @@ TEST_F(MemoryWindows, OfType2AreFreedByAPeer) {
   });
 }
 
-// One acknowledgement may answer for several messages, but not for one whose key is still to be looked at.
+// One acknowledgement may cover several messages, but not one whose key has not been checked yet.
 TEST_F(MemoryWindows, AMessageThatCantFreeItsKeyIsNotPassedOver) {
   run_both([&] {
     for (std::uint64_t id = 0; id < 3; ++id) ASSERT_EQ(far().receive(1024, 2048, id), 0);
@@ -247,7 +247,7 @@ TEST_F(MemoryWindows, OfType2AreOneQueuePairsOnly) {
     ibv_qp* other = another_qp(far());
     ASSERT_NE(other, nullptr);
     std::swap(far().qp, other);
-    far().connect(near().address());  // as far as binding needs it
+    far().connect(near().address());  // as far as a bind requires it
     EXPECT_EQ(bind2(mw, 6, part(0, 64)), IBV_WC_SUCCESS);
     const auto key = (mw->rkey & ~0xffu) | 6;
     std::swap(far().qp, other);
@@ -261,7 +261,7 @@ TEST_F(MemoryWindows, OfType2AreOneQueuePairsOnly) {
     EXPECT_EQ(status_of(far().cq), IBV_WC_REM_INV_REQ_ERR);
     EXPECT_NE(status_of(near().cq), IBV_WC_SUCCESS);
     reconnect();
-    // That of its own has never been out of order.
+    // The window's own queue pair has not failed.
     std::swap(far().qp, other);
     EXPECT_EQ(local_invalidate(key), IBV_WC_SUCCESS);
     std::swap(far().qp, other);
@@ -278,7 +278,7 @@ TEST_F(MemoryWindows, OfType2EndWithTheirQueuePair) {
       EXPECT_EQ(bind2(mw, 6, part(0, 64)), IBV_WC_SUCCESS);
       EXPECT_EQ(reach(IBV_WR_RDMA_WRITE, key, 0), IBV_WC_SUCCESS);
       if (destroy) {
-        // Until the number is given out again.
+        // Until the QP number is used again.
         const auto number = far().qp->qp_num;
         for (;;) {
           ASSERT_EQ(ibv_destroy_qp(far().qp), 0);
@@ -289,7 +289,7 @@ TEST_F(MemoryWindows, OfType2EndWithTheirQueuePair) {
       }
       reconnect();
       expect_closed(key, 0);
-      // No window is counted that nobody can use.
+      // A window that nothing can use does not count for its region.
       EXPECT_EQ(ibv_rereg_mr(far().mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, far().options.mr_access),
                 0);
     }
@@ -310,7 +310,7 @@ TEST_F(MemoryWindows, AreNoLocalKeys) {
   });
 }
 
-// What IBTA's 10.6.6.2 asks of a bind, each for both types.
+// Checks of a bind after IBTA 10.6.6.2, for both types.
 TEST_F(MemoryWindows, BindsThatAreRefused) {
   run_both([&] {
     std::vector<std::uint8_t> memory(4096);
@@ -348,7 +348,7 @@ TEST_F(MemoryWindows, BindsThatAreRefused) {
         expect_closed(mw->rkey, 0);
         EXPECT_EQ(ibv_dealloc_mw(mw), 0);
       }
-    // Of type 2 alone.
+    // Checks for type 2 alone.
     ibv_mr* other = region(elsewhere, all);
     for (const ibv_mw_bind_info& info : {ibv_mw_bind_info{nullptr, 0, 0, kAllRemote}, {good, address, 0, kAllRemote},
                                          {nullptr, address, 64, kAllRemote}, {other, address, 64, kAllRemote}}) {
@@ -357,7 +357,7 @@ TEST_F(MemoryWindows, BindsThatAreRefused) {
       reconnect();
       EXPECT_EQ(ibv_dealloc_mw(mw), 0);
     }
-    // A window of another PD than the queue pair's.
+    // A window whose PD is not the queue pair's.
     ibv_mw* foreign = ibv_alloc_mw(elsewhere, IBV_MW_TYPE_2);
     EXPECT_EQ(bind2(foreign, 1, {other, address, 64, kAllRemote}), IBV_WC_MW_BIND_ERR);
     reconnect();
@@ -400,7 +400,7 @@ TEST_F(MemoryWindows, WhatTheLibraryRefuses) {
       EXPECT_EQ(ibv_post_send(far().qp, &wr, &bad), EINVAL);
       EXPECT_EQ(bad, &wr);
     }
-    // One that binds costs a place like any other.
+    // A bind occupies an entry of the send queue as any other request.
     ASSERT_EQ(move(near().qp, IBV_QPS_RESET), 0);
     int posted = 0;
     while (far().post(far().request(IBV_WR_RDMA_WRITE, 0, 8)) == 0) ++posted;
@@ -419,7 +419,7 @@ TEST_F(MemoryWindows, WhatTheLibraryRefuses) {
   });
 }
 
-// The key says which window it is.
+// The key identifies the window.
 TEST_F(MemoryWindows, BindingDoesNotLookAtTheHandle) {
   run_both([&] {
     ibv_mw* mw = make(IBV_MW_TYPE_1);
@@ -442,7 +442,7 @@ TEST_F(MemoryWindows, AWindowOfType2CarriesTheKeyOfItsLastBind) {
       EXPECT_EQ(reach(IBV_WR_RDMA_WRITE, mw->rkey, 0), IBV_WC_SUCCESS);
       EXPECT_EQ(local_invalidate(mw->rkey), IBV_WC_SUCCESS);
     }
-    // What is not posted changes nothing.
+    // A request that is not posted changes nothing.
     ibv_send_wr* bad = nullptr;
     auto refused = request2(mw, 0x33, part(0, 64, IBV_ACCESS_ON_DEMAND));
     EXPECT_EQ(ibv_post_send(far().qp, &refused, &bad), EINVAL);
@@ -471,7 +471,8 @@ TEST_F(MemoryWindows, KeysThatCannotBeInvalidated) {
   });
 }
 
-// Behind a message whose key can't be invalidated comes one that is too long: its receive is flushed, and no other.
+// A message whose key cannot be invalidated is followed by a message that is too long: only the latter's receive is
+// flushed.
 TEST_F(MemoryWindows, AKeyThatCannotBeInvalidatedFlushesTheReceiveOfARefusedMessage) {
   run_both([&] {
     ASSERT_EQ(far().receive(1024, 64, 1), 0);
@@ -516,7 +517,7 @@ TEST_F(MemoryWindows, AreBoundThroughTheExtendedCalls) {
         ibv_wr_bind_mw(qp, mw, after, &info);
         qp->wr_id = 6;
         ibv_wr_local_inv(qp, after);
-        EXPECT_EQ(mw->rkey, before);  // the batch may still be given up
+        EXPECT_EQ(mw->rkey, before);  // the batch may still be aborted
         ASSERT_EQ(ibv_wr_complete(qp), 0);
         EXPECT_EQ(mw->rkey, after);
         for (const auto opcode : {IBV_WC_BIND_MW, IBV_WC_LOCAL_INV}) {

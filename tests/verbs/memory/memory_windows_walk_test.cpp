@@ -1,4 +1,4 @@
-// A walk over what may be done to memory windows, beside a model of what has to come of it.
+// Random walk over operations on memory windows, compared with a model.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -30,7 +30,7 @@ class MemoryWindowsWalk : public MemoryWindows {
     }
   }
 
-  // Somewhere; beyond the region unless it is `valid`.
+  // Binds a random range; beyond the region unless it is `valid`.
   ibv_wc_status try_to_bind(Window& window, bool valid) {
     window.begin = std::uint32_t(random_() % 60'000);
     window.length = 1 + std::uint32_t(random_() % 4'000);
@@ -45,7 +45,7 @@ class MemoryWindowsWalk : public MemoryWindows {
     return bind2(window.mw, window.key, info);
   }
 
-  // One of type 2 that is bound can't be bound again.
+  // A bound window of type 2 cannot be bound again.
   void bind(Window& window) {
     auto tried = window;
     const bool is_taken = window.is_type2() && window.bound;
@@ -76,7 +76,7 @@ class MemoryWindowsWalk : public MemoryWindows {
     window = {.mw = make(type)};
   }
 
-  // At its edges and inside.
+  // Accesses at the window's edges and inside.
   void use(const Window& window) {
     const auto offset = window.begin + std::uint32_t(random_() % (window.length + 8)) - 4;
     const auto length = 1 + std::uint32_t(random_() % 16);
@@ -97,14 +97,14 @@ class MemoryWindowsWalk : public MemoryWindows {
     if (!granted) recover();
   }
 
-  // A region with windows on it stays as it is.
+  // A region with bound windows cannot be reregistered.
   void reregister() {
     const bool is_used = std::ranges::any_of(windows_, &Window::bound);
     EXPECT_EQ(ibv_rereg_mr(far().mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, far().options.mr_access),
               is_used ? IBV_REREG_MR_ERR_CMD : 0);
   }
 
-  // Windows of type 2 end with the connection.
+  // A new connection invalidates windows of type 2.
   void recover() {
     reconnect();
     for (auto& window : windows_)

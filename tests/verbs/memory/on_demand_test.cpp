@@ -1,5 +1,5 @@
-// Regions on demand: their pages are brought in when the device asks for them, and taken back when the program does
-// away with them; and what there is to say of pages that there are not.
+// On-demand regions: pages are brought in when the device requests them, and invalidated when the program unmaps them;
+// and errors for pages that do not exist.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -24,7 +24,7 @@ constexpr int kOnDemand = kAll | IBV_ACCESS_ON_DEMAND;
 
 std::uint64_t at(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
-// Memory of the program's own, which may go and come.
+// Memory that the program can unmap and map again.
 class Pages {
  public:
   explicit Pages(std::size_t count) : bytes_(count * kPage) { map(); }
@@ -92,7 +92,7 @@ class OnDemand : public NearAndFar {
     ibv_recv_wr* bad = nullptr;
     ASSERT_EQ(ibv_post_recv(end.qp, &wr, &bad), 0);
   }
-  // Of the host whose thread calls.
+  // Invalidates pages on the host of the calling thread.
   void withdraw(std::size_t index, const Pages& pages) { process(index).port().withdraw(pages.bytes()); }
 };
 
@@ -117,7 +117,7 @@ TEST_F(OnDemand, EachOperationBringsItsPagesIn) {
     ASSERT_TRUE(local && remote);
     EXPECT_EQ(atc(0).translations + atc(1).translations, 0u);
     mine.fill(3);
-    // Of three packets and three pages, none of which begins where a page does.
+    // Three packets and three pages, with different boundaries.
     EXPECT_EQ(
         transfer(IBV_WR_RDMA_WRITE, *local, at(mine.data()) + 100, 3000 + kPage, *remote, at(theirs.data()) + 100),
         IBV_WC_SUCCESS);
@@ -154,7 +154,7 @@ TEST_F(OnDemand, EachOperationBringsItsPagesIn) {
     EXPECT_EQ(after, 42u);
     EXPECT_EQ(original, 41u);
 
-    // What is there is not asked for again, but for writing when it was for reading.
+    // Present pages are not requested again, except for writing after reading.
     const auto faults = paging(0).page_faults;
     const auto again = [&](std::size_t page) {
       return transfer(IBV_WR_RDMA_READ, *local, at(mine.data()) + page * kPage, 2 * kPage, *remote, at(theirs.data()));
@@ -167,7 +167,7 @@ TEST_F(OnDemand, EachOperationBringsItsPagesIn) {
   });
 }
 
-// A SEND of one packet needs what it fills, not all of its receive.
+// A SEND of one packet needs only the pages that it fills, not the pages of the whole receive.
 TEST_F(OnDemand, AReceiveBringsInWhatItsMessageFills) {
   run_both([this] {
     Pages theirs(4);
@@ -237,7 +237,7 @@ TEST_F(OnDemand, ReadOnlyMemoryIsForReading) {
     EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, buffer, at(near().buffer.data()), 64, *remote, at(theirs.data())),
               IBV_WC_REM_ACCESS_ERR);
     reconnect();
-    // The page itself is still good, and better when its rights are.
+    // The page stays valid, and becomes writable when its rights allow it.
     theirs.protect(PROT_READ | PROT_WRITE);
     EXPECT_EQ(transfer(IBV_WR_RDMA_READ, buffer, at(near().buffer.data()), 64, *remote, at(theirs.data())),
               IBV_WC_SUCCESS);
@@ -285,7 +285,7 @@ TEST_F(OnDemand, AdviceBringsPagesInBefore) {
     EXPECT_EQ(transfer(IBV_WR_RDMA_READ, *local, at(mine.data()), 2 * kPage, *far().mr, at(far().buffer.data())),
               IBV_WC_SUCCESS);
     EXPECT_EQ(paging(0).page_faults, 0u);
-    // Without a flush they come later.
+    // Without the flush flag they are brought in later.
     sge.addr += 2 * kPage;
     EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge), 0);
     EXPECT_EQ(paging(0).page_prefetch, 2u);
@@ -326,7 +326,7 @@ TEST_F(OnDemand, BadAdviceIsRefused) {
     const auto handle = std::exchange(other->handle, 12345);
     EXPECT_EQ(call(other, read, flush, good), EINVAL);
     other->handle = handle;
-    // One that is wrong keeps those ahead of it from being brought in.
+    // An invalid entry prevents the earlier entries from being brought in.
     const auto before = paging(0).page_prefetch;
     withdraw(0, mine);
     ibv_sge both[] = {good, {good.addr, kPage, local->lkey ^ 1}};
@@ -354,7 +354,7 @@ TEST_F(OnDemand, RegionsAreRegisteredAnewOfOneKindAndTheOther) {
     EXPECT_TRUE(write(second));
     EXPECT_EQ(paging(1).page_faults, 2u);
     ASSERT_EQ(ibv_rereg_mr(remote.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAll), 0);
-    withdraw(1, second);  // it is pinned, too
+    withdraw(1, second);  // the region is pinned now
     std::memset(second.data(), 0, kPage);
     EXPECT_TRUE(write(second));
     EXPECT_EQ(paging(1).page_faults, 2u);
@@ -397,7 +397,7 @@ TEST_F(OnDemand, WindowsLieOnThem) {
   });
 }
 
-// A requester that does not try again hears that the receiver is not ready.
+// A requester without retries gets the RNR error.
 TEST_F(OnDemand, RetriesAreTheRequesters) {
   EndpointOptions options;
   options.rnr_retry = 0;
@@ -411,7 +411,7 @@ TEST_F(OnDemand, RetriesAreTheRequesters) {
   }, options);
 }
 
-// What is already there of a message says nothing of the rest.
+// Present pages at the start of a message say nothing about its other pages.
 TEST_F(OnDemand, LongMessagesAndManyOfThemBringAllTheirPages) {
   run_both([this] {
     constexpr std::size_t kPages = 96;
@@ -446,7 +446,7 @@ TEST_F(SmallCache, AndOnePageAtATimeAreEnough) {
   });
 }
 
-// Pages go while messages that use them are on their way: each is whole in the memory that there was, and no run stops.
+// Pages are invalidated while messages use them: each message is complete in the memory of its time, and no run stops.
 TEST_F(OnDemand, PagesGoWhileTheyAreUsed) {
   run_both([this] {
     Pages mine(4), theirs(4);
@@ -496,7 +496,7 @@ TEST_F(OnDemand, UnreliableMessagesAreLostUntilTheirPagesAreThere) {
   }, options);
 }
 
-// Nobody would send them again. Those behind the first one wait with it.
+// A datagram is not retransmitted, so it waits. Datagrams behind it wait, too.
 TEST_F(OnDemand, DatagramsWaitForTheirPages) {
   EndpointOptions options;
   options.type = IBV_QPT_UD;

@@ -1,4 +1,4 @@
-// What becomes of the receives of a shared receive queue, to the last one, and when their queue pairs fail or go.
+// Receives of a shared receive queue: use in order, and their fate when queue pairs fail or are destroyed.
 #include <gmock/gmock.h>
 
 #include "model/nic/nic.h"
@@ -138,7 +138,7 @@ TEST_F(SharedReceive, AnErrorFlushesNoneOfTheQueue) {
       });
 }
 
-// Completions that nobody polled go with their QP; the entries are free again.
+// Unpolled completions are discarded with their QP; their entries become free.
 TEST_F(SharedReceive, CompletionsOfADestroyedQueuePairFreeTheirEntries) {
   run_connected(
       [&](Endpoint& end) {
@@ -276,13 +276,13 @@ TEST_F(SharedReceive, AnEmptyOneIsNotReady) {
   EXPECT_EQ(host(1).nic().counters().engine.out_of_buffer, counters.rnr_nak_retry_err + 1) << "the last ends it";
 }
 
-// A middle packet is lost, and the requester waits: the receive is half filled.
+// A middle packet is lost, and the requester waits: the receive is partly filled.
 class HalfFilled : public SharedReceive {
  protected:
   HalfFilled() : SharedReceive({}, {"drop,host=h0,opcode=SEND_MIDDLE,nth=2-"}) {}
-  std::vector<std::uint64_t> expected_;  // of the messages to the other QP
+  std::vector<std::uint64_t> expected_;  // wr_ids of the messages to the other QP
 
-  // `ends` the receiver's QP; then another one of the same queue gets messages.
+  // `ends` ends the receiver's QP; then another QP of the same SRQ gets messages.
   void run_half_filled(const std::function<void(Endpoint&, ibv_qp*)>& ends, std::uint64_t messages) {
     Exchange<std::vector<EndpointAddress>> addresses;
     run(

@@ -1,4 +1,4 @@
-// Flows: which queue pair gets which frame, what is told of it, and what counts it.
+// Flows: the receiver of each frame, tags, and counters.
 #include <gmock/gmock.h>
 
 #include "tests/verbs/raw/raw_packets.h"
@@ -26,7 +26,7 @@ TEST_F(Flows, TheLowestPriorityIsFirst) {
   });
 }
 
-// Any bits, and what lies outside of them is anything.
+// Masks may have any bits; value bits outside of the mask are ignored.
 TEST_F(Flows, MasksNeedNotBeWhole) {
   const auto odd = udp_frame(1, 0x1235), even = udp_frame(1, 0x0f34);
   run_sending({odd, even}, [&](Endpoint& end) {
@@ -139,7 +139,7 @@ TEST_F(Flows, WhatTheyLeadToIsBusy) {
   });
 }
 
-// What a closed context leaves takes nothing any more.
+// Flows of a closed context take no frames.
 TEST_F(Flows, LeftWithTheContext) {
   run_alone([](Endpoint& end) {
     ibv_context* context = ibv_open_device(end.context->device);

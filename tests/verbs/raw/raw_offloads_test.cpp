@@ -1,4 +1,4 @@
-// What the device does with raw packets for a program: it segments messages, takes off VLAN tags, gives the FCS.
+// Offloads of raw packets: segmentation, removal of VLAN tags, delivery of the FCS.
 #include <optional>
 
 #include "model/nic/nic.h"
@@ -13,7 +13,7 @@ constexpr std::uint32_t kSequence = 0x00fffff0;  // carries into the upper half
 constexpr std::uint16_t kMss = 800;
 constexpr std::size_t kHeaderBytes = 54;
 
-// Ethernet, IPv4 and TCP; what depends on the segment is the device's to fill in.
+// Ethernet, IPv4 and TCP; the device fills in fields that depend on the segment.
 FrameBytes tcp_headers() {
   FrameBytes headers = udp_frame(5000, 80, kHeaderBytes - 42);
   headers[23] = 6;
@@ -71,7 +71,7 @@ class RawOffloads : public RawPackets {
   }
 
   using Send = int (*)(Endpoint&, const RawQueue&, std::uint32_t, unsigned);
-  // A message that takes several frames, the last of them a short one.
+  // A message of several frames; the last one is shorter.
   void segments_cross(Send send, unsigned flags) {
     constexpr std::uint32_t kBytes = 2 * kMss + 300;
     run_both(
@@ -139,7 +139,7 @@ TEST_F(ShortMessages, NoLongerThanTheDeviceSays) {
   });
 }
 
-// The tag and the length of what comes next, from the extended CQ.
+// Tag and length of the next completion, from the extended CQ.
 struct TaggedLength {
   std::uint16_t tag = 0;
   std::uint32_t bytes = 0;
@@ -197,7 +197,7 @@ TEST_F(RawOffloads, TheFcsLiesBehindTheFrame) {
   });
 }
 
-// What is received goes to the end of its last cache line, but not beyond its buffer.
+// DMA writes of received data are padded to the end of the last cache line, but not beyond the buffer.
 TEST_F(RawOffloads, WritesArePaddedToWholeCacheLines) {
   const auto frame = ethernet_frame(100);
   std::uint64_t padded = 0, plain = 0;
@@ -206,7 +206,7 @@ TEST_F(RawOffloads, WritesArePaddedToWholeCacheLines) {
     ASSERT_NE(own.qp, nullptr);
     own.lead_here(FlowRuleBytes().to_mac(kFarMac));
     const auto buffer = reinterpret_cast<std::uintptr_t>(end.buffer.data());
-    // With room; with room for a part of it; with none; and in two pieces, of which the last has room.
+    // Buffers with room; with room for a part of the padding; without room; and in two pieces, the last with room.
     struct Case {
       std::vector<ibv_sge> list;
       std::size_t ends, padding;
@@ -229,7 +229,7 @@ TEST_F(RawOffloads, WritesArePaddedToWholeCacheLines) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       const auto wc = completion_soon(own.cq, 1000);
       ASSERT_TRUE(wc) << i;
-      EXPECT_EQ(wc->byte_len, 100u);  // of the frame alone
+      EXPECT_EQ(wc->byte_len, 100u);  // bytes of the frame alone
       const auto [list, ends, padding] = cases[i];
       std::size_t zeros = 0;
       while (end.buffer[ends + zeros] == 0) ++zeros;

@@ -9,8 +9,8 @@ namespace rnicsim::testing {
 namespace {
 
 constexpr std::uint32_t kRate = 100'000;     // kb/s
-constexpr std::size_t kFrame = 996;          // and 4 bytes of FCS
-constexpr Duration kSpacing{80'000'000};     // of them at that rate
+constexpr std::size_t kFrame = 996;          // plus 4 bytes of FCS
+constexpr Duration kSpacing{80'000'000};     // time between frames at that rate
 constexpr Duration kAtOnce{8'000'000};
 
 class RawPacing : public RawPackets {
@@ -26,7 +26,7 @@ class RawPacing : public RawPackets {
     attributes.max_burst_sz = burst;
     return ibv_modify_qp_rate_limit(qp, &attributes);
   }
-  // Posts them at once.
+  // Posts all frames at once.
   static void post(Endpoint& end, ibv_qp* qp, std::size_t frames) {
     std::ranges::copy(ethernet_frame(kFrame), end.buffer.begin());
     ibv_sge sge{reinterpret_cast<std::uint64_t>(end.buffer.data()), kFrame, end.mr->lkey};
@@ -50,7 +50,7 @@ class RawPacing : public RawPackets {
     for (std::size_t i = 1; i < wire().size(); ++i) found.push_back(wire()[i].at - wire()[i - 1].at);
     return found;
   }
-  // A frame waits for its translation and its payload once it may leave, one more than the other.
+  // After its pacing time a frame still waits for its translation and payload, for varying times.
   static void expect_gap(Duration gap, Duration expected) {
     constexpr double kSlack = 1'500'000;
     EXPECT_NEAR(double(gap.ps), double(expected.ps), kSlack);
@@ -87,7 +87,7 @@ TEST_F(RawPacing, TwiceTheRateIsHalfTheGap) {
   expect_gaps(Duration{kSpacing.ps / 2});
 }
 
-// What is left of a bucket is not lost: from the first of the burst on the mean is the rate.
+// Unused tokens of the bucket are kept: from the burst's first frame on the mean rate is the limit.
 TEST_F(RawPacing, ABurstLeavesAtOnce) {
   run_paced(kRate, 3 * (kFrame + 4), 8);
   const auto found = gaps();
@@ -96,7 +96,7 @@ TEST_F(RawPacing, ABurstLeavesAtOnce) {
   EXPECT_NEAR(double((wire()[7].at - wire()[0].at).ps), 4.0 * double(kSpacing.ps), 0.02 * double(kSpacing.ps));
 }
 
-// The slowest rate there is, with the largest burst: more time than can be counted.
+// The lowest rate with the largest burst: a product beyond 64 bits.
 TEST_F(RawPacing, ABurstWithoutEndLeavesAtOnce) {
   run_paced(1, 0xffffffff, 4);
   for (const auto gap : gaps()) EXPECT_LT(gap, kAtOnce);
@@ -114,7 +114,7 @@ TEST_F(RawPacing, APaddedFrameCountsWhole) {
 TEST_F(RawPacing, WithoutTheLimitWhatWaitsLeaves) {
   run_alone([&](Endpoint& end) {
     RawQueue own(end, 0);
-    ASSERT_EQ(limit(own.qp, 1), 0);  // a frame in 8 s
+    ASSERT_EQ(limit(own.qp, 1), 0);  // one frame in 8 s
     post(end, own.qp, 3);
     EXPECT_EQ(query(own.qp).rate_limit, 1u);
     ibv_wc wc{};

@@ -1,4 +1,4 @@
-// Raw packets: frames as a program gives them and gets them, and what the verbs refuse.
+// Raw packets: frames as programs send and receive them, and refusals of the verbs.
 #include <gmock/gmock.h>
 
 #include "tests/verbs/raw/raw_packets.h"

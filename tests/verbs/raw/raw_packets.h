@@ -1,4 +1,4 @@
-// What the tests of raw packets stand on: frames, queue pairs for them beside an endpoint's, and rules that lead there.
+// Fixture for tests of raw packets: frames, raw packet QPs beside an endpoint's QP, and flow rules for the QPs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline constexpr Mac kFarMac = {0x02, 0, 0, 0, 0, 0x77};
 inline constexpr Mac kNearMac = {0x02, 0, 0, 0, 0, 0x66};
 inline constexpr std::uint16_t kExperimental = 0x88b5;  // EtherType for local experiments
 
-// `bytes` long; behind the header count up.
+// Frame of `bytes` bytes. Payload bytes count up.
 inline FrameBytes ethernet_frame(std::size_t bytes = 100, const Mac& to = kFarMac,
                                  std::uint16_t ether_type = kExperimental) {
   FrameBytes frame(bytes);
@@ -34,7 +34,7 @@ inline FrameBytes ethernet_frame(std::size_t bytes = 100, const Mac& to = kFarMa
   return frame;
 }
 
-// IPv4 and UDP, with checksums of 0: those of UDP are then absent, that of IP is wrong.
+// IPv4 and UDP with checksums of 0: the UDP checksum is absent, the IP checksum is wrong.
 inline FrameBytes udp_frame(std::uint16_t source_port, std::uint16_t destination_port, std::size_t payload = 64) {
   FrameBytes frame = ethernet_frame(42 + payload, kFarMac, 0x0800);
   const auto put = [&](std::size_t at, std::size_t value) {
@@ -60,7 +60,7 @@ inline FrameBytes with_tag(FrameBytes frame, std::uint16_t tag) {
   return frame;
 }
 
-// What a program gets of a frame with the FCS of the one that came, the lowest byte first.
+// Frame as a program receives it with FCS: `came`'s FCS follows, lowest byte first.
 inline FrameBytes with_fcs(FrameBytes frame, const FrameBytes& came) {
   boost::crc_32_type crc;
   crc.process_bytes(came.data(), came.size());
@@ -68,7 +68,7 @@ inline FrameBytes with_fcs(FrameBytes frame, const FrameBytes& came) {
   return frame;
 }
 
-// One's complement sum of the IPv4 header; 0xffff when its checksum is right.
+// One's complement sum of the IPv4 header; 0xffff if the checksum is right.
 inline std::uint32_t ipv4_sum(const FrameBytes& frame) {
   std::uint32_t sum = 0;
   for (std::size_t at = 14; at < 34; at += 2) sum += std::uint32_t(frame[at]) << 8 | frame[at + 1];
@@ -84,7 +84,7 @@ inline void post_frame_receive(const Endpoint& end, ibv_recv_wr& wr, ibv_sge& sg
   wr.num_sge = 1;
 }
 
-// A rule in the making: attributes with specs behind them.
+// Builds a flow rule: attributes, followed by specs.
 class FlowRuleBytes {
  public:
   FlowRuleBytes() : bytes_(sizeof(ibv_flow_attr)) {
@@ -128,7 +128,7 @@ class FlowRuleBytes {
   std::vector<std::byte> bytes_;
 };
 
-// A raw packet QP in RTS, with a CQ of its own and a slot of an endpoint's memory.
+// A raw packet QP in RTS with its own CQ and a slot of an endpoint's memory.
 class RawQueue {
  public:
   static constexpr std::size_t kSlot = 2048;
@@ -174,7 +174,7 @@ class RawQueue {
     ASSERT_NE(flow, nullptr) << errno;
     flows_.push_back(flow);
   }
-  // Of up to three, one slot each.
+  // Posts up to three receives, one slot each.
   void receive(std::size_t count = 1) {
     for (; count > 0; --count) {
       ibv_recv_wr wr;
@@ -184,7 +184,7 @@ class RawQueue {
       ASSERT_EQ(ibv_post_recv(qp, &wr, &bad), 0);
     }
   }
-  // Waits until it has been sent.
+  // Sends a frame and waits for the completion.
   void send(const FrameBytes& frame, unsigned flags = 0, ibv_wc_status status = IBV_WC_SUCCESS) {
     std::ranges::copy(frame, end_.buffer.begin() + std::ptrdiff_t(offset_));
     ibv_sge sge{reinterpret_cast<std::uint64_t>(end_.buffer.data()) + offset_, std::uint32_t(frame.size()),
@@ -200,7 +200,7 @@ class RawQueue {
     while (ibv_poll_cq(cq, 1, &wc) == 0) {}
     EXPECT_EQ(wc.status, status);
   }
-  // The next frame that came, without what is said of it; none in some time.
+  // The next received frame; nullopt if none comes within 100 polls. `said`: its completion.
   std::optional<FrameBytes> received(ibv_wc* said = nullptr) {
     ibv_wc wc{};
     for (int look = 0; look < 100; ++look) {
@@ -252,7 +252,7 @@ class RawPackets : public RcPair {
     };
     run([&] { body(0, on_h0); }, [&] { body(1, on_h1); });
   }
-  // h0 sends the frames when h1 is ready for them.
+  // h0 sends the frames when h1 is ready.
   void run_sending(const std::vector<FrameBytes>& frames, const Body& prepare_and_check) {
     run_both(
         [&](Endpoint& end) {

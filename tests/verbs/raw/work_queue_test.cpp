@@ -1,4 +1,4 @@
-// Work queues, and how receive-side scaling spreads frames over them.
+// Work queues, and the distribution of frames by receive-side scaling.
 #include <map>
 #include <set>
 
@@ -49,7 +49,7 @@ class WorkQueues : public RawPackets {
   }
 };
 
-// A table of all queues, and the QP of it, to which all frames to kFarMac are led.
+// An indirection table of all queues and its QP, which gets all frames to kFarMac.
 class Scaling {
  public:
   Scaling(Endpoint& end, std::vector<ibv_wq*> queues, std::uint64_t fields) {
@@ -88,7 +88,7 @@ class Scaling {
   ibv_flow* flow = nullptr;
 
  private:
-  // Of Microsoft's suite for the verification of RSS.
+  // Key of Microsoft's RSS verification suite.
   std::uint8_t kMicrosoftKey[40] = {0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
                                     0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
                                     0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa};
@@ -174,7 +174,7 @@ TEST_F(WorkQueues, StripTagsAndScatterTheFcs) {
   });
 }
 
-// While it is ready, and before.
+// In the state RDY, and before.
 TEST_F(WorkQueues, TheStrippingOfTagsMayChange) {
   constexpr std::uint32_t kStrips = IBV_WQ_FLAGS_CVLAN_STRIPPING;
   const auto tagged = with_tag(ethernet_frame(200), 0x6123);
@@ -249,7 +249,7 @@ ibv_rwq_ind_table* make_table(ibv_context* context, std::uint32_t log_size, std:
   return ibv_create_rwq_ind_table(context, &wanted);
 }
 
-// A size that is no power of two can't be asked for.
+// A size that is no power of two cannot be expressed.
 TEST_F(WorkQueues, TablesAreAsLargeAsTheDeviceSays) {
   run_alone([](Endpoint& end) {
     ibv_device_attr_ex device;

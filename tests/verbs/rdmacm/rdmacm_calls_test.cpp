@@ -1,5 +1,5 @@
-// librdmacm over a kernel that is a script: what the library asks of it, in which order, and what it makes of answers,
-// errors and events.
+// librdmacm over a scripted kernel: commands of the library and their order, and the effects of answers, errors and
+// events.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -167,7 +167,7 @@ TEST_F(RdmacmCalls, AQpBringsItsPdAndItsQueues) {
   EXPECT_GE(id_->recv_cq->cqe, 8);
   EXPECT_EQ(wanted.send_cq, id_->send_cq);
   EXPECT_GE(wanted.cap.max_send_wr, 4u);
-  EXPECT_GT(wanted.cap.max_inline_data, 0u);  // what there is, not what was asked
+  EXPECT_GT(wanted.cap.max_inline_data, 0u);  // the actual capacity, not the requested one
   EXPECT_ERRNO(rdma_create_qp(id_, nullptr, &wanted), EINVAL);
   rdma_destroy_qp(id_);
   EXPECT_EQ(id_->qp, nullptr);
@@ -230,7 +230,7 @@ TEST_F(RdmacmCalls, ParametersOfAConnectionAreChecked) {
   wanted.private_data = "hello";
   wanted.private_data_len = 5;
   EXPECT_EQ(rdma_connect(id_, &wanted), 0);
-  EXPECT_EQ(port().parameters.responder_resources, 16);  // all that the device has
+  EXPECT_EQ(port().parameters.responder_resources, 16);  // the device's maximum
   EXPECT_EQ(port().parameters.initiator_depth, 5);
   EXPECT_EQ(port().parameters.qp_num, 0x123u);
   EXPECT_EQ(port().parameters.srq, 1);
@@ -267,7 +267,7 @@ TEST_F(RdmacmCalls, AReplyThatCannotBeUsedIsRejected) {
   EXPECT_EQ(port().asked.back(), "reject");
   EXPECT_EQ(port().states, (States{abi::QpState::error}));
   EXPECT_EQ(rdma_ack_cm_event(failed), 0);
-  // The end of what never was is not told, and counts as acknowledged.
+  // The end of a connection that was never established is not reported, and counts as acknowledged.
   port().raise(number_, event(RDMA_CM_EVENT_DISCONNECTED));
   non_blocking();
   EXPECT_ERRNO(rdma_get_cm_event(channel_, &failed), EAGAIN);
@@ -314,8 +314,8 @@ TEST_F(RdmacmCalls, ARequestIsAnIdOfItsOwn) {
   EXPECT_EQ(rdma_accept(connection, nullptr), 0);
   EXPECT_EQ(port().asked,
             (Asked{"init_qp_attr", "modify_qp", "init_qp_attr", "modify_qp", "init_qp_attr", "modify_qp", "accept"}));
-  EXPECT_EQ(port().parameters.initiator_depth, 16);     // no more than the device has
-  EXPECT_EQ(port().parameters.responder_resources, 4);  // no more than the peer asks for
+  EXPECT_EQ(port().parameters.initiator_depth, 16);     // limited to the device's maximum
+  EXPECT_EQ(port().parameters.responder_resources, 4);  // limited to the peer's request
   port().refused["accept"] = EINVAL;
   port().states.clear();
   EXPECT_ERRNO(rdma_accept(connection, nullptr), EINVAL);

@@ -1,4 +1,4 @@
-// Two hosts with programs of librdmacm that do what they should not.
+// Fixture for tests of wrong use of librdmacm: a program on each of two hosts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline constexpr std::uint16_t kPort = 7471;
 inline constexpr Duration kMillisecond{1'000'000'000};
 inline constexpr Duration kSecond{1'000'000'000'000};
 
-// An IPv4 or IPv6 address, as the calls take them.
+// An IPv4 or IPv6 address for calls of librdmacm.
 class Address {
  public:
   Address(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d, std::uint16_t port) {
@@ -31,7 +31,8 @@ class Address {
     ipv4.sin_port = htons(port);
     ipv4.sin_addr.s_addr = htonl(std::uint32_t(a) << 24 | std::uint32_t(b) << 16 | std::uint32_t(c) << 8 | d);
   }
-  // The last of IPv6; the others are zero, but for the first: fd for hosts' own.
+  // IPv6 address from byte 0 (`first`), byte 13 (`host`) and byte 15 (`last`); the other bytes are 0. Addresses of
+  // hosts begin with fd, link-local ones with fe80.
   static Address ipv6(std::uint8_t first, std::uint8_t host, std::uint8_t last, std::uint16_t port) {
     Address made(0, 0, 0, 0, port);
     auto& ipv6 = reinterpret_cast<sockaddr_in6&>(made.storage_);
@@ -67,7 +68,7 @@ class RdmacmErrors : public TwoHosts {
   using Body = std::function<void(CmProgram& program)>;
 
   explicit RdmacmErrors(const std::vector<std::string>& faults = {}) : TwoHosts({}, faults) {}
-  // A program on each host; what it has left is given back then.
+  // Runs a program on each host; their remaining objects are destroyed at the end.
   void run_both(const Body& on_h0, const Body& on_h1) {
     run([&] { begin(0, on_h0); }, [&] { begin(1, on_h1); }, 400 * kSecond);
     for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(host(i).kernel().connection_ids(), 0u);
@@ -75,7 +76,7 @@ class RdmacmErrors : public TwoHosts {
   void run_alone(const Body& body) {
     run_both(body, [](CmProgram&) {});
   }
-  // With somebody who accepts, or does what he likes.
+  // Runs `client` with an id whose route is resolved, against a listener on h1 for which `server` decides.
   void run_connected(const Body& client, const Body& server) {
     run_both(
         [&](CmProgram& program) {
@@ -105,7 +106,7 @@ class RdmacmErrors : public TwoHosts {
     sleep_until(now() + time);
   }
 
-  rdma_cm_id* id_ = nullptr;     // the client's, whose route is resolved
+  rdma_cm_id* id_ = nullptr;     // id of the client; its route is resolved
 
  private:
   void begin(std::size_t me, const Body& body) {

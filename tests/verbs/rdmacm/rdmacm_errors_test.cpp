@@ -1,5 +1,5 @@
-// What librdmacm answers, over the kernel's connection manager, to calls in the wrong order and to what they cannot
-// have: the errno or the event that Linux gives, and the other side told.
+// Errors of librdmacm over the kernel's connection manager, for calls in the wrong order or with invalid arguments: the
+// errno or the event that Linux gives, and the event at the other side.
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -17,13 +17,13 @@ TEST_F(RdmacmErrors, NobodyHasTheAddress) {
     rdma_cm_id* id = program.make();
     const Duration start = now();
     EXPECT_EQ(rdma_resolve_addr(id, nullptr, Address(10, 0, 200, 1, kPort), 300), 0);
-    EXPECT_ERRNO(rdma_resolve_addr(id, nullptr, peer(), 300), EINVAL);    // one at a time
+    EXPECT_ERRNO(rdma_resolve_addr(id, nullptr, peer(), 300), EINVAL);    // one resolution at a time
     const CmEvent failed = program.next();
     EXPECT_EQ(failed.type, RDMA_CM_EVENT_ADDR_ERROR);
     EXPECT_EQ(failed.status, -ETIMEDOUT);
     EXPECT_GE(failed.at, start + 300 * kMillisecond);
     EXPECT_LT(failed.at, start + 301 * kMillisecond);
-    // The id may ask for another one.
+    // The id may resolve another address.
     EXPECT_EQ(rdma_resolve_addr(id, nullptr, peer(), 300), 0);
     EXPECT_EQ(program.next().type, RDMA_CM_EVENT_ADDR_RESOLVED);
   });
@@ -33,7 +33,7 @@ TEST_F(RdmacmErrors, NoRouteLeadsThere) {
   run_alone([&](CmProgram& program) {
     rdma_cm_id* id = program.make();
     EXPECT_ERRNO(rdma_resolve_addr(id, nullptr, Address(192, 168, 1, 1, kPort), 300), ENETUNREACH);
-    // It is bound by now, to IPv4.
+    // The id is bound now, to IPv4.
     EXPECT_ERRNO(rdma_resolve_addr(id, nullptr, Address::ipv6(0x20, 0, 1, kPort), 300), EINVAL);
     program.resolve(id, CmProgram::ipv4(1, kPort));
   });
@@ -43,7 +43,7 @@ TEST_F(RdmacmErrors, ResolvingInTheWrongState) {
   run_alone([&](CmProgram& program) {
     rdma_cm_id* id = program.make();
     EXPECT_ERRNO(rdma_resolve_route(id, 100), EINVAL);
-    EXPECT_ERRNO(rdma_resolve_addr(id, peer(), peer(), 100), EADDRNOTAVAIL);  // the source is not ours
+    EXPECT_ERRNO(rdma_resolve_addr(id, peer(), peer(), 100), EADDRNOTAVAIL);  // the source is no address of this host
     EXPECT_ERRNO(rdma_resolve_addr(id, nullptr, nullptr, 100), EINVAL);
     EXPECT_EQ(rdma_resolve_addr(id, own(0), peer(), 100), 0);
     EXPECT_ERRNO(rdma_resolve_route(id, 100), EINVAL);
@@ -65,7 +65,7 @@ TEST_F(RdmacmErrors, QueuePairs) {
     EXPECT_ERRNO(CmProgram::try_qp(bound(program, any(0))), EINVAL);
     rdma_cm_id* id = bound(program, own(0));
     EXPECT_EQ(CmProgram::try_qp(id), 0);
-    EXPECT_ERRNO(CmProgram::try_qp(id), EINVAL);                          // one an id
+    EXPECT_ERRNO(CmProgram::try_qp(id), EINVAL);                          // one per id
     ibv_qp_init_attr wanted{};
     wanted.qp_type = IBV_QPT_RC;
     wanted.cap = {1 << 24, 1, 1, 1, 0};
@@ -99,7 +99,7 @@ TEST_F(RdmacmErrors, ConnectingTwice) {
   run_connected(
       [&](CmProgram& program) {
         auto wanted = parameters();
-        // The first is one that does not get so far.
+        // The first call fails before it reaches the kernel's state machine.
         const std::vector<std::uint8_t> too_much(57);
         auto longer = parameters(too_much);
         EXPECT_ERRNO(rdma_connect(id_, &longer), EINVAL);
@@ -122,7 +122,7 @@ TEST_F(RdmacmErrors, ConnectingTwice) {
         EXPECT_ERRNO(rdma_reject(request.id, nullptr, 0), EINVAL);
         EXPECT_EQ(program.next().type, RDMA_CM_EVENT_DISCONNECTED);
         EXPECT_EQ(rdma_disconnect(request.id), 0);
-        EXPECT_EQ(rdma_disconnect(request.id), 0);     // is no error in Linux
+        EXPECT_EQ(rdma_disconnect(request.id), 0);     // no error in Linux
       });
 }
 
@@ -163,7 +163,7 @@ TEST_F(RdmacmErrors, PrivateDataOfAnAcceptance) {
         EXPECT_EQ(program.next().type, RDMA_CM_EVENT_ESTABLISHED);
         EXPECT_EQ(told, most);
         meet(0);
-        // The second one's server says too much, and so says no.
+        // The second connection's server passes too much private data, and so rejects.
         program.handler = nullptr;
         rdma_cm_id* id = program.connect(CmProgram::ipv4(1, kPort));
         const CmEvent refused = program.next();
@@ -298,7 +298,7 @@ TEST_F(RdmacmErrors, AFullBacklogLetsThePeerAskAgain) {
         program.listen(kPort, RDMA_PS_TCP, 1);
         meet(1);
         pass(1, kSecond);
-        // One request is all that has been kept.
+        // Only one request was kept.
         const CmEvent first = program.next();
         EXPECT_EQ(first.type, RDMA_CM_EVENT_CONNECT_REQUEST);
         EXPECT_FALSE(program.readable());
@@ -331,7 +331,7 @@ TEST_F(RdmacmErrors, AFullBacklogRefusesLookups) {
       });
 }
 
-// --- Ids that end with events which nobody has read.
+// --- Ids that are destroyed with unread events.
 
 TEST_F(RdmacmErrors, UnreadEventsGoWithTheirId) {
   run_connected(
@@ -349,7 +349,7 @@ TEST_F(RdmacmErrors, UnreadEventsGoWithTheirId) {
         program.make_qp(request.id);
         EXPECT_EQ(CmProgram::accept(request.id), 0);
         const CmEvent told = program.next();
-        EXPECT_EQ(told.type, RDMA_CM_EVENT_REJECTED);      // it knew of the reply, but had not answered
+        EXPECT_EQ(told.type, RDMA_CM_EVENT_REJECTED);      // the peer had the reply, but had not answered it
         EXPECT_EQ(told.status, 28);
         meet(1);
       });
@@ -364,7 +364,7 @@ TEST_F(RdmacmErrors, UnreadRequestsGoWithTheirListener) {
         EXPECT_EQ(refused.type, RDMA_CM_EVENT_REJECTED);
         EXPECT_EQ(refused.status, 28);
         program.connect(CmProgram::ipv4(1, kPort));
-        EXPECT_EQ(program.await(RDMA_CM_EVENT_REJECTED).status, 8);       // nobody listens any more
+        EXPECT_EQ(program.await(RDMA_CM_EVENT_REJECTED).status, 8);       // there is no listener any more
       },
       [&](CmProgram& program) {
         rdma_cm_id* listener = program.listen(kPort);
@@ -392,7 +392,7 @@ TEST_F(RdmacmErrors, EventsFollowAnIdToAnotherChannel) {
     EXPECT_EQ(rdma_ack_cm_event(event), 0);
     program.destroy(id);
     rdma_destroy_event_channel(other);
-    // A synchronous one cannot become synchronous.
+    // A synchronous id cannot become synchronous.
     ASSERT_EQ(rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP), 0);
     EXPECT_ERRNO(rdma_migrate_id(id, nullptr), EINVAL);
     EXPECT_EQ(rdma_destroy_id(id), 0);
@@ -451,7 +451,7 @@ TEST_F(RdmacmErrors, Options) {
     EXPECT_ERRNO(option(77, RDMA_OPTION_ID_TOS, byte, 1), ENOSYS);
     EXPECT_EQ(set(id, RDMA_OPTION_ID_REUSEADDR, 1), 0);
     EXPECT_EQ(rdma_bind_addr(id, own(kPort)), 0);
-    EXPECT_ERRNO(set(id, RDMA_OPTION_ID_REUSEADDR, 0), EINVAL);           // bound it is
+    EXPECT_ERRNO(set(id, RDMA_OPTION_ID_REUSEADDR, 0), EINVAL);           // the id is bound
     rdma_cm_id* datagrams = program.make(RDMA_PS_UDP);
     EXPECT_ERRNO(rdma_set_option(datagrams, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1), EINVAL);
   });
@@ -461,7 +461,7 @@ TEST_F(RdmacmErrors, Groups) {
   run_alone([&](CmProgram& program) {
     EXPECT_ERRNO(rdma_join_multicast(program.make(RDMA_PS_UDP), group(), nullptr), EINVAL);  // no device
     EXPECT_ERRNO(rdma_join_multicast(bound(program, any(0), RDMA_PS_UDP), group(), nullptr), EINVAL);
-    EXPECT_ERRNO(rdma_join_multicast(bound(program, own(0)), group(), nullptr), EINVAL);     // not of datagrams
+    EXPECT_ERRNO(rdma_join_multicast(bound(program, own(0)), group(), nullptr), EINVAL);     // not a datagram id
     rdma_cm_id* id = bound(program, own(0), RDMA_PS_UDP);
     EXPECT_ERRNO(rdma_join_multicast(id, nullptr, nullptr), EINVAL);
     EXPECT_ERRNO(rdma_leave_multicast(id, group()), EADDRNOTAVAIL);
@@ -498,7 +498,7 @@ TEST_F(RdmacmErrors, Endpoints) {
     EXPECT_ERRNO(rdma_create_ep(&id, &info, nullptr, nullptr), ENETUNREACH);
     EXPECT_EQ(id, nullptr);
     rdma_cm_id* listener = program.listen(kPort + 1);
-    EXPECT_ERRNO(rdma_get_request(listener, &id), EINVAL);                // it is asynchronous
+    EXPECT_ERRNO(rdma_get_request(listener, &id), EINVAL);                // the listener is asynchronous
   });
 }
 

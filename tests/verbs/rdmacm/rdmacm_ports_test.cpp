@@ -1,4 +1,4 @@
-// Who may have which address and port: rdma_create_id, rdma_bind_addr, rdma_listen, and what comes of sharing.
+// Addresses and ports: rdma_create_id, rdma_bind_addr, rdma_listen, and shared ports.
 #include "tests/verbs/rdmacm/rdmacm_errors.h"
 
 namespace rnicsim::testing {
@@ -20,7 +20,7 @@ TEST_F(RdmacmPorts, AddressesThatAreNotOurs) {
     EXPECT_ERRNO(rdma_bind_addr(id, peer()), EADDRNOTAVAIL);
     EXPECT_ERRNO(rdma_bind_addr(id, Address(192, 168, 1, 1, 0)), EADDRNOTAVAIL);
     EXPECT_ERRNO(rdma_bind_addr(id, Address::ipv6(0xfd, 1, 1, 0)), EADDRNOTAVAIL);
-    EXPECT_ERRNO(rdma_bind_addr(id, Address::ipv6(0xfe, 0, 1, 0)), EINVAL);  // link-local, of no link
+    EXPECT_ERRNO(rdma_bind_addr(id, Address::ipv6(0xfe, 0, 1, 0)), EINVAL);  // link-local without a scope
     sockaddr_storage strange{};
     strange.ss_family = AF_UNIX;
     EXPECT_ERRNO(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&strange)), EINVAL);
@@ -35,7 +35,7 @@ TEST_F(RdmacmPorts, PortsInUse) {
     rdma_cm_id* first = bound(program, own(kPort));
     EXPECT_ERRNO(rdma_bind_addr(program.make(), own(kPort)), EADDRINUSE);
     EXPECT_ERRNO(rdma_bind_addr(program.make(), any(kPort)), EADDRNOTAVAIL);
-    EXPECT_EQ(rdma_bind_addr(program.make(RDMA_PS_UDP), own(kPort)), 0);  // another space
+    EXPECT_EQ(rdma_bind_addr(program.make(RDMA_PS_UDP), own(kPort)), 0);  // another port space
     EXPECT_EQ(rdma_bind_addr(program.make(), own(kPort + 1)), 0);
     rdma_cm_id* wildcard = bound(program, any(kPort + 2));
     EXPECT_ERRNO(rdma_bind_addr(program.make(), own(kPort + 2)), EADDRNOTAVAIL);
@@ -54,8 +54,8 @@ TEST_F(RdmacmPorts, PortsThatAreShared) {
       EXPECT_EQ(set(id, RDMA_OPTION_ID_REUSEADDR, 1), 0);
       EXPECT_EQ(rdma_bind_addr(id, own(kPort)), 0);
     }
-    EXPECT_ERRNO(rdma_bind_addr(ids[2], own(kPort)), EADDRINUSE);         // it does not share
-    EXPECT_ERRNO(rdma_listen(ids[0], 0), EADDRINUSE);                     // who listens does not, either
+    EXPECT_ERRNO(rdma_bind_addr(ids[2], own(kPort)), EADDRINUSE);         // this id does not share
+    EXPECT_ERRNO(rdma_listen(ids[0], 0), EADDRINUSE);                     // a listening id does not share, either
     program.destroy(ids[1]);
     EXPECT_EQ(rdma_listen(ids[0], 0), 0);
     EXPECT_EQ(set(ids[2], RDMA_OPTION_ID_REUSEADDR, 1), 0);
@@ -79,7 +79,7 @@ TEST_F(RdmacmPorts, FamiliesOfAPort) {
   });
 }
 
-// Linux asks for both to keep to their family, and takes 127.0.0.1 for a wildcard.
+// As in Linux, both ids need AFONLY, and 127.0.0.1 counts as a wildcard.
 TEST_F(RdmacmPorts, WildcardsMeetTheOtherFamily) {
   run_alone([&](CmProgram& program) {
     bound(program, Address::ipv6(0xfd, 0, 1, kPort));
@@ -93,7 +93,7 @@ TEST_F(RdmacmPorts, WildcardsMeetTheOtherFamily) {
     rdma_cm_id* six = program.make();
     EXPECT_EQ(set(six, RDMA_OPTION_ID_AFONLY, 1), 0);
     EXPECT_ERRNO(rdma_bind_addr(six, Address::ipv6(0, 0, 0, kPort + 2)), EADDRNOTAVAIL);
-    // What is said of an id that is bound counts from then on.
+    // An option that is set on a bound id takes effect at once.
     EXPECT_EQ(set(four, RDMA_OPTION_ID_AFONLY, 1), 0);
     EXPECT_EQ(rdma_bind_addr(six, Address::ipv6(0, 0, 0, kPort + 2)), 0);
   });
@@ -134,7 +134,7 @@ TEST_F(RdmacmPorts, AResolvedAddressIsNoWildcardAnyMore) {
 TEST_F(RdmacmPorts, ListeningInTheWrongState) {
   run_alone([&](CmProgram& program) {
     rdma_cm_id* unbound = program.make();
-    EXPECT_EQ(rdma_listen(unbound, 0), 0);                                // at any address, any port
+    EXPECT_EQ(rdma_listen(unbound, 0), 0);                                // at any address and any port
     EXPECT_NE(rdma_get_src_port(unbound), 0);
     EXPECT_ERRNO(rdma_listen(unbound, 0), EINVAL);
     rdma_cm_id* resolved = program.make();

@@ -1,4 +1,4 @@
-// A kernel that is a script, and a device that only counts its objects, for librdmacm alone.
+// For tests of librdmacm alone: a scripted kernel, and a device that only counts its objects.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,13 +47,13 @@ class ScriptedPort : public DevicePort {
 
   std::vector<std::string> asked;
   std::map<std::string, int> refused;                  // command -> errno
-  std::deque<std::pair<std::uint32_t, Event>> events;  // with the id that counts it
-  std::map<std::uint32_t, std::uint32_t> reported;     // events, an id or a group
-  std::vector<abi::QpState> states;                    // that QPs were moved to
+  std::deque<std::pair<std::uint32_t, Event>> events;  // with the id that counts the event
+  std::map<std::uint32_t, std::uint32_t> reported;     // number of events, by id or group
+  std::vector<abi::QpState> states;                    // states that QPs were moved to
   std::function<void()> on_wait;
   bool names_device = true;
   ibv_qp_type type = IBV_QPT_RC;
-  kernel::rdma_ucm_conn_param parameters{};  // of the last connect or accept
+  kernel::rdma_ucm_conn_param parameters{};  // of the last connect or accept call
   kernel::rdma_ucm_reject rejection{};
   std::vector<std::byte> option;
   std::uint64_t last_uid = 0;
@@ -127,10 +127,10 @@ class ScriptedPort : public DevicePort {
 
   std::uint32_t next_ = 3;
   std::map<std::uint32_t, int> channels_;
-  std::uint32_t newest_ = 0;  // channel that an id was made on, or came to
+  std::uint32_t newest_ = 0;  // channel of the last created or migrated id
 };
 
-// One for all tests of a process: an open device stays open.
+// One port for all tests of a process: an open device stays open.
 ScriptedPort& scripted_port();
 
 }  // namespace rnicsim

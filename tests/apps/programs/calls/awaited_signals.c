@@ -1,4 +1,4 @@
-// Waits for a user's signals, by sigwait and on a descriptor, while others of its host go on.
+// Waits for a user's signals with sigwait and with a signalfd, while other programs of the host run.
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

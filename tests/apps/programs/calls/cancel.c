@@ -1,4 +1,4 @@
-/* pthread_cancel() of a thread that waits, by each cancellation point: it ends at once, after its clean-up. */
+/* pthread_cancel() of a thread that waits in a cancellation point: the thread ends at once, after its clean-up. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int nothing[2]; /* a pipe */
+static int nothing[2]; /* a pipe that stays empty */
 static sem_t semaphore;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -127,7 +127,7 @@ static const struct {
     {"cm event", by_cm_event},
 };
 
-enum { at_once, later }; /* is it willing */
+enum { at_once, later }; /* later: cancellation is disabled for the first 3 ms */
 static struct {
   void (*wait)(void);
   int willing;
@@ -175,7 +175,7 @@ static void *sleep_long(void *opaque) {
   return opaque;
 }
 
-/* Nobody is cancelled who does not want to be: its waits are as long as they were. */
+/* A thread with cancellation disabled is not cancelled; its waits keep their length. */
 static void *refuse(void *opaque) {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
   struct pollfd wanted = {nothing[0], POLLIN, 0};
@@ -183,7 +183,7 @@ static void *refuse(void *opaque) {
   return opaque;
 }
 
-/* What one of two is woken for, the other gets if that one is cancelled. */
+/* If the thread that a signal woke is cancelled, the other waiting thread gets the signal. */
 static int goods;
 static void unlock(void *opaque) { pthread_mutex_unlock(opaque); }
 static void *take(void *by_semaphore) {

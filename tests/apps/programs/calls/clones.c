@@ -1,4 +1,4 @@
-/* Children by clone(2): of the kinds that are forks, with their own clock and end; all others are refused. */
+/* Children made with clone(2): flags that act as fork work, with own clock and end; other flags are refused. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/sched.h>

@@ -1,4 +1,4 @@
-/* Reads, writes and waits of descriptors within a simulated host. The mode says which. */
+/* Reads, writes and waits on descriptors within a simulated host. The mode selects the test. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static long milliseconds(void) {
   return time.tv_sec * 1000 + (time.tv_nsec + 500000) / 1000000;
 }
 
-/* --- Into less room than a counter's, whether it shows something or not. */
+/* --- Reads of a counter descriptor into less than 8 bytes, with and without a pending count. */
 
 static void read_too_little(void) {
   const int counters[] = {eventfd(0, 0), eventfd(1, 0), timerfd_create(CLOCK_MONOTONIC, 0)};
@@ -37,7 +37,7 @@ static void read_too_little(void) {
   for (int i = 0; i < 3; ++i) printf("%s\n", read(counters[i], room, sizeof room) < 0 ? strerror(errno) : "read");
 }
 
-/* --- More descriptors than one message to the simulator carries. */
+/* --- More descriptors than one message to the simulator can hold. */
 
 enum { kPipes = 70 };
 static int ends[kPipes][2];
@@ -62,7 +62,7 @@ static void wait_for_many(void) {
     if (pipe(ends[i]) != 0) fail("pipe");
     watched[i] = (struct pollfd){ends[i][0], POLLIN, 0};
   }
-  /* The first once more, for something else, and none. */
+  /* The first descriptor again with another event, and an invalid descriptor. */
   watched[kPipes] = (struct pollfd){ends[0][0], POLLPRI, 0};
   watched[kPipes + 1] = (struct pollfd){-1, POLLIN, 0};
 
@@ -94,7 +94,7 @@ static void wait_for_many(void) {
   take("epoll", epoll_wait(epoll, seen, 2, -1), start, writer);
 }
 
-/* --- Names of UNIX sockets, in every call that takes or tells one. */
+/* --- Names of UNIX sockets, in every call that takes or returns one. */
 
 static struct sockaddr_un name_of(const char *name, socklen_t *length) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -117,7 +117,7 @@ static void tell_name(const char *call, const struct sockaddr_un *address, sockl
          (int)(length - offsetof(struct sockaddr_un, sun_path) - 1), address->sun_path + abstract);
 }
 
-/* From one to the other, once by each pair of calls. */
+/* Sends from one socket to the other, once with each pair of calls. */
 static void exchange(const char *from_name, const char *to_name) {
   const int from = bound(from_name), to = bound(to_name);
   char text[8];
@@ -135,12 +135,12 @@ static void exchange(const char *from_name, const char *to_name) {
   message = (struct msghdr){.msg_name = &there, .msg_namelen = sizeof there, .msg_iov = &part, .msg_iovlen = 1};
   if (recvmsg(to, &message, 0) != 4) fail("recvmsg");
   tell_name("recvmsg", &there, message.msg_namelen);
-  /* The name told leads back. */
+  /* A message to the returned name arrives. */
   if (sendto(to, text, 4, 0, (void *)&there, message.msg_namelen) != 4) fail("answer");
   printf("answered %zd\n", read(from, text, sizeof text));
 }
 
-/* --- Writes greater than what there is room for. */
+/* --- Writes larger than the free room. */
 
 enum { kBytes = 1000000 };
 static unsigned char sent_bytes[kBytes];
@@ -189,7 +189,7 @@ static void write_much(void) {
   printf(", then %d\n", by_write(ends_of_pipe[1]) < 0 && errno == EAGAIN);
 }
 
-/* --- Numbers that are given out anew. */
+/* --- Descriptor numbers that are used again. */
 
 enum { kNumber = 300 };
 
@@ -233,9 +233,9 @@ static void reuse_numbers(void) {
   printf("a pair of %s\n", address.sa_family == AF_UNIX ? "UNIX sockets" : "strangers");
 }
 
-/* --- Looks at what is ready, while signals come. */
+/* --- Polls while signals arrive. */
 
-/* A call that succeeds leaves errno as it is. */
+/* A successful call must not change errno. */
 static void look_often(void) {
   enum { kLooks = 50000 };
   const int epoll = epoll_create1(0);
@@ -252,7 +252,7 @@ static void look_often(void) {
   printf("ready: %d, errno changed: %d\n", ready, changed);
 }
 
-/* To standard output, whoever reads it. */
+/* Writes to standard output, whatever reads it. */
 static void print_much(void) {
   for (int i = 0; i < kBytes; ++i) sent_bytes[i] = i % 100 == 99 ? '\n' : 'x';
   const ssize_t written = by_write(1);

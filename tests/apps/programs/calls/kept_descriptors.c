@@ -1,5 +1,5 @@
-/* The descriptors by which a process is attached, and its next images find the libraries: whatever a program does to
-   all that it has, its children stay on the host. The mode says what it does. */
+/* The simulator's descriptors in a process: for the connection, and for the libraries of the next image. Whatever a
+ * program does to all of its descriptors, its children stay on the host. The mode selects the operation. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void run(const char *mode) {
   wait(NULL);
 }
 
-/* What is said of them: nothing is open there. */
+/* Calls on such a descriptor answer as if it were not open. */
 static void ask(int fd) {
   const int answers[] = {dup2(fd, 50), dup2(1, fd), dup3(1, fd, O_CLOEXEC), fcntl(fd, F_GETFD), close(fd),
                          (int)write(fd, "x", 1), (int)read(fd, &(char){0}, 1), shutdown(fd, SHUT_RDWR)};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a program finds out about its netlink sockets, by the calls that it has for them. Run on a simulated host."""
+"""Prints the properties of netlink sockets that calls of the socket API return. Runs on a simulated host."""
 import ctypes
 import errno
 import fcntl
@@ -79,7 +79,7 @@ def reading():
 
 
 def processes():
-    """A copy, a child and another image read what the first has asked for."""
+    """A duplicate, a child and an exec'ed image read the answers to the first socket's requests."""
     link = opened()
     link.bind((0, 0))
     copy = link.dup()
@@ -114,14 +114,14 @@ def refusals():
         if (full := error_of(lambda: link.send(request(RTM_GETLINK, NLM_F_DUMP)))) != "no error":
             break
     print("never read", full)
-    # Of a device that no machine has, should it get there.
+    # Names a device that no machine has, in case the request reaches the machine.
     device = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     for change in (0x8914, 0x8922, 0x89f0):  # SIOCSIFFLAGS, SIOCSIFMTU, SIOCDEVPRIVATE
         print(hex(change), error_of(lambda: fcntl.ioctl(device, change, b"nosuch0".ljust(40, b"\0"))))
 
 
 def numbers():
-    """The same by syscall()."""
+    """Same calls by syscall()."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     socket_call, sendto, recvfrom = 41, 44, 45
     fd = call(socket_call, socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)

@@ -1,4 +1,4 @@
-// POSIX message queues between processes of a host: each line says what came, and after how many milliseconds.
+// POSIX message queues between processes of a host. Each output line shows a result and the time in milliseconds.
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>

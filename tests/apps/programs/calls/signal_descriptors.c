@@ -1,4 +1,4 @@
-// Signals read from descriptors: each line says what came, and after how many milliseconds.
+// Signals read from signalfds. Each output line shows a result and the time in milliseconds.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -47,7 +47,7 @@ static void describe(const struct signalfd_siginfo* info, pid_t sender) {
   fflush(stdout);
 }
 
-// As event loops do: children that end, and the word to stop.
+// As event loops do: SIGCHLD of ending children, and SIGTERM.
 static void in_a_loop(void) {
   sigset_t set = set_of(SIGCHLD, SIGTERM);
   sigprocmask(SIG_BLOCK, &set, NULL);
@@ -108,7 +108,7 @@ static void several_at_once(void) {
   close(signals);
 }
 
-// The mask of one that exists; what is in neither mask waits on.
+// Changes the mask of an existing signalfd. A signal in no mask stays pending.
 static void another_mask(void) {
   sigset_t set = set_of(SIGUSR1, SIGUSR2), one = set_of(SIGUSR1, 0), other = set_of(SIGUSR2, 0);
   sigprocmask(SIG_BLOCK, &set, NULL);
@@ -130,7 +130,7 @@ static void another_mask(void) {
   close(copy);
 }
 
-// Each process reads its own.
+// Each process reads its own signals.
 static void in_a_child(void) {
   sigset_t set = set_of(SIGUSR1, 0);
   sigprocmask(SIG_BLOCK, &set, NULL);
@@ -227,7 +227,7 @@ static void misused(void) {
   tell("none is left", fcntl(5, F_GETFD) == -1);
 }
 
-// Another image, and a process that gets the descriptor as a message, read their own signals too.
+// A new image, and a process that received the descriptor in a message, read their own signals.
 static void handed_on(const char* program) {
   sigset_t set = set_of(SIGUSR1, 0);
   sigprocmask(SIG_BLOCK, &set, NULL);

@@ -1,4 +1,4 @@
-// Signals and timers in simulated time: each line says what came, and after how many milliseconds.
+// Signals and timers in simulated time. Each output line shows a result and the time in milliseconds.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ static void to_a_child(void) {
   tell("nobody there", kill(child, 0) == -1 && errno == ESRCH);
 }
 
-// Children in a group of their own, and the grandchild of which their parent was told.
+// Children in their own process group. A grandchild ignores SIGTERM and is killed alone.
 static void to_a_group(void) {
   int numbers[2];
   if (pipe(numbers) != 0) exit(2);
@@ -130,7 +130,7 @@ static void to_threads(void) {
   kill(getpid(), SIGUSR1);
   pthread_join(thread, NULL);
 
-  // What waits is delivered once, when it is let through.
+  // A pending signal is delivered once, when it is unblocked.
   handle(SIGUSR1, 0);
   kill(getpid(), SIGUSR1);
   raise(SIGUSR1);
@@ -174,7 +174,7 @@ static void by_timers(void) {
   tell("deleted", count);
 }
 
-// What simulated time needs for itself is not held back.
+// A blocked signal must not block the simulator's own signals: a handler reads the counter with all signals blocked.
 static volatile unsigned long counter;
 static void read_counter(int signal) {
   counter = __builtin_ia32_rdtsc();

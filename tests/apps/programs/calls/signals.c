@@ -2,8 +2,8 @@
 //
 //   signals HOW
 //
-// The child sleeps, in a process group of its own, and ends. Exit status: the signal that ended it before, or 0; 2 when
-// something went wrong.
+// The child sleeps, in its own process group, and ends. Exit status: the signal that ended the child early, or 0; 2: an
+// error.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int is(const char* how, const char* name) { return strcmp(how, name) == 0
 
 static int signal_self(void) {
   signal(SIGUSR1, count);
-  // The simulator must not be hit, nor what else runs on the machine.
+  // The simulator and other processes of the machine must not get the signals.
   check(kill(-1, SIGTERM) == -1 && errno == EPERM, "to all");
   check(kill(getppid(), SIGTERM) == -1 && errno == EPERM, "to init");
   check(kill(getpid() + 100, SIGTERM) == -1 && errno == ESRCH, "to nobody known");
@@ -69,7 +69,7 @@ static void end_child(const char* how) {
   }
 }
 
-// What nobody gets.
+// Signals without a receiver.
 static void signal_nobody(void) {
   check(kill(child, 0) == 0, "is there a child?");
   check(kill(child, 1000) != 0 && errno == EINVAL, "no signal");

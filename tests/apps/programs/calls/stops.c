@@ -1,4 +1,4 @@
-// Processes that are stopped and let go on: each line says what came, and after how many milliseconds.
+// Processes that are stopped and continued. Each output line shows a result and the time in milliseconds.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static void tell_status(const char* what, pid_t got, int status) {
   fflush(stdout);
 }
 
-// Whatever comes meanwhile.
+// Sleeps for the full time, whatever signals arrive.
 static void nap(int microseconds) {
   struct timespec left = {0, microseconds * 1000};
   while (nanosleep(&left, &left) != 0) continue;
@@ -52,7 +52,7 @@ static void handle(int signal, int flags) {
   sigaction(signal, &action, NULL);
 }
 
-// Its time goes by, its turns wait.
+// Time passes for a stopped process, but its turns wait.
 static void by_its_parent(void) {
   handle(SIGCHLD, SA_RESTART);
   const pid_t child = fork();
@@ -126,7 +126,7 @@ static void let_go_on(void) {
   tell_status("parent", got, status);
 }
 
-// Who does not want to hear of stops.
+// A parent with SA_NOCLDSTOP.
 static void unheard(void) {
   handle(SIGCHLD, SA_RESTART | SA_NOCLDSTOP);
   count = 0;
@@ -186,7 +186,7 @@ static void with_threads(void) {
   wait(NULL);
 }
 
-// Its parent is gone, and nobody is left to let it go on.
+// A stopped process whose parent ends is in an orphaned process group.
 static void orphaned(void) {
   int ends[2];
   if (pipe(ends) != 0) exit(2);

@@ -1,4 +1,4 @@
-// System V semaphores and message queues between processes of a host: each line says what came, and after how many
+// System V semaphores and message queues between processes of a host. Each output line shows a result and the time in
 // milliseconds.
 #include <errno.h>
 #include <pthread.h>
@@ -44,7 +44,8 @@ static int value(int set, int which) { return semctl(set, which, GETVAL); }
 
 static void nothing(int signal) { (void)signal; }
 static void alarm_in_3_ms(void) {
-  const struct sigaction action = {.sa_handler = nothing, .sa_flags = SA_RESTART};  // these calls do not
+  // SA_RESTART does not restart these calls
+  const struct sigaction action = {.sa_handler = nothing, .sa_flags = SA_RESTART};
   sigaction(SIGALRM, &action, NULL);
   ualarm(3000, 0);
 }
@@ -67,7 +68,7 @@ static void of_semaphores(void) {
   tell("beyond", change(set, 2, 32767, 0));
   tell("set beyond", semctl(set, 0, SETVAL, 32768));
 
-  // First come first served, all or nothing.
+  // Waiters are served in order, and an operation on several semaphores is atomic.
   const pid_t both = fork();
   if (both == 0) {
     struct sembuf operations[2] = {{0, -2, 0}, {1, -3, 0}};
@@ -93,7 +94,7 @@ static void of_semaphores(void) {
   waitpid(zero, NULL, 0);
   tell("last was the child", semctl(set, 0, GETPID) != getpid());
 
-  // What a process did goes back with it.
+  // SEM_UNDO: the end of a process reverses its operations.
   semctl(set, 0, SETVAL, 1);
   const pid_t holder = fork();
   if (holder == 0) {
@@ -171,7 +172,7 @@ static void of_messages(void) {
   tell("no type", send(queue, 0, 1, 0, 0));
   tell("too long", send(queue, 1, 8193, 0, 0));
 
-  // A receiver that waits, one that wants another, and one that is killed.
+  // A receiver that waits, a receiver of another type, and a killed receiver.
   const pid_t other = fork();
   if (other == 0) {
     tell("got the seventh kind", receive(queue, 10, 7, 0));
@@ -190,7 +191,7 @@ static void of_messages(void) {
   waitpid(other, NULL, 0);
   tell("the dead left it", receive(queue, 10, 8, IPC_NOWAIT));
 
-  // A full queue holds its writers.
+  // A full queue blocks its writers.
   tell("one", send(queue, 1, 8192, 1, 0));
   tell("two", send(queue, 2, 8192, 2, 0));
   tell("full", send(queue, 3, 1, 3, IPC_NOWAIT));

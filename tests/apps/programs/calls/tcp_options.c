@@ -1,4 +1,4 @@
-/* What a TCP socket between two hosts tells of its options, before and after they are set. tcp_options [SERVER] */
+/* Options of a TCP socket between two hosts, before and after they are set. tcp_options [SERVER] */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ static void options(int fd) {
   for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
     const int before = number_of(fd, numbers[i].level, numbers[i].option);
     const int failed = set(fd, numbers[i].level, numbers[i].option, numbers[i].other);
-    const int copy = dup(fd);  /* options are the socket's */
+    const int copy = dup(fd);  /* options belong to the socket, not to the descriptor */
     const int after = number_of(copy, numbers[i].level, numbers[i].option);
     printf("%s %d, %s, %d\n", numbers[i].name, before, result(failed), after);
     close(copy);

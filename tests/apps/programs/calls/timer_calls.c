@@ -1,5 +1,5 @@
-// Timers that call functions, timers that other processes set, and what another image finds of them: each line says
-// what came, and after how many milliseconds.
+// Timers that call functions, timers set by other processes, and timers after exec. Each output line shows a result and
+// the time in milliseconds.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -64,7 +64,7 @@ static void functions(void) {
   timer_delete(once);
   usleep(20000);
   tell("calls", calls);
-  // A child has none of them, and may have its own.
+  // A child inherits no timers, and may create its own.
   const timer_t mine = calling(4);
   set(mine, 5, 0);
   const pid_t child = fork();
@@ -112,7 +112,7 @@ static void shared(void) {
     _exit(0);
   }
   set_descriptor(timer, 7);
-  close(timer);  // the child's goes on
+  close(timer);  // the child's copy stays open
   waitpid(reader, NULL, 0);
 
   int sockets[2];
@@ -150,7 +150,7 @@ static void shared(void) {
 
 static volatile sig_atomic_t alarmed, ticked;
 static void note(int signal) { signal == SIGALRM ? ++alarmed : ++ticked; }
-// The alarm and the descriptor are still there, the timer is not.
+// After exec the alarm and the timerfd still exist; the POSIX timer does not.
 static void image(void) {
   signal(SIGALRM, note);
   signal(SIGUSR1, note);

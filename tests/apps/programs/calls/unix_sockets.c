@@ -1,4 +1,4 @@
-/* Who accepts connections of a Unix socket waits for them in simulated time. */
+/* accept() on a Unix socket waits in simulated time. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-// A peer that ends while requests come to it: dead_peer END REQUEST [SERVER]. END is how the server ends: exit, abort,
-// kill, exec or destroy (the queue pair alone, by its owner). REQUEST is what the client sends: write, read, atomic,
-// send, or many (READs, eight at a time). The client prints how its last request ended, and whether all that it read
-// was right.
+// A peer that ends while requests arrive: dead_peer END REQUEST [SERVER]. END: how the server ends (exit, abort, kill,
+// exec, or destroy: only the QP is destroyed, by the owner). REQUEST: the client's requests (write, read, atomic, send,
+// or many: READs, eight at a time). The client prints the status of the last request, and whether all data that it read
+// were right.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -27,7 +27,7 @@ static void check(int good, const char *what) {
   _exit(9);
 }
 
-// What each tells the other, over TCP: the server listens.
+// Opens the TCP connection for the exchange of parameters. server NULL: listens.
 static int meet(const char *server) {
   int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(kPort)};

@@ -1,5 +1,5 @@
-// Device memory of two processes: `device_memory MODE` on one host, `device_memory peer ADDRESS` on another. The owner
-// allocates it and goes, as MODE says; the importer had it by then, and serves it to the peer.
+// Device memory shared by two processes: `device_memory MODE` on one host, `device_memory peer ADDRESS` on another. The
+// owner allocates and ends as MODE says. The importer has imported the memory before, and serves it to the peer.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,11 +19,11 @@ enum { kAll = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE
               IBV_ACCESS_REMOTE_ATOMIC };
 static const uint64_t kFirst = 1000, kNext = 0x0123456789abcdef;
 
-// What the owner tells of what it shares.
+// Handles that the owner gives the importer.
 struct shared {
   uint32_t pd, dm, mr;
 };
-// What the ends of a connection tell each other.
+// Parameters that the two ends of a connection exchange.
 struct address {
   union ibv_gid gid;
   uint32_t qpn, rkey;
@@ -71,7 +71,7 @@ static int has_ended(int fd) {
   return recv(fd, &byte, 1, 0) == 0;
 }
 
-// --- A context's descriptor, with what it is good for.
+// --- A context's descriptor, and the handles of shared objects.
 static void send_shared(int to, struct shared what, int fd) {
   char control[CMSG_SPACE(sizeof fd)] = {0};
   struct iovec part = {&what, sizeof what};
@@ -95,7 +95,7 @@ static int receive_shared(int from, struct shared *what) {
   return fd;
 }
 
-// --- A connection to the other host, over a socket.
+// --- A QP connected to the other host; a socket exchanges the parameters.
 static struct connection connect_by(int fd, struct ibv_pd *pd, uint32_t rkey, struct address *peer) {
   struct connection made = {.cq = ibv_create_cq(pd->context, 2 * kDepth, NULL, NULL, 0)};
   struct ibv_qp_init_attr wanted = {.send_cq = made.cq, .recv_cq = made.cq, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
@@ -199,7 +199,7 @@ static uint64_t word(struct ibv_dm *dm, uint64_t at) {
   return value;
 }
 
-// There to be had only when nobody has any of it.
+// Allocates the whole device memory, which succeeds only if no object of the device uses any.
 static void try_all(struct ibv_context *context) {
   struct ibv_device_attr_ex device;
   check(ibv_query_device_ex(context, NULL, &device) == 0, "query");
@@ -289,7 +289,7 @@ static void owner(const char *mode) {
   _exit(0);
 }
 
-// Stays until both have ended: the run ends with it.
+// The parent waits for both processes: the run ends with it.
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   setvbuf(stdout, NULL, _IOLBF, 0);

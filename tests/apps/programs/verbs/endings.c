@@ -1,4 +1,4 @@
-// A program whose calls do not come back as usual: endings MODE [ARGUMENT]. What becomes of each, it prints.
+// Calls that end in an unusual way: endings MODE [ARGUMENT]. Prints the result of each.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ static void check(int good, const char *what) {
   exit(9);
 }
 
-// --- An image, or a script, that cannot be simulated.
+// --- An image or script that the simulator cannot run.
 static void execute(const char *path) {
   char *const arguments[] = {"image", NULL};
   const char *file = strrchr(path, '/') + 1;
@@ -51,7 +51,7 @@ static void execute(const char *path) {
   int status = 0;
   check(waitpid(child, &status, 0) == child, "waitpid");
   printf("a child: %d\n", WEXITSTATUS(status));
-  // What the system refuses by itself has its own errors.
+  // Errors of the system itself stay as they are.
   execve("/no/such", arguments, environ);
   say_error("no such file");
   execve("/etc/passwd", arguments, environ);
@@ -79,7 +79,7 @@ static void spawn_what_cannot_be_loaded(const char *path) {
   printf("the child ended with %d\n", WEXITSTATUS(status));
 }
 
-// Every child is known until somebody waits for it.
+// Every child is kept until its parent waits for it.
 static void many_children(int count) {
   pid_t *children = calloc((size_t)count, sizeof *children);
   for (int i = 0; i < count; ++i) {
@@ -99,7 +99,7 @@ static void many_children(int count) {
 static void pipe_to_a_shell(void) {
   char line[64] = "";
   FILE *in = popen("sleep 1; echo from the shell; exit 3", "r");
-  // The C library's own buffers are filled in the real kernel.
+  // The C library fills its buffers with reads in the real kernel.
   check(in != NULL && read(fileno(in), line, sizeof line - 1) > 0, "popen");
   printf("%s", line);
   FILE *out = popen("cat; exit 4", "w");
@@ -108,7 +108,7 @@ static void pipe_to_a_shell(void) {
   printf("they ended with %d and %d\n", WEXITSTATUS(first), WEXITSTATUS(second));
 }
 
-// --- Nothing, over a stream.
+// --- Empty reads and writes on a stream.
 static int connected(const char *server) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(18700)};
   const int stream = socket(AF_INET, SOCK_STREAM, 0);
@@ -133,13 +133,13 @@ static void nothing(const char *server) {
     return;
   }
   printf("read %zd, readv %zd\n", read(stream, &byte, 0), readv(stream, none, 2));
-  // As on Linux, these wait for data, and leave it there.
+  // As on Linux, these calls wait for data and leave the data in the socket.
   printf("recv %zd, recvfrom %zd, recvmsg %zd, all %zd\n", recv(stream, &byte, 0, 0),
          recvfrom(stream, &byte, 0, 0, NULL, NULL), recvmsg(stream, &message, 0), recv(stream, &byte, 0, MSG_WAITALL));
   printf("then %zd\n", read(stream, &byte, 1));
 }
 
-// --- Waits that repeat.
+// --- Repeated waits.
 static void tick(int milliseconds) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(18701)};
   struct pollfd waits = {socket(AF_INET, SOCK_STREAM, 0), POLLIN, 0};
@@ -155,8 +155,8 @@ static struct ibv_context *opened(void) {
   return context;
 }
 
-// --- One that waits without an end, and one that gets on without one. A second after their start each has told of
-// itself, and the first is asleep.
+// --- A program that waits for ever, and a program that works for ever. Both have printed a line one second after the
+// start, and the first then sleeps.
 static void wait_for_ever(void) {
   printf("waits\n");
   for (;;) pause();

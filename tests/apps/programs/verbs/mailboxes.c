@@ -1,5 +1,5 @@
-// A server that scans mailboxes, and waits for them by spinning alone; two are filled at once, again and again. Prints
-// the order in which it served them.
+// A server scans mailboxes and waits for them by spinning; two boxes are filled at once, repeatedly. Prints the order
+// in which the server found them.
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,10 +1,9 @@
-// Very many objects in one process: made, connected to another host's, used, and destroyed.
+// Very many objects in one process: created, connected to another host's, used, and destroyed.
 //
 //   many_objects QPS MRS CQS [SERVER]       QPS a multiple of 10
 //
-// Prints, a line each: what making a tenth of the queue pairs took, in nanoseconds (ten lines), and `rest` with the
-// bytes by which the simulator has grown a queue pair when all of them have been used. Exit status 2 when something
-// went wrong.
+// Prints one value per line: the time to create a tenth of the queue pairs, in nanoseconds (ten lines), and `rest` with
+// the bytes of simulator memory per queue pair after all were used. Exit status 2: an error.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -48,7 +47,7 @@ static long now(void) {
   return time.tv_sec * 1000000000L + time.tv_nsec;
 }
 
-// A number of /proc/PID/status, in its unit.
+// Reads a number from /proc/PID/status, in the file's unit.
 static long status_of(const char *pid, const char *key) {
   char path[64], line[256];
   snprintf(path, sizeof path, "/proc/%s/status", pid);
@@ -61,7 +60,7 @@ static long status_of(const char *pid, const char *key) {
   return value;
 }
 
-// Memory of the simulator, whose child this is.
+// Memory of the simulator, in bytes. The simulator is this process's parent.
 static long simulator_bytes(void) {
   char pid[32];
   snprintf(pid, sizeof pid, "%ld", status_of("self", "PPid:"));
@@ -157,7 +156,7 @@ static void completion_of(int i) {
   check(count == 1 && wc.status == IBV_WC_SUCCESS && wc.qp_num == qp[i]->qp_num, "completion");
 }
 
-// A message each way on every queue pair, from and to a region of its own.
+// A message in each direction on the queue pair, from and to its own region.
 static void use_qp(int i, const struct address *remote) {
   struct ibv_sge sge = {(uintptr_t)mr[i % mrs]->addr, kMessage, mr[i % mrs]->lkey};
   struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE}, *bad;
@@ -193,7 +192,7 @@ int main(int count, char **words) {
   }
   char done = 1;
   exchange(&done, &done, 1);
-  // Both hosts' queue pairs are in it.
+  // The QPs of both hosts are included.
   printf("rest %ld\n", (simulator_bytes() - before) / (2 * qps));
   exchange(&done, &done, 1);
   for (int i = 0; i < qps; ++i) check(ibv_destroy_qp(qp[i]) == 0, "destroy qp");

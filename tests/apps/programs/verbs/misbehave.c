@@ -1,5 +1,5 @@
-// A verbs program that misbehaves on request: misbehave MODE [HOW] [SERVER'S ADDRESS]. Without the address it serves.
-// MODE says at which point or in which way, HOW dies it: segv, kill, exit. What happens to it, it prints.
+// A verbs program that misbehaves on request: misbehave MODE [HOW] [SERVER'S ADDRESS]. Without the address it is the
+// server. MODE is the point or kind of the fault, HOW the way to die: segv, kill, exit. Prints the consequences.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -44,7 +44,7 @@ static void say(const char *text) {
 static void die(const char *how) {
   say("dying");
   if (strcmp(how, "segv") == 0) *(volatile int *)8 = 1;
-  // The system's own number of this process, not the simulated one.
+  // The real process number, not the simulated one.
   if (strcmp(how, "kill") == 0) syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
   if (strcmp(how, "abort") == 0) abort();
   exit(5);
@@ -112,7 +112,7 @@ static void connect_qp(void) {
                       IBV_QP_MAX_QP_RD_ATOMIC) == 0, "RTS");
 }
 
-// Both sides are ready. False: the peer has gone.
+// Barrier with the peer. False: the peer has ended.
 static int meet(void) {
   char token = 'm';
   (void)!write(stream, &token, 1);
@@ -140,7 +140,7 @@ static enum ibv_wc_status completion(void) {
 
 static void print_completion(void) { printf("completion: %s\n", ibv_wc_status_str(completion())); }
 
-// Writes until that fails, for the peer has died.
+// Writes until a WRITE fails because the peer has died.
 static void write_until_error(void) {
   for (;;) {
     post(IBV_WR_RDMA_WRITE, 4096, mr->lkey, peer.rkey);

@@ -1,4 +1,5 @@
-/* A token around the ring, sums over all, and a broadcast of some megabytes; each rank checks what it gets. */
+/* MPI: a token around the ring, sums over all ranks, and a broadcast of some megabytes; each rank checks its
+ * results. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

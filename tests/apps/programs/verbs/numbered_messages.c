@@ -1,8 +1,8 @@
-/* Numbered messages over RC: the receiver says whether each came once, in order and whole.
+/* Numbered messages over RC. The receiver checks that each message comes once, in order and complete.
  *
  * usage: numbered_messages [-g GID] [-n MESSAGES] [-s BYTES] [-p PORT] [-m MTU] [-t TIMEOUT] [SERVER]
  *
- * Without SERVER it is the receiver. The connection's data are exchanged over TCP. */
+ * Without SERVER it is the receiver. The parameters of the connection are exchanged over TCP. */
 #include <infiniband/verbs.h>
 #include <netdb.h>
 #include <stdint.h>
@@ -61,7 +61,7 @@ static void fill(unsigned char* at, uint64_t number, uint32_t bytes) {
   for (uint32_t i = sizeof number; i < bytes; ++i) at[i] = (unsigned char)(number * 31 + i);
 }
 
-/* The number of a message; exits where the message is not whole. */
+/* Returns the number of a message; ends the process if the data are wrong. */
 static uint64_t number_of(const unsigned char* at, uint32_t bytes) {
   uint64_t number;
   memcpy(&number, at, sizeof number);

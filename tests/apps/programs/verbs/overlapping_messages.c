@@ -1,5 +1,5 @@
-/* Messages of one queue pair to the same bytes: each is in memory before the next, whatever the device's caches hold of
- * where that is. Argument: the seed. */
+/* Messages of one queue pair to the same bytes: each must be in memory before the next, whatever translations the
+ * device has cached. Argument: the seed. */
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,8 @@ static void connect_qp(struct ibv_qp *qp, uint32_t peer) {
                                       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
 }
 
-/* `bytes` in pieces: of the source anywhere, of the target one behind the other. Any key does. */
+/* Cuts `bytes` into pieces: anywhere for a source, one behind the other for a target. The key of each piece is
+ * drawn. */
 static int cut(struct ibv_sge *parts, size_t bytes, size_t room, unsigned char *base, struct ibv_mr **keys, size_t at) {
   const int count = bytes < kParts || up_to(1) ? 1 : 1 + (int)up_to(kParts - 1);
   for (int i = 0; i < count; ++i) {
@@ -65,7 +66,7 @@ static int cut(struct ibv_sge *parts, size_t bytes, size_t room, unsigned char *
   return count;
 }
 
-/* Returns how many completions there will be. */
+/* Returns the number of completions to expect. */
 static int post(struct ibv_qp *sender, struct ibv_qp *receiver, size_t room, enum ibv_wr_opcode opcode) {
   static const size_t kLengths[] = {16, 300, 4112, 9000, 70000, 400000};
   size_t bytes = 1 + up_to(kLengths[up_to(5)]);
@@ -122,7 +123,7 @@ int main(int count, char **arguments) {
     int completions = 0;
     for (int i = 1; i < messages; ++i)
       completions += post(sender, receiver, room, up_to(1) ? IBV_WR_SEND : IBV_WR_RDMA_WRITE);
-    /* Its receive is complete when all before it is there. */
+    /* The receive of this SEND completes when all messages before it are in memory. */
     completions += post(sender, receiver, room, IBV_WR_SEND);
     poll(cq, completions);
     if (memcmp(target, expected, kBytes) == 0) continue;

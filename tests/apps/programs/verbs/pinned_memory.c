@@ -1,5 +1,5 @@
-// A program that registers memory and then unmaps, replaces, drops, moves or frees it: pinned_memory MODE. Queue pairs
-// are connected to each other in the same process; what the device finds, it prints.
+// Registers memory and then unmaps, replaces, drops, moves or frees the memory: pinned_memory MODE. The queue pairs are
+// connected to each other in this process. Prints the data that the device finds.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +91,7 @@ static enum ibv_wc_status completion(void) {
   return wc.status;
 }
 
-// What the device finds in each page of a region.
+// Prints the data that the device reads from each page of a region.
 static void device_reads(const char *what, const struct ibv_mr *mr) {
   memset(buffer, 'x', kBytes);
   post(IBV_WR_RDMA_READ, (uintptr_t)mr->addr, mr->rkey, kBytes);
@@ -120,7 +120,7 @@ static char *filled(char *memory, char value) {
   return memory;
 }
 
-// Of two mappings, of which the kernel moves one at a time.
+// The region covers two mappings; the kernel moves one mapping at a time.
 static void unmapped(void) {
   char *memory = filled(map(NULL, 0), 7);
   check(mprotect(memory + 3 * kPage, kPage, PROT_READ | PROT_WRITE | PROT_EXEC) == 0, "mprotect");
@@ -138,7 +138,7 @@ static void unmapped(void) {
   check(munmap(memory, 2 * kPage) == 0, "munmap");
   device_reads("new", new);
   check(ibv_dereg_mr(old) == 0 && ibv_dereg_mr(new) == 0, "ibv_dereg_mr");
-  // Nothing of it is left.
+  // No part of the mapping is left.
   char line[512];
   FILE *maps = fopen("/proc/self/maps", "r");
   while (fgets(line, sizeof line, maps))
@@ -203,7 +203,7 @@ static void detached(void) {
   device_reads("detached", mr);
 }
 
-// The C library unmaps it by itself.
+// The C library unmaps the memory itself.
 static void freed(void) {
   enum { kLarge = 1 << 20 };
   char *memory = malloc(kLarge);
@@ -214,7 +214,7 @@ static void freed(void) {
   device_writes("freed", mr, 9);
 }
 
-// Pages that only somebody who never answers could let it write.
+// Pages that are write-protected with a userfaultfd that nothing serves.
 static void stalled(void) {
   char *memory = filled(map(NULL, 0), 7);
   const int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
@@ -251,14 +251,14 @@ static void refused(void) {
   say_registration("beyond a file's end", mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), kAll);
 }
 
-// Two processes count in one word, each by a mapping and a region of its own that begin elsewhere.
+// Two processes add to one word. Each has its own mapping and its own region, which begin at different addresses.
 static void count(char *page, uint32_t offset) {
   enum { kAdds = 2000 };
   open_device();
   struct ibv_mr *mr = ibv_reg_mr(pd, page + offset, kPage - offset, kAll);
   check(mr != NULL, "ibv_reg_mr");
   struct timespec now = {0};
-  while (now.tv_nsec < 100 * 1000 * 1000) {  // both at once
+  while (now.tv_nsec < 100 * 1000 * 1000) {  // both processes start at the same time
     clock_gettime(CLOCK_MONOTONIC, &now);
     usleep(1000);
   }
@@ -284,7 +284,7 @@ static void counted(void) {
   printf("counted %lu\n", *(uint64_t *)(page + 512));
 }
 
-// --- Regions on demand: the device has what the program has, wherever it lies.
+// --- On-demand regions: the device sees the program's data at any physical address.
 static struct ibv_mr *reg_on_demand(void *memory, size_t bytes) {
   struct ibv_mr *mr = ibv_reg_mr(pd, memory, bytes, kAll | IBV_ACCESS_ON_DEMAND);
   check(mr != NULL, "ibv_reg_mr");
@@ -308,7 +308,7 @@ static void on_demand(void) {
   check(munmap(memory + kPage, kPage) == 0, "munmap");
   device_reads("gone", mr);
 }
-// What a region pins, too, stays that region's.
+// A page that another region pins stays pinned for that region.
 static void on_demand_and_pinned(void) {
   char *memory = filled(map(NULL, 0), 7);
   struct ibv_mr *mr = reg_on_demand(memory, kBytes), *pinned = reg(memory);

@@ -1,8 +1,8 @@
-// Threads that post at once, each on a queue pair of its own that accepts work and sends nothing.
+// Threads that post at once, each on its own queue pair, which accepts work requests and sends nothing.
 //
 //   posting_threads THREADS POSTS
 //
-// Prints what a post took in each thread, in picoseconds. Exit status 2 when something went wrong.
+// Prints the time of a post in each thread, in picoseconds. Exit status 2: an error.
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -49,7 +49,7 @@ static void open_device(void) {
   check(pd != NULL && cq != NULL && mr != NULL, "objects");
 }
 
-// In SQD, on the way to itself.
+// A QP in SQD, connected to itself.
 static struct ibv_qp *new_queue_pair(void) {
   struct ibv_qp_init_attr wanted = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
                                     .cap = {.max_send_wr = (uint32_t)posts, .max_send_sge = 1}};

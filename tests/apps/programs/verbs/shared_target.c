@@ -1,5 +1,5 @@
-/* A child waits in memory that it shares with its parent, who registered it, for what the device writes there; the
- * parent only waits for its child. */
+/* A child waits for a DMA write to memory that it shares with its parent. The parent registered the memory, and only
+ * waits for its child. */
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void check(int right, const char *what) {
   exit(1);
 }
 
-/* Connected to itself. */
+/* A QP connected to itself. */
 static struct ibv_qp *make_qp(struct ibv_context *context, struct ibv_pd *pd) {
   struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
   struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};

@@ -1,4 +1,4 @@
-/* A program with both devices of its host: what belongs to which, and a WRITE from one to the other. */
+/* A program with both devices of its host: which objects belong to which device, and a WRITE from one to the other. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -66,7 +66,7 @@ static void connect_ends(const struct end *from, const struct end *to) {
        "RTS");
 }
 
-/* The first half of the memory to the second. */
+/* Writes the first half of the memory to the second half. */
 static enum ibv_wc_status write_to(const struct end *from, const char *memory, uint32_t rkey) {
   struct ibv_sge piece = {(uintptr_t)memory, kBytes, from->mr->lkey};
   struct ibv_send_wr wr = {.sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
@@ -97,12 +97,12 @@ int main(void) {
   printf("write: %s,", ibv_wc_status_str(write_to(&first, memory, second.mr->rkey)));
   printf(" the same %d\n", memcmp(memory, memory + kBytes, kBytes) == 0);
 
-  /* Objects of one device are not the other's. */
+  /* Objects of one device cannot be used with the other. */
   struct ibv_qp_init_attr init = {.send_cq = first.cq, .recv_cq = first.cq, .qp_type = IBV_QPT_RC,
                                   .cap = {.max_send_wr = 1, .max_send_sge = 1}};
   printf("a QP of both %d\n", ibv_create_qp(second.pd, &init) != NULL);
 
-  /* A context is found again, whichever device it is of. */
+  /* A context of either device can be imported. */
   struct ibv_context *imported = ibv_import_device(dup(second.context->cmd_fd));
   need(imported != NULL, "import");
   printf("imported %s\n", ibv_get_device_name(imported->device));
@@ -111,7 +111,7 @@ int main(void) {
   if (pd != NULL) ibv_unimport_pd(pd);
   ibv_close_device(imported);
 
-  /* What is pinned for one stays when the other lets go. */
+  /* Pages pinned by one device stay pinned when the other device releases them. */
   need(ibv_dereg_mr(first.mr) == 0, "deregister");
   memset(memory, 'c', kBytes);
   struct ibv_mr *again = ibv_reg_mr(first.pd, memory, kBytes, 0);

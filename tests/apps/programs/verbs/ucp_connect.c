@@ -1,9 +1,9 @@
-// A server and a client that find each other by UCP's listener, over librdmacm.
+// A server and a client that connect with UCP's listener, over librdmacm.
 //
 //   ucp_connect ADDRESS server|client COUNT
 //
-// The server listens at ADDRESS; the client makes COUNT endpoints there, one behind the other, and sends a number by
-// each, which the server adds up. Exit status 1 when UCP says no.
+// The server listens at ADDRESS. The client creates COUNT endpoints, one after the other, and sends a number over each;
+// the server adds the numbers. Exit status 1: UCP reported an error.
 #include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static struct sockaddr_in address_of(const char *text) {
   return address;
 }
 
-// The other side may have been first: then there is nothing left to flush.
+// The other side may have closed first; then nothing is left to flush.
 static void close_endpoint(ucp_ep_h endpoint) { end_of(ucp_ep_close_nb(endpoint, UCP_EP_CLOSE_MODE_FLUSH)); }
 
 static void on_error(void *argument, ucp_ep_h endpoint, ucs_status_t status) {

@@ -1,5 +1,5 @@
-// Two processes of a host and an XRC domain by a file: one makes its receiving queue pair, the other opens it and keeps
-// it when the maker dies.
+// Two processes of a host and an XRC domain named by a file: the maker creates the receive QP, the user opens it and
+// keeps it when the maker dies.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static void user(const char *path, int from_maker) {
   check(qp != NULL, "open_qp");
   say("INIT", state_of(qp) == IBV_QPS_INIT ? 0 : EINVAL);
   say("close_xrcd", ibv_close_xrcd(xrcd));
-  // Until the maker has died.
+  // Waits until the maker has died.
   char end;
   check(read(from_maker, &end, 1) == 0, "the maker's end");
   usleep(1000);

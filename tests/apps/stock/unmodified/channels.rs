@@ -1,4 +1,4 @@
-// What Rust's standard library has for threads, the order of its hash maps (which chance decides), and a child.
+// Threads of Rust's standard library, the iteration order of its hash maps (random), and a child.
 use std::collections::HashMap;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-// What C++20 has for threads: futures, atomic waits, barriers, latches, semaphores, stop tokens; and two that spin.
+// Threads of C++20: futures, atomic waits, barriers, latches, semaphores, stop tokens; and two threads that spin.
 #include <atomic>
 #include <barrier>
 #include <chrono>

@@ -1,4 +1,4 @@
-"""Threads, asyncio with streams, children and signals, and traffic by pyverbs in it."""
+"""Threads, asyncio with streams, child processes and signals, with concurrent RDMA traffic by pyverbs."""
 import asyncio
 import multiprocessing
 import os

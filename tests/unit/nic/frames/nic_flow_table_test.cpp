@@ -1,4 +1,4 @@
-// Whom flow rules give a frame to, against a reference that asks each rule.
+// Receivers that flow rules select for a frame, against a reference that checks every rule.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -18,9 +18,9 @@ using namespace test;
 using Result = FlowTable::Result;
 
 constexpr FlowLimits kLimits{.rules = 64, .counters = 4};
-constexpr std::size_t kDestination = 0, kSource = 2;  // of UDP's fields
+constexpr std::size_t kDestination = 0, kSource = 2;  // offsets in UDP's fields
 
-// Of a UDP port: the bits of `mask` are those of `value`.
+// Condition on a UDP port: the bits of `mask` equal those of `value`.
 FlowCondition port(std::size_t field, unsigned value, unsigned mask = 0xffff) {
   FlowCondition condition{.header = FlowHeader::udp};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -213,7 +213,7 @@ TEST_F(Flows, ClearLeavesNothing) {
   EXPECT_EQ(who(frame(7, 80)), Who{3});
 }
 
-// --- The reference: rules in the order in which they were made.
+// --- The reference: rules in the order of creation.
 struct Made {
   std::uint32_t number;
   FlowRule rule;

@@ -1,4 +1,4 @@
-// What a frame's headers are found to be, and its checksums; whatever the bytes.
+// Headers that the reader finds in a frame, and checksums, for any bytes.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -111,7 +111,7 @@ TEST(FrameHeaders, LabelsAndSecurity) {
   EXPECT_EQ(fields(frame, esp, 8), word32(0xabcdef01) + word32(3));
 }
 
-// What is cut short is not there, and what was before it is as it was.
+// Truncated headers are absent; earlier headers are found unchanged.
 TEST(FrameHeaders, EveryTruncation) {
   const auto inner = test::ethernet(0x86dd, test::ipv6(17, kNear, kFar, test::udp(9, 10)));
   const FrameBytes frames[] = {
@@ -152,7 +152,7 @@ TEST(FrameChecksums, FilledInTheyAreRight) {
       test::ethernet(0x0800, test::ipv4(50, 1, 2, FrameBytes(9))),
   };
   for (auto& frame : frames) {
-    frame.resize(frame.size() + 7);        // what fills up a frame is not covered
+    frame.resize(frame.size() + 7);        // padding is not covered
     fill_checksums(frame);
     EXPECT_TRUE(checksums_right(frame));
     const auto covered = frame.size() - 7;
@@ -167,7 +167,7 @@ TEST(FrameChecksums, FilledInTheyAreRight) {
   }
 }
 
-// 10.0.0.1:77 to 10.0.0.2:88, UDP, "abcd"; the sums by hand.
+// 10.0.0.1:77 to 10.0.0.2:88, UDP, "abcd"; sums calculated by hand.
 TEST(FrameChecksums, KnownValues) {
   auto frame = test::ethernet(0x0800, bytes({0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2}) +
                                           test::udp(77, 88, bytes({'a', 'b', 'c', 'd'})));

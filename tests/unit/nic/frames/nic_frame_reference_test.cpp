@@ -1,4 +1,4 @@
-// The header reader and the checksums against a second reader of frames, on random frames: whole, cut short, damaged.
+// The header reader and the checksums against a second reader, on random frames: complete, truncated, damaged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using namespace test;
 
 using Headers = std::map<std::pair<FlowHeader, bool>, FlowFields>;  // of the outer ones and, true, of the inner ones
 
-// What checksums are over, as offsets in the frame.
+// Ranges that checksums cover, as offsets in the frame.
 struct IpPacket {
   std::size_t at;
   std::size_t addresses;
@@ -38,8 +38,8 @@ struct IpPacket {
   std::size_t checksum() const { return transport + (is_tcp() ? 16 : 6); }
 };
 
-// The second reader: goes by offsets, each layer from `at` to `end`. Checksums by arithmetic modulo 2^16 - 1: a ones'
-// complement sum is a remainder.
+// The second reader: works with offsets, each layer from `at` to `end`. Checksums by arithmetic modulo 2^16 - 1: a
+// ones' complement sum is a remainder.
 class Reference {
  public:
   explicit Reference(const FrameBytes& frame) : frame_(frame) { ethernet(0, frame.size(), false); }
@@ -81,7 +81,7 @@ class Reference {
            sum(ip_->transport, ip_->end);
   }
 
-  // Of pieces of the frame: where, and how many bytes.
+  // Copies pieces of the frame: offset and number of bytes.
   FlowFields& add(FlowHeader header, bool inner, std::initializer_list<std::pair<std::size_t, std::size_t>> pieces) {
     auto& fields = headers_[{header, inner}];
     auto to = fields.begin();
@@ -198,7 +198,7 @@ class Reference {
   std::optional<IpPacket> ip_;             // directly behind the outer Ethernet header
 };
 
-// A copy of its own without room behind it: an address sanitizer sees what is read too far.
+// A copy of exact size, so that a sanitizer sees reads beyond the end.
 Headers headers_of(const FrameBytes& frame) {
   const FrameBytes exact(frame.begin(), frame.end());
   const FrameHeaders found(exact);
@@ -209,7 +209,7 @@ Headers headers_of(const FrameBytes& frame) {
   return all;
 }
 
-// Frames of random layers, some of which end too early; what no reader follows is noise.
+// Frames of random layers, some of which are truncated; layers that no reader follows are random bytes.
 class AnyFrame {
  public:
   explicit AnyFrame(unsigned seed) : random_(seed) {}
@@ -272,7 +272,7 @@ class AnyFrame {
            rest;
   }
   std::pair<unsigned, FrameBytes> transport(unsigned depth) {
-    constexpr unsigned kDeepest = 3;       // tunnels in an inner layer, too, which nobody follows
+    constexpr unsigned kDeepest = 3;       // also tunnels within an inner layer, which no reader follows
     auto [protocol, rest] = depth == kDeepest || one_in(2) ? last() : tunnel(depth + 1);
     return {protocol, one_in(6) ? cut(rest) : rest};
   }
@@ -348,7 +348,7 @@ TEST(FrameReference, EveryByteChanged) {
   }
 }
 
-// The data makes up for the rest; 0 would say that there is no checksum.
+// The data makes the sum zero; a checksum of 0 would mean that there is none.
 TEST(FrameReference, AUdpChecksumOfZeroIsWrittenAsOnes) {
   const auto datagram = udp(5, 6, word(0));
   for (auto frame : {ethernet(0x0800, ipv4(17, 1, 2, datagram)), ethernet(0x86dd, ipv6(17, {1}, {2}, datagram))}) {

@@ -1,4 +1,5 @@
-// Raw packets over two NICs: frames out as posted, frames in by flows and receive-side scaling, and what is refused.
+// Raw packets over two NICs: frames are sent as posted; flows and receive-side scaling select receivers; errors are
+// refused.
 #include <boost/crc.hpp>
 #include <cstring>
 #include <set>
@@ -18,13 +19,13 @@ using abi::CommandStatus;
 using abi::CqeSyndrome;
 using abi::SendOpcode;
 
-constexpr std::uint32_t kRss = 0x20;       // number of a context of receive-side scaling
+constexpr std::uint32_t kRss = 0x20;       // number of an RSS context
 constexpr std::uint32_t kFlow = 3;
 constexpr std::uint32_t kCounter = 4;
 constexpr std::uint32_t kEthernetIpUdp = 14 + 20 + 8;
 constexpr std::uint32_t kUdpChecksumAt = 14 + 20 + 6, kIpChecksumAt = 14 + 10;
 
-// An IPv4 frame to the node of that number, with no checksums.
+// An IPv4 frame to node `to`, without checksums.
 std::vector<std::byte> udp_frame(std::uint8_t to, std::uint16_t port, std::size_t payload = 32) {
   std::vector<std::byte> frame(kEthernetIpUdp + payload);
   const auto put = [&frame](std::size_t at, std::initializer_list<unsigned> bytes) {
@@ -254,7 +255,7 @@ TEST_F(Raw, ThoseAreOfRawQueuePairsAlone) {
   EXPECT_EQ(a().create_qp_anew([](abi::Qpc& c) { c.flags |= abi::Qpc::kStripVlan; }), CommandStatus::bad_parameter);
 }
 
-// A TSO's WQE: control, TSO segment, headers, one data segment.
+// WQE of a TSO: control, TSO segment, headers, one data segment.
 std::vector<std::byte> tso_wqe(std::uint16_t index, std::uint16_t mss, const std::vector<std::byte>& headers,
                                std::uint64_t address, std::uint32_t bytes) {
   std::vector<std::byte> wqe(256);
@@ -342,7 +343,7 @@ TEST_F(Raw, AfterAFrameWithoutReceiveTheNextOneFindsIts) {
   }
 }
 
-// One rule leads to it, and another to a table with it.
+// One rule leads to the queue, and another to a table with the same queue.
 TEST_F(Raw, AQueueGetsAFrameOnceByWhateverWays) {
   abi::CreateRss rss;
   rss.header.opcode = std::uint16_t(CommandOpcode::create_rss);
@@ -461,7 +462,7 @@ TEST_F(Raw, ARocePacketIsNotARawQueuePairs) {
   EXPECT_EQ(b().nic.counters().raw.frames, 0u);
 }
 
-// An opcode of the wire that this device uses within itself is no packet's.
+// The opcode that the device uses internally for raw packets is no opcode of the wire.
 TEST_F(Raw, TheOpcodeWithinIsNoneOfTheWire) { EXPECT_EQ(roce::find_opcode(0xff), nullptr); }
 
 TEST_F(Raw, WhatIsRefused) {

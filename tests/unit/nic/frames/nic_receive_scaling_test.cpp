@@ -1,4 +1,4 @@
-// Receive-side scaling against Microsoft's published verification suite, through real frames.
+// Receive-side scaling against Microsoft's published verification suite, with real frames.
 #include <gtest/gtest.h>
 
 #include "model/nic/packets/receive/receive_scaling.h"

@@ -1,4 +1,4 @@
-// What each segment's headers say, against frames that are written anew for each.
+// Headers of each segment, against frames that are built for each segment.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,12 +30,12 @@ unsigned ones_complement(const FrameBytes& bytes) {
   return ~sum & 0xffff;
 }
 
-// The headers that a program gives, field by field.
+// The program's headers, field by field.
 struct Message {
   FrameBytes link = bytes({2, 1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15});  // addresses and VLAN tags
   bool v6 = false;
   bool udp = false;
-  std::size_t ip_options = 0;              // words, of IPv4
+  std::size_t ip_options = 0;              // words of IPv4 options
   std::size_t tcp_options = 0;             // words
   FrameBytes addresses = word32(0x0a000001) + word32(0x0a000002);
   unsigned identification = 0;
@@ -47,11 +47,11 @@ struct Message {
   std::size_t transport() const { return ip() + least_ip_header() + (v6 ? 0 : 4 * ip_options); }
   std::size_t header_bytes() const { return transport() + (udp ? 8 : 20 + 4 * tcp_options); }
 
-  // Without checksums, and with these in the place of IP's and UDP's lengths.
+  // Headers without checksums; `ip_length` and `udp_length` are the length fields.
   FrameBytes headers(std::size_t ip_length, std::size_t udp_length) const {
     return link + word(v6 ? 0x86dd : 0x0800) + network_header(ip_length, 0) + transport_header(udp_length, 0);
   }
-  // A frame in which all is right.
+  // A frame with valid lengths and checksums.
   FrameBytes with(const FrameBytes& data) const {
     const auto frame_bytes = header_bytes() + data.size(), transport_bytes = frame_bytes - transport();
     const auto ip_length = frame_bytes - ip() - (v6 ? 40 : 0);
@@ -64,7 +64,7 @@ struct Message {
   }
 
  private:
-  static constexpr unsigned kNoOperation = 1;  // of IP's and TCP's options
+  static constexpr unsigned kNoOperation = 1;  // no-operation option of IP and TCP
 
   FrameBytes network_header(std::size_t length, unsigned checksum) const {
     const auto protocol = udp ? 17u : 6u, length_field = static_cast<unsigned>(length);
@@ -82,7 +82,7 @@ struct Message {
   }
 };
 
-// As the device cuts them: headers and a slice of the data, padded to Ethernet's least frame.
+// Segments as the device cuts them: headers and a slice of the data, padded to Ethernet's least frame.
 std::vector<FrameBytes> segments(const FrameBytes& headers, const FrameBytes& data, std::size_t most) {
   std::vector<FrameBytes> frames;
   for (std::size_t offset = 0; offset < data.size(); offset += most) {
@@ -140,13 +140,13 @@ Cut any_cut(AnyMessage& any) {
   Cut cut{.message = any.message()};
   cut.most = 1 + any.below(any.one_in(50) ? 1500 : 80);
   cut.data = any.noise(1 + any.below(7 * cut.most));
-  // The lengths and checksums that the program left there count for nothing.
+  // The program's lengths and checksums have no effect.
   const auto headers = cut.message.headers(any.number() & 0xffff, any.number() & 0xffff);
   cut.frames = segments(headers, cut.data, cut.most);
   return cut;
 }
 
-// What the fields of segment `i` are by arithmetic.
+// Expected fields of segment `i`.
 Message expected(const Message& message, std::size_t i, std::size_t offset, bool last) {
   auto one = message;
   one.identification = static_cast<unsigned>((message.identification + i) % 0x10000);
@@ -210,7 +210,7 @@ TEST(Segmentation, SomeFlagsAreOfTheFirstOrTheLastAlone) {
   EXPECT_EQ(flags(100), std::vector<unsigned>{0xff});
 }
 
-// A header is adapted when all of it is there; of what is behind the frame nothing is.
+// A header is changed only if all of it is present; bytes behind the frame are never changed.
 TEST(Segmentation, HeadersCutShort) {
   AnyMessage any(2);
   for (int run = 0; run < 100; ++run) {
@@ -260,7 +260,7 @@ TEST(Segmentation, OtherProtocolsAreLeftAlone) {
   EXPECT_EQ(esp, expected);
 }
 
-// Another's opinion of the checksums. A pcap file's numbers are of the machine that writes it.
+// tshark verifies the checksums. The byte order of a pcap file is that of the machine that writes it.
 TEST(Segmentation, TsharkFindsTheChecksumsRight) {
   if (std::system("command -v tshark >/dev/null 2>&1") != 0) GTEST_SKIP() << "tshark is not installed";
   const auto folder = std::filesystem::temp_directory_path() / ("rnicsim_segments_" + std::to_string(getpid()));

@@ -1,4 +1,4 @@
-// Frames put together by hand, header by header.
+// Builds Ethernet frames header by header.
 #pragma once
 
 #include <array>

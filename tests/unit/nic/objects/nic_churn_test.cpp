@@ -1,5 +1,5 @@
-// What else happens while contexts are on their way: completion queues that leave with all they know, destruction, and
-// the device's reset.
+// Events while contexts are being fetched or evicted: eviction of CQs with their state, destruction, and reset of the
+// device.
 #include "model/nic/nic_params.h"
 #include "tests/unit/nic/many_qps.h"
 
@@ -24,12 +24,12 @@ class Churn : public ManyPairs {
   void write(std::uint32_t i) { qa->post(i, {.opcode = SendOpcode::write, .length = 8, .remote = remote_of(i)}); }
 };
 
-// An armed CQ is still armed when it comes back, and fires once.
+// An armed CQ is still armed after its eviction, and fires once.
 TEST_F(Churn, ACqStaysArmed) {
   for (const std::uint32_t entries : {0u, 1u}) {
     build(without_caches(entries), 2);
     a().arm(kSendCqn, false);
-    a().arm(kReceiveCqn, false);  // and takes the place of the other
+    a().arm(kReceiveCqn, false);  // takes the other CQ's cache entry
     run(20);
     EXPECT_FALSE(a().poll_eq(1));
     write(0);
@@ -59,7 +59,8 @@ TEST_F(Churn, ACqStaysArmedForSolicitedEntriesOnly) {
   EXPECT_TRUE(b().poll_eq(1));
 }
 
-// A ring of 64: the device has to look at the consumer again and again, while the context comes and goes.
+// The ring has 64 entries: the device must read the consumer index again and again, while the context is evicted and
+// fetched.
 TEST_F(Churn, ACqKeepsItsConsumer) {
   for (const std::uint32_t entries : {0u, 1u}) {
     build(without_caches(entries), 4);
@@ -93,7 +94,7 @@ TEST_F(Churn, ACqThatDiedStaysDead) {
   }
 }
 
-// The doorbell waits for the context when the destruction comes: at every moment of the fill.
+// The doorbell waits for the context when the QP is destroyed, at every moment of the fill.
 TEST_F(Churn, DestructionWhileAFillIsUnderWay) {
   for (double us = 0; us < 0.7; us += 0.05) {
     build(without_caches(), 3);
@@ -130,7 +131,7 @@ TEST_F(Churn, ARegionThatGoesWhileItsFillIsUnderWayIsRefused) {
   EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::remote_access_error);
 }
 
-// At every moment of a load of misses; then the device is brought up again and works.
+// A reset at every moment of many misses; then the device is brought up again and works.
 TEST_F(Churn, ResetWhileFillsAreUnderWay) {
   for (double us = 0.1; us < 4; us += 0.3) {
     build(without_caches(), 8);
@@ -161,7 +162,7 @@ TEST_F(Churn, ResetWhileFillsAreUnderWay) {
   }
 }
 
-// A context that can't be read back: its QP is lost, with one event, and the others go on.
+// A context that cannot be read back: its QP is lost with one event; the other QPs continue.
 TEST_F(Churn, ALostContextIsItsQpsEndAndNobodyElses) {
   build(without_caches(1), 3);
   abi::MapIcm map;
@@ -174,7 +175,7 @@ TEST_F(Churn, ALostContextIsItsQpsEndAndNobodyElses) {
   QueuePairs far(a(), 1, 64);
   far.connect(0, 2);
   for (std::uint32_t i = 0; i < 3; ++i) write(i);
-  ASSERT_EQ(completions(a(), kSendCqn, 3), 3);  // and it has left the device
+  ASSERT_EQ(completions(a(), kSendCqn, 3), 3);  // the context has left the device
   while (a().poll_eq(0)) {
   }
   a().host.refuse_from = lost;

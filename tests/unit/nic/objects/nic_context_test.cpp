@@ -1,5 +1,5 @@
-// Contexts that come and go: with caches of hardly any entries, every transfer is right, timers and commands find their
-// QP, and a miss costs what it reads.
+// Eviction of contexts: with very small caches every transfer is right, timers and commands find their QP, and a miss
+// costs the time of its read.
 #include <string>
 
 #include "model/nic/contexts/atomic_unit.h"
@@ -28,7 +28,7 @@ void expect_sum(const CacheCounters& cache) { EXPECT_EQ(cache.lookups, cache.l0_
 
 class Contexts : public ManyPairs {
  protected:
-  // Every operation, several at a time, on all QPs in turn; receivers and bytes are checked.
+  // Every operation, several at a time, on all QPs in turn; receives and bytes are checked.
   void mixed_load(int rounds) {
     constexpr std::uint32_t kBytes = 3000;
     for (int round = 0; round < rounds; ++round) {
@@ -59,7 +59,7 @@ class Contexts : public ManyPairs {
       const auto contexts = node->nic.counters().contexts;
       for (const auto* cache : {&contexts.qpc, &contexts.cqc, &contexts.mpt, &contexts.mtt}) expect_sum(*cache);
       const auto misses = contexts.qpc.misses + contexts.cqc.misses + contexts.mpt.misses + contexts.mtt.misses;
-      EXPECT_LE(contexts.fills, misses);  // some join a fill that is under way
+      EXPECT_LE(contexts.fills, misses);  // a miss may join a fill in progress
     }
   }
 };
@@ -96,7 +96,7 @@ TEST_F(Contexts, TransfersAreRightWhenEveryCacheIsTiny) {
           cache->miss_slots = slots;
         }
         params.dma.relaxed_ordering = relaxed;
-        if (relaxed) {  // reads overtake whatever they may
+        if (relaxed) {  // reads overtake wherever they may
           params.dma.posted_headers = 2;
           params.dma.write_latency = 3_us;
           params.dma.read_latency = 50_ns;
@@ -112,7 +112,7 @@ TEST_F(Contexts, TransfersAreRightWhenEveryCacheIsTiny) {
   }
 }
 
-// A packet that found its QP on the device waits for its receive unit, and meanwhile the QP leaves the device.
+// A packet found its QP on the device and waits for its receive unit; meanwhile the QP is evicted.
 TEST_F(Contexts, AQpWhosePacketWaitsForItsUnitIsNotLost) {
   for (const std::uint32_t entries : {0u, 1u, 2u}) {
     auto params = with_qpc(0, entries);
@@ -141,8 +141,8 @@ TEST_F(Contexts, AnAtomicReadAndReceiveUnderWayKeepTheirQp) {
   }
 }
 
-// The first one's region has to be fetched or comes from the second level, the second one's is at hand. Swaps that
-// follow from one another show the order.
+// The first atomic's region must be fetched, or comes from the second level; the second atomic's is cached. Swaps that
+// depend on one another show the order.
 TEST_F(Contexts, AtomicsOfAQpKeepTheirOrder) {
   constexpr std::uint32_t kOther = 9 << 8 | 0x21;
   for (const std::uint32_t l1 : {1u, 64u}) {
@@ -162,7 +162,7 @@ TEST_F(Contexts, AtomicsOfAQpKeepTheirOrder) {
     b().host.put(b().buffer + 64, std::uint64_t{0});
     swap(kOther, 99, 99);
     run(5);
-    swap(kKey, 99, 99);  // takes the one place of the first level
+    swap(kKey, 99, 99);  // takes the only entry of the first level
     run(5);
     swap(kOther, 0, 1);
     swap(kKey, 1, 2);
@@ -207,7 +207,7 @@ TEST_F(Contexts, CommandsFindEvictedQps) {
 TEST_F(Contexts, TimersFindEvictedQps) {
   for (const std::uint32_t entries : {0u, 1u}) {
     build(with_qpc(0, entries), 6);
-    // RNR: nobody has posted a receive; ACK: the first packet of each QP is lost.
+    // RNR: no receive is posted; ACK: the first packet of each QP is lost.
     int frames = 0;
     drop() = [&](const Frame&) { return ++frames % 3 == 0 && frames < 30; };
     a().fill(4);
@@ -225,7 +225,7 @@ TEST_F(Contexts, TimersFindEvictedQps) {
   }
 }
 
-// The timer expires while the QP's context is on its way for the very ACK that it waited for.
+// The timer expires while the QP's context is being fetched for the ACK that the timer waits for.
 TEST_F(Contexts, ATimerThatExpiredBehindItsAckIsVoid) {
   int late = 0;
   for (auto answer = 8_us; answer < 10_us; answer += 50_ns) {
@@ -233,7 +233,7 @@ TEST_F(Contexts, ATimerThatExpiredBehindItsAckIsVoid) {
     params.contexts.qpc.miss_slots = 8;
     params.units.receive_request = 1_ns;
     params.dma.read_latency = 1200_ns;
-    params.dma.write_latency = answer - 5_us;              // the ACK goes when the payload is in memory
+    params.dma.write_latency = answer - 5_us;              // the ACK is sent when the payload is in memory
     build(params, 1, [](abi::Qpc& c) { c.timeout = 1; });  // 8.192 us
     Duration acked, asked;
     a().nic.blocks().rx.received.subscribe([&](const PacketTrace&) { acked = now(); });
@@ -252,7 +252,7 @@ TEST_F(Contexts, ATimerThatExpiredBehindItsAckIsVoid) {
   EXPECT_GT(late, 0);
 }
 
-// --- What a miss costs. Everything but what is looked at is at hand.
+// --- Cost of a miss. All other contexts are cached.
 class MissCost : public ManyPairs {
  protected:
   void start(const NicParams& params) {
@@ -266,7 +266,7 @@ class MissCost : public ManyPairs {
     a().host.landed.clear();
     b().host.landed.clear();
   }
-  // From the doorbell until the payload is there, and until the CQE is.
+  // Times from the doorbell until the payload has landed, and until the CQE has landed.
   std::pair<Duration, Duration> write() {
     const auto begun = now();
     qa->post(0, {.opcode = SendOpcode::write, .length = 8, .remote = remote_of(0)});
@@ -279,7 +279,7 @@ class MissCost : public ManyPairs {
     const auto payload = when(b(), [&](std::uint64_t at) { return at == qb->area(0); });
     const auto cqe = a().poll(kSendCqn);
     EXPECT_TRUE(cqe);
-    // Rings are below the buffers, contexts before them: the CQE is the only one of these bytes.
+    // Rings lie below the buffers, and contexts before them: only the CQE has these bytes.
     Duration completed;
     for (const auto& [address, at] : a().host.landed)
       if (a().host.get<abi::Cqe>(address).qpn == qa->qpn(0) && a().host.get<abi::Cqe>(address).wqe_counter == 2u)
@@ -311,7 +311,7 @@ TEST_F(MissCost, OfAQpWithMoreLinesIsALongerRead) {
   start(params);
   const auto [eight, eight_cqe] = write();
   const PcieLink link(p.dma.link);
-  // Two reads at once: the second one's request passes while the first is on its way.
+  // Two reads at once: the second one's request is sent while the first is in progress.
   const auto more = link.time_for(link.completion(0, 256));
   EXPECT_NEAR(double((eight - four).ps), double(2 * more.ps),
               double(2 * link.time_for(link.read_request(0, 64)).ps) + 1);
@@ -324,7 +324,7 @@ TEST_F(MissCost, OfAQpInTheSecondLevelIsItsLatency) {
   params.contexts.qpc.l1_latency = 47_ns;
   start(params);
   const auto [second, second_cqe] = write();
-  // At the sender and the receiver it adds to the unit's service: nothing waits for that.
+  // At sender and receiver the latency adds to the unit's service: nothing waits for it.
   EXPECT_EQ(second, warm);
   EXPECT_EQ(second_cqe, warm_cqe);
 }
@@ -341,8 +341,8 @@ TEST_F(MissCost, OfACqIsARead) {
   EXPECT_EQ((write().second - warm).ps, params.contexts.cqc.l1_latency.ps);
 }
 
-// The sender gathers; the receiver checks the range, then places the packet. With no room, what the check's fill
-// brought serves the placement, which follows at once.
+// The sender gathers; the receiver checks the range, then places the packet. Without a cache entry, the context that
+// the check fetched still serves the placement, which follows at once.
 TEST_F(MissCost, OfARegionInTheSecondLevelIsItsLatencyEachTime) {
   start({});
   const auto warm = write().first;
@@ -360,7 +360,7 @@ TEST_F(MissCost, OfARegionIsAReadEachTime) {
   start(params);
   EXPECT_EQ((write().first - warm).ps, 2 * read(64).ps);
   const auto mpt = a().nic.counters().contexts.mpt;
-  EXPECT_EQ(mpt.misses, 3u);  // two before
+  EXPECT_EQ(mpt.misses, 3u);  // two of the earlier WRITE
   expect_sum(mpt);
 }
 

@@ -1,5 +1,4 @@
-// The device's own memory: its time, who may reach what of it, and the order of a queue pair's writes between it and
-// the host's.
+// The device's own memory: access times, rights, and the order of a queue pair's writes to it and to host memory.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -48,7 +47,7 @@ class Port : public testing::Test, DmaClient {
 TEST_F(Port, TakesALineEachIntervalAndALatency) {
   memory->read(0, 64, tells(0));
   memory->read(0, 65, tells(1));     // two lines
-  memory->write(63, payload(2, 1), tells(2), false);  // two as well
+  memory->write(63, payload(2, 1), tells(2), false);  // two lines, too
   memory->read(0, 0, tells(3));
   run();
   EXPECT_EQ(done[0].at, 42_ns);
@@ -63,7 +62,7 @@ TEST_F(Port, AReadSeesTheWritesAheadAndNoneBehind) {
   memory->write(8, payload(8, 1), tells(0), false);
   memory->read(8, 8, tells(1));
   memory->write(8, payload(8, 2), tells(2), false);
-  memory->write(8, payload(8, 3), tells(3), true);  // nobody looks at it
+  memory->write(8, payload(8, 3), tells(3), true);  // discard: timing only, the payload is not stored
   memory->read(8, 8, tells(4));
   run();
   EXPECT_EQ(done[1].data, std::vector(8, std::byte{1}));
@@ -163,7 +162,7 @@ TEST_F(Order, TheFasterMemoryDoesNotPassTheSlower) {
     write(order, on_device(0));
     write(order, on_device(64));
     write(order, at_host(4096));
-    write(other, on_device(128));  // another queue pair waits for nothing
+    write(other, on_device(128));  // another queue pair does not wait
   });
   bench->run();
   EXPECT_EQ(ended, (std::vector<std::size_t>{4, 0, 1, 2, 3}));
@@ -189,7 +188,7 @@ TEST_F(Order, WhatHasLandedHoldsNothing) {
   }
 }
 
-// When they will have landed is not known yet.
+// Their landing times are not known yet.
 TEST_F(Order, WritesThatWaitForCreditsAreWaitedFor) {
   DmaParams params;
   params.posted_headers = 1;
@@ -215,14 +214,14 @@ TEST_F(Order, AQueuePairThatIsForgottenIsToldOfWhatWaits) {
     memory->forget(order);
     EXPECT_EQ(ended, (std::vector<std::size_t>{1, 2}));
     EXPECT_EQ(done[1], Agenda::kNever);
-    write(order, on_device(8));  // of the next of its number: not before the first one landed
+    write(order, on_device(8));  // the next QP with the same number: its write must not land before the first one
   });
   bench->run();
   EXPECT_EQ(ended, (std::vector<std::size_t>{1, 2, 0, 3}));
   EXPECT_EQ(device->counters().writes, 1u);
 }
 
-// --- On the device.
+// --- Device memory on a NIC.
 constexpr std::uint32_t kDeviceKey = 9 << 8 | 0x77;
 constexpr std::uint32_t kRights = access::kLocalWrite | access::kRemoteWrite | access::kRemoteRead |
                                   access::kRemoteAtomic | access::kZeroBased;
@@ -254,7 +253,7 @@ TEST_F(OnDevice, RegionsLieInside) {
   unknown.context.kind = abi::MptKind(6);
   EXPECT_EQ(a().command(unknown), CommandStatus::bad_parameter);
   EXPECT_EQ(a().command(region(a(), 64, size - 64)), CommandStatus::ok);
-  // It does not become another kind.
+  // A region on device memory keeps its kind.
   auto modified = region(a(), 0, 64);
   modified.header.opcode = std::uint16_t(abi::CommandOpcode::modify_mpt);
   EXPECT_EQ(a().command(modified), CommandStatus::bad_parameter);
@@ -289,7 +288,7 @@ TEST_F(OnDevice, ThePeerWritesThereWithoutPcie) {
   EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::remote_access_error);
 }
 
-// The CPU's stores are in the device before the doorbell behind them.
+// The CPU's stores reach the device before the doorbell behind them.
 TEST_F(OnDevice, ASendSeesTheStoresBeforeIt) {
   connect();
   ASSERT_EQ(a().command(region(a(), 0, 4096)), CommandStatus::ok);
@@ -321,15 +320,15 @@ TEST_F(OnDevice, AFunctionLevelResetClearsIt) {
   EXPECT_EQ(word(a(), 0), 0u);
 }
 
-// --- Relaxed ordering, as a region says.
+// --- Relaxed ordering, selected by the region.
 class Relaxed : public Pair {
  protected:
   static constexpr std::uint32_t kRelaxedKey = 8 << 8 | 0x33;
 
-  // Of 4 KiB to b's strict region, with hardly a credit, then 64 bytes to the relaxed one, by one queue pair.
+  // 4 KiB to b's strict region, with few credits, then 64 bytes to the relaxed region, over one queue pair.
   struct Found {
     Counter overtakings;
-    bool strict_first;          // the last of the strict region's landed before the relaxed one's
+    bool strict_first;          // the strict region's last write landed before the relaxed write
   };
   Found write_both(bool capable) {
     NicParams params;
@@ -340,7 +339,7 @@ class Relaxed : public Pair {
     connect();
     const auto own = b().host.allocate(4096);
     b().register_memory(kRelaxedKey, own, 4096, 0xf | access::kRelaxedOrdering);
-    // Its context is at hand from then on: what fills one passes no write.
+    // Caches the region's context: a fetch would not pass the writes.
     a().post_send({.opcode = SendOpcode::write, .length = 64, .remote = Remote{own + 64, kRelaxedKey}});
     EXPECT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
     b().post_receive(b().buffer + 4096, 64);
@@ -350,7 +349,7 @@ class Relaxed : public Pair {
     a().post_send({.opcode = SendOpcode::write, .length = 64, .remote = Remote{own, kRelaxedKey}, .flags = 0});
     a().post_send({.opcode = SendOpcode::send, .length = 64});
     EXPECT_EQ(b().wait_status(kReceiveCqn), CqeSyndrome::success);
-    // The completion, strictly ordered, is behind all that was written before it.
+    // The completion is strictly ordered: it lands behind all earlier writes.
     const auto of = [&](std::uint64_t from, std::uint64_t bytes) {
       return std::ranges::count_if(b().host.landed, [&](const auto& write) {
         return write.first >= from && write.first < from + bytes;

@@ -14,7 +14,7 @@ using abi::MptKind;
 using abi::SendOpcode;
 
 constexpr std::uint32_t kRights = abi::access::kLocalWrite | abi::access::kRemoteWrite | abi::access::kRemoteRead;
-constexpr std::uint32_t kInPage = 0x789;  // kIova lies there in its page
+constexpr std::uint32_t kInPage = 0x789;  // offset of kIova in its page
 
 class FastRegistration : public Pages {
  protected:
@@ -97,7 +97,7 @@ TEST_F(FastRegistration, PagesMayLieBackwardsAndBeginInTheMiddle) {
       const auto at = first_ + backwards(in_pages / kPage) * kPage + in_pages % kPage;
       ASSERT_EQ(*b().host.at(at), *a().host.at(a().buffer + i)) << i;
     }
-    // One byte more is beyond the region, and its former key is no key.
+    // The next byte is beyond the region, and the former key is invalid.
     EXPECT_EQ(write(kPagedKey + 3, 1, length), CqeSyndrome::remote_access_error);
     restart();
     EXPECT_EQ(write(kPagedKey), CqeSyndrome::remote_access_error);
@@ -105,7 +105,7 @@ TEST_F(FastRegistration, PagesMayLieBackwardsAndBeginInTheMiddle) {
   }
 }
 
-// The driver writes other pages when the invalidation is complete, while a WRITE by the old key may be anywhere.
+// The driver writes other pages when the invalidation is complete; a WRITE with the old key may be at any step.
 TEST_F(FastRegistration, WhatIsUnderWayFindsNoOtherPages) {
   for (const std::uint32_t l1 : {0u, 4096u}) {
     for (int delay = 0; delay < 30; ++delay) {
@@ -120,7 +120,7 @@ TEST_F(FastRegistration, WhatIsUnderWayFindsNoOtherPages) {
       a().fill(1);
       a().post_send({.opcode = SendOpcode::write, .length = kPages * kPage, .remote = Remote{kIova, kPagedKey}});
       run(0.2 * delay);
-      // The refused WRITE may end the queue pair before the invalidation has completed.
+      // The refused WRITE may fail the queue pair before the invalidation has completed.
       const auto invalidated = invalidate(kPagedKey);
       EXPECT_TRUE(invalidated == CqeSyndrome::success || invalidated == CqeSyndrome::flushed_error) << int(invalidated);
       EXPECT_EQ(query().valid, 0u);
@@ -129,7 +129,7 @@ TEST_F(FastRegistration, WhatIsUnderWayFindsNoOtherPages) {
       EXPECT_TRUE(status == CqeSyndrome::success || status == CqeSyndrome::remote_access_error) << int(status);
       EXPECT_TRUE(std::all_of(b().host.at(second_), b().host.at(second_) + kPages * kPage,
                               [](std::byte byte) { return byte == std::byte{0}; }));
-      // A refused WRITE has taken both queue pairs to their error state.
+      // A refused WRITE has moved both queue pairs to ERR.
       restart();
       whole.key = kPagedKey + 1;
       ASSERT_EQ(give(whole), CqeSyndrome::success);
@@ -225,7 +225,7 @@ TEST_F(FastRegistration, ADeviceWithoutIt) {
   EXPECT_EQ(give(pages(kPagedKey)), CqeSyndrome::local_qp_operation_error);
 }
 
-// The first byte in the first page counts for each region with pages.
+// Every paged region has an offset of its first byte in the first page.
 TEST_F(FastRegistration, SoMayAnyRegionBeginInTheMiddleOfAPage) {
   auto mailbox = b().region(kPagedKey, kInPage, kPages * kPage - kInPage, kRights);
   mailbox.context.start = kIova;

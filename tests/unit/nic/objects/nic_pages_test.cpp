@@ -1,4 +1,4 @@
-// Regions whose pages lie anywhere: a driver writes the MTT by hand.
+// Regions whose pages lie anywhere: a driver writes the MTT itself.
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/contexts/translation.h"
 #include "model/nic/nic.h"
@@ -19,7 +19,7 @@ TEST_F(Pages, MayLieBackwards) {
     const auto memory = b().host.allocate(kPages * kPage);
     write_entries(b(), memory, backwards);
     ASSERT_EQ(make(b(), kPagedKey), CommandStatus::ok);
-    // The other end's pages interleave: both gather and scatter go through a table.
+    // The other end's pages are interleaved: gather and scatter both use a table.
     const auto scattered = a().host.allocate(2 * kPages * kPage);
     write_entries(a(), scattered, [](std::uint32_t page) { return 2 * page; });
     ASSERT_EQ(make(a(), kPagedKey), CommandStatus::ok);
@@ -58,14 +58,14 @@ TEST_F(Pages, MayLieBackwards) {
       }
     }
     if (l1 == 4096) {
-      // A region's entry and each page's, however many packets miss one before it is there.
+      // A fill of the region's entry and of each page's, however many packets miss a page before its fill is complete.
       EXPECT_EQ(b().nic.counters().contexts.fills, kPages);
       EXPECT_GE(b().nic.counters().contexts.mtt.misses, kPages);
     }
   }
 }
 
-// Each page that the cache's first level does not have is waited for, whether the region's entry is at hand or not.
+// Each page outside the cache's first level costs a wait, whether or not the region's entry is cached.
 TEST_F(Pages, TheSecondLevelIsWaitedFor) {
   for (const std::uint32_t regions : {2048u, 0u}) {
     const auto landing = [&](Duration latency, std::uint32_t offset) {
@@ -79,7 +79,7 @@ TEST_F(Pages, TheSecondLevelIsWaitedFor) {
       write_entries(b(), memory, forwards);
       EXPECT_EQ(make(b(), kPagedKey), CommandStatus::ok);
       Duration took;
-      for (int i = 0; i < 2; ++i) {  // the first fills
+      for (int i = 0; i < 2; ++i) {  // the first WRITE fills the cache
         run(100);
         b().host.landed.clear();
         const auto posted = now();
@@ -134,7 +134,8 @@ TEST_F(Pages, AreCheckedWhenTheRegionIsMade) {
   lend(b());
   EXPECT_EQ(make(b(), kPagedKey, kPage, 11), CommandStatus::bad_parameter);
   EXPECT_EQ(make(b(), kPagedKey, kPage, 31), CommandStatus::bad_parameter);
-  EXPECT_EQ(make(b(), kPagedKey, 60 * kPage), CommandStatus::bad_parameter);  // 64 entries are lent, and it begins at 5
+  // 64 entries are mapped, and the region begins at entry 5
+  EXPECT_EQ(make(b(), kPagedKey, 60 * kPage), CommandStatus::bad_parameter);
   EXPECT_EQ(make(b(), kPagedKey, 59 * kPage), CommandStatus::ok);
   abi::MapIcm unmap;
   unmap.header.opcode = std::uint16_t(abi::CommandOpcode::unmap_icm);
@@ -146,7 +147,7 @@ TEST_F(Pages, AreCheckedWhenTheRegionIsMade) {
   EXPECT_EQ(make(b(), kPagedKey, kPage), CommandStatus::bad_parameter);
 }
 
-// The entries are used again, with other pages, while accesses of the old region may be anywhere on their way.
+// The entries are used again with other pages, while accesses with the old region may be at any step.
 TEST_F(Pages, OfARegionThatIsGoneAreForgotten) {
   for (const std::uint32_t l1 : {0u, 4096u}) {
     for (int delay = 0; delay < 30; ++delay) {
@@ -165,7 +166,7 @@ TEST_F(Pages, OfARegionThatIsGoneAreForgotten) {
       ASSERT_EQ(make(b(), kPagedKey + 1), CommandStatus::ok);
       const auto status = a().wait_status(kSendCqn, 10_ms);
       EXPECT_TRUE(status == CqeSyndrome::success || status == CqeSyndrome::remote_access_error) << int(status);
-      // Not a byte by the old key into the new region's memory.
+      // The old key must write no byte to the new region's memory.
       const auto untouched = [&](std::uint64_t memory) {
         return std::all_of(b().host.at(memory), b().host.at(memory) + kPages * kPage,
                            [](std::byte byte) { return byte == std::byte{0}; });
@@ -185,7 +186,7 @@ TEST_F(Pages, OfARegionThatIsGoneAreForgotten) {
   }
 }
 
-// Translations that take long do not hold one another up, and a reset leaves undone what waits for them.
+// Slow translations do not delay one another, and a reset discards writes that wait for them.
 TEST_F(Pages, AResetLeavesUnwrittenWhatWaitsForATranslation) {
   auto params = with_caches(0, 0);
   params.contexts.mtt.miss_slots = 1;
@@ -262,7 +263,7 @@ TEST_F(UnderWay, AFlushOfOtherPagesChangesNothing) {
   }
 }
 
-// A table with one slot for misses: a walk of the region waits behind another's.
+// A table with one slot for misses: a region's walk waits behind another's.
 TEST_F(UnderWay, WhoseRegionIsMadeAnewIsRefusedAndTheNewOneServed) {
   ASSERT_EQ(make(b(), kPagedKey), CommandStatus::ok);
   std::vector<Translated> answers;
@@ -271,10 +272,10 @@ TEST_F(UnderWay, WhoseRegionIsMadeAnewIsRefusedAndTheNewOneServed) {
                                   [&](const Translated& answer) { answers.push_back(answer); });
   };
   translate(kPagedKey);
-  run(1);  // some pages in
+  run(1);  // some pages are translated
   EXPECT_TRUE(answers.empty());
   auto& contexts = b().nic.blocks().contexts;
-  // As destroy_mpt and create_mpt do, at once.
+  // The effects of destroy_mpt and create_mpt, at once.
   contexts.regions.destroy(kPagedKey >> 8);
   pages().flush(kFirst, kPages);
   write_entries(b(), kNew, forwards);
@@ -292,7 +293,7 @@ TEST_F(UnderWay, WhoseRegionIsMadeAnewIsRefusedAndTheNewOneServed) {
   EXPECT_EQ(answers[1].ranges[0].length, kPages * kPage);
 }
 
-// What is in the second level waits for it, and only once.
+// Pages in the second level cost its latency, only once.
 TEST_F(UnderWay, TheSecondLevelCostsItsLatency) {
   build(with_caches(1, 4096));
   lend(b());

@@ -1,4 +1,4 @@
-// Shared receive queues as the device sees them: the chain, what is read ahead, what makes no sense, and the commands.
+// Shared receive queues on the device: the chain, read-ahead, invalid entries, and commands.
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/nic.h"
 #include "model/nic/queues/command_unit.h"
@@ -25,7 +25,7 @@ class SharedReceivesTest : public Pair {
     b().nic.blocks().events.written.subscribe(
         [this](const EventTrace& event) { events.push_back({event.type, event.number}); });
   }
-  // b's QP takes from the queue.
+  // b's QP uses the SRQ.
   void share() {
     ASSERT_EQ(b().destroy_qp(), CommandStatus::ok);
     ASSERT_EQ(b().create_qp_anew(sharing), CommandStatus::ok);
@@ -38,7 +38,7 @@ class SharedReceivesTest : public Pair {
   void send(int count, std::uint32_t length = 8) {
     for (int i = 0; i < count; ++i) a().post_send({.opcode = SendOpcode::send, .length = length});
   }
-  // The entries that the next messages filled.
+  // Indices of the entries that the next messages filled.
   std::vector<std::uint16_t> filled(std::size_t count) {
     std::vector<std::uint16_t> indices;
     while (indices.size() < count) {
@@ -51,7 +51,7 @@ class SharedReceivesTest : public Pair {
   }
   std::uint32_t syndrome() { return b().output<abi::CommandResult>().syndrome; }
   SharedReceiveCounters counters() { return b().nic.counters().shared_receives; }
-  // A message finds nothing that makes sense.
+  // A message finds an invalid entry.
   void expect_error() {
     send(1);
     run(100);
@@ -112,7 +112,7 @@ TEST_F(SharedReceivesTest, NoneIsTakenBeforeItIsPosted) {
   EXPECT_EQ(filled(1), (std::vector<std::uint16_t>{1}));
 }
 
-// The record does not move with the ring, and what was asked of it is still to be told.
+// The record stays at its address when the ring moves, and a pending read of the record must still be served.
 TEST_F(SharedReceivesTest, ANewRingDoesNotPutTheLimitOff) {
   ASSERT_EQ(ring->create(), CommandStatus::ok);
   share();
@@ -126,7 +126,7 @@ TEST_F(SharedReceivesTest, ANewRingDoesNotPutTheLimitOff) {
     ASSERT_TRUE(condition());
   };
   step_until([&] { return counters().taken == 2; });
-  // Of the record as it was read before the second was taken nothing follows: it is read once more.
+  // The record that was read before the second entry was taken must not decide: it is read once more.
   const auto reads = counters().record_reads + 1;
   step_until([&] { return counters().record_reads == reads; });
   b().nic.blocks().shared_receives.modified(kSrqn, abi::ModifySrq::kRing);

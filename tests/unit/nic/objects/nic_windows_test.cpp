@@ -1,4 +1,4 @@
-// Windows as the device has them: their entries, the commands about them, and binds that a driver builds by hand.
+// Memory windows on the device: entries, commands, and binds that a driver builds itself.
 #include "model/nic/queues/command_unit.h"
 #include "tests/unit/nic/nic_pair.h"
 
@@ -86,7 +86,7 @@ TEST_F(Windows, AreMadeUnbound) {
   EXPECT_EQ(window.valid, 0u);
   EXPECT_EQ(window.length, 0u);
   EXPECT_EQ(window.access_flags, 0u);
-  // A region begins without windows, whatever its driver says.
+  // A new region has no windows, whatever its driver states.
   EXPECT_EQ(make(kOtherWindow, MptKind::region, [](abi::Mpt& mpt) { mpt.windows = 3; }), CommandStatus::ok);
   EXPECT_EQ(destroy(kOtherWindow), CommandStatus::ok);
   EXPECT_EQ(make(kOtherWindow, MptKind(6)), CommandStatus::bad_parameter);
@@ -130,7 +130,7 @@ TEST_F(Windows, ARegionCountsThem) {
   }
 }
 
-// The index names it, and the PD says whose it is: its driver may be ahead by binds that were flushed.
+// The index names the window, and the PD must match. The driver's key may be ahead by flushed binds.
 TEST_F(Windows, AreNamedByTheirIndex) {
   ASSERT_EQ(make(kWindow, MptKind::window1), CommandStatus::ok);
   EXPECT_EQ(bind(kWindow + 1, kWindow + 2), CqeSyndrome::success);

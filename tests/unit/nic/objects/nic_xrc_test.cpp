@@ -1,4 +1,4 @@
-// XRC as the device has it, by its contract alone: commands, WQEs, CQEs, and what hostile ones come to.
+// XRC on the device, through its published interface alone: commands, WQEs, CQEs, and hostile input.
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/nic.h"
 #include "model/nic/queues/command_unit.h"
@@ -32,7 +32,7 @@ class XrcTest : public Pair {
     create.context.cqn = kReceiveCqn;
     return create;
   }
-  // What an XRC receiver is made with: everything else is zero.
+  // Context of a new XRC receive QP: all other fields are zero.
   static void receiver(abi::Qpc& c) {
     c = {};
     c.transport = abi::Transport::xrc_recv;
@@ -41,7 +41,7 @@ class XrcTest : public Pair {
   static void sender(abi::Qpc& c) {
     c.transport = abi::Transport::xrc_send;
     c.flags = abi::Qpc::kHasSend;
-    c.receive_cqn = 12345;               // it has none
+    c.receive_cqn = 12345;               // ignored: an XRC receive QP has no CQ
   }
   void connect_xrc() {
     ASSERT_EQ(b().command(of_domain(*ring)), CommandStatus::ok);
@@ -52,7 +52,7 @@ class XrcTest : public Pair {
     bring_up(a(), 2);
     bring_up(b(), 1);
   }
-  // Each end with the attributes that its transport has.
+  // Brings up each end with the attributes of its transport.
   void bring_up(Node& node, std::uint8_t peer) {
     using namespace abi::qp_attr;
     const bool sends = &node == &a();
@@ -76,7 +76,7 @@ class XrcTest : public Pair {
                           kTimeout | kSendPsn | (sends ? kRetryCount | kRnrRetry | kMaxRdAtomic : 0), c),
               CommandStatus::ok);
   }
-  // A SEND with the segments given, of which the XRC segment may be missing.
+  // A SEND; names_queue false: without the XRC segment.
   void send(std::uint32_t srqn, std::uint32_t length, bool names_queue = true) {
     std::vector<std::byte> wqe(64);
     abi::ControlSegment control;
@@ -174,7 +174,7 @@ TEST_F(XrcTest, AWqeThatNamesNoQueue) {
   EXPECT_TRUE(events.empty());
 }
 
-// A number of 32 bits is cut to the 24 that go out.
+// A number of 32 bits is cut to 24 bits.
 TEST_F(XrcTest, ANumberThatIsTooLong) {
   connect_xrc();
   ring->post(b().buffer, 64);
@@ -197,7 +197,7 @@ TEST_F(XrcTest, AQueueOfAnotherDomain) {
   EXPECT_EQ(b().nic.counters().shared_receives.refused, 1u);
 }
 
-// A message is on its way to a queue that goes, and its number has another before the message ends.
+// A message is in flight to an SRQ that is destroyed; another SRQ gets the number before the message ends.
 TEST_F(XrcTest, AQueueThatGoesUnderAMessage) {
   connect_xrc();
   ring->post(b().buffer, 512 << 10);
@@ -216,7 +216,7 @@ TEST_F(XrcTest, AQueueThatGoesUnderAMessage) {
   EXPECT_EQ(b().wait_status(kReceiveCqn), abi::CqeSyndrome::success);
 }
 
-// What a reset QP held goes back to the queue that it came from.
+// A receive held by a reset QP returns to its SRQ.
 TEST_F(XrcTest, AResetUnderAMessage) {
   connect_xrc();
   ring->post(b().buffer, 512 << 10);

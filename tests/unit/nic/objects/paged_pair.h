@@ -1,4 +1,4 @@
-// Two NICs whose regions have pages: the driver of each has lent memory for the MTT, and writes the entries by hand.
+// Two NICs with paged regions. Each driver maps memory for the MTT and writes the entries itself.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@ using abi::CommandStatus;
 
 constexpr std::uint32_t kPagedKey = 9 << 8 | 0x21;
 constexpr std::uint32_t kPage = 4096, kPages = 8, kFirst = 5;
-constexpr std::uint64_t kIova = 0x123456789;  // odd: pages count from here, wherever that is
+constexpr std::uint64_t kIova = 0x123456789;  // not page-aligned: pages of the region count from this address
 
 inline NicParams with_caches(std::uint32_t l0, std::uint32_t l1) {
   NicParams params;

@@ -1,5 +1,4 @@
-// A parameter that nothing reads is a lie in the documentation: changing each one of the NIC's changes what can be
-// seen.
+// Every documented parameter must have an effect: a change of each NIC parameter changes counters, times or traces.
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -12,7 +11,7 @@ namespace {
 
 using abi::SendOpcode;
 
-// Changes the parameter of one number, and remembers all names.
+// Changes the parameter with the given number, and records all names.
 class Change : public ParamVisitor {
  public:
   Change(std::size_t number, int attempt) : number_(number), attempt_(attempt) {}
@@ -46,7 +45,7 @@ class Change : public ParamVisitor {
     names.push_back(full + name);
     return names.size() - 1 == number_;
   }
-  // Twice, half, the least, or a hundred times: what lies in range.
+  // Twice, half, the least, or a hundred times the value, if in range.
   template <class Value>
   void change(const char* name, Value& value, Range range, double scale = 1) {
     if (!next(name)) return;
@@ -77,8 +76,8 @@ class Tell : public CounterVisitor {
   std::ostream& out_;
 };
 
-// Everything at its defaults; caches, links and windows so small that each of their parameters matters; caches of all
-// but nothing; an engine with jitter.
+// Bases: defaults; caches, links and windows so small that each of their parameters matters; caches of very few
+// entries; an engine with jitter.
 constexpr int kBases = 4;
 constexpr int kAttempts = 4;
 NicParams base(int number) {
@@ -110,10 +109,10 @@ NicParams base(int number) {
   return params;
 }
 
-constexpr std::uint32_t kShared = 4;   // QPs with a shared receive queue each
+constexpr std::uint32_t kShared = 4;   // QPs with one SRQ each
 constexpr std::uint32_t kFirstShared = kFirstQpn + 16;
-constexpr std::uint32_t kPaged = 3;    // regions of pages, by the MTT
-constexpr std::uint32_t kIdleCqs = 6;  // that are only queried
+constexpr std::uint32_t kPaged = 3;    // paged regions (MTT)
+constexpr std::uint32_t kIdleCqs = 6;  // only queried
 
 class ParamsRead : public ManyPairs {
  protected:
@@ -123,7 +122,7 @@ class ParamsRead : public ManyPairs {
       c.timeout = 14;
       c.path_mtu = 1;  // the least that a device may allow
     });
-    a().connect(a(), 1, [](abi::Qpc& c) { c.timeout = 14; });  // by the loopback
+    a().connect(a(), 1, [](abi::Qpc& c) { c.timeout = 14; });  // over the loopback
     for (std::uint32_t i = 0; i < kPaged; ++i) paged_region(i);
     share(params);
     for (std::uint32_t i = 0; i < kIdleCqs; ++i) idle_cq(i);
@@ -244,7 +243,7 @@ TEST_F(ParamsRead, EachChangesSomething) {
   ASSERT_EQ(before[1], observe(base(1))) << "the same twice";
   for (std::size_t number = 0; number < all.names.size(); ++number) {
     bool felt = false;
-    // Least or most of what is allowed: the workload would not run.
+    // Minimum or maximum of a capability: the workload would not run.
     const auto attempts = all.names[number].starts_with("capabilities.") ? 2 : kAttempts;
     for (int trial = 0; trial < kBases * attempts && !felt; ++trial) {
       auto changed = base(trial % kBases);

@@ -1,4 +1,4 @@
-// A shared receive queue of a scripted node, by hand: entry i is followed by entry i + 1.
+// A shared receive queue of a scripted node. Entry i is linked to entry i + 1.
 #pragma once
 
 #include "tests/unit/nic/scripted_node.h"
@@ -11,7 +11,7 @@ class SharedRing {
   static constexpr std::uint8_t kLogStride = 6;
   static constexpr std::uint32_t kEntries = 1u << kLogEntries;
 
-  // Memory for the contexts of all of them; once a node.
+  // Maps memory for the contexts of all SRQs; call once per node.
   static void map_contexts(Node& node) {
     abi::MapIcm map;
     map.header.opcode = std::uint16_t(abi::CommandOpcode::map_icm);
