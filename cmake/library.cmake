@@ -33,7 +33,7 @@ foreach(room abi base roce nic device driver_check)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/guest/transactor
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/sim/guest COMPONENT library FILES_MATCHING PATTERN *.h)
-install(FILES ${PROJECT_SOURCE_DIR}/sim/descriptor.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/sim
+install(FILES ${PROJECT_SOURCE_DIR}/sim/os/descriptor.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/sim/os
   COMPONENT library)
 install(FILES ${PROJECT_SOURCE_DIR}/sim/config/nic_profile.h ${PROJECT_SOURCE_DIR}/sim/config/config_error.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnicsim/sim/config COMPONENT library)

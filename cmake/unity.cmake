@@ -1,18 +1,21 @@
 # Several sources as one translation unit, in the release build: most of a compiler's time there is their headers'.
 #
-#   rnicsim_join(TARGETS attached check ... [APART snapshot.cpp ...] [WHOLE [WITH roce ...]])
+#   rnicsim_join(TARGETS attached check ... [APART snapshot.cpp ...] [BATCH 8] [WHOLE [WITH roce ...]])
 #
-# APART: sources whose local names are those of others. WHOLE: all others of a target, so that the compiler sees through
-# the blocks of the data path. WITH: those of these libraries, too, which the target links; a linker takes from them
-# only what it has not found in the target, which is nothing. Call it where the targets are made.
+# All sources of a target are one unit, or so many at a time (BATCH). APART: sources whose local names are those of
+# others. WHOLE: for the compiler to see through the blocks of the data path. WITH: those of these libraries, too, which
+# the target links; a linker takes from them only what it has not found in the target, which is nothing. Call it where
+# the targets are made.
 function(rnicsim_join)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "WHOLE" "" "TARGETS;APART;WITH")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "WHOLE" "BATCH" "TARGETS;APART;WITH")
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     return()
   endif()
-  set_target_properties(${arg_TARGETS} PROPERTIES UNITY_BUILD ON)
+  if(NOT arg_BATCH)
+    set(arg_BATCH 0)
+  endif()
+  set_target_properties(${arg_TARGETS} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
   if(arg_WHOLE)
-    set_target_properties(${arg_TARGETS} PROPERTIES UNITY_BUILD_BATCH_SIZE 0)
     # Boost's lists and pointers would look at themselves at every step.
     foreach(target IN LISTS arg_TARGETS)
       target_compile_definitions(${target} PRIVATE BOOST_DISABLE_ASSERTS)

@@ -2,8 +2,8 @@
 
 #include "model/host/gids.h"
 #include "model/host/host_kernel.h"
-#include "model/host/iommu.h"
 #include "model/host/kernel_agent.h"
+#include "model/host/memory/iommu.h"
 #include "model/host/root_complex.h"
 #include "model/nic/nic.h"
 #include "model/nic/pcie/pcie_endpoint.h"

@@ -14,7 +14,7 @@
 #include "sim/config/param_list.h"
 #include "sim/config/profile_notes.h"
 #include "sim/config/sized_topology.h"
-#include "sim/counter_list.h"
+#include "sim/results/counter_list.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "model/driver_check/driver_check.h"
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 #include "model/host/root_complex.h"
 #include "model/nic/nic.h"
 #include "sim/adapter.h"

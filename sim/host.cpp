@@ -2,7 +2,7 @@
 
 #include "model/host/gids.h"
 #include "model/host/host_kernel.h"
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 #include "sim/config/config.h"
 
 namespace rnicsim::sim {

@@ -24,8 +24,8 @@
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/engine_choice.h"
+#include "sim/os/progress_line.h"
 #include "sim/plugins.h"
-#include "sim/progress_line.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "model/base/line_timing.h"
-#include "model/base/pause_frame.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/line_timing.h"
+#include "model/base/ports/pause_frame.h"
+#include "model/base/ports/priority_map.h"
 #include "sim/config/config.h"
 
 namespace rnicsim::sim {

@@ -12,7 +12,7 @@
 
 #include "model/base/plugin.h"
 #include "model/base/policy.h"
-#include "model/base/queue_discipline.h"
+#include "model/base/ports/queue_discipline.h"
 #include "model/fabric/path_choice.h"
 #include "model/roce/congestion.h"
 #include "sim/config/config_error.h"

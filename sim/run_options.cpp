@@ -7,7 +7,7 @@
 #include "sim/config/host_names.h"
 #include "sim/config/host_record.h"
 #include "sim/config/param_list.h"
-#include "sim/program_check.h"
+#include "sim/os/program_check.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -13,7 +13,7 @@
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "sim/config/config.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/base/units.h"
-#include "sim/counter_list.h"
+#include "sim/results/counter_list.h"
 
 namespace rnicsim::sim {
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "sim/local_socket.h"
+#include "sim/os/local_socket.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::fabric {
 struct PortHistograms;

@@ -6,7 +6,7 @@ namespace rnicsim {
 namespace {
 
 constexpr Duration kTick{1};
-// What an alarm calls in a foreign platform is not ours to know.
+// Actions of alarms run foreign code in a foreign platform: its need for stack is not known.
 constexpr int kThreadStackBytes = 1 << 20;
 
 }  // namespace
@@ -64,8 +64,8 @@ Duration Agenda::next_in_kernel() {
   return kernel->next_time(next) ? Duration{static_cast<std::int64_t>(next.value())} : kNever;
 }
 
-// --- The heap: a binary one from place 1 on, whose entries know their places. Behind the last it goes on with entries
-// that are never due, so that each has two children to compare it with.
+// --- The heap: binary, from place 1 on; each alarm knows the place of its entry. Entries that are never due follow the
+// last one, so that each entry has two children to compare with.
 std::uint32_t Agenda::admit(Alarm& alarm) {
   alarms_.push_back(&alarm);
   places_.push_back(kNowhere);
@@ -108,7 +108,7 @@ void Agenda::move(std::size_t place, Due due) {
 }
 
 inline Agenda::Due Agenda::due_of(const Alarm& alarm, Duration at) const {
-  // Usually it is still to come, and what time it is need not be asked.
+  // Usually `at` is in the future: then now() need not be computed.
   if (at > known_now_) return {at, order(alarm.first_round_, alarm.rank_)};
   at = std::max(at, now());
   const bool is_under_way = (serving_ || held_) && at == ahead_;
@@ -145,13 +145,14 @@ void Agenda::remove(std::size_t place) {
   if (place != size_--) move(place, last);
 }
 
-// --- The process. Alarms of the kernel's own time are always served, later ones before what the kernel has to do.
+// --- The process. Alarms up to the kernel's present time are always served; later ones only before the kernel's next
+// event.
 Duration Agenda::limit() const {
   const auto ahead = std::max(kernel_now() + kTick, std::min(horizon_, next_in_kernel()));
   return server_ == nullptr ? ahead : std::min(ahead, until_.at + kTick);
 }
 
-// Something was asked for. False: the kernel gets to do its part.
+// Handles the requests. False: the kernel must run.
 bool Agenda::goes_on() {
   if ((requests_.load(std::memory_order_relaxed) & kInterrupt) != 0) {
     requests_.fetch_and(std::uint8_t(~kInterrupt), std::memory_order_relaxed);
@@ -160,8 +161,8 @@ bool Agenda::goes_on() {
   return (requests_.load(std::memory_order_relaxed) & kYield) == 0;
 }
 
-// The place of what is served stays, at the root, for the next that is armed. Until then it holds off nobody: all else
-// is later.
+// The entry of the alarm that is served stays at the root, for the next armed alarm to replace. Until then the entry
+// blocks no other alarm, since all others are later.
 void Agenda::serve_alarms() {
   serving_ = true;
   limit_ = limit();
@@ -211,7 +212,7 @@ Duration Agenda::ask_now() {
   return current_ == nullptr ? kernel_now() : std::max(kernel_now(), current_->ahead_);
 }
 
-// The kernel follows, even when nothing is left.
+// Lets the kernel's time catch up with the agenda, also when no alarm is left.
 void Agenda::release() {
   held_ = false;
   known_now_ = kNever;
@@ -221,14 +222,14 @@ void Agenda::release() {
     wake_at(ahead_);
 }
 
-// An earlier call overrides a later one. What is overdue has waited for an alarm that waited.
+// An earlier call overrides a later one. `at` is in the past if an alarm waited in its action.
 void Agenda::wake_at(Duration at) {
   if (held_ || at >= wake_at_) return;
   wake_at_ = at;
   wake_.notify(to_sc_time(std::max(at - kernel_now(), Duration{})));
 }
 
-// A thread goes ahead of the kernel with the agenda as long as the kernel has nothing to do before.
+// A thread serves the agenda ahead of the kernel as long as the kernel has no earlier event.
 bool Agenda::may_serve(Duration until) {
   if (serving_ || next_ != nullptr) return false;
   if (held_) return true;
@@ -236,13 +237,13 @@ bool Agenda::may_serve(Duration until) {
   wake_.cancel();
   wake_at_ = kNever;
   held_ = true;
-  // What the kernel wakes at this very time goes on before its alarms (a Sleep is one of them).
+  // Processes that the kernel wakes at this time run before its alarms (a Sleep is an alarm).
   if (sc_core::sc_pending_activity_at_current_time()) return release(), false;
   return true;
 }
 
-// Serves what comes before its turn. False: that is put down in the agenda, and another thread's or the kernel's is
-// before.
+// Serves the alarms before the thread's turn. True: the turn has come. False: the turn is armed in the agenda, because
+// another thread or the kernel comes first.
 bool Agenda::pass(Sleep& sleep, Duration until) {
   if (!may_serve(until)) return sleep.alarm_.arm(until), false;
   until_ = due_of(sleep.alarm_, until);
@@ -250,7 +251,7 @@ bool Agenda::pass(Sleep& sleep, Duration until) {
   serve_alarms();
   server_ = nullptr;
   const bool yields = (requests_.load(std::memory_order_relaxed) & kYield) != 0;
-  // Of what is to come later in the kernel the limit knows: who adds to it tells by wake().
+  // limit_ covers the kernel's later events: a process that adds one calls wake().
   const auto end = until_.at > kernel_now() ? limit_ : std::min(horizon_, next_in_kernel());
   if (next_ != nullptr || yields || until_.at >= end) {
     arm(sleep.alarm_, until_);
@@ -277,7 +278,7 @@ void Agenda::end_sleep(Sleep& sleep, Duration at) {
   limit_ = std::min(limit_, until_.at + kTick);
 }
 
-// It goes on within this evaluation phase, and holds the agenda.
+// The thread continues within this evaluation phase, and holds the agenda.
 void Agenda::hand_over(Sleep& sleep) {
   next_ = &sleep;
   sleep.ended_.notify();

@@ -1,11 +1,13 @@
-// All that is to come in a simulation's modules, in one order: by time; at one time what was armed for it before, then
-// what is armed meanwhile, round by round; and in a round by rank, the order in which the alarms were made. Threads
-// that sleep (kernel.h) go on behind all that. So what is pending elsewhere never changes which of two goes first.
+// The pending alarms of all modules of a simulation, in one order: by time, then by round, then by rank. An alarm that
+// is armed for the present time while this time is served falls into the next round. The rank is the order in which the
+// alarms were made. Threads that sleep (kernel.h) continue behind all alarms of their time. So the order of two alarms
+// never depends on other pending work.
 //
-// The kernel owns time; the agenda is one process of it. Within a horizon that the caller of sc_start() grants
-// (run_until(), run_on()), and as long as the kernel has nothing else to do before, it serves alarms ahead of the
-// kernel's clock: TLM-2.0 calls it temporal decoupling. now() is the time of the alarm being served; who waits in the
-// kernel is told by wake(). A thread that sleeps serves the agenda itself until its own turn, or until that of another
+// The SystemC kernel owns time; the agenda is one process of the kernel. The agenda serves alarms ahead of the kernel's
+// clock (TLM-2.0: temporal decoupling) within a horizon that the caller of sc_start() grants (run_until(), run_on()),
+// and until the kernel's next event. now() is the time of the alarm that is being served; wake() notifies processes
+// that wait in the kernel. A thread that sleeps serves the agenda itself until its own turn or the turn of another
+// thread, which then continues in its place.
 // one, which it lets go on in its place.
 #pragma once
 
@@ -28,7 +30,7 @@ inline sc_core::sc_time to_sc_time(Duration value) {
   return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(value.ps));
 }
 
-// Calls back once, at the time it was armed for.
+// Calls `action` once, at the time for which the alarm is armed.
 class Alarm {
  public:
   using Action = Callback<void()>;
@@ -38,8 +40,8 @@ class Alarm {
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
 
-  void arm(Duration at);        // absolute, not in the past; instead of what it was armed for
-  void arm_by(Duration at);     // or sooner, if it was armed for that
+  void arm(Duration at);        // absolute, not in the past; replaces an earlier time
+  void arm_by(Duration at);     // keeps an earlier time if the alarm is armed for one
   void disarm();
   bool armed() const;
 
@@ -58,25 +60,26 @@ class Agenda {
  public:
   static constexpr Duration kNever{std::numeric_limits<std::int64_t>::max()};
 
-  // Of the present simulation; there is one as long as there are alarms.
+  // The agenda of the present simulation; nullptr while the simulation has no alarm.
   static Agenda* current() { return current_; }
 
-  // What it is now, where nobody can let the kernel go on: while alarms are served, and in a thread ahead of it.
+  // The present time; cached while alarms are served and in a thread ahead of the kernel, when the kernel cannot
+  // advance.
   static Duration now() { return known_now_ != kNever ? known_now_ : ask_now(); }
-  // When the next alarm is due, and the next thing in the kernel.
+  // Times of the next alarm and of the kernel's next event; kNever: none.
   Duration next_alarm() const;
   static Duration next_in_kernel();
-  // The kernel gets to do what it has to do, at the latest after the alarm that is being served.
+  // Lets the kernel run its pending processes, at the latest after the alarm that is being served.
   void yield() { requests_.fetch_or(kYield, std::memory_order_relaxed); }
-  // Of a signal handler: somebody wants to look. on_interrupt is called soon, between two alarms of the present
-  // simulation; nobody's order changes by it.
+  // For a signal handler: on_interrupt is called soon, between two alarms of the present simulation. The order of
+  // alarms does not change.
   static void interrupt() {
     if (current_ != nullptr) current_->requests_.fetch_or(kInterrupt, std::memory_order_relaxed);
   }
   std::function<void()> on_interrupt;
-  // The thread that served the agenda does so no more.
+  // Ends the service of the agenda by a thread; the kernel's process takes over.
   void release();
-  // Waits, in a thread of somebody else's, until no alarm is being served: see AgendaThread.
+  // Waits, in a process that is not the agenda's, until no alarm is being served: see AgendaThread.
   void await_idle();
   std::uint64_t served() const { return served_; }
 
@@ -94,7 +97,7 @@ class Agenda {
   struct Horizon;
   struct Due {
     Duration at;
-    std::uint64_t order;        // of one time: the round, then the rank
+    std::uint64_t order;        // order among alarms of one time: the round, then the rank
     std::uint32_t round() const { return static_cast<std::uint32_t>(order >> 32); }
     std::uint32_t rank() const { return static_cast<std::uint32_t>(order); }
     bool before(const Due& other) const { return at < other.at || (at == other.at && order < other.order); }
@@ -102,13 +105,13 @@ class Agenda {
   static constexpr Due kNothing{kNever, ~std::uint64_t{0}};
   static constexpr std::size_t kRoot = 1;
   static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
-  static constexpr std::uint32_t kThreads = 1u << 31;  // the first round of threads
+  static constexpr std::uint32_t kThreads = 1u << 31;  // the first round in which threads continue
 
   enum class Process : std::uint8_t { method, thread };
   explicit Agenda(Process kind = Process::method);
-  static Agenda& made(Process kind = Process::method);  // and kept for one more alarm
+  static Agenda& made(Process kind = Process::method);  // creates the agenda for the first user; counts users
   void leave();
-  std::uint32_t admit(Alarm& alarm);   // its rank
+  std::uint32_t admit(Alarm& alarm);   // returns the alarm's rank
   static std::uint64_t order(std::uint32_t round, std::uint32_t rank) { return std::uint64_t{round} << 32 | rank; }
   Due due_of(const Alarm& alarm, Duration at) const;
   void arm(Alarm& alarm, const Due& due);
@@ -132,28 +135,28 @@ class Agenda {
   [[gnu::noinline]] void wake_at(Duration at);
 
   static inline Agenda* current_ = nullptr;
-  static inline constinit Duration known_now_ = kNever;  // kNever: the kernel is to be asked
+  static inline constinit Duration known_now_ = kNever;  // kNever: ask the kernel
 
   std::vector<Due> heap_;
-  std::size_t size_ = 0;                 // of it, from kRoot on; behind that lies kNothing
+  std::size_t size_ = 0;                 // entries of the heap, from kRoot on; kNothing behind them
   std::vector<Alarm*> alarms_;           // by rank
-  std::vector<std::uint32_t> places_;    // in the heap, by rank: moving in it touches no alarm
+  std::vector<std::uint32_t> places_;    // position in the heap, by rank; apart, so that a move touches no alarm
   sc_core::sc_event wake_{"agenda_wake"};
-  sc_core::sc_event idle_{"agenda_idle"};  // of a thread
+  sc_core::sc_event idle_{"agenda_idle"};  // notified when an agenda that is a thread has served
   sc_core::sc_process_handle process_;
-  const bool may_wait_;         // a thread: what alarms call
+  const bool may_wait_;         // true for a thread: the actions of alarms may call wait()
   std::uint32_t users_ = 0;
-  Duration ahead_;              // the time of the last alarm
-  std::uint32_t round_ = 0;     // and its round
+  Duration ahead_;              // time of the last alarm
+  std::uint32_t round_ = 0;     // round of the last alarm
   Duration horizon_;
-  Duration limit_;              // alarms before it are served now
+  Duration limit_;              // alarms before this time are served now
   Sleep* server_ = nullptr;     // the thread that serves
-  Due until_{};                 // its own turn
+  Due until_{};                 // the server's own turn
   Sleep* next_ = nullptr;       // the thread whose turn it is, until it runs
-  bool held_ = false;           // a thread has served, and is ahead of the kernel: the process is not to be woken
-  Duration wake_at_ = kNever;   // when it will be
+  bool held_ = false;           // a thread serves and is ahead of the kernel: the process is not woken
+  Duration wake_at_ = kNever;   // time for which the process is notified; kNever: none
   bool serving_ = false;
-  bool root_free_ = false;      // what is served was there: the next that is armed takes its place
+  bool root_free_ = false;      // the alarm that is served was at the root: the next armed alarm takes its place
   static constexpr std::uint8_t kYield = 1, kInterrupt = 2;
   std::atomic<std::uint8_t> requests_{0};
   std::uint64_t served_ = 0;
@@ -161,26 +164,26 @@ class Agenda {
 
 inline bool Alarm::armed() const { return agenda_.places_[rank_] != Agenda::kNowhere; }
 
-// The sleep of one thread, which somebody may end before its time. A thread that sleeps so goes ahead of the kernel's
-// clock, with the agenda, while the kernel has nothing else to do. Of those that go on at one time the one whose Sleep
-// was made first is the first.
+// The sleep of one thread, which end() may cut short. While the kernel has nothing else to do, the sleeping thread
+// serves the agenda ahead of the kernel's clock. Threads with the same wake-up time continue in the order in which
+// their Sleeps were made.
 class Sleep {
  public:
   Sleep();
-  void until(Duration at);         // in the past: at once
-  void end(Duration at = Agenda::now());   // if the thread is asleep
+  void until(Duration at);         // returns at once if `at` is in the past
+  void end(Duration at = Agenda::now());  // no effect if the thread is not asleep
 
  private:
   friend class Agenda;
 
   sc_core::sc_event ended_;
-  Alarm alarm_;                    // armed unless it serves the agenda itself
+  Alarm alarm_;                    // not armed while this thread serves the agenda
   bool asleep_ = false;
 };
 
-// Made before the modules of a simulation: their agenda is an SC_THREAD instead of an SC_METHOD, so that what an alarm
-// calls may wait (a memory of somebody else's, in b_transport). All alarms wait with it; who calls into a module
-// meanwhile, from another process, awaits the agenda's leisure first.
+// Make an AgendaThread before the modules of a simulation: then the agenda is an SC_THREAD instead of an SC_METHOD, and
+// the action of an alarm may wait (as b_transport of a foreign memory does). All other alarms wait meanwhile. Another
+// process calls await_idle() before it calls into a module.
 class AgendaThread {
  public:
   AgendaThread() : agenda_(Agenda::made(Agenda::Process::thread)) {}

@@ -1,4 +1,5 @@
-// Values one behind the other, as they stand in memory: between processes of one program on machines of one kind.
+// Values one behind the other in the machine's byte order and layout: for processes of one program on machines of one
+// kind.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ class ByteWriter {
   std::vector<std::byte>& out_;
 };
 
-// What it reads outlives it. std::runtime_error: there is less.
+// The bytes must outlive the reader. Throws std::runtime_error when fewer bytes are left than asked for.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> in) : in_(in) {}

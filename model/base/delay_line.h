@@ -1,5 +1,5 @@
-// Items on their way through something that keeps their order: each has the time when it comes out, never before that
-// of the one ahead of it. Like an EventQueue, without sorting.
+// Items in a line that keeps their order: each item has a time at which it leaves, not before the time of the item
+// ahead. Like an EventQueue, without sorting.
 #pragma once
 
 #include <cassert>
@@ -14,7 +14,7 @@ namespace rnicsim {
 template <class Item>
 class DelayLine {
  public:
-  // Called when something comes out: while (line.pop_due(item)) ...
+  // `due` is called when an item is due: while (line.pop_due(item)) ...
   explicit DelayLine(Alarm::Action due) : alarm_(std::move(due)) {}
 
   void push(Duration at, Item&& item) {
@@ -37,20 +37,20 @@ class DelayLine {
     return true;
   }
 
-  // What is on its way, from the next to come out to the last.
+  // Items in the line, from the next one that leaves to the last.
   bool empty() const { return items_.empty(); }
   std::size_t size() const { return items_.size(); }
   Item& operator[](std::size_t index) { return items_[index].item; }
   const Item& front() const { return items_.front().item; }
   Duration next() const { return items_.empty() ? Agenda::kNever : items_.front().at; }
   Item& back() { return (*this)[size() - 1]; }
-  // The last one comes out later than was thought.
+  // Delays the last item until `at`, which is not before its old time.
   void delay_back(Duration at) {
     last_ = items_[size() - 1].at = at;
     if (size() == 1) alarm_.arm(at);
   }
 
-  // Forgets everything (device reset).
+  // Drops all items (device reset).
   void clear() {
     items_.clear();
     alarm_.disarm();

@@ -1,4 +1,5 @@
-// What is drawn from a generator of the standard library: alike everywhere, as the library's distributions are not.
+// Random draws from a generator of the standard library. The results are the same on every platform; those of the
+// library's distributions are not.
 #pragma once
 
 #include <cmath>
@@ -7,25 +8,25 @@
 
 namespace rnicsim {
 
-// Even over 0 .. bound - 1.
+// Uniform over 0 .. bound - 1.
 inline std::uint64_t draw_below(std::mt19937_64& generator, std::uint64_t bound) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(static_cast<Wide>(generator()) * bound >> 64);
 }
 
-// True as often as that.
+// True with this probability.
 inline bool draw(std::mt19937_64& generator, double probability) {
   const std::uint64_t number = generator();
   return probability >= 1 || number < static_cast<std::uint64_t>(std::ldexp(probability, 64));
 }
 
-// A generator of eight bytes, for what there is one of in each port.
+// A generator with 8 bytes of state, for objects of which each port has one.
 class SmallGenerator {
  public:
-  // Different for all (seed, number).
+  // Each pair (seed, number) has a sequence of its own.
   SmallGenerator(std::uint64_t seed, std::uint64_t number) : state_(mixed(mixed(seed) + number)) {}
 
-  // Even over 0 .. bound - 1, for a bound that is small beside 2^64.
+  // Uniform over 0 .. bound - 1, for a bound that is small beside 2^64.
   std::uint64_t draw_below(std::uint64_t bound) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(static_cast<Wide>(next()) * bound >> 64);

@@ -1,5 +1,5 @@
-// A module's queue of things to come: a heap of (time, sequence) and one alarm. Equal times come out in the order they
-// went in.
+// A module's pending events: a heap of (time, sequence) and one alarm. Events of equal time leave in the order in which
+// they were pushed.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace rnicsim {
 template <class Item>
 class EventQueue {
  public:
-  // Called when something is due: while (queue.pop_due(item)) ...
+  // `due` is called when an event is due: while (queue.pop_due(item)) ...
   explicit EventQueue(Alarm::Action due) : alarm_(std::move(due)) {}
 
   // `at` is absolute and not in the past.
@@ -37,7 +37,7 @@ class EventQueue {
     return pop(item);
   }
 
-  // The first, due or not.
+  // Pops the first event, due or not.
   bool pop(Item& item) {
     if (size_ == 0) return false;
     std::pop_heap(heap_.begin(), end(), later);
@@ -48,7 +48,7 @@ class EventQueue {
   bool empty() const { return size_ == 0; }
   Duration next() const { return heap_.front().at; }
 
-  // Forgets everything (device reset).
+  // Drops all events (device reset).
   void clear() {
     heap_.clear();
     items_.clear();
@@ -60,7 +60,7 @@ class EventQueue {
   struct Entry {
     Duration at;
     std::uint64_t sequence;
-    std::uint32_t place;        // of its item
+    std::uint32_t place;        // index of the item in items_
   };
   static bool later(const Entry& a, const Entry& b) {
     return a.at != b.at ? a.at > b.at : a.sequence > b.sequence;
@@ -72,9 +72,9 @@ class EventQueue {
     items_.emplace_back();
   }
 
-  std::vector<Entry> heap_;     // and behind it, of each place that is free one
-  std::vector<Item> items_;     // which stay where they are as the heap moves
-  std::size_t size_ = 0;        // of the heap
+  std::vector<Entry> heap_;     // the heap, then an entry for each free place
+  std::vector<Item> items_;     // items do not move when the heap is sorted
+  std::size_t size_ = 0;        // entries of the heap
   std::uint64_t sequence_ = 0;
   Alarm alarm_;
 };

@@ -1,5 +1,5 @@
-// A first-in first-out queue in one ring of memory that grows as needed: unlike a deque it does not go to the heap as
-// large items pass through.
+// A first-in first-out queue in one ring of memory that grows as needed. Unlike std::deque, the ring allocates no
+// memory while large items pass through.
 #pragma once
 
 #include <cstddef>
@@ -31,24 +31,24 @@ class Fifo {
     place = std::move(item);
     return place;
   }
-  // Its value is what was left there: for the caller to fill.
+  // The new item has the value that its place held before: the caller assigns all of it.
   Item& add_back() {
     if (count_ == mask_ + 1) grow();
     return (*this)[count_++];
   }
-  // The item's memory is used again: move from front() first what must go. A queue that runs empty begins anew, so that
-  // one which never holds much stays in few lines of the cache.
+  // The item is not destroyed, since its memory is used again: move from front() first if it holds resources. An empty
+  // queue starts again at place 0, so that a queue that stays short stays in few cache lines.
   void pop_front() {
     head_ = --count_ == 0 ? 0 : (head_ + 1) & mask_;
   }
   void pop_back() { --count_; }
-  // Gives back the memory of a queue that is empty.
+  // Releases the memory of an empty queue.
   void trim() {
     if (count_ == 0) clear();
   }
   void clear() { Fifo().swap(*this); }
 
-  // In order, for a loop that neither adds nor removes.
+  // Iteration from front to back; the loop must neither add nor remove items.
   template <class Queue>
   struct Place {
     Queue* queue;
@@ -84,7 +84,7 @@ class Fifo {
   }
 
   std::unique_ptr<Item[]> ring_;
-  std::uint32_t mask_ = ~0u;             // of its places, whose number, one more, is 0 or a power of two
+  std::uint32_t mask_ = ~0u;             // number of places - 1; the number of places is 0 or a power of two
   std::uint32_t head_ = 0;
   std::uint32_t count_ = 0;
 };

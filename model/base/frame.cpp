@@ -17,7 +17,7 @@ std::uint8_t traffic_class_of(std::span<const std::byte> header) {
   return 0;
 }
 
-// IPv4's checksum goes along (RFC 1624).
+// Sets CE, and updates IPv4's checksum (RFC 1624).
 void mark(std::span<std::byte> header) {
   auto* ip = header.data() + kIpOffset;
   if ((std::to_integer<unsigned>(ip[0]) >> 4) == 6) {
@@ -36,7 +36,7 @@ void mark(std::span<std::byte> header) {
   ip[kChecksum + 1] = std::byte(~sum & 0xff);
 }
 
-// A frame that came as bytes, or was changed on its way.
+// A frame that was received as bytes, or changed on its way.
 class FrameOfBytes final : public FrameBody {
  public:
   FrameOfBytes(Payload header, Payload payload, std::span<const std::byte> trailer, std::uint64_t id,
@@ -58,7 +58,7 @@ class FrameOfBytes final : public FrameBody {
       std::ranges::transform(front.first(destination_mac_.size()), destination_mac_.begin(),
                              [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
     traffic_class_ = traffic_class_of(front);
-    header_ = front.empty() ? trailer_.data() : front.data();  // there are none of it to see
+    header_ = front.empty() ? trailer_.data() : front.data();  // not nullptr: an empty header counts as written
     std::ranges::copy(trailer, trailer_.begin());
   }
 

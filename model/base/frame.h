@@ -1,7 +1,7 @@
-// An Ethernet frame as it crosses a frame port: a handle to one body, which copies of the frame share and nobody
-// changes while others hold it. Its bytes are a header, a payload and what follows the payload (pad and ICRC). A body
-// may stand for what its sender meant instead, and write header and trailer when somebody looks at them. Behind these
-// there may be a block of telemetry, to which switches add. No FCS and no preamble; links account for them.
+// An Ethernet frame at a frame port: a handle to one body, which copies of the frame share. A shared body is immutable.
+// The frame's bytes are a header, a payload and a trailer (pad and ICRC). A body may keep the sender's decoded packet
+// instead of bytes, and write header and trailer when they are first read. A telemetry block may follow the trailer;
+// switches add records to it. FCS and preamble are not part of the frame; links account for their time.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class FrameBody {
  public:
   static constexpr std::size_t kTrailerCapacity = 8;
   using Mac = std::array<std::uint8_t, 6>;
-  struct Kind {};                          // of a body, by its address: what a derived class has one of, kKind
+  struct Kind {};                          // identifies a derived class by the address of its member kKind
 
   FrameBody(const FrameBody&) = delete;
   FrameBody& operator=(const FrameBody&) = delete;
@@ -31,22 +31,22 @@ class FrameBody {
   ~FrameBody() = default;
 
   virtual void write() = 0;                // sets header_ and trailer_
-  virtual boost::intrusive_ptr<FrameBody> alone() = 0;  // this body, or a copy of it, if others hold this body, too
-  // This frame with CE in its IP header: a copy, if others hold this body, too.
+  virtual boost::intrusive_ptr<FrameBody> alone() = 0;  // returns this body, or a copy if other handles share the body
+  // Returns this frame with CE in its IP header: a copy if other handles share the body.
   virtual boost::intrusive_ptr<FrameBody> marked() = 0;
   bool is_shared() const { return owners_ > 1; }
-  virtual void release() = 0;              // the last handle is gone
+  virtual void release() = 0;              // called when the last handle is gone
 
   Payload payload_;
   std::uint64_t id_ = 0;
-  std::uint32_t bytes_ = 0;                // of the whole frame
+  std::uint32_t bytes_ = 0;                // size of the whole frame
   std::uint32_t header_bytes_ = 0;
   Mac destination_mac_{};
   std::uint8_t trailer_bytes_ = 0;
-  std::uint8_t traffic_class_ = 0;         // of its IP header: DSCP and ECN
-  const std::byte* header_ = nullptr;      // until it is written
+  std::uint8_t traffic_class_ = 0;         // DSCP and ECN of the IP header
+  const std::byte* header_ = nullptr;      // nullptr until write()
   std::array<std::byte, kTrailerCapacity> trailer_;
-  Telemetry* telemetry_ = nullptr;         // of the body itself; nullptr: the frame carries none
+  Telemetry* telemetry_ = nullptr;         // part of the derived body; nullptr: the frame carries none
 
  private:
   friend class Frame;
@@ -66,30 +66,30 @@ class Frame {
  public:
   static constexpr std::size_t kTrailerCapacity = FrameBody::kTrailerCapacity;
 
-  Frame() = default;                       // none: for a place that a frame is moved to
+  Frame() = default;                       // no frame: a place that a frame is moved to
   explicit Frame(boost::intrusive_ptr<FrameBody> body) : body_(std::move(body)) {}
-  // Of bytes: cut where its payload begins and ends, or all of it header. The trailer has at most kTrailerCapacity.
-  // Telemetry is given apart from that, or found at the end, where all is header.
+  // Makes a frame from bytes. `payload` and `trailer` may be empty: then `header` is the whole frame, and a telemetry
+  // block at its end is found. `trailer` has at most kTrailerCapacity bytes.
   static Frame of(Payload header, Payload payload = {}, std::span<const std::byte> trailer = {}, std::uint64_t id = 0,
                   const Telemetry* telemetry = nullptr);
 
   std::uint32_t size() const { return body_->bytes_; }
-  // Of those that its NIC sent, from 1; not on the wire: for who follows it.
+  // Number of the frame among those of its sending NIC, from 1; 0: none. Not on the wire: for observers.
   std::uint64_t id() const { return body_->id_; }
   // Zeros when the header is shorter.
   const FrameBody::Mac& destination_mac() const { return body_->destination_mac_; }
-  // 0 of what is not IP.
+  // 0 if the frame is not IP.
   std::uint8_t traffic_class() const { return body_->traffic_class_; }
-  // Whether a switch that is congested may mark it: ECT(0) or ECT(1) (RFC 3168).
+  // True if a congested switch may mark the frame: ECT(0) or ECT(1) (RFC 3168).
   bool is_markable() const {
     const auto ecn = traffic_class() & kEcnMask;
     return ecn == kEct0 || ecn == kEct1;
   }
-  // CE, in this handle's frame alone. Its ICRC stays right: it does not cover the traffic class.
+  // Sets CE in this handle's frame only. The ICRC stays valid, since it does not cover the traffic class.
   void mark() { body_ = body_->marked(); }
-  // nullptr: it carries none.
+  // nullptr: the frame carries no telemetry.
   const Telemetry* telemetry() const { return body_->telemetry_; }
-  // A record of the port, in this handle's frame alone, which carries telemetry.
+  // Adds a record of the port to the telemetry of this handle's frame only. The frame must carry telemetry.
   void add_hop(const PortState& port) {
     if (!telemetry()->takes_hops()) return;
     body_ = body_->alone();
@@ -97,13 +97,13 @@ class Frame {
   }
   std::uint32_t header_bytes() const { return body_->header_bytes_; }
   const Payload& payload() const { return body_->payload_; }
-  // What its sender meant, if that is kept as a `Body`; else nullptr.
+  // The sender's decoded packet, if the body is of class `Body`; else nullptr.
   template <class Body>
   const Body* as() const {
     return body_->kind_ == &Body::kKind ? static_cast<const Body*>(body_.get()) : nullptr;
   }
 
-  // These write it.
+  // Header and trailer; the first call writes them.
   std::span<const std::byte> header_span() const {
     write();
     return {body_->header_, body_->header_bytes_};

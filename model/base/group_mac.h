@@ -1,4 +1,4 @@
-// The Ethernet address of an IP multicast group, of which the GID is the address (RFC 1112, RFC 2464).
+// The Ethernet address of the IP multicast group with this GID (RFC 1112, RFC 2464).
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace rnicsim {
 
-// nullopt: the GID is no group's.
+// nullopt: the GID is not a multicast group.
 inline std::optional<std::array<std::uint8_t, 6>> mac_of_group(const std::array<std::uint8_t, 16>& gid) {
   if (gid[0] == 0xff) return std::array<std::uint8_t, 6>{0x33, 0x33, gid[12], gid[13], gid[14], gid[15]};
   const bool ipv4 = std::all_of(gid.begin(), gid.begin() + 10, [](std::uint8_t byte) { return byte == 0; }) &&

@@ -1,5 +1,5 @@
-// Objects by a number that a table of the device bounds: found without hashing. Numbers are given out from low ones up,
-// so the empty places are few.
+// Objects by a number below a limit of the device, without hashing. The device gives out low numbers first, so few
+// places are empty.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class IndexTable {
     return std::ranges::all_of(places_, [](const auto& place) { return place == nullptr; });
   }
 
-  // In the order of their numbers; `visit` neither adds nor removes.
+  // Visits the objects in the order of their numbers; `visit` neither adds nor removes objects.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (std::uint32_t index = 0; index < size_; ++index)
@@ -38,7 +38,7 @@ class IndexTable {
 
  private:
   std::vector<std::unique_ptr<Object>> places_;
-  std::size_t size_ = 0;                 // of them: each packet asks several times
+  std::size_t size_ = 0;                 // places_.size(), kept here because each packet calls find() several times
 };
 
 }  // namespace rnicsim

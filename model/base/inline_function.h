@@ -1,5 +1,5 @@
-// A callable that is kept in place, where std::function goes to the heap as soon as more than two words are captured.
-// It moves and does not copy; one that is too large does not compile.
+// A callable that is stored in place; std::function allocates heap memory for captures of more than two words. An
+// InlineFunction can be moved, not copied. A callable that is too large does not compile.
 #pragma once
 
 #include <algorithm>
@@ -72,12 +72,12 @@ class InlineFunction<Result(Arguments...), kCapacity> {
   }
 
   Result (*call_)(void*, Arguments...) = nullptr;
-  void (*move_)(void* to, void* from) = nullptr;  // and destroys; nullptr: bytes are enough
+  void (*move_)(void* to, void* from) = nullptr;  // moves and destroys the source; nullptr: memcpy does
   alignas(kAlignment) std::byte place_[kCapacity];
 };
 
-// One of a word, for what captures its module and no more, as most do: there are so many that their size counts. What
-// captures more goes to the heap.
+// An InlineFunction of one word, for lambdas that capture only their module: there are so many of them that their size
+// counts. A larger callable is allocated on the heap.
 template <class Signature>
 class Callback;
 

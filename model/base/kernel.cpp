@@ -19,7 +19,7 @@ void sleep_on(const sc_core::sc_event& event) {
   sc_core::wait(event);
 }
 
-// As long as it lives.
+// The horizon is valid for the lifetime of this object.
 struct Agenda::Horizon {
   explicit Horizon(Duration at) {
     if (current_ != nullptr) current_->horizon_ = at;
@@ -45,7 +45,7 @@ void run_on(Duration limit) {
   const Agenda::Horizon horizon(limit);
   if (limit == Agenda::kNever) return sc_core::sc_start();
   sc_core::sc_start(to_sc_time(limit - Agenda::kernel_now()), sc_core::SC_EXIT_ON_STARVATION);
-  // It ends at the last thing before, too, when there is more to come behind.
+  // sc_start() also returns at the last event before `limit` when later events follow.
   const Duration next = Agenda::next_in_kernel();
   if (sc_core::sc_get_status() != sc_core::SC_STOPPED && next > limit && next != Agenda::kNever)
     sc_core::sc_start(to_sc_time(limit - Agenda::kernel_now()));

@@ -1,4 +1,5 @@
-// SystemC's time in our units, and ways to run it. The kernel's resolution stays at its default, 1 ps.
+// SystemC's time in the units of units.h, and ways to run the kernel. The kernel's resolution stays at its default, 1
+// ps.
 #pragma once
 
 #include <systemc>
@@ -10,17 +11,17 @@ namespace rnicsim {
 
 inline Duration now() { return Agenda::now(); }
 
-// --- What threads do, and no sc_core::wait().
-void sleep_until(Duration at);  // in the past: at once
+// --- Waiting in threads; they never call sc_core::wait().
+void sleep_until(Duration at);  // returns at once if `at` is in the past
 void sleep_on(const sc_core::sc_event& event);
-// Threads that sleep on the event go on at now(), or at that time.
+// Threads that sleep on the event continue at `at`.
 void wake(sc_core::sc_event& event, Duration at = now());
 
-// sc_start() until the time is `at`, or to the end, or until `limit`; what modules have to do may be done ahead of the
-// kernel's clock.
+// sc_start() until the time is `at`; or until no event is left or the time is `limit`. Alarms may be served ahead of
+// the kernel's clock.
 void run_until(Duration at);
 void run_on(Duration limit = Agenda::kNever);
-// sc_pause(), and nobody goes ahead before.
+// sc_pause(); no alarm is served ahead of the kernel before it.
 void pause_run();
 
 }  // namespace rnicsim

@@ -1,6 +1,6 @@
-// Timers kept lazily: a deadline each, and at most one event of it on its way, which looks at the deadline when it
-// comes.
-// Whose they are keeps them, by key.
+// Lazy timers: each has a deadline and at most one useful event in the queue. When the event comes, the timer has
+// expired or the event is queued again for the new deadline. The user of this class stores the timers and finds them by
+// key.
 #pragma once
 
 #include "model/base/event_queue.h"
@@ -9,7 +9,7 @@ namespace rnicsim {
 
 struct LazyTimer {
   Duration deadline = Agenda::kNever;
-  Duration event = Agenda::kNever;     // when the earliest event of it comes
+  Duration event = Agenda::kNever;     // time of the timer's earliest queued event
 
   bool armed() const { return deadline != Agenda::kNever; }
   void cancel() { deadline = Agenda::kNever; }
@@ -18,7 +18,7 @@ struct LazyTimer {
 template <class Key>
 class LazyTimers {
  public:
-  // Called when a timer is to be looked at: look().
+  // `due` is called when events are due and must call look().
   explicit LazyTimers(Alarm::Action due) : queue_(std::move(due)) {}
 
   void arm(LazyTimer& timer, const Key& key, Duration deadline) {
@@ -28,7 +28,7 @@ class LazyTimers {
     queue_.push(deadline, key);
   }
 
-  // `find` gives a key's timer, or nullptr.
+  // Calls `expired` for each timer whose deadline has come. `find` returns the timer of a key, or nullptr.
   template <class Find, class Expired>
   void look(Find&& find, Expired&& expired) {
     Key key{};

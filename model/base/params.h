@@ -1,5 +1,5 @@
-// Parameters: plain structs, each with one describe(): names, members, meanings, and what cannot be together. That list
-// drives loading, `rnicsim describe` and the documentation. The unit follows from the member's type.
+// Parameters: plain structs, each with one describe() that lists names, members, meanings and forbidden combinations.
+// The list drives loading, `rnicsim describe` and the documentation. The member's type gives the unit.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rnicsim {
 struct Range {
   double least = 0;
   double most = 1e300;
-  std::span<const double> choices = {};  // of static storage; empty: all between
+  std::span<const double> choices = {};  // static storage; empty: every value in the range
 };
 
 class ParamVisitor {
@@ -26,12 +26,12 @@ class ParamVisitor {
   virtual void param(const char* name, std::uint64_t& value, const char* meaning, Range range = {}) = 0;
   virtual void param(const char* name, double& value, const char* meaning, Range range = {}) = 0;
   virtual void param(const char* name, bool& value, const char* meaning) = 0;
-  // One of the words, which are of static storage; without any, whatever it is.
+  // A text that is one of `words` (static storage); any text if `words` is empty.
   virtual void param(const char* name, std::string& value, const char* meaning,
                      std::span<const char* const> words = {}) = 0;
 
-  // What cannot be built: when it holds, `name` "is less than" (or whatever it is) `other`, or is something by itself.
-  // Names as of this block.
+  // A forbidden combination. If `contradiction` is true, the error reads: `name` `is` `other`, as "a" "is less than"
+  // "b"; `other` may be absent. Names are relative to this block.
   virtual void refuse(bool /*contradiction*/, const char* /*name*/, const char* /*is*/,
                       const char* /*other*/ = nullptr) {}
 

@@ -1,4 +1,4 @@
-// A number as the whole of a text.
+// Parses a text that is a number and nothing else.
 #pragma once
 
 #include <charconv>
@@ -8,7 +8,7 @@
 
 namespace rnicsim {
 
-// nullopt: the text is no number of that type, or has something behind the number.
+// nullopt: the text is not a number of this type, or other characters follow the number.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number value{};

@@ -1,5 +1,5 @@
-// Payload by reference: a slice of a refcounted, immutable-once-shared buffer. Copies share; nobody copies bytes but
-// the DMA that reads them, the capture and the CPU. All of them belong to the simulation's one thread.
+// Payload by reference: a slice of a refcounted buffer that is immutable once it is shared. Copies share the buffer.
+// Only DMA reads, captures and the CPU copy bytes. All payloads belong to the simulation's one thread.
 #pragma once
 
 #include <algorithm>
@@ -51,12 +51,12 @@ class Payload {
   struct alignas(64) Buffer {
     std::uint32_t owners;
     std::uint32_t size_class;
-    Buffer* next;                         // while it waits to be used again
+    Buffer* next;                         // next idle buffer of this size
   };
-  // Buffers of powers of two, kept for the next of their size: the general heap is slow for whole packets. What a run
-  // computes does not depend on which memory it gets.
+  // Buffers have sizes of powers of two. Released buffers are kept for reuse, because the general heap is slow for
+  // buffers of a packet's size. Results do not depend on the memory that a payload gets.
   static constexpr std::uint32_t kLeast = 6;            // log2 of bytes
-  static constexpr std::uint32_t kLargest = 17;         // larger ones are not kept
+  static constexpr std::uint32_t kLargest = 17;         // larger buffers are not kept
   static constinit thread_local std::array<Buffer*, kLargest + 1> idle_;
 
   static std::uint32_t size_class_of(std::size_t bytes) {

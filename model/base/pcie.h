@@ -1,4 +1,4 @@
-// What PCIe adds to a TLM-2.0 generic payload: the PASID prefix of every request to host memory, and the translation
+// PCIe extensions of a TLM-2.0 generic payload: the PASID prefix of every request to host memory, and the translation
 // request (ATS).
 #pragma once
 
@@ -22,8 +22,8 @@ struct PasidExtension : tlm::tlm_extension<PasidExtension> {
   }
 };
 
-// What a request does at the host, without one: of the DMA unit at the endpoint, and of that at a root complex of ours.
-// None of these takes time. False: aborted.
+// The effect of a request at the host, called directly instead of as a transaction. The DMA unit uses it at the
+// endpoint, or at the root complex of this project. No function takes simulated time. False: completer abort.
 class HostMemory {
  public:
   virtual bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) = 0;
@@ -39,7 +39,7 @@ class HostMemory {
   ~HostMemory() = default;
 };
 
-// The same the other way: what the CPU's requests do at the device. False: refused.
+// The effect of the CPU's requests at the device, called directly. False: refused.
 class DeviceBar {
  public:
   virtual bool read_bar(std::uint64_t offset, std::span<std::byte> bytes) = 0;
@@ -49,8 +49,9 @@ class DeviceBar {
   ~DeviceBar() = default;
 };
 
-// With TLM_IGNORE_COMMAND: which physical address does that of the request, in that PASID, mean? The root complex fills
-// it in, or refuses; nothing is moved. Addresses mean the same memory exactly when their physical ones are equal.
+// Asks, with TLM_IGNORE_COMMAND, for the physical address of the request's address in its PASID. The root complex fills
+// in `physical` or refuses; no data moves. Two addresses mean the same memory exactly when their physical addresses are
+// equal.
 struct TranslationExtension : tlm::tlm_extension<TranslationExtension> {
   std::uint64_t physical = 0;
   tlm::tlm_extension_base* clone() const override { return new TranslationExtension(*this); }
@@ -59,17 +60,17 @@ struct TranslationExtension : tlm::tlm_extension<TranslationExtension> {
   }
 };
 
-// What passes between a device that has a cache of translations and its host's IOMMU (PCIe Base Spec, chapter 10: ATS
-// and PRI). Pages of 4 KiB, of a process's own addresses.
+// Messages between a device with an address translation cache and the host's IOMMU (PCIe Base Specification, chapter
+// 10: ATS and PRI). Pages are 4 KiB in a process's address space.
 //
-// The answer to a translation request: where the page lies on the bus.
+// The answer to a translation request: the page's address on the bus.
 struct PageTranslation {
   bool present = false;
   bool writable = false;
   std::uint64_t address = 0;
-  Duration walk{};                       // the IOMMU's time for it, found or not
+  Duration walk{};                       // time of the IOMMU's page walk, also if the page is not present
 };
-// The page is not there: the host is asked to bring it in, and answers with a response of the same index.
+// Asks the host to make a page present; the host answers with a response of the same index.
 struct PageRequest {
   Pasid pasid = 0;
   std::uint64_t address = 0;
@@ -78,10 +79,10 @@ struct PageRequest {
 };
 struct PageResponse {
   std::uint32_t index = 0;
-  bool ok = false;                       // false: there is no such page for the process, or not for that
+  bool ok = false;                       // false: the process has no such page, or no right to write it
 };
-// These pages are another's from now on: the device forgets their translations, and answers with the tag when it uses
-// them no more.
+// The host withdraws these pages: the device drops their translations, and answers with the tag when no access uses
+// them any more.
 struct PageInvalidation {
   Pasid pasid = 0;
   std::uint64_t address = 0;
@@ -89,12 +90,13 @@ struct PageInvalidation {
   std::uint32_t tag = 0;
 };
 
-// With TLM_IGNORE_COMMAND: one of these. The first three go to the host, the others to the device.
+// Carries one of these messages, with TLM_IGNORE_COMMAND. The first three kinds go to the host, the other two to the
+// device.
 struct PageMessageExtension : tlm::tlm_extension<PageMessageExtension> {
   enum class Kind : std::uint8_t { translate, request, invalidated, response, invalidate };
   Kind kind = Kind::translate;
   PageTranslation translation;           // translate: filled in by the host
-  std::uint64_t address = 0;             // of that
+  std::uint64_t address = 0;             // address of the translate request
   PageRequest request;
   PageResponse response;
   PageInvalidation invalidation;

@@ -1,16 +1,18 @@
-// Policies (which entry a cache displaces, which way a switch picks) that configuration chooses by name. Each is a
-// small part in a source of its own, which registers it there and is named nowhere else:
+// Policies (for example cache replacement, or path choice in a switch) that configuration chooses by name. A policy is
+// a small class in a source file of its own. The source registers the policy; no other file names it:
 //
 //   const PolicyEntry<Replacement> kEntry{"fifo", [](std::uint32_t ways) { return std::make_unique<Fifo>(ways); }};
 //
-// Replacement is what they have in common, and Replacement::Make a pointer to a function that makes one. The parameter
-// is a text with their names as words, so that `describe` lists them and another name is refused with those there are:
+// Replacement is the common interface, and Replacement::Make a pointer to a function that makes a Replacement. The
+// parameter is a text with the registered names as words, so that `describe` lists them and an unknown name is refused
+// with the list:
 //
 //   visit.param("replacement", replacement, "which entry of a set leaves", policy_names<Replacement>());
 //
 // A policy with parameters of its own registers them as a third argument (model/base/policy_params.h).
 //
-// A linker leaves out of a static library what nobody names: sources with an entry are an OBJECT library's.
+// A linker drops objects of a static library to which nothing refers: sources with an entry belong to an OBJECT
+// library.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,7 @@ namespace rnicsim {
 
 class PolicyParams;                        // model/base/policy_params.h
 
-// To be of static storage, and `name`, too.
+// The entry and `name` have static storage.
 template <class Policy>
 class [[gnu::visibility("default")]] PolicyEntry {
  public:
@@ -46,7 +48,7 @@ class [[gnu::visibility("default")]] PolicyEntry {
   static const PolicyEntry* first() { return first_; }
 
  private:
-  inline static const PolicyEntry* first_ = nullptr;  // does not change any more once main() runs
+  inline static const PolicyEntry* first_ = nullptr;  // constant once main() runs
 
   const char* const name_;
   const typename Policy::Make make_;
@@ -54,7 +56,7 @@ class [[gnu::visibility("default")]] PolicyEntry {
   const PolicyEntry* const next_;
 };
 
-// In the alphabet's order, whatever order they were linked in. Not before main().
+// All names in alphabetical order, independent of link order. Do not call before main().
 template <class Policy>
 std::span<const char* const> policy_names() {
   static const std::vector<const char*> names = [] {
@@ -70,7 +72,7 @@ std::span<const char* const> policy_names() {
   return names;
 }
 
-// nullptr: no policy has that name.
+// nullptr: no policy is registered with this name.
 template <class Policy>
 const PolicyEntry<Policy>* find_policy(std::string_view name) {
   for (auto* entry = PolicyEntry<Policy>::first(); entry != nullptr; entry = entry->next())
@@ -78,7 +80,7 @@ const PolicyEntry<Policy>* find_policy(std::string_view name) {
   return nullptr;
 }
 
-// By one of those names.
+// Makes the policy that is registered with this name. Throws std::out_of_range for an unknown name.
 template <class Policy, class... Arguments>
 auto make_policy(std::string_view name, Arguments&&... arguments) {
   if (const auto* entry = find_policy<Policy>(name)) return entry->make()(std::forward<Arguments>(arguments)...);

@@ -1,11 +1,11 @@
-// The choice of one policy by name, and the parameters of every policy there is: a policy's parameters are a group with
-// the policy's name.
+// The choice of one policy by name, with the parameters of every registered policy: each policy's parameters are a
+// group with the policy's name.
 //
 //   nic.congestion.control = "dcqcn"          the name
 //   nic.congestion.dcqcn.rpg_ai_rate = ...    a parameter of that policy
 //
-// What a policy's own source needs is in policy_params.h. One source instantiates the choice of each kind of policy:
-// template class PolicyChoice<Kind>; (this header is light, because parameters of the NIC include it).
+// The source of a policy includes policy_params.h. One source instantiates the choice of each kind of policy: template
+// class PolicyChoice<Kind>; (this header is small, because parameters of the NIC include it).
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ namespace rnicsim {
 
 class PolicyParams;
 
-// Parameters of one policy; a copy has parameters of its own.
+// Parameters of one policy; a copy clones them.
 class OwnedPolicyParams {
  public:
   explicit OwnedPolicyParams(PolicyParams* owned) : params_(owned) {}
@@ -40,12 +40,12 @@ class OwnedPolicyParams {
 template <class Policy>
 class PolicyChoice {
  public:
-  // `policy` is that of a policy; not before main().
+  // `policy` is the name of a registered policy. Do not construct before main().
   explicit PolicyChoice(std::string policy);
 
-  // The parameter `key`, which names the policy, and a group for each policy.
+  // Describes the parameter `key`, which selects the policy, and a group for each policy with parameters.
   void describe(ParamVisitor& visit, const char* key, const char* meaning);
-  // nullptr: that policy has no parameters.
+  // nullptr: the policy has no parameters.
   const PolicyParams* params(std::string_view policy) const;
   PolicyParams* params(std::string_view policy);
 

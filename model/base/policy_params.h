@@ -1,9 +1,9 @@
-// Parameters of a policy's own, for the policy's source:
+// Parameters of one policy, for the policy's source:
 //
 //   struct FifoParams { ByteCount depth = 1_KiB; void describe(ParamVisitor& visit); };
 //   const PolicyEntry<Queue> kEntry{"fifo", make_fifo, make_policy_params<FifoParams>};
 //
-// make_fifo gets them as a PolicyParams, and reads them by params_as<FifoParams>().
+// make_fifo receives them as a PolicyParams, and reads them by params_as<FifoParams>().
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class PolicyParams {
   virtual void describe(ParamVisitor& visit) = 0;
 };
 
-// Of a plain struct with defaults and describe().
+// `Params` is a plain struct with defaults and describe().
 template <class Params>
 class PolicyParamsOf final : public PolicyParams {
  public:
@@ -37,7 +37,7 @@ template <class Params>
 std::unique_ptr<PolicyParams> make_policy_params() {
   return std::make_unique<PolicyParamsOf<Params>>();
 }
-// Of the policy that registered make_policy_params<Params>.
+// `params` must come from make_policy_params<Params>.
 template <class Params>
 const Params& params_as(const PolicyParams& params) {
   return static_cast<const PolicyParamsOf<Params>&>(params).params;

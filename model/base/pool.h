@@ -1,4 +1,4 @@
-// Objects that are used again and again and stay where they are: what was given back last is taken next.
+// A pool of objects with stable addresses: the object that was given back last is taken next.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@ namespace rnicsim {
 template <class Object>
 class Pool {
  public:
-  // Its value is what was left there: for the caller to fill.
+  // The object has the value that its last user left: the caller assigns all of it.
   Object& take() {
     if (idle_ == nullptr) return add();
     return *std::exchange(idle_, idle_->next);
@@ -18,7 +18,7 @@ class Pool {
     auto& place = static_cast<Place&>(object);
     place.next = std::exchange(idle_, &place);
   }
-  // Those that are in use are gone too.
+  // Frees all objects, also those in use.
   void clear() {
     idle_ = nullptr;
     places_.clear();

@@ -1,5 +1,5 @@
-// A list whose nodes come from a pool of all lists of their kind: what was freed last is used next. For queues that
-// many have and few use at a time: a few lines of the cache serve them all.
+// A list whose nodes come from a pool that all lists of one item type share: the node that was freed last is used next.
+// For queues of which many exist and few hold items: a few cache lines serve them all.
 #pragma once
 
 #include <boost/container/list.hpp>

@@ -1,4 +1,5 @@
-// Counters: plain structs of values beside their block, each with one describe(); after - before works by value.
+// Counters: plain structs of values beside their block, each with one describe(). A copy is a snapshot, so two
+// snapshots can be subtracted.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@ class CounterVisitor {
  public:
   virtual ~CounterVisitor() = default;
   virtual void counter(const char* name, const Counter& value, const char* unit, const char* meaning) = 0;
-  // Picoseconds that `units` alike units were busy, of all together; `each`: of each of them, where work has its unit.
+  // Busy time in ps, summed over `units` equal units. `each`: the time of each unit, if work is bound to a unit.
   virtual void busy(const char* name, const Counter& value, std::uint32_t /*units*/, const char* meaning,
                     std::span<const Counter> /*each*/ = {}) {
     counter(name, value, "ps", meaning);
   }
-  // Picoseconds that things waited here, of all together; `name` ends in _wait, beside a _busy.
+  // Waiting time in ps, summed over all items; `name` ends in _wait and goes with a _busy counter.
   virtual void waited(const char* name, const Counter& value, const char* meaning) {
     counter(name, value, "ps", meaning);
   }
-  // The most that there ever was: of two times, the later one's says it, not the difference.
+  // A maximum since the start. An interval's value is the later snapshot's, not the difference.
   virtual void most(const char* name, const Counter& value, const char* unit, const char* meaning) {
     counter(name, value, unit, meaning);
   }

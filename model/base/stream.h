@@ -1,5 +1,5 @@
-// A typed output of a block: what is put into it arrives at whatever the enclosing module bound it to, at once.
-// Time is the receiver's affair (its event queue). A block knows its outputs and never its neighbours.
+// A typed output of a block. The enclosing module binds the output to a sink, which is called at once for each item.
+// The receiver models delays (its event queue). A block knows its outputs and not its neighbours.
 #pragma once
 
 #include <cassert>
@@ -10,8 +10,8 @@
 
 namespace rnicsim {
 
-// How an item is handed on: a small one by value, another by reference to what its giver gives away, so that it is made
-// once however far it goes.
+// How an item is passed: a small item by value, another as an rvalue reference, so that the item is built once for the
+// whole path.
 template <class Item>
 using Given = std::conditional_t<std::is_trivially_copyable_v<Item> && sizeof(Item) <= 2 * sizeof(void*), Item, Item&&>;
 
@@ -24,7 +24,7 @@ class Output {
     sink_ = std::forward<Sink>(sink);
   }
   void operator()(Given<Items>... items) const { sink_(std::forward<Given<Items>>(items)...); }
-  // A copy of one that its giver keeps.
+  // Passes a copy, if the caller keeps its item.
   void operator()(const Items&... items) const
     requires(sizeof...(Items) == 1 && (std::is_rvalue_reference_v<Given<Items>> && ...))
   {

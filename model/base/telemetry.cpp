@@ -8,7 +8,7 @@ namespace {
 
 using namespace rnicsim::literals;
 
-// By code. 0: none of them.
+// By rate code. Code 0: slower than all.
 constexpr BitRate kRates[] = {{0},         1_Gbps,    {2'500'000'000}, 5_Gbps,   10_Gbps,  25_Gbps,   40_Gbps,  50_Gbps,
                               100_Gbps,    200_Gbps,  400_Gbps,        800_Gbps, 1600_Gbps, 3200_Gbps, 6400_Gbps};
 constexpr unsigned kPathBits = 12, kCountBits = 3;
@@ -21,7 +21,7 @@ std::uint64_t code_of(BitRate rate) {
   return static_cast<std::uint64_t>(above - std::begin(kRates) - 1);
 }
 
-// The numbers of ports, spread over the bits of a path.
+// Spreads a port's number over the bits of a path.
 std::uint32_t spread(std::uint32_t id) { return (id + 1) * 0x9e3779b1u >> (32 - kPathBits); }
 
 std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at, std::size_t length) {
@@ -37,7 +37,7 @@ constexpr std::size_t kWord = 2, kRecord = 8;
 constexpr std::uint64_t kDelayMark = 0xd31a;
 constexpr unsigned kBackShift = 15;
 
-// Where the packet to RoCE's port ends; 0: it is none.
+// Offset of the end of a packet to RoCE's port; 0: the frame is not such a packet.
 std::size_t end_of_packet(std::span<const std::byte> frame) {
   constexpr std::size_t kType = 12, kIp = 14, kIpv4 = 20, kIpv6 = 40, kUdp = 8, kProtocolUdp = 17, kPort = 4791;
   const bool long_enough = frame.size() >= kIp + kIpv6 + kUdp;
@@ -131,7 +131,7 @@ std::optional<Telemetry> telemetry_behind(std::span<const std::byte> frame) {
 }
 
 std::span<const HopChange> TelemetryReader::read(const Telemetry& block, Duration now) {
-  // A time that has grown by more than half of what it can say is taken for an older one.
+  // A time difference above half of the range means that the block is older.
   constexpr std::uint32_t kHalf = 1u << (HopRecord::kTimeBits - 1);
   constexpr Duration kLongest = kHalf * HopRecord::kTimeUnit;
   constexpr std::uint64_t kMostSent = HopRecord::kSentUnit << HopRecord::kSentBits;
@@ -147,7 +147,7 @@ std::span<const HopChange> TelemetryReader::read(const Telemetry& block, Duratio
     change.sent = ((to.sent() - from.sent()) & mask(HopRecord::kSentBits)) * HopRecord::kSentUnit;
     change.queue = to.queue() * HopRecord::kQueueUnit;
     change.queue_before = from.queue() * HopRecord::kQueueUnit;
-    // In this time the count may have wrapped around.
+    // The count of sent bytes may have wrapped around in this time.
     if (change.rate.bits_per_second != 0 && change.over >= change.rate.time_for({kMostSent})) change.rate = {};
   }
   last_ = block;

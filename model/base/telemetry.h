@@ -1,14 +1,14 @@
-// In-band telemetry (INT) as HPCC has it (Li et al., SIGCOMM 2019, figure 7): a block of 42 bytes behind a packet. Each
-// switch on the way adds a record of the port by which the packet leaves. The receiver gives the block back with an
-// acknowledgement, to which nobody adds. On the line:
+// In-band telemetry (INT) as in HPCC (Li et al., SIGCOMM 2019, figure 7): a block of 42 bytes behind a packet. Each
+// switch on the path adds a record of the port by which the packet leaves. The receiver returns the block with an
+// acknowledgement; switches add no records to a returned block. On the line:
 //
 //   bytes  0 -  1   1 bit: the block goes back; 3 bits: number of records; 12 bits: the path
 //   bytes  2 - 41   five records of 8 bytes, zeros where there is none
 //
 // Times and counts of a record are short and wrap around: a reader compares two blocks (TelemetryReader).
 //
-// Another block, of 8 bytes, asks for the delay inside the receiver (Swift, SIGCOMM 2020). The acknowledgement brings
-// the delay back. On the line:
+// A second kind of block, of 8 bytes, asks for the delay inside the receiver (Swift, SIGCOMM 2020). The acknowledgement
+// returns the delay. On the line:
 //
 //   bytes  0 -  1   0xd31a, which tells the block from other bytes behind a packet
 //   bytes  2 -  3   1 bit: the block goes back; 15 bits: zeros
@@ -25,17 +25,18 @@
 
 namespace rnicsim {
 
-// A port of a switch, as a packet's last bit leaves there.
+// State of a switch's port at the time when the packet's last bit leaves.
 struct PortState {
   BitRate rate;
   Duration at;
-  std::uint64_t sent = 0;                  // bytes on the line that left so far
-  std::uint64_t queue = 0;                 // bytes that wait
-  std::uint32_t id = 0;                    // of this port alone
+  std::uint64_t sent = 0;                  // bytes sent on the line so far
+  std::uint64_t queue = 0;                 // bytes waiting
+  std::uint32_t id = 0;                    // unique among all ports
 };
 
-// The same in 8 bytes, with the widths of the paper and the units of the authors' simulator: from the top bit on 4 bits
-// of rate, 24 of time, 20 of sent bytes, 16 of queue. What does not fit is cut off; a queue says the most that fits.
+// A PortState in 8 bytes, with the widths of the paper and the units of the authors' simulator. From the top bit on: 4
+// bits of rate, 24 of time, 20 of sent bytes, 16 of queue. Time and sent bytes are truncated (they wrap around); the
+// queue saturates.
 class HopRecord {
  public:
   static constexpr unsigned kTimeBits = 24, kSentBits = 20, kQueueBits = 16;
@@ -47,9 +48,9 @@ class HopRecord {
   explicit HopRecord(const PortState& port);
 
   std::uint64_t bits() const { return bits_; }
-  // A usual rate of Ethernet: the port's, or the next lower one; 0: the port is slower than all of these.
+  // A standard Ethernet rate: the port's rate, or the next lower one. 0: the port is slower than all standard rates.
   BitRate rate() const;
-  std::uint32_t time() const { return field(kSentBits + kQueueBits, kTimeBits); }  // in units, as all below
+  std::uint32_t time() const { return field(kSentBits + kQueueBits, kTimeBits); }  // in units, as the next two
   std::uint32_t sent() const { return field(kQueueBits, kSentBits); }
   std::uint32_t queue() const { return field(0, kQueueBits); }
   bool operator==(const HopRecord&) const = default;
@@ -68,23 +69,23 @@ class Telemetry {
   static constexpr std::size_t kHops = 5;
 
   Telemetry() = default;
-  // Asks for the delay inside the receiver.
+  // A block that asks for the delay inside the receiver.
   static Telemetry delay_request();
 
-  // nullopt: the bytes are no block.
+  // nullopt: the bytes are not a telemetry block.
   static std::optional<Telemetry> of(std::span<const std::byte> bytes);
   std::size_t size() const { return is_of_ports_ ? kBytes : kDelayBytes; }
   void put(std::span<std::byte> out) const;  // size() bytes
 
   std::span<const HopRecord> hops() const { return std::span(hops_).first(count_); }
-  std::uint16_t path() const { return path_; }  // made of all ports whose records these are
+  std::uint16_t path() const { return path_; }  // XOR of hashes of all ports with a record
   bool goes_back() const { return goes_back_; }
   void give_back() { goes_back_ = true; }
   bool takes_hops() const { return is_of_ports_ && !goes_back_ && count_ != kHops; }
-  void add(const PortState& port);         // if takes_hops()
+  void add(const PortState& port);         // adds a record if takes_hops()
   bool asks_for_delay() const { return !is_of_ports_ && !goes_back_; }
-  void give_back(Duration delay);          // of a block that asks for the delay
-  // nullopt: the block brings none.
+  void give_back(Duration delay);          // for a block with asks_for_delay()
+  // nullopt: the block carries no delay.
   std::optional<Duration> delay() const;
   bool operator==(const Telemetry&) const = default;
 
@@ -99,24 +100,24 @@ class Telemetry {
   std::uint32_t delay_ns_ = 0;
 };
 
-// The block at the end of a frame's bytes: 42 or 8 bytes behind a packet to RoCE's UDP port, whose IP header says where
-// the packet ends. So who does not know of the block reads the packet and sees an Ethernet trailer.
+// The block at the end of a frame's bytes: 42 or 8 bytes behind a packet to RoCE's UDP port. The IP header says where
+// the packet ends, so a receiver without telemetry reads the packet and sees an Ethernet trailer.
 std::optional<Telemetry> telemetry_behind(std::span<const std::byte> frame);
 
-// A port on the way, between two packets of one path.
+// Change of a port's state between two packets of one path.
 struct HopChange {
-  BitRate rate;                            // of the port; 0: not known, and `sent` says nothing
-  Duration over{};                         // from the one packet's leaving the port to the other's
-  std::uint64_t sent = 0;                  // bytes on the line that left the port in this time
-  std::uint64_t queue = 0;                 // bytes that waited there as the second packet left
-  std::uint64_t queue_before = 0;          // and the first
+  BitRate rate;                            // rate of the port; 0: not known, and `sent` is not valid
+  Duration over{};                         // time between the two packets' last bits at the port
+  std::uint64_t sent = 0;                  // bytes that left the port on the line in this time
+  std::uint64_t queue = 0;                 // bytes that waited when the second packet left
+  std::uint64_t queue_before = 0;          // bytes that waited when the first packet left
 };
 
-// Compares each block with the one before.
+// Compares each block with the block before it.
 class TelemetryReader {
  public:
-  // In the order of the way, valid until the next call. Empty: the block is the first, or of another path, or came so
-  // late that times may have wrapped around, or is older than the last one.
+  // Changes in the order of the path, valid until the next call. Empty: the block is the first one, has another path,
+  // is older than the last block, or came so late that times may have wrapped around.
   std::span<const HopChange> read(const Telemetry& block, Duration now);
 
  private:

@@ -1,5 +1,5 @@
-// Trace points: a block declares one for each kind of event and calls it; with no subscriber that costs one branch.
-// Everything that watches a run (counters' audit, capture, waterfall, goldens, lockstep) subscribes here.
+// Trace points: a block declares one for each kind of event, and calls it. Without a subscriber the call costs one
+// branch. All observers of a run (counters' audit, capture, waterfall, golden traces, lockstep) subscribe here.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ class Point {
   }
 
  private:
-  std::unique_ptr<std::vector<Subscriber>> subscribers_;  // a word, since a block has many points and few of them any
+  std::unique_ptr<std::vector<Subscriber>> subscribers_;  // a pointer: most of the many points have no subscriber
 };
 
 }  // namespace rnicsim::trace

@@ -58,7 +58,7 @@ std::optional<BitRate> parse_bit_rate(std::string_view text) {
   return value ? std::optional(BitRate{*value}) : std::nullopt;
 }
 std::string to_string(Duration value) { return format(static_cast<std::uint64_t>(value.ps), kDurationUnits); }
-// As it is likely to have been written: in the unit that makes it short.
+// Prints the shorter of the binary and the decimal unit, the one that the user probably wrote.
 std::string to_string(ByteCount value) {
   const auto binary = format(value.bytes, kByteUnits), decimal = format(value.bytes, kDecimalByteUnits);
   return decimal.size() < binary.size() ? decimal : binary;

@@ -1,4 +1,4 @@
-// Durations, byte counts and bit rates as types: a bare number for one does not compile.
+// Durations, byte counts and bit rates as types: a bare number in their place does not compile.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@ namespace rnicsim {
 struct Duration {
   std::int64_t ps = 0;
   auto operator<=>(const Duration&) const = default;
-  // These follow from that, but are made of fewer instructions.
+  // <=> implies these; written out they compile to fewer instructions.
   friend constexpr bool operator<(Duration a, Duration b) { return a.ps < b.ps; }
   friend constexpr bool operator>(Duration a, Duration b) { return a.ps > b.ps; }
   friend constexpr bool operator<=(Duration a, Duration b) { return a.ps <= b.ps; }
@@ -34,11 +34,11 @@ struct ByteCount {
 struct BitRate {
   std::uint64_t bits_per_second = 0;
   auto operator<=>(const BitRate&) const = default;
-  // How long `size` takes at this rate, rounded up to a picosecond.
+  // Time on the line for `size`, rounded up to a picosecond.
   constexpr Duration time_for(ByteCount size) const {
     constexpr std::uint64_t kPsPerByte = 8 * 1'000'000'000'000ull;  // at 1 b/s
     constexpr std::uint64_t kNarrow = 1 << 20;
-    // A division of 64 bits, where it is enough, is several times faster.
+    // A 64-bit division is several times faster than a 128-bit one.
     if (size.bytes <= kNarrow && bits_per_second <= 1ull << 62)
       return {static_cast<std::int64_t>((size.bytes * kPsPerByte + bits_per_second - 1) / bits_per_second)};
     __extension__ using Wide = unsigned __int128;
@@ -47,7 +47,7 @@ struct BitRate {
   }
 };
 
-// A rate that is asked again and again: the same time_for(), without its division.
+// A rate with a fast time_for(): a multiplication replaces the division.
 class SteadyRate {
  public:
   constexpr explicit SteadyRate(BitRate rate)
@@ -56,8 +56,8 @@ class SteadyRate {
   }
 
   constexpr BitRate rate() const { return rate_; }
-  // A fraction is short by less than 2^-64 ps a byte. What it stands for is a multiple of 1 / rate, so that as long as
-  // bytes x rate is below 2^64 no picosecond is missed.
+  // The fraction is short by less than 2^-64 ps a byte. The exact value is a multiple of 1 / rate, so the result is
+  // exact as long as bytes x rate is below 2^64.
   constexpr Duration time_for(ByteCount size) const {
     if (size.bytes > most_) return rate_.time_for(size);
     const Wide parts = Wide{size.bytes} * fraction_ps_;
@@ -70,9 +70,9 @@ class SteadyRate {
   static constexpr std::uint64_t kPsPerByte = 8 * 1'000'000'000'000ull;  // at 1 b/s
 
   BitRate rate_;
-  std::uint64_t whole_ps_;      // a byte takes
-  std::uint64_t fraction_ps_;   // and of a picosecond, in 2^-64ths
-  std::uint64_t most_;          // bytes
+  std::uint64_t whole_ps_;      // ps of a byte, integer part
+  std::uint64_t fraction_ps_;   // ps of a byte, fraction in units of 2^-64
+  std::uint64_t most_;          // largest size in bytes for which the fast way is exact
 };
 
 namespace literals {

@@ -5,7 +5,7 @@
 namespace rnicsim::driver_check {
 namespace {
 
-constexpr std::uint16_t kCommandRegister = 0x04;  // of configuration space, PCI's
+constexpr std::uint16_t kCommandRegister = 0x04;  // Command, PCI configuration space
 constexpr std::uint64_t kBaseAlignment = 4096;
 constexpr unsigned kBusAddressBits = 52;
 
@@ -29,7 +29,7 @@ void AccessChecks::accessed(const nic::HostAccess& access) {
   if (access.write) judge_queue_base(access);
 }
 
-// An address that was written in another byte order is as good as any: the memory tells.
+// An address in the wrong byte order can look valid as well: the check tests which of both addresses has memory.
 void AccessChecks::judge_queue_base(const nic::HostAccess& access) {
   const auto& pci = context_.personality.layout.pci;
   if (access.bytes.size() != 8 || access.offset < pci.registers || context_.log.register_at(access.offset) == nullptr)

@@ -1,4 +1,4 @@
-// The CPU's accesses to configuration space and BAR: width, direction, place, time, and polling.
+// Checks of the CPU's accesses to configuration space and BAR0: width, direction, place, time, and polling.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class AccessChecks {
   std::optional<Duration> reset_;
   std::uint64_t resets_ = 0;
   bool restored_ = true;
-  // The read that is repeated.
+  // The register read that the driver repeats.
   nic::HostAccess::Space space_{};
   std::uint64_t offset_ = 0;
   std::array<std::byte, 8> value_{};

@@ -54,7 +54,7 @@ std::string AccessLog::line(const Access& access) const {
   if (access.has_bytes) {
     value = access.write ? ": 0x" : " gives 0x";
     const auto shown = std::min(access.size, kBytesKept);
-    // As a number; longer ones as the bytes that they are.
+    // Bytes in bus order give the number of a BAR register (big-endian); configuration space is little-endian.
     const bool turned = access.space == Space::config;
     for (std::size_t i = 0; i < shown; ++i)
       value += fmt::format("{:02x}", std::to_integer<unsigned>(access.bytes[turned ? shown - 1 - i : i]));

@@ -1,4 +1,4 @@
-// The last accesses of the CPU to a device, in the words of its manual.
+// Log of the last accesses of the CPU to a device, with the names of the device's manual.
 #pragma once
 
 #include <array>
@@ -25,20 +25,20 @@ class AccessLog {
       : personality_(personality), terms_(terms) {}
 
   void add(Duration at, const nic::HostAccess& access);
-  void answer(const nic::HostAnswer& answer);  // to the last of them
-  void refuse();                               // the last of them
+  void answer(const nic::HostAnswer& answer);  // for the last access
+  void refuse();                               // marks the last access as refused
 
   std::vector<std::string> lines() const;
   std::uint64_t count() const { return count_; }
-  // As it came, of the last access: as far as it is kept.
+  // Bytes of the last access in bus order, at most kBytesKept; empty for a read without an answer.
   std::span<const std::byte> last_bytes() const;
   std::size_t last_size() const { return last().size; }
   std::uint64_t last_offset() const { return last().offset; }
 
-  // "kStatus", "MSI-X table, vector 3", "UAR page 1, kCqArm"; of what has no name its offset.
+  // Examples: "kStatus", "MSI-X table, vector 3", "UAR page 1, kCqArm". A place without a name has its offset.
   std::string place(Space space, std::uint64_t offset) const;
-  const nic::RegisterTerm* register_at(std::uint64_t offset) const;  // whose bytes hold the offset
-  const nic::DoorbellTerm* doorbell_at(std::uint64_t offset) const;  // of the BAR
+  const nic::RegisterTerm* register_at(std::uint64_t offset) const;  // null: no register there
+  const nic::DoorbellTerm* doorbell_at(std::uint64_t offset) const;  // null: no doorbell there
 
  private:
   static constexpr std::size_t kBytesKept = 16;

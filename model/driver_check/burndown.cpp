@@ -8,7 +8,7 @@
 namespace rnicsim::driver_check {
 namespace {
 
-// What one line of the table tells, of things in the manual's order.
+// Lines of the table for one class of names, in the order of the manual.
 struct Lines {
   std::vector<std::string> touched, never, in_vain;
 

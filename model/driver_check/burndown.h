@@ -1,4 +1,4 @@
-// What of the device a driver has touched, what it never did, and what it asked for in vain.
+// Counts, for each register, doorbell and command, how often the driver used it and how often the device refused it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Burndown {
   void refused(const nic::Refusal& refusal);
   void executed(const nic::CommandExecuted& executed);
 
-  // Lines, each with its end.
+  // Lines, each with a newline: touched, never touched, asked for in vain.
   std::string text() const;
 
  private:
@@ -36,7 +36,7 @@ class Burndown {
   std::map<std::uint32_t, Touched> registers_;  // by offset
   std::map<std::uint32_t, Touched> doorbells_;
   std::map<nic::CommandOpcode, Executed> commands_;
-  std::uint64_t nowhere_ = 0;  // accesses to what has no name, in vain
+  std::uint64_t nowhere_ = 0;  // refused accesses to places without a name
 };
 
 }  // namespace rnicsim::driver_check

@@ -1,4 +1,4 @@
-// What a check of a driver judges by, and the modes that make hidden mistakes show.
+// Limits of the checks of a driver, and modes that bring hidden mistakes to light.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 namespace rnicsim::driver_check {
 
 struct CheckParams {
-  Duration reset_window = Duration{100'000'000'000};  // behind a function-level reset (PCIe 4.0, 6.6.2); 0: none
-  std::uint32_t polls = 1000;                         // reads of a register in a row, of one value: no progress
-  Duration masked_for = Duration{10'000'000'000};     // an interrupt pends so long: it is forgotten
+  Duration reset_window = Duration{100'000'000'000};  // after a function-level reset (PCIe 4.0, 6.6.2); 0: no check
+  std::uint32_t polls = 1000;                         // reads of one register in a row with one value: no progress
+  Duration masked_for = Duration{10'000'000'000};     // an interrupt that is pending this long is reported as forgotten
 
-  // --- Modes. They change what the driver sees, in ways that the manual allows.
-  // The body of a CQE's place holds kPoison from the time the device begins to write the entry until it lands.
+  // --- Modes. They change what the driver sees, within the limits of the manual.
+  // The body of a CQE's slot holds kPoison from the time the device begins to write the entry until the entry lands.
   bool poison = false;
-  // The owner byte of a CQE or EQE lands so much later than its body, and what follows behind it.
+  // Delay of the owner byte of a CQE or EQE after the entry's body. Later writes of the device wait as well.
   Duration owner_delay{};
 
   static constexpr std::uint8_t kPoison = 0xdb;

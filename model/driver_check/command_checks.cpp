@@ -83,7 +83,7 @@ void CommandChecks::rung(std::uint32_t entries, std::uint32_t swapped) {
     auto issued = read_issued(index);
     if (!issued) continue;
     if (!issued->entry.device_owns) {
-      if (issued_.contains(index)) continue;  // rung twice, of which the device takes one
+      if (issued_.contains(index)) continue;  // announced twice: the device executes the entry once
       if (swapped != entries && owned(swapped)) {
         context_.reports.add(FindingKind::wrong_endianness, {About::entry, 0},
                              fmt::format("kCommandDoorbell is given {:#x}, and entry {} is not the device's; in "
@@ -175,7 +175,7 @@ void CommandChecks::taken(const nic::CommandTaken& taken) {
   if (!taken.input.empty()) judge_mailbox(taken.input);
 }
 
-// The output may be given the input's place: what the device wrote there is no mistake.
+// The output mailbox may share memory with the input mailbox: compare() then skips the input, which the device changes.
 void CommandChecks::answering(std::uint64_t address) {
   const auto bytes = context_.personality.layout.command_entry;
   const auto found = issued_.find(static_cast<std::uint32_t>((address - queue_) / bytes));
@@ -228,7 +228,7 @@ void CommandChecks::judge_refusal(const nic::CommandExecuted& executed) {
   reports.add(FindingKind::unknown_object, key, fmt::format("{}: there is no {} {}", name, name_of(*kind), number));
 }
 
-// --- What there is from now on.
+// --- Objects after an executed command.
 
 void CommandChecks::apply(const nic::CommandExecuted& executed) {
   using enum nic::CommandOpcode;
@@ -331,7 +331,7 @@ void CommandChecks::judge_owners(About about, std::uint32_t number, Pasid pasid,
     bytes.resize(std::size_t{count} * entry);
     if (!context_.look(pasid, address + std::uint64_t{at} * entry, bytes)) return;
     for (std::uint32_t i = 0; i < count; ++i) {
-      // The position at which the device writes there first.
+      // Position of the device's first write to this entry.
       const auto position = first + ((at + i - first) & (entries - 1));
       if (!is_drivers(std::span(bytes).subspan(std::size_t{i} * entry, entry), position, log)) continue;
       ++wrong;
@@ -376,7 +376,7 @@ void CommandChecks::resized_cq(const nic::CqResize& resize) {
   const auto& layout = context_.personality.layout;
   cq.context.ring = resize.ring;
   cq.context.log_entries = resize.log_entries;
-  cq.landed = cq.written;  // what is on its way goes to the ring of before
+  cq.landed = cq.written;  // CQEs on their way go to the former ring
   std::vector<std::byte> record(layout.cq_record);
   if (context_.look(cq.context.pasid, cq.context.doorbell_record, record))
     cq.resized_at = context_.personality.cqes_consumed(record);
@@ -385,7 +385,7 @@ void CommandChecks::resized_cq(const nic::CqResize& resize) {
                        {MemoryKind::cq_ring, resize.cqn, resize.ring, std::uint64_t{layout.cqe} << resize.log_entries});
 }
 
-// In RESET a queue pair begins anew.
+// A queue pair in RESET restarts its queues at 0.
 void CommandChecks::state_changed(const nic::QpStateChanged& changed) {
   const auto found = context_.objects.qps.find(changed.qpn.value);
   if (found == context_.objects.qps.end()) return;

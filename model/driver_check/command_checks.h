@@ -1,5 +1,5 @@
-// Commands: entries and mailboxes, whether they stay as they are while the device has them, and what was executed, from
-// which the driver's objects are known.
+// Checks of commands: entries and mailboxes, and whether the driver leaves them unchanged while the device owns them.
+// Executed commands create and destroy the entries of Objects.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ class CommandChecks {
  public:
   explicit CommandChecks(CheckContext& context) : context_(context) {}
 
-  // A write to the register page: of the command doorbell, or of the queue's address.
+  // A write to the register page: command doorbell or address of the command queue.
   void register_written(std::uint32_t in_page, std::span<const std::byte> bytes);
   void taken(const nic::CommandTaken& taken);
   void executed(const nic::CommandExecuted& executed);
-  // The device is about to write to the command queue: an entry's answer.
+  // The device is about to write the answer into an entry of the command queue.
   void answering(std::uint64_t address);
   void state_changed(const nic::QpStateChanged& changed);
   void forget();  // a function-level reset
 
  private:
-  // As the driver left them.
+  // Entry and input mailbox as the driver left them at the doorbell.
   struct Issued {
     nic::CommandEntry entry;
-    std::vector<std::byte> bytes;  // of the entry
-    std::vector<std::byte> input;  // empty: not seen
+    std::vector<std::byte> bytes;  // bytes of the entry
+    std::vector<std::byte> input;  // bytes of the input mailbox; empty: could not be read
     bool taken = false;
   };
   void rung(std::uint32_t entries, std::uint32_t swapped);
@@ -56,7 +56,7 @@ class CommandChecks {
 
   CheckContext& context_;
   std::uint64_t queue_ = 0;
-  std::map<std::uint32_t, Issued> issued_;  // by index of the entry
+  std::map<std::uint32_t, Issued> issued_;  // key: index of the entry
   std::optional<nic::Command> current_;
 };
 

@@ -18,7 +18,7 @@ void CompletionChecks::written(const nic::CqeWritten& written) {
   if (context_.params.poison && !cq.context.ignore_overrun) poison(cq, written.index);
 }
 
-// Until the entry lands its place is the device's.
+// The slot belongs to the device until the entry lands, so the check may write to it.
 void CompletionChecks::poison(const CompletionRing& cq, std::uint32_t position) {
   const auto bytes = context_.personality.layout.cqe;
   const auto at = cq.context.ring + std::uint64_t{position & ((1u << cq.context.log_entries) - 1)} * bytes;
@@ -29,7 +29,7 @@ void CompletionChecks::poison(const CompletionRing& cq, std::uint32_t position) 
 void CompletionChecks::landing(const MemoryRange& ring, std::uint64_t address, std::size_t bytes) {
   auto& cq = context_.objects.cqs.find(ring.number)->second;
   const auto entry = context_.personality.layout.cqe;
-  // Owner bytes are the last of an entry, and land in the order of the entries.
+  // Owner bytes are at the end of an entry, and land in the order of the entries.
   const auto owners_before = [&](std::uint64_t at) {
     return (std::clamp(at, ring.address, ring.address + ring.bytes) - ring.address) / entry;
   };

@@ -1,4 +1,4 @@
-// Completion and event queues: what the device has written, and how much of it the driver says it took.
+// Checks of completion and event queues: entries that the device wrote against the driver's consumer counters.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ class CompletionChecks {
 
   void written(const nic::CqeWritten& written);
   void event_written(const nic::EventTrace& event);
-  // Bytes of a CQ's ring are about to land.
+  // Bytes of a CQ's ring are about to land in host memory.
   void landing(const MemoryRange& ring, std::uint64_t address, std::size_t bytes);
-  // A read of a CQ's record is about to push CQEs into memory: the driver wrote it without them.
+  // A read of a CQ's doorbell record is about to push held CQEs into memory: the driver wrote the record before they
+  // landed.
   void pushing(std::uint32_t cqn);
-  // The device has read a CQ's record.
+  // The device has read a CQ's doorbell record.
   void record_read(std::uint32_t cqn, std::span<const std::byte> record);
 
  private:

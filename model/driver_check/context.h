@@ -1,4 +1,4 @@
-// What the checks share: the device's words, the log of accesses, the driver's objects, and where findings go.
+// State that the checks share: the terms of the device, the access log, the driver's objects, and the reports.
 #pragma once
 
 #include <algorithm>
@@ -33,24 +33,24 @@ struct CheckContext {
   MemoryMaps maps;
   std::uint64_t looks_in_vain = 0;
 
-  // Reads host memory at the present time. No counter changes. False: the check cannot see that memory.
+  // Reads host memory at the present time; no counter of the device changes. False: the check cannot read that memory.
   bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
     const bool seen = pcie.look(pasid, address, bytes);
     looks_in_vain += !seen;
     return seen;
   }
-  // " 3 us ago", of an event at that time.
+  // Example: " 3 us ago".
   static std::string ago(Duration at) { return in_words(now() - at) + " ago"; }
 };
 
-// Distance from `a` to `b` of counters that count modulo 2^24: negative where b is behind a.
+// Signed distance from `a` to `b`, counters modulo 2^24; negative where b is behind a.
 inline std::int32_t ahead(std::uint32_t b, std::uint32_t a) {
   const auto distance = (b - a) & nic::kCounterMask;
   return distance > nic::kCounterMask / 2 ? static_cast<std::int32_t>(distance) - (1 << 24)
                                           : static_cast<std::int32_t>(distance);
 }
 
-// The same bytes with each word of `size` bytes turned round: what a driver meant that wrote them in another order.
+// The same bytes with each word of `size` bytes reversed: the value of a driver that used the other byte order.
 template <std::size_t kMost = 16>
 std::array<std::byte, kMost> turned(std::span<const std::byte> bytes, std::size_t size) {
   std::array<std::byte, kMost> out{};
@@ -60,7 +60,7 @@ std::array<std::byte, kMost> turned(std::span<const std::byte> bytes, std::size_
   return out;
 }
 
-// What a number of the driver's looks like that came out of a body that was read before its owner bit.
+// True if each byte of the number is kPoison: the driver read it from the body of a CQE before the owner bit was set.
 inline bool is_poison(std::uint32_t number, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i)
     if ((number >> 8 * i & 0xff) != CheckParams::kPoison) return false;

@@ -7,7 +7,7 @@
 namespace rnicsim::driver_check {
 namespace {
 
-constexpr unsigned kMostJudged = 256;  // WQEs of a doorbell
+constexpr unsigned kMostJudged = 256;  // WQEs checked for each doorbell
 
 About about_of(ObjectKind kind) {
   return kind == ObjectKind::cq ? About::cq : kind == ObjectKind::eq ? About::eq : About::qp;
@@ -35,10 +35,10 @@ void DoorbellChecks::rung(const nic::DoorbellRung& rung) {
   const auto found = context_.objects.qps.find(rung.qpn.value);
   if (found == context_.objects.qps.end()) return;
   auto& qp = found->second;
-  if (qp.state == roce::QpState::reset || !qp.context.has_send) return;  // told by what ignores it
+  if (qp.state == roce::QpState::reset || !qp.context.has_send) return;  // ignored() reports this doorbell
   const auto added = static_cast<std::uint16_t>(rung.producer - qp.announced);
   const auto ring = 1u << qp.context.log_send_blocks;
-  // A BlueFlame of a WQE that was announced already.
+  // BlueFlame of a WQE that an earlier doorbell announced.
   if (rung.wqe_bytes != 0 && added > 0x8000) return;
   if (const auto swapped = swapped_position(); swapped && rung.wqe_bytes == 0)
     return context_.reports.add(FindingKind::wrong_endianness, {About::qp, rung.qpn.value},
@@ -53,7 +53,7 @@ void DoorbellChecks::rung(const nic::DoorbellRung& rung) {
   qp.announced = rung.producer;
 }
 
-// The WQEs are in the ring before the doorbell, that of a BlueFlame, too.
+// A driver writes its WQEs into the ring before the doorbell, for BlueFlame as well.
 void DoorbellChecks::judge_announced(std::uint32_t qpn, QueuePair& qp, std::uint16_t producer) {
   auto position = qp.announced;
   for (unsigned i = 0; i < kMostJudged && position != producer; ++i) {
@@ -79,7 +79,7 @@ std::uint16_t DoorbellChecks::judge_wqe(std::uint32_t qpn, const QueuePair& qp, 
     reports.add(kind, {About::qp, qpn}, fmt::format("{}: {}", where, what));
     return std::uint16_t{0};
   };
-  // A first WQE of zeros differs from a blank place by its length.
+  // The length field distinguishes WQE 0 with zero fields from a blank slot.
   if (claims.blank) return doubt(FindingKind::stale_wqe, "the doorbell announces it, and its place is blank in memory");
   if (claims.index != position || claims.qpn != qpn) {
     const auto swapped = context_.terms.claims_of(wqe, true);

@@ -1,4 +1,4 @@
-// Doorbells: of which object, on which page, how far, and whether the WQEs that they announce are in memory.
+// Checks of doorbells: object, UAR page, distance, and whether the announced WQEs are in memory.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ class DoorbellChecks {
 
  private:
   void no_object(ObjectKind kind, const nic::Refusal& refusal);
-  // The doorbell that was written last, if the driver wrote it little-endian.
+  // Decodes the last written doorbell in little-endian order.
   nic::DoorbellWrite swapped_doorbell() const;
   std::optional<std::uint32_t> swapped_position() const;
   std::uint32_t last_in_page() const;
   void judge_announced(std::uint32_t qpn, QueuePair& qp, std::uint16_t producer);
-  // Blocks of the WQE; 0: the next one is not found behind it.
+  // Returns the number of blocks of the WQE; 0: the WQE is not sound, so the place of the next WQE is unknown.
   std::uint16_t judge_wqe(std::uint32_t qpn, const QueuePair& qp, std::uint16_t position);
 
   CheckContext& context_;

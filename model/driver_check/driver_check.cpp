@@ -26,7 +26,7 @@ constexpr std::uint32_t kRegisterPageBytes = 4096;
 
 }  // namespace
 
-// Subscribes to the NIC's trace points, stands behind its DMA unit, and gives what it hears to the checks.
+// Subscribes to the NIC's trace points, interposes HostWatch at its DMA unit, and passes the events to the checks.
 class DriverCheck::Watcher final : HostObserver {
  public:
   Watcher(nic::Nic& nic, const CheckParams& params, const nic::Personality& personality, const nic::DriverTerms& terms)
@@ -70,7 +70,7 @@ class DriverCheck::Watcher final : HostObserver {
   MemoryChecks memory_{context};
   InterruptChecks interrupts_{context};
   HostWatch watch_;
-  bool blocked_ = false;  // the access that fails next does so since bus mastering is off
+  bool blocked_ = false;  // the access that aborts next was refused since bus mastering is off
 };
 
 void DriverCheck::Watcher::watch_accesses() {
@@ -115,7 +115,7 @@ void DriverCheck::Watcher::accessed(const nic::HostAccess& access) {
   context.log.add(now(), access);
   burndown.accessed(access);
   interrupts_.look_around();
-  // With memory space off the access is refused, and reaches no register.
+  // With memory space off the device refuses the access, and no register sees it.
   if (access.space == nic::HostAccess::Space::bar && !blocks_.pcie.memory_enabled()) return;
   interrupts_.accessed(access);
   accesses_.accessed(access);
@@ -146,7 +146,7 @@ void DriverCheck::Watcher::pushing(Pasid pasid, std::uint64_t address, std::size
 
 void DriverCheck::Watcher::sampled(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) {
   context.objects.each_at(pasid, address, bytes.size(), [&](const MemoryRange& range) {
-    // A record is whole or not read.
+    // A read of a part of a record is not checked.
     const bool whole = range.address >= address && range.address + range.bytes <= address + bytes.size();
     const auto record = whole ? bytes.subspan(range.address - address, range.bytes) : std::span<const std::byte>();
     switch (range.kind) {
@@ -175,7 +175,7 @@ void DriverCheck::Watcher::aborted(Pasid pasid, std::uint64_t address, std::size
   if (!std::exchange(blocked_, false)) memory_.aborted(pasid, address, bytes, write);
 }
 
-// Of several entries in one write the last one's: the others' lie before it.
+// In a write of several entries only the owner bytes of the last entry are delayed.
 std::size_t DriverCheck::Watcher::owner_in(Pasid pasid, std::uint64_t address, std::size_t bytes) const {
   auto owner = bytes;
   context.objects.each_at(pasid, address, bytes, [&](const MemoryRange& range) {

@@ -1,13 +1,11 @@
-// Watches a driver at the device's boundary and tells of its mistakes, each at its first wrong access:
-// docs/driver-check.md.
-// Nothing that the device does depends on it, and no time: a run with it is the same run, but for the modes of
-// CheckParams.
+// Watches a driver at the device's boundary and reports each mistake at its first wrong access: docs/driver-check.md.
+// The check changes neither the behaviour nor the timing of the device, except for the modes of CheckParams.
 //
 //   driver_check::DriverCheck check(device.nic());
-//   check.found = [](const driver_check::Finding& finding) { std::cerr << finding.line() << '\n'; };
+//   check.tell([](const driver_check::Finding& finding) { std::cerr << finding.line() << '\n'; });
 //
-// What it has to see of host memory beyond the device's own reads it asks for by the debug transport of the platform's
-// `dma` target, or of HostMemory::look; without either those checks are silent, and burndown() says so.
+// The check reads host memory beyond the device's own reads by the debug transport of the platform's `dma` target, or
+// by HostMemory::look. Without either, the checks that need this memory are silent, and burndown() says so.
 #pragma once
 
 #include <cstdint>
@@ -30,27 +28,27 @@ namespace rnicsim::driver_check {
 
 class DriverCheck {
  public:
-  // Before the driver's first access. It has to live as long as anything is done with the NIC.
+  // Construct it before the driver's first access. It must live as long as the NIC is used.
   explicit DriverCheck(nic::Nic& nic, const CheckParams& params = {},
                        const nic::Personality& personality = nic::rnic_personality(),
                        const nic::DriverTerms& terms = nic::rnic_driver_terms());
   ~DriverCheck();
 
-  // Called at each finding, at its time.
+  // Sets the function that is called at each finding, at the simulated time of the finding.
   void tell(std::function<void(const Finding&)> found);
 
-  // --- The platform tells which memory it maps for the device, so that the check knows what was there once. PASID 0 is
-  // the kernel's. Counted, byte by byte.
+  // --- The platform reports the memory that it maps for the device, so that the check knows former mappings. PASID 0
+  // is the kernel's. Each byte counts its mappings.
   void mapped(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
   void unmapped(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
 
   const std::vector<Finding>& findings() const;
-  // The driver is done: what still waits is told. May be called again.
+  // The driver has ended: reports interrupts that are still pending. May be called again.
   void finish();
-  // Registers, doorbells and commands that the driver touched, never touched, and asked for in vain: lines, each with
-  // its end.
+  // Registers, doorbells and commands that the driver touched, never touched, and asked for in vain: lines, each with a
+  // newline.
   std::string burndown() const;
-  std::uint64_t accesses() const;  // of the CPU, so far
+  std::uint64_t accesses() const;  // number of CPU accesses so far
 
  private:
   class Watcher;

@@ -9,7 +9,7 @@ namespace {
 
 using enum FindingKind;
 
-// In the order of the enumeration. The sections are headings of docs/device.md.
+// In the order of FindingKind. The sections are headings of docs/device.md.
 constexpr KindTerm kKinds[] = {
     {memory_space_off, "memory_space_off", "Configuration space",
      "an access to BAR0 while Command has memory space off: never enabled, or not restored after a function-level "

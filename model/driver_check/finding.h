@@ -1,4 +1,4 @@
-// A mistake of a driver, as the device saw it: docs/driver-check.md has the kinds.
+// A mistake of a driver, as the device observed it. docs/driver-check.md lists the kinds.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace rnicsim::driver_check {
 
 enum class FindingKind : std::uint8_t {
-  // The CPU's accesses.
+  // Accesses of the CPU.
   memory_space_off,
   reset_window,
   wrong_width,
@@ -56,7 +56,7 @@ inline constexpr std::size_t kFindingKinds = static_cast<std::size_t>(FindingKin
 struct KindTerm {
   FindingKind kind;
   const char* name;
-  const char* section;  // of docs/device.md
+  const char* section;  // heading in docs/device.md
   const char* meaning;
 };
 std::span<const KindTerm> finding_kinds();
@@ -66,15 +66,15 @@ struct Finding {
   FindingKind kind;
   Duration at;                        // simulated time of the first wrong access
   std::string text;                   // one line
-  std::vector<std::string> accesses;  // the last ones of the CPU, the newest last
+  std::vector<std::string> accesses;  // last accesses of the CPU, newest last
 
   const char* name() const { return term_of(kind).name; }
   const char* section() const { return term_of(kind).section; }
-  // "12.345 us: wrong_width: ... (docs/device.md, The register page)"
+  // Example: "12.345 us: wrong_width: ... (docs/device.md, The register page)".
   std::string line() const;
 };
 
-// A time for people: "3.25 us".
+// Time with its unit, for example "3.25 us".
 std::string in_words(Duration time);
 
 }  // namespace rnicsim::driver_check

@@ -40,7 +40,7 @@ void HostWatch::hold(Pasid pasid, std::uint64_t address, std::span<const std::by
   if (!bytes.empty()) held_.push_back({pasid, address, {bytes.begin(), bytes.end()}});
 }
 
-// What a write makes the host do may bring more of them, which wait behind those that are there.
+// A landing write can make the host cause more writes of the device: they are held at the end of the queue.
 void HostWatch::land_held() {
   if (landing_) return;
   landing_ = true;

@@ -1,8 +1,8 @@
-// Stands between the DMA unit and the host: sees each access with its bytes and its result, when it is sampled or
-// lands. A NIC that nobody checks has nothing in its place.
+// Interposed between the DMA unit and the host: reports each access with its bytes and its result when it is sampled or
+// lands. A NIC without a check has no HostWatch.
 //
-// With `owner_delay` the last bytes of an entry, which tell its owner, land so much later than the entry's body; what
-// is written behind them waits as well, and a read pushes them, as PCIe orders posted writes.
+// With `owner_delay` the owner bytes at the end of an entry land this much later than the entry's body. Later writes
+// wait behind them. A read pushes the waiting writes first, as PCIe orders posted writes.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 
 namespace rnicsim::driver_check {
 
-// Who looks at the accesses.
+// Receiver of the accesses.
 class HostObserver {
  public:
-  // A read is about to push writes that are held.
+  // A read is about to push held writes.
   virtual void pushing(Pasid pasid, std::uint64_t address, std::size_t bytes) = 0;
   virtual void sampled(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) = 0;
   virtual void landing(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) = 0;
   virtual void aborted(Pasid pasid, std::uint64_t address, std::size_t bytes, bool write) = 0;
-  // Where in this write the owner bytes of an entry begin that are to land late; bytes.size(): nowhere.
+  // Offset in this write of the owner bytes that are delayed; bytes.size(): none.
   virtual std::size_t owner_in(Pasid pasid, std::uint64_t address, std::size_t bytes) const = 0;
 
  protected:
@@ -42,7 +42,7 @@ class HostWatch final : public HostMemory {
   bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override {
     return host_.look(pasid, address, bytes);
   }
-  // The function was reset: what has not landed never does.
+  // Function-level reset: drops the writes that have not landed.
   void forget();
 
  private:

@@ -15,7 +15,7 @@ constexpr std::uint32_t kVectorBytes = 16;
 }  // namespace
 
 void MemoryChecks::aborted(Pasid pasid, std::uint64_t address, std::size_t bytes, bool write) {
-  // The process of that PASID has ended, and the kernel destroys the process's objects.
+  // No finding: the process of this PASID has ended, and the kernel destroys its objects.
   if (!context_.pcie.answers(pasid)) return;
   std::string what;
   context_.objects.each_at(pasid, address, bytes,
@@ -46,7 +46,7 @@ void MemoryChecks::refused(const nic::Refusal& refusal) {
   if (refusal.what != nic::Refusal::What::memory || refusal.why != Why::bad_key) return;
   const auto key = refusal.object;
   const auto& objects = context_.objects;
-  // A window's key changes with each bind.
+  // No finding for a window: each bind changes its key.
   if (const auto entry = objects.regions.find(key >> 8);
       entry != objects.regions.end() && (entry->second.is_window() || entry->second.key == key))
     return;
@@ -70,7 +70,7 @@ void InterruptChecks::accessed(const nic::HostAccess& access) {
   if (vector < pci.msix_vectors) routed_.insert(static_cast<std::uint32_t>(vector));
 }
 
-// A driver that polls writes no vector.
+// A driver that polls writes no MSI-X vector: its lost interrupts are no finding.
 void InterruptChecks::raised(const nic::InterruptRaised& raised) {
   using Outcome = nic::InterruptRaised::Outcome;
   const auto vector = raised.vector;

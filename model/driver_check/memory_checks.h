@@ -1,4 +1,4 @@
-// Memory that is not there for the device, keys that mean none, and interrupts that reach nobody.
+// Checks of DMA to memory that is not mapped, of unknown keys, and of lost interrupts.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class MemoryChecks {
   explicit MemoryChecks(CheckContext& context) : context_(context) {}
 
   void aborted(Pasid pasid, std::uint64_t address, std::size_t bytes, bool write);
-  // An access by a key.
+  // The device refused an access by key.
   void refused(const nic::Refusal& refusal);
 
  private:
@@ -26,9 +26,9 @@ class InterruptChecks {
  public:
   explicit InterruptChecks(CheckContext& context) : context_(context) {}
 
-  void accessed(const nic::HostAccess& access);  // the driver writes a vector: it wants interrupts
+  void accessed(const nic::HostAccess& access);  // a write to an MSI-X vector: the driver uses that interrupt
   void raised(const nic::InterruptRaised& raised);
-  void look_around();  // at what pends for long
+  void look_around();  // reports interrupts that are pending for too long
   void finish();
   void was_reset();
 
@@ -36,7 +36,7 @@ class InterruptChecks {
   void forgotten(std::uint32_t vector, Duration since);
 
   CheckContext& context_;
-  std::set<std::uint32_t> routed_;  // vectors
+  std::set<std::uint32_t> routed_;  // vectors that the driver has written
   std::map<std::uint32_t, Duration> pending_;
 };
 

@@ -1,4 +1,4 @@
-// Which memory the host has mapped for the device, and what it has unmapped and when, as far as the platform tells.
+// Memory that the host has mapped for the device, and unmapped ranges with their times, as the platform reports them.
 #pragma once
 
 #include <boost/icl/interval_map.hpp>
@@ -16,14 +16,14 @@ class MemoryMaps {
  public:
   static constexpr std::size_t kMostGone = 4096;
 
-  // Counted, byte by byte.
+  // Each byte counts its mappings.
   void map(Pasid pasid, std::uint64_t address, std::uint64_t bytes);
   void unmap(Pasid pasid, std::uint64_t address, std::uint64_t bytes, Duration at);
 
-  // False: the platform has told of no mapping.
+  // False: the platform has reported no mapping.
   bool known() const { return !live_.empty(); }
   bool is_mapped(Pasid pasid, std::uint64_t address) const;
-  // When the first byte of the range that is not mapped was; nullopt: never.
+  // Time at which a byte of the range that is not mapped now was last unmapped; nullopt: never.
   std::optional<Duration> unmapped_at(Pasid pasid, std::uint64_t address, std::uint64_t bytes) const;
 
  private:

@@ -18,7 +18,7 @@ void ReceiveChecks::too_many(const Subject& subject, const char* whose, std::uin
                                      record_of, producer, announced, most));
 }
 
-// In ERR the device takes receives without telling of each.
+// In ERR the device takes receives without a trace event for each.
 void ReceiveChecks::record_read(std::uint32_t qpn, std::span<const std::byte> record) {
   const auto& qp = context_.objects.qps.find(qpn)->second;
   if (!qp.context.has_receive || qp.state == roce::QpState::error || qp.state == roce::QpState::reset) return;
@@ -37,8 +37,8 @@ void ReceiveChecks::shared_record_read(std::uint32_t srqn, std::span<const std::
   srq.posted = context_.personality.receives_posted(record);
 }
 
-// The device reads a few entries that lie side by side and uses them as far as each names the one behind it. One that
-// was given back is read again, alone, and what it names was judged then.
+// The device reads adjacent entries, and uses them as far as each `next` names the adjacent entry. A returned entry is
+// read again, alone; its `next` was checked at the first read.
 void ReceiveChecks::shared_entries_read(const MemoryRange& ring, std::uint64_t address,
                                         std::span<const std::byte> bytes) {
   auto& srq = context_.objects.srqs.find(ring.number)->second;

@@ -1,4 +1,4 @@
-// Receives: how many the records announce, and the chain of a shared receive queue.
+// Checks of receives: the number that the doorbell records announce, and the chain of a shared receive queue.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class ReceiveChecks {
  public:
   explicit ReceiveChecks(CheckContext& context) : context_(context) {}
 
-  // The device has read a record, or entries of a shared ring from this address on.
+  // The device has read a doorbell record, or entries of a shared ring from `address` on.
   void record_read(std::uint32_t qpn, std::span<const std::byte> record);
   void shared_record_read(std::uint32_t srqn, std::span<const std::byte> record);
   void shared_entries_read(const MemoryRange& ring, std::uint64_t address, std::span<const std::byte> bytes);

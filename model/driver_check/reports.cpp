@@ -11,7 +11,7 @@ void Reports::add(FindingKind kind, const Subject& subject, std::string text) {
   }
   if (!told_.emplace(kind, subject).second) return;
   findings_.push_back({kind, now(), std::move(text), log_.lines()});
-  // The listener gets a copy: it may cause more findings, which move the list.
+  // Pass a copy: the listener may cause more findings, which reallocate the vector.
   if (found) found(Finding(findings_.back()));
 }
 

@@ -1,4 +1,4 @@
-// The findings so far: each mistake once a kind and object, at its first wrong access.
+// The findings so far. Each pair of kind and subject is reported once, at its first wrong access.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace rnicsim::driver_check {
 
-// What a mistake is about: each is told once.
+// Subject of a mistake. One kind of mistake is reported once for each subject.
 struct Subject {
   enum class About : std::uint8_t { reset, place, qp, cq, eq, srq, key, entry, command, memory, vector };
   About about;
@@ -24,7 +24,7 @@ struct Subject {
 
 class Reports {
  public:
-  static constexpr std::size_t kMost = 1000;  // of a driver that is wrong everywhere the first tell enough
+  static constexpr std::size_t kMost = 1000;  // limit of the list; further findings are only counted
 
   explicit Reports(const AccessLog& log) : log_(log) {}
 

@@ -7,7 +7,7 @@
 
 #include "model/base/draw.h"
 #include "model/base/frame.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/priority_map.h"
 #include "model/fabric/switch_params.h"
 
 namespace rnicsim::fabric {

@@ -7,9 +7,9 @@
 
 #include "model/base/delay_line.h"
 #include "model/base/frame.h"
-#include "model/base/line_timing.h"
+#include "model/base/ports/line_timing.h"
+#include "model/base/ports/transmit_port.h"
 #include "model/base/stream.h"
-#include "model/base/transmit_port.h"
 
 namespace rnicsim::fabric {
 

@@ -14,8 +14,8 @@
 
 #include "model/base/event_queue.h"
 #include "model/base/params.h"
-#include "model/base/pause_frame.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/pause_frame.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/stats.h"
 #include "model/base/stream.h"
 #include "model/base/units.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/base/event_queue.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/units.h"
 #include "model/fabric/pause_watchdog_params.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/base/byte_stream.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/stats.h"
 #include "model/base/units.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "model/base/priority_map.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/units.h"
 
 namespace rnicsim::fabric {

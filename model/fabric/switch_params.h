@@ -9,7 +9,7 @@
 
 #include "model/base/params.h"
 #include "model/base/policy_choice.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/stats.h"
 #include "model/fabric/pause_watchdog_params.h"
 #include "model/fabric/red_thresholds.h"

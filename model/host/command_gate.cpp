@@ -21,14 +21,14 @@ Gid group_of(std::span<const std::byte> input) {
   return std::to_array(provider::decode<abi::MulticastGroup>(input).gid);
 }
 
-// The kernel chooses a region's pages. `start` is the first byte of the first page.
+// Writes the pages that the kernel chose into the context. With pages, bus_address is unused.
 void put_pages(abi::Mpt& context, const RegionPlace& place) {
   context.log_page = place.log_page;
   context.first_page = place.first_page;
   if (place.log_page != 0) context.bus_address = 0u;
 }
 
-// Of the two ends of XRC, each takes the attributes of the other, and has no use for them.
+// A QP of XRC is requester or responder only: the other side's attributes are ignored.
 std::uint32_t ignored_attributes(abi::Transport transport) {
   using namespace abi::qp_attr;
   if (transport == abi::Transport::xrc_send) return kMaxDestRdAtomic | kMinRnrTimer;
@@ -140,7 +140,7 @@ int CommandGate::admit_create_mpt(Pasid process, std::span<std::byte> input) {
   if (!index) return ENOMEM;
   mailbox.header.object = *index;
   mailbox.context.pasid = process;
-  // The tag, the key's last byte, is the process's choice.
+  // The process chooses the tag, the last byte of the key.
   mailbox.context.key = *index << 8 | (mailbox.context.key & 0xff);
   int error = 0;
   switch (mailbox.context.kind) {
@@ -192,7 +192,8 @@ int CommandGate::place_region(Pasid process, const abi::Mpt& context, RegionPlac
     return place.length != 0 && place.bus_address > ~std::uint64_t{0} - (place.length - 1) ? EINVAL : 0;
   }
   if (place.length > objects_.max_mr_size) return EINVAL;
-  // The region's start begins its first page: where a program's memory lies differs from run to run.
+  // The region's start is the start of its first page: alignment would make the page count depend on the run's
+  // addresses.
   const ByteCount page = page_size(process, place.bus_address, place.length);
   place.log_page = static_cast<std::uint8_t>(std::countr_zero(page.bytes));
   const std::uint64_t wanted = place.length == 0 ? 0 : (place.length - 1) / page.bytes + 1;
@@ -244,7 +245,7 @@ int CommandGate::admit_create_srq(Pasid process, std::span<std::byte> input) {
   return 0;
 }
 
-// It belongs to the domain: its contexts are the kernel's, and it has no queue of any process.
+// The queue pair belongs to the domain: the kernel owns its context, and it uses no queue of a process.
 int CommandGate::admit_create_domain_qp(Pasid process, std::span<std::byte> input) {
   auto mailbox = provider::decode<abi::CreateQp>(input);
   if (!objects_.domains.has(process, mailbox.context.xrcd)) return EINVAL;
@@ -368,7 +369,7 @@ int CommandGate::admit_create_counter(Pasid process, std::span<std::byte> input)
   return 0;
 }
 
-// A connection is to one QP.
+// A connected QP has one peer: a multicast address is refused.
 int CommandGate::resolve_host(abi::AddressVector& path) const {
   return is_group(std::to_array(path.remote_gid)) ? EINVAL : resolve(path);
 }
@@ -426,7 +427,7 @@ std::optional<CommandGate::Pages> CommandGate::pages_of(std::span<const std::byt
   return Pages{pages.first_page, pages.pages, pages.bus_address, ByteCount{std::uint64_t{1} << pages.log_page}};
 }
 
-// What was known of that memory is past: it was mapped anew since.
+// New settings replace old ones in the range, since the memory was remapped.
 void CommandGate::back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page) {
   auto& backings = backings_[process];
   const std::uint64_t end = begin + bytes;
@@ -440,7 +441,7 @@ void CommandGate::back(Pasid process, std::uint64_t begin, std::uint64_t bytes, 
   backings = std::move(kept);
 }
 
-// Of mappings that lie side by side: the smallest of their pages.
+// For adjacent mappings: the smallest of their pages.
 ByteCount CommandGate::page_size(Pasid process, std::uint64_t begin, std::uint64_t bytes) const {
   const auto found = backings_.find(process);
   if (found == backings_.end()) return page_size_;

@@ -1,5 +1,5 @@
-// What stands between a process and the device's command queue: refuses what the process may not ask, fills in what
-// only the kernel knows, and keeps the record of what came of it.
+// Checks commands of processes before the device executes them: refuses what a process may not do, adds the values that
+// only the kernel knows, and records the results.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class CommandGate {
     std::uint32_t count;
   };
 
-  // `link`: the device's interface; without one no address is on its link.
+  // `link`: the interface of the device; without `link` no address counts as on-link.
   CommandGate(Objects& objects, std::vector<Gid> gids, Neighbours neighbours, Vectors vectors, ByteCount page_size,
               bool raw_packets, const abi::NetworkInterface& link = {})
       : objects_(objects),
@@ -35,37 +35,38 @@ class CommandGate {
         raw_packets_(raw_packets),
         link_(link) {}
 
-  // 0, with the mailbox completed and a new object recorded, so that what it uses cannot go meanwhile; or the errno of
-  // the refusal.
+  // Checks and completes the mailbox. 0: a new object is recorded, so that the objects it uses cannot be destroyed
+  // meanwhile. Else the errno of the refusal.
   int admit(Pasid process, std::vector<std::byte>& input);
-  // The context that the device must have memory for, when the mailbox creates an object.
+  // The context for which the device needs memory, if the mailbox creates an object.
   struct Context {
     abi::IcmTable table;
     std::uint32_t index;
   };
   static std::optional<Context> context_of(std::span<const std::byte> input);
-  // The same of a mailbox that destroys an object.
+  // The context of the object that the mailbox destroys.
   static std::optional<Context> destroyed_by(std::span<const std::byte> input);
-  // Regions of that memory of a process are registered in such pages, if they are larger than the host's. Takes the
-  // place of what was said of it before.
+  // Sets the page size for regions in this memory of a process, if it is larger than the host's. Replaces earlier
+  // settings of the range.
   void back(Pasid process, std::uint64_t begin, std::uint64_t bytes, ByteCount page);
   void forget(Pasid process) { backings_.erase(process); }
-  // The pages that an admitted mailbox registers, if there are any; the device must find their entries in the MTT.
+  // The pages that an admitted mailbox registers; nullopt: none. Their entries must be in the MTT before the device
+  // executes the command.
   struct Pages {
     std::uint32_t first;
     std::uint32_t count;
-    std::uint64_t bus_address;             // of the first
+    std::uint64_t bus_address;             // address of the first page
     ByteCount size;
   };
   std::optional<Pages> pages_of(std::span<const std::byte> input) const;
   const Neighbours& neighbours() const { return neighbours_; }
-  // Fills the MAC address, of a host or of a group: 0 or errno. ETIMEDOUT: on the link, but nobody answers, and the
-  // caller waits for that; EHOSTUNREACH: no route leads there.
+  // Fills in the MAC address of a host or of a multicast group. 0 or errno. ETIMEDOUT: the address is on the link, but
+  // no host has it (the caller waits for the timeout); EHOSTUNREACH: no route.
   int resolve(abi::AddressVector& path) const;
-  // Of an admitted mailbox that destroys a queue pair which others have, too: closes the process's handle to it, and
-  // the device need not hear of it.
+  // For an admitted mailbox that destroys a queue pair with several handles: closes one handle of the process. True:
+  // the device must not get the command.
   bool closes_handle(Pasid process, std::uint32_t events, std::span<const std::byte> input);
-  // The device answered an admitted mailbox.
+  // Records the device's answer to an admitted mailbox.
   void settle(std::span<const std::byte> input, abi::CommandStatus status);
 
  private:
@@ -101,7 +102,7 @@ class CommandGate {
   ByteCount page_size_;
   bool raw_packets_;
   abi::NetworkInterface link_;
-  std::map<Pasid, std::vector<Backing>> backings_;  // each process's in the order of their addresses, none over another
+  std::map<Pasid, std::vector<Backing>> backings_;  // by address, without overlap
 };
 
 }  // namespace rnicsim::host

@@ -1,4 +1,5 @@
-// A file by what it is, whatever descriptor leads to it: who has one has the right to what stands behind it.
+// Identity of a file, the same for all descriptors of the file. A process with a descriptor may use the context or
+// domain that the file stands for.
 #pragma once
 
 #include <compare>

@@ -10,16 +10,16 @@
 #include <optional>
 #include <utility>
 
-#include "model/host/page_faults.h"
+#include "model/host/memory/page_faults.h"
 #include "model/host/root_complex.h"
 
 namespace rnicsim::host {
 namespace {
 
-constexpr std::size_t kArenaBytes = 256 << 20;  // reserved, not used up
+constexpr std::size_t kArenaBytes = 256 << 20;  // reserved, not resident
 
-// Time a thread may owe before it waits it out: keeps the kernel's clock near the thread's. What it looks at is at most
-// so much older than its clock.
+// CPU time that a thread may use before it waits for it: keeps the kernel's clock near the thread's. Memory that the
+// thread reads is at most so much older than its clock.
 constexpr Duration kMostOwed{100'000};
 constexpr Duration kMostOwedAlone{1'000'000};
 
@@ -100,7 +100,7 @@ void CpuPort::system_call() {
   settle();
 }
 
-// What a thread does ahead of the simulation can disturb nobody, and be disturbed by nobody but the kernel.
+// A single thread ahead of the simulation cannot disturb other threads; only the kernel can affect it.
 bool CpuPort::alone() const { return threads_.size() == 1 && kernel_.processes() == 1; }
 
 void CpuPort::work(Thread& thread, Duration time) {
@@ -108,7 +108,7 @@ void CpuPort::work(Thread& thread, Duration time) {
   if (thread.meter != nullptr) *thread.meter += time;
 }
 
-// A CPU whose buffers are full comes to a store's place on the way later.
+// A CPU with full write buffers goes on later.
 void CpuPort::mmio_write(std::uint32_t offset, std::span<const std::byte> data) {
   Thread& thread = current_thread();
   if (!alone()) {
@@ -131,7 +131,7 @@ void CpuPort::store_due() {
 
 std::uint64_t CpuPort::mmio_read(std::uint32_t offset, std::uint32_t bytes) {
   settle();
-  store_due();  // what it made before goes ahead of it
+  store_due();  // earlier stores go ahead of the read
   return agent_.mmio_readable(pasid_, offset, bytes) ? root_complex_.mmio_read(offset, bytes) : ~0ull;
 }
 
@@ -261,7 +261,7 @@ int CpuPort::open_channel(int fd, std::uint32_t& channel) {
   const int mine = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (mine < 0) return errno;
   channel = agent_.open_channel(pasid_, [this, mine](const abi::EventRecord& record) {
-    // Into a full pipe a write would stop the whole simulation.
+    // A write to a full pipe would block the whole simulation.
     const bool written = is_ready(mine, POLLOUT) && write(mine, &record, sizeof record) == sizeof record;
     wake(readable_);
     return written;
@@ -343,7 +343,7 @@ void CpuPort::wait_visible() {
   std::erase(sleeping_, &thread);
 }
 
-// Who is still busy sees it when its own time comes.
+// A thread that is still busy sees the write at the end of its work.
 void CpuPort::written() {
   ++visible_writes_;
   const Duration seen = now() + params_.cpu.cost(abi::CpuCost::detect);
@@ -352,7 +352,7 @@ void CpuPort::written() {
 
 void CpuPort::wait_unlocked(const void*) {
   Thread& thread = current_thread();
-  // A lock that was taken when the thread looked may be free by its own time.
+  // A lock that was taken at the simulation's time may be free at the thread's time.
   if (thread.owed != Duration{}) return settle(thread);
   sleep_on(unlocked_);
   thread.owed += params_.cpu.cost(abi::CpuCost::detect);

@@ -1,6 +1,5 @@
-// The port of a software process inside the simulator to one device: system calls go straight to the kernel and its
-// agent, and the CPU's time is simulated time that the calling thread (SC_THREAD) waits. Each thread has a CPU of its
-// own.
+// The port of a software process inside the simulator to one device. System calls go directly to the kernel and its
+// agent. CPU time is simulated time for which the calling thread (SC_THREAD) waits. Each thread has a CPU of its own.
 #pragma once
 
 #include <map>
@@ -14,7 +13,7 @@
 #include "model/host/host_kernel.h"
 #include "model/host/host_params.h"
 #include "model/host/kernel_agent.h"
-#include "model/host/local_memory.h"
+#include "model/host/memory/local_memory.h"
 #include "model/host/root_complex.h"
 #include "verbs/port/device_port.h"
 
@@ -28,25 +27,25 @@ class CpuPort : public DevicePort {
   CpuPort& operator=(const CpuPort&) = delete;
 
   Pasid pasid() const { return pasid_; }
-  // Waits out the time that the thread owes.
+  // Waits for the CPU time that the thread has used but not yet waited for.
   void settle();
   void wait_until(Duration at);
-  // The calling thread's own time: what it owes lies ahead of the simulation's.
+  // The calling thread's clock, which may be ahead of the simulation's.
   Duration thread_time() { return now() + current_thread().owed; }
-  // Adds to `busy` what the calling thread's CPU has to do from now on; looking at memory in vain is nothing. `busy`
-  // outlives the thread.
+  // From now on adds the work of the calling thread's CPU to `busy`; polling in vain does not count. `busy` must
+  // outlive the thread.
   void meter(Duration& busy) { current_thread().meter = &busy; }
-  // Memory of this process that stays mapped as long as it lives.
+  // Declares memory of this process that stays mapped as long as the process lives.
   void trust(std::span<std::byte> memory) { memory_.trust(memory); }
-  // That memory is about to be unmapped, or to be another: waits until no device has it on demand.
+  // Call before memory is unmapped or remapped: waits until no device holds translations of its pages on demand.
   void withdraw(std::span<const std::byte> memory);
-  // Huge pages lie behind that memory.
+  // Declares that the memory has huge pages.
   void back(std::span<const std::byte> memory, ByteCount page) {
     kernel_.back(pasid_, reinterpret_cast<std::uint64_t>(memory.data()), memory.size(), page);
   }
-  // The calling thread ends, or will not need its CPU for long: pays what it owes and is forgotten.
+  // The calling thread ends or needs no CPU for long: waits for its used time and forgets the thread.
   void leave();
-  // The process ends: waits until kernel and device have forgotten it.
+  // Ends the process: waits until kernel and device have destroyed its objects.
   void exit();
 
   void mmio_write(std::uint32_t offset, std::span<const std::byte> data) override;
@@ -96,14 +95,13 @@ class CpuPort : public DevicePort {
   struct Thread {
     Duration owed;
     Sleep sleep;
-    Duration busy_until;         // behind an empty look at memory: not to be woken before
-    // A write that arrives while the thread waits out its debt, between its look at memory and wait_visible, must not
-    // be slept over.
+    Duration busy_until;         // end of its own work, after an empty poll: not woken before
+    // DMA wrote while the thread waited between its poll and wait_visible(): wait_visible() must return at once.
     bool seen_meanwhile = false;
-    Duration* meter = nullptr;   // of what it has to do
+    Duration* meter = nullptr;   // sum of the thread's work
   };
 
-  // A store that a thread makes when the simulation comes to its time.
+  // A store that a thread ahead of the simulation made; executed when the simulation reaches its time.
   struct Store {
     std::uint32_t offset;
     Payload data;
@@ -123,22 +121,24 @@ class CpuPort : public DevicePort {
   void system_call();
 
   const HostParams params_;
-  sc_core::sc_simcontext& simulation_;     // each charge asks it for the process
+  sc_core::sc_simcontext& simulation_;     // kept, because each charge asks for the running process
   KernelAgent& agent_;
   HostKernel& kernel_;
   RootComplex& root_complex_;
   LocalMemory memory_;
   Pasid pasid_;
-  std::map<std::uint32_t, int> channels_;  // our duplicate of the caller's descriptor
-  std::multimap<std::uint32_t, int> domains_;  // the same, so that no later file is taken for a domain's
+  std::map<std::uint32_t, int> channels_;  // duplicate of the caller's descriptor, by channel
+  std::multimap<std::uint32_t, int> domains_;  // duplicate of the domain's descriptor, so that no later file gets the
+                                               // same inode
 
-  std::unordered_map<const sc_core::sc_process_b*, Thread> threads_;  // never iterated: addresses order nothing
-  const sc_core::sc_process_b* last_process_ = nullptr;               // of which last_thread_ is the entry
+  std::unordered_map<const sc_core::sc_process_b*, Thread> threads_;  // never iterated: the order of addresses differs
+                                                                      // between runs
+  const sc_core::sc_process_b* last_process_ = nullptr;               // process of last_thread_
   Thread* last_thread_ = nullptr;
   std::vector<Thread*> sleeping_;
   std::uint64_t visible_writes_ = 0;
   DelayLine<Store> stores_{[this] { store_due(); }};
-  StorePath path_;                                                    // with those stores
+  StorePath path_;                                                    // path with the stores in stores_
   sc_core::sc_event readable_{"readable"};
   sc_core::sc_event unlocked_{"unlocked"};
 };

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::uint32_t kPort = 1;
 
-// How much of an output mailbox a command defines: what lies behind it may be another process's.
+// Bytes of the output mailbox that the command defines: bytes behind them may belong to another process.
 std::size_t output_bytes_of(std::span<const std::byte> input) {
   using abi::CommandOpcode;
   switch (CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode))) {
@@ -44,7 +44,7 @@ std::size_t output_bytes_of(std::span<const std::byte> input) {
   }
 }
 
-// Indices of a table: what the device said it can hold.
+// Number of indices of a table, from the device's capabilities.
 std::uint32_t table_size(const abi::DeviceCapabilities& device, abi::IcmTable table) {
   switch (table) {
     case abi::IcmTable::qpc:

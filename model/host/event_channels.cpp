@@ -9,7 +9,7 @@ namespace {
 using abi::EventType;
 using abi::IcmTable;
 
-// The table of the object that an event names; none: a port's, or the device's.
+// The table of the object in an event; nullopt: an event of port or device.
 std::optional<IcmTable> table_of(EventType type) {
   switch (type) {
     case EventType::completion:
@@ -121,7 +121,7 @@ std::optional<std::uint32_t> EventChannels::asynchronous_channel(IcmTable table,
   return table == IcmTable::srqc ? of(objects_.srqs) : of(objects_.qps);
 }
 
-// One that was closed has no number that another could have.
+// Numbers of closed channels are never used again.
 void EventChannels::deliver_to(std::optional<std::uint32_t> channel, const abi::EventRecord& record) {
   if (!channel) return;
   if (const auto found = channels_.find(*channel); found != channels_.end()) put(found->second, record);

@@ -1,6 +1,6 @@
-// Who hears of which event: the channels that processes opened, and what they bound to them. A CQ's completions go to
-// the channel that its owner chose; an object's asynchronous events to the one that it was made with, or to that of
-// each process that opened it; those of port and device to every channel that listens to them.
+// Delivers events to channels that processes opened. Completion events of a CQ go to the channel that its owner bound.
+// Asynchronous events of an object go to the channel that was named at its creation, or to the channel of each process
+// that opened it. Events of port and device go to every channel that listens to them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace rnicsim::host {
 
 class EventChannels {
  public:
-  // False: there is no room now. The record is kept until refill().
+  // False: no room now; the record is kept until refill().
   using Sink = std::function<bool(const abi::EventRecord&)>;
 
   explicit EventChannels(Objects& objects) : objects_(objects) {}
@@ -31,14 +31,14 @@ class EventChannels {
   void close_all(Pasid owner);
 
   bool owns(Pasid owner, std::uint32_t channel) const;
-  // The asynchronous events of an object that exists go there.
+  // Sends the asynchronous events of an existing object to the channel.
   void bind_object(abi::IcmTable table, std::uint32_t number, std::uint32_t channel);
-  // An object is gone, and its number may live on: what is kept of it goes.
+  // Drops the kept events of a destroyed object, whose number may be used again.
   void forget_object(abi::IcmTable table, std::uint32_t number);
 
-  // To whom it concerns, if he listens.
+  // Delivers an event to its channels; an event without a channel is dropped.
   void deliver(const abi::Eqe& eqe);
-  // There is one more event of an rdma_cm_id, or there are none any more, of those that wait here.
+  // Delivers an event of an rdma_cm_id, or drops the kept events of the id.
   void deliver_connection(std::uint32_t channel, std::uint32_t id);
   void forget_connection(std::uint32_t channel, std::uint32_t id);
 
@@ -46,8 +46,8 @@ class EventChannels {
   struct Channel {
     Pasid owner;
     Sink sink;
-    bool listens = false;                  // to port and device
-    std::deque<abi::EventRecord> kept{};   // that the sink had no room for, in order
+    bool listens = false;                  // to events of port and device
+    std::deque<abi::EventRecord> kept{};   // records for which the sink had no room, in order
   };
 
   std::optional<std::uint32_t> asynchronous_channel(abi::IcmTable table, std::uint32_t number) const;

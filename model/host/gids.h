@@ -1,4 +1,4 @@
-// The GID table of a NIC, and whose MAC address a remote GID means.
+// The GID table of a NIC, and the MAC addresses of remote GIDs.
 #pragma once
 
 #include <array>
@@ -23,21 +23,22 @@ Mac mac_of(const abi::NetworkInterface& interface);
 inline constexpr std::uint32_t kIpv4GidIndex = 1;
 std::vector<Gid> gids_of(const abi::NetworkInterface& interface);
 
-// Whether the host asks the interface's own link for that address; all link-local ones are there.
+// True if the host looks for the address on the interface's link; true for every link-local address.
 bool is_on_link(const abi::NetworkInterface& interface, const Gid& address);
 
-// What neighbour discovery would find on the fabric. Copies share one table: each host of a large fabric has it.
+// The hosts that neighbour discovery finds on the fabric. Copies share one table, since each host of a large fabric has
+// one.
 class Neighbours {
  public:
   explicit Neighbours(std::vector<abi::NetworkInterface> fabric);
   const std::vector<abi::NetworkInterface>& interfaces() const { return table_->interfaces; }
   std::optional<Mac> resolve(const Gid& gid) const;
-  std::optional<Gid> gid_of(std::uint16_t lid) const;  // as a subnet manager would know it
+  std::optional<Gid> gid_of(std::uint16_t lid) const;  // as a subnet manager resolves a LID
 
  private:
   struct Table {
     std::vector<abi::NetworkInterface> interfaces;
-    std::map<Gid, std::size_t> by_gid;  // of several the first
+    std::map<Gid, std::size_t> by_gid;  // the first interface with the GID
     std::map<std::uint16_t, std::size_t> by_lid;
   };
   std::shared_ptr<const Table> table_;

@@ -1,4 +1,4 @@
-// Counters of the host: of its root complex, its IOMMU and its kernel.
+// Counters of the host: root complex, IOMMU and kernel.
 #pragma once
 
 #include "model/base/stats.h"
@@ -41,7 +41,7 @@ struct IommuCounters {
   }
 };
 
-// By the names of `rdma statistic show mr`; in pages, as there.
+// Names and unit (pages) as in `rdma statistic show mr`.
 struct PageFaultCounters {
   Counter page_faults = 0;
   Counter page_faults_failed = 0;

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "model/host/cm/rdma_cm.h"
-#include "model/host/iommu.h"
 #include "model/host/kernel_driver.h"
-#include "model/host/page_faults.h"
+#include "model/host/memory/iommu.h"
+#include "model/host/memory/page_faults.h"
 
 namespace rnicsim::host {
 

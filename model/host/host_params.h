@@ -1,4 +1,4 @@
-// What a simulated host costs: its CPU, its way to the device, and what its kernel reserves.
+// Parameters of a simulated host: CPU times, the path to the device, and the kernel's resources.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct CpuParams {
   Duration register_page = 5_ns;
 
   void describe(ParamVisitor& visit) {
-    // A second bounds them: a thread's clock must stay within reach of the simulation's.
+    // At most a second: a thread's clock must stay near the simulation's.
     constexpr Range range{0, 1e12};
     visit.param("clock_read", clock_read, "a look at the clock: clock_gettime, gettimeofday, rdtsc", range);
     visit.param("system_call", system_call, "a call into the kernel that does nothing dear", range);
@@ -66,7 +66,7 @@ struct CpuParams {
   }
 };
 
-// The kernel's connection manager.
+// Times of the kernel's connection manager.
 struct CmParams {
   Duration send = 3_us;
   Duration receive = 8_us;
@@ -110,7 +110,7 @@ struct HostParams {
   bool raw_packets = true;
   bool lid_paths = false;
 
-  // One for all other events.
+  // The completion vectors, and one event queue for all other events.
   std::uint32_t event_queues() const { return 1 + completion_vectors; }
 
   void describe(ParamVisitor& visit) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t kPort = 1;
 
-// What the CPU can store at once: a doorbell word, or whole lines through a write-combining buffer.
+// Sizes of one store of the CPU: a doorbell word, or whole lines through a write-combining buffer.
 bool is_store_size(std::size_t bytes) {
   return bytes == 4 || bytes == 8 || (bytes != 0 && bytes % 64 == 0 && bytes <= abi::uar::kBlueFlameBytes);
 }
@@ -79,7 +79,7 @@ int KernelAgent::free_dm(Pasid process, std::uint32_t offset) { return objects_.
 int KernelAgent::import_dm(Pasid process, std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) const {
   return objects_.import_dm(process, context, offset, bytes);
 }
-// By stores that are ahead of any of the process.
+// Zeroes the range by stores, which reach the device before any store of the process.
 void KernelAgent::clear_device_memory(std::uint32_t offset) {
   constexpr std::uint32_t kStore = abi::uar::kBlueFlameBytes;
   Payload zeros(kStore);
@@ -172,7 +172,7 @@ KernelCounters KernelAgent::counters() const {
 
 void KernelAgent::forget(Pasid process, std::function<void()> done) {
   channels_.close_all(process);
-  objects_.close_contexts(process);  // at once: nobody keeps their files open any more
+  objects_.close_contexts(process);  // at once, since the dead process no longer keeps the files open
   enqueue([this, process, done = std::move(done)] {
     destroy_objects_of(process);
     gate_.forget(process);
@@ -229,7 +229,7 @@ bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, Payload&& data
 }
 
 bool KernelAgent::mmio_readable(Pasid process, std::uint32_t offset, std::size_t bytes) const {
-  // The clock is every process's to read, as a page mapped read-only.
+  // Every process may read the clock, as a page that is mapped read-only.
   return offset == abi::reg::kClock || owns_window(process, offset, bytes);
 }
 
@@ -289,7 +289,7 @@ int KernelAgent::carry(Pasid process, std::uint32_t events, std::vector<std::byt
   return error;
 }
 
-// What the device did concerns more than its objects.
+// Handles effects of a command beyond the objects' records.
 void KernelAgent::follow_up(std::span<const std::byte> input, std::span<std::byte> output) {
   if (const auto context = CommandGate::destroyed_by(input)) channels_.forget_object(context->table, context->index);
   const auto opcode = abi::CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode));
@@ -307,7 +307,7 @@ int KernelAgent::prepare(Pasid process, std::vector<std::byte>& input) {
   return ENOMEM;
 }
 
-// The kernel's work on a region, before the device hears of it.
+// Writes the region's pages into the MTT before the device executes the command.
 bool KernelAgent::register_pages(std::span<const std::byte> input) {
   const auto pages = gate_.pages_of(input);
   if (!pages || pages->count == 0) return true;
@@ -340,7 +340,7 @@ void KernelAgent::destroy_objects_of(Pasid process) {
   objects_.remove_software_objects(process);
 }
 
-// The device keeps a QP that is attached.
+// Detaches QPs from multicast groups: the device does not destroy an attached QP.
 void KernelAgent::detach_groups(Pasid process) {
   std::vector<abi::MulticastGroup> mailboxes;
   for (const auto& [qpn, qp] : objects_.qps)
@@ -368,7 +368,8 @@ void KernelAgent::destroy_all(Pasid process, const std::map<std::uint32_t, Objec
   for (const std::uint32_t number : mine) destroy(number, opcode);
 }
 
-// The device keeps a region with windows, which may be those of a process that shares the PD.
+// Destroys windows on the process's regions: the device does not destroy a region with windows. The windows may belong
+// to a process that shares the PD.
 void KernelAgent::destroy_windows_on(Pasid process) {
   std::set<std::uint32_t> pds;
   for (const auto& [index, mr] : objects_.mrs)

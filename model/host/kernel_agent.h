@@ -1,9 +1,9 @@
-// The agent of a host's kernel for one of its devices: it brings the device up, owns its command queue, ICM, event
-// queues and GIDs, gives processes their PDs and doorbell pages, carries commands, delivers events, and destroys what a
-// dead process leaves, in order.
+// The agent of a host's kernel for one device: brings the device up; owns its command queue, ICM, event queues and
+// GIDs; gives PDs and doorbell pages to processes; executes commands; delivers events; destroys the objects of a dead
+// process in dependency order.
 //
-// A system call's CPU cost is the caller's affair (cpu_port, sim/attached); the device's time passes in here, and that
-// of the kernel's work on a region's pages.
+// The caller charges the CPU cost of a system call (cpu_port, sim/attached). This class models the device's time and
+// the kernel's time for a region's pages.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,15 @@
 #include "model/host/host_counters.h"
 #include "model/host/host_params.h"
 #include "model/host/kernel_driver.h"
+#include "model/host/memory/page_faults.h"
 #include "model/host/objects.h"
-#include "model/host/page_faults.h"
 #include "model/host/root_complex.h"
 
 namespace rnicsim::host {
 
 class HostKernel;
 
-// A process's command, when its answer is there.
+// A command of a process was answered.
 struct CommandAnswered {
   Pasid process;
   abi::CommandOpcode opcode;
@@ -54,7 +54,7 @@ struct EventTaken {
   std::uint32_t number;
 };
 
-// What a process did with a queue of its own, at its thread's clock, which may be ahead of the present time.
+// A step of a process at one of its queues, at its thread's clock, which may be ahead of the present time.
 struct SoftwareMilestone {
   Pasid process;
   const abi::Milestone& milestone;
@@ -62,14 +62,14 @@ struct SoftwareMilestone {
 
 class KernelAgent : public sc_core::sc_module, public KernelDriver {
  public:
-  // Of the device with that interface.
+  // `interface`: the interface of the device.
   KernelAgent(sc_core::sc_module_name name, const HostParams& params, HostKernel& kernel, RootComplex& root_complex,
               const abi::NetworkInterface& interface);
 
   HostKernel& kernel() const { return kernel_; }
   RootComplex& root_complex() const override { return root_complex_; }
   const abi::NetworkInterface& interface() const { return interface_; }
-  // Bring-up takes simulated time. Until then system calls answer EAGAIN, and commands wait.
+  // Bring-up takes simulated time. Before its end system calls return EAGAIN, and commands wait.
   bool ready() const { return ready_; }
   const std::string& failure() const override { return failure_; }
 
@@ -78,62 +78,64 @@ class KernelAgent : public sc_core::sc_module, public KernelDriver {
 
   // --- System calls that need no device: 0 or errno.
   int alloc_pd(Pasid process, std::uint32_t& number);
-  int dealloc_pd(Pasid process, std::uint32_t number);  // EBUSY while an object uses it; ENOENT
+  int dealloc_pd(Pasid process, std::uint32_t number);  // EBUSY: an object uses the PD; ENOENT
   int alloc_uar(Pasid process, std::uint32_t& page);
   int free_uar(Pasid process, std::uint32_t page);
-  // Of the device's own memory; what is given out is zeros.
+  // The device's own memory; allocated memory is zeroed.
   int alloc_dm(Pasid process, std::uint64_t bytes, std::uint64_t log_alignment, std::uint32_t& offset);
   int free_dm(Pasid process, std::uint32_t offset);
   int import_dm(Pasid process, std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) const;
-  // `file` is what the context's descriptor leads to, in whatever process: it must stay open as long as the context.
+  // `file`: identity of the context's descriptor, the same in all processes; the file must stay open as long as the
+  // context.
   int open_context(Pasid process, const ContextFile& file, std::uint32_t& number);
   int import_context(Pasid process, const ContextFile& file, std::uint32_t& number);
   int close_context(Pasid process, std::uint32_t number);
   int import_pd(Pasid process, std::uint32_t context, std::uint32_t number) const;
-  // `file`: none for a domain of the process's own. `flags`: O_CREAT, O_EXCL.
+  // `file`: nullopt for a private domain of the process. `flags`: O_CREAT, O_EXCL.
   int open_xrcd(Pasid process, const std::optional<ContextFile>& file, int flags, std::uint32_t& number);
   int close_xrcd(Pasid process, std::uint32_t number);
   int open_qp(Pasid process, std::uint32_t xrcd, std::uint32_t qpn, std::uint32_t events);
   int gid_entry(std::uint32_t port, std::uint32_t index, abi::GidEntry& entry) const;
   int lid_route(std::uint16_t lid, abi::GidEntry& route) const;
-  // At once. With ETIMEDOUT the caller waits by await_neighbour() before it tells the process.
+  // Does not wait. After ETIMEDOUT the caller waits by await_neighbour() before it returns the error to the process.
   int resolve_path(abi::AddressVector& path) const;
-  // `done` runs when the host has asked the network in vain for as long as it does; not if the process has ended.
+  // `done` runs after the host's timeout for neighbours; not if the process has ended.
   void await_neighbour(Pasid process, std::function<void()> done);
   std::uint32_t completion_vectors() const { return params_.completion_vectors; }
 
-  // --- Commands: checked for ownership, completed (object number, pasid, eqn) and sent to the device, in order.
-  // `done` gets 0 and the output mailbox, or the errno of the kernel's refusal. Of an object that it makes, the channel
-  // `events` hears the asynchronous events; 0: none does.
+  // --- Commands: checked for ownership, completed (object number, pasid, eqn) and executed by the device, in order.
+  // `done` gets 0 and the output mailbox, or the errno of the kernel's refusal. `events`: the channel for asynchronous
+  // events of an object that the command creates; 0: none.
   using CommandDone = std::function<void(int error, std::span<const std::byte> output)>;
   void command(Pasid process, std::uint32_t events, std::vector<std::byte> input, CommandDone done);
 
-  // --- Pages of a region on demand are brought in, for writing if `writable`. 0 and `done`, which gets 0 or errno; or
-  // the errno of the refusal: ENOENT for no region on demand of the process's, EFAULT for a range that is not its.
+  // --- Brings in pages of a region on demand, for writing if `writable`. Returns 0, and `done` gets 0 or errno; or
+  // returns the errno of a refusal, without `done`: ENOENT: not a region on demand of the process; EFAULT: outside of
+  // the region.
   int make_present(Pasid process, std::uint32_t region, std::uint64_t address, std::uint64_t bytes, bool writable,
                    std::function<void(int)> done);
 
-  // --- Events. `sink` is called at the interrupt's time. False: it has no room, and gets the record, and those behind
-  // it, by refill_channel.
+  // --- Events. `sink` is called at the time of the interrupt. If it returns false (no room), refill_channel() delivers
+  // this record and later ones.
   using EventSink = std::function<bool(const abi::EventRecord&)>;
   std::uint32_t open_channel(Pasid process, EventSink sink);
   int close_channel(Pasid process, std::uint32_t channel);
-  int bind_completions(Pasid process, std::uint32_t cqn, std::uint32_t channel);  // ENOENT for another's CQ
-  int bind_events(Pasid process, std::uint32_t channel);                          // of port and device
+  int bind_completions(Pasid process, std::uint32_t cqn, std::uint32_t channel);  // ENOENT: not a CQ of the process
+  int bind_events(Pasid process, std::uint32_t channel);                          // events of port and device
   int refill_channel(Pasid process, std::uint32_t channel);
 
   bool owns_channel(Pasid process, std::uint32_t channel) const override;
   void deliver_connection(std::uint32_t channel, std::uint32_t id) override;
   void forget_connection(std::uint32_t channel, std::uint32_t id) override;
 
-  // --- MMIO of a process, at the present time. False: not in a page of its own (the process gets SIGBUS on real iron);
-  // counted, and nothing reaches the device.
+  // --- MMIO of a process, at the present time. False: outside of the process's pages (real hardware: SIGBUS); the
+  // write is counted and does not reach the device.
   bool mmio_write(Pasid process, std::uint32_t offset, Payload&& data);
   bool mmio_readable(Pasid process, std::uint32_t offset, std::size_t bytes) const;
 
   trace::Point<CommandAnswered> command_answered;
   trace::Point<EventTaken> event_taken;
-  // Told only when somebody listened before the process was made.
+  // Process ports report these only if a subscriber existed when the process was made.
   trace::Point<SoftwareMilestone> software;
   KernelCounters counters() const;
 

@@ -15,13 +15,13 @@ class RootComplex;
 class KernelDriver {
  public:
   virtual RootComplex& root_complex() const = 0;
-  // The reason why the device will never be ready; empty when nothing is wrong.
+  // Reason of a failed bring-up; empty: no failure.
   virtual const std::string& failure() const = 0;
 
-  // Destroys the process's objects in dependency order. From this call on nothing of the process is called back; `done`
-  // runs when the device has forgotten the process.
+  // Destroys the process's objects in dependency order. No callback of the process runs after this call; `done` runs
+  // when the device has destroyed the objects.
   virtual void forget(Pasid process, std::function<void()> done) = 0;
-  // Regions of that memory are registered in pages of this size.
+  // Sets the page size of regions in this memory.
   virtual void back(Pasid process, std::uint64_t address, std::uint64_t bytes, ByteCount page) = 0;
 
   // --- Event channels of connections: those of the first device.

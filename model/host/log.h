@@ -1,4 +1,4 @@
-// What the simulator says to the person at the terminal. Apart from spdlog.h, which a source pays for in seconds.
+// Log messages of the simulator. A header of its own, because spdlog.h takes a compiler seconds.
 #pragma once
 
 #include <string>

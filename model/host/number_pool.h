@@ -1,5 +1,5 @@
-// Numbers of objects. A number that was given back is the last to be given out again, so that a stale reference meets
-// nobody; the order depends on the calls alone.
+// Numbers of objects. A number that was given back is given out again as late as possible, so that a stale reference
+// finds no object. The order depends only on the calls.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class NumberPool {
  private:
   std::uint32_t first_ = 0;
   std::uint32_t count_ = 0;
-  std::vector<bool> used_;     // as far as numbers were given out
+  std::vector<bool> used_;     // grows with the numbers given out
   std::uint32_t next_ = 0;
 };
 

@@ -10,7 +10,7 @@
 namespace rnicsim::host {
 namespace {
 
-// Below them are numbers with a meaning; kInvalidLkey is index 1.
+// Lower numbers are reserved; kInvalidLkey has MPT index 1.
 constexpr std::uint32_t kFirstCqn = 1;
 constexpr std::uint32_t kFirstMptIndex = 2;
 
@@ -254,7 +254,7 @@ void Objects::add_rss(std::uint32_t number, const RssContext& rss) {
   rss_contexts.emplace(number, rss);
 }
 
-// Of where a flow leads.
+// Users of the QP or RSS context to which a flow leads.
 std::uint32_t& Objects::users_of_receiver(std::uint32_t qpn) {
   const auto rss = rss_contexts.find(qpn);
   return rss != rss_contexts.end() ? rss->second.users : qps.at(qpn).users;

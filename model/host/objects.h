@@ -1,4 +1,4 @@
-// Who owns what: the objects that the kernel gave to its processes, and which of them use which.
+// The objects that the kernel gave to its processes: owners, and which object uses which.
 #pragma once
 
 #include <boost/container/flat_set.hpp>
@@ -12,8 +12,8 @@
 #include "model/base/pcie.h"
 #include "model/host/context_file.h"
 #include "model/host/gids.h"
+#include "model/host/memory/range_pool.h"
 #include "model/host/number_pool.h"
-#include "model/host/range_pool.h"
 #include "model/host/xrc_domains.h"
 
 namespace rnicsim::host {
@@ -21,20 +21,20 @@ namespace rnicsim::host {
 struct Pd {
   Pasid owner;
   std::uint32_t users = 0;
-  bool orphan = false;                     // its owner has died
+  bool orphan = false;                     // the owner has died
 };
-// A context that a process opened, or imported: by its file, with the PDs and regions of its owner.
+// A context that a process opened or imported, named by its file. The holder may use PDs and regions of the owner.
 struct ContextRight {
   Pasid holder;
-  Pasid owner;                             // of the objects
+  Pasid owner;                             // owner of the objects
   ContextFile file;
 };
-// A range of the device's own memory: whole pages, as processes map them.
+// A range of the device's own memory: whole pages, because processes map pages.
 struct DeviceRange {
   Pasid owner;
-  std::uint32_t bytes;                     // that were asked for
+  std::uint32_t bytes;                     // requested size
   std::uint32_t users = 0;
-  bool orphan = false;                     // its owner has died
+  bool orphan = false;                     // the owner has died
 
   static constexpr std::uint32_t kPage = 4096;
   std::uint32_t pages() const { return (bytes + kPage - 1) / kPage; }
@@ -47,19 +47,19 @@ struct CompletionQueue {
   Pasid owner;
   std::uint32_t uar;
   std::uint32_t users = 0;
-  std::optional<std::uint32_t> channel{};  // of its completions
-  std::optional<std::uint32_t> events{};   // channel of its asynchronous events
+  std::optional<std::uint32_t> channel{};  // for completion events
+  std::optional<std::uint32_t> events{};   // channel for asynchronous events
 };
-// Where a memory region lies.
+// Location of a memory region.
 struct RegionPlace {
   std::uint32_t pd;
-  std::uint32_t first_page = 0;            // in the MTT
+  std::uint32_t first_page = 0;            // index in the MTT
   std::uint32_t pages = 0;
   std::uint8_t log_page = 0;
-  bool on_demand = false;                  // it has no pages in the MTT
+  bool on_demand = false;                  // no pages in the MTT
   std::uint64_t bus_address = 0;
   std::uint64_t length = 0;
-  std::optional<std::uint32_t> device_range{};  // the device has the memory: `bus_address` is an offset there
+  std::optional<std::uint32_t> device_range{};  // memory of the device: `bus_address` is an offset there
 
   bool has_pages_of(const RegionPlace& other) const {
     return first_page == other.first_page && pages == other.pages;
@@ -68,7 +68,7 @@ struct RegionPlace {
 struct MemoryRegion {
   Pasid owner;
   RegionPlace place;
-  std::optional<RegionPlace> next;         // it is being registered anew
+  std::optional<RegionPlace> next;         // the new location while the region is being re-registered
 };
 struct MemoryWindow {
   Pasid owner;
@@ -78,7 +78,7 @@ struct SharedReceiveQueue {
   Pasid owner;
   std::uint32_t pd;
   std::uint32_t users = 0;
-  std::optional<std::uint32_t> xrcd{};     // XRC, with the CQ of its completions
+  std::optional<std::uint32_t> xrcd{};     // XRC only, with the CQ for its completions
   std::uint32_t cqn = 0;
   std::optional<std::uint32_t> events{};
 };
@@ -90,23 +90,23 @@ struct QueuePair {
   std::uint32_t receive_cqn;
   std::optional<std::uint32_t> srqn{};
   abi::Transport transport = abi::Transport::rc;
-  std::uint32_t users = 0;                 // contexts of receive-side scaling and flows
+  std::uint32_t users = 0;                 // RSS contexts and flows that lead here
   std::optional<std::uint32_t> events{};
-  boost::container::flat_set<Gid> groups{};  // to which it is attached
-  // One that receives for an XRC domain has nothing of the above, and the kernel owns it; each process that made or
-  // opened it has a handle, and the last to go takes it along.
+  boost::container::flat_set<Gid> groups{};  // multicast groups to which the QP is attached
+  // A QP that receives for an XRC domain uses none of the members above, and the kernel owns it. Each process that made
+  // or opened the QP has a handle; closing the last handle destroys the QP.
   struct Handle {
     Pasid process;
     std::optional<std::uint32_t> events{};
   };
   std::optional<std::uint32_t> xrcd{};
   std::vector<Handle> handles{};
-  bool going = false;                      // its last handle is being closed
+  bool going = false;                      // the last handle is being closed
 };
-// A context of receive-side scaling; its number is one of the QPs'.
+// A context of receive-side scaling; numbered like QPs.
 struct RssContext {
   Pasid owner;
-  std::vector<std::uint32_t> qpns;         // one may be there often
+  std::vector<std::uint32_t> qpns;         // a QP may occur several times
   std::uint32_t users = 0;                 // flows
 };
 struct FlowCounter {
@@ -115,18 +115,18 @@ struct FlowCounter {
 };
 struct Flow {
   Pasid owner;
-  std::uint32_t qpn;                       // or of an RSS context
+  std::uint32_t qpn;                       // QP or RSS context
   std::optional<std::uint32_t> counter{};
 };
 
 class Objects {
  public:
-  // Below it are numbers with a meaning: QP0, QP1 and what may come.
+  // First number for processes. Lower numbers are reserved: QP0, QP1 and future well-known QPs.
   static constexpr std::uint32_t kFirstQpn = 0x40;
 
-  // The device's limits, known after it was asked.
+  // Sets the device's limits, known after bring-up.
   void set_limits(const abi::DeviceCapabilities& device);
-  // Those of a process: what numbers with a meaning take is not its to have.
+  // Reduces the device's limits by the reserved numbers, to the limits of processes.
   static void leave_to_processes(abi::DeviceCapabilities& device);
 
   // 0 or errno.
@@ -146,17 +146,17 @@ class Objects {
     return found != objects.end() && found->second.owner == owner ? &found->second : nullptr;
   }
 
-  // --- The device's own memory; a range's number is its offset.
-  // EINVAL: of no bytes, or an alignment beyond 64 bits; ENOMEM.
+  // --- The device's own memory; the offset is a range's number.
+  // EINVAL: 0 bytes, or an alignment beyond 64 bits; ENOMEM.
   int alloc_dm(Pasid owner, std::uint64_t bytes, std::uint64_t log_alignment, std::uint32_t& offset);
-  int free_dm(Pasid process, std::uint32_t offset);  // EBUSY while a region lies there; ENOENT
+  int free_dm(Pasid process, std::uint32_t offset);  // EBUSY: a region uses the range; ENOENT
   int import_dm(Pasid holder, std::uint32_t context, std::uint32_t offset, std::uint32_t& bytes) const;
-  // Where a region [offset, offset + bytes) may lie; nullopt: nowhere.
+  // The range that contains the region [offset, offset + bytes); nullopt: none.
   std::optional<std::uint32_t> find_device_range(Pasid process, std::uint64_t offset, std::uint64_t bytes) const;
-  // A page of the process's is mapped by it as a whole.
+  // True for all of a mapped page, also behind the end of the range.
   bool may_access_device_memory(Pasid process, std::uint64_t offset, std::uint64_t bytes) const;
 
-  // What a process may use: its own, and that of the contexts that it imported.
+  // True for the process's own objects and those of contexts that it imported.
   bool may_use(Pasid process, Pasid owner) const;
   template <class Object>
   Object* find_usable(std::map<std::uint32_t, Object>& objects, Pasid process, std::uint32_t number) const {
@@ -164,18 +164,19 @@ class Objects {
     return found != objects.end() && may_use(process, found->second.owner) ? &found->second : nullptr;
   }
 
-  // Its own queue pair, or one of a domain that it has a handle to.
+  // Returns the process's own queue pair, or one of an XRC domain for which the process has a handle.
   QueuePair* find_qp(Pasid process, std::uint32_t qpn);
   int open_qp(Pasid process, std::uint32_t xrcd, std::uint32_t qpn, std::optional<std::uint32_t> events);
-  // Of a domain's: the process's handle with that channel, or else one of its others, if there is another handle than
-  // that. False: to close it is to destroy the queue pair.
+  // Closes the process's handle with that channel, or else another handle of the process. False: the queue pair has
+  // only one handle; destroy the queue pair instead.
   bool close_handle(QueuePair& qp, Pasid process, std::uint32_t events);
-  // All of the process's; false: there are none besides, and they stay.
+  // Closes all handles of the process. False: no other process has a handle; the handles stay.
   bool close_handles(QueuePair& qp, Pasid process);
 
   void add_cq(std::uint32_t cqn, const CompletionQueue& cq);
   void add_mr(std::uint32_t index, const MemoryRegion& mr);
-  // Takes what a region's next place needs besides its pages; then the next one or the old one is given back.
+  // begin_move() takes the resources of the next location except its pages. end_move() gives back the old location, or
+  // the next one if the move failed.
   void begin_move(MemoryRegion& mr, const RegionPlace& next);
   void end_move(MemoryRegion& mr, bool moved);
   void add_mw(std::uint32_t index, const MemoryWindow& mw);
@@ -190,8 +191,8 @@ class Objects {
   void remove_rss(std::uint32_t number);
   void remove_flow(std::uint32_t number);
   void remove_counter(std::uint32_t number);
-  // What needs no device any more: a dead process's contexts, pages and PDs. A PD that another process can use stays
-  // until it no longer can.
+  // Removes objects that the device does not know: a dead process's contexts, doorbell pages and PDs. A PD stays while
+  // another process can use it.
   void remove_software_objects(Pasid owner);
 
   std::map<std::uint32_t, Pd> pds;
@@ -208,12 +209,12 @@ class Objects {
   XrcDomains domains;
 
   NumberPool cq_numbers;
-  NumberPool mr_numbers;                   // of regions and windows
+  NumberPool mr_numbers;                   // numbers of regions and windows
   NumberPool srq_numbers;
-  NumberPool qp_numbers;                   // of QPs and RSS contexts
+  NumberPool qp_numbers;                   // numbers of QPs and RSS contexts
   NumberPool counter_numbers;
   NumberPool flow_numbers;
-  RangePool pages;                         // of the MTT
+  RangePool pages;                         // entries of the MTT
   std::uint64_t max_mr_size = 0;
 
  private:

@@ -11,7 +11,7 @@
 namespace rnicsim::host {
 namespace {
 
-// Where firmware would have put the BAR: the root complex routes by offset, so any aligned address will do.
+// Address that firmware would assign: the root complex routes by offset, so any aligned address works.
 constexpr std::uint64_t kBarAddress = 0x20'0000'0000;
 
 [[noreturn]] void refuse(const std::string& why) { throw std::runtime_error("the device cannot be used: " + why); }

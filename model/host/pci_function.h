@@ -1,5 +1,5 @@
-// The device as the kernel's PCI code sees it: found in configuration space, enabled, its interrupts routed. Every
-// function waits: call from an SC_THREAD. std::runtime_error says what is wrong with the device.
+// The kernel's PCI code for the device: finds the device in configuration space, enables it, and routes its interrupts.
+// Every function waits: call from an SC_THREAD. Throws std::runtime_error with the device's fault.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 namespace rnicsim::host {
 namespace {
 
-// Only the function itself signals: a write with a process's PASID goes to that process's memory, whatever its address.
+// Only the function itself raises interrupts: a write with a process's PASID goes to memory, whatever its address.
 bool is_message(Pasid pasid, std::uint64_t address, std::size_t bytes) {
   return pasid == kKernelPasid && bytes == 4 && address >= abi::kMsiWindow &&
          address < abi::kMsiWindow + abi::kMsiWindowSize;
@@ -124,7 +124,7 @@ void RootComplex::mmio_write(std::uint32_t offset, Payload&& data) {
   send({offset, static_cast<std::uint16_t>(bytes), false, now(), std::move(data)}, bytes);
 }
 
-// The request travels as fast as a write, so that it pushes those before it; the value takes the rest of the time.
+// The request travels as fast as a write, so it pushes earlier writes; the value takes the rest of the time.
 void RootComplex::mmio_read(std::uint32_t offset, std::uint32_t bytes, std::function<void(std::uint64_t)> done) {
   requested({CpuRequest::Kind::mmio_read, offset, bytes, {}});
   readers_.push_back(std::move(done));

@@ -1,6 +1,5 @@
-// The root complex of a host, as far as one of its devices is concerned: the CPU's way to the device (BAR and
-// configuration space) and the device's way to memory (through the IOMMU) and to the CPU (message signalled
-// interrupts).
+// The root complex of a host for one of its devices: the CPU's path to the device (BAR and configuration space), and
+// the device's path to memory (through the IOMMU) and to the CPU (message signalled interrupts).
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -20,7 +19,7 @@
 #include "model/base/trace.h"
 #include "model/host/host_counters.h"
 #include "model/host/host_params.h"
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 
 namespace rnicsim::host {
 
@@ -33,38 +32,38 @@ struct DmaWrite {
 struct DmaRead {
   Pasid pasid;
   std::uint64_t address;
-  std::span<const std::byte> bytes;     // that were there
+  std::span<const std::byte> bytes;     // the bytes read
 };
 
-// A request of the CPU, when the CPU makes it.
+// A request of the CPU, at the time when the CPU makes it.
 struct CpuRequest {
   enum class Kind : std::uint8_t { mmio_write, mmio_read, config_write, config_read };
   Kind kind;
-  std::uint32_t offset;                 // in BAR0, or in configuration space
+  std::uint32_t offset;                 // in BAR0 or in configuration space
   std::uint32_t length;
-  std::span<const std::byte> bytes;     // of a write, in the order of their addresses
+  std::span<const std::byte> bytes;     // data of a write, by address
 };
 
 struct Interrupt {
   std::uint32_t vector;
 };
 
-// The value of a read of BAR0 is at the CPU.
+// The value of a BAR0 read has arrived at the CPU.
 struct MmioAnswered {
   std::uint64_t value;
 };
 
-// A posted write of the CPU, as it reaches the device.
+// A posted write of the CPU has reached the device.
 struct MmioCarried {
   std::uint32_t offset;
-  Duration stored;                      // when the CPU made it
+  Duration stored;                      // time at which the CPU made the store
 };
 
-// The CPU's way to the device: a line each mmio_line_interval, behind so many write buffers.
+// The CPU's path to the device: one line each mmio_line_interval, and mmio_write_buffers lines of buffer.
 struct StorePath {
   Duration free;
 
-  // When a store that is made now sets out.
+  // Returns the time at which a store made at `now` leaves.
   Duration occupy(Duration now, std::size_t bytes, const HostParams& params) {
     const Duration start = std::max(now, free);
     free = start + params.mmio_line_interval * lines_of(bytes);
@@ -82,17 +81,17 @@ struct StorePath {
 
 class RootComplex : public sc_core::sc_module, public HostMemory {
  public:
-  // `iommu` is the host's; `function` numbers the devices behind it.
+  // `iommu`: the host's IOMMU. `function`: number of the device.
   RootComplex(sc_core::sc_module_name name, const HostParams& params, Iommu& iommu, std::uint32_t function = 0);
 
   tlm_utils::simple_initiator_socket<RootComplex> bar{"bar"};
   tlm_utils::simple_initiator_socket<RootComplex> config{"config"};
-  tlm_utils::simple_target_socket<RootComplex> upstream{"upstream"};  // the device's requests
+  tlm_utils::simple_target_socket<RootComplex> upstream{"upstream"};  // requests of the device
 
-  // Where `bar` ends, if that is ours: its BAR is reached there.
+  // Lets requests call `device` directly, if `bar` ends at a device of this project.
   void reach(DeviceBar& device) { device_ = &device; }
 
-  // --- The same, from a device of ours.
+  // --- Requests of a device of this project, without TLM.
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
   bool answers(Pasid pasid) const override { return iommu_.answers({pasid, function_}); }
@@ -101,34 +100,34 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   }
 
   // --- The CPU.
-  // At most this much a write: a BlueFlame buffer.
+  // Largest write: a BlueFlame buffer.
   static constexpr std::size_t kMostWriteBytes = 256;
-  // Posted: arrives after the parameter mmio_write_latency, in order, and no denser than a line each
-  // mmio_line_interval. Callable from any process.
+  // A posted write: arrives after mmio_write_latency, in order, at most one line each mmio_line_interval. May be called
+  // from any process.
   void mmio_write(std::uint32_t offset, Payload&& data);
-  // When there is room for a write of so many bytes: a CPU that stores before waits until then.
+  // The time at which a write of this size has room: a CPU that stores earlier waits until then.
   Duration mmio_room(std::size_t bytes) const { return path_.room(bytes, params_); }
   const StorePath& path() const { return path_; }
-  // Pushes the writes before it. `done` runs when the value is back; all ones when the device refused.
+  // Pushes earlier writes. `done` runs when the value is at the CPU; all ones: the device refused.
   void mmio_read(std::uint32_t offset, std::uint32_t bytes, std::function<void(std::uint64_t)> done);
-  // The same for a thread (SC_THREAD), which waits.
+  // The same for an SC_THREAD, which waits.
   std::uint64_t mmio_read(std::uint32_t offset, std::uint32_t bytes);
-  // Configuration requests are little-endian and not posted: the calling thread waits.
+  // Configuration requests are little-endian and non-posted: the calling thread waits.
   std::uint32_t config_read(std::uint16_t offset, std::uint32_t bytes);
   void config_write(std::uint16_t offset, std::uint32_t bytes, std::uint32_t value);
-  // The same at the device, which takes no time. False: the device refused.
+  // A configuration request at the device, without delay. False: the device refused.
   bool config_request(CpuRequest::Kind kind, std::uint16_t offset, std::span<std::byte> data);
 
-  // --- Pages on demand: messages to the device, which take the time of a posted write.
+  // --- Pages on demand: messages to the device, with the latency of a posted write.
   void respond(const PageResponse& response);
-  // Answered by `invalidated`: at once by a device that holds no translations.
+  // The device answers with `invalidated`; a device without translations answers at once.
   void invalidate(const PageInvalidation& invalidation);
 
-  // --- What the device did, at the time it did it.
-  Output<PageRequest> page_requested;   // these two are bound by the kernel
+  // --- Actions of the device, at the time of the action.
+  Output<PageRequest> page_requested;   // bound by the kernel, as `invalidated` is
   Output<std::uint32_t> invalidated;    // the tag
   Output<std::uint32_t> interrupt;      // vector; bound by the kernel
-  trace::Point<CpuRequest> requested;   // a request for configuration space when it reaches the device
+  trace::Point<CpuRequest> requested;   // configuration requests: when the request reaches the device
   trace::Point<MmioCarried> carried;    // before the device acts on it
   trace::Point<DmaRead> dma_read;
   trace::Point<DmaWrite> dma_written;   // after the bytes are in memory
@@ -137,10 +136,10 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   trace::Point<MmioAnswered> answered;  // before the CPU goes on
 
   Iommu& iommu() { return iommu_; }
-  // Where the IOMMU looks for what the device asks without a process's PASID.
+  // The IOMMU's domain for requests of the device without a PASID.
   Pasid own_domain() const { return Iommu::own_domain(function_); }
   const RootComplexCounters& counters() const { return counters_; }
-  const IommuCounters& iommu_counters() const { return iommu_.counters(function_); }  // of the device's requests
+  const IommuCounters& iommu_counters() const { return iommu_.counters(function_); }  // for the device's requests
 
  private:
   void serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time& delay);
@@ -152,13 +151,13 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
     PageInvalidation invalidation{};
   };
   void send_messages_due();
-  // On its way from the CPU.
+  // A request on its way from the CPU.
   struct Access {
     std::uint32_t offset;
     std::uint16_t bytes;
     bool reads;
     Duration stored;
-    Payload data{};              // of a write
+    Payload data{};              // data of a write
   };
   struct Answer {
     std::uint64_t value;
@@ -181,11 +180,11 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   DelayLine<Access> to_device_{[this] { deliver_due(); }};
   DelayLine<PageMessage> messages_{[this] { send_messages_due(); }};
   DelayLine<Answer> to_cpu_{[this] { answer_due(); }};
-  Fifo<std::function<void(std::uint64_t)>> readers_;  // in the order of the reads that travel
+  Fifo<std::function<void(std::uint64_t)>> readers_;  // in the order of the reads under way
   StorePath path_;
   DeviceBar* device_ = nullptr;
   tlm::tlm_generic_payload message_;
-  tlm::tlm_generic_payload request_;   // one for all of the CPU's: the device answers at once, and makes none meanwhile
+  tlm::tlm_generic_payload request_;   // for all requests of the CPU: the device answers at once, so two never overlap
   RootComplexCounters counters_;
 };
 

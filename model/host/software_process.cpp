@@ -27,7 +27,8 @@ void SoftwareProcess::spawn(std::string name, std::function<void()> body) {
   wake(more_threads_);
 }
 
-// A method starts them: a thread's parent must not end before it, or device_port() would lose its way.
+// A method spawns the threads: as a child of a thread, a thread could outlive its parent, and device_port() would not
+// find the SoftwareProcess.
 void SoftwareProcess::start_threads() {
   for (Thread& thread : std::exchange(to_start_, {})) {
     sc_core::sc_spawn_options options;
@@ -55,7 +56,8 @@ void SoftwareProcess::run() {
 
 namespace rnicsim {
 
-// A thread's process is the nearest SoftwareProcess around it. It has one device.
+// The process of a thread is the nearest SoftwareProcess above it in the object hierarchy. A process has one device,
+// number 0.
 DevicePort* device_port(std::uint32_t device) {
   for (const sc_core::sc_object* object = sc_core::sc_get_current_process_b(); object && device == 0;
        object = object->get_parent_object())

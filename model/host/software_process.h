@@ -1,4 +1,4 @@
-// A process of a simulated host that lives inside the simulator: threads (SC_THREADs) that call the verbs library.
+// A process of a simulated host inside the simulator: threads (SC_THREADs) that call the verbs library.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ namespace rnicsim::host {
 
 class SoftwareProcess : public sc_core::sc_module {
  public:
-  // It sees the agent's device, and no other one. `body` is the first thread: it runs once the kernel is ready.
+  // The process sees only the agent's device. `body` is the first thread; it runs once the kernel is ready.
   SoftwareProcess(sc_core::sc_module_name name, const HostParams& params, KernelAgent& agent,
                   std::function<void()> body);
 
-  // One more thread, from a running one of this process: it begins at the caller's time.
+  // Adds a thread; called by a running thread of this process. The new thread begins at the caller's time.
   void spawn(std::string name, std::function<void()> body);
 
   CpuPort& port() { return port_; }
-  bool finished() const { return finished_; }  // every thread has ended, and kernel and device forgot the process
+  bool finished() const { return finished_; }  // all threads have ended; kernel and device have destroyed the objects
 
  private:
   using Thread = std::pair<std::string, std::function<void()>>;

@@ -1,5 +1,5 @@
-// XRC domains: processes that have one open share its receive queues and receiving queue pairs. Who opens a domain by a
-// file shares it with all who open the same file; one without a file is its maker's alone.
+// XRC domains: processes that have the same domain open share its receive queues and receiving queue pairs. Processes
+// that open a domain by the same file share the domain. A domain without a file belongs to the process that made it.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace rnicsim::host {
 
 class XrcDomains {
  public:
-  // 0 or errno, as ib_uverbs_open_xrcd has them. EAGAIN: there is none of that file, and none is to be made; EINVAL:
-  // there is one, and it was to be new.
+  // 0 or errno, as ib_uverbs_open_xrcd. EAGAIN: no domain has this file, and `creates` is false; EINVAL: the domain
+  // exists, and `exclusive` is true.
   int open(Pasid process, const std::optional<ContextFile>& file, bool creates, bool exclusive, std::uint32_t& number);
-  // EBUSY while an object of the process uses it, and it is open once.
+  // EBUSY: this is the last open of the process, and one of its objects uses the domain.
   int close(Pasid process, std::uint32_t number);
-  // The process has died, and its objects are gone.
+  // Closes the domains of a dead process, whose objects are destroyed.
   void close_all(Pasid process);
 
   bool has(Pasid process, std::uint32_t number) const { return rights_.contains({number, process}); }
-  // An object of the process in the domain comes, or goes.
+  // Counts an object of the process in the domain.
   void enter(Pasid process, std::uint32_t number) { ++rights_.at({number, process}).objects; }
   void leave(Pasid process, std::uint32_t number) { --rights_.at({number, process}).objects; }
 

@@ -1,6 +1,6 @@
-// The NIC's blocks, for whoever subscribes to their trace points: doorbell.rung and its like, wqe_fetch.requested,
-// tx.sent, raw.dropped, rx.received, port.sent, loopback.sent, completion.written, events.written,
-// command_unit.executed, and those of engine.trace(). What a block has is in its own header.
+// The NIC's blocks, for subscribers to their trace points: doorbell.rung, wqe_fetch.requested, tx.sent, raw.dropped,
+// rx.received, port.sent, loopback.sent, completion.written, events.written, command_unit.executed, and those of
+// engine.trace(). Each block's own header declares its trace points.
 #pragma once
 
 namespace rnicsim::nic {

@@ -1,13 +1,13 @@
 #include "model/nic/capability_params.h"
 
-#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/multicast_table.h"
+#include "model/nic/packets/receive/flow_table.h"
 #include "model/nic/personality/commands.h"
 
 namespace rnicsim::nic {
 namespace {
 
-// The codes of the InfiniBand specification, PortInfo: LinkSpeedActive and its extension, LinkWidthActive.
+// Codes of the InfiniBand specification, PortInfo: LinkSpeedActive and its extension, LinkWidthActive.
 constexpr double kSpeeds[] = {1, 2, 4, 8, 16, 32, 64, 128};
 constexpr double kLinkWidths[] = {1, 2, 4, 8, 16};
 

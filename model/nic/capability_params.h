@@ -1,4 +1,4 @@
-// What the device says that it can do, and keeps to.
+// The device's capabilities: the limits that it reports and enforces.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,7 @@ struct CapabilityParams {
   bool relaxed_ordering = true;
   bool write_padding = true;
   std::uint64_t mac = 0x0200'0000'0001;
-  std::uint32_t device_memory = 0;       // bytes; DeviceMemoryParams says how many
+  std::uint32_t device_memory = 0;       // bytes; set from DeviceMemoryParams
 
   DeviceFeatures features() const;
   MulticastLimits multicast_limits() const;

@@ -25,9 +25,9 @@ const Personality& rnic_personality();
 
 class Nic : public sc_core::sc_module {
  public:
-  // With the model's engine.
+  // Uses the model's engine.
   Nic(sc_core::sc_module_name name, const NicParams& params);
-  // `personality` outlives it.
+  // `personality` must outlive the NIC.
   Nic(sc_core::sc_module_name name, const NicParams& params, const EngineFactory& make_engine,
       const Personality& personality = rnic_personality());
   ~Nic() override;
@@ -38,21 +38,21 @@ class Nic : public sc_core::sc_module {
   tlm::tlm_initiator_socket<>& dma();
   // --- To the network.
   Output<Frame>& frame_out();
-  // Its last bit arrives in so long, and not before that of the frame before it.
+  // Receives a frame: its last bit arrives after `delay`, not before that of the frame before it.
   void receive(Frame&& frame, Duration delay = {});
 
-  // The cable's signal comes or goes: events port_active and port_error (docs/device.md).
+  // Sets the cable's signal: events port_active and port_error (docs/device.md).
   void set_link(bool up);
-  // The device fails: event device_fatal. It does nothing until its function is reset.
+  // Makes the device fail: event device_fatal. The device does nothing until its function is reset.
   void fail(HealthSyndrome why);
 
   NicCounters counters() const;
-  // No write reaches host memory before this time, if nothing happens here before `next`.
+  // The time before which no write reaches host memory, provided that no event comes to the NIC before `next`.
   Duration quiet_until(Duration next) const;
   void describe_state(std::string& out) const;
   std::size_t sends_outstanding() const;
   QpEngine& engine();
-  // Seed of random replacement in the caches: the run's. Call before the first access; the default is 1.
+  // Seed of random replacement in the caches. Call before the first access; the default is 1.
   void seed(std::uint64_t seed);
   const NicBlocks& blocks() const { return blocks_; }
 

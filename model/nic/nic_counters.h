@@ -1,4 +1,4 @@
-// Counters of the NIC: those of its blocks.
+// Counters of the NIC: the counters of its blocks.
 #pragma once
 
 #include "model/base/stats.h"
@@ -11,12 +11,12 @@
 #include "model/nic/contexts/window_unit_counters.h"
 #include "model/nic/packets/loopback_params.h"
 #include "model/nic/packets/notification_counters.h"
-#include "model/nic/packets/packet_rx_params.h"
 #include "model/nic/packets/packet_tx_params.h"
 #include "model/nic/packets/port_params.h"
-#include "model/nic/packets/raw_rx_params.h"
-#include "model/nic/packets/receive_buffer_params.h"
-#include "model/nic/packets/steering_counters.h"
+#include "model/nic/packets/receive/packet_rx_params.h"
+#include "model/nic/packets/receive/raw_rx_params.h"
+#include "model/nic/packets/receive/receive_buffer_params.h"
+#include "model/nic/packets/receive/steering_counters.h"
 #include "model/nic/pcie/dma_params.h"
 #include "model/nic/pcie/pcie_endpoint_params.h"
 #include "model/nic/queues/command_unit_counters.h"

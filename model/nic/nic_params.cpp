@@ -34,7 +34,7 @@ void NicParams::describe(ParamVisitor& visit) {
                "is not 0, though there is", "adaptive_retransmission.time_base");
   visit.group("transport", transport);
   visit.group("congestion", congestion);
-  // Kept packets that alone hold a pause would pause the missing packets for ever.
+  // If kept packets alone could hold the pause, the missing packets would be paused for ever.
   const auto& room = receive_buffer.pfc != 0 ? receive_buffer.xon : receive_buffer.size;
   visit.refuse(transport.reorder_window != 0 && transport.reorder_buffer >= room, "transport.reorder_buffer",
                "is not less than", receive_buffer.pfc != 0 ? "receive_buffer.xon" : "receive_buffer.size");

@@ -1,4 +1,4 @@
-// Parameters of the NIC: those of its blocks, and of the whole.
+// Parameters of the NIC: those of its blocks, and those of the whole NIC.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@
 #include "model/nic/engine/jittered_engine_params.h"
 #include "model/nic/engine/transport_params.h"
 #include "model/nic/packets/loopback_params.h"
-#include "model/nic/packets/packet_rx_params.h"
 #include "model/nic/packets/packet_tx_params.h"
 #include "model/nic/packets/port_params.h"
-#include "model/nic/packets/raw_rx_params.h"
-#include "model/nic/packets/receive_buffer_params.h"
+#include "model/nic/packets/receive/packet_rx_params.h"
+#include "model/nic/packets/receive/raw_rx_params.h"
+#include "model/nic/packets/receive/receive_buffer_params.h"
 #include "model/nic/pcie/dma_params.h"
 #include "model/nic/pcie/pcie_endpoint_params.h"
 #include "model/nic/queues/send_wqe_cache_params.h"

@@ -9,7 +9,7 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint32_t kQueuedBytes = 320;  // of payload before the port, by each packet that may be there
+constexpr std::uint32_t kQueuedBytes = 320;  // payload bytes before the port, for each packet that may be there
 
 QpLimits limits_of(const NicParams& params, const Personality& personality) {
   const auto& caps = params.capabilities;
@@ -46,7 +46,7 @@ CapabilityParams capabilities_of(const NicParams& params, const Personality& per
   return caps;
 }
 
-// The serial number is the EUI-64 of the port's MAC.
+// The serial number is the EUI-64 of the port's MAC address.
 FunctionFacts function_facts(const NicParams& params) {
   const auto mac = params.capabilities.mac;
   return {.link_generation = params.dma.link.generation,
@@ -62,7 +62,7 @@ std::unique_ptr<QpEngine> engine_of(const NicParams& params, const EngineFactory
   return std::make_unique<JitteredEngine>(params.jitter, std::move(engine));
 }
 
-// Asked when a frame is here, not when it was handed over.
+// Called when the frame has arrived, not when it was handed over.
 bool take_room(ReceiveBuffer& buffer, FrameIn& came) {
   auto hold = buffer.take(came.frame);
   if (hold) came.hold = std::move(*hold);
@@ -213,7 +213,7 @@ void NicParts::wire_engine() {
   send_wqes.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.cqe.bind([this](CqeWrite&& cqe) { completion.write(std::move(cqe)); });
   out.event.bind([this](EventOut event) {
-    // The last of its receives is completed when the event says so.
+    // The event follows the completion of the QP's last receive.
     const auto* qp = event.type == EventType::last_wqe_reached ? contexts.qps.find(event.number) : nullptr;
     if (qp != nullptr) return completion.announce_behind(event.behind.value_or(Cqn{qp->receive_cqn}), event);
     events.write(EventWriter::kAsynchronousEqn, event.type, event.number);
@@ -227,7 +227,7 @@ void NicParts::wire_engine() {
   gather_scatter.checked.bind([this](KeyDone&& done) { engine_->checked(done); });
   atomic_unit.done.bind([this](AtomicDone done) { engine_->atomic_done(done); });
   timers.expired.bind([this](TimerExpired timer) {
-    // It may have been armed anew while the context was on its way.
+    // The timer may have been armed again while the context was being filled.
     qp_contexts.with(QpcClient::transmit, timer.qpn, [this, timer] {
       if (!timers.armed(timer.qpn, timer.kind)) engine_->timer_expired(timer.qpn, timer.kind);
     });
@@ -260,7 +260,7 @@ void NicParts::wire_network() {
   raw.packet.bind([this](PacketIn&& packet) { units.receive(std::move(packet)); });
 }
 
-// A QP that is made is on the device; any other command may have to wait for its context.
+// A created QP is resident; any other command may have to wait for the QP's context.
 void NicParts::execute(QpCommand&& command) {
   const auto qpn = command.qpn;
   if (command.kind == QpCommand::Kind::create) return engine_->command(std::move(command));
@@ -271,7 +271,7 @@ void NicParts::execute(QpCommand&& command) {
   });
 }
 
-// Of a receive that was taken from a shared queue, and whose completion its QP will never have.
+// Gives back a receive of a shared queue whose completion the QP will never write.
 void NicParts::recover_receive(const Cqe& cqe) {
   const auto* qp = contexts.qps.find(cqe.qpn);
   if (cqe.opcode == CqeOpcode::requester || cqe.opcode == CqeOpcode::requester_error) return;
@@ -279,7 +279,7 @@ void NicParts::recover_receive(const Cqe& cqe) {
   shared_receives.give_back({{cqe.qpn}, *qp->srqn, contexts.srqs.serial(*qp->srqn), cqe.wqe_counter});
 }
 
-// The XRC SRQs that completed there, too: nobody could hear of their receives.
+// Also fails the XRC SRQs that complete to this CQ: completions of their receives would be lost.
 void NicParts::fail_users_of(CqOverrun&& overrun) {
   const auto cqn = overrun.cqn;
   auto hit = std::move(overrun.losers);
@@ -360,7 +360,7 @@ void NicParts::set_link(bool up) {
   events.write(EventWriter::kAsynchronousEqn, up ? EventType::port_active : EventType::port_error, kPortNumber);
 }
 
-// The event is the last that the device says.
+// The event is the last action of the device.
 void NicParts::fail(HealthSyndrome why) {
   if (pcie.status() == DeviceStatus::fatal) return;
   pcie.fail(why);
@@ -380,7 +380,7 @@ void NicParts::forget_objects() {
   scaling_.clear();
 }
 
-// Of all but event queues.
+// Resets everything except event queues.
 void NicParts::stop_work() {
   engine_->reset();
   wqe_fetch.reset();

@@ -1,4 +1,4 @@
-// What the NIC is made of: its blocks, and how they are wired.
+// The NIC's blocks and their wiring.
 #pragma once
 
 #include <memory>
@@ -23,12 +23,12 @@
 #include "model/nic/packets/loopback.h"
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/packets/notification_point.h"
-#include "model/nic/packets/packet_rx.h"
 #include "model/nic/packets/packet_tx.h"
 #include "model/nic/packets/port.h"
-#include "model/nic/packets/raw_rx.h"
-#include "model/nic/packets/receive_buffer.h"
-#include "model/nic/packets/steering.h"
+#include "model/nic/packets/receive/packet_rx.h"
+#include "model/nic/packets/receive/raw_rx.h"
+#include "model/nic/packets/receive/receive_buffer.h"
+#include "model/nic/packets/receive/steering.h"
 #include "model/nic/pcie/dma.h"
 #include "model/nic/pcie/pcie_endpoint.h"
 #include "model/nic/personality/personality.h"
@@ -45,11 +45,11 @@ namespace rnicsim::nic {
 
 class NicParts {
  public:
-  // `personality` outlives them. The module being made when this is called is their parent.
+  // `personality` must outlive the parts. Their parent is the module that is being constructed.
   NicParts(const NicParams& params, const EngineFactory& make_engine, const Personality& personality);
 
   NicCounters counters() const;
-  PortStatistics port_counters() const;  // of what the driver may ask for
+  PortStatistics port_counters() const;  // counters that the driver may query
   NicBlocks blocks();
   const QpEngine& engine() const { return *engine_; }
   void seed(std::uint64_t seed);
@@ -65,7 +65,7 @@ class NicParts {
   RssTable scaling_;
 
  public:
-  ReceiveBuffer receive_buffer;           // before all that holds frames of it
+  ReceiveBuffer receive_buffer;           // before all blocks that hold frames of it
   PcieEndpoint pcie;
   Dma dma_unit;
   DeviceMemory device_memory;

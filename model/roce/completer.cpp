@@ -18,7 +18,7 @@ Status status_of(std::uint8_t nak) {
 
 ResponseOutcome Completer::judge(const Headers& headers, std::uint32_t payload) {
   const auto psn = headers.bth.psn;
-  // Answers to what was never sent, or is answered already, are ghosts.
+  // Answers to packets that were never sent, or that are answered already, are ignored.
   if (!before(psn, window_.unsent_psn)) return {Kind::dropped};
   if (before(psn, window_.oldest_psn())) return {Kind::duplicate};
   const auto& row = info(headers.bth.opcode);
@@ -30,13 +30,13 @@ ResponseOutcome Completer::acknowledge(const Headers& headers) {
   const auto psn = headers.bth.psn;
   const auto syndrome = headers.aeth->syndrome;
   const auto kind = syndrome & Aeth::kClassMask;
-  // An ACK answers for its own PSN, a NAK only for those before it.
+  // An ACK acknowledges its own PSN; a NAK only the PSNs before its own.
   const bool moved = window_.acknowledge_before(kind == Aeth::kAck ? psn + 1 : psn);
   if (moved) window_.replenish();
   if (kind == Aeth::kNak) return negative(psn, *headers.aeth);
   if (kind == Aeth::kRnrNak) return rnr(syndrome & Aeth::kValueMask);
   if (kind != Aeth::kAck) return fail(Status::bad_response_error);
-  // An ACK beyond an unanswered READ or atomic: its response was lost, or is late.
+  // An ACK for a PSN after an unanswered READ or atomic: the response was lost, or is late.
   if (before(window_.oldest_psn(), psn + 1)) {
     if (!window_.reorders()) return answered_in_part(moved) ? ResponseOutcome{Kind::progress} : response_lost();
     window_.resends.acknowledge_before(psn + 1);
@@ -45,7 +45,7 @@ ResponseOutcome Completer::acknowledge(const Headers& headers) {
   return {moved ? Kind::progress : Kind::duplicate};
 }
 
-// Go-back-0: an acknowledgement within a message says that the message goes on, and answers for none of it.
+// Go-back-0: an acknowledgement within a message shows that the message continues, but acknowledges no part of it.
 bool Completer::answered_in_part(bool moved) {
   if (window_.attributes.recovery.mode != Recovery::go_back_0) return false;
   const auto* message = window_.oldest_unanswered();
@@ -58,14 +58,14 @@ ResponseOutcome Completer::negative(Psn psn, const Aeth& aeth) {
   if (syndrome == Aeth::kSelectiveNak) return selective_nak(psn, Psn(aeth.msn));
   if (window_.reorders() && window_.oldest_psn() != psn && syndrome != Aeth::kSequenceError)
     return refused_ahead(psn, syndrome);
-  // What is before it was answered, so an answer was lost: that of a READ or an atomic.
+  // All earlier requests are answered, so a response is missing: that of a READ or an atomic.
   if (window_.oldest_psn() != psn) return response_lost();
-  // While the RNR timer runs, a sequence error is about packets that will be sent again anyway.
+  // While the RNR timer runs, a sequence error is about packets that will be resent anyway.
   if (syndrome == Aeth::kSequenceError) return window_.rnr_waiting ? ResponseOutcome{Kind::duplicate} : go_back();
   return fail(status_of(syndrome));
 }
 
-// The refused request waits for responses to earlier ones, which the NAK has overtaken.
+// The NAK overtook responses to earlier requests: the error waits for those.
 ResponseOutcome Completer::refused_ahead(Psn psn, std::uint8_t syndrome) {
   window_.resends.acknowledge_before(psn);
   window_.refused = SendWindow::Refused{psn, status_of(syndrome)};
@@ -86,7 +86,7 @@ ResponseOutcome Completer::data_response(const Headers& headers, const OpcodeInf
   const bool negative = headers.aeth && (headers.aeth->syndrome & Aeth::kClassMask) != Aeth::kAck;
   if (negative) return fail(Status::bad_response_error);
   auto* message = window_.oldest_unanswered();
-  // A response answers for what precedes its READ or atomic.
+  // A response acknowledges the requests before its READ or atomic.
   if (message != nullptr && !message->is_rd_atomic() && window_.acknowledge_before(psn)) {
     window_.replenish();
     message = window_.oldest_unanswered();
@@ -111,7 +111,7 @@ ResponseOutcome Completer::take_read(Message& message, const OpcodeInfo& row, st
   // With reordering, or after go-back-0, a response may begin or end anywhere in the message.
   const bool in_order = !window_.reorders() && window_.attributes.recovery.mode != Recovery::go_back_0;
   if (in_order && row.ends() != last) return fail(Status::bad_response_error);
-  // A response begins where a request does; between them may come what is left of the answer to an earlier one.
+  // A response begins where a request begins; before it may come the rest of the response to an earlier request.
   const bool begins_here = message.acknowledged == message.asked_from;
   if (in_order && (row.begins() ? !begins_here : message.acknowledged == 0))
     return fail(Status::bad_response_error);
@@ -129,7 +129,7 @@ ResponseOutcome Completer::take_atomic(Message& message, std::uint64_t original)
   return {.kind = Kind::progress, .placement = Placement{message.request.id, 0, original}};
 }
 
-// Where responses may overtake each other, any packet of any READ or atomic that was asked for may come.
+// If responses may be reordered, any packet of any requested READ or atomic may arrive.
 ResponseOutcome Completer::take_early(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload) {
   const auto psn = headers.bth.psn;
   auto* message = window_.message_at(psn);
@@ -162,11 +162,11 @@ ResponseOutcome Completer::response_missing(Psn psn) {
 
 ResponseOutcome Completer::selective_nak(Psn missing, Psn arrived) {
   if (window_.rnr_waiting) return {Kind::duplicate};
-  // Goes back once a gap, however many of these NAKs tell of the gap.
+  // Go back once for a gap, however many of these NAKs report it.
   if (!window_.selective()) return response_lost();
   if (before(arrived, missing) || !before(arrived, window_.unsent_psn)) return {Kind::dropped};
   window_.resends.acknowledge_before(missing);
-  // The arrival of a READ's or an atomic's request says nothing about the response.
+  // The arrival of the request of a READ or an atomic does not imply that its response arrived.
   const auto has_response = [&](Psn psn) {
     const auto* message = window_.message_at(psn);
     return message == nullptr || message->is_rd_atomic();
@@ -176,7 +176,7 @@ ResponseOutcome Completer::selective_nak(Psn missing, Psn arrived) {
   return lose(missing, arrived);
 }
 
-// A loss costs a retry when it becomes known, until something is answered again.
+// A loss costs one retry when it becomes known, until the next progress.
 ResponseOutcome Completer::lose(Psn first, Psn end) {
   auto& resends = window_.resends;
   if (!resends.recovering()) {
@@ -220,9 +220,9 @@ std::optional<Status> Completer::oldest_done() const {
   if (head.placing != 0 || head.local != Message::Local::none) return std::nullopt;
   if (window_.draining && !window_.begun(head)) return std::nullopt;
   if (head.error) return head.error;
-  // A message of no packets is done when its turn comes; others when they were sent and answered.
+  // A message without packets is complete at its turn; others when sent and answered.
   if (head.answered()) return Status::success;
-  // Without a responder resource to use it would wait for ever.
+  // Without responder resources a READ or atomic would wait for ever.
   const bool starved = window_.attributes.max_rd_atomic == 0 && window_.rd_atomic_outstanding == 0;
   return head.is_rd_atomic() && starved ? std::optional(Status::local_qp_operation_error) : std::nullopt;
 }

@@ -1,4 +1,4 @@
-// The completer: takes the responder's answers and retires messages in order.
+// The completer: handles the responder's answers and retires messages in order.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace rnicsim::roce {
 
-// Where the payload of a response belongs in the message.
+// Location of a response's payload in the message.
 struct Placement {
   std::uint64_t message = 0;
   std::uint32_t offset = 0;
-  std::optional<std::uint64_t> original;   // of an atomic: the payload is this number
+  std::optional<std::uint64_t> original;   // atomic: the payload is this number
 };
 
 struct ResponseOutcome {
   enum class Kind : std::uint8_t { dropped, duplicate, progress, sequence_error, implied_sequence_error, rnr, failed };
   Kind kind = Kind::dropped;
-  bool rewound = false;                    // packets not yet on the wire are void
+  bool rewound = false;                    // packets that are not yet on the wire are void
   std::optional<Placement> placement;
-  std::uint8_t rnr_timer = 0;              // with Kind::rnr: how long to wait before rnr_timeout
+  std::uint8_t rnr_timer = 0;              // Kind::rnr: code of the time until rnr_timeout()
 };
 
 struct Completion {
@@ -38,13 +38,14 @@ class Completer {
     if (window_.reorders()) window_.pass_early();
     return outcome;
   }
-  // UC and UD have no answers: what is on the wire, before `upto`, is done.
+  // UC and UD have no answers: messages on the wire, before `upto`, are complete.
   void left(Psn upto) { window_.acknowledge_before(upto); }
-  // Payload of a response reached memory, or could not.
+  // The payload of a response reached memory, or could not be written.
   void placed(std::uint64_t message, Status status);
-  // What the oldest message is done with, if it is.
+  // Status of the oldest message if it is complete; else nullopt.
   std::optional<Status> oldest_done() const;
-  // The next message that is done, in order; after one with an error the queue pair is in error and the rest flushes.
+  // The next complete message, in order. After a completion with an error the queue pair is in error, and the rest is
+  // flushed (take_flushed()).
   std::optional<Completion> take_completion();
   std::optional<Completion> take_flushed();
 
@@ -62,7 +63,7 @@ class Completer {
   ResponseOutcome take_read(Message& message, const OpcodeInfo& row, std::uint32_t payload);
   ResponseOutcome take_atomic(Message& message, std::uint64_t original);
   [[gnu::noinline]] ResponseOutcome take_early(const Headers& headers, const OpcodeInfo& row, std::uint32_t payload);
-  // Before the PSN, whose request is acknowledged or whose response came, responses are missing.
+  // Responses before `psn` are missing: the request of `psn` was acknowledged, or its response arrived.
   [[gnu::noinline]] ResponseOutcome response_missing(Psn psn);
   [[gnu::noinline]] ResponseOutcome lose(Psn first, Psn end);
   [[gnu::noinline]] ResponseOutcome response_lost();

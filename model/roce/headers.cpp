@@ -15,7 +15,7 @@ constexpr HeaderSize kSizes[] = {{header::kDeth, 8}, {header::kXrceth, 4}, {head
                                  {header::kAeth, 4}, {header::kAtomicAck, 8}, {header::kImmediate, 4},
                                  {header::kInvalidate, 4}};
 
-// By the header:: bits of an opcode.
+// Bytes of BTH and headers, by the header:: bits of an opcode.
 constexpr auto kEncodedSize = [] {
   std::array<std::uint8_t, 256> sizes{};
   for (std::size_t bits = 0; bits < sizes.size(); ++bits) {
@@ -78,7 +78,7 @@ void encode_deth(const Deth& deth, WireWriter& out) {
   out.put24(deth.source.value);
 }
 
-// Of a word whose first byte is reserved.
+// Reads the low 24 bits of a word whose first byte is reserved.
 std::uint32_t skip_to_24(WireReader& in) {
   in.skip(1);
   return in.get24();

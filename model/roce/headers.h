@@ -1,4 +1,4 @@
-// The InfiniBand headers of a RoCEv2 packet, decoded, and their wire form (IBTA vol 1, chapter 9.2).
+// The InfiniBand headers of a RoCEv2 packet, decoded, and their encoding on the wire (IBTA vol 1, chapter 9.2).
 #pragma once
 
 #include <cstddef>
@@ -47,8 +47,8 @@ struct Aeth {
   static constexpr std::uint8_t kInvalidRequest = 0x61;
   static constexpr std::uint8_t kRemoteAccessError = 0x62;
   static constexpr std::uint8_t kRemoteOperationError = 0x63;
-  // Not IBTA's: a NAK code that the specification reserves. The packet of the PSN in the MSN field has come; those
-  // between the BTH's PSN and that one may be missing (selective retransmission).
+  // Not in IBTA: a NAK code that the specification reserves. The packet with the PSN in the MSN field has arrived;
+  // packets between the BTH's PSN and that PSN may be missing (selective retransmission).
   static constexpr std::uint8_t kSelectiveNak = 0x70;
   std::uint8_t syndrome = kAck | kNoCredits;
   std::uint32_t msn = 0;     // 24 bits
@@ -73,17 +73,17 @@ struct Headers {
   static constexpr std::size_t kMaxBytes = Bth::kBytes + 28 + 8 + 4;
   Bth bth;
   std::optional<Deth> deth;
-  std::optional<std::uint32_t> xrc_srqn;      // XRC: whose receive the message takes
+  std::optional<std::uint32_t> xrc_srqn;      // XRC: shared receive queue of the message
   std::optional<Reth> reth;
   std::optional<AtomicEth> atomic;
   std::optional<Aeth> aeth;
-  std::optional<std::uint64_t> atomic_ack;    // the original value
+  std::optional<std::uint64_t> atomic_ack;    // value before the atomic
   std::optional<std::uint32_t> immediate;
   std::optional<Rkey> invalidate;
   bool operator==(const Headers&) const = default;
 };
 
-// Numbers that are wider than their fields as encode() writes them.
+// Truncates values that are wider than their fields, as encode() does.
 inline void cut_to_fields(Headers& headers) {
   constexpr std::uint32_t kField = 0xffffff;
   headers.bth.destination.value &= kField;
@@ -92,11 +92,12 @@ inline void cut_to_fields(Headers& headers) {
   if (headers.aeth) headers.aeth->msn &= kField;
 }
 
-// Bytes of the BTH and of the headers that its opcode calls for.
+// Bytes of the BTH and of the headers that the opcode requires.
 std::size_t encoded_size(const OpcodeInfo& info);
-// Writes them; a header that the opcode calls for and `headers` lacks is zeros. Returns their size.
+// Writes the BTH and the headers that the opcode requires; a header that `headers` lacks is zeros. Returns the bytes
+// written.
 std::size_t encode(const Headers& headers, std::span<std::byte> out);
-// nullopt: reserved opcode, or fewer bytes than it calls for.
+// nullopt: reserved opcode, or fewer bytes than the opcode requires.
 std::optional<Headers> decode(std::span<const std::byte> bytes);
 
 }  // namespace rnicsim::roce

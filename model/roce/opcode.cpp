@@ -10,7 +10,7 @@ using P = Position;
 using R = PayloadRule;
 using T = Transport;
 
-constexpr auto kEvery = static_cast<T>(0);  // comes to queue pairs of every transport
+constexpr auto kEvery = static_cast<T>(0);  // valid for queue pairs of every transport
 constexpr OpcodeInfo kTable[] = {
     {send_first, "SEND_FIRST", T::rc, O::send, P::first, 0, R::full_mtu},
     {send_middle, "SEND_MIDDLE", T::rc, O::send, P::middle, 0, R::full_mtu},
@@ -88,7 +88,7 @@ constexpr Extra extra_of(const OpcodeInfo& row) {
   return row.has(kImmediate) ? Extra::immediate : row.has(kInvalidate) ? Extra::invalidate : Extra::none;
 }
 using OfTransport = std::array<Opcode, index_of(O::atomic_write, P::only, Extra::invalidate) + 1>;
-// Of a transport whose two ends are of two kinds, those of both.
+// The opcodes of a transport; with `peer`, if requester and responder have different transports (XRC).
 constexpr OfTransport opcodes_of(T transport, T peer) {
   OfTransport opcodes{};
   opcodes.fill(acknowledge);

@@ -1,5 +1,5 @@
-// The BTH opcode table (IBTA vol 1, table 38): one row an opcode, which drives headers, position in a message, payload
-// rule and legality everywhere.
+// The BTH opcode table (IBTA vol 1, table 38): one row for each opcode. Headers, position in a message, payload rule
+// and legality follow from the row.
 #pragma once
 
 #include <array>
@@ -49,7 +49,8 @@ enum class Opcode : std::uint8_t {
   uc_write_only_imm = 0x2b,
   ud_send_only = 0x64,
   ud_send_only_imm = 0x65,
-  cnp = 0x81,              // congestion notification packet (IBTA annex A17.9.3): to queue pairs of every transport
+  cnp = 0x81,              // congestion notification packet (IBTA annex A17.9.3): valid for queue pairs of every
+                           // transport
   xrc_send_first = 0xa0,
   xrc_send_middle = 0xa1,
   xrc_send_last = 0xa2,
@@ -73,8 +74,8 @@ enum class Opcode : std::uint8_t {
   xrc_fetch_add = 0xb4,
   xrc_send_last_inv = 0xb6,
   xrc_send_only_inv = 0xb7,
-  read_acknowledge = 0xc1, // this device's, of IBTA's codes for manufacturers: acknowledges packets of READ responses
-  raw_frame = 0xff,        // of no wire: a frame of a raw queue pair, within a device
+  read_acknowledge = 0xc1, // manufacturer opcode of this device: acknowledges packets of READ responses
+  raw_frame = 0xff,        // never on a wire: a frame of a raw queue pair, within a device
 };
 
 enum class Operation : std::uint8_t {
@@ -86,7 +87,7 @@ enum class Operation : std::uint8_t {
   atomic_acknowledge,
   atomic,
   atomic_write,
-  notify                   // a CNP or read_acknowledge: of no message, takes no PSN, and comes to no core
+  notify                   // CNP or read_acknowledge: not part of a message, takes no PSN, is not given to a core
 };
 enum class Position : std::uint8_t { first, middle, last, only };
 enum class PayloadRule : std::uint8_t { none, full_mtu, last_part, whole };  // 0; MTU; 1..MTU; 0..MTU
@@ -105,10 +106,10 @@ inline constexpr std::uint8_t kXrceth = 1u << 7;
 struct OpcodeInfo {
   Opcode opcode;
   const char* name;
-  Transport transport;   // of the queue pair that it comes to
+  Transport transport;   // transport of the queue pair that receives the packet
   Operation operation;
   Position position;
-  std::uint8_t headers;  // header:: bits that follow the BTH, in the order of IBTA 5.2
+  std::uint8_t headers;  // header:: bits after the BTH, in the order of IBTA 5.2
   PayloadRule payload;
 
   constexpr bool begins() const { return position == Position::first || position == Position::only; }
@@ -118,26 +119,26 @@ struct OpcodeInfo {
     return operation == Operation::read_response || operation == Operation::acknowledge ||
            operation == Operation::atomic_acknowledge;
   }
-  // Of an atomic: compare and swap, else fetch and add.
+  // For atomics: true: compare and swap; false: fetch and add.
   constexpr bool swaps() const { return opcode == Opcode::compare_swap || opcode == Opcode::xrc_compare_swap; }
   bool payload_fits(std::uint32_t bytes, std::uint32_t mtu) const;
 };
 
-extern const std::array<const OpcodeInfo*, 256> kOpcodeRows;  // by code; nullptr: reserved, or not of RoCE
-// Of a packet on the wire.
+extern const std::array<const OpcodeInfo*, 256> kOpcodeRows;  // by code; nullptr: reserved, or not in RoCE
+// Row of an opcode on the wire; nullptr: reserved.
 inline const OpcodeInfo* find_opcode(std::uint8_t code) {
   return code != static_cast<std::uint8_t>(Opcode::raw_frame) ? kOpcodeRows[code] : nullptr;
 }
-// Of an opcode that is in the table.
+// Row of an opcode that is in the table.
 inline const OpcodeInfo& info(Opcode opcode) { return *kOpcodeRows[static_cast<std::uint8_t>(opcode)]; }
 
-// What the last packet of a message brings beside its payload.
+// Additional header of the last packet of a message.
 enum class Extra : std::uint8_t { none, immediate, invalidate };
 
-// The opcode of one packet, of those that the transport has; not for atomics, whose operation has two. `extra` counts
-// on the last packet only.
+// The opcode of one packet, among those of the transport. Not for atomics, whose operation has two opcodes. `extra`
+// counts for the last packet only.
 Opcode opcode_of(Transport transport, Operation operation, Position position, Extra extra = Extra::none);
-// XRC has RC's, with a code of its own in the first three bits.
+// XRC opcodes are RC opcodes with another code in the first three bits.
 constexpr Opcode reliable_opcode(Transport transport, Opcode of_rc) {
   constexpr std::uint8_t kXrc = 0xa0;
   return transport == Transport::rc ? of_rc : static_cast<Opcode>(kXrc | static_cast<std::uint8_t>(of_rc));

@@ -11,9 +11,9 @@ namespace {
 constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
 constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
 constexpr std::uint8_t kProtocolUdp = 17;
-constexpr std::uint8_t kIpv4Start = 0x45;        // version, and a header without options
+constexpr std::uint8_t kIpv4Start = 0x45;        // version 4, header without options
 constexpr std::uint16_t kDontFragment = 0x4000;
-constexpr std::uint16_t kFragmentBits = 0x3fff;  // more fragments, or an offset
+constexpr std::uint16_t kFragmentBits = 0x3fff;  // "more fragments" or an offset
 constexpr std::size_t kMappedPrefix = 12;
 
 std::uint16_t ipv4_checksum(const std::byte* ip) {

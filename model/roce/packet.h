@@ -1,4 +1,4 @@
-// RoCEv2 framing: Ethernet, IPv4 or IPv6, UDP port 4791, then the InfiniBand headers. Payload is never touched here.
+// RoCEv2 framing: Ethernet, IPv4 or IPv6, UDP port 4791, then the InfiniBand headers. Payload is not touched.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace rnicsim::roce {
 inline constexpr std::uint16_t kRoceUdpPort = 4791;
 inline constexpr std::uint16_t kLeastSourcePort = 0xc000;
 
-// Where a frame comes from and goes to. IPv4 when both GIDs are IPv4-mapped.
+// Source and destination of a frame. IPv4 if both GIDs are IPv4-mapped.
 struct FrameAddresses {
   MacAddress source_mac{};
   MacAddress destination_mac{};
@@ -30,31 +30,31 @@ struct FrameAddresses {
 
 bool is_ipv4_mapped(const Gid& gid);
 
-// Routers hash this port: the same for all packets of a connection, in one direction.
+// Source port, which routers hash: the same for all packets of a connection in one direction.
 constexpr std::uint16_t source_port_for(Qpn local, Qpn remote) {
   const std::uint32_t mixed = (local.value * 0x9e3779b1u) ^ (remote.value * 0x85ebca6bu);
   return static_cast<std::uint16_t>(kLeastSourcePort | (mixed >> 18));
 }
 
-// Bytes of everything before the payload.
+// Bytes before the payload.
 std::size_t frame_header_bytes(const FrameAddresses& addresses, Opcode opcode);
-// Writes that; returns its size. `headers.bth.pad` says how many bytes follow the payload.
+// Writes the bytes before the payload; returns their number. `headers.bth.pad`: pad bytes after the payload.
 std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
                          std::span<std::byte, kMaxFrameHeader> out);
 
-// A frame of another protocol than RoCE v2, or to another UDP port, as far as its first bytes tell: what is damaged may
-// have been anything, and is none.
+// True if the first bytes show another protocol than RoCEv2, or another UDP port. False if they are damaged, since a
+// damaged frame may have been RoCEv2.
 bool is_foreign(std::span<const std::byte> front);
 
 enum class ParseError : std::uint8_t {
   none,
-  truncated,            // shorter than its own lengths say
+  truncated,            // shorter than its length fields
   not_ip,
   bad_ip_header,        // version, header length, fragment or total length
   bad_checksum,
-  not_roce,             // another protocol or UDP port
+  not_roce,             // another protocol or another UDP port
   bad_udp_length,
-  bad_version,          // of the BTH
+  bad_version,          // version of the BTH
   bad_opcode,
   bad_length,           // no room for headers, pad and ICRC
 };
@@ -68,14 +68,14 @@ struct ParsedFrame {
   std::uint32_t payload_bytes = 0;    // without pad
 };
 
-// Parses the first bytes of a frame of `frame_bytes` bytes: `front` is the whole frame, or at least all headers of it.
-// Ethernet padding after the IP packet is allowed. The ICRC is not checked here.
+// Parses a frame of `frame_bytes` bytes. `front`: the whole frame, or at least all its headers. Ethernet padding after
+// the IP packet is allowed. The ICRC is not checked.
 ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_bytes);
 
-// What a datagram's receiver finds before the payload: the frame's IPv6 header, or its IPv4 header behind 20 zeros. Of
-// a frame that parses.
+// Writes the GRH that a datagram's receiver finds before the payload: the frame's IPv6 header, or 20 zeros and its IPv4
+// header. The frame must parse.
 void global_route_header(std::span<const std::byte> frame, std::span<std::byte, kGrhBytes> out);
-// The same of a frame that need not be written for it.
+// The same from decoded headers, without the frame's bytes.
 void global_route_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
                          std::span<std::byte, kGrhBytes> out);
 

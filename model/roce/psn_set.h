@@ -1,4 +1,4 @@
-// A set of PSNs that are not far ahead of its first one, which only moves forward.
+// A set of PSNs that are not far after its first one; the first one only moves forward.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@ namespace rnicsim::roce {
 
 class PsnSet {
  public:
-  bool empty() const { return in_.empty(); }  // may be false for an empty set
+  bool empty() const { return in_.empty(); }  // false for some empty sets
   bool contains(Psn psn) const {
     const auto ahead = distance(first_, psn);
     return ahead >= 0 && static_cast<std::size_t>(ahead) < in_.size() && in_[static_cast<std::size_t>(ahead)];
   }
-  // PSNs before that of move_to() are not taken.
+  // PSNs before the one of move_to() are ignored.
   void insert(Psn psn) {
     const auto ahead = distance(first_, psn);
     if (ahead < 0) return;
@@ -25,7 +25,7 @@ class PsnSet {
   void erase(Psn psn) {
     if (contains(psn)) in_[static_cast<std::size_t>(distance(first_, psn))] = false;
   }
-  // PSNs before `first` leave the set.
+  // Removes PSNs before `first`.
   void move_to(Psn first) {
     while (!in_.empty() && before(first_, first)) {
       in_.pop_front();

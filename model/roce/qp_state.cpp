@@ -17,7 +17,7 @@ struct Row {
   QpState from;
   QpState to;
   Masks ud, uc, rc;
-  Masks raw{};                           // a port is all that frames need
+  Masks raw{};                           // raw packets need a port only
 
   Masks of(Transport transport) const;
 };
@@ -43,7 +43,7 @@ constexpr Row kTransitions[] = {
     {sqe, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kAccess}, {0, 0}},
 };
 
-// Of the two ends of XRC, each leaves out of RC's what is the other's.
+// Requester and responder of XRC: each lacks the attributes of the other side.
 constexpr std::uint32_t kRequesterPart = kRetryCount | kRnrRetry | kMaxRdAtomic;
 constexpr std::uint32_t kResponderPart = kMaxDestRdAtomic | kMinRnrTimer;
 
@@ -71,7 +71,7 @@ Transition check(const Masks& masks, std::uint32_t mask) {
 Transition check_transition(Transport transport, QpState from, QpState to, std::uint32_t mask) {
   if (to > error) return Transition::not_allowed;
   if (to == reset || to == error) return check({0, 0}, mask);
-  // What is done with frames may change while they come.
+  // The handling of received frames may be changed at any time.
   const bool hears = from == rtr || from == rts || from == sqd;
   if (transport == Transport::raw && hears && from == to && (mask & ~kState) == kStripVlan) return Transition::ok;
   for (const auto& row : kTransitions) {

@@ -1,5 +1,5 @@
-// The queue pair's state table: which attributes a transition requires and allows, by transport (IBTA vol 1, 11.2.5.2
-// as the Linux core reads it). Masks are those of enum ibv_qp_attr_mask.
+// The queue pair's state table: attributes that a transition requires and allows, by transport (IBTA vol 1, 11.2.5.2,
+// as in the Linux core). Masks have the bits of enum ibv_qp_attr_mask.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ inline constexpr std::uint32_t kMaxDestRdAtomic = 1u << 17;
 inline constexpr std::uint32_t kMigration = 1u << 18;
 inline constexpr std::uint32_t kRemoteQpn = 1u << 20;
 inline constexpr std::uint32_t kRateLimit = 1u << 25;
-inline constexpr std::uint32_t kStripVlan = 1u << 26;  // the device's own: of raw packets
+inline constexpr std::uint32_t kStripVlan = 1u << 26;  // specific to this device: for raw packets
 }  // namespace attr
 
 enum class Transition : std::uint8_t { ok, not_allowed, missing_attribute, extra_attribute };
 
-// `mask` without attr::kState counts as a modification within `from`.
+// `mask` without attr::kState means a modification within `from`.
 Transition check_transition(Transport transport, QpState from, QpState to, std::uint32_t mask);
 
 }  // namespace rnicsim::roce

@@ -5,7 +5,7 @@
 namespace rnicsim::roce {
 namespace {
 
-// Of one that a response answers for.
+// Operation of a message that a response answers.
 Operation operation_of(const Message& message) {
   if (message.is_read()) return Operation::read;
   return message.is_atomic_write() ? Operation::atomic_write : Operation::atomic;
@@ -55,7 +55,7 @@ std::optional<std::uint64_t> Requester::next_message() const {
   return std::nullopt;
 }
 
-// Passes over what the responder has answered for.
+// Skips packets that the responder has acknowledged.
 bool Requester::sends_again() const {
   auto& resends = window_.resends;
   for (; resends.pending(); resends.sent_before(resends.next() + 1)) {
@@ -107,8 +107,8 @@ SentRequest Requester::send_next(Headers& headers) {
   return sent;
 }
 
-// A READ asks again for a run of missing response packets. A responder accepts no more repeated READs than new ones, so
-// the last READ that it accepts asks for all lost packets.
+// A READ requests a run of missing response packets. A responder accepts no more repeated READs than new ones, so the
+// last READ that it accepts requests all lost packets.
 SentRequest Requester::send_again(Headers& headers) {
   auto& resends = window_.resends;
   const auto psn = resends.next();
@@ -138,7 +138,7 @@ void Requester::address(const Message& message, SentRequest& sent, Headers& head
   if (window_.attributes.transport == Transport::xrc_send) headers.xrc_srqn = message.request.srqn;
 }
 
-// A READ's request stands for packets of its response.
+// The request of a READ takes the PSNs of its response packets.
 SentRequest Requester::response_request(const Message& message, std::uint32_t from, std::uint32_t packets,
                                         Headers& headers) const {
   const auto& request = message.request;
@@ -170,7 +170,7 @@ SentRequest Requester::data_packet(const Message& message, std::uint32_t index, 
   const auto mtu = message.part(window_.attributes.mtu);
   const bool send = request.operation == SendOperation::send;
   const auto transport = window_.attributes.transport;
-  // Segments of one message are frames of their own.
+  // Each segment of a raw message is a frame; with a RETH in each packet, each packet is a WRITE.
   const bool apart = transport == Transport::raw || (!send && carries_reth_in_each(request));
   const bool last = index + 1 == message.packets;
   const auto position = apart ? Position::only : position_of(index, message.packets);

@@ -1,5 +1,5 @@
-// The sender's record of packets beyond the oldest unanswered one: which packets have arrived, and which to send again.
-// Used where packets may overtake each other, or where only missing packets are sent again (IRN, SIGCOMM 2018).
+// The sender's record of packets after the oldest unacknowledged one: packets that have arrived, and packets to resend.
+// Used if packets may be reordered, or if only missing packets are resent (IRN, SIGCOMM 2018).
 #pragma once
 
 #include <algorithm>
@@ -16,21 +16,21 @@ class Resends {
     acknowledged_ = oldest;
     arrived_.move_to(oldest);
   }
-  // --- What has arrived: a request at the responder, or the response that is expected under that PSN.
+  // --- Arrived packets: a request at the responder, or the response that is expected with this PSN.
   bool has_arrived(Psn psn) const { return arrived_.contains(psn); }
   void arrived(Psn psn) {
     arrived_.insert(psn);
     skip();
   }
-  // A request is not there, whatever was known: a receiver gives up a packet that it has kept, if the packet finds no
-  // receive at its turn.
+  // Marks a request as missing again: a receiver drops a packet that it has kept, if the packet finds no receive WQE at
+  // its turn.
   void is_missing(Psn psn) { arrived_.erase(psn); }
-  // One past the newest request that was acknowledged, though responses of earlier READs and atomics are missing.
+  // One past the newest acknowledged request, even if responses of earlier READs and atomics are missing.
   Psn acknowledged() const { return acknowledged_; }
   void acknowledge_before(Psn psn) {
     if (before(acknowledged_, psn)) acknowledged_ = psn;
   }
-  // Nothing before `oldest` counts any more.
+  // Packets before `oldest` are complete.
   void move_to(Psn oldest) {
     arrived_.move_to(oldest);
     acknowledge_before(oldest);
@@ -40,14 +40,14 @@ class Resends {
     skip();
   }
 
-  // --- What is to be sent again.
-  bool pending() const { return next_ != end_; }  // next_ is never behind end_
-  Psn next() const { return next_; }     // if pending()
+  // --- Packets to resend.
+  bool pending() const { return next_ != end_; }  // next_ is never after end_
+  Psn next() const { return next_; }     // valid if pending()
   Psn end() const { return end_; }
-  // Some packets that were sent before the loss was known are still unanswered.
+  // Some packets that were sent before the loss was known are still unacknowledged.
   bool recovering() const { return recovering_; }
-  // Packets from `first` to `end` that have not arrived are to be sent again, but for those that this recovery has sent
-  // again. `unsent`: one past the last packet that was ever sent. True: that brings new packets to send.
+  // Schedules a resend of the packets from `first` to `end` that have not arrived, except those that this recovery has
+  // resent. `unsent`: one past the last PSN ever sent. True: there are new packets to resend.
   bool lose(Psn first, Psn end, Psn unsent) {
     const bool earlier = !recovering_ || before(first, begin_);
     if (earlier) {
@@ -63,7 +63,7 @@ class Resends {
     while (before(next, end_) && arrived_.contains(next)) next = next + 1;
     return before(next, end_);
   }
-  // Every packet that has not arrived is sent again, even one that was sent again before.
+  // Schedules a resend of every packet that has not arrived, including those that were resent before.
   void lose_all(Psn oldest, Psn unsent) {
     cease(oldest);
     is_missing(oldest);
@@ -73,7 +73,7 @@ class Resends {
     next_ = psn;
     skip();
   }
-  // The caller rewinds: nothing is left to send again here.
+  // The caller rewinds: cancels all resends.
   void cease(Psn oldest) {
     recovering_ = false;
     begin_ = next_ = end_ = oldest;
@@ -86,9 +86,9 @@ class Resends {
 
   PsnSet arrived_;
   Psn acknowledged_;
-  Psn begin_;                            // of the recovery
-  Psn next_, end_;                       // to send again, but for those that have arrived
-  Psn recovery_end_;                     // one past the last packet that had been sent when the loss was known
+  Psn begin_;                            // start of the recovery
+  Psn next_, end_;                       // to resend, except packets that have arrived
+  Psn recovery_end_;                     // one past the last packet sent when the loss became known
   bool recovering_ = false;
 };
 

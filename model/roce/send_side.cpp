@@ -17,7 +17,7 @@ void SendSide::update(const SendAttributes& attributes, bool draining) {
   window_.update(attributes);
   if (draining && !window_.draining) drain_told_ = false;
   requester_.stop_starting(draining);
-  // What waited for the drain's end may be done with now, and a READ with no resource left for it is.
+  // A message that waited for the end of the drain may be complete now, as may a READ without a resource.
   settle(false, timeout_changed);
 }
 
@@ -78,7 +78,7 @@ void SendSide::left(Psn end) {
 
 void SendSide::unreadable(std::uint64_t message, Status status) {
   requester_.fail(message, status);
-  // Packets behind those bytes are void, and what was sent again may be among them.
+  // Packets after those bytes are void; resent packets may be among them.
   if (window_.selective()) window_.resends.lose_all(window_.oldest_psn(), window_.unsent_psn);
   settle();
 }
@@ -113,7 +113,8 @@ void SendSide::expired(Timer timer, bool early) {
   settle(false, true);
 }
 
-// The time for an answer begins when the request is on the wire: it may be longer than the timeout says, never shorter.
+// The timer starts when the request is on the wire: the time for an answer may be longer than the timeout, never
+// shorter.
 void SendSide::keep_ack_timer(bool restart) {
   const auto code = window_.attributes.timeout;
   const bool wanted = code != 0 && life_ == Life::active && !window_.rnr_waiting && requester_.awaits_answer() &&

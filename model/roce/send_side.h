@@ -1,4 +1,4 @@
-// The sends of one queue pair: its window, when its ACK timer runs, what completes and in which order, flush and drain.
+// The sends of one queue pair: window, ACK timer, order of completions, flush and drain.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rnicsim::roce {
 
 class SendSide {
  public:
-  // Keeps `ahead` messages that wait for their turn.
+  // `ahead`: messages that the core stores until their turn.
   SendSide(Slot slot, CoreActions& actions, std::size_t ahead) : slot_(slot), actions_(actions), ahead_(ahead) {}
   SendSide(const SendSide&) = delete;
   SendSide& operator=(const SendSide&) = delete;
@@ -54,9 +54,9 @@ class SendSide {
   Completer completer_{window_};
   Life life_ = Life::idle;
   bool ack_timer_ = false;
-  bool few_in_flight_ = false;           // as the timer was started
+  bool few_in_flight_ = false;           // value when the timer was started
   bool drain_told_ = false;
-  Psn left_psn_;                         // one past the last request that is on the wire, since all was sent again
+  Psn left_psn_;                         // one past the last request on the wire since the last rewind
 };
 
 }  // namespace rnicsim::roce

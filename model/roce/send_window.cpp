@@ -73,7 +73,7 @@ bool SendWindow::acknowledge_before(Psn upto) {
 
 void SendWindow::advance(Message& message, std::uint32_t packets) {
   message.acknowledged += packets;
-  // What was to be sent again need not be: its answer was only late.
+  // A packet whose answer was only late need not be resent.
   message.sent = std::max(message.sent, message.acknowledged);
   if (!message.answered()) return;
   if (std::exchange(message.outstanding, false)) --rd_atomic_outstanding;

@@ -1,5 +1,5 @@
-// The send queue as the transport sees it: messages in order, each with its range of PSNs. Requester sends from it,
-// completer retires from it.
+// The transport's view of the send queue: messages in order, each with its range of PSNs. The requester sends from it,
+// the completer retires from it.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ enum class SendOperation : std::uint8_t {
   compare_swap,
   atomic_write,
   local_invalidate,
-  change_key                             // a bind of a window, or a fast registration
+  change_key                             // bind of a window, or fast registration
 };
 
 struct SendRequest {
-  std::uint64_t id = 0;                  // the caller's; counts up by one a request
+  std::uint64_t id = 0;                  // chosen by the caller; one more than that of the request before
   SendOperation operation = SendOperation::nop;
   std::uint32_t length = 0;
-  std::uint32_t segment = 0;             // raw: bytes of it that a frame brings; 0: it is one
+  std::uint32_t segment = 0;             // raw: payload bytes of each frame; 0: one frame
   std::uint64_t remote_address = 0;
   Rkey rkey;
   std::uint64_t swap_add = 0;            // atomics
@@ -37,32 +37,31 @@ struct SendRequest {
   Qpn remote;                            // UD
   std::uint32_t qkey = 0;                // UD
   std::uint32_t srqn = 0;                // XRC
-  std::optional<Rkey> invalidate;        // at the responder with the message; local_invalidate: here
+  std::optional<Rkey> invalidate;        // key to invalidate: at the responder with the message; local_invalidate: here
   bool signaled = false;
   bool solicited = false;
   bool fence = false;
-  std::optional<Status> refused;         // the request was malformed: it completes with this when its turn comes
+  std::optional<Status> refused;         // malformed request: completes with this status at its turn
 };
 
 struct Message {
   SendRequest request;
   Psn first;
   std::uint32_t packets = 0;             // PSNs taken; a READ takes one for each packet of its response
-  std::uint32_t sent = 0;                // PSNs on their way; a READ's request stands for all of them
-  std::uint32_t acknowledged = 0;        // PSNs the responder has answered for
-  std::uint32_t asked_from = 0;          // of a READ: where the last of its requests begins
+  std::uint32_t sent = 0;                // PSNs sent; the request of a READ counts for all its PSNs
+  std::uint32_t acknowledged = 0;        // PSNs that the responder has answered
+  std::uint32_t asked_from = 0;          // READ: first packet of its last request
   std::uint32_t placing = 0;             // packets of a response on their way to memory
-  bool started = false;                  // a packet of it was sent once, though it may have to be sent again; or its
-                                         // local work was
+  bool started = false;                  // a packet was sent once (and may be resent), or the local work was started
   bool outstanding = false;              // counts in SendWindow::rd_atomic_outstanding
-  enum class Local : std::uint8_t { none, waiting, running } local = Local::none;  // work of the device's own
+  enum class Local : std::uint8_t { none, waiting, running } local = Local::none;  // work inside the device
   std::optional<Status> error;
 
-  // No packet comes of it.
+  // The message sends no packet.
   bool is_local() const {
     return request.operation == SendOperation::local_invalidate || request.operation == SendOperation::change_key;
   }
-  // Bytes that a packet of it brings at most.
+  // Largest payload of a packet of this message.
   std::uint32_t part(std::uint32_t mtu) const { return request.segment != 0 ? request.segment : mtu; }
   bool is_read() const { return request.operation == SendOperation::read; }
   bool is_atomic() const {
@@ -70,13 +69,13 @@ struct Message {
   }
   // Answered by the response of an empty READ.
   bool is_atomic_write() const { return request.operation == SendOperation::atomic_write; }
-  // Only a response answers for it, no acknowledgement.
+  // Answered by a response only, not by an acknowledgement.
   bool is_rd_atomic() const { return is_read() || is_atomic() || is_atomic_write(); }
   std::uint32_t response_bytes() const { return is_read() ? request.length : 0; }
   bool answered() const { return acknowledged == packets; }
-  // What is in flight lies within half the circle from here, but not from `first`.
+  // All PSNs in flight lie within half of the PSN space after this PSN, but not after `first`.
   Psn unanswered() const { return first + acknowledged; }
-  // Which of its packets has that PSN, of one in flight.
+  // Index of the packet with this PSN, which is in flight.
   std::int64_t index_of(Psn psn) const { return std::int64_t{acknowledged} + distance(unanswered(), psn); }
   bool data_complete() const { return answered() && placing == 0; }
 };
@@ -84,74 +83,75 @@ struct Message {
 struct SendAttributes {
   Transport transport = Transport::rc;
   Qpn local;
-  Qpn remote;                            // of a connected queue pair
+  Qpn remote;                            // for a connected queue pair
   std::uint32_t mtu = 1024;
   std::uint8_t max_rd_atomic = 0;
   std::uint8_t retry_count = 0;
-  std::uint8_t rnr_retry = 0;            // 7: for ever
-  std::uint8_t timeout = 0;              // code of the ACK timeout; 0: none
+  std::uint8_t rnr_retry = 0;            // 7: no limit
+  std::uint8_t timeout = 0;              // code of the ACK timeout; 0: no timeout
   LossRecovery recovery;
 };
 
 struct SendWindow {
   static constexpr std::uint8_t kRetryForever = 7;
-  // PSNs in flight: more could not be told from old ones (IBTA vol 1, 9.7.2).
+  // Limit of PSNs in flight: old and new packets must stay distinguishable (IBTA vol 1, 9.7.2).
   static constexpr std::uint32_t kMostPsns = 1u << 23;
 
   SendAttributes attributes;
   Fifo<Message> messages;
-  std::size_t cursor = 0;                // of the message to send from next
-  std::size_t oldest = 0;                // of the first that is not answered; as many as there are: none
-  Psn next_psn;                          // of the next message posted
-  Psn unsent_psn;                        // one past the last that was ever sent
+  std::size_t cursor = 0;                // index of the next message to send
+  std::size_t oldest = 0;                // index of the first unanswered message; messages.size(): none
+  Psn next_psn;                          // first PSN of the next posted message
+  Psn unsent_psn;                        // one past the last PSN ever sent
   std::uint32_t rd_atomic_outstanding = 0;
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
   bool rnr_waiting = false;
-  bool gap_known = false;                // a lost response was asked for again: what is in flight behind it is old
-  bool draining = false;                 // what has not begun waits: it is not sent, and not judged
-  std::uint32_t asks_every = 1;          // packets of a message: one of them asks for an acknowledgement
+  bool gap_known = false;                // a lost response was requested again: responses in flight are out of date
+  bool draining = false;                 // messages that have not begun wait: not sent, not completed
+  std::uint32_t asks_every = 1;          // packets between acknowledgement requests of a message
   Resends resends;
   struct Refused {
     Psn psn;
     Status status;
   };
-  std::optional<Refused> refused;        // of a request, by a NAK that overtook responses to earlier ones
-  std::uint32_t reads_again = 0;         // READs asked for again, in part, since anything was answered
+  std::optional<Refused> refused;        // refused request: its NAK overtook responses to earlier requests
+  std::uint32_t reads_again = 0;         // READs requested again in part since the last progress
 
   void start(const SendAttributes& given, Psn initial);
-  void update(const SendAttributes& given);  // counts of retries that are new begin at once
+  void update(const SendAttributes& given);  // changed retry counts take effect at once
   void post(const SendRequest& request);
-  // All messages were flushed: PSNs go on behind the last that was sent.
+  // All messages were flushed: PSNs continue after the last one sent.
   void restart();
-  // The oldest message, ever sent, that the responder has not answered for whole.
+  // The oldest message, of which a packet was sent, that is not wholly answered.
   Message* oldest_unanswered() {
     if (oldest == messages.size()) return nullptr;
     auto& message = messages[oldest];
     return before(message.unanswered(), unsent_psn) ? &message : nullptr;
   }
   Message* find(std::uint64_t id);
-  // Of a message without packets: something behind it was sent.
+  // For messages without packets: true if a later message was sent.
   bool begun(const Message& message) const {
     return message.started || (message.packets == 0 && before(message.first, unsent_psn));
   }
-  // Marks [.., upto) as answered; READs and atomics are answered by their responses only. True when something moved.
+  // Marks PSNs before `upto` as answered, except READs and atomics, which their responses answer. True: the window
+  // moved.
   bool acknowledge_before(Psn upto);
-  // `packets` more of it were answered.
+  // Counts `packets` more packets of the message as answered.
   void advance(Message& message, std::uint32_t packets);
-  // Packets may arrive in another order than they were sent.
+  // True: packets may arrive in another order than they were sent.
   bool reorders() const { return attributes.recovery.reorder_window != 0; }
   bool selective() const { return attributes.recovery.mode == Recovery::selective; }
-  // Advances over what was answered before its turn came.
+  // Advances over packets that were answered out of order.
   void pass_early();
-  // The message that has the PSN, of those from the oldest unanswered on; nullptr: none.
+  // The message with this PSN, from the oldest unanswered on; nullptr: none.
   Message* message_at(Psn psn);
-  // Sends again from the first PSN not answered.
+  // Resends from the first unanswered PSN on.
   void rewind();
   void fail_oldest(Status status);
   void retire_front();
-  bool replenish();                      // progress was made: retries start anew
-  // Of the first PSN not answered.
+  bool replenish();                      // after progress: resets the retry counts
+  // The first unanswered PSN.
   Psn oldest_psn() const { return oldest != messages.size() ? messages[oldest].unanswered() : next_psn; }
 
  private:

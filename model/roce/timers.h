@@ -1,4 +1,4 @@
-// How long the codes of a queue pair's timers say.
+// The times of timer codes of a queue pair.
 #pragma once
 
 #include <cstdint>

@@ -1,18 +1,18 @@
-// The core in C++: acts within the call of each event; its timers are the shell's.
+// The core in C++: acts within the call of each event; the shell runs its timers.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "model/roce/answer_side.h"
 #include "model/roce/qp_core.h"
+#include "model/roce/responders/answer_side.h"
 #include "model/roce/send_side.h"
 
 namespace rnicsim::roce {
 
 class TransportCore final : public QpCore {
  public:
-  // Keeps `sends_ahead` messages of a queue pair that wait for their turn.
+  // `sends_ahead`: messages of a queue pair that the core stores until their turn.
   explicit TransportCore(std::size_t sends_ahead) : sends_ahead_(sends_ahead) {}
 
   void bind(CoreActions& actions) override { actions_ = &actions; }

@@ -1,5 +1,5 @@
-// The transport's vocabulary: strong identifiers, 24-bit packet sequence numbers, states and statuses. The
-// enumerations' values are those of the verbs API (enum ibv_qp_state, ibv_qp_type, ibv_wc_status).
+// The transport's types: strong identifiers, 24-bit packet sequence numbers, states and statuses. Enumerators have the
+// values of the verbs API (enum ibv_qp_state, ibv_qp_type, ibv_wc_status).
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class Psn {
   constexpr bool operator==(const Psn&) const = default;
   friend constexpr Psn operator+(Psn psn, std::uint32_t n) { return Psn(psn.value_ + n); }
   friend constexpr Psn operator-(Psn psn, std::uint32_t n) { return Psn(psn.value_ - n); }
-  // How far `to` is ahead of `from`: -2^23 .. 2^23 - 1.
+  // Distance of `to` after `from`: -2^23 .. 2^23 - 1.
   friend constexpr std::int32_t distance(Psn from, Psn to) {
     return static_cast<std::int32_t>((to.value_ - from.value_) << 8) >> 8;
   }
@@ -52,7 +52,7 @@ enum class Transport : std::uint8_t {
   xrc_recv = 10,
 };
 
-// The peer answers for what is sent.
+// True if the peer answers requests.
 constexpr bool is_reliable(Transport transport) {
   return transport == Transport::rc || transport == Transport::xrc_send || transport == Transport::xrc_recv;
 }
@@ -77,7 +77,7 @@ enum class Status : std::uint8_t {
 inline constexpr std::uint32_t kAtomicBytes = 8;
 inline constexpr std::uint32_t kGrhBytes = 40;  // before the payload of a received datagram
 
-inline constexpr std::uint32_t kMulticastQpn = 0xffffff;  // every QP of the group that the address names
+inline constexpr std::uint32_t kMulticastQpn = 0xffffff;  // every QP of the multicast group
 
 // enum ibv_mtu (1..5) in bytes.
 constexpr std::uint32_t mtu_bytes(std::uint8_t code) { return 128u << code; }

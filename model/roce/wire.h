@@ -1,4 +1,4 @@
-// Cursors over network-order bytes. The caller has checked the room.
+// Cursors over bytes in network order. The caller checks the length.
 #pragma once
 
 #include <boost/endian/conversion.hpp>

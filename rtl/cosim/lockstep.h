@@ -13,8 +13,8 @@
 #include <string>
 #include <variant>
 
-#include "model/roce/answer_side.h"
 #include "model/roce/qp_core.h"
+#include "model/roce/responders/answer_side.h"
 #include "model/roce/send_side.h"
 #include "rtl/cosim/transactions.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "model/host/mappings.h"
+#include "model/host/memory/mappings.h"
 #include "sim/attached/time_keeper.h"
 
 namespace rnicsim::sim {

@@ -10,13 +10,13 @@
 #include <cstring>
 #include <random>
 #include <stdexcept>
-#include <system_error>
 
 #include "model/host/log.h"
 #include "sim/attached/native_thread.h"
 #include "sim/attached/process.h"
 #include "sim/config/config_error.h"
-#include "sim/local_socket.h"
+#include "sim/os/local_socket.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -95,7 +95,7 @@ AttachServer::AttachServer(const std::string& name)
   if (!named || !is_file_name(name_))  // the name is part of the host folders' names
     throw ConfigError(fmt::format("{}: '{}' is no socket's name: 1 to {} bytes, and no /", abi::kSocketVariable,
                                   shown(name_), sizeof named->address.sun_path - 1));
-  if (!listener_) throw std::system_error(errno, std::generic_category(), "cannot make a socket");
+  if (!listener_) throw_errno("cannot make a socket");
   if (::bind(listener_.get(), named->get(), named->bytes) != 0 || ::listen(listener_.get(), 128) != 0)
     refuse_name(name_, errno);
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "model/abi/attach.h"
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -16,7 +16,7 @@
 #include "model/base/event_queue.h"
 #include "sim/attached/host_addresses.h"
 #include "sim/config/network_params.h"
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

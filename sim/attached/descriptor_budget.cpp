@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "sim/descriptor_limit.h"
+#include "sim/os/descriptor_limit.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <set>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

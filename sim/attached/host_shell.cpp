@@ -14,33 +14,31 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "sim/attached/program_launcher.h"
 #include "sim/attached/serving.h"
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
-#include "sim/descriptor.h"
-#include "sim/program_check.h"
-#include "sim/progress_line.h"
-#include "sim/shell_word.h"
+#include "sim/os/descriptor.h"
+#include "sim/os/program_check.h"
+#include "sim/os/progress_line.h"
+#include "sim/os/shell_word.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
-
 void say(const std::string& text) { fmt::print(stderr, "rnicsim: {}\n", text); }
 
-int status_of(int waited) { return WIFSIGNALED(waited) ? 128 + WTERMSIG(waited) : WEXITSTATUS(waited); }
+int shell_status_of(int waited) { return WIFSIGNALED(waited) ? 128 + WTERMSIG(waited) : WEXITSTATUS(waited); }
 
 int wait_for(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  return status_of(status);
+  return shell_status_of(status);
 }
 
 // Start-up file of an interactive bash: the user's ~/.bashrc, then variables that ~/.bashrc may have changed.
@@ -79,7 +77,8 @@ class Image {
       start_ = Descriptor(::memfd_create("rnicsim-shell", 0));
       const std::string text =
           bash_start(launcher.variables(request.host), request.host, library_folder(), start_.get());
-      if (::write(start_.get(), text.data(), text.size()) != ssize_t(text.size())) fail("cannot prepare the shell");
+      if (::write(start_.get(), text.data(), text.size()) != ssize_t(text.size()))
+        throw_errno("cannot prepare the shell");
       arguments_.insert(arguments_.end(), {"--rcfile", fmt::format("/dev/fd/{}", start_.get())});
     } else {
       environment_.push_back(fmt::format("PS1=(rnicsim {}) $ ", request.host));
@@ -107,7 +106,7 @@ pid_t start(Image& image) {
   for (const int signal : {SIGINT, SIGQUIT}) ::signal(signal, SIG_IGN);
   const pid_t parent = ::getpid();
   const pid_t shell = ::fork();
-  if (shell < 0) fail("fork");
+  if (shell < 0) throw_errno("fork");
   if (shell > 0) return shell;
   ::prctl(PR_SET_PDEATHSIG, SIGHUP);
   if (::getppid() != parent) ::_exit(128 + SIGHUP);
@@ -121,7 +120,7 @@ int attend(pid_t shell, pid_t simulation) {
   const auto end_of = [](pid_t process) { return Descriptor(int(::syscall(SYS_pidfd_open, process, 0))); };
   const Descriptor simulation_end = end_of(simulation);
   const Descriptor shell_end = end_of(shell);
-  if (!shell_end) fail("pidfd_open");
+  if (!shell_end) throw_errno("pidfd_open");
   pollfd watched[] = {{shell_end.get(), POLLIN, 0}, {simulation_end.get(), POLLIN, 0}};
   for (;;) {
     if (::poll(watched, 2, -1) < 0) continue;
@@ -170,12 +169,12 @@ int open_shell(const ShellRequest& request,
   const std::string name = name_to_serve_at();
   Image image(name, request);
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe");
   const Descriptor ready(ends[0]);
   Descriptor tell(ends[1]);
   const pid_t parent = ::getpid();
   const pid_t simulation = ::fork();
-  if (simulation < 0) fail("fork");
+  if (simulation < 0) throw_errno("fork");
   if (simulation == 0) {
     leave_terminal(parent);
     return simulate(name, [&] { [[maybe_unused]] const auto told = ::write(tell.get(), "", 1); });

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "model/host/page_faults.h"
+#include "model/host/memory/page_faults.h"
 #include "sim/attached/system_calls.h"
 
 namespace rnicsim::sim {

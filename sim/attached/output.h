@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/descriptor.h"
-#include "sim/labelled_lines.h"
+#include "sim/os/descriptor.h"
+#include "sim/os/labelled_lines.h"
 
 namespace rnicsim::sim {
 

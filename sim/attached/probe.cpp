@@ -13,7 +13,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -25,7 +25,7 @@
 #include "sim/attached/signal_watch.h"
 #include "sim/attached/thread.h"
 #include "sim/attached/timer.h"
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

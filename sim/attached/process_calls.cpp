@@ -18,7 +18,7 @@
 #include "sim/attached/cpu_time.h"
 #include "sim/attached/native_thread.h"
 #include "sim/attached/system_calls.h"
-#include "sim/program_check.h"
+#include "sim/os/program_check.h"
 
 namespace rnicsim::sim {
 

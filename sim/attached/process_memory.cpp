@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "model/abi/attach.h"
-#include "model/host/mappings.h"
+#include "model/host/memory/mappings.h"
 
 namespace rnicsim::sim {
 namespace {

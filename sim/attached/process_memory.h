@@ -17,12 +17,12 @@
 #include <span>
 #include <vector>
 
-#include "model/host/address_space.h"
+#include "model/host/memory/address_space.h"
 #include "sim/attached/host_turns.h"
 #include "sim/attached/kept_pages.h"
 #include "sim/attached/shared_memory.h"
 #include "sim/attached/stall_guard.h"
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -13,15 +13,13 @@
 #include <array>
 #include <cerrno>
 #include <string_view>
-#include <system_error>
 
 #include "model/abi/attach.h"
-#include "sim/shell_word.h"
+#include "sim/os/shell_word.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {
-
-[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 struct Pipe {
   Descriptor read_end;
@@ -29,7 +27,7 @@ struct Pipe {
 };
 Pipe make_pipe() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe");
   ::fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
@@ -186,14 +184,14 @@ Launched ProgramLauncher::launch(const std::string& host, const std::string& pat
   const auto argument_pointers = pointers(command.arguments);
   const auto environment_pointers = pointers(command.environment);
   const Descriptor library_folder(::open(params_.library_folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!library_folder) fail("cannot open the library folder");
+  if (!library_folder) throw_errno("cannot open the library folder");
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   const rlimit descriptors = program_descriptors(params_.descriptors);
   Pipe failure = make_pipe();  // closed by a successful exec; otherwise has the errno of exec
 
   const pid_t pid = ::fork();
-  if (pid < 0) fail("fork");
+  if (pid < 0) throw_errno("fork");
   if (pid == 0) {
     become_program(out, err, library_folder.get(), descriptors, keep_terminal);
     ::execve(command.path.c_str(), argument_pointers.data(), environment_pointers.data());
@@ -210,7 +208,7 @@ Launched ProgramLauncher::launch(const std::string& host, const std::string& pat
   if (told == ssize_t(sizeof error)) {
     ::waitpid(pid, nullptr, 0);
     errno = error;
-    fail(command.path.c_str());
+    throw_errno(command.path.c_str());
   }
   if (keep_terminal) return {pid, {}, {}};
   return {pid, std::move(out.read_end), std::move(err.read_end)};

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -18,7 +18,7 @@
 #include "model/host/kernel_agent.h"
 #include "model/host/log.h"
 #include "model/nic/nic.h"
-#include "model/nic/packets/receive_buffer.h"
+#include "model/nic/packets/receive/receive_buffer.h"
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "sim/attached/attach_server.h"
@@ -39,8 +39,8 @@
 #include "sim/config/own_files.h"
 #include "sim/engine_choice.h"
 #include "sim/host.h"
+#include "sim/os/progress_line.h"
 #include "sim/pause_settings.h"
-#include "sim/progress_line.h"
 #include "sim/snapshot_server.h"
 #include "sim/watch.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "sim/json_output.h"
+#include "sim/results/json_output.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
 #include "sim/waterfall/waterfall.h"

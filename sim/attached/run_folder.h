@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -13,7 +13,7 @@
 #include "sim/attached/program_launcher.h"
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
-#include "sim/local_socket.h"
+#include "sim/os/local_socket.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -10,8 +10,8 @@
 #include "sim/config/config.h"
 #include "sim/config/param_list.h"
 #include "sim/config/profile_notes.h"
-#include "sim/counter_results.h"
-#include "sim/results_json.h"
+#include "sim/results/counter_results.h"
+#include "sim/results/results_json.h"
 #include "sim/switch_histograms.h"
 
 namespace rnicsim::sim {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
 #include "sim/waterfall/waterfall.h"

@@ -11,7 +11,7 @@
 #include "model/base/units.h"
 #include "sim/attached/parked_loop.h"
 #include "sim/attached/pending_signals.h"
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -4,28 +4,28 @@
 
 #include <stdexcept>
 
-#include "sim/bench/bench_json.h"
-#include "sim/bench/results.h"
+#include "sim/bench/results/bench_json.h"
+#include "sim/bench/results/results.h"
 #include "sim/bench/runner.h"
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
-#include "sim/descriptor_limit.h"
 #include "sim/engine_choice.h"
-#include "sim/json_output.h"
+#include "sim/os/descriptor_limit.h"
 #include "sim/pause_settings.h"
 #include "sim/processes/boundary.h"
+#include "sim/results/json_output.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim::bench {
 namespace {
 
-// A run that somebody or a limit ended.
+// A signal or a limit ended the run.
 struct Ended : std::runtime_error {
   explicit Ended(const Watch::End& end) : std::runtime_error(end.why), status(end.status) {}
   int status;
 };
 
-// What one process may fail at alone: then all fail.
+// Runs `make`. If it fails with ConfigError in one process, it fails in all processes.
 template <class Make>
 void make_together(Boundary* boundary, Make&& make) {
   if (boundary == nullptr) return make();
@@ -97,7 +97,7 @@ Json bench_json(const BenchOptions& options) {
 
 Prepared prepare_shared(const BenchOptions& options) {
   Prepared prepared = prepare(options);
-  // What would have to be brought together, and is not yet.
+  // Output that would have to be merged over the processes, which is not built yet.
   const auto& observers = options.observers;
   if (observers.follow.waterfall || !observers.follow.perfetto.empty() || !observers.log.empty() ||
       !options.engine.fst.empty())
@@ -123,7 +123,7 @@ int run_shared(const BenchOptions& options) {
     fmt::print("{}", results_text(result));
     if (json->wanted()) json->write(results_json(result));
   };
-  // One of them says what went wrong, with its status.
+  // The process of rank 0 reports a failure, with its status.
   try {
     make_together(&boundary, [&] { json.emplace(tells ? options.json : std::string()); });
     return run(options, prepared, show, &boundary) || !tells ? 0 : 1;

@@ -1,4 +1,4 @@
-// What the agents of a run share: when it begins and ends, what each flow has done, what went wrong.
+// State that the agents of a run share: begin and end of the run, progress of each flow, failures.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +10,20 @@
 #include <vector>
 
 #include "model/base/kernel.h"
-#include "sim/bench/batches.h"
+#include "sim/bench/results/batches.h"
 #include "sim/bench/workload.h"
-#include "sim/histogram.h"
+#include "sim/results/histogram.h"
 
 namespace rnicsim::sim::bench {
 
-// In an interval.
+// Counts of an interval.
 struct Measured {
   std::uint64_t operations = 0;
-  std::uint64_t bytes = 0;  // of payload that arrived
+  std::uint64_t bytes = 0;  // payload that arrived
   std::vector<std::uint64_t> of_mix;
-  std::vector<std::uint64_t> received;  // frames of raw packets that each of the receivers' queues brought
+  std::vector<std::uint64_t> received;  // raw packets: frames by receive queue
   Histogram latency;
-  Duration last{};  // completion
+  Duration last{};  // time of the last completion
 
   static constexpr std::size_t kMostOfSender = 64;
   void begin_batches(Duration from, std::size_t senders) {
@@ -31,17 +31,17 @@ struct Measured {
     of_senders.assign(senders, Batches(from, kMostOfSender));
   }
 
-  Batches batches;  // of operations; of raw packets, of frames that were received
-  std::vector<Batches> of_senders;  // of operations, by PlannedAgent::place; fewer and longer batches
+  Batches batches;  // operations; for raw packets, received frames
+  std::vector<Batches> of_senders;  // operations, by PlannedAgent::place; fewer and longer intervals
 };
 
 // The work of one sender since the run began.
 struct SenderWork {
   std::uint64_t posted = 0;
   std::uint64_t completed = 0;
-  // At the end of the measured interval.
-  bool awaits_ack = false;  // a queue pair waits for an answer, or for its ACK timeout
-  bool awaits_rnr = false;  // a queue pair was told that the receiver is not ready
+  // State at the end of the measured interval.
+  bool awaits_ack = false;  // a queue pair waits for an answer or for its ACK timeout
+  bool awaits_rnr = false;  // a queue pair waits because the receiver was not ready (RNR)
 
   // Adds the part of another process; only the process of the sender's host has one.
   void add(const SenderWork& other) {
@@ -52,15 +52,15 @@ struct SenderWork {
   }
 };
 
-// Receives that the device has completed and no thread has polled yet. As long as they become more, the receivers live
-// on the stock of receives that they posted before the run.
+// Receives that the device has completed and no thread has polled yet. While their number grows, the receivers use up
+// the stock of receives that they posted before the run.
 class Backlog {
  public:
   void add(Duration at, std::int64_t change) {
     advance(at);
     waiting_ += change;
   }
-  // Their number, added up over the time until then, in receives x ps.
+  // Integral of their number over the time until `at`, in receives x ps.
   double area_until(Duration at) const {
     return area_ + static_cast<double>(waiting_) * static_cast<double>(std::max(at, since_).ps - since_.ps);
   }
@@ -77,34 +77,34 @@ class Backlog {
   double area_ = 0;
 };
 
-// Simulated times are absolute.
+// All times are absolute simulated times.
 struct FlowState : Measured {
   static constexpr Duration kNever{INT64_MAX};
 
-  Duration begin{};          // agents may post
-  Duration end = kNever;     // they stop posting
-  Duration measured_from{};  // completions count
+  Duration begin{};          // agents may post from here on
+  Duration end = kNever;     // agents stop posting here
+  Duration measured_from{};  // completions count from here on
   Duration measured_until = kNever;
-  Duration turn = kNever;        // what comes from then on is counted apart: it may become what is measured
-  std::uint64_t wanted = ~0ull;  // operations; the flow stops with the last
+  Duration turn = kNever;        // completions from here on count in after_turn, which may become the measured interval
+  std::uint64_t wanted = ~0ull;  // number of operations after which the flow stops
   bool stopped = false;
 
-  std::uint32_t senders = 0;    // still running
-  std::uint64_t posted = 0;     // ever
-  std::uint64_t completed = 0;  // ever
-  Duration progress{};          // the last time when it went on, or began to wait
+  std::uint32_t senders = 0;    // senders that are running
+  std::uint64_t posted = 0;     // since the run began
+  std::uint64_t completed = 0;  // since the run began
+  Duration progress{};          // last time at which the flow progressed or began to wait
   std::vector<SenderWork> work;  // by sender
-  Backlog backlog;               // of the flow's receivers
+  Backlog backlog;               // backlog of the flow's receivers
 
   Measured after_turn;
-  std::optional<Batches> observed;  // the same from the beginning on; while the warm-up's end is looked for
+  std::optional<Batches> observed;  // batches from the beginning on, while the end of the warm-up is searched
 
-  // Where it is counted; nullptr: nowhere. An agent's own time may be ahead of the simulation's.
+  // Interval in which a completion at `at` counts; nullptr: none. An agent's own time may be ahead of simulated time.
   Measured* interval_of(Duration at) {
     if (at < measured_from || at >= measured_until) return nullptr;
     return at < turn ? this : &after_turn;
   }
-  // True: it was the last that is wanted.
+  // True: this was the last operation that is wanted, and the flow has stopped.
   bool count(Measured& interval, std::size_t mix, Duration at) {
     if (interval.operations == wanted) return false;
     ++interval.of_mix[mix];
@@ -116,7 +116,7 @@ struct FlowState : Measured {
     measured_until = last;
     return stopped = true;
   }
-  // What tells whether the flow is steady.
+  // Records the data of the test for steadiness.
   void observe(Measured* interval, Duration at, std::uint64_t number) {
     if (observed) observed->add(at, number);
     if (interval != nullptr) interval->batches.add(at, number);
@@ -130,7 +130,7 @@ struct FlowState : Measured {
     work[sender].completed += number;
     if (interval != nullptr) interval->of_senders[sender].add(at, number);
   }
-  // What came from the turn on is measured now; up to `next` it is.
+  // after_turn becomes the measured interval; the next turn is at `next`.
   void turn_over(Duration next) {
     static_cast<Measured&>(*this) = std::exchange(after_turn, empty(next));
     measured_from = std::exchange(turn, next);
@@ -146,22 +146,22 @@ struct FlowState : Measured {
 
 class Control {
  public:
-  // Of an agent. The first failure stays. The simulation returns to who runs it.
+  // Called by an agent. The first failure is kept. The simulation stops and returns to the runner.
   void fail(std::string why) {
     note(std::move(why));
     pause_run();
   }
-  // Of who runs it.
+  // Called by the runner.
   void note(std::string why) {
     if (failure_.empty()) failure_ = std::move(why);
     stopping = true;
   }
   const std::string& failure() const { return failure_; }
 
-  // Something that the runner waits for has happened.
+  // Called when an event happened that the runner waits for.
   void report() { pause_run(); }
 
-  bool stopping = false;  // every agent ends
+  bool stopping = false;  // all agents end
 
  private:
   std::string failure_;

@@ -1,4 +1,4 @@
-// What the verbs answer, as exceptions of those who set up.
+// Turns failures of verbs into exceptions, for set-up code.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Numbers for people.
+// Text of numbers, with prefixes and units.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace rnicsim::sim::bench {
 
-// "12.3 M", "4.56 k", "789"
+// Examples: "12.3 M", "4.56 k", "789".
 inline std::string scaled(double value) {
   for (const auto& [scale, prefix] :
        {std::pair(1e12, "T"), std::pair(1e9, "G"), std::pair(1e6, "M"), std::pair(1e3, "k")})

@@ -3,7 +3,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "sim/bench/station.h"
+#include "sim/bench/agents/station.h"
 #include "sim/bench/workload.h"
 
 namespace rnicsim::sim::bench {
@@ -15,7 +15,7 @@ inline ibv_wr_opcode opcode_of(Op op) {
   return kOpcodes[static_cast<std::size_t>(op)];
 }
 
-// On a connected queue pair, at the beginning of `remote`.
+// Sets opcode and target of an operation on a connected queue pair. The target is the beginning of `remote`.
 inline void aim(ibv_send_wr& wr, Op op, const Region& remote) {
   wr.opcode = opcode_of(op);
   if (is_atomic(op)) {

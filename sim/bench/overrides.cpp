@@ -50,7 +50,7 @@ void apply_override(toml::table& root, const std::string& text) {
     if (!root.contains("measure")) root.insert("measure", toml::table());
     auto* measure = root.get_as<toml::table>("measure");
     if (!measure) refuse_override(text, "the workload's measure is no table");
-    // The one given is the one wanted.
+    // Only one of the two keys is allowed: the override replaces the other one.
     if (key == "duration") measure->erase("operations");
     if (key == "operations") measure->erase("duration");
     return assign(*measure, key, value);

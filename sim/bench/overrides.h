@@ -1,4 +1,4 @@
-// "--set" of a workload's own keys, put into the file's table before it is read.
+// Applies "--set" of a workload's own keys to the table of the file before the table is read.
 #pragma once
 
 #include <toml++/toml.h>
@@ -7,7 +7,7 @@
 
 namespace rnicsim::sim::bench {
 
-// `text` is such that is_workload_key() knows it. ConfigError: it names no key that could be there.
+// `text`: is_workload_key() accepts it. ConfigError: no such key can exist.
 void apply_override(toml::table& root, const std::string& text);
 
 }  // namespace rnicsim::sim::bench

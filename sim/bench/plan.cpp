@@ -20,7 +20,7 @@ namespace {
 
 constexpr ByteCount kPage = 4_KiB;
 constexpr std::uint64_t kLine = 64;
-constexpr std::uint64_t kMostMemory = 1ull << 40;  // of a host, for buffers
+constexpr std::uint64_t kMostMemory = 1ull << 40;  // limit of the buffers of a host
 constexpr std::uint32_t kMostAgents = 32768;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -55,13 +55,13 @@ class Planner {
     throw ConfigError(fmt::format("{}: flow[{}].{}: {}", workload_.file, flow, key, what));
   }
 
-  // What all NICs of a flow can do.
+  // Capabilities that all NICs of a flow have.
   Device common(const Flow& flow) const {
     std::optional<Device> common;
     for (const auto* names : {&flow.from, &flow.to})
       for (const auto& name : *names) {
         const auto host = config_.topology.find(name);
-        if (!host) continue;  // find_hosts() tells
+        if (!host) continue;  // find_hosts() reports it
         const Device& own = nics_[*host];
         if (!common) common = own;
         for (const auto limit : {&nic::CapabilityParams::max_inline, &nic::CapabilityParams::max_inline_receive,
@@ -97,8 +97,7 @@ class Planner {
     most("max_rd_atomic", *flow.max_rd_atomic, caps.max_rd_atomic);
     if (reads && *flow.max_rd_atomic == 0)
       complain("op", "the NIC has no READs and no atomics: nic.capabilities.max_rd_atomic is 0");
-    // Inline data make a WQE longer, and so do a datagram's address and the headers of a TSO; the ring counts
-    // blocks.
+    // Inline data make a WQE longer, as do the address of a datagram and the headers of a TSO. The ring counts blocks.
     const std::uint64_t address = flow.transport == Transport::ud || flow.raw.tso_mss ? kLine : 0;
     const std::uint64_t blocks = std::max<std::uint64_t>(1, (address + kLine + flow.inline_most.bytes) / kLine);
     const std::uint64_t ring = std::min<std::uint64_t>(32768, caps.max_qp_wr) / blocks;
@@ -127,7 +126,7 @@ class Planner {
     most("rx_queues", flow.raw.rx_queues, std::bit_floor(caps.max_rss_queues));
     if (!flow.raw.tso_mss) return most("size", longest, caps.max_frame, " B", "nic.capabilities.max_frame");
     most("size", longest, caps.max_tso + RawOptions::kHeaderBytes, " B", "nic.capabilities.max_tso and the headers");
-    // IPv4's length says that of the whole.
+    // The length field of IPv4 counts the whole packet.
     most("size", longest, 65535 + 14, " B", "IPv4's longest packet, and Ethernet's header");
     most("tso_mss", *flow.raw.tso_mss, caps.max_frame - RawOptions::kHeaderBytes, "",
          "nic.capabilities.max_frame less the headers");
@@ -146,7 +145,7 @@ class Planner {
     return hosts;
   }
 
-  // From and to, host by host.
+  // Pairs of hosts, of `from` and `to`.
   std::vector<Pair> host_pairs() {
     const auto from = find_hosts(flow().from, "from");
     const auto to = find_hosts(flow().to, "to");
@@ -171,7 +170,7 @@ class Planner {
     return pairs;
   }
 
-  // The agent of this flow on a host: made when it is first asked for.
+  // Index of this flow's agent on a host. The first call makes the agent.
   std::uint32_t agent(std::uint32_t host, std::uint32_t thread, bool sends) {
     const auto [found, made] =
         numbers_.try_emplace({flow_number_, host, thread, sends}, std::uint32_t(plan_.agents.size()));
@@ -221,7 +220,7 @@ class Planner {
     lend_regions();
   }
 
-  // Of those that share, the first of a host has the regions of all.
+  // With `share`, the first receiver of a host has the regions of all receivers of the flow on this host.
   void lend_regions() {
     std::map<std::uint32_t, std::uint32_t> lenders, places;  // by host
     const auto all = static_cast<std::uint32_t>(plan_.agents.size());
@@ -258,7 +257,7 @@ class Planner {
     b.push_back({sender, std::uint32_t(a.size() - 1)});
   }
 
-  // Unsignalled WQEs hold their part of the window until a later one of the same QP is signalled.
+  // Unsignalled WQEs hold their part of the window until a later WQE of the same QP is signalled.
   void check_thread_window() {
     for (const auto& member : plan_.agents) {
       if (member.flow != flow_number_ || !posts_wrs(member, flow())) continue;
@@ -269,7 +268,7 @@ class Planner {
     }
   }
 
-  // With so many places at least.
+  // With room for `places` at least.
   ByteCount region_of(const PlannedAgent& member, std::uint64_t places) {
     if (member.sends && flow().sequence)
       return {std::max(kPage.bytes, tracks_of(member, flow()) * track_bytes(flow()))};
@@ -291,13 +290,13 @@ class Planner {
     for (const auto& member : plan_.agents) {
       const Flow& flow = workload_.flows[member.flow];
       const std::string host = label_of(config_.topology.interfaces[member.host]);
-      const bool queue = flow.transport == Transport::raw && !member.sends;  // with the table's number
+      const bool queue = flow.transport == Transport::raw && !member.sends;  // also counts the number of the table's QP
       qps[member.host] += queue ? 2 : member.qps.size();
       if (qps[member.host] + host::Objects::kFirstQpn > nics_[member.host].capabilities.max_qp)
         complain(member.flow, "qps", fmt::format("{} has more QPs than nic.capabilities.max_qp", host));
       const std::uint64_t each = round_up(member.region.bytes, kPage.bytes);
       if (&plan_.agents[member.lender] != &member) {
-        // The lender's.
+        // counted for the lender
       } else if (each > kMostMemory / flow.mrs || (memory[member.host] += each * flow.mrs) > kMostMemory)
         complain(member.flow, "mr_size", fmt::format("the memory regions of {} are larger than 1 TiB", host));
       const bool own = has_own_context(member, flow);
@@ -343,7 +342,7 @@ bool posts_wrs(const PlannedAgent& agent, const Flow& flow) {
   return agent.sends || flow.ping_pong || flow.both_ways;
 }
 
-// A table's queues are in one context, and so is who uses a region.
+// The queues of a table share a context, and so do the users of a shared region.
 bool has_own_context(const PlannedAgent& agent, const Flow& flow) {
   return flow.uars == Uars::per_thread && (agent.sends || (flow.transport != Transport::raw && !flow.share));
 }

@@ -1,4 +1,4 @@
-// Who talks to whom: the agents of a workload and their connections, checked against what NIC and topology can do.
+// The agents of a workload and their connections, checked against the capabilities of NICs and topology.
 #pragma once
 
 #include <cstdint>
@@ -10,46 +10,46 @@
 
 namespace rnicsim::sim::bench {
 
-// One end of a connection: a QP of an agent, by numbers.
+// One end of a connection: a QP of an agent.
 struct PlannedQp {
-  std::uint32_t agent;  // the other end's
-  std::uint32_t qp;     // its place among that agent's QPs
+  std::uint32_t agent;  // agent of the other end
+  std::uint32_t qp;     // index among that agent's QPs
 };
 
 // A thread of a flow on a host, at either end.
 struct PlannedAgent {
   std::uint32_t flow;
   std::uint32_t host;
-  std::uint32_t thread;  // of those that receive raw packets its queue
+  std::uint32_t thread;  // for a receiver of raw packets, its queue
   bool sends;
-  std::uint32_t place = 0;  // among the flow's senders, or among its receivers
-  std::vector<PlannedQp> qps;  // none of those that receive raw packets
-  ByteCount region{};  // of each of its memory regions
-  std::uint32_t lender = ~0u;     // the agent whose regions these are; or itself
-  std::uint32_t first_place = 0;  // of its first QP, in them
+  std::uint32_t place = 0;  // index among the flow's senders, or among its receivers
+  std::vector<PlannedQp> qps;  // empty for receivers of raw packets
+  ByteCount region{};  // size of each memory region
+  std::uint32_t lender = ~0u;     // index of the agent that owns the regions; may be the agent itself
+  std::uint32_t first_place = 0;  // index in the regions of the place of the agent's first QP
 };
 
 struct Plan {
-  std::vector<PlannedAgent> agents;  // a flow's senders before its receivers
-  std::uint32_t hosts = 0;           // of the topology
+  std::vector<PlannedAgent> agents;  // senders of a flow before its receivers
+  std::uint32_t hosts = 0;           // number of hosts of the topology
 };
 
-// The topology's name for load_config(): a star is as large as the flows need.
+// Name of the topology for load_config(): a star has as many hosts as the flows need.
 std::string topology_of(const Workload& workload);
-// Whether it opens the device for itself, not with others of its flow and host.
+// True: the agent has a context of its own; else agents of the same flow and host share one.
 bool has_own_context(const PlannedAgent& agent, const Flow& flow);
-// Whether it posts work requests, at either end.
+// True: the agent posts work requests, at either end.
 bool posts_wrs(const PlannedAgent& agent, const Flow& flow);
-// How far apart the places of a region are.
+// Distance of the places in a region, in bytes.
 std::uint64_t step_of(const Flow& flow);
-// How many sequences one that posts them has under way, and what each takes of its memory.
+// tracks_of(): sequences that an agent has under way at once. track_bytes(): bytes of its memory for each of them.
 std::uint64_t tracks_of(const PlannedAgent& agent, const Flow& flow);
 std::uint64_t track_bytes(const Flow& flow);
-// A frame's place in a region of raw packets.
+// Bytes of a frame's slot in a region of raw packets.
 std::uint64_t frame_slot(const Flow& flow);
-// Where in its region an agent of a ping-pong finds the other's writes; its own stand before it.
+// Offset in the region of a ping-pong's agent at which the peer's writes arrive; the agent's own data are before it.
 std::uint64_t ping_pong_landing(const Flow& flow);
-// Puts what the file left to NIC or topology into the flows. ConfigError, with the key's path.
+// Completes the flows with values of NIC or topology that the file leaves out. ConfigError, with the key's path.
 Plan make_plan(Workload& workload, const Config& config);
 
 }  // namespace rnicsim::sim::bench

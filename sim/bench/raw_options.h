@@ -1,4 +1,4 @@
-// What a flow of raw packets has beside the others: the frames that are sent, the queues that get them.
+// Options of a flow of raw packets: the frames that are sent, and the queues that receive them.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct RawOptions {
   bool checksums = false;
   std::optional<std::uint32_t> tso_mss;
   std::uint32_t rx_queues = 1;
-  // Microsoft's, of its suite for the verification of RSS.
+  // The key of Microsoft's suite for the verification of RSS.
   std::array<std::uint8_t, 40> rss_key = {0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,
                                           0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
                                           0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
@@ -34,14 +34,14 @@ struct RawOptions {
   std::vector<RssField> rss_fields = {RssField::src_ipv4, RssField::dst_ipv4, RssField::src_port_udp,
                                       RssField::dst_port_udp};
 
-  // Of the longest of the frames that a message becomes.
+  // Length of the longest frame that a message becomes, in bytes.
   std::uint32_t frame_bytes(std::uint32_t message) const;
   std::string key_text() const;
 };
 
-// ConfigError: what is wrong.
+// ConfigError.
 void read_raw_options(TableReader& reader, RawOptions& options);
-// None of the keys may stand in a flow of another transport.
+// ConfigError: a flow of another transport has one of these keys.
 void refuse_raw_options(const TableReader& reader);
 
 }  // namespace rnicsim::sim::bench

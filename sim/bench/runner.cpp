@@ -13,20 +13,20 @@
 #include "model/roce/timers.h"
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
-#include "sim/bench/churn.h"
-#include "sim/bench/exchange.h"
-#include "sim/bench/frame_sink.h"
-#include "sim/bench/judgement.h"
-#include "sim/bench/ping_pong.h"
-#include "sim/bench/receiver.h"
-#include "sim/bench/sender.h"
-#include "sim/bench/sequencer.h"
-#include "sim/bench/steadiness.h"
+#include "sim/bench/agents/churn.h"
+#include "sim/bench/agents/exchange.h"
+#include "sim/bench/agents/frame_sink.h"
+#include "sim/bench/agents/ping_pong.h"
+#include "sim/bench/agents/receiver.h"
+#include "sim/bench/agents/sender.h"
+#include "sim/bench/agents/sequencer.h"
+#include "sim/bench/results/judgement.h"
+#include "sim/bench/results/steadiness.h"
 #include "sim/config/config.h"
 #include "sim/engine_choice.h"
 #include "sim/host.h"
+#include "sim/os/progress_line.h"
 #include "sim/processes/boundary.h"
-#include "sim/progress_line.h"
 
 namespace rnicsim::sim::bench {
 namespace {
@@ -39,7 +39,7 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// The seed of an agent: of the run's, and of who it is, not of how many there are.
+// Seed of an agent. It depends on the run's seed and on flow, host and thread, not on the number of agents.
 std::uint64_t seed_of(std::uint64_t seed, const PlannedAgent& agent) {
   std::uint64_t mixed = seed;
   for (const std::uint64_t part : {agent.flow, agent.host, agent.thread}) {
@@ -50,11 +50,11 @@ std::uint64_t seed_of(std::uint64_t seed, const PlannedAgent& agent) {
   return mixed;
 }
 
-// Agents' memory has addresses that are the same in all runs, and in all processes of one: packets name them.
+// The agents' memory has the same addresses in all runs, and in all processes of a run: packets contain them.
 constexpr std::uintptr_t kFirstMemory = 0x2000'0000'0000;
 constexpr std::uintptr_t kMemoryApart = 2 << 20;
 
-// How well a rate is to be known before the workload's own choice of time ends.
+// Half-width of the confidence interval, relative to the rate, at which a run without a given time may end.
 constexpr double kWellKnown = 0.05;
 
 }  // namespace
@@ -118,7 +118,7 @@ void Runner::make_host(std::uint32_t host, std::vector<std::uint32_t> own) {
   hosts_.push_back(std::move(agents));
 }
 
-// --- On the hosts.
+// --- Threads of the hosts.
 void Runner::host_body(HostAgents& host) {
   try {
     make_stations(host);
@@ -177,7 +177,7 @@ std::unique_ptr<Agent> Runner::make_agent(HostAgents& host, std::uint32_t number
   return nullptr;
 }
 
-// Until all hosts are here.
+// Waits until all hosts have called it.
 void Runner::meet(HostAgents& host) {
   host.process->port().settle();
   const std::size_t wanted = (arrived_ / hosts_.size() + 1) * hosts_.size();
@@ -205,7 +205,7 @@ void Runner::start_threads(HostAgents& host) {
   }
 }
 
-// The answering end of a ping-pong is no sender.
+// The answering end of a ping-pong does not count as a sender.
 bool Runner::counts_as_sender(const PlannedAgent& agent) const {
   return agent.sends || workload_.flows[agent.flow].both_ways;
 }
@@ -239,7 +239,7 @@ void Runner::measure_from(Duration at) {
   }
 }
 
-// Up to the first turn nothing of it will be measured.
+// Nothing before the first turn will be measured.
 void Runner::observe_from(Duration at) {
   before_.at = at;
   for (auto& state : flows_) {
@@ -251,7 +251,8 @@ void Runner::observe_from(Duration at) {
   }
 }
 
-// Who receives; of READs and atomics that is who asks. Of a ping-pong, one of its two ways is measured.
+// Payload counts at the receiver; for READs and atomics at the requester. For a ping-pong, one of its two directions
+// counts.
 void Runner::watch_arrivals() {
   for (std::size_t i = 0; i < plan_.agents.size(); ++i) {
     const auto& agent = plan_.agents[i];
@@ -272,18 +273,18 @@ std::string Runner::name_of(const PlannedAgent& agent) const {
                      agent.sends ? "from" : "to");
 }
 
-// --- From outside.
+// --- The main thread.
 void Runner::run_until(Duration at) {
   at = std::min(at, limit_);
   while (now() < at && control_.failure().empty()) {
     advance(at);
     look_at_engines();
-    if (now() < at && control_.failure().empty()) return;  // something was reported
+    if (now() < at && control_.failure().empty()) return;  // report() stopped the simulation
   }
   if (now() >= limit_ && control_.failure().empty()) end(at_simulated_limit(limit_));
 }
 
-// In windows, if other processes simulate the rest.
+// If other processes simulate a part of the system, time advances in windows.
 void Runner::advance(Duration at) {
   auto* boundary = system_.boundary();
   if (boundary == nullptr) return rnicsim::run_until(at);
@@ -308,7 +309,7 @@ bool Runner::in_any_process(bool own) {
   return is_so;
 }
 
-// Each has made the same of the whole system's set-up, or packets would name what is not there.
+// All processes set up the whole system. If the results differ, packets name objects that do not exist.
 void Runner::see_to_it_that_all_agree() {
   auto* boundary = system_.boundary();
   if (boundary == nullptr) return;
@@ -356,7 +357,7 @@ std::string Runner::execute(Watch* watch) {
     watch->look_with([this, watch] { look_outside(*watch); });
   }
   system_.start();
-  // Setting up takes as long as it takes; nothing in it waits for ever.
+  // No limit is known for the set-up; it has no part that waits for ever. kLongestSetup only detects a fault.
   constexpr Duration kLongestSetup = 10'000_s;
   while (arrived_ < 2 * hosts_.size() && control_.failure().empty()) {
     if (!sc_core::sc_pending_activity() || now() > kLongestSetup)
@@ -372,7 +373,8 @@ std::string Runner::execute(Watch* watch) {
   see_to_it_that_all_agree();
   if (control_.failure().empty()) run_measurement();
   if (!failure_is_known_) in_any_process(false);
-  if (watch != nullptr && failure_is_known_ && !ended_) ended_ = watch->end();  // what ended it may have come to all
+  if (watch != nullptr && failure_is_known_ && !ended_) ended_ = watch->end();  // the signal or limit may have come to
+                                                                                // all processes
   gather_results();
   return control_.failure();
 }
@@ -394,8 +396,8 @@ void Runner::run_measurement() {
   see_to_it_that_all_moved();
 }
 
-// Twice as long at each turn, until what came in the first half of all that time does not matter any more: the second
-// half is measured then. If the workload says how long to measure, that begins here.
+// Doubles the observed time at each turn, until the first half of all that time has no more influence. Then the second
+// half is measured. If the workload sets the time to measure, the measurement begins at this point.
 void Runner::warm_up() {
   const Duration from = before_.at;
   const auto& measure = workload_.measure;
@@ -423,7 +425,7 @@ void Runner::warm_up() {
   }
 }
 
-// All flows, in all processes: the first of these judges.
+// For all flows in all processes; the process of rank 0 decides.
 bool Runner::is_steady() {
   auto* boundary = system_.boundary();
   std::vector<FlowJudgement> flows;
@@ -451,7 +453,7 @@ bool Runner::is_steady() {
   return in_any_process(steady && (boundary == nullptr || boundary->rank() == 0));
 }
 
-// The senders of this process. The timers of a queue pair tell what the queue pair waits for.
+// Records the state of the senders of this process. The armed timers of a queue pair show why the queue pair waits.
 void Runner::look_at_waiting_senders() {
   for (std::size_t i = 0; i < plan_.agents.size(); ++i) {
     const auto& agent = plan_.agents[i];
@@ -484,9 +486,10 @@ void Runner::measure_as_given() {
   after_ = snapshot();
 }
 
-// At any time, on the stack of whoever is at work.
+// Called at any time, on the stack of any thread.
 void Runner::look_outside(Watch& watch) {
-  if (system_.boundary() != nullptr && system_.boundary()->rank() != 0) return look_for_end(watch);  // one shows it
+  if (system_.boundary() != nullptr && system_.boundary()->rank() != 0) return look_for_end(watch);  // only rank 0
+                                                                                                     // shows progress
   if (progress_line::is_due())
     progress_line::show(fmt::format("{}; {} operations done", progress_line::pace(now()), completed()));
   if (watch.report_wanted()) {
@@ -528,10 +531,10 @@ void Runner::check_progress() {
 
 bool Runner::still_waits(const FlowState& flow) const { return flow.posted != flow.completed && flow.senders != 0; }
 
-// A measurement shorter than our patience may have ended before a flow that stands still was found out.
+// A measurement shorter than patience() may end before a flow without progress is detected.
 void Runner::see_to_it_that_all_moved() {
   const auto unproven = [&](const FlowState& flow) { return flow.completed == 0 && still_waits(flow); };
-  // By small steps at first: what comes back soon must not wait for a long one.
+  // Small steps at first: a flow that progresses soon must not wait for a long step.
   for (Duration step = 10_us; in_any_process(std::ranges::any_of(flows_, unproven)) && control_.failure().empty();
        step = std::min(2 * step, check_every_)) {
     run_until(now() + step);
@@ -539,7 +542,7 @@ void Runner::see_to_it_that_all_moved() {
   }
 }
 
-// Longer than a flow may rightly take for one completion: every retry, and all that is before it on the wire.
+// Longer than a regular wait for one completion: all retries, and all data that is ahead on the wire.
 Duration Runner::patience(std::size_t number) const {
   const Flow& flow = workload_.flows[number];
   constexpr Duration kLeast = 20_ms;
@@ -564,7 +567,7 @@ void Runner::report_standstill(std::size_t flow) {
                             to_string(now() - flows_[flow].progress), to_string(flows_[flow].progress), state(flow)));
 }
 
-// Of a flow's agents, or of all; and of the NICs of hosts that have any.
+// State of the agents of a flow, or of all agents; and of the NICs of hosts with agents.
 std::string Runner::state(std::optional<std::size_t> flow) const {
   std::string text;
   for (std::size_t i = 0; i < agents_.size(); ++i)

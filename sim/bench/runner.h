@@ -1,4 +1,4 @@
-// Runs a workload on a system: agents on their hosts, the measured interval, and an end even when nothing moves.
+// Runs a workload on a system: agents on their hosts, the measured interval, and an end even without progress.
 #pragma once
 
 #include <memory>
@@ -7,41 +7,41 @@
 #include <string>
 #include <vector>
 
+#include "model/host/memory/sparse_memory.h"
 #include "model/host/software_process.h"
-#include "model/host/sparse_memory.h"
-#include "sim/bench/agent.h"
-#include "sim/bench/arrivals.h"
+#include "sim/bench/agents/agent.h"
+#include "sim/bench/agents/arrivals.h"
+#include "sim/bench/agents/station.h"
 #include "sim/bench/flow_state.h"
-#include "sim/bench/measured.h"
 #include "sim/bench/plan.h"
-#include "sim/bench/station.h"
-#include "sim/system.h"
+#include "sim/bench/results/measured.h"
 #include "sim/snapshot_server.h"
+#include "sim/system.h"
 #include "sim/watch.h"
 
 namespace rnicsim::sim::bench {
 
 class Runner {
  public:
-  // `workload` and `plan` outlive it.
+  // `workload` and `plan` outlive this object.
   Runner(System& system, const Workload& workload, const Plan& plan);
   ~Runner();
 
-  // Empty, or what went wrong: an operation failed, or nothing moves. No exception: the sanitizers mistake one that is
-  // thrown beside the agents' stacks.
+  // Returns an empty string, or the failure: an operation failed, or a flow made no progress. Throws no exception: the
+  // sanitizers misjudge an exception that is thrown beside the agents' stacks.
   std::string execute(Watch* watch = nullptr);
-  // Somebody or a limit ended it.
+  // Set if a signal or a limit ended the run.
   const std::optional<Watch::End>& ended() const { return ended_; }
-  // Ends every agent and destroys their objects, in simulated time; for who goes on living afterwards.
+  // Ends all agents and destroys their objects, in simulated time; for callers that use the system afterwards.
   void close();
 
   const std::vector<FlowState>& flows() const { return flows_; }
   std::uint64_t stock(std::size_t flow) const { return stocks_[flow]; }
   const Snapshot& before() const { return before_; }
   const Snapshot& after() const { return after_; }
-  // Half-way; nullptr: it was not known when that is.
+  // State half-way through the interval; nullptr: the half was not known.
   const Snapshot* middle() const { return middle_ ? &*middle_ : nullptr; }
-  // Of the interval; nullopt: the agent has no thread, for there is nothing to do for it.
+  // Share of the interval in which the agent was busy; nullopt: the agent has no thread, since it has no work.
   std::optional<double> busy_share(std::size_t agent) const;
   Duration interval() const { return after_.at - before_.at; }
   Duration warmup() const { return before_.at - begin_; }
@@ -52,7 +52,7 @@ class Runner {
     std::unique_ptr<host::SparseMemory> memory;
     Devices devices;
     std::unique_ptr<host::SoftwareProcess> process;
-    std::uint32_t working = 0;  // threads
+    std::uint32_t working = 0;  // running threads
   };
 
   void make_host(std::uint32_t host, std::vector<std::uint32_t> agents);
@@ -103,20 +103,20 @@ class Runner {
   Arrivals arrivals_;
   std::vector<Duration> agents_busy_;                 // by agent
   std::vector<std::unique_ptr<Station>> stations_;    // by agent
-  std::vector<std::unique_ptr<Agent>> agents_;        // null: there is nothing to do for it
-  std::vector<std::uint32_t> sink_places_;            // by agent: among its flow's queues
+  std::vector<std::unique_ptr<Agent>> agents_;        // null: the agent has no work
+  std::vector<std::uint32_t> sink_places_;            // by agent: index of its queue in FlowState::received
   std::vector<std::unique_ptr<HostAgents>> hosts_;
   std::size_t arrived_ = 0;
   std::unique_ptr<sc_core::sc_event> met_;
   std::unique_ptr<sc_core::sc_event> closing_;
-  std::uintptr_t next_memory_;  // where a host's may begin
-  Duration begin_{};  // of the agents' work
+  std::uintptr_t next_memory_;  // address for the memory of the next host
+  Duration begin_{};  // begin of the agents' work
   Duration check_every_{};
-  BitRate slowest_;  // of all ports
+  BitRate slowest_;  // slowest port of the system
   Duration limit_ = FlowState::kNever;
   std::optional<Watch::End> ended_;
-  bool failure_is_known_ = false;  // to all processes
-  std::optional<SnapshotServer> snapshots_;  // for who watches
+  bool failure_is_known_ = false;  // all processes know the failure
+  std::optional<SnapshotServer> snapshots_;  // only for a watched run
   Snapshot before_, after_;
   std::optional<Snapshot> middle_;
 };

@@ -14,7 +14,7 @@ std::optional<std::string> text_of(const toml::node& node) {
   return node.is_string() ? std::optional(node.as_string()->get()) : std::nullopt;
 }
 
-// 4.0 is 4.
+// A floating-point number without fraction, such as 4.0, is a whole number.
 std::optional<std::uint64_t> whole_number(const toml::node& node) {
   constexpr double kExact = 0x1p53;
   const auto* whole = node.as_integer();
@@ -25,7 +25,7 @@ std::optional<std::uint64_t> whole_number(const toml::node& node) {
   return std::nullopt;
 }
 
-// As it stands in the file, on one line.
+// Text of the value as in the file, on one line.
 std::string given_text(const toml::node& node) {
   if (const auto text = text_of(node)) return fmt::format("\"{}\"", shown(*text));
   std::ostringstream out;

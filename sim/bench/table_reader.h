@@ -1,4 +1,4 @@
-// Reads a table of a workload file key by key: types, units, ranges; what nobody asked for is an unknown key.
+// Reads a table of a workload file key by key: types, units, ranges. A key that was not read is an unknown key.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ class TableReader {
   TableReader(const toml::table& table, std::string file, std::string path)
       : table_(table), file_(std::move(file)), path_(std::move(path)) {}
 
-  // Each leaves the value alone when the key is absent. ConfigError: not of the type, or out of range.
+  // Each leaves `value` unchanged if the key is absent. ConfigError: wrong type, or out of range.
   template <class Number>
   void number(std::string_view key, Number& value, std::uint64_t least, std::uint64_t most) {
     if (const auto* node = find(key)) value = static_cast<Number>(checked_number(*node, key, least, most));
@@ -45,22 +45,22 @@ class TableReader {
   }
   void text(std::string_view key, std::string& value);
   void flag(std::string_view key, bool& value);
-  // One of the names that to_string() gives the first `count` values of the enumeration.
+  // Accepts the names that to_string() gives to the first `count` values of the enumeration.
   template <class Choice>
   void choice(std::string_view key, Choice& value, std::size_t count);
 
   bool has(std::string_view key) const { return table_.contains(key); }
-  // nullptr when absent; from now on the key is known.
+  // nullptr: the key is absent. The key is known from now on.
   const toml::node* find(std::string_view key);
   const toml::node& need(std::string_view key);
-  // ConfigError: a key that nobody asked for.
+  // ConfigError: the table has a key that was not read.
   void finish() const;
 
   std::string path_of(std::string_view key) const {
     return path_.empty() ? std::string(key) : path_ + '.' + std::string(key);
   }
   const std::string& file() const { return file_; }
-  // "FILE: flow[1].window: NEEDED is needed, not 0: BECAUSE"
+  // Message: "FILE: flow[1].window: NEEDED is needed, not 0: BECAUSE".
   [[noreturn]] void refuse(std::string_view key, std::string_view needed, std::string_view because = {}) const;
   [[noreturn]] void complain(std::string_view key, std::string_view what) const;
 

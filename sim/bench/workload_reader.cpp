@@ -1,4 +1,4 @@
-// The workload file into its structs. What only the NIC or the topology can tell is checked by the plan (plan.h).
+// Reads a workload file. The plan (plan.h) checks all that depends on NIC or topology.
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostHosts = kMaxHosts;
 constexpr Duration kLongest = 1000_s;
 constexpr ByteCount kLargestMessage = 1024_MiB;
 
-// "h3", "h1..h11"
+// Examples: "h3", "h1..h11".
 void expand(const TableReader& reader, std::string_view key, const std::string& text, std::vector<std::string>& hosts) {
   const auto dots = text.find("..");
   if (dots == text.npos) {
@@ -74,7 +74,7 @@ MixedOp read_op(TableReader& reader, std::size_t ops = kPostedOps) {
   return entry;
 }
 
-// An operation by its name takes the flow's size.
+// A step given by the name of its operation has the flow's size.
 MixedOp read_step(TableReader& reader, const toml::node& node, std::size_t number) {
   const auto path = fmt::format("sequence[{}]", number);
   if (const auto* table = node.as_table()) {
@@ -92,7 +92,7 @@ MixedOp read_step(TableReader& reader, const toml::node& node, std::size_t numbe
   return read_op(step);
 }
 
-// Of what takes a lock the last is a write that frees it.
+// A sequence with a lock begins with cmp_swap, and its last write frees the lock.
 void check_lock(const TableReader& reader, std::vector<MixedOp>& steps) {
   const auto locks = std::ranges::find(steps, Op::cmp_swap, &MixedOp::op);
   if (locks == steps.end()) return;
@@ -103,7 +103,6 @@ void check_lock(const TableReader& reader, std::vector<MixedOp>& steps) {
   steps.back().size = {Flow::kLockBytes};
 }
 
-// The steps of a sequence.
 std::vector<MixedOp> read_steps(TableReader& reader) {
   constexpr std::size_t kMost = 64;
   const auto* list = reader.find("sequence")->as_array();
@@ -133,7 +132,7 @@ std::vector<MixedOp> steps_of_lock_write(ByteCount size) {
           {.op = Op::write, .size = {Flow::kLockBytes}}};
 }
 
-// An entry with a sequence, or with one by name, makes all of them sequences, most of one step.
+// If one entry is a sequence, or the name of one (lock_write), all entries are sequences, most of one step.
 void read_mix(TableReader& reader, Flow& flow) {
   for (const char* key : {"op", "size"})
     if (reader.has(key)) reader.complain(key, "does not go with mix, whose entries have their own");
@@ -166,7 +165,8 @@ void read_mix(TableReader& reader, Flow& flow) {
     flow.sequences.clear();
 }
 
-// { stride } walks on; { slots } and { zipf } draw, among places so far apart if it stands there, too.
+// { stride } steps from place to place; { slots } and { zipf } draw a place, with `stride` as the distance if it is
+// given.
 void read_places(TableReader&& reader, Flow& flow) {
   reader.size("stride", flow.stride, 8_B, ByteCount{1ull << 40});
   reader.number("slots", flow.slots, 1, 1ull << 37);
@@ -199,7 +199,7 @@ void read_address(TableReader& reader, Flow& flow) {
   flow.share = true;
 }
 
-// Mix, sequence or one operation.
+// Reads a mix, a sequence, or one operation.
 void read_what(TableReader& reader, Flow& flow) {
   if (reader.has("sequence")) {
     for (const char* key : {"op", "mix"})
@@ -218,7 +218,7 @@ void read_what(TableReader& reader, Flow& flow) {
   add_sequence(flow, steps_of_lock_write(size));
 }
 
-// Objects are made at one end, and nothing is sent.
+// Objects are made at one end of the flow, and no message is sent.
 void check_churn(const TableReader& reader, const std::string& op) {
   for (const char* key :
        {"to", "transport", "qps", "connect", "window", "window_per", "pick", "batch", "inline", "signal_every",
@@ -227,7 +227,7 @@ void check_churn(const TableReader& reader, const std::string& op) {
     if (reader.has(key)) reader.complain(key, fmt::format("does not go with op = \"{}\"", op));
 }
 
-// A size, or whether to take the device's.
+// A size, or a flag: true takes the device's limit.
 void read_inline(TableReader& reader, const char* key, ByteCount most, ByteCount& size, bool& device) {
   const auto* node = reader.find(key);
   if (!node) return;
@@ -270,7 +270,7 @@ void read_page(TableReader& reader, Flow& flow) {
   reader.refuse("page", "\"4 KiB\", \"64 KiB\", \"2 MiB\" or \"1 GiB\"");
 }
 
-// UC has no answers that bring data, UD no remote memory, a raw packet nothing but itself.
+// UC has no READs and no atomics, UD only SENDs; a flow of raw packets only has `send`.
 void check_transport(const TableReader& reader, const Flow& flow) {
   const auto has = [&](Op op) {
     if (flow.transport == Transport::raw) return op == Op::send;
@@ -294,7 +294,7 @@ void check_frames(const TableReader& reader, const Flow& flow) {
   if (flow.inline_device || flow.inline_most.bytes != 0) reader.complain("inline", "does not go with tso_mss");
 }
 
-// A thread polls either its completions or its receives.
+// A thread polls either its completions or its receives, not both.
 void check_both_ways(const TableReader& reader, const Flow& flow) {
   if (!flow.both_ways) return;
   if (flow.transport != Transport::rc && flow.transport != Transport::uc)
@@ -313,7 +313,7 @@ void check_shared_receives(const TableReader& reader, const Flow& flow) {
   if (flow.recv_depth == 0u) reader.refuse("recv_depth", "1..32768");
 }
 
-// What contradicts itself.
+// Reports keys that contradict each other.
 void check(const TableReader& reader, const Flow& flow) {
   check_transport(reader, flow);
   if (flow.sequence && flow.transport != Transport::rc)
@@ -426,7 +426,7 @@ Measure read_measure(const TableReader& file, const toml::node& node) {
   return measure;
 }
 
-// A flow that stops has a time of its own, and no rate that it comes to.
+// A flow with a stop has no steady rate, so the measured time must be given.
 void check_times(const TableReader& reader, Workload& workload) {
   auto& measure = workload.measure;
   const auto stops = std::ranges::find_if(workload.flows, [](const Flow& flow) { return flow.stop.has_value(); });

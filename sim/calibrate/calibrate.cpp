@@ -21,7 +21,7 @@
 #include "sim/config/param_list.h"
 #include "sim/config/profile_marks.h"
 #include "sim/config/profile_notes.h"
-#include "sim/json_output.h"
+#include "sim/results/json_output.h"
 
 namespace rnicsim::sim::calibrate {
 namespace {
@@ -51,7 +51,7 @@ void write_file(const fs::path& path, const std::string& text) {
   if (!out.flush()) throw ConfigError(fmt::format("{}: cannot be written", path.string()));
 }
 
-// "308 QPs" as a part of a file's name.
+// Makes a part of a file name from a point's name, such as "308 QPs".
 std::string slug(const std::string& text) {
   std::string name;
   for (const char letter : text)
@@ -107,7 +107,7 @@ class Table {
   Json json_ = Json::array();
 };
 
-// The NIC and the host of each point.
+// NIC and host of each point.
 using Profiles = std::set<std::pair<std::string, std::string>>;
 
 void add_profiles(const std::vector<Json>& results, Profiles& profiles) {
@@ -143,7 +143,7 @@ void make_folder(const std::string& folder) {
     throw ConfigError(fmt::format("{}: {}", folder, error.message()));
 }
 
-// All that were named must be the NIC's.
+// All experiments that were named must be of the NIC.
 void check_rows(const CalibrateOptions& options, const NicRows& rows, const std::vector<Row>& chosen) {
   if (rows.rows().empty() && options.rows.empty())
     throw ConfigError(fmt::format("--fit: no experiment is of {}: there is nothing to fit it to", rows.nic()));

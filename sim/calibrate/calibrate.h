@@ -1,4 +1,4 @@
-// `rnicsim calibrate`: runs the experiments of published measurements, and prints what was expected and what came.
+// `rnicsim calibrate`: runs the experiments of published measurements, and prints expected and simulated numbers.
 #pragma once
 
 #include <optional>
@@ -8,17 +8,16 @@
 namespace rnicsim::sim::calibrate {
 
 struct CalibrateOptions {
-  std::vector<std::string> rows;   // none: all
-  std::string json;                // a file for the table; empty: none
-  std::string out;                 // a folder for every point's results; empty: none
+  std::vector<std::string> rows;   // empty: all
+  std::string json;                // file for the table; empty: none
+  std::string out;                 // folder for the results of every point; empty: none
   unsigned jobs = 1;
-  bool sensitivity = false;        // how the numbers move with each estimate, in the place of the comparison
-  std::optional<std::string> fit;  // a NIC's profile, whose estimates are searched in its place
-  unsigned rounds = 4;             // of that search
+  bool sensitivity = false;        // instead of the comparison: how the numbers change with each estimate
+  std::optional<std::string> fit;  // instead of the comparison: NIC profile whose estimates are searched
+  unsigned rounds = 4;             // rounds of the search
 };
 
-// 0: every number is within its tolerance, or argued, or was not judged; 1: one is not. ConfigError: what is wrong with
-// the options.
+// Returns 0 if every number is within its tolerance, argued, or not judged; else 1. ConfigError: invalid options.
 int run_calibrate(const CalibrateOptions& options);
 
 }  // namespace rnicsim::sim::calibrate

@@ -12,7 +12,7 @@
 namespace rnicsim::sim::calibrate {
 namespace {
 
-// What `text` is as a value of this parameter.
+// Number that the parameter has with the value `text`.
 double number_at(const ParamEntry& entry, const std::string& text) {
   const auto before = entry.value_text();
   if (const auto wrong = entry.assign(text)) throw ConfigError(*wrong);
@@ -21,7 +21,7 @@ double number_at(const ParamEntry& entry, const std::string& text) {
   return number;
 }
 
-// Nobody knows a time to a thousandth, caches and buffers are of lines, and a count is whole.
+// Times are estimated to three digits, sizes of caches and buffers are multiples of a line, and counts are whole.
 double usual_step(const ParamEntry& entry) {
   constexpr double kLine = 64;
   if (std::holds_alternative<ByteCount*>(entry.value)) return kLine;

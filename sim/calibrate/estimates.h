@@ -1,4 +1,4 @@
-// The estimates (E) of a NIC's profile and of its host's, as what a fit may move.
+// The estimates (E) in the profiles of a NIC and its host, with their bounds: a fit may change them.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace rnicsim::sim::calibrate {
 
-// Numbers are times in ps, bytes, b/s, or numbers.
+// Numbers are in ps, bytes or b/s, or have no unit.
 struct Estimate {
   std::string path;
   double value, low, high;
-  double step;                         // it is a multiple of that; 0: any
-  std::string (*number_text)(double);  // as --set takes it
+  double step;                         // the value is a multiple of this; 0: any value
+  std::string (*number_text)(double);  // text of a value as --set takes it
 
   double width() const { return high - low; }
-  // The nearest that one would write down.
+  // Nearest possible value: a multiple of `step`, or a number with three digits.
   double nearest(double number) const;
   std::string text(double number) const { return number_text(number); }
   std::string set(double number) const { return path + '=' + text(number); }
@@ -34,8 +34,8 @@ struct Estimates {
   std::vector<Unsearched> fixed;
 };
 
-// `params` are what the profiles make; they are changed and changed back.
-// ConfigError: bounds that the parameter cannot have, or without its value between them.
+// `params`: the parameters of the profiles; they are changed for a moment. ConfigError: the parameter cannot have a
+// bound as its value, or its value is not between the bounds.
 Estimates estimates_of(const std::vector<MarkedSetting>& settings, const ParamList& params);
 
 }  // namespace rnicsim::sim::calibrate

@@ -14,10 +14,10 @@ namespace rnicsim::sim::calibrate {
 namespace {
 
 constexpr double kFirstRegion = 0.25;
-constexpr double kUnmoved = 0.001;  // of a tolerance, or of the way between bounds
+constexpr double kUnmoved = 0.001;  // relative to a tolerance, or to the distance between bounds
 constexpr const char* kUnmoving = "moves no number of these";
 
-// Of an estimate, from the profile's value, 1 being the way from bound to bound.
+// By estimate: the change from the profile's value, relative to the distance between the bounds.
 using Moves = std::vector<double>;
 
 class Fitter {
@@ -42,14 +42,15 @@ class Fitter {
  private:
   const std::vector<Estimate>& searched() const { return fit_.estimates.searched; }
 
-  // As far as a first step may go, or as one can count; its value: no further, or not with the other values.
+  // Value for a first step: as far as the region allows, or by one step of a count. Without a possible step on this
+  // side, or with an impossible combination of values, the estimate's own value.
   double probe(const Estimate& of, double way) const {
     double number = of.nearest(of.value + way * kFirstRegion * of.width());
     if (number == of.value) number = of.nearest(of.value + way * of.step);
     return number != of.value && rows_.can_be({of.set(number)}) ? number : of.value;
   }
 
-  // Those that move no number are left out.
+  // Measures the changes with each estimate alone. Estimates that move no number become fixed.
   void measure() {
     const auto estimates = std::exchange(fit_.estimates.searched, {});
     std::vector<Trial> trials = {{{}, rows_.all()}};
@@ -79,7 +80,7 @@ class Fitter {
     std::ranges::sort(fit_.estimates.fixed, {}, &Unsearched::path);
   }
 
-  // To a side that cannot be it does not go.
+  // On a side without a possible step the bound is 0.
   void take(const Estimate& estimate, std::pair<double, double> probes, Curve curve) {
     bounds_.low.push_back(probes.first != estimate.value ? move_to(estimate, estimate.low) : 0);
     bounds_.high.push_back(probes.second != estimate.value ? move_to(estimate, estimate.high) : 0);
@@ -103,7 +104,7 @@ class Fitter {
     return false;
   }
 
-  // What of these values is not known yet.
+  // Measures each of these values alone, if the model does not know it yet.
   void measure_alone(const Values& values) {
     const auto moves = moves_of(values);
     std::vector<Trial> trials;
@@ -128,7 +129,7 @@ class Fitter {
     Values values;
     for (std::size_t i = 0; i < moves.size(); ++i) {
       const auto& of = searched()[i];
-      // What is as good as the profile's value is that.
+      // A negligible move is no move: the profile's value stays.
       const bool moved = std::abs(moves[i]) > kUnmoved;
       values.push_back(moved ? of.nearest(of.value + moves[i] * of.width()) : of.value);
     }
@@ -143,8 +144,8 @@ class Fitter {
     return sets;
   }
 
-  // The best that `model` knows for these numbers, no further from `from` than the region. What is counted takes the
-  // nearest whole value, and then the others do what they can.
+  // Best values for these numbers in `model`, within the region around `from`. Counts are rounded to their steps first,
+  // then the other estimates are optimized again.
   Values best(const Surrogate& model, const std::vector<std::size_t>& numbers, const Values& from) const {
     const auto centre = moves_of(from);
     auto box = bounds_;
@@ -179,7 +180,7 @@ class Fitter {
     }
   }
 
-  // The curves begin at the profile; what was simulated since then is believed.
+  // The curves begin at the profile. The model is shifted to the simulated numbers at the present values.
   Surrogate model_from_here() const {
     auto model = model_;
     const auto believed = model.at(moves_of(fit_.values));
@@ -199,7 +200,7 @@ class Fitter {
     return true;
   }
 
-  // From the profile, in the region that held when all were fitted.
+  // Fits begin at the profile, within the region that the last round had.
   void hold_out() {
     std::vector<Trial> trials;
     for (const auto row : rows_.all()) {
@@ -218,7 +219,7 @@ class Fitter {
   unsigned jobs_;
   Off off_;
   Surrogate model_;
-  Box bounds_;  // of the moves
+  Box bounds_;  // bounds of the moves
   double region_ = kFirstRegion;
   Fit fit_;
 };

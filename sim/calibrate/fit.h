@@ -1,5 +1,5 @@
-// `rnicsim calibrate --fit`: the estimates of a NIC's profile are searched for what all its experiments together say,
-// and each experiment is held out once, for what the others say of it.
+// `rnicsim calibrate --fit`: searches values for the estimates of a NIC's profile that fit all experiments of the NIC.
+// Then leaves out each experiment once, and predicts it by a fit to the others.
 #pragma once
 
 #include <string>
@@ -12,37 +12,39 @@
 namespace rnicsim::sim::calibrate {
 
 struct FitOptions {
-  unsigned rounds = 4;  // steps that are simulated
+  unsigned rounds = 4;  // limit of the simulated steps
   unsigned jobs = 1;
 };
 
 struct FitRound {
-  double region;  // how far each estimate might go from where it was, of the way between its bounds
+  double region;  // limit of each estimate's change, relative to the distance between its bounds
   double misfit;
   bool is_taken;
 };
 
-// By estimate.
+// Indexed by estimate.
 using Values = std::vector<double>;
-// By number: NicRows::checks().
+// Indexed by number, as NicRows::checks().
 using Numbers = std::vector<double>;
 
 struct Fit {
-  Estimates estimates;  // those that move no number are among the fixed
+  Estimates estimates;  // estimates that move no number are among the fixed ones
   std::vector<FitRound> rounds;
   Values values;
-  Numbers profile, fitted;  // as the profile has it, and with these values
-  // By row: values that are fitted to all others, and the row's numbers with them; nothing when there is one row only.
+  Numbers profile, fitted;  // with the profile's values, and with `values`
+  // By row: the values fitted to all other rows, and the row's numbers with these values. Empty if there is one row
+  // only.
   std::vector<Values> values_without;
   Numbers held_out;
 };
 
-// The sum of squares of what the numbers are off, in tolerances.
+// Sum of squares of the numbers' errors, in tolerances.
 double misfit(const NicRows& rows, const Numbers& numbers);
 
-// What each estimate moves alone is measured, and assumed to add up. The step that is best then, within a region, is
-// simulated. If it is no better, each estimate of it is measured alone where it went, and the region shrinks.
-// ConfigError: there is no estimate that could be searched. std::runtime_error: a run failed.
+// Measures the changes of the numbers with each estimate alone, and assumes that changes add up. Simulates the best
+// step in this model, within a region. If the step is no improvement, measures each estimate of the step alone at its
+// new value, and halves the region.
+// ConfigError: no estimate can be searched. std::runtime_error: a run failed.
 Fit fit_of(const NicRows& rows, const FitOptions& options);
 
 }  // namespace rnicsim::sim::calibrate

@@ -12,14 +12,14 @@
 namespace rnicsim::sim::calibrate {
 namespace {
 
-// "0.9249 (-0.25)", or nothing.
+// Example: "0.9249 (-0.25)". Empty without numbers.
 std::string with_error(const Check& check, const Numbers& numbers, std::size_t number) {
   if (numbers.empty()) return "";
   const double off = tolerances_off(check, numbers[number]);
   return fmt::format("{:.4g} ({:+.2f})", numbers[number], std::abs(off) < 0.005 ? 0.0 : off);
 }
 
-// Of a row's numbers, the root of the mean square.
+// Root mean square of a row's errors, in tolerances.
 double error_of(const NicRow& row, const Numbers& numbers) {
   double sum = 0;
   for (std::size_t i = 0; i < row.row.checks.size(); ++i)

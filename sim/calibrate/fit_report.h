@@ -1,16 +1,16 @@
-// What `rnicsim calibrate --fit` says.
+// Results of `rnicsim calibrate --fit` as text, JSON and TOML.
 #pragma once
 
 #include <string>
 
 #include "sim/calibrate/fit.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::calibrate {
 
 std::string fit_text(const NicRows& rows, const Fit& fit);
 Json fit_json(const NicRows& rows, const Fit& fit);
-// What the fit moved, as a NIC's profile that has the fitted one as its base.
+// The changed estimates, as a NIC's profile whose base is the fitted profile.
 std::string fit_toml(const NicRows& rows, const Fit& fit);
 
 }  // namespace rnicsim::sim::calibrate

@@ -10,7 +10,7 @@
 namespace rnicsim::sim::calibrate {
 namespace {
 
-// What two hosts do not agree about is moved out.
+// An estimate that differs between two hosts becomes fixed.
 void merge(Estimates& all, Estimates other) {
   const auto is_fixed = [&](const std::string& path) {
     return std::ranges::find(all.fixed, path, &Unsearched::path) != all.fixed.end();

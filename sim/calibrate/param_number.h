@@ -1,4 +1,4 @@
-// A parameter's value as a number, to be moved by degrees.
+// A parameter's value as a number that can be changed gradually.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 namespace rnicsim::sim::calibrate {
 
 struct ParamNumber {
-  double value;                       // a time in ps, bytes, b/s, or a number
-  bool is_whole;                      // there is nothing between two of them
-  std::string (*text)(double value);  // as --set takes it
+  double value;                       // in ps, bytes or b/s, or without unit
+  bool is_whole;                      // only whole numbers are possible
+  std::string (*text)(double value);  // text as --set takes it
 };
 
-// nullopt: it is none.
+// nullopt: the parameter is no number.
 std::optional<ParamNumber> number_of(const ParamEntry& entry);
 
 }  // namespace rnicsim::sim::calibrate

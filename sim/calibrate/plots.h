@@ -1,14 +1,14 @@
-// The numbers of the experiments over their references, as a page that a browser opens without a network; its plots
-// can be saved as SVG.
+// Page with plots of the simulated numbers against their references. A browser opens it without a network, and can save
+// the plots as SVG.
 #pragma once
 
 #include <string>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::calibrate {
 
-// `table` is what `calibrate --json` writes. ConfigError: a part of the page cannot be read.
+// `table`: the output of `calibrate --json`. ConfigError: a part of the page cannot be read.
 std::string plots_page(const Json& table);
 
 }  // namespace rnicsim::sim::calibrate

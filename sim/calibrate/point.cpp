@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "sim/bench/bench.h"
-#include "sim/child_pool.h"
 #include "sim/config/config_error.h"
-#include "sim/progress_line.h"
+#include "sim/os/child_pool.h"
+#include "sim/os/progress_line.h"
 
 namespace rnicsim::sim::calibrate {
 namespace {

@@ -1,10 +1,10 @@
-// A point of a calibration experiment: one run of a workload, in a process of its own.
+// A point of a calibration experiment: one run of a workload, in a separate process.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::bench {
 struct Prepared;
@@ -13,20 +13,20 @@ struct Prepared;
 namespace rnicsim::sim::calibrate {
 
 struct Point {
-  std::string name;               // within its row, as in "308 QPs"
-  std::string workload;           // of sim/workloads
+  std::string name;               // name in its row, such as "308 QPs"
+  std::string workload;           // name in sim/workloads
   std::vector<std::string> sets;  // as `rnicsim bench --set` takes them
 
-  // Another run of it.
+  // The same point with additional `sets`.
   Point with(const std::vector<std::string>& more) const;
 };
 
-// ConfigError: it cannot be run.
+// ConfigError: the point cannot be run.
 bench::Prepared prepared(const Point& point);
 bool is_possible(const Point& point);
 
-// What `rnicsim bench --json` writes, less what is not the same at every run. In the order of the points; up to `jobs`
-// of them run at a time. std::runtime_error: a point failed.
+// Results as of `rnicsim bench --json`, without the part that differs from run to run, in the order of the points. Up
+// to `jobs` points run at a time. std::runtime_error: a point failed.
 std::vector<Json> run_points(const std::vector<Point>& points, unsigned jobs);
 
 }  // namespace rnicsim::sim::calibrate

@@ -1,4 +1,4 @@
-// The calibration experiments: what is run, and what the published measurement says of it.
+// The calibration experiments: the points to run, and the numbers of the published measurement.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace rnicsim::sim::calibrate {
 
-// What was measured at the points of a row, by their place.
+// Results of the points of a row, by index.
 class Measured {
  public:
   explicit Measured(const std::vector<Json>& results) : results_(results) {}
 
   std::size_t size() const { return results_.size(); }
-  double rate(std::size_t point, std::size_t flow = 0) const;      // operations a second
-  double goodput(std::size_t point, std::size_t flow = 0) const;   // bits a second
-  double latency(std::size_t point, std::size_t flow = 0) const;   // ns, the mean
+  double rate(std::size_t point, std::size_t flow = 0) const;      // operations per second
+  double goodput(std::size_t point, std::size_t flow = 0) const;   // bits per second
+  double latency(std::size_t point, std::size_t flow = 0) const;   // mean, in ns
   double counter(std::size_t point, const char* host, const char* path) const;
   double derived(std::size_t point, const char* host, const char* path) const;
 
@@ -29,15 +29,15 @@ class Measured {
 
 inline constexpr double kMuch = 1e12;  // as Check::high: no upper limit
 
-// One number that is compared with a published one.
+// A number that is compared with a published one.
 struct Check {
   std::string what;
   double expected;
   double low, high;
   std::string unit;
   std::function<double(const Measured&)> simulated;
-  std::string argued = {};  // where it is said why it misses its tolerance; empty: it must not
-  std::string nic = {};     // whose it is, in a row of several NICs
+  std::string argued = {};  // document that explains a number outside of its tolerance; empty: such a number fails
+  std::string nic = {};     // NIC of the number, in a row with several NICs
 };
 
 struct Row {

@@ -80,8 +80,8 @@ Row doorbells() {
                             [](const Measured& m) { return m.rate(1) / m.rate(0); })}};
 }
 
-// What the receiver completes; more is sent. InfiniBand's datagrams bring no GRH, RoCE's do: UC shows what a receive
-// costs, with its CQE and in it.
+// Rate of the receiver's completions; more is sent. UC instead of UD: a datagram of RoCE brings a GRH, a datagram of
+// InfiniBand does not. UC shows the cost of a receive with the data in its CQE or beside it.
 Row inline_receive() {
   const auto received = [](const Measured& m, std::size_t point) {
     return m.counter(point, "h0", "nic.completion.cqes");
@@ -147,7 +147,7 @@ Row atomics() {
                      [](const Measured& m) { return m.rate(2) / m.rate(0); })}};
 }
 
-// Points: WRITE; READ with max_rd_atomic 1, 2, 4, 16; the last with two QPs.
+// Points: WRITE; READ with max_rd_atomic 1, 2, 4, 16; READ with two QPs and 16.
 Row reads_in_flight() {
   const auto of_write = [](std::size_t point) {
     return [point](const Measured& m) { return m.goodput(point) / m.goodput(0); };
@@ -160,7 +160,7 @@ Row reads_in_flight() {
     row.points.push_back(
         {fmt::format("max_rd_atomic {}", reads), "cal-9", {fmt::format("flow.max_rd_atomic={}", reads)}});
   row.points.push_back({"2 QPs", "cal-9", {"flow.qps=2", "flow.max_rd_atomic=16"}});
-  // Linear until the wire, or until what one QP can do.
+  // Proportional, up to the limit of the wire or of one QP.
   row.checks.push_back(within("max_rd_atomic 2 over 1, or one QP's limit", 1, 0.05, "x", [](const Measured& m) {
     return m.goodput(2) / std::min(2 * m.goodput(1), m.goodput(4));
   }));
@@ -186,7 +186,7 @@ Row loaded_reads() {
   return row;
 }
 
-// Go-back-N: a loss costs what is in flight, the packets of a round trip.
+// Go-back-N: a loss costs the packets in flight, which are those of one round trip.
 Row losses() {
   Row row{.id = "CAL-11",
           .setup = "cx5-100g, RC WRITE 64 KiB, MTU 1024, packets lost; goodput over that without losses",
@@ -213,7 +213,7 @@ Row small_context_cache() {
           .checks = {between("48 QPs", 11.1, 11.1 * 0.7, 11.1 * 1.3, "M/s",
                              [](const Measured& m) { return m.rate(0) / 1e6; })}};
   struct Step {
-    int peers, qps;  // of each of eight threads, to each
+    int peers, qps;  // QPs of each of eight threads to each peer
     double expected;
   };
   for (const auto& [peers, qps, expected] : {Step{11, 1, 0.69}, {9, 2, 0.29}, {11, 2, 0.24}, {10, 3, 0.19},
@@ -227,7 +227,7 @@ Row small_context_cache() {
   return row;
 }
 
-// Points: threads and how many each has outstanding. The floor is that of the last two.
+// Points: threads, and outstanding operations of each. The last check is the lowest rate over the peak.
 Row writes_not_inline() {
   Row row{.id = "CAL-13",
           .setup = "cx6-200g, RC WRITE 8 B not inline, one QP a thread; threads x outstanding",
@@ -253,7 +253,7 @@ Row writes_not_inline() {
   return row;
 }
 
-// One way, and the step from each size to the next: what is added to all of them is a host's.
+// Checks the steps from size to size, not the times: a time that is added to all sizes is the host's.
 Row sizes_one_way() {
   Row row{.id = "CAL-15",
           .setup = "cx6-200g, RC WRITE, one way, MTU 4096: what a size takes more than the one before it",
@@ -283,7 +283,7 @@ Row sizes_one_way() {
   return row;
 }
 
-// Points: by threads of one context; the last: as many contexts as threads.
+// Points: number of threads with one context; in the last point each thread has a context.
 Row doorbell_lock() {
   Row row{.id = "CAL-14",
           .setup = "cx6-200g, RC READ 8 B, window 8, one context for all threads (16 doorbell pages) or each its own",
@@ -319,7 +319,7 @@ Row writes_inline() {
   return row;
 }
 
-// Points: CAS with windows, then with two QPs; READ in its place.
+// Points: compare-and-swap by window, compare-and-swap with two QPs, READ.
 Row atomics_of_a_qp() {
   Row row{.id = "CAL-17",
           .setup = "cx5-100g, compare-and-swap of one QP on 1,024 addresses, by window; READ 8 B in its place",

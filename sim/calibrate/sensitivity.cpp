@@ -16,15 +16,15 @@ namespace rnicsim::sim::calibrate {
 namespace {
 
 constexpr double kStep = 0.1;
-constexpr double kStill = 0.001;  // of a number that an estimate does not move
+constexpr double kStill = 0.001;  // relative change; with less, an estimate does not move a number
 
-// A NIC in a host, and which of the row's points have it.
+// A NIC in a host, and the points of the row that have them.
 struct Place {
   std::vector<std::size_t> points;
   std::vector<std::string> estimates;
 };
 
-// One estimate at one value, and where its points begin among all that are run.
+// One estimate with one changed value. `first`: index of its points among all points that are run.
 struct Variation {
   const Place* place;
   std::string path, from, to;
@@ -44,7 +44,7 @@ std::map<std::pair<std::string, std::string>, Place> places_of(const Row& row) {
   return places;
 }
 
-// A value that cannot be, with the others as they are, is left out.
+// Values that are impossible together with the other values are left out.
 bool can_be(const Place& place, const Row& row, const std::string& set) {
   return std::ranges::all_of(place.points, [&](auto point) { return is_possible(row.points[point].with({set})); });
 }
@@ -67,7 +67,7 @@ std::vector<Variation> variations_of(const Place& place, const Row& row) {
 
 double change(double from, double to) { return from != 0 ? (to - from) / std::abs(from) : to - from; }
 
-// By parameter: what it becomes, and the number then.
+// Changed values of one parameter, and the number at each of them.
 struct Moved {
   std::string path, from;
   std::vector<std::pair<std::string, double>> to;

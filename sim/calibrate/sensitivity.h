@@ -1,4 +1,4 @@
-// How far the numbers of an experiment move with each estimate of its profile.
+// How much the numbers of an experiment change with each estimate of its profiles.
 #pragma once
 
 #include <optional>
@@ -7,17 +7,17 @@
 
 #include "sim/calibrate/row.h"
 #include "sim/config/param_list.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::calibrate {
 
-// The parameter's value times `factor`, as --set takes it: a whole number at least one off, and within its range.
-// nullopt: there is none.
+// Text for --set: the parameter's value times `factor`. A whole number changes by 1 at least. nullopt: the parameter is
+// no number, or the result is negative.
 std::optional<std::string> scaled(const ParamEntry& entry, double factor);
 
-// Each estimate (E) of the NIC and the host of the row's points, 10% down and up; in child processes, up to `jobs` at a
-// time. Prints a table, and returns it: {"id", "what", "parameter", "value", "low", "high", "simulated",
-// "simulated_low", "simulated_high"} of each number and estimate.
+// Changes each estimate (E) of the NICs and hosts of the row's points, 10% down and up. Runs in child processes, up to
+// `jobs` at a time. Prints a table, and returns it: {"id", "what", "simulated", "parameter", "value", "moved_to",
+// "then"} for each number and each changed estimate.
 Json sensitivity_of(const Row& row, unsigned jobs);
 
 }  // namespace rnicsim::sim::calibrate

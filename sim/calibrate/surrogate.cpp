@@ -8,8 +8,8 @@
 namespace rnicsim::sim::calibrate {
 namespace {
 
-// Of a parameter that moves by one, the whole way between its bounds: as much as a number that is half of its tolerance
-// off. A bound is no guess, and what hardly shows in the numbers must not be moved there for it.
+// Cost of a move by the whole distance between the bounds: as much as an error of half a tolerance. A parameter with
+// little influence on the numbers must not move to a bound, which is no guess of its value.
 constexpr double kPull = 0.25;
 
 double square(double value) { return value * value; }
@@ -45,7 +45,7 @@ bool Curve::knows(double move) const {
 
 void Curve::change(std::vector<double>& numbers, double move) const {
   if (move == 0) return;
-  // The last two knots of this side up to the first that is not nearer than the move; the inner one may be 0.
+  // The last two knots of this side, up to the first that is at least as far as the move. `inner` is null for 0.
   const Knot* inner = nullptr;
   const Knot* outer = nullptr;
   for (const auto& knot : knots_) {
@@ -68,7 +68,7 @@ std::vector<double> Surrogate::at(const std::vector<double>& moves) const {
   return numbers;
 }
 
-// Subplex needs no derivative, and where lines are broken there is none.
+// Subplex needs no derivative; a function of straight lines has none at its knots.
 std::vector<double> least_squares(const Surrogate& surrogate, const Off& off, const std::vector<std::size_t>& numbers,
                                   const Box& box, const std::vector<double>& from) {
   auto moves = from;
@@ -86,7 +86,7 @@ std::vector<double> least_squares(const Surrogate& surrogate, const Off& off, co
   try {
     optimiser.optimize(moves, least);
   } catch (const nlopt::roundoff_limited&) {
-    // As good as doubles can say.
+    // The result is as exact as doubles allow.
   }
   return moves;
 }

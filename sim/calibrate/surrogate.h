@@ -1,4 +1,4 @@
-// What stands for the simulation while a fit searches: numbers whose changes by each parameter alone add up.
+// Model of the numbers that a fit searches in: the changes of the numbers with each parameter alone are added up.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace rnicsim::sim::calibrate {
 
-// How the numbers change as one parameter alone moves: known at some moves, and straight between and beyond them, each
-// side by itself, since what is no bottleneck may become one on one side only. Unmoved it changes nothing.
+// Change of the numbers with one parameter alone: known at some moves, linear between and beyond them. The two sides
+// are independent, since a resource may become the bottleneck on one side only. A move of 0 changes nothing.
 class Curve {
  public:
   void add(double move, std::vector<double> change);
@@ -20,26 +20,26 @@ class Curve {
     double move;
     std::vector<double> change;
   };
-  std::vector<Knot> knots_;  // of each side those further out behind those nearer, none at 0
+  std::vector<Knot> knots_;  // knots of one side are ordered by distance from 0; none is at 0
 };
 
 struct Surrogate {
-  std::vector<double> start;  // the numbers when nothing has moved
+  std::vector<double> start;  // the numbers without any move
   std::vector<Curve> curves;  // by parameter
 
   std::vector<double> at(const std::vector<double>& moves) const;
 };
 
-// By parameter.
+// Bounds, by parameter.
 struct Box {
   std::vector<double> low, high;
 };
 
-// How far off a number is at a value, in tolerances.
+// Error of a number at a value, in tolerances.
 using Off = std::function<double(std::size_t number, double value)>;
 
-// The moves within the box, which holds `from`, with the least sum of squares over `numbers`. A parameter that none of
-// them asks for stays where it was: each move costs a little. The same arguments, the same answer.
+// Returns the moves within the box, which holds `from`, with the least sum of squares over `numbers`. Each move has a
+// small cost, so that a parameter without influence stays at the profile's value. Deterministic.
 std::vector<double> least_squares(const Surrogate& surrogate, const Off& off, const std::vector<std::size_t>& numbers,
                                   const Box& box, const std::vector<double>& from);
 

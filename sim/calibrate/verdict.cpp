@@ -16,12 +16,12 @@ bool has_a_middle(const Check& check) {
 
 }  // namespace
 
-// Half a range's width stands for the tolerance that it has not, so that its ends weigh as those of any number do; one
-// that is open has no width, and a tenth of its end is what tolerances of ratios are here.
+// A range counts with half of its width, so that its ends weigh as much as those of a number with a tolerance. An open
+// range counts with a tenth of its end, the usual tolerance of ratios here.
 double tolerance_of(const Check& check) { return is_open(check) ? check.low / 10 : (check.high - check.low) / 2; }
 
-// A number with a tolerance is best at what was measured. A range is all that is known: what is inside it is as good as
-// anything else there, and must not be bought with another number's error.
+// A number with a tolerance is best at the published value. A range is all that was published: all values within it are
+// equally good, and a fit must not improve them at the cost of another number.
 double tolerances_off(const Check& check, double simulated) {
   if (has_a_middle(check)) return (simulated - check.expected) / tolerance_of(check);
   return (simulated - std::clamp(simulated, check.low, check.high)) / tolerance_of(check);

@@ -1,4 +1,4 @@
-// What a number of a calibration experiment is worth beside the published one.
+// Judges a simulated number against the published one.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@ namespace rnicsim::sim::calibrate {
 
 enum class Verdict {
   pass,
-  near_edge,  // within its tolerance, and within a twentieth of it of one of its ends
-  argued,     // not within it, and Check::argued says why that is known
+  near_edge,  // within its tolerance, but within 5 % of the tolerance's width of one of its ends
+  argued,     // outside of its tolerance; Check::argued has the explanation
   fail,
 };
 
-// What a fit counts as one: in the number's unit.
+// Tolerance that a fit counts as 1, in the number's unit.
 double tolerance_of(const Check& check);
-// How far off it is, in tolerances; less than 0: too little.
+// Error in tolerances; negative: the number is too small.
 double tolerances_off(const Check& check, double simulated);
-// "+-0.1", ">= 15", "0.5 .. 0.95"
+// Examples: "+-0.1", ">= 15", "0.5 .. 0.95".
 std::string tolerance_text(const Check& check);
 
 Verdict judge(const Check& check, double simulated);

@@ -20,9 +20,9 @@
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/history/database.h"
-#include "sim/json_output.h"
-#include "sim/progress_line.h"
-#include "sim/staged_file.h"
+#include "sim/os/progress_line.h"
+#include "sim/results/json_output.h"
+#include "sim/results/staged_file.h"
 
 namespace rnicsim::sim::check {
 namespace {

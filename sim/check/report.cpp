@@ -7,7 +7,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "sim/results_json.h"
+#include "sim/results/results_json.h"
 
 namespace rnicsim::sim::check {
 namespace {

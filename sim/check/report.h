@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/check/verdict.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::check {
 

@@ -10,8 +10,8 @@
 
 #include "sim/check/case.h"
 #include "sim/check/trace_numbers.h"
-#include "sim/json.h"
 #include "sim/recording/trace_diff.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::check {
 

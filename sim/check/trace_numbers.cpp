@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "model/abi/queue.h"
-#include "sim/histogram.h"
 #include "sim/recording/trace_file.h"
+#include "sim/results/histogram.h"
 #include "sim/trace/event_filter.h"
 #include "sim/trace/queue_pair_events.h"
 

@@ -12,7 +12,7 @@
 #include "sim/adapter_counters.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
-#include "sim/counter_results.h"
+#include "sim/results/counter_results.h"
 
 namespace rnicsim::sim::check {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/check/case.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::check {
 

@@ -11,9 +11,9 @@
 #include "sim/check/statistics.h"
 #include "sim/check/values.h"
 #include "sim/config/config_error.h"
-#include "sim/json.h"
 #include "sim/recording/loose_diff.h"
 #include "sim/recording/trace_file.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::check {
 namespace {

@@ -70,7 +70,7 @@ sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
 int bench_or_sweep(const bench::BenchOptions& options, const Vary& vary, const Program& words) {
   if (options.processes > 1 && !vary.axes.empty()) throw ConfigError("--vary does not go with --processes");
   if (options.processes > 1 && !started_by_mpi()) {
-    bench::prepare_shared(options);  // what is wrong is said once
+    bench::prepare_shared(options);  // reports errors once, before the processes start
     run_under_mpi(options.processes, words);
   }
   if (vary.axes.empty()) return bench::run_bench(options);

@@ -1,4 +1,4 @@
-// rnicsim calibrate: the shipped NICs against published measurements.
+// rnicsim calibrate: compares the shipped NICs with published measurements.
 #include "sim/calibrate/calibrate.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// rnicsim check: a folder of cases against what is expected of them.
+// rnicsim check: runs a folder of cases, and compares the outcome with the expected results.
 #include "sim/check/check.h"
 
 #include <algorithm>

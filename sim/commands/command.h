@@ -1,5 +1,5 @@
-// The commands of the program, each a file of this folder: what it takes is put on the command line at once, what it
-// does is done when it was chosen.
+// Commands of the program; each is a file of this folder. add_COMMAND() adds the command's options to the command line;
+// Command::execute runs the command if it was chosen.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@ namespace rnicsim::sim {
 
 struct Command {
   CLI::App* line;
-  std::function<int()> execute;  // the exit status; exceptions as main.cpp has them
+  std::function<int()> execute;  // returns the exit status; main.cpp handles exceptions
 };
 
-// A program and its arguments. What follows `--` on the command line is one, however much it looks like an option of
-// ours.
+// A program and its arguments. All words after `--` on the command line belong to it, even if they look like options of
+// rnicsim.
 using Program = std::vector<std::string>;
 
-// The commands of this program, in the order in which --help shows them: all (all.cpp), or those that the program for
-// `run` alone has (run_only.cpp). `words`, `program`: as below.
+// Adds the commands in the order in which --help shows them: all commands (all.cpp), or those of the smaller program
+// that the launcher builds for `run` (run_only.cpp). `words`, `program`: as below.
 std::vector<Command> add_commands(CLI::App& app, const Program& words, const Program& program);
 
 Command add_run(CLI::App& app, const Program& program);
@@ -32,7 +32,7 @@ Command add_top(CLI::App& app);
 Command add_env(CLI::App& app);
 Command add_device(CLI::App& app);
 Command add_vm(CLI::App& app);
-// `words`: the whole command line, for the results to say what made them.
+// `words`: the whole command line, which results record as their origin.
 Command add_bench(CLI::App& app, const Program& words);
 Command add_sweep(CLI::App& app, const Program& words);
 Command add_calibrate(CLI::App& app);
@@ -42,7 +42,7 @@ Command add_diff(CLI::App& app);
 Command add_replay(CLI::App& app);
 Command add_trace(CLI::App& app);
 Command add_report(CLI::App& app, const Program& words);
-// Not among those that --help lists.
+// Hidden commands, which --help does not list.
 Command add_complete(CLI::App& app, const Program& words);
 Command add_manual(CLI::App& app);
 

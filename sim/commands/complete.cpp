@@ -1,5 +1,5 @@
-// rnicsim complete: what the shells' completions (sim/completion) ask for. It is the command line itself that answers,
-// so that no list of ours can be behind it.
+// rnicsim complete: candidates for the shells' completions (sim/completion). They are taken from the command line's own
+// definition, so that no second list can become outdated.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -23,7 +23,7 @@ Words parameters() {
   return paths;
 }
 
-// The values that an option's type names. Of a file, there is nothing to say: the shell knows better.
+// Values that the type of an option stands for. None for a file: the shell completes file names itself.
 Words values_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   if (type == "NIC") return data_names(DataKind::nic);
@@ -66,8 +66,8 @@ const CLI::App* command_named(const CLI::App& program, const std::string& name) 
   return named.empty() ? nullptr : named.front();
 }
 
-// For the last of the words, which may be empty; the first is a command or the beginning of one. A command may have
-// tools, which are commands of its own.
+// Candidates for the last word, which may be empty. The first word is a command or the beginning of one. A command may
+// have tools, which are subcommands.
 Words candidates(const CLI::App& program, const Words& words) {
   const std::string& last = words.back();
   if (words.size() == 1) return commands_of(program);
@@ -92,7 +92,7 @@ Words candidates(const CLI::App& program, const Words& words) {
 Command add_complete(CLI::App& app, const Program& words) {
   CLI::App& command = *app.add_subcommand("complete", "print what the last of the words may become: for shells");
   command.group("");
-  command.set_help_flag();  // --help is a word as any other
+  command.set_help_flag();  // --help is an ordinary word here
   command.prefix_command();
   return {&command, [&app, &words] {
             Words typed(words.begin() + 2, words.end());

@@ -30,7 +30,7 @@ struct DeviceCommand {
 
 using Sockets = std::vector<std::pair<std::uint32_t, std::string>>;  // host, path
 
-// "h0=PATH,h1=PATH"
+// Example: "h0=PATH,h1=PATH".
 Sockets sockets_of(const char* option, const std::vector<std::string>& words, const Topology& topology) {
   Sockets found;
   for (const auto& word : words)
@@ -71,7 +71,7 @@ std::vector<ServedHost> guests_of(const DeviceCommand& command, const Topology& 
 
 int serve_devices(DeviceCommand& command) {
   auto& options = command.options;
-  options.time = TimeMode::real;  // of the virtual machines
+  options.time = TimeMode::real;  // the virtual machines run in real time
   options.engine.add_to(options.sets);
   const Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
   const auto guests = guests_of(command, config.topology);

@@ -1,4 +1,4 @@
-// rnicsim diff: two recorded runs.
+// rnicsim diff: compares two recorded runs.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <memory>

@@ -1,4 +1,4 @@
-// rnicsim manual: what the build makes the manual's pages with.
+// rnicsim manual: writes the pages of the manual; the build uses it.
 #include "sim/commands/manual.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of roff: a hyphen that is one, and no line that begins with a request.
+// Escapes text for roff: hyphens, backslashes, and lines that begin like a request.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -76,7 +76,7 @@ std::string options_of(const CLI::App& line, const char* title, bool positional)
   return text.empty() ? text : fmt::format(".SH {}\n{}", title, text);
 }
 
-// A tool of a command: no page of its own.
+// A tool of a command has a section in the command's page, and no page of its own.
 std::string tool_section(const CLI::App& tool) {
   std::string text = fmt::format(".SH TOOL {}\n{}\n", escaped(tool.get_name()), escaped(tool.get_description()));
   for (const CLI::Option* option : tool.get_options())
@@ -155,7 +155,7 @@ std::string manual_page(const CLI::App& line) {
 
 Command add_manual(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("manual", "write the pages of the manual, for man(1)");
-  command.group("");  // of the build
+  command.group("");  // hidden: only the build uses this command
   const auto folder = std::make_shared<std::string>();
   command.add_option("FOLDER", *folder, "where to")->required();
   return {&command, [folder, &app] { return write_pages(app, *folder); }};

@@ -1,4 +1,4 @@
-// The manual's pages, from the same text as --help.
+// Pages of the manual, made from the text of --help.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ class App;
 
 namespace rnicsim::sim {
 
-// A page for man(1): rnicsim(1) of the program's own line, rnicsim-COMMAND(1) of a command's.
+// Page for man(1): rnicsim(1) for the program, rnicsim-COMMAND(1) for a command.
 std::string manual_page(const CLI::App& line);
 
 }  // namespace rnicsim::sim

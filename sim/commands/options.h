@@ -17,7 +17,7 @@
 
 namespace rnicsim::sim {
 
-// An option whose values have names. CLI11's own transformer tells the user of enumerators' numbers.
+// An option whose values have names. The messages of CLI11's own transformer show the numbers of enumerators.
 template <class Choice>
 void add_choice(CLI::App& command, const char* name, Choice& choice, const std::map<std::string, Choice>& choices,
                 const char* meaning) {
@@ -32,9 +32,9 @@ void add_choice(CLI::App& command, const char* name, Choice& choice, const std::
   command.add_option_function<std::string>(name, choose, meaning)->type_name(joined);
 }
 
-// --nic, --host-profile, --topology, --set, --fault
+// Adds --nic, --host-profile, --topology, --set, --fault.
 void add_configuration(CLI::App& command, RunOptions& options);
-// --host-profile
+// Adds --host-profile.
 template <class Name>
 void add_host_profile(CLI::App& command, Name& host) {
   command
@@ -43,28 +43,29 @@ void add_host_profile(CLI::App& command, Name& host) {
                   "or the workload names")
       ->type_name("PROFILE");
 }
-// --set, --fault
+// Add --set and --fault.
 void add_sets(CLI::App& command, std::vector<std::string>& sets, const char* meaning);
 void add_faults(CLI::App& command, std::vector<std::string>& faults);
-// --limit, --wall-limit
+// Adds --limit, --wall-limit.
 void add_limits(CLI::App& command, Limits& limits);
-// --engine, --fst
+// Adds --engine, --fst.
 void add_engine(CLI::App& command, EngineOptions& options);
-// --log, --pcap, --record, --audit, --check, --check-poison, --check-owner-delay, --waterfall, --perfetto,
-// --perfetto-wqes, --perfetto-samples
+// Adds --log, --pcap, --record, --record-software, --audit, --check, --check-poison, --check-owner-delay, --waterfall,
+// --perfetto, --perfetto-wqes, --perfetto-samples.
 void add_observers(CLI::App& command, ObserverOptions& options);
-// Empty: as a workload's seed may be. CLI11 by itself takes -1 for 2^64-1, all above for it, too, and nothing for 0.
+// Returns a message if `text` is no seed, 0..INT64_MAX; else an empty string. CLI11's own conversion accepts -1 as
+// 2^64-1, all larger numbers as 2^64-1 too, and an empty text as 0.
 std::string wrong_seed(const std::string& text);
-// --seed
+// Adds --seed.
 template <class Seed>
 CLI::Option* add_seed(CLI::App& command, Seed& seed, const char* meaning) {
   return command.add_option("--seed", seed, meaning)->check(wrong_seed);
 }
-// --json
+// Adds --json.
 void add_json(CLI::App& command, std::string& path);
-// ConfigError in a program of a simulated host, where time is not the user's.
+// ConfigError in a program of a simulated host: such a program runs in simulated time, not in the user's time.
 void refuse_simulated_host(const char* command);
-// A time with its unit; CLI::ValidationError names the option.
+// Parses a time with its unit. CLI::ValidationError, with the name of the option.
 Duration time_of(const char* option, const std::string& text);
 
 }  // namespace rnicsim::sim

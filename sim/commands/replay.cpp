@@ -1,4 +1,4 @@
-// rnicsim replay: a recorded run without its programs; or in the place of a real NIC.
+// rnicsim replay: repeats a recorded run without its programs, or takes the place of a real NIC in a capture.
 #include "sim/replay/replay_wire.h"
 
 #include <memory>

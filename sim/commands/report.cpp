@@ -1,4 +1,4 @@
-// rnicsim report: results as a page to look at.
+// rnicsim report: shows results as a page.
 #include "sim/report/report.h"
 
 #include <CLI/CLI.hpp>

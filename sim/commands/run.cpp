@@ -9,7 +9,7 @@
 #include "sim/config/config_error.h"
 #include "sim/guest/wire/live_wire.h"
 #include "sim/guest/wire/wire_choice.h"
-#include "sim/json_output.h"
+#include "sim/results/json_output.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -26,7 +26,7 @@ void add_grace(CLI::App& command, std::optional<Duration>& grace) {
       ->type_name("TIME");
 }
 
-// A peer outside lives in this machine's time.
+// A peer outside of the simulation runs in real time.
 void keep_real_time(const CLI::App& command, RunOptions& options) {
   if (command.get_option("--time")->count() != 0 && options.time != TimeMode::real)
     throw ConfigError("--wire is paced by the wall clock: it goes with --time=real only, which is its default");

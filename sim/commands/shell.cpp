@@ -17,7 +17,7 @@ struct Shell {
   Simulation simulation;
 };
 
-// A simulation that runs has its configuration.
+// A running simulation already has its configuration: options other than HOST and -c are refused.
 void refuse_configuration(const CLI::App& command, const std::string& socket_name) {
   for (const CLI::Option* option : command.get_options())
     if (option->count() != 0 && option->get_name() != "HOST" && option->get_name() != "-c")

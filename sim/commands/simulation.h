@@ -1,4 +1,4 @@
-// What `run`, `serve` and `shell` have in common: a system as the command line says, observed, with programs on it.
+// Common part of `run`, `serve` and `shell`: a system configured by the command line, with observers and programs.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,9 @@ struct Simulation {
   std::string json;
 };
 
-// The configuration, observers, engine, seed, clock and limits.
+// Adds the options for configuration, observers, engine, seed, clock and limits.
 void add_simulation(CLI::App& command, Simulation& simulation);
-// Checks what does not go together, and loads the configuration; ConfigError.
+// Checks combinations of options, and loads the configuration. ConfigError.
 Config prepare(Simulation& simulation);
 
 template <class Programs>

@@ -1,4 +1,4 @@
-// rnicsim sweep: many points.
+// rnicsim sweep: runs a workload at many points.
 #include "sim/sweep/sweep.h"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// rnicsim top: a run as it goes.
+// rnicsim top: shows a run while it goes on.
 #include "sim/top/top.h"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// rnicsim vm: commands in virtual machines with a Linux of their own.
+// rnicsim vm: runs commands in virtual machines with Linux.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -31,7 +31,7 @@ struct VmCommand {
   RunOptions simulation;
   ObserverOptions observers;
   std::vector<std::string> devices;    // "g0=SOCKET,qtest=SOCKET"
-  std::optional<std::size_t> guests;  // nullopt: as the topology has hosts
+  std::optional<std::size_t> guests;  // nullopt: as many as the topology has hosts
   std::vector<std::pair<std::string, std::string>> on;  // guests, command
   std::string wire;
   bool image_only = false;
@@ -71,7 +71,7 @@ std::set<std::uint32_t> first_hosts(VmCommand& command, const Topology& topology
   return found;
 }
 
-// "g0=SOCKET,qtest=SOCKET"
+// Example: "g0=SOCKET,qtest=SOCKET".
 std::map<std::size_t, UserDevice> user_devices_of(const VmCommand& command) {
   constexpr char kQtest[] = ",qtest=";
   std::map<std::size_t, UserDevice> devices;
@@ -93,7 +93,7 @@ std::map<std::size_t, UserDevice> user_devices_of(const VmCommand& command) {
 
 int run_guests_on_system(VmCommand& command) {
   auto& options = command.simulation;
-  options.time = TimeMode::real;  // of the virtual machines
+  options.time = TimeMode::real;  // the virtual machines run in real time
   complete_topology(command);
   options.engine.add_to(options.sets);
   const Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);

@@ -9,7 +9,7 @@
 #include "sim/adapter.h"
 #include "sim/config/host_record.h"
 #include "sim/guest/nic_function.h"
-#include "sim/progress_line.h"
+#include "sim/os/progress_line.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {
@@ -43,7 +43,7 @@ int DeviceServer::serve() {
   return status_;
 }
 
-// Switches find a host by this MAC address: the virtual machine has to use the address behind a switch.
+// Prints the MAC address of each host: switches forward by it, so a virtual machine behind a switch has to use it.
 void DeviceServer::greet() const {
   for (const auto& [host, socket] : served_) {
     const auto& adapter = guest_adapter(system_, host);
@@ -68,7 +68,7 @@ bool DeviceServer::ended() {
   return ending_;
 }
 
-// A signal is the regular end.
+// A signal is the regular end: no warning, status 0.
 void DeviceServer::end_for(const Watch::End& end) {
   ending_ = true;
   if (end.status != kLimitStatus) return;

@@ -16,7 +16,7 @@ namespace rnicsim::sim {
 class System;
 
 struct ServedHost {
-  std::uint32_t host = 0;  // of the topology
+  std::uint32_t host = 0;  // index in the topology
   GuestSocket socket;
 };
 

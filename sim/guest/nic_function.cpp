@@ -14,7 +14,7 @@
 #include "sim/config/topology.h"
 #include "sim/engine_choice.h"
 #include "sim/host.h"
-#include "sim/progress_line.h"
+#include "sim/os/progress_line.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {

@@ -19,12 +19,12 @@ void refuse_second_nic(std::uint32_t host, const Topology& topology);
 // The NIC of a host that is a guest of its system.
 Adapter& guest_adapter(System& system, std::uint32_t host);
 GuestFunction nic_function(Adapter& adapter);
-// The NIC accesses the memory of the port's guest, and messages of the port leave a progress line whole.
+// Gives the NIC access to the memory of the port's guest. Messages of the port erase the progress line first.
 void connect_to_guest(Adapter& adapter, GuestPort& port);
 
 // The queue pairs of the hosts' NICs, as text.
 std::string nic_states(System& system, const std::set<std::uint32_t>& hosts);
-// Nothing can happen any more: the simulation was stopped, or the RTL's referee objected.
+// True: the simulation was stopped, or the comparison with the RTL found a mismatch.
 bool has_stopped(System& system);
 void start_beside_guests(System& system);
 

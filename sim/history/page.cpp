@@ -4,9 +4,9 @@
 
 #include "sim/history/change_points.h"
 #include "sim/history/database.h"
-#include "sim/json.h"
-#include "sim/json_output.h"
 #include "sim/report/page.h"
+#include "sim/results/json.h"
+#include "sim/results/json_output.h"
 
 namespace rnicsim::sim::history {
 namespace {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "model/host/address_space.h"
+#include "model/host/memory/address_space.h"
 
 namespace rnicsim::sim::python {
 

@@ -16,12 +16,12 @@
 #include "model/base/event_queue.h"
 #include "model/base/kernel.h"
 #include "model/driver_check/driver_check.h"
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 #include "model/host/root_complex.h"
 #include "model/nic/nic.h"
-#include "sim/counter_list.h"
 #include "sim/python/memory.h"
 #include "sim/recording/recorder.h"
+#include "sim/results/counter_list.h"
 
 namespace rnicsim::sim::python {
 

@@ -11,10 +11,10 @@
 #include "model/nic/blocks.h"
 #include "model/nic/nic.h"
 #include "model/nic/packets/loopback.h"
-#include "model/nic/packets/packet_rx.h"
 #include "model/nic/packets/packet_tx.h"
 #include "model/nic/packets/port.h"
-#include "model/nic/packets/raw_rx.h"
+#include "model/nic/packets/receive/packet_rx.h"
+#include "model/nic/packets/receive/raw_rx.h"
 #include "model/nic/queues/command_unit.h"
 #include "model/nic/queues/completion.h"
 #include "model/nic/queues/doorbell.h"
@@ -24,8 +24,8 @@
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
 #include "sim/config/config.h"
-#include "sim/counter_list.h"
 #include "sim/processes/boundary.h"
+#include "sim/results/counter_list.h"
 
 namespace rnicsim::sim {
 

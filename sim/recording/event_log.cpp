@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "sim/adapter.h"
-#include "sim/progress_line.h"
+#include "sim/os/progress_line.h"
 
 namespace rnicsim::sim {
 namespace {

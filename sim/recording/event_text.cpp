@@ -6,13 +6,13 @@
 #include "model/cm/connection.h"
 #include "model/cm/messages.h"
 #include "model/fabric/fault_rules.h"
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 #include "model/nic/packets/packet_tx.h"
 #include "model/nic/queues/doorbell.h"
 #include "model/nic/seam/refusal.h"
 #include "model/roce/opcode.h"
 #include "sim/recording/format.h"
-#include "sim/text_number.h"
+#include "sim/results/text_number.h"
 
 namespace rnicsim::sim {
 namespace {

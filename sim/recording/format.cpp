@@ -8,7 +8,7 @@
 
 #include "model/abi/command.h"
 #include "model/abi/queue.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim {
 namespace {

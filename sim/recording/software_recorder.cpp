@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "model/base/kernel.h"
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 #include "model/host/root_complex.h"
 #include "sim/adapter.h"
 #include "sim/config/config.h"

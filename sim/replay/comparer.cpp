@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "sim/replay/alignment.h"
+#include "sim/replay/capture/alignment.h"
 
 namespace rnicsim::sim::replay {
 namespace {
@@ -131,7 +131,7 @@ class Requests : public Alignment {
   PairRules rules(const SentPacket&) const override { return {.answers = false}; }
 };
 
-std::string number_text(const std::optional<std::uint32_t>& number) {
+std::string hex_or_none(const std::optional<std::uint32_t>& number) {
   return number ? fmt::format("{:#x}", *number) : "none";
 }
 
@@ -144,7 +144,7 @@ std::string text_of(const Delivery& delivery) {
 std::vector<FieldDifference> unlike_fields(const Delivery& ours, const Delivery& theirs) {
   std::vector<FieldDifference> fields;
   const auto number = [&](const char* field, const auto& a, const auto& b) {
-    if (a != b) fields.push_back({field, number_text(a), number_text(b)});
+    if (a != b) fields.push_back({field, hex_or_none(a), hex_or_none(b)});
   };
   if (ours.is_write != theirs.is_write) fields.push_back({"kind", text_of(ours), text_of(theirs)});
   number("immediate", ours.immediate, theirs.immediate);

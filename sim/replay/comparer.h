@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
+#include "sim/replay/capture/packet_pair.h"
 #include "sim/replay/delivery.h"
 #include "sim/replay/difference.h"
-#include "sim/replay/packet_pair.h"
 
 namespace rnicsim::sim::replay {
 

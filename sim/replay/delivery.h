@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/replay/wire_capture.h"
+#include "sim/replay/capture/wire_capture.h"
 
 namespace rnicsim::sim::replay {
 

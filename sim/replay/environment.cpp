@@ -11,8 +11,8 @@
 
 #include "model/base/group_mac.h"
 #include "sim/config/config_error.h"
+#include "sim/replay/capture/pairing.h"
 #include "sim/replay/implied_deliveries.h"
-#include "sim/replay/pairing.h"
 
 namespace rnicsim::sim::replay {
 namespace {

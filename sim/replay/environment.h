@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/replay/capture/wire_capture.h"
 #include "sim/replay/requester_environment.h"
 #include "sim/replay/responder_environment.h"
-#include "sim/replay/wire_capture.h"
 
 namespace rnicsim::sim::replay {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/nic/personality/values.h"
-#include "sim/replay/wire_capture.h"
+#include "sim/replay/capture/wire_capture.h"
 
 namespace rnicsim::sim::replay {
 

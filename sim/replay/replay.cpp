@@ -8,7 +8,7 @@
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
-#include "sim/replay/cm_judge.h"
+#include "sim/replay/cm/cm_judge.h"
 #include "sim/replay/judge.h"
 
 namespace rnicsim::sim::replay {

@@ -11,12 +11,12 @@
 
 #include "model/nic/seam/qp_engine.h"
 #include "sim/engine_choice.h"
-#include "sim/replay/capture_file.h"
-#include "sim/replay/cm_traffic.h"
+#include "sim/replay/capture/capture_file.h"
+#include "sim/replay/capture/wire_capture.h"
+#include "sim/replay/cm/cm_traffic.h"
 #include "sim/replay/comparer.h"
 #include "sim/replay/environment.h"
 #include "sim/replay/responder_driver.h"
-#include "sim/replay/wire_capture.h"
 
 namespace rnicsim::sim::replay {
 

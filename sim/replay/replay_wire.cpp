@@ -4,9 +4,9 @@
 
 #include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
-#include "sim/json_output.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/report.h"
+#include "sim/results/json_output.h"
 
 namespace rnicsim::sim::replay {
 namespace {

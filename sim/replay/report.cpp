@@ -6,9 +6,9 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/json.h"
 #include "sim/replay/judge.h"
-#include "sim/results_json.h"
+#include "sim/results/json.h"
+#include "sim/results/results_json.h"
 
 namespace rnicsim::sim::replay {
 namespace {

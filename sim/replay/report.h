@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "sim/json.h"
 #include "sim/replay/replay.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::replay {
 

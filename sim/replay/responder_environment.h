@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "sim/replay/capture/wire_capture.h"
 #include "sim/replay/delivery.h"
-#include "sim/replay/wire_capture.h"
 
 namespace rnicsim::sim::replay {
 

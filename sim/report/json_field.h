@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::report {
 

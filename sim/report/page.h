@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::report {
 

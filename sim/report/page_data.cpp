@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "sim/report/shipped.h"
-#include "sim/results_json.h"
+#include "sim/results/results_json.h"
 
 namespace rnicsim::sim::report {
 namespace {

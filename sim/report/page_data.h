@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "sim/json.h"
 #include "sim/report/result_set.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::report {
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "sim/json_output.h"
 #include "sim/report/page.h"
 #include "sim/report/page_data.h"
 #include "sim/report/reader.h"
+#include "sim/results/json_output.h"
 
 namespace rnicsim::sim::report {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "sim/results_json.h"
+#include "sim/results/results_json.h"
 
 namespace rnicsim::sim::report {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::report {
 

@@ -12,7 +12,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "model/host/address_space.h"
+#include "model/host/memory/address_space.h"
 
 namespace rnicsim::sim::rerun {
 

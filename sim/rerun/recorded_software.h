@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 #include "model/host/root_complex.h"
 #include "sim/rerun/host_player.h"
 #include "sim/rerun/recorded_memory.h"

@@ -12,7 +12,7 @@
 #include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 #include "sim/recording/recorder.h"
 #include "sim/recording/trace_diff.h"
 #include "sim/recording/trace_header.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 #include "sim/sweep/values.h"
 
 namespace rnicsim::sim::bench {

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "sim/config/config_error.h"
-#include "sim/results_json.h"
+#include "sim/results/results_json.h"
 
 namespace rnicsim::sim::sweep {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/bench/confidence.h"
-#include "sim/json.h"
+#include "sim/bench/results/confidence.h"
+#include "sim/results/json.h"
 #include "sim/sweep/store.h"
 
 namespace rnicsim::sim::sweep {

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "sim/config/config_error.h"
-#include "sim/progress_line.h"
-#include "sim/shell_word.h"
+#include "sim/os/progress_line.h"
+#include "sim/os/shell_word.h"
 #include "sim/sweep/share.h"
 
 namespace rnicsim::sim::sweep {

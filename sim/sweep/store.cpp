@@ -12,10 +12,10 @@
 #include <system_error>
 #include <utility>
 
-#include "sim/bench/bench_json.h"
+#include "sim/bench/results/bench_json.h"
 #include "sim/config/config_error.h"
-#include "sim/results_json.h"
-#include "sim/staged_file.h"
+#include "sim/results/results_json.h"
+#include "sim/results/staged_file.h"
 
 namespace rnicsim::sim::sweep {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 #include "sim/sweep/plan.h"
 
 namespace rnicsim::sim::sweep {

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "sim/bench/bench.h"
-#include "sim/child_pool.h"
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
-#include "sim/json_output.h"
-#include "sim/progress_line.h"
+#include "sim/os/child_pool.h"
+#include "sim/os/progress_line.h"
+#include "sim/results/json_output.h"
 #include "sim/sweep/results.h"
 #include "sim/sweep/share.h"
 #include "sim/sweep/slurm.h"

@@ -13,7 +13,7 @@
 #include <stdexcept>
 
 #include "sim/config/config_error.h"
-#include "sim/local_socket.h"
+#include "sim/os/local_socket.h"
 #include "sim/snapshot_server.h"
 
 namespace rnicsim::sim::top {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 #include "sim/snapshot.h"
 
 namespace rnicsim::sim::top {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sim/results_json.h"
+#include "sim/results/results_json.h"
 
 namespace rnicsim::sim::top {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/counter_results.h"
-#include "sim/json.h"
+#include "sim/results/counter_results.h"
+#include "sim/results/json.h"
 #include "sim/snapshot.h"
 
 namespace rnicsim::sim::top {

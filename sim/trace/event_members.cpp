@@ -1,6 +1,6 @@
 #include "sim/trace/event_members.h"
 
-#include "sim/text_number.h"
+#include "sim/results/text_number.h"
 
 namespace rnicsim::sim {
 namespace {

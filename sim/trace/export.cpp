@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sim/config/config_error.h"
-#include "sim/json.h"
-#include "sim/text_number.h"
+#include "sim/results/json.h"
+#include "sim/results/text_number.h"
 #include "sim/trace/event_members.h"
 #include "sim/trace/named_field.h"
 #include "sim/trace/text_output.h"

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "model/roce/types.h"
+
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::uint32_t kPsnMask = (1u << 24) - 1;
-
 std::uint32_t psn_of(const TraceEvent& event) {
-  return static_cast<std::uint32_t>(value_of(event, field::psn)) & kPsnMask;
+  return static_cast<std::uint32_t>(value_of(event, field::psn)) & roce::Psn::kMask;
 }
 
 // False: `psn` is not later.
@@ -55,14 +55,14 @@ bool PairProgress::add_cqe(const TraceEvent& event) {
 bool PairProgress::add_sent(const TraceEvent& event) {
   const auto psn = psn_of(event);
   // Before the first PSN that is seen, all are taken for acknowledged.
-  if (!acknowledged_) acknowledged_ = (psn - 1) & kPsnMask;
+  if (!acknowledged_) acknowledged_ = (psn - 1) & roce::Psn::kMask;
   return advance(sent_, psn);
 }
 
 // A NAK acknowledges what is before its PSN. A READ takes as many PSNs as it has responses: these may be beyond the
 // last PSN that was sent.
 bool PairProgress::add_received(const TraceEvent& event) {
-  const auto psn = is_nak(event) ? (psn_of(event) - 1) & kPsnMask : psn_of(event);
+  const auto psn = is_nak(event) ? (psn_of(event) - 1) & roce::Psn::kMask : psn_of(event);
   const bool is_later = advance(acknowledged_, psn);
   return (sent_ && advance(sent_, psn)) || is_later;
 }

@@ -3,11 +3,10 @@
 #include "model/abi/queue.h"
 #include "model/roce/headers.h"
 #include "model/roce/opcode.h"
+#include "model/roce/types.h"
 
 namespace rnicsim::sim {
 namespace {
-
-constexpr std::uint32_t kPsnMask = (1u << 24) - 1;
 
 const NamedField aeth_syndrome("aeth_syndrome"), queue("queue");
 
@@ -57,7 +56,7 @@ bool is_reset(const TraceEvent& event) {
 }
 
 std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
-  return static_cast<std::int32_t>(((a - b) & kPsnMask) << 8) >> 8;
+  return static_cast<std::int32_t>(((a - b) & roce::Psn::kMask) << 8) >> 8;
 }
 
 bool NewPsns::add(std::uint64_t psn) {

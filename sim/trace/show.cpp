@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "sim/config/config_error.h"
-#include "sim/text_number.h"
+#include "sim/results/text_number.h"
 #include "sim/trace/named_field.h"
 #include "sim/trace/text_output.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/abi/queue.h"
-#include "sim/histogram.h"
+#include "sim/results/histogram.h"
 #include "sim/trace/queue_pair_events.h"
 
 namespace rnicsim::sim {

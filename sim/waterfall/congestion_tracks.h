@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/base/priority_map.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/units.h"
 #include "sim/waterfall/counter_track.h"
 

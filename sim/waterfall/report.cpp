@@ -1,7 +1,7 @@
 // The waterfall's summary, for people and for machines.
 #include <fmt/format.h>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 #include "sim/waterfall/waterfall.h"
 
 namespace rnicsim::sim {

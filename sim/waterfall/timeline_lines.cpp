@@ -4,8 +4,8 @@
 
 #include <iterator>
 
-#include "sim/json.h"
-#include "sim/text_number.h"
+#include "sim/results/json.h"
+#include "sim/results/text_number.h"
 
 namespace rnicsim::sim::timeline {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/base/trace.h"
-#include "sim/histogram.h"
-#include "sim/json.h"
+#include "sim/results/histogram.h"
+#include "sim/results/json.h"
 #include "sim/waterfall/journey.h"
 
 namespace rnicsim::nic {

@@ -13,7 +13,7 @@
 #include "model/nic/engine/engine_factory.h"
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/seam/qp_engine.h"
-#include "sim/replay/cm_judge.h"
+#include "sim/replay/cm/cm_judge.h"
 #include "sim/replay/replay.h"
 #include "tests/support/wire_frames.h"
 

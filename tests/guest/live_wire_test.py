@@ -58,7 +58,8 @@ class LiveWire(GuestTest):
         self.assertEqual(guest.text("g0").count("ping data: rdma-ping-"), 10, guest)
 
     def check_numbered(self, count):
-        program = apps.built("numbered_messages", (apps.PROGRAMS / "numbered_messages.c").read_text(), "-libverbs")
+        source = (apps.PROGRAMS / "verbs" / "numbered_messages.c").read_text()
+        program = apps.built("numbered_messages", source, "-libverbs")
         arguments = f"-t {TIMEOUT} -n {count}"
         host, guest = self.run_pair(f"{program} {arguments} 10.0.0.1\n{program} {arguments}\n",
                                     f"numbered_messages {arguments}; sleep 1; numbered_messages {arguments} 10.0.1.1",

@@ -6,7 +6,7 @@
 
 #include "model/base/kernel.h"
 #include "sim/adapter_counters.h"
-#include "sim/counter_list.h"
+#include "sim/results/counter_list.h"
 #include "sim/system.h"
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"

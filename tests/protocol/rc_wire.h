@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/nic/nic.h"
-#include "model/nic/packets/packet_rx.h"
+#include "model/nic/packets/receive/packet_rx.h"
 #include "model/roce/packet.h"
 #include "sim/adapter.h"
 #include "tests/support/wire_frames.h"

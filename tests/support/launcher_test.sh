@@ -135,13 +135,13 @@ lacks calls ninja
 try 42 "$tree/rnicsim" run -- 'two words' ''
 has calls 'apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends g++ perftest'
 has calls 'cmake --fresh --preset release'
-has calls 'verbs/all rnicsim_run'
+has calls 'host_libraries rnicsim_run'
 lacks calls sim/all
 lacks calls sudo
 lacks calls tshark
 has out '[rnicsim-run][run][--][two words][]'
 lacks out 'progress'
-commands='run serve shell env device vm top describe diff'
+commands='run serve shell env top describe diff'
 export FAKE_INSTALLED='cmake qemu'
 for command in $commands --version; do
   try 42 "$tree/rnicsim" "$command"
@@ -156,12 +156,6 @@ if [ $# = 2 ]; then
 fi
 
 export FAKE_INSTALLED=cmake
-
-# The packages of guests, also where nothing is to be built.
-try 42 "$tree/rnicsim" vm --on g0 date
-has calls 'install -y --no-install-recommends qemu'
-lacks calls ninja
-has out '[rnicsim-run][vm]'
 
 # Completion by the small program; of a command's name, all that the whole program will have.
 try 42 "$tree/rnicsim" complete run --ni
@@ -178,6 +172,12 @@ has out '[rnicsim][bench][write-4k]'
 try 42 "$tree/rnicsim" run -- prog
 has out '[rnicsim][run][--][prog]'
 lacks calls ninja
+
+# The packages of guests, also where nothing is to be built.
+try 42 "$tree/rnicsim" vm --on g0 date
+has calls 'install -y --no-install-recommends qemu'
+lacks calls ninja
+has out '[rnicsim][vm]'
 
 # Warm: no tool at all, from any folder, through links, relative ones too.
 export FAKE_INSTALLED='g++ cmake perftest'

@@ -16,8 +16,8 @@ import tempfile
 ALLOWED = {
     "model/abi": [],
     "model/roce": ["model/base/fifo.h", "model/base/pooled_list.h", "model/base/units.h"],
-    "model/roce/congestion": ["model/roce", "model/base/policy.h", "model/base/policy_params.h", "model/base/params.h",
-                              "model/base/telemetry.h", "model/base/units.h"],
+    "model/roce/congestion": ["model/roce", "model/base/policy.h", "model/base/policy_params.h",
+                              "model/base/params.h", "model/base/telemetry.h", "model/base/units.h"],
     "model/base": [],
     "model/cm": ["model/base/units.h"],
     # The NIC: its own files put it together. Its rooms, each above those that it names.
@@ -83,55 +83,64 @@ ALLOWED = {
     "verbs/rdmacm": ["model/abi", "verbs/port", "verbs/ibverbs/boundary.h", "verbs/ibverbs/queue_lock.h"],
     # What a run is made of: parameters, topologies, fault rules. Below all of sim.
     "sim/config": ["model", "rtl/cosim"],
+    # Results and their formats; services of the operating system. Below the system.
+    "sim/results": ["model/base", "sim/config"],
+    "sim/os": ["model/base"],
     # The system, and what its users share.
     "sim/processes": ["model", "sim/config"],
-    "sim/*": ["sim/processes", "model", "rtl/cosim", "sim/config"],
+    "sim/*": ["sim/processes", "sim/os", "sim/results", "model", "rtl/cosim", "sim/config"],
     # Who looks at a system.
-    "sim/waterfall": ["model", "sim/config", "sim/*"],
-    "sim/recording": ["model", "sim/config", "sim/processes", "sim/*"],
-    "sim/observers": ["sim/*", "sim/recording", "sim/waterfall", "model/driver_check"],
+    "sim/waterfall": ["model", "sim/config", "sim/*", "sim/os", "sim/results"],
+    "sim/recording": ["model", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results"],
+    "sim/observers": ["sim/*", "sim/os", "sim/results", "sim/recording", "sim/waterfall", "model/driver_check"],
     # Who gives it work, beside one another.
-    "sim/attached": ["model", "sim/config", "sim/*", "sim/waterfall"],
-    "sim/guest": ["model", "sim/config", "sim/guest/transactor", "sim/*"],
-    "sim/guest/transactor": ["model/base", "sim/config/config_error.h", "sim/descriptor.h", "sim/json.h"],
+    "sim/attached": ["model", "sim/config", "sim/*", "sim/os", "sim/results", "sim/waterfall"],
+    "sim/guest": ["model", "sim/config", "sim/guest/transactor", "sim/*", "sim/os", "sim/results"],
+    "sim/guest/transactor": ["model/base", "sim/config/config_error.h", "sim/os/descriptor.h", "sim/results/json.h"],
     # Virtual machines: in a guest, and around it.
-    "sim/guest/agent": ["sim/descriptor.h"],
-    "sim/guest/vm": ["model", "sim/config", "sim/guest", "sim/guest/transactor", "sim/guest/agent/frames.h", "sim/*"],
+    "sim/guest/agent": ["sim/os/descriptor.h"],
+    "sim/guest/vm": ["model", "sim/config", "sim/guest", "sim/guest/transactor", "sim/guest/agent/frames.h", "sim/*",
+                     "sim/os", "sim/results"],
     # Hosts outside, and their part in a run's network.
-    "sim/guest/wire": ["model", "sim/config", "sim/*", "sim/guest/nic_function.h", "sim/guest/transactor",
-                       "sim/attached/network.h", "sim/attached/outside_world.h"],
-    "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/waterfall"],
+    "sim/guest/wire": ["model", "sim/config", "sim/*", "sim/os", "sim/results", "sim/guest/nic_function.h",
+                       "sim/guest/transactor", "sim/attached/network.h", "sim/attached/outside_world.h"],
+    "sim/bench": ["model", "verbs/ibverbs", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results",
+                  "sim/observers", "sim/waterfall"],
     # An engine without a system.
-    "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
-                   "sim/results_json.h"],
+    "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/results/json.h", "sim/results/json_output.h",
+                   "sim/results/results_json.h"],
     # A recorded run again, without its programs.
-    "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/*"],
-    "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/counter_list.h"],
+    "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/*", "sim/os", "sim/results"],
+    "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/results/counter_list.h"],
     # Many runs.
-    "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/child_pool.h", "sim/json.h", "sim/json_output.h",
-                  "sim/progress_line.h", "sim/results_json.h", "sim/shell_word.h", "sim/staged_file.h"],
-    "sim/calibrate": ["sim/bench", "sim/config", "sim/report", "sim/child_pool.h", "sim/json.h", "sim/json_output.h",
-                      "sim/progress_line.h"],
+    "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/os/child_pool.h", "sim/results/json.h",
+                  "sim/results/json_output.h", "sim/os/progress_line.h", "sim/results/results_json.h",
+                  "sim/os/shell_word.h", "sim/results/staged_file.h"],
+    "sim/calibrate": ["sim/bench", "sim/config", "sim/report", "sim/os/child_pool.h", "sim/results/json.h",
+                      "sim/results/json_output.h", "sim/os/progress_line.h"],
     # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
     "sim/trace": ["model/abi/queue.h", "model/base/units.h", "model/roce", "sim/config/config_error.h",
-                  "sim/histogram.h", "sim/json.h", "sim/recording", "sim/text_number.h",
+                  "sim/results/histogram.h", "sim/results/json.h", "sim/recording", "sim/results/text_number.h",
                   "sim/waterfall/timeline_lines.h"],
     "sim/check": ["sim/config", "sim/history", "sim/recording", "sim/trace", "sim/bench/table_reader.h",
-                  "sim/report/page.h", "model/abi/queue.h", "sim/adapter_counters.h", "sim/counter_results.h",
-                  "sim/histogram.h", "sim/json.h", "sim/json_output.h", "sim/progress_line.h",
-                  "sim/results_json.h", "sim/run_options.h", "sim/staged_file.h", "model/base",
-                  "model/fabric/switch_params.h"],
+                  "sim/report/page.h", "model/abi/queue.h", "sim/adapter_counters.h", "sim/results/counter_results.h",
+                  "sim/results/histogram.h", "sim/results/json.h", "sim/results/json_output.h",
+                  "sim/os/progress_line.h", "sim/results/results_json.h", "sim/run_options.h",
+                  "sim/results/staged_file.h", "model/base", "model/fabric/switch_params.h"],
     # Know what a run left, or its snapshots, alone.
-    "sim/report": ["sim/config", "sim/sweep", "sim/json.h", "sim/json_output.h", "sim/results_json.h"],
+    "sim/report": ["sim/config", "sim/sweep", "sim/results/json.h", "sim/results/json_output.h",
+                   "sim/results/results_json.h"],
     # Results of checks over time.
-    "sim/history": ["sim/config/config_error.h", "sim/json.h", "sim/json_output.h", "sim/report/page.h"],
-    "sim/top": ["sim/config/config_error.h", "sim/snapshot.h", "sim/snapshot_server.h", "sim/counter_list.h",
-                "sim/counter_results.h", "sim/descriptor.h", "sim/json.h", "sim/local_socket.h",
-                "sim/results_json.h", "model/base/units.h"],
-    "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
-                     "sim/calibrate", "sim/check", "sim/guest", "sim/history", "sim/guest/vm", "sim/guest/wire",
-                     "sim/recording", "sim/replay", "sim/report", "sim/rerun", "sim/sweep", "sim/top", "sim/trace"],
-    "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
+    "sim/history": ["sim/config/config_error.h", "sim/results/json.h", "sim/results/json_output.h",
+                    "sim/report/page.h"],
+    "sim/top": ["sim/config/config_error.h", "sim/snapshot.h", "sim/snapshot_server.h", "sim/results/counter_list.h",
+                "sim/results/counter_results.h", "sim/os/descriptor.h", "sim/results/json.h", "sim/os/local_socket.h",
+                "sim/results/results_json.h", "model/base/units.h"],
+    "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results", "sim/observers",
+                     "sim/attached", "sim/bench", "sim/calibrate", "sim/check", "sim/guest", "sim/history",
+                     "sim/guest/vm", "sim/guest/wire", "sim/recording", "sim/replay", "sim/report", "sim/rerun",
+                     "sim/sweep", "sim/top", "sim/trace"],
+    "sim/main": ["model", "sim/commands", "sim/config", "sim/*", "sim/os", "sim/results"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }
 
@@ -140,12 +149,12 @@ FORBIDDEN_LIBRARIES = [
     (["model/abi", "model/roce", "verbs"], r"systemc|sysc/|tlm|sc_", "SystemC belongs to the timed model"),
     (["model/abi", "model/roce"], r"spdlog/", "the contracts and the transport do not log"),
     (["model", "verbs", "sim"], r"verilated|V[a-z_]+\.h$", "Verilator belongs to rtl/cosim"),
-    (["model", "rtl", "verbs", "sim", "tests"], r"nlohmann/", "values of JSON are those of sim/json.h"),
+    (["model", "rtl", "verbs", "sim", "tests"], r"nlohmann/", "values of JSON are those of sim/results/json.h"),
     (["model", "rtl", "verbs", "sim"], r"g(test|mock)/|rapidcheck", "test libraries belong to tests"),
 ]
 
 # The one source that may include such a library all the same.
-WRAPS_A_LIBRARY = {"sim/json.cpp"}
+WRAPS_A_LIBRARY = {"sim/results/json.cpp"}
 
 # What is read outside the tree, in folders of other names: a project of its own, headers that are installed, and a
 # kernel's module. Such files find their headers beside them.
@@ -287,8 +296,8 @@ def self_test():
         ("sim/replay/replay.cpp", '#include "sim/system.h"', False),
         ("sim/commands/run.cpp", '#include "sim/attached/run.h"', True),
         ("sim/elsewhere/thing.h", "#include <vector>", False),
-        ("sim/json.cpp", "#include <nlohmann/json.hpp>", True),
-        ("sim/json.h", "#include <nlohmann/json.hpp>", False),
+        ("sim/results/json.cpp", "#include <nlohmann/json.hpp>", True),
+        ("sim/results/json.h", "#include <nlohmann/json.hpp>", False),
         ("tests/unit/observers/json_test.cpp", "#include <nlohmann/json.hpp>", False),
         ("sim/check/values.cpp", '#include "sim/bench/table_reader.h"', True),
         ("sim/check/values.cpp", '#include "sim/bench/bench.h"', False),
@@ -300,7 +309,7 @@ def self_test():
         ("model/driver_check/driver_check.h", '#include "model/nic/nic.h"', True),
         ("model/driver_check/driver_check.h", '#include "model/abi/device.h"', False),
         ("model/driver_check/driver_check.h", '#include "model/device/device.h"', False),
-        ("model/device/device.h", '#include "model/host/iommu.h"', False),
+        ("model/device/device.h", '#include "model/host/memory/iommu.h"', False),
         ("model/nic/nic.cpp", '#include "model/device/device.h"', False),
         ("tests/library/platform/platform.cpp", '#include "bare_host.h"', True),
         ("tests/unit/nic/dma_test.cpp", '#include "bare_host.h"', False),

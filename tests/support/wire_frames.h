@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/roce/packet.h"
-#include "sim/replay/capture_file.h"
+#include "sim/replay/capture/capture_file.h"
 
 namespace rnicsim::sim::replay::test {
 

@@ -1,7 +1,7 @@
 // What pages on demand cost: docs/timing.md, and docs/device.md, Regions on demand.
 #include <sys/mman.h>
 
-#include "model/host/page_faults.h"
+#include "model/host/memory/page_faults.h"
 #include "model/host/software_process.h"
 #include "tests/timing/steps.h"
 

@@ -11,8 +11,8 @@
 
 #include "model/abi/device.h"
 #include "model/host/cpu_port.h"
-#include "model/host/iommu.h"
 #include "model/host/kernel_agent.h"
+#include "model/host/memory/iommu.h"
 #include "sim/adapter.h"
 #include "tests/support/endpoint.h"
 #include "tests/support/two_hosts.h"

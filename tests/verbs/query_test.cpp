@@ -3,7 +3,7 @@
 
 #include "model/nic/capability_params.h"
 #include "model/nic/nic.h"
-#include "model/nic/packets/steering.h"
+#include "model/nic/packets/receive/steering.h"
 #include "model/nic/personality/commands.h"
 #include "model/roce/icrc.h"
 #include "sim/adapter.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/host/iommu.h"
 #include "model/host/kernel_agent.h"
+#include "model/host/memory/iommu.h"
 #include "model/host/root_complex.h"
 #include "sim/adapter.h"
 #include "tests/verbs/rc_pair.h"

@@ -97,7 +97,7 @@ def is_refused(name, body, sources, notes, table):
 
 
 def main(library, source, page):
-    sources = {path.name: path.read_text() for path in source.glob("*.cpp")}
+    sources = {path.name: path.read_text() for path in source.rglob("*.cpp")}
     *wrong, table = rows(page.read_text())
     header = functions_of_header(preprocessed())
     symbols = public_exports(library) - NOT_VERBS

@@ -25,7 +25,7 @@ std::uint32_t entries_for(std::uint32_t asked) { return std::max(std::bit_ceil(a
 constexpr std::uint64_t kReadableFields = std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
                                           IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 constexpr std::uint64_t kFieldsOfFrames = IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG;
-constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+constexpr std::uint32_t kKnownCqFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 
 // A CQ takes a parent domain; a plain PD has no meaning for it.
 int check_domain(const Context& context, ibv_pd* domain) {
@@ -43,7 +43,7 @@ int check(const Context& context, const ibv_cq_init_attr_ex& attributes) {
   if (attributes.cqe == 0 || attributes.cqe > context.capabilities.max_cqe) return EINVAL;
   if (attributes.comp_vector >= unsigned(context.context.num_comp_vectors)) return EINVAL;
   if (attributes.comp_mask & ~std::uint32_t(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) return EINVAL;
-  if ((attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attributes.flags & ~kKnownFlags)) return EINVAL;
+  if ((attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attributes.flags & ~kKnownCqFlags)) return EINVAL;
   const bool has_frames = context.has_feature(abi::feature::kRaw);
   if (attributes.wc_flags & ~(kReadableFields | (has_frames ? kFieldsOfFrames : 0))) return EOPNOTSUPP;
   if (attributes.channel != nullptr && !holds(context, *attributes.channel)) return EINVAL;

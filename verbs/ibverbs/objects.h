@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "verbs/ibverbs/device.h"
-#include "verbs/ibverbs/dma_memory.h"
-#include "verbs/port/event_pipe.h"
+#include "verbs/ibverbs/memory/dma_memory.h"
 #include "verbs/ibverbs/queue_lock.h"
+#include "verbs/port/event_pipe.h"
 #include "verbs/provider/completion_ring.h"
 #include "verbs/provider/receive_ring.h"
 #include "verbs/provider/send_ring.h"

@@ -5,13 +5,13 @@
 #include <cstring>
 
 #include "model/abi/device.h"
+#include "verbs/provider/wqe_builder.h"
 
 namespace rnicsim::provider {
 
 namespace {
 constexpr std::uint32_t kBlueFlameBlocks = abi::uar::kBlueFlameBytes / abi::kSendBlock;
 constexpr std::uint32_t kRecordMask = 0xffff;
-constexpr std::size_t kSegment = 16;  // bytes; a WQE is a whole number of segments
 }  // namespace
 
 SendRing::SendRing(const Layout& layout, DmaBuffer ring, abi::QpDoorbellRecord* record, Uar* uar)
@@ -25,7 +25,7 @@ SendRing::SendRing(const Layout& layout, DmaBuffer ring, abi::QpDoorbellRecord* 
 void SendRing::post(WqeBuilder& wqe, std::uint64_t wr_id) {
   abi::ControlSegment& control = wqe.control();
   control.wqe_index = std::uint16_t(producer_);
-  control.segments = std::uint8_t(wqe.size() / kSegment);
+  control.segments = std::uint8_t(wqe.size() / kSegmentBytes);
   control.qpn_flags = layout_.qpn << 8 | wqe.flags_;
   copy_in(wqe.bytes_.get(), wqe.size());
   slots_[producer_ & mask_] = {wr_id, wqes_ + 1};
@@ -37,8 +37,8 @@ void SendRing::post(WqeBuilder& wqe, std::uint64_t wr_id) {
 void SendRing::copy_in(const std::byte* wqe, std::size_t bytes) {
   const std::size_t begin = std::size_t(producer_) * abi::kSendBlock;
   const std::size_t mask = (std::size_t(mask_) + 1) * abi::kSendBlock - 1;
-  for (std::size_t at = 0; at < bytes; at += kSegment)
-    std::memcpy(ring_.memory + ((begin + at) & mask), wqe + at, kSegment);
+  for (std::size_t at = 0; at < bytes; at += kSegmentBytes)
+    std::memcpy(ring_.memory + ((begin + at) & mask), wqe + at, kSegmentBytes);
 }
 
 bool SendRing::ring() {

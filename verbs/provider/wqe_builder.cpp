@@ -7,9 +7,9 @@ namespace rnicsim::provider {
 
 namespace {
 
-constexpr std::size_t kSegment = 16;
-
-constexpr std::size_t whole_segments(std::size_t bytes) { return (bytes + kSegment - 1) / kSegment * kSegment; }
+constexpr std::size_t whole_segments(std::size_t bytes) {
+  return (bytes + kSegmentBytes - 1) / kSegmentBytes * kSegmentBytes;
+}
 
 constexpr std::size_t before_inline(abi::Transport transport) {
   std::size_t before = sizeof(abi::ControlSegment) + sizeof(abi::InlineHeader);

@@ -11,6 +11,8 @@
 
 namespace rnicsim::provider {
 
+inline constexpr std::size_t kSegmentBytes = 16;  // a WQE is a whole number of segments
+
 class WqeBuilder {
  public:
   // `blocks`: longest WQE of the QP, in 64-byte blocks.

@@ -7,7 +7,7 @@
 #include <cstdarg>
 #include <new>
 
-#include "verbs/rsockets/datagram.h"
+#include "verbs/rsockets/datagrams/datagram.h"
 #include "verbs/rsockets/poll.h"
 #include "verbs/rsockets/stream.h"
 #include "verbs/rsockets/table.h"

@@ -11,7 +11,7 @@ namespace rnicsim::rsockets {
 namespace {
 
 constexpr std::uint16_t kSmallestQueue = 16;
-constexpr std::uint16_t kLargestQueue = 0xfffe;
+constexpr std::uint16_t kLongestQueue = 0xfffe;
 constexpr std::size_t kTargetBytes = sizeof(WireExtent) * Targets::kEntries;
 
 }  // namespace
@@ -29,7 +29,7 @@ int RegisteredMemory::make(ibv_pd* pd, std::size_t length, int access) {
 
 void limit_queues(ibv_context* context, Sizes& sizes) {
   ibv_device_attr attributes{};
-  std::uint16_t most = kLargestQueue;
+  std::uint16_t most = kLongestQueue;
   if (ibv_query_device(context, &attributes) == 0) most = std::uint16_t(std::min<int>(attributes.max_qp_wr, most));
   const auto possible = [&](std::uint16_t wanted) { return std::min(std::max(wanted, kSmallestQueue), most); };
   sizes.send_queue = possible(sizes.send_queue);
@@ -53,7 +53,7 @@ int Endpoint::make_queue_pair(Sizes& sizes) {
   attributes.cap.max_recv_sge = 1;
   attributes.cap.max_inline_data = sizes.inline_bytes;
   if (rdma_create_qp(id_, nullptr, &attributes) != 0) return errno;
-  sizes.inline_bytes = std::uint16_t(std::min<std::uint32_t>(attributes.cap.max_inline_data, kLargestQueue));
+  sizes.inline_bytes = std::uint16_t(std::min<std::uint32_t>(attributes.cap.max_inline_data, kLongestQueue));
   return 0;
 }
 

@@ -1,12 +1,12 @@
-// Deficit weighted round robin (Shreedhar and Varghese, "Efficient fair queueing using deficit round robin"): in each
-// round a queue may send its weight times a quantum of bytes, and keeps what is left for the next round while frames
-// wait in it. Priorities of `strict` go before all others.
+// Deficit weighted round robin (Shreedhar and Varghese, "Efficient fair queueing using deficit round robin"). In each
+// round a queue may send its weight times a quantum of bytes; the rest is kept for the next round while frames wait in
+// the queue. Priorities of `strict` go before all others.
 #include <bit>
 #include <string>
 
 #include "model/base/policy_params.h"
-#include "model/base/priority_values.h"
-#include "model/base/queue_discipline.h"
+#include "model/base/ports/priority_values.h"
+#include "model/base/ports/queue_discipline.h"
 
 namespace rnicsim {
 namespace {
@@ -41,7 +41,7 @@ class Dwrr final : public QueueDiscipline {
     const auto first = ready.queues & strict_;
     is_strict_ = first != 0;
     if (is_strict_) return chosen_ = static_cast<std::uint8_t>(std::bit_width(first) - 1);
-    // A queue that cannot send at its turn saves nothing.
+    // A queue that cannot send at its turn loses its deficit.
     if ((ready.queues >> next_.at & 1) == 0) {
       next_.deficit[next_.at] = 0;
       move_on(ready.queues);
@@ -59,11 +59,11 @@ class Dwrr final : public QueueDiscipline {
 
  private:
   struct State {
-    std::uint8_t at = kPriorities - 1;             // the queue whose turn it is; it has had this round's quantum
+    std::uint8_t at = kPriorities - 1;             // the queue whose turn it is; its quantum of this round is added
     std::array<std::uint64_t, kPriorities> deficit{};
   };
 
-  // To the next queue that is ready, downwards, which gets its quantum.
+  // Moves the turn to the next lower ready queue (wrapping around), and adds its quantum.
   void move_on(std::uint32_t queues) {
     do next_.at = static_cast<std::uint8_t>((next_.at + kPriorities - 1) % kPriorities);
     while ((queues >> next_.at & 1) == 0);

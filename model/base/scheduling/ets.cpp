@@ -1,5 +1,5 @@
-// Enhanced transmission selection (IEEE 802.1Qaz): priorities with a share of the bandwidth share what the others
-// leave. Priorities without a share go first, the highest before. What one priority does not use the others may use.
+// Enhanced transmission selection (IEEE 802.1Qaz). Priorities without a share go first, the highest before the others.
+// Priorities with a share divide the rest of the bandwidth. Other priorities may use what one priority does not use.
 // The shares are kept frame by frame: the queue whose frame would end first at its share sends (self-clocked fair
 // queueing, Golestani).
 #include <algorithm>
@@ -7,8 +7,8 @@
 #include <string>
 
 #include "model/base/policy_params.h"
-#include "model/base/priority_values.h"
-#include "model/base/queue_discipline.h"
+#include "model/base/ports/priority_values.h"
+#include "model/base/ports/queue_discipline.h"
 
 namespace rnicsim {
 namespace {
@@ -50,7 +50,7 @@ class Ets final : public QueueDiscipline {
     for (auto rest = ready.queues; rest != 0; rest &= rest - 1) {
       const auto queue = static_cast<std::uint8_t>(std::countr_zero(rest));
       const auto end = begin_of(queue) + double{ready.bytes[queue]} / *shares_[queue];
-      // The higher priority of two that end together.
+      // Of two frames that end together the higher priority goes first.
       if (chosen_ != kPriorities && end > end_) continue;
       chosen_ = queue;
       end_ = end;
@@ -82,9 +82,9 @@ class Ets final : public QueueDiscipline {
   const PriorityValues shares_;
   std::uint32_t strict_ = 0;
   double now_ = 0;                                 // virtual time: bytes a percent
-  std::array<double, kPriorities> begins_{};       // of the first frame; of an empty queue, the end of its last one
-  std::uint32_t waiting_ = 0;                      // queues that could have sent when the last frame began, a bit each
-  // --- Of the last answer.
+  std::array<double, kPriorities> begins_{};       // start of the first frame; for an empty queue, end of its last one
+  std::uint32_t waiting_ = 0;                      // queues that were ready when the last frame began, a bit each
+  // --- State of the last answer.
   std::uint32_t ready_ = 0;
   std::uint8_t chosen_ = 0;
   double end_ = 0;

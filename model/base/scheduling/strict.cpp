@@ -1,6 +1,6 @@
 // Strict priority: the highest priority that may send goes first.
 #include "model/base/policy.h"
-#include "model/base/queue_discipline.h"
+#include "model/base/ports/queue_discipline.h"
 
 namespace rnicsim {
 namespace {

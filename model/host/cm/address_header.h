@@ -1,4 +1,5 @@
-// What rdma_cm puts before a program's private data: the addresses that connect (IBTA vol 1, A11.4).
+// The header that rdma_cm puts before a program's private data: the two addresses of the connection (IBTA vol 1,
+// A11.4).
 #pragma once
 
 #include <array>
@@ -13,10 +14,10 @@ namespace rnicsim::host {
 struct AddressHeader {
   static constexpr std::size_t kBytes = 36;
   IpAddress source;
-  IpAddress destination;     // its port is in the service ID
+  IpAddress destination;     // the port is not encoded; the service ID has it
 
   std::array<std::uint8_t, kBytes> encode() const;
-  // nullopt: another version than ours, or no IP.
+  // nullopt: unknown version, or not IP.
   static std::optional<AddressHeader> decode(std::span<const std::uint8_t, kBytes> bytes);
 };
 

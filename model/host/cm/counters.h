@@ -1,4 +1,4 @@
-// What the connection manager of a host counts.
+// Counters of a host's connection manager.
 #pragma once
 
 #include "model/base/stats.h"

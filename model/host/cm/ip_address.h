@@ -1,4 +1,4 @@
-// An address of a socket: IPv4 (mapped, as in a GID) or IPv6, and a port.
+// A socket address: IPv4 (mapped, as in a GID) or IPv6, and a port.
 #pragma once
 
 #include <netinet/in.h>
@@ -20,7 +20,7 @@ struct IpAddress {
   std::uint16_t port = 0;
   std::uint32_t scope = 0;
 
-  // EINVAL: too short; EAFNOSUPPORT.
+  // 0 or errno. EINVAL: `sockaddr` is too short; EAFNOSUPPORT: another family than IPv4 or IPv6.
   static int parse(std::span<const std::byte> sockaddr, IpAddress& address);
   static IpAddress of_gid(const Gid& gid, bool ipv6, std::uint16_t port) { return {ipv6, gid, port, 0}; }
   sockaddr_storage to_sockaddr() const;
@@ -28,7 +28,7 @@ struct IpAddress {
 
   bool is_any() const;
   bool is_loopback() const;
-  // No device's own: rdma_cm binds 127.0.0.1 and ::1 as it does 0.0.0.0 and ::.
+  // True for addresses of no device: rdma_cm binds 127.0.0.1 and ::1 as it binds 0.0.0.0 and ::.
   bool is_wildcard() const { return is_any() || is_loopback(); }
   bool is_link_local() const { return ipv6 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80; }
   bool is_group() const { return ipv6 ? bytes[0] == 0xff : bytes[12] >> 4 == 0xe; }

@@ -11,15 +11,15 @@ namespace rnicsim::host {
 namespace {
 
 constexpr std::uint32_t kQpn = 1;
-constexpr std::uint32_t kQkey = 0x80010000;  // well-known (10.2.4)
-constexpr std::uint32_t kPd = 0;             // the kernel's
+constexpr std::uint32_t kWellKnownQkey = 0x80010000;  // well-known Q_Key (IBTA vol 1, 10.2.4)
+constexpr std::uint32_t kPd = 0;             // the kernel's protection domain
 constexpr std::uint32_t kRegion = 0;
 constexpr std::uint32_t kLkey = kRegion << 8;
 constexpr std::uint32_t kSends = 128;
 constexpr std::uint32_t kReceives = 512;
-constexpr std::uint32_t kEntries = 1024;     // of the CQ: more than both
+constexpr std::uint32_t kEntries = 1024;     // entries of the CQ: more than both
 constexpr std::size_t kGrh = 40;
-constexpr std::size_t kReceiveBuffer = 320;  // a GRH and a datagram, in whole lines
+constexpr std::size_t kReceiveBuffer = 320;  // GRH and datagram, in whole cache lines
 static_assert(kReceiveBuffer >= kGrh + cm::kMadBytes);
 
 constexpr std::uint8_t log2_of(std::uint32_t power) { return std::uint8_t(std::bit_width(power) - 1); }
@@ -103,7 +103,7 @@ void ManagementPort::create_queues() {
 
   namespace attribute = abi::qp_attr;
   qpc.port = 1;
-  qpc.qkey = kQkey;
+  qpc.qkey = kWellKnownQkey;
   const auto move = [&](abi::QpState state, std::uint32_t attributes) {
     qpc.state = state;
     driver_.must_execute(provider::encode(provider::modify_qp(kQpn, attribute::kState | attributes, qpc)), "modify_qp");
@@ -135,7 +135,7 @@ void ManagementPort::post_waiting() {
     abi::DatagramSegment segment;
     segment.path = departure.path;
     segment.remote_qpn = kQpn;
-    segment.qkey = kQkey;
+    segment.qkey = kWellKnownQkey;
     wqe.datagram(segment);
     wqe.data(buffer.bus_address, cm::kMadBytes, kLkey);
     send_->post(wqe, 0);

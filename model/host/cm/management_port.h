@@ -1,5 +1,5 @@
-// The kernel's QP1, the general services interface (IBTA vol 1, 13.5): management datagrams, which travel through the
-// device as any UD QP's packets do.
+// The kernel's QP1, the general services interface (IBTA vol 1, 13.5): management datagrams, which pass through the
+// device as the packets of any UD QP.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,13 @@ class ManagementPort {
 
   explicit ManagementPort(Driver& driver) : driver_(driver) {}
 
-  // Waits. std::runtime_error: the device cannot be used, and why. A device without datagrams has no such port.
+  // Waits. Throws std::runtime_error with the reason if the device cannot be used. Without UD support in the device the
+  // port stays unavailable.
   void bring_up();
   bool available() const { return available_; }
 
   void send(const abi::AddressVector& path, const cm::Mad& mad);
-  // Its CQ's event: gives what has come.
+  // Handles the event of the port's CQ: calls `arrived` for each received datagram.
   void interrupt(const std::function<void(const Arrival&)>& arrived);
 
  private:
@@ -61,7 +62,7 @@ class ManagementPort {
   std::optional<provider::SendRing> send_;
   std::optional<provider::ReceiveRing> receive_;
   provider::CompletionRing completions_;
-  std::deque<Departure> waiting_;  // for a place in the send queue
+  std::deque<Departure> waiting_;  // datagrams that wait for a place in the send queue
   std::uint32_t next_send_ = 0;
 };
 

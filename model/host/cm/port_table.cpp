@@ -5,7 +5,7 @@
 
 namespace rnicsim::host {
 
-// A wildcard meets whatever there is at its port, of the other family too.
+// A wildcard conflicts with every address of its port, also of the other family.
 int PortTable::conflict(Owner owner, const Binding& binding) const {
   for (const auto& [other, theirs] : bindings_) {
     if (other == owner || theirs.address.port != binding.address.port) continue;

@@ -1,4 +1,4 @@
-// The ports of a port space, and who may have which together (as Linux binds sockets).
+// The bound ports of a port space, with Linux's rules for sharing a port.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@ class PortTable {
  public:
   using Owner = std::uint32_t;
   struct Binding {
-    IpAddress address;       // its port is the one bound
+    IpAddress address;       // with the bound port
     bool reuse = false;
-    bool one_family = false; // who has the port for another address family does not matter, if it does not to him
+    bool one_family = false; // no conflict with a binding of the other address family that is also one_family
   };
 
-  // 0 with `binding`'s port chosen, if it was 0. EADDRINUSE: another one has that address; EADDRNOTAVAIL: one of the
-  // two is a wildcard, or no port is left.
+  // Binds `binding`, and chooses its port if the port is 0. 0 or errno. EADDRINUSE: another owner has the address;
+  // EADDRNOTAVAIL: one of two conflicting addresses is a wildcard, or no port is free.
   int bind(Owner owner, Binding& binding);
-  // What it is bound to is another address of the same port by now, or shares it otherwise.
+  // Replaces the binding after the owner's address or its options changed.
   void change(Owner owner, const Binding& binding);
-  // As bind(), of one that shares its port: who listens shares it no more.
+  // Ends the sharing of the owner's port (reuse), since a listener does not share its port. 0 or errno as bind().
   int listen(Owner owner);
   void release(Owner owner) { bindings_.erase(owner); }
 
  private:
-  // As /proc/sys/net/ipv4/ip_local_port_range.
+  // The range of /proc/sys/net/ipv4/ip_local_port_range.
   static constexpr std::uint16_t kFirstEphemeral = 32768;
   static constexpr std::uint16_t kLastEphemeral = 60999;
 
-  int conflict(Owner owner, const Binding& binding) const;  // 0: there is none
+  int conflict(Owner owner, const Binding& binding) const;  // 0: no conflict
 
   std::map<Owner, Binding> bindings_;
   std::uint16_t next_ = kFirstEphemeral;

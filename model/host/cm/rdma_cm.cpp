@@ -6,7 +6,7 @@
 namespace rnicsim::host {
 namespace {
 
-// The port's, as a path record names it: enum ibv_rate.
+// The port's rate as in a path record: enum ibv_rate.
 std::uint8_t rate_of(const abi::PortAttributes& port) {
   struct Rate {
     std::uint8_t speed;
@@ -77,7 +77,7 @@ void RdmaCm::expire() {
   flush();
 }
 
-// What is to be sent leaves when the kernel has made it; the alarm rings for what comes next.
+// Messages leave after the kernel's time to make them; the alarm is armed for the next deadline.
 void RdmaCm::flush() {
   while (const auto transition = ids_->next_transition()) state_changed(*transition);
   while (const auto outgoing = ids_->next_message()) departures_.push(now() + params_.cm.send, *outgoing);
@@ -102,7 +102,7 @@ void RdmaCm::depart() {
     path.traffic_class = outgoing.route.traffic_class;
     path.hop_limit = outgoing.route.hop_limit;
     path.service_level = outgoing.route.service_level;
-    // To nobody's address it is lost, as on a real wire.
+    // A message to an address without a host is lost, as on a real wire.
     if (device.gate.resolve(path) != 0) continue;
     message({true, number, outgoing.envelope.message});
     device.port.send(path, cm::encode(outgoing.envelope));

@@ -1,4 +1,4 @@
-// The RDMA connection manager in its host: its devices' QP1, the kernel's time for each message, and the programs'
+// The RDMA connection manager of a host: QP1 of its devices, the kernel's time for each message, and the programs'
 // channels.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace rnicsim::host {
 
-// A message that leaves for QP1 of a device, or that came there and is acted on.
+// A message that leaves for QP1 of a device, or that was received there and is about to be handled.
 struct CmMessage {
   bool sent;
   std::uint32_t device;
@@ -32,7 +32,7 @@ class RdmaCm {
  public:
   RdmaCm(const HostParams& params, Neighbours fabric, RdmaIds::EventSink sink);
 
-  // A device's way to the fabric, when it is up.
+  // A device that is up, with its QP1 and its address resolution.
   struct Device {
     ManagementPort& port;
     const CommandGate& gate;
@@ -40,11 +40,11 @@ class RdmaCm {
     std::uint32_t ack_delay;
   };
   void add(const abi::NetworkInterface& interface, const Device& device);
-  // All devices are up; those that were not added have no datagrams.
+  // Call when all devices are up. Devices that were not added have no datagrams.
   void begin();
   void arrived(std::uint32_t device, const ManagementPort::Arrival& arrival);
 
-  // ENODEV: no device has datagrams; EAGAIN: they are not up.
+  // 0 or errno. ENODEV: no device has datagrams; EAGAIN: devices are not yet up.
   int command(const UserChannel& channel, std::uint32_t command, std::span<const std::byte> input,
               std::span<std::byte> output);
   void close_channel(std::uint32_t channel);
@@ -72,13 +72,13 @@ class RdmaCm {
   const Neighbours fabric_;
   const RdmaIds::EventSink sink_;
   std::map<std::uint32_t, Device> devices_;
-  std::vector<RdmaIds::Device> known_;     // as ids see them
+  std::vector<RdmaIds::Device> known_;     // devices, as ids see them
   bool up_ = false;
   std::optional<RdmaIds> ids_;
   EventQueue<Arrived> arrivals_;
   EventQueue<cm::Outgoing> departures_;
   Alarm timer_;
-  Duration worker_free_;     // one work queue handles what arrives
+  Duration worker_free_;     // end of the last queued handling: one work queue handles all received messages
   std::uint64_t malformed_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// An rdma_cm_id as the kernel keeps it (rdma_cm(7)).
+// The kernel's state of an rdma_cm_id (rdma_cm(7)).
 #pragma once
 
 #include <rdma/rdma_user_cm.h>
@@ -25,10 +25,10 @@ enum class IdState : std::uint8_t {
   listen,
 };
 
-// enum ibv_qp_type, as the commands have it.
+// Values of enum ibv_qp_type, as commands carry them.
 enum class IdQpType : std::uint8_t { rc = 2, uc = 3, ud = 4, xrc_send = 9, xrc_recv = 10 };
 
-// Of a resolved route, or of a request.
+// The path of a resolved route or of a received request.
 struct IdPath {
   cm::Route route;
   std::uint8_t mtu = 0;                    // enum ibv_mtu
@@ -43,35 +43,37 @@ struct IdGroup {
   std::uint32_t events_reported = 0;
 };
 
-inline constexpr std::uint8_t kHopLimit = 64;  // of paths, and of answers to strangers
+inline constexpr std::uint8_t kHopLimit = 64;  // hop limit of paths, and of answers to peers without a connection
 
 struct RdmaId {
   std::uint32_t number = 0;
   Pasid owner = 0;
   std::uint32_t channel = 0;
-  std::uint64_t uid = 0;                   // the program's
-  bool accepted = true;                    // not: it is a peer's request, and the program has no uid for it
+  std::uint64_t uid = 0;                   // the program's value for the id
+  bool accepted = true;                    // false: a peer's request that is not accepted yet; `uid` is not set
   rdma_ucm_port_space port_space = RDMA_PS_TCP;
   IdQpType qp_type = IdQpType::rc;
   IdState state = IdState::idle;
 
   IpAddress source;
   std::optional<IpAddress> destination;
-  std::optional<std::uint32_t> device{};   // of the host, to whose address it is bound; none: to the wildcard
+  std::optional<std::uint32_t> device{};   // number of the host's device to whose address the id is bound; nullopt:
+                                           // bound to a wildcard
   std::optional<IdPath> path;
   std::optional<cm::ConnectionId> connection;
-  std::uint32_t psn = 0;                   // that its QP expects first
+  std::uint32_t psn = 0;                   // first PSN that the id's QP expects
   std::uint32_t qpn = 0;
   std::uint32_t qkey = 0;
   bool srq = false;
 
   bool reuse_address = false;
-  std::optional<bool> one_family;          // no other one's requests at a wildcard
+  std::optional<bool> one_family;          // RDMA_OPTION_ID_AFONLY: a wildcard takes requests of its own address family
+                                           // only; nullopt: not set
   std::uint8_t traffic_class = 0;
   std::optional<cm::TimeCode> ack_timeout;
 
-  std::uint32_t backlog = 0;               // requests that may still come
-  std::uint32_t listener = 0;              // it came by: until the program has heard of it; 0: none
+  std::uint32_t backlog = 0;               // requests that may still be queued
+  std::uint32_t listener = 0;              // listener of a request that the program has not received yet; else 0
   std::uint32_t events_reported = 0;
   std::map<std::uint32_t, IdGroup> groups;
 };

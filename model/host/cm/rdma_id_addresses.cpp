@@ -1,4 +1,4 @@
-// Where ids are bound and where they lead: the host's devices, addresses, ports, and the way to a peer.
+// Addresses of ids: the host's devices, bound addresses and ports, and the path to a peer.
 #include <algorithm>
 #include <cerrno>
 
@@ -9,10 +9,10 @@
 namespace rnicsim::host {
 namespace {
 
-// As Linux asks for.
+// The value that Linux asks for.
 constexpr cm::TimeCode kPacketLifeTime = 18;
 
-// The path's, from which a switch tells flows apart.
+// The flow label of a path, by which switches tell flows apart.
 std::uint32_t flow_label_of(std::uint32_t a, std::uint32_t b) {
   const std::uint64_t product = std::uint64_t{a} * b;
   return std::uint32_t(product ^ product >> 20 ^ product >> 40) & 0xfffff;
@@ -53,7 +53,7 @@ int RdmaIds::check_bindable(const IpAddress& address) const {
   return is_own(address) ? 0 : EADDRNOTAVAIL;
 }
 
-// IPv4 alone is what an IPv4 address is for, unless the program says otherwise.
+// A binding to an IPv4 address is IPv4 only, unless the program sets RDMA_OPTION_ID_AFONLY otherwise.
 PortTable::Binding RdmaIds::binding_of(const RdmaId& id, const IpAddress& address) {
   return {address, id.reuse_address, id.one_family.value_or(!address.ipv6)};
 }
@@ -78,8 +78,8 @@ int RdmaIds::bind_wildcard(RdmaId& id, bool ipv6) {
   return take_port(id, IpAddress::of_gid(ipv6 ? Gid{} : IpAddress{}.bytes, ipv6, 0));
 }
 
-// The one that the id is bound to, else by the host's routes: there are those to each device's subnet. What only the
-// fabric knows goes by the first.
+// The device to which the id is bound; else the device with a route. There are routes to each device's subnet;
+// destinations outside of these subnets use the first device.
 const RdmaIds::Device* RdmaIds::device_towards(const RdmaId& id, const IpAddress& destination) const {
   const Device* own = destination.is_wildcard() ? nullptr : device_with(destination.bytes);
   const auto on_link = std::ranges::find_if(host_.devices,
@@ -101,7 +101,7 @@ RdmaIds::Resolution RdmaIds::resolution_of(const RdmaId& id, const IpAddress& de
     return {0, host_.resolve_known, device};
   if (host_.fabric.resolve(destination.bytes))
     return {0, neighbours_.insert(destination.bytes).second ? host_.resolve_neighbour : host_.resolve_known, device};
-  if (device->is_on_link(destination)) return {ETIMEDOUT, timeout};  // nobody answers
+  if (device->is_on_link(destination)) return {ETIMEDOUT, timeout};  // no host has the address
   return {ENETUNREACH, host_.resolve_known};
 }
 
@@ -118,7 +118,7 @@ int RdmaIds::resolve_address(RdmaId& id, const std::optional<IpAddress>& source,
   id.destination = destination;
   const Resolution resolution = resolution_of(id, destination, timeout);
   id.state = IdState::address_query;
-  // That no route leads there is known at once.
+  // A missing route is known at once.
   if (resolution.error == ENETUNREACH) {
     id.state = IdState::address_bound;
     return resolution.error;
@@ -133,7 +133,7 @@ void RdmaIds::finish_address(RdmaId& id, const Task& task) {
     return tell(id, CmEventType::address_error, -task.error);
   }
   const Device& device = *task.device;
-  // A source that the program chose stays.
+  // A source address that the program chose stays.
   if (!id.device && id.destination->is_wildcard()) {
     id.source.bytes = id.destination->bytes;
   } else if (!id.device) {

@@ -1,5 +1,5 @@
-// What comes to ids by itself: the ends of resolutions, what the communication manager tells, and the programs' queues
-// of events.
+// Asynchronous events of ids: the ends of resolutions, events of the communication manager, and the programs' event
+// queues.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace rnicsim::host {
 namespace {
 
-constexpr cm::TimeCode kServiceTimeout = 24;  // of MRAs: as Linux promises
+constexpr cm::TimeCode kServiceTimeout = 24;  // service timeout in MRAs, as Linux sends it
 
 template <std::size_t Bytes>
 void set_private_data(const std::array<std::uint8_t, Bytes>& data, std::size_t from, auto& param) {
@@ -26,7 +26,7 @@ rdma_ucm_event_resp make_event(CmEventType type, int status = 0) {
   return event;
 }
 
-// That the REQ's receiver is to have; nullopt: of no transport that there is.
+// QP type at the receiver of a REQ; nullopt: the transport is not supported.
 std::optional<IdQpType> type_of(const cm::ConnectRequest& request) {
   switch (request.transport) {
     case cm::TransportService::rc: return IdQpType::rc;
@@ -38,7 +38,7 @@ std::optional<IdQpType> type_of(const cm::ConnectRequest& request) {
   return std::nullopt;
 }
 
-// Of a connection's end: its DREQ, or the peer's; not, that no answer came to it.
+// True if the disconnection was answered: by the peer's DREQ, or by a DREP for the own DREQ.
 bool answered(const cm::Event& event) {
   return event.kind == cm::EventKind::disconnect_requested ||
          std::holds_alternative<cm::DisconnectReply>(event.message);
@@ -87,7 +87,7 @@ void RdmaIds::do_task(const Task& task) {
   }
 }
 
-// --- What the communication manager tells.
+// --- Events of the communication manager.
 
 void RdmaIds::receive(const cm::Route& route, const cm::Envelope& envelope) {
   manager_.receive(route, envelope);
@@ -157,7 +157,7 @@ void RdmaIds::on(const cm::Event& event) {
   }
 }
 
-// Who listens at that very address, or else at all.
+// The id that listens at this address, or else at a wildcard.
 RdmaId* RdmaIds::listener_of(std::uint64_t service_id, const IpAddress& local) {
   RdmaId* wildcard = nullptr;
   for (auto& [number, id] : ids_) {
@@ -179,10 +179,10 @@ void RdmaIds::on_request(const cm::Event& event) {
   RdmaId* listener = header ? listener_of(connection.service_id, header->destination) : nullptr;
   const auto type = connect != nullptr ? type_of(*connect) : std::optional(IdQpType::ud);
   const bool fits = listener != nullptr && listener->qp_type == type;
-  // The address is that of the device by which it came.
+  // The address must belong to the device that received the request.
   const Device* device = header ? device_with(header->destination.bytes) : nullptr;
   if (!fits || device == nullptr || !device->has(connection.route.local)) return manager_.destroy(event.id);
-  // As Linux: who connects may ask again, who looks up is refused.
+  // As Linux: a full backlog drops a REQ, whose sender tries again, and refuses a SIDR_REQ.
   if (listener->backlog == 0) return connect != nullptr ? manager_.forget(event.id) : manager_.destroy(event.id);
   --listener->backlog;
 
@@ -232,7 +232,7 @@ void RdmaIds::tell(RdmaId& id, CmEventType event, int status) {
 }
 
 void RdmaIds::queue(RdmaId& id, std::uint32_t group, const rdma_ucm_event_resp& event) {
-  // Of a request that was not accepted the program has no id to hear of.
+  // The program has no id yet for a request that it has not accepted.
   if (!id.accepted) return;
   QueuedEvent queued{id.number, group, event};
   if (group == 0) {
@@ -260,7 +260,7 @@ int RdmaIds::next_event(std::uint32_t channel, rdma_ucm_event_resp& event) {
   if (const auto group = id.groups.find(queued.group); group != id.groups.end()) ++group->second.events_reported;
   if (CmEventType(event.event) == CmEventType::connect_request) {
     ++id.backlog;
-    // From now on it lives without its listener.
+    // The request's id no longer depends on its listener.
     ids_.at(event.id).listener = 0;
   }
   return 0;

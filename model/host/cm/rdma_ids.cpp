@@ -11,7 +11,7 @@
 namespace rnicsim::host {
 namespace {
 
-// As Linux asks for and promises.
+// Values that Linux asks for and promises.
 constexpr cm::TimeCode kResponseTimeout = 20;
 constexpr std::uint8_t kMaxRetries = 15;
 constexpr std::uint32_t kDefaultQkey = 0x01234567;   // RDMA_UDP_QKEY
@@ -34,7 +34,7 @@ bool is_known(IdQpType type) {
   return false;
 }
 
-// What a program's private data follow.
+// The private data of a message: address header, then the program's data. nullopt: no room.
 std::optional<std::vector<std::uint8_t>> with_addresses(const RdmaId& id, const rdma_ucm_conn_param& params,
                                                         std::size_t room) {
   if (params.private_data_len > room - AddressHeader::kBytes) return std::nullopt;
@@ -130,7 +130,7 @@ std::uint32_t RdmaIds::destroy(RdmaId& id) {
   }
   drop_tasks(number);
   drop_events(id);
-  // Requests that the program has not heard of.
+  // Requests that the program has not received yet.
   for (auto next = ids_.begin(); next != ids_.end();) {
     RdmaId& request = (next++)->second;
     if (request.listener != number) continue;
@@ -152,7 +152,7 @@ void RdmaIds::close_process(Pasid process) {
   destroy_where([&](const RdmaId& id) { return id.owner == process; });
 }
 
-// A listener takes requests with it.
+// destroy() of a listener also erases requests, so the iteration continues by number.
 void RdmaIds::destroy_where(const std::function<bool(const RdmaId&)>& doomed) {
   for (auto next = ids_.begin(); next != ids_.end();) {
     const std::uint32_t number = next->first;

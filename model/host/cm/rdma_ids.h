@@ -1,7 +1,8 @@
-// The RDMA connection manager of a host's kernel, as rdma_cm(7) has it: ids with addresses, ports, paths and events, on
-// top of the communication manager. What its commands answer is 0 or a positive errno, and what Linux answers.
+// The RDMA connection manager of a host's kernel, as in rdma_cm(7): ids with addresses, ports, paths and events, on top
+// of the communication manager. Commands return 0 or the positive errno that Linux returns.
 //
-// Time and the way to the peer are its caller's, as cm::ConnectionManager's are: advance() before, messages after.
+// The caller supplies time and transport, as for cm::ConnectionManager: call advance() before a command, and send the
+// messages afterwards.
 #pragma once
 
 #include <rdma/ib_user_verbs.h>
@@ -27,24 +28,24 @@ namespace rnicsim::host {
 
 class RdmaIds {
  public:
-  // One that connections can use.
+  // A device with datagrams.
   struct Device {
     abi::NetworkInterface interface;
-    std::uint8_t mtu = 5;                  // of its port: enum ibv_mtu
+    std::uint8_t mtu = 5;                  // MTU of the port: enum ibv_mtu
     std::uint8_t rate = 0;                 // enum ibv_rate
     cm::TimeCode ack_delay = 0;
 
-    std::uint32_t gid_index(const Gid& gid) const;  // behind the last: it has no such GID
+    std::uint32_t gid_index(const Gid& gid) const;  // number of GIDs: the device does not have this GID
     bool has(const Gid& gid) const;
     bool is_on_link(const IpAddress& address) const;
   };
   struct Host {
     std::vector<Device> devices;           // at least one, in the order of their numbers
-    Neighbours fabric{std::vector<abi::NetworkInterface>{}};  // whom address resolution finds
-    Duration resolve_known;                // an address, a route or a group, of what the host knows
-    Duration resolve_neighbour;            // an address that it has to ask the network for
+    Neighbours fabric{std::vector<abi::NetworkInterface>{}};  // interfaces that address resolution finds
+    Duration resolve_known;                // time to resolve an address, route or group that the host knows
+    Duration resolve_neighbour;            // time to resolve an address for which the host asks the network
   };
-  // The channel has one more event of the id or group `number`; what it had of it is gone.
+  // queued: the channel has one more event of the id or group `number`. forgotten: all its events of `number` are void.
   struct EventSink {
     std::function<void(std::uint32_t channel, std::uint32_t number)> queued;
     std::function<void(std::uint32_t channel, std::uint32_t number)> forgotten;
@@ -60,11 +61,11 @@ class RdmaIds {
   const cm::ConnectionManager& manager() const { return manager_; }
   std::size_t size() const { return ids_.size(); }
 
-  // --- Commands. `channel` is the caller's.
-  // nullptr: none, of another channel, or of a request that the program has not heard of.
+  // --- Commands. `channel` is the caller's channel.
+  // nullptr: no such id on this channel, or an id of a request that the program has not received yet.
   RdmaId* find(std::uint32_t channel, std::uint32_t number);
   int create(Pasid owner, std::uint32_t channel, const rdma_ucm_create_id& wanted, std::uint32_t& number);
-  std::uint32_t destroy(RdmaId& id);       // events that the program has got of it
+  std::uint32_t destroy(RdmaId& id);       // returns the number of the id's events that the program received
   int migrate(Pasid owner, std::uint32_t from, std::uint32_t number, std::uint32_t to,
               std::uint32_t& events_reported);
   void close_channel(std::uint32_t channel);
@@ -86,16 +87,16 @@ class RdmaIds {
   int leave(std::uint32_t channel, std::uint32_t number, std::uint32_t& events_reported);
   int next_event(std::uint32_t channel, rdma_ucm_event_resp& event);
 
-  // nullptr: none of the host's.
+  // nullptr: no device of the host has the GID.
   const Device* device_with(const Gid& gid) const;
-  // Of an id that is bound to one.
+  // `id` must be bound to a device.
   const Device& device_of(const RdmaId& id) const;
 
  private:
-  // One that a program has not got yet. The id of a request is told of through its listener.
+  // An event that the program has not received. The event of a request is queued for its listener.
   struct QueuedEvent {
-    std::uint32_t id;                      // that it counts for
-    std::uint32_t group;                   // or 0
+    std::uint32_t id;                      // the id whose event counter it raises
+    std::uint32_t group;                   // 0: not an event of a group
     rdma_ucm_event_resp event;
   };
   enum class Step : std::uint8_t { address, route, group };
@@ -104,7 +105,7 @@ class RdmaIds {
     Step step;
     int error = 0;
     std::uint32_t group = 0;
-    const Device* device = nullptr;        // of an address
+    const Device* device = nullptr;        // Step::address: the device towards the address
   };
 
   RdmaId& add(Pasid owner, std::uint32_t channel, std::uint64_t uid);
@@ -120,7 +121,7 @@ class RdmaIds {
   struct Resolution {
     int error;
     Duration delay;
-    const Device* device = nullptr;        // by which the way leads
+    const Device* device = nullptr;        // outgoing device
   };
   Resolution resolution_of(const RdmaId& id, const IpAddress& destination, Duration timeout);
   const Device* device_towards(const RdmaId& id, const IpAddress& destination) const;
@@ -152,10 +153,10 @@ class RdmaIds {
   std::map<std::uint32_t, RdmaId> ids_;
   std::map<cm::ConnectionId, std::uint32_t> by_connection_;
   std::map<rdma_ucm_port_space, PortTable> ports_;
-  std::map<std::uint64_t, std::uint32_t> services_;  // ids that listen to each
+  std::map<std::uint64_t, std::uint32_t> services_;  // number of listening ids by service ID
   std::map<std::uint32_t, std::deque<QueuedEvent>> events_;  // by channel
   std::multimap<Duration, Task> tasks_;
-  std::set<Gid> neighbours_;               // whose addresses the host knows
+  std::set<Gid> neighbours_;               // addresses that the host has resolved before
   std::uint32_t next_number_ = 1;
 };
 

@@ -213,7 +213,7 @@ class Request {
     return error != 0 ? error : action(address);
   }
 
-  // What changes something asks before it does.
+  // Checked before a command changes anything.
   template <class Response>
   bool has_room_for(const Response&) const {
     return output_.size() >= sizeof(Response);
@@ -245,7 +245,7 @@ class Request {
     });
   }
 
-  // <rdma/rdma_user_cm.h> has GUIDs as on the wire.
+  // <rdma/rdma_user_cm.h> carries GUIDs in network byte order.
   void tell_device(const RdmaId& id, auto& response) const {
     response.node_guid = boost::endian::native_to_big(abi::node_guid_of(ids_.device_of(id).interface));
     response.ibdev_index = *id.device;
@@ -318,7 +318,7 @@ class Request {
     return answer(response);
   }
 
-  // The record in the SA's form (IBTA vol 1, 15.2.5.16), behind the head.
+  // The path record in the SA's form (IBTA vol 1, 15.2.5.16), after the response's head.
   int query_path(const RdmaId& id) {
     constexpr std::uint32_t kFlags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
     rdma_ucm_query_path_resp head{};

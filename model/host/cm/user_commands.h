@@ -1,4 +1,4 @@
-// The commands of <rdma/rdma_user_cm.h> on a channel's ids, checked and taken apart.
+// Decodes and checks the commands of <rdma/rdma_user_cm.h>, and executes them on a channel's ids.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace rnicsim::host {
 
-// Whose command it is.
+// The caller of a command.
 struct UserChannel {
   Pasid process;
   std::uint32_t number;
 };
 
-// 0 or errno; EINVAL: too short for what it is, ENOSYS: no such command.
+// 0 or errno. EINVAL: `input` or `output` is too short for the command; ENOSYS: unknown command.
 int execute_user_command(RdmaIds& ids, const UserChannel& channel, std::uint32_t command,
                          std::span<const std::byte> input, std::span<std::byte> output);
 

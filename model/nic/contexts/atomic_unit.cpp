@@ -17,7 +17,7 @@ AtomicUnit::AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params,
                        PayloadMemory& memory)
     : sc_module(name), params_(params), translation_(translation), memory_(memory) {}
 
-// Those of a QP come to their locks in order, though one's place may be found sooner than another's.
+// Atomics of one QP take their locks in order, even if a later translation would be faster.
 void AtomicUnit::execute(const Atomic& request) {
   auto& turn = turns_[request.qpn.value];
   turn.waiting.push_back(Atomic(request));
@@ -54,7 +54,7 @@ void AtomicUnit::translate(const Atomic& request) {
 }
 
 void AtomicUnit::translated(const Atomic& request, const Translated& place) {
-  // Pages that lie apart may cut a word in two, where a region begins at an odd address.
+  // A region that begins at an odd address may split a word over two pages that are not adjacent.
   auto hold = translation_.take_hold();
   if (hold != nullptr && place.result == AccessResult::ok && !hold->begin()) return translate(request);
   const bool cut = place.result == AccessResult::ok && place.ranges.size() != 1;
@@ -67,7 +67,7 @@ void AtomicUnit::translated(const Atomic& request, const Translated& place) {
   take_turn(turn);
 }
 
-// A host that tells no physical addresses has its words apart at least within a process.
+// If the host gives no physical addresses, words are distinguished within a process only.
 std::uint64_t AtomicUnit::slot_of(const Dma::Place& place) const {
   const bool asks = physical && !PayloadMemory::on_device(place);
   const auto address = asks ? physical(place.pasid, place.address) : std::nullopt;
@@ -106,7 +106,7 @@ void AtomicUnit::modify_due() {
   }
 }
 
-// False: it waits for credits, and so does the answer.
+// False: the write waits for credits, and the answer waits with it.
 bool AtomicUnit::write(const Operation& operation) {
   const auto original = operation.original;
   const auto next = apply(operation.request, original);

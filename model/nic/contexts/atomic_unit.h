@@ -1,8 +1,8 @@
-// Atomic operations on host memory, or the device's own: read, modify and write. A table of lock slots, by the physical
-// address's low bits, serialises them: a slot is held from the read until the write is on its way, which the next read
-// does not pass, and with which the answer may go. So addresses that share a slot wait for one another, and one word is
-// one, by whichever region, key or process. Those of one QP begin one after the other, wherever they go. They are
-// atomic against each other on this device, not against the CPU (IBV_ATOMIC_HCA).
+// Atomic operations on host memory or device memory: read, modify, write. A table of lock slots, indexed by low bits of
+// the physical address, serialises them. A slot is held from the read until the write is issued; a later read does not
+// pass the write, and the answer may be sent with it. So addresses that share a slot wait for each other, and a word
+// has one slot, whatever region, key or process names it. Atomics of one QP begin in order. They are atomic against
+// each other on this device, not against the CPU (IBV_ATOMIC_HCA).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class AtomicUnit : public sc_core::sc_module {
   AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation,
              PayloadMemory& memory);
 
-  std::function<std::optional<std::uint64_t>(Pasid, std::uint64_t)> physical;  // by ATS; nullopt: the host won't
+  std::function<std::optional<std::uint64_t>(Pasid, std::uint64_t)> physical;  // ATS request; nullopt: the host refuses
 
   Output<AtomicDone> done;
 
@@ -39,10 +39,10 @@ class AtomicUnit : public sc_core::sc_module {
     Dma::Place place;
     std::uint64_t slot;
     std::uint64_t original = 0;
-    Translation::Hold hold{};              // of its page, if that is on demand
+    Translation::Hold hold{};              // hold of the page, if the page is on demand
   };
 
-  // What a QP's atomics wait for: the one before is on its way to its lock, and the interval behind it over.
+  // A QP's queue of atomics. The next one begins when the one before has its place, and qp_interval has passed.
   struct Turn {
     Fifo<Atomic> waiting;
     Duration next{};
@@ -66,9 +66,9 @@ class AtomicUnit : public sc_core::sc_module {
   PayloadMemory& memory_;
   std::unordered_map<std::uint32_t, Turn> turns_;              // by QP
   EventQueue<Turn*> pauses_{[this] { turns_due(); }};
-  std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot, who waits for it
+  std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot: operations that wait for the lock
   EventQueue<Operation> modifying_{[this] { modify_due(); }};
-  std::uint64_t resets_ = 0;                                   // what is on its way from before one is void
+  std::uint64_t resets_ = 0;                                   // callbacks of operations from before a reset are void
   AtomicCounters counters_;
 };
 

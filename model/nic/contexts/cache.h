@@ -1,5 +1,5 @@
-// A two-level cache of the device: which entries it holds, not what they contain. Each client has a first level of its
-// own; the second is shared and inclusive: what leaves it leaves the first levels too. Both are set-associative.
+// A two-level cache: which entries are resident, not their contents. Each client has a first level of its own. The
+// second level is shared and inclusive: an entry that leaves it also leaves the first levels. Both are set-associative.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@
 
 namespace rnicsim::nic {
 
-// One level: keys in sets.
+// One level: keys in sets of ways.
 class CacheTags {
  public:
-  // `replacement` as registered (replacement.h).
+  // `replacement`: a registered name (replacement.h).
   CacheTags(std::uint32_t entries, std::uint32_t ways, std::string_view replacement);
-  // Whole sets; fewer entries than ways are one set.
+  // True if `entries` are whole sets; fewer entries than ways are one set.
   static bool can_be(std::uint32_t entries, std::uint32_t ways);
 
   bool contains(std::uint64_t key) const { return find(key) != nullptr; }
-  bool touch(std::uint64_t key) {                        // true: it is here, and used
+  bool touch(std::uint64_t key) {                        // true: resident; updates its last use
     auto* way = find(key);
     if (way == nullptr) return false;
     way->used = ++uses_;
     return true;
   }
-  std::optional<std::uint64_t> insert(std::uint64_t key);  // not here yet; what it displaced
+  std::optional<std::uint64_t> insert(std::uint64_t key);  // `key` is not resident; returns the displaced key
   bool erase(std::uint64_t key);
   void clear();
   void seed(std::uint64_t seed) { replacement_->seed(seed); }
 
  private:
-  // Of memory that the system gives as zeros, so that what is never used is not there.
+  // calloc() memory: pages that are never used stay unmapped.
   struct Free {
     void operator()(CacheWay* ways) const { std::free(ways); }
   };
@@ -56,9 +56,9 @@ class CacheTags {
   }
 
   std::uint32_t sets_;
-  std::uint32_t ways_;                                   // 0: no entries
+  std::uint32_t ways_;                                   // 0: the level has no entries
   std::unique_ptr<CacheWay[], Free> entries_;
-  mutable CacheWay* found_;                              // where an entry was last found: most often it is asked again
+  mutable CacheWay* found_;                              // last entry found: most often it is looked up again
   std::uint64_t uses_ = 0;
   std::unique_ptr<Replacement> replacement_;
 };
@@ -69,31 +69,31 @@ class Cache {
 
   struct Outcome {
     bool resident;
-    Duration wait;                                       // until it is at hand
+    Duration wait;                                       // time until the entry is available
   };
   Outcome look_up(std::size_t client, std::uint64_t key);
-  // The same of what is resident; nullopt: it is not, and that it was asked changes nothing.
+  // Looks up a resident entry; nullopt: not resident, and nothing has changed.
   std::optional<Duration> look_up_resident(std::size_t client, std::uint64_t key);
-  // The same of what the first level has.
+  // Looks up in the first level only; false: nothing has changed.
   bool look_up_first(std::size_t client, std::uint64_t key) {
     if (!l0_[client].touch(key)) return false;
     ++counters_.lookups;
     ++counters_.l0_hits;
     return true;
   }
-  // A look would find it; that it was asked changes nothing.
+  // True if a lookup would hit; changes nothing.
   bool resident(std::uint64_t key) const { return l1_.contains(key); }
-  // After a fill: what had to leave the cache for it.
+  // Inserts a key after a fill. Returns the displaced key.
   std::optional<std::uint64_t> insert(std::size_t client, std::uint64_t key);
   void erase(std::uint64_t key);
   void clear();
-  // Seed of the replacement policies that draw: the run's.
+  // Seed of replacement policies that draw random numbers.
   void seed(std::uint64_t seed) {
     l1_.seed(seed);
     for (auto& level : l0_) level.seed(seed);
   }
 
-  // A miss takes a slot until its fill is done: `start` is called when there is one.
+  // A miss occupies a slot until end_fill(): `start` is called when a slot is free.
   void begin_fill(std::function<void()> start);
   void end_fill();
 

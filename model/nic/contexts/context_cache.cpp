@@ -26,7 +26,7 @@ std::optional<std::uint64_t> PageTable::touch_resident(std::uint32_t index, Dura
 
 void PageTable::await(std::uint32_t index, std::function<void(const Found&)> found) {
   if (const auto page = pages_.find(index); page != pages_.end()) return found({page->second, false});
-  // A fill that is void already is as one that will be.
+  // A fill that is already void counts as flushed after this call.
   const auto since = flushes_ - (voided_.contains(index) ? 1 : 0);
   residency_.await(0, index, [this, index, since, found = std::move(found)] {
     const auto page = pages_.find(index);
@@ -47,7 +47,7 @@ void PageTable::fill(std::uint32_t index) {
 void PageTable::flush(std::uint32_t first, std::uint32_t count) {
   ++flushes_;
   const auto forget = [&](std::uint32_t index) { return index >= first && index - first < count; };
-  // Whichever are fewer; what order they go in shows nowhere.
+  // Iterates over the smaller set; the order has no effect.
   if (count > pages_.size())
     std::erase_if(pages_, [&](const auto& page) {
       if (!forget(page.first)) return false;

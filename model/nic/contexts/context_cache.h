@@ -1,5 +1,5 @@
-// Contexts on the device, over those in ICM. A resident context is the decoded object; a fill reads ICM by DMA and
-// decodes, an eviction encodes, writes, and forgets the decoded object: a miss that is no miss finds nothing.
+// Contexts on the device, cached from ICM. A resident context is a decoded object. A fill reads ICM by DMA and decodes.
+// An eviction encodes, writes back, and deletes the decoded object, so a missing fill cannot go unnoticed.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace rnicsim::nic {
 
-// Contexts as they stand in ICM.
+// Reads and writes contexts in ICM.
 class IcmAccess {
  public:
   IcmAccess(const Personality& personality, IcmMap& map, Dma& dma, PcieEndpoint& pcie, ContextCounters& counters)
@@ -35,13 +35,13 @@ class IcmAccess {
     ++counters_.write_backs;
     Payload bytes(bytes_of(table));
     personality_.encode(context, bytes.writable());
-    // A queue pair whose context is lost ends alone, when the device needs the context again.
+    // Loss of a queue pair's context affects this queue pair alone, when the device needs the context again.
     if (table == IcmTable::qpc) return dma_.write(kKernelPasid, *address, std::move(bytes));
     dma_.write(kKernelPasid, *address, std::move(bytes), dma_.closure([this](AccessResult written, const Payload&) {
       if (written != AccessResult::ok) pcie_.internal_error(HealthSyndrome::icm_access);
     }));
   }
-  // A fill of `lines` reads as much, of which the context is the first part.
+  // Reads a context. A fill of `lines` lines reads that many lines; the context is the first part.
   template <class Context>
   void read(IcmTable table, std::uint32_t index, std::uint32_t lines,
             std::function<void(std::optional<Context>)> done) {
@@ -84,7 +84,7 @@ class ContextTable {
   bool exists(std::uint32_t index) const { return slots_.find(index) != nullptr; }
   bool mapped(std::uint32_t index) const { return icm_.mapped(table, index); }
 
-  // Resident, and in how long it is at hand; nullptr: it does not exist, or await() it.
+  // Returns a resident object and the time until it is available; nullptr: it does not exist, or must be awaited.
   Object* touch(std::uint32_t index, Duration& wait) {
     auto* slot = slots_.find(index);
     if (slot == nullptr) return nullptr;
@@ -93,19 +93,19 @@ class ContextTable {
     wait = *resident;
     return &*slot->object;
   }
-  // What the first level has, and is at hand; else nothing has happened.
+  // Returns an object of the first level, available now; nullptr: nothing has changed.
   Object* touch_first(std::uint32_t index) {
     auto* slot = slots_.find(index);
     return slot != nullptr && slot->object && residency_.touch_first(0, index) ? &*slot->object : nullptr;
   }
-  // What a touch would find; that it was asked changes nothing.
+  // Returns the object that touch() would find; changes nothing.
   const Object* resident(std::uint32_t index) const {
     const auto* slot = slots_.find(index);
     return slot != nullptr && slot->object && residency_.resident(index) ? &*slot->object : nullptr;
   }
 
-  // What was touched already: calls back at once when it is here or does not exist, else after the fill. The pointer is
-  // good during the call only.
+  // Call after touch(). Calls back at once if the object is resident or does not exist, else after the fill. The
+  // pointer is valid during the call only.
   [[gnu::noinline]] void await(std::uint32_t index, Found found) {
     auto* slot = slots_.find(index);
     if (slot == nullptr) return found(nullptr);
@@ -116,7 +116,7 @@ class ContextTable {
     });
   }
 
-  // The same, touched now, for what is not counted in nanoseconds.
+  // touch() and await() in one, for callers that do not count nanoseconds.
   [[gnu::noinline]] void lookup(std::uint32_t index, Found found) {
     Duration wait;
     if (auto* object = touch(index, wait)) return found(object);
@@ -139,11 +139,11 @@ class ContextTable {
     slot.serial = ++created_;
     slot.changed = true;
   }
-  // What the device seldom changes is written back only when it has.
+  // Marks an object that must be written back (MPT: only changed entries are written back).
   void changed(std::uint32_t index) {
     if (auto* slot = slots_.find(index)) slot->changed = true;
   }
-  // Writes it back and forgets it, as when another takes its place.
+  // Writes back and deletes the object, as when another takes its place.
   void evict(std::uint32_t index) {
     auto* slot = slots_.find(index);
     if (slot == nullptr || !slot->object) return;
@@ -158,7 +158,7 @@ class ContextTable {
     residency_.forget(index);
     icm_.write(table, index, Object{});
   }
-  // Number of the object's creation or renewal, since an index is used again. 0: there is no object.
+  // Number of the object's creation or renewal, because indices are reused. 0: no object.
   std::uint64_t serial(std::uint32_t index) const {
     const auto* slot = slots_.find(index);
     return slot != nullptr ? slot->serial : 0;
@@ -187,7 +187,7 @@ class ContextTable {
     icm_.template read<Object>(table, index, residency_.params().fill_lines,
                                [=, this](const std::optional<Object>& object) {
                                  auto* slot = slots_.find(index);
-                                 // What was read belonged to another, since destroyed.
+                                 // The bytes read belonged to an object that was destroyed meanwhile: read again.
                                  if (slot != nullptr && slot->serial != read_for && !slot->object) return fill(index);
                                  if (slot != nullptr && !slot->object && object) slot->object = object;
                                  residency_.filled(index);
@@ -200,22 +200,22 @@ class ContextTable {
   Residency residency_;
 };
 
-// Page addresses of memory regions. They are the kernel's to write and the device's to read.
+// Page addresses of memory regions (MTT). The kernel writes them, the device reads them.
 class PageTable {
  public:
   PageTable(IcmAccess& icm, const CacheParams& params);
 
-  // The bus address of a page; nullopt: there is none, or await() it.
+  // The bus address of a page; nullopt: no such page, or await() it.
   std::optional<std::uint64_t> touch(std::uint32_t index, Duration& wait);
-  // The same of one that is resident; else nothing has happened.
+  // The same for a resident page; nullopt: nothing has changed.
   std::optional<std::uint64_t> touch_resident(std::uint32_t index, Duration& wait);
   bool resident(std::uint32_t index) const { return pages_.contains(index) && residency_.resident(index); }
   struct Found {
     std::optional<std::uint64_t> page;
-    bool flushed;                          // meanwhile: whose region stands looks again
+    bool flushed;                          // the page was flushed meanwhile: if its region still exists, look up again
   };
   void await(std::uint32_t index, std::function<void(const Found&)> found);
-  // Their region is gone.
+  // Drops pages whose region is destroyed.
   void flush(std::uint32_t first, std::uint32_t count);
   void clear();
   void seed(std::uint64_t seed) { residency_.seed(seed); }
@@ -226,12 +226,12 @@ class PageTable {
 
   IcmAccess& icm_;
   std::unordered_map<std::uint32_t, std::uint64_t> pages_;
-  std::unordered_set<std::uint32_t> voided_;                 // flushed while their fill is under way
+  std::unordered_set<std::uint32_t> voided_;                 // flushed during their fill
   std::uint64_t flushes_ = 0;
   Residency residency_;
 };
 
-// A QP's context belongs to the engine while it runs; this is what the rest of the device knows of it.
+// The device's copy of fields of a QP's context; the engine owns the context itself.
 struct QpEntry {
   static constexpr std::uint32_t kNoCq = ~0u;
   std::uint16_t uar_page = 0;
@@ -275,22 +275,22 @@ class ContextCache {
 
  private:
   static constexpr std::size_t kQpcClients = 3;
-  static constexpr CacheParams kEqc{.l0_entries = 256, .l1_entries = 256};  // room for all
+  static constexpr CacheParams kEqc{.l0_entries = 256, .l1_entries = 256};  // room for all event queues
 
   IcmMap map_;
   ContextCounters counters_;
   IcmAccess icm_;
 
  public:
-  Residency qpc;                                             // of the engine's contexts; qp_contexts.h
+  Residency qpc;                                             // residency of the engine's contexts; see qp_contexts.h
   ContextTable<CompletionQueue, IcmTable::cqc> cqs;
   ContextTable<EventQueueContext, IcmTable::eqc> eqs;
   ContextTable<SharedReceiveQueue, IcmTable::srqc> srqs;
   ContextTable<MemoryRegion, IcmTable::mpt> regions;
   PageTable pages;
   IndexTable<QpEntry> qps;
-  std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, whether it is resident or not
-  std::unordered_map<std::uint32_t, std::uint32_t> xrc_cqns; // by XRC SRQ: the CQ of its completions
+  std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, resident or not
+  std::unordered_map<std::uint32_t, std::uint32_t> xrc_cqns; // by XRC SRQ: the CQ for its completions
   std::unordered_map<std::uint32_t, PageRange> page_ranges;  // by region
 };
 

@@ -81,7 +81,7 @@ bool DeviceMemory::is_word(std::uint64_t offset, std::size_t bytes) const {
   return bytes != 0 && offset % kWord == 0 && bytes % kWord == 0 && holds(offset, bytes);
 }
 
-// Until when the port has it.
+// Returns the time until which the port is busy with the access.
 Duration DeviceMemory::occupy(std::uint64_t address, std::uint64_t bytes) {
   constexpr auto kLine = DeviceMemoryParams::kLine;
   const auto lines = bytes == 0 ? 0 : (address % kLine + bytes - 1) / kLine + 1;
@@ -105,7 +105,7 @@ void DeviceMemory::access_due() {
       std::memcpy(bytes_.data() + access.address, access.data.bytes().data(), bytes);
     }
     auto data = access.kind == Access::Kind::read ? std::move(access.data) : Payload{};
-    // Who asked may reset the device.
+    // The client's callback may reset the device.
     const auto [client, kind, tag] = access.reply;
     if (client != nullptr) client->dma_done(kind, tag, result, std::move(data));
   }

@@ -1,7 +1,7 @@
-// Memory on the device: work requests reach it through regions of its own kind, the CPU through the BAR. A port takes
-// one access at a time, a line each interval, in the order they come; what is read is there, and what is written is in
-// its place, a latency later. So a read sees the writes ahead of it. The CPU's stores and loads take their lines' time,
-// and effect at once: the doorbell behind a store finds it done.
+// Memory on the device. Work requests reach it through regions of kind device_memory, the CPU through the BAR. The port
+// serves one access at a time, in order, one line each interval. Data is read or written one latency later, so a read
+// sees earlier writes. Stores and loads of the CPU occupy the port for their lines and take effect at once: a doorbell
+// after a store finds the data.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,24 @@ namespace rnicsim::nic {
 
 class DeviceMemory : public BarMemory {
  public:
-  // Instead of a process's PASID in a place: it lies here, and its address counts from the first byte.
+  // Place::pasid of device memory; Place::address is then an offset from the first byte.
   static constexpr Pasid kPlace = ~Pasid{0};
 
-  // Of at most `most` bytes.
+  // The size is `params.size`, at most `most` bytes.
   DeviceMemory(const DeviceMemoryParams& params, std::uint64_t most);
 
   std::uint64_t size() const { return bytes_.size(); }
   void read(std::uint64_t address, std::uint32_t bytes, const DmaReply& reply);
-  // When it will be in its place. `discard`: payload that nobody looks at (timing only).
+  // Returns the time at which the data is in place. `discard`: the payload is not stored (timing only).
   Duration write(std::uint64_t address, Payload&& data, const DmaReply& reply, bool discard);
-  // The writes so far are in their places.
+  // Replies when the writes so far are in place.
   void after_writes(const DmaReply& reply);
 
-  // --- The CPU's, at the present time. False: not inside, or not whole aligned words of 4 bytes.
+  // --- CPU accesses at the present time. False: out of range, or not whole aligned words of 4 bytes.
   bool store(std::uint64_t offset, std::span<const std::byte> data) override;
   bool load(std::uint64_t offset, std::span<std::byte> out) override;
 
-  // What is under way is forgotten, and all bytes are zeros: what the next owner reads tells nothing of the last.
+  // Drops accesses under way, and zeroes all bytes, so that the next owner cannot read old data.
   void reset();
 
   void count_turn() { ++counters_.turns; }
@@ -47,7 +47,7 @@ class DeviceMemory : public BarMemory {
     enum class Kind : std::uint8_t { read, write, nothing };
     Kind kind = Kind::nothing;
     std::uint64_t address = 0;
-    Payload data;               // of a read: its length
+    Payload data;               // a read: its length
     DmaReply reply;
   };
 

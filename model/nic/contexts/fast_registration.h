@@ -1,5 +1,5 @@
-// Fast registration (IBTA vol 1, 10.6.3.3): a work request gives a region of kind fast_register its pages, rights and
-// key. The region is free until then, and again after its key was invalidated.
+// Fast registration (IBTA vol 1, 10.6.3.3): a work request gives pages, rights and a key to a region of kind
+// fast_register. The region is free before that, and again after its key was invalidated.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace rnicsim::nic {
 
-// `region`: nullptr where the key's index has no entry. `pages`: of the MTT, that the region owns. `pd`: the queue
-// pair's.
+// `region`: nullptr: the key's index has no entry. `pages`: MTT entries that the region owns. `pd`: protection domain
+// of the queue pair.
 AccessResult check_registration(const MemoryRegion* region, const PageRange& pages, std::uint32_t pd,
                                 const Registration& wanted);
 
-// `wanted` has passed the check.
+// `wanted` must have passed the check.
 void take_pages(MemoryRegion& region, const Registration& wanted);
 
 MemoryRegion without_pages(const MemoryRegion& region);

@@ -15,15 +15,15 @@ struct GatherScatter::Job {
   Tag tag;
   Qpn qpn;
   bool is_gather;
-  bool frame;                            // of a raw packet
+  bool frame;                            // the bytes of a raw packet
   AccessRequest access;
   Regions regions;
   Payload payload;
   bool more = false;
-  std::uint8_t room = 0;                 // for padding
-  Translated behind{};                   // where that is
+  std::uint8_t room = 0;                 // bytes that may be padded
+  Translated behind{};                   // place of the padding
   std::vector<Translated> places{};
-  std::vector<Translation::Hold> holds{};  // of pages on demand
+  std::vector<Translation::Hold> holds{};  // holds of pages on demand
   std::size_t awaited = 0;
   bool translated = false;
   bool forgotten = false;
@@ -33,7 +33,7 @@ struct GatherScatter::Job {
 bool GatherScatter::only_place(const Regions& regions, const AccessRequest& access, Translated& found) const {
   if (regions.size() != 1 || regions[0].length == 0 || !translation_.translate_now(access, regions[0], found))
     return false;
-  // Of no place, it lies in the null region.
+  // No range: the place is in the null region.
   return found.result != AccessResult::ok || found.ranges.size() == 1;
 }
 
@@ -86,7 +86,7 @@ void GatherScatter::scatter(Scatter&& request) {
       one.epoch = order.epoch;
       one.payload = std::move(request.payload);
       one.more = request.more;
-      // Of those that wait, the last may be due now, and not have begun.
+      // Waiting accesses may be due now without having begun: keep the order.
       if (order.waiting == 0 && found.wait == Duration{}) return begin(one);
       ++order.waiting;
       waiting_bytes_ += one.payload.size();
@@ -139,7 +139,7 @@ void GatherScatter::begin(Access& access) {
   accesses_.give_back(access);
 }
 
-// To hear so may bring a reset.
+// The callback may reset this unit.
 void GatherScatter::refuse(Access& access, AccessResult result) {
   access.payload = {};
   accesses_.give_back(access);
@@ -150,18 +150,18 @@ void GatherScatter::dma_done(std::uint32_t kind, std::uint64_t tag, AccessResult
   (kind == kGather ? gathered : scattered)({tag, result, std::move(data)});
 }
 
-// Writes what has its translation, and nothing before its turn. An answer may bring the next scatter at once.
+// Writes jobs that are translated, in order. A callback may bring the next scatter at once.
 void GatherScatter::write_ready(Qpn qpn) {
   for (;;) {
     auto& order = this->order(qpn);
     if (order.jobs.empty() || !order.jobs.front()->translated) return;
-    // Those that wait for the second level only came before.
+    // Accesses that wait only for the second level came earlier.
     if (order.waiting != 0) {
       auto& turn = accesses_.take();
       turn.job = order.jobs.front();
       return at_hand_.push(order.until, &turn);
     }
-    // What was taken back while it waited is asked for again.
+    // If a page was withdrawn during the wait, the job is translated again.
     if (auto& head = *order.jobs.front(); !hold(head)) {
       head.translated = false;
       const auto again = order.jobs.front();
@@ -219,7 +219,7 @@ void GatherScatter::look(const PresenceCheck& request) {
   answer(AccessResult::ok);
 }
 
-// Of all its pages, or of none.
+// Holds all pages of the job, or none.
 bool GatherScatter::hold(Job& job) {
   const auto held = [](const Translation::Hold& hold) { return hold->begin(); };
   if (job.result == AccessResult::ok && std::ranges::all_of(job.holds, held)) return true;
@@ -249,7 +249,7 @@ void GatherScatter::translate(const JobPtr& job) {
   if (job->room != 0 && !job->regions.empty()) {
     const auto& last = job->regions.back();
     ++job->awaited;
-    // What the region does not have is not padded.
+    // Bytes outside of the region are not padded.
     translation_.translate(job->access, {last.key, last.address + last.length, job->room},
                            [job, answer](const Translated& place) {
                              job->behind = place;
@@ -272,7 +272,7 @@ void GatherScatter::read(const JobPtr& job) {
     null |= job->places[i].ranges.empty();
   }
   if (null || job->awaited > 1) job->payload = Payload(total);
-  // The null region's bytes are zeros.
+  // Bytes of the null region are zeros.
   if (null && !discard) std::ranges::fill(job->payload.writable(), std::byte{});
   if (job->awaited == 0) return gathered({job->tag, AccessResult::ok, std::move(job->payload)});
   std::uint32_t offset = 0;
@@ -295,7 +295,7 @@ void GatherScatter::read(const JobPtr& job) {
   }
 }
 
-// The last write goes to the end of its cache line, as far as there is room.
+// Extends the last write to the end of its cache line, as far as there is room.
 void GatherScatter::pad(Job& job) {
   auto& last = job.places.back();
   const auto& behind = job.behind;
@@ -316,7 +316,7 @@ void GatherScatter::write(const JobPtr& job) {
   if (job->result != AccessResult::ok || job->regions.empty()) return scattered({job->tag, job->result, {}});
   if (job->room != 0) pad(*job);
   for (const auto& place : job->places) job->awaited += place.ranges.size();
-  // The null region keeps nothing.
+  // Writes to the null region are discarded.
   if (job->awaited == 0) return scattered({job->tag, AccessResult::ok, {}});
   auto& writes = order(job->qpn).writes;
   std::uint32_t offset = 0;

@@ -1,6 +1,6 @@
-// Payload between packets and memory: translates each region of a request, then reads or writes it there. A request
-// that is refused touches no memory. Scatters of one QP reach memory in order, as the packets came: one whose
-// translation is not at hand holds those behind it.
+// Payload between packets and memory: translates each region of a request, then reads or writes it. A refused request
+// touches no memory. Scatters of one QP reach memory in the order of their packets: a scatter without translation
+// delays the scatters after it.
 #pragma once
 
 #include <memory>
@@ -19,13 +19,13 @@
 
 namespace rnicsim::nic {
 
-// A request's translations are at hand, and its DMA begins; or it was refused.
+// The translations of a request are available and its DMA begins, or the request was refused.
 struct AccessTranslated {
   Tag tag;
   Qpn qpn;
 };
 
-// The engine took payload, which is now to be placed.
+// The engine handed over payload for placement.
 struct PayloadTaken {
   Qpn qpn;
   std::uint32_t bytes;
@@ -33,7 +33,7 @@ struct PayloadTaken {
 
 class GatherScatter : DmaClient {
  public:
-  // With `timing_only` payload is neither read nor written.
+  // `timing_only`: payload is neither read nor written.
   GatherScatter(Translation& translation, PayloadMemory& memory, bool timing_only)
       : translation_(translation), memory_(memory), timing_only_(timing_only) {}
 
@@ -47,39 +47,39 @@ class GatherScatter : DmaClient {
   [[gnu::flatten]] void scatter(Scatter&& request);
   [[gnu::flatten]] void check(const AccessCheck& request);
   void look(const PresenceCheck& request);
-  // The queue pair is no more what it was: what it has not begun to write stays unwritten.
+  // The queue pair was destroyed or reset: writes that have not begun are cancelled.
   void forget(Qpn qpn);
   void reset();
-  // Payload of scatters whose translation, or whose turn, has not come.
+  // Bytes of scatters that wait for their translation or their turn.
   std::uint64_t waiting_bytes() const { return waiting_bytes_; }
 
  private:
-  // A request of several places, or one whose translation has to be filled.
+  // A request with several places, or one whose translation must be filled.
   struct Job;
   using JobPtr = std::shared_ptr<Job>;
-  // The scatters of a QP. They are translated as they come, and written in order.
+  // The scatters of a QP: translated when they come, written in order.
   struct Order {
-    std::uint32_t waiting = 0;               // for the cache's second level, and not begun yet
-    Duration until{};                        // the last of them
-    Fifo<JobPtr> jobs{};               // and all behind the first of these
+    std::uint32_t waiting = 0;               // scatters that wait for the cache's second level
+    Duration until{};                        // when the last of them begins
+    Fifo<JobPtr> jobs{};               // scatters behind the first one that needs a fill, in order
     std::uint64_t epoch = 0;
     PayloadMemory::Order writes{};
   };
-  // The usual request: one place, translated. From its pool until it begins.
+  // The usual request: one place, translated. Lives in the pool until it begins.
   struct Access {
     Tag tag;
     Qpn qpn;
     AccessResult result;
     Dma::Place place;
     std::uint32_t length;
-    Order* order;                            // of a scatter; none: a gather
-    std::uint64_t epoch;                     // of that
+    Order* order;                            // scatters; nullptr: a gather
+    std::uint64_t epoch;                     // epoch of the order at the request
     Payload payload;
     bool more;
-    bool relaxed;                            // its region is
-    bool frame;                              // of a gather: see Gather
-    bool remote;                             // likewise
-    JobPtr job;                              // instead of all this: it was translated before its turn
+    bool relaxed;                            // the region has relaxed ordering
+    bool frame;                              // gathers: Gather::frame
+    bool remote;                             // gathers: Gather::remote
+    JobPtr job;                              // set: this entry only continues a job that was translated early
   };
   enum Kind : std::uint32_t { kGather, kScatter };
 

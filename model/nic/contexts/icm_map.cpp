@@ -5,7 +5,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// Numbers of objects have 24 bits; those of pages stand in no packet and no key.
+// Object numbers have 24 bits; page indices are in no packet and no key.
 constexpr std::uint64_t kObjects = 1u << 24;
 constexpr std::uint64_t kPages = 1ull << 32;
 

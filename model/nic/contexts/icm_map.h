@@ -1,4 +1,4 @@
-// Which host memory the driver has lent for which contexts (map_icm).
+// The host memory that the driver has lent for contexts (map_icm).
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@ class IcmMap {
   using EntryBytes = std::array<std::uint32_t, kIcmTables>;
   explicit IcmMap(const EntryBytes& entry_bytes) : entry_bytes_(entry_bytes) {}
 
-  // False: empty, too large, or over a range that is mapped.
+  // False: empty, too large, or overlaps a mapped range.
   bool map(IcmTable table, std::uint32_t first, std::uint32_t count, std::uint64_t memory);
-  bool unmap(IcmTable table, std::uint32_t first, std::uint32_t count);  // exactly as it was mapped
+  bool unmap(IcmTable table, std::uint32_t first, std::uint32_t count);  // false: not the exact range of a map()
   bool covers(IcmTable table, std::uint32_t first, std::uint32_t count) const;
   std::optional<std::uint64_t> address(IcmTable table, std::uint32_t index) const;
   void clear() { ranges_ = {}; }

@@ -1,4 +1,4 @@
-// How many misses of a cache are read at a time; the others wait their turn.
+// Limits the misses of a cache that are read at the same time; others wait in order.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace rnicsim::nic {
 
 class MissSlots {
  public:
-  // `counters` stay as long.
+  // `counters` must outlive this object.
   MissSlots(std::uint32_t slots, MissSlotsCounters& counters) : slots_(slots), counters_(counters) {
     counters_.slots = slots;
   }
 
   bool free() const { return taken_ < slots_; }
-  // True: it began at once. Else it begins when its turn comes.
+  // True: `begin` ran at once. Else `begin` runs at its turn.
   template <class Begin>
   bool take(Begin&& begin) {
     if (!free()) {
@@ -32,12 +32,12 @@ class MissSlots {
     begin();
     return true;
   }
-  // One is free.
+  // Takes a slot; one must be free.
   void take() {
     count();
     ++taken_;
   }
-  // For the next that waits, if there is one.
+  // Passes the slot to the next waiting miss, or frees it.
   void give_back() {
     count();
     if (waiting_.empty()) {

@@ -7,7 +7,7 @@
 
 namespace rnicsim::nic {
 
-// Up to the last time that a slot was taken or given back.
+// Valid up to the last time that a slot was taken or given back.
 struct MissSlotsCounters {
   std::uint32_t slots = 1;
   Counter busy_ps = 0;

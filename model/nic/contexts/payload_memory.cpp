@@ -33,7 +33,7 @@ void PayloadMemory::put(Order& order, Write&& write) {
   }
 }
 
-// The writes ahead of those that are held have landed. One of them may have to wait again.
+// The writes before the held ones have landed. A held write may switch memory and wait again.
 void PayloadMemory::dma_done(std::uint32_t, std::uint64_t turn, AccessResult, Payload&&) {
   const auto found = turning_.find(turn);
   if (found == turning_.end()) return;

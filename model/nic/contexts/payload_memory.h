@@ -1,6 +1,6 @@
-// Where payload is: in the host's memory, reached by DMA, or in the device's own, which is much faster. The writes of
-// one queue pair land in order all the same: one that goes to the other memory than those before it waits until they
-// have landed, and what is behind it waits, too.
+// Payload in host memory, reached by DMA, or in device memory, which is much faster. Writes of one queue pair still
+// land in order: a write to the other memory waits until the earlier writes have landed, and later writes wait behind
+// it.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ class PayloadMemory : DmaClient {
   };
 
  public:
-  // What the writes of a queue pair must not pass. It stays where it is, and is forgotten before it goes.
+  // The order of a queue pair's writes. Must not move; call forget() before its destruction.
   class Order {
     friend PayloadMemory;
     enum class Side : std::uint8_t { host, device, turning };
     Side side = Side::host;
-    Duration host_until{};                   // its writes there have landed by then
+    Duration host_until{};                   // time at which the writes to the host have landed
     Duration device_until{};
-    std::uint64_t turn = 0;                  // the number of that under way
+    std::uint64_t turn = 0;                  // number of the switch under way
     Fifo<Write> held{};
   };
 
@@ -43,7 +43,7 @@ class PayloadMemory : DmaClient {
     sampling.payload = true;
     dma_.read(place, bytes, reply, sampling);
   }
-  // By itself, in no order but that of its memory.
+  // Writes outside of any queue pair's order.
   void write(const Dma::Place& place, Payload&& data, const DmaReply& reply, Dma::Placement placement) {
     if (on_device(place)) return void(device_.write(place.address, std::move(data), reply, placement.discard));
     dma_.write(place, std::move(data), reply, placement);
@@ -54,11 +54,11 @@ class PayloadMemory : DmaClient {
     dma_.write(place, std::move(data), reply, placement);
     order.host_until = dma_.landing();
   }
-  // All writes to the host are on their way: none waits for credits.
+  // True if all writes to the host are issued; false: a write waits for credits.
   bool issued() const { return dma_.landing() != Agenda::kNever; }
-  // For who asks seldom: the reply is a call.
+  // For infrequent requests: wraps a closure as a reply.
   DmaReply closure(Dma::Done&& done) { return dma_.closure(std::move(done)); }
-  // What of it has not begun is told that it never will.
+  // Cancels writes that have not begun, and replies to them with `denied`.
   void forget(Order& order);
   void reset() { turning_.clear(); }
 
@@ -69,8 +69,8 @@ class PayloadMemory : DmaClient {
 
   Dma& dma_;
   DeviceMemory& device_;
-  std::unordered_map<std::uint64_t, Order*> turning_;  // by the turn's number; never iterated
-  std::uint64_t turns_ = 0;                            // ever
+  std::unordered_map<std::uint64_t, Order*> turning_;  // by number of the switch; never iterated
+  std::uint64_t turns_ = 0;                            // number of switches so far
 };
 
 }  // namespace rnicsim::nic

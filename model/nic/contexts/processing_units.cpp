@@ -151,7 +151,7 @@ void ProcessingUnits::enqueue(PacketIn&& in, Duration context_wait) {
 
 ProcessingUnits::Unit& ProcessingUnits::first_unit_of(Qpn qpn) { return receive_[unit_of(qpn, params_.receive_units)]; }
 
-// Behind those of its QP, at the unit where that is, or until there is a unit for it.
+// Queues the packet behind others of its QP: at the unit that the QP occupies, or until a unit is free.
 void ProcessingUnits::wait(Unit* at, PacketIn&& in, Duration context_wait) {
   const auto qpn = in.destination;
   ++counters_.receive_waits;
@@ -164,7 +164,7 @@ void ProcessingUnits::wait(Unit* at, PacketIn&& in, Duration context_wait) {
   for (auto& unit : receive_) ask(unit);
 }
 
-// Where it is now; nullptr: at none.
+// The unit that the QP occupies; nullptr: none.
 ProcessingUnits::Unit* ProcessingUnits::receive_unit_of(Qpn qpn) {
   const auto is_at = [qpn](const Unit& unit) { return unit.qpn == qpn && unit.free > now(); };
   if (auto& first = first_unit_of(qpn); is_at(first)) return &first;
@@ -173,7 +173,8 @@ ProcessingUnits::Unit* ProcessingUnits::receive_unit_of(Qpn qpn) {
   return at == receive_.end() ? nullptr : &*at;
 }
 
-// The one that it begins at, if there is a choice; none that somebody waits for.
+// The QP's first unit if it is free, else another free unit; nullptr: none. Units for which something waits are not
+// free.
 ProcessingUnits::Unit* ProcessingUnits::free_receive_unit(Qpn qpn) {
   const auto is_free = [](const Unit& unit) { return unit.free <= now() && !unit.asked; };
   auto& first = first_unit_of(qpn);
@@ -204,7 +205,7 @@ void ProcessingUnits::serve_first(Unit& unit, Qpn qpn) {
   if (more) ask(unit);
 }
 
-// To be told when it is free.
+// Schedules receive_free() for the time when the unit is free.
 void ProcessingUnits::ask(Unit& unit) {
   if (std::exchange(unit.asked, true)) return;
   freed_.push(std::max(unit.free, now()), {false, static_cast<std::uint32_t>(&unit - receive_.data())});
@@ -215,7 +216,7 @@ void ProcessingUnits::free_due() {
   while (freed_.pop_due(freed)) freed.transmit ? transmit_free(freed.unit) : receive_free(receive_[freed.unit]);
 }
 
-// The QP that was at it is behind those that wait for a unit.
+// The QP that occupied the unit queues behind the QPs that wait for a unit.
 void ProcessingUnits::receive_free(Unit& unit) {
   unit.asked = false;
   if (!waiting_.empty() && waiting_.contains(unit.qpn.value)) ready_.push_back(Qpn(unit.qpn));

@@ -1,6 +1,6 @@
-// The processing units, to send and to receive. A unit takes one packet at a time and is busy with it for a service
-// time; a QP is at one unit at a time, so that its packets keep their order, and at whichever is free: QPs that wait
-// take turns. What the pipeline around the units takes is the latency of packet_tx and packet_rx.
+// The processing units for sending and receiving. A unit handles one packet at a time and is busy for a service time. A
+// QP occupies one unit at a time, so that its packets keep their order; any free unit will do, and waiting QPs take
+// turns. The latency of the pipeline around the units is that of packet_tx and packet_rx.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace rnicsim::nic {
 
-// A doorbell goes to the engine: its QP's context is at hand.
+// The QP's context is available, and its doorbell goes to the engine.
 struct DoorbellTaken {
   Qpn qpn;
   std::uint16_t producer;
@@ -30,14 +30,14 @@ class ProcessingUnits : public sc_core::sc_module {
  public:
   ProcessingUnits(sc_core::sc_module_name name, const ProcessingUnitsParams& params, QpContexts& contexts);
 
-  Output<std::uint32_t> transmit_free;    // this unit may take more
-  Output<SendDoorbell> doorbell;          // of a QP whose context is here
-  Output<PacketIn> packet;                // the same
+  Output<std::uint32_t> transmit_free;    // the unit accepts more work
+  Output<SendDoorbell> doorbell;          // doorbell of a QP with a resident context
+  Output<PacketIn> packet;                // packet of a QP with a resident context
   trace::Point<DoorbellTaken> doorbell_taken;
 
   [[gnu::flatten]] void ring(SendDoorbell&& doorbell);
   void transmit(const TransmitWork& work);
-  void wanted(std::uint32_t unit);        // tell when it is free
+  void wanted(std::uint32_t unit);        // asks for transmit_free() when the unit is free
   [[gnu::flatten]] void receive(PacketIn&& packet);
   void reset();
 
@@ -47,12 +47,12 @@ class ProcessingUnits : public sc_core::sc_module {
   struct Arrival {
     PacketIn packet;
     Duration context_wait;
-    Duration since;                       // it waits for its unit
+    Duration since;                       // when the packet began to wait for its unit
   };
   struct Unit {
     Duration free;
-    Qpn qpn{};                            // that is at it until then
-    bool asked = false;                   // it is in freed_
+    Qpn qpn{};                            // QP that occupies the unit until `free`
+    bool asked = false;                   // the unit is in freed_
   };
   struct Freed {
     bool transmit = false;
@@ -79,12 +79,12 @@ class ProcessingUnits : public sc_core::sc_module {
   const ProcessingUnitsParams params_;
   QpContexts& contexts_;
   std::vector<Unit> transmit_;
-  std::vector<Duration> context_waits_;   // of the next work to send, by QP
+  std::vector<Duration> context_waits_;   // added to the next packet sent, by unit of the QP
   std::vector<Unit> receive_;
-  Duration away_until_;                   // a QP may be at another one than where it begins
-  std::unordered_map<std::uint32_t, PooledList<Arrival>> waiting_;  // by QP, whose order shows nowhere
-  Fifo<Qpn> ready_;                       // of these, those that are at no unit
-  EventQueue<Freed> freed_{[this] { free_due(); }};      // units that something waits for
+  Duration away_until_;                   // until then a QP may occupy another unit than its first one
+  std::unordered_map<std::uint32_t, PooledList<Arrival>> waiting_;  // by QP; the order of iteration has no effect
+  Fifo<Qpn> ready_;                       // QPs in waiting_ that occupy no unit
+  EventQueue<Freed> freed_{[this] { free_due(); }};      // units for which something waits
   ProcessingUnitsCounters counters_;
 };
 

@@ -41,7 +41,7 @@ struct ProcessingUnitsCounters {
   std::uint32_t receive_units = 1;
   Counter transmit_operations = 0;
   Counter receive_packets = 0;
-  std::array<Counter, kMostUnits> transmit_busy_ps{};  // of each
+  std::array<Counter, kMostUnits> transmit_busy_ps{};  // by unit
   std::array<Counter, kMostUnits> receive_busy_ps{};
   Counter receive_waits = 0;
   Counter receive_wait_ps = 0;

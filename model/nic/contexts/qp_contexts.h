@@ -1,5 +1,5 @@
-// Queue pair contexts on the device: whoever needs a QP waits here until the engine has its context. The engine holds
-// the decoded context; when another takes its place, the engine writes it back and forgets it.
+// Queue pair contexts on the device: accesses to a QP wait here until the engine has its context. The engine holds the
+// decoded context. When another context takes its place, the engine writes it back and deletes it.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,29 @@
 
 namespace rnicsim::nic {
 
-// Who looks: each has a first level of the cache to itself.
+// Client of a lookup: each has a first level of the cache of its own.
 enum class QpcClient : std::uint8_t { transmit = 0, response = 1, responder = 2 };
 
 class QpContexts {
  public:
   explicit QpContexts(ContextCache& contexts);
 
-  Output<ContextFill> filled;              // to the engine
-  Output<Qpn> evicted;                     // the engine writes it back
+  Output<ContextFill> filled;              // context for the engine
+  Output<Qpn> evicted;                     // the engine must write the context back
 
-  // With it on the device, and in how long it is at hand; nullopt: await() it. A QP that does not exist is not waited
-  // for.
+  // Time until the context is available; nullopt: not resident, so await() it. For a QP that does not exist: 0.
   std::optional<Duration> touch(QpcClient client, Qpn qpn);
   [[gnu::noinline]] void await(QpcClient client, Qpn qpn, std::function<void()> then);
-  // The same for what is not counted in nanoseconds.
+  // touch() and await() in one, for callers that do not count nanoseconds.
   template <class Then>
   void with(QpcClient client, Qpn qpn, Then&& then) {
     if (touch(client, qpn)) return then();
     await(client, qpn, std::forward<Then>(then));
   }
-  // What found it here waits before it goes on to the engine: until as many releases it stays.
+  // Keeps the context for a packet that waits before it goes to the engine: until as many calls of release().
   void hold(Qpn qpn) { ++held_[qpn.value].times; }
   [[gnu::noinline]] void release(Qpn qpn);
-  // What a miss costs who looked, besides the fill: its look at the second level.
+  // Time that a miss costs besides the fill: the lookup of the second level.
   Duration vain_look() const { return contexts_.qpc.params().l1_latency; }
   void created(Qpn qpn) { contexts_.qpc.adopt(static_cast<std::size_t>(QpcClient::transmit), qpn.value); }
   void destroyed(Qpn qpn);
@@ -44,7 +43,7 @@ class QpContexts {
  private:
   struct Held {
     std::uint32_t times = 0;
-    bool evicted = false;                  // to be told to the engine then
+    bool evicted = false;                  // report the eviction at the last release()
   };
 
   void fill(Qpn qpn);

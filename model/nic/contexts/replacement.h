@@ -1,5 +1,5 @@
-// Which entry of a full set leaves for another. A policy is a source of its own, replacement_*.cpp, that registers
-// itself (model/base/policy.h); caches name theirs in their parameters.
+// Chooses the entry of a full set that is displaced. A policy is a source file replacement_*.cpp that registers itself
+// (model/base/policy.h); parameters of the caches name it.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace rnicsim::nic {
 
-// A place for an entry. All zeros: it is empty.
+// A place for an entry; all zeros: empty.
 struct CacheWay {
-  std::uint64_t name = 0;                                 // of the entry: not 0
-  std::uint64_t used = 0;                                 // when it was last, counted in uses of all sets
+  std::uint64_t name = 0;                                 // identity of the entry, not 0
+  std::uint64_t used = 0;                                 // last use, counted in uses of all sets
 
   bool empty() const { return name == 0; }
 };
@@ -23,9 +23,9 @@ class Replacement {
   using Make = std::unique_ptr<Replacement> (*)();
 
   virtual ~Replacement() = default;
-  virtual std::size_t way_for_another(Set set) = 0;       // an empty way, or one whose entry leaves
-  virtual void clear() {}                                 // all sets are empty
-  virtual void seed(std::uint64_t) {}                     // seed of its draws; call before the first draw
+  virtual std::size_t way_for_another(Set set) = 0;       // returns an empty way, or the way whose entry is displaced
+  virtual void clear() {}                                 // all sets become empty
+  virtual void seed(std::uint64_t) {}                     // seed of random draws; call before the first draw
 };
 
 }  // namespace rnicsim::nic

@@ -1,4 +1,4 @@
-// The least recently used leaves.
+// Displaces the least recently used entry.
 #include <algorithm>
 
 #include "model/base/policy.h"
@@ -9,7 +9,7 @@ namespace {
 
 class Lru final : public Replacement {
  public:
-  // What is empty was never used.
+  // An empty way has `used` 0.
   std::size_t way_for_another(Set set) override {
     return std::size_t(std::ranges::min_element(set, {}, &CacheWay::used) - set.begin());
   }

@@ -1,5 +1,5 @@
-// Which contexts of a kind are on the device: a cache, and those on their way into it. The owner reads and decodes what
-// is filled, and writes back and drops what is evicted.
+// The contexts of one kind that are on the device: a cache, and the misses under way. The owner reads and decodes a
+// fill, and writes back and deletes an evicted context.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,25 @@ class Residency {
 
   Residency(const CacheParams& params, std::size_t clients) : cache_(params, clients), held_up_(clients) {}
 
-  std::function<void(std::uint64_t key)> fill;     // reads it; then calls filled()
+  std::function<void(std::uint64_t key)> fill;     // reads the context; then calls filled() or dropped()
   std::function<void(std::uint64_t key)> evicted;
 
-  // Resident, and in how long it is at hand; nullopt: a miss, so await() it.
+  // Time until a resident context is available; nullopt: a miss, so await() it.
   std::optional<Duration> touch(std::size_t client, std::uint64_t key) {
     if (misses_ != 0 && held_up_[client].misses) return std::nullopt;
     const auto outcome = cache_.look_up(client, key);
     return outcome.resident ? std::optional(outcome.wait) : std::nullopt;
   }
-  // The same, if it is resident; else nothing has happened.
+  // The same for a resident context; nullopt: nothing has changed.
   std::optional<Duration> touch_resident(std::size_t client, std::uint64_t key) {
     if (misses_ != 0 && held_up_[client].misses) return std::nullopt;
     return cache_.look_up_resident(client, key);
   }
-  // The same, if the first level has it.
+  // The same for a context in the first level; false: nothing has changed.
   bool touch_first(std::size_t client, std::uint64_t key) {
     return (misses_ == 0 || !held_up_[client].misses) && cache_.look_up_first(client, key);
   }
-  // A touch would find it.
+  // True if touch() would find the context.
   bool resident(std::uint64_t key) const { return cache_.resident(key); }
   [[gnu::noinline]] void await(std::size_t client, std::uint64_t key, Then then) {
     if (!params().hit_under_miss) return in_order(client, key, std::move(then));
@@ -53,7 +53,7 @@ class Residency {
       for (const auto& then : pending.waiting) then();
       return;
     }
-    // There is no room for it: it leaves when they have used it, and is not read again before it was written back.
+    // The cache has no room for the context: it leaves after these uses, and is read again only after its write-back.
     pending_[key].leaving = true;
     for (const auto& then : pending.waiting) then();
     evicted(key);
@@ -62,12 +62,12 @@ class Residency {
     again->second.leaving = false;
     again->second.waiting.empty() ? void(pending_.erase(again)) : begin(key);
   }
-  // What was read is of no use, and is not kept.
+  // The fill is void: nothing is inserted.
   [[gnu::noinline]] void dropped(std::uint64_t key) {
     const auto pending = take(key);
     for (const auto& then : pending.waiting) then();
   }
-  // It was made here.
+  // Inserts a context that was created on the device.
   [[gnu::noinline]] void adopt(std::size_t client, std::uint64_t key) {
     if (const auto victim = cache_.insert(client, key)) evicted(*victim);
   }
@@ -76,7 +76,7 @@ class Residency {
     const auto found = pending_.find(key);
     return found != pending_.end() && !found->second.leaving;
   }
-  // Each that is being filled, in no order.
+  // Visits every key that is being filled, in no defined order.
   template <class Visit>
   void for_pending(Visit&& visit) const {
     for (const auto& entry : pending_)
@@ -101,7 +101,7 @@ class Residency {
     bool leaving = false;                               // filled, used, and about to be evicted
   };
 
-  // A client whose accesses wait until the one that missed is filled.
+  // A client whose accesses wait for the fill of its last miss (hit_under_miss is false).
   struct HeldUp {
     struct Access {
       std::uint64_t key;
@@ -151,9 +151,9 @@ class Residency {
   }
 
   Cache cache_;
-  std::unordered_map<std::uint64_t, Pending> pending_;  // its order shows nowhere
-  std::vector<HeldUp> held_up_;                         // by client; without hits under a miss
-  std::size_t misses_ = 0;                              // of those
+  std::unordered_map<std::uint64_t, Pending> pending_;  // the order of iteration has no effect
+  std::vector<HeldUp> held_up_;                         // by client; used if hit_under_miss is false
+  std::size_t misses_ = 0;                              // number of clients with `misses`
 };
 
 }  // namespace rnicsim::nic

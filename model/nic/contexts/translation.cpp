@@ -8,7 +8,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// Adds `length` bytes at `address`, which follow what is there.
+// Adds `length` bytes at `address` after the last range.
 void extend(Translated& translated, std::uint64_t address, std::uint32_t length, std::uint64_t offset) {
   auto& ranges = translated.ranges;
   if (!ranges.empty() && ranges.back().address + ranges.back().length == address)
@@ -17,7 +17,7 @@ void extend(Translated& translated, std::uint64_t address, std::uint32_t length,
     ranges.push_back({address, length, offset});
 }
 
-// The part of a range that lies in its first page.
+// The part of a range in its first page.
 struct PagePart {
   std::uint32_t index;    // in the MTT
   std::uint64_t in_page;
@@ -31,13 +31,14 @@ PagePart first_page(const MemoryRegion& memory, std::uint64_t offset, std::uint3
           static_cast<std::uint32_t>(std::min<std::uint64_t>(length, size - in_page))};
 }
 
-// Where in its region lies what a window grants.
+// The place in its region of a range in a window.
 Region behind(const MemoryRegion& window, const Region& region) {
   return {window.region << 8, window.bus_address + (region.address - window.start), region.length};
 }
 
 constexpr auto kHostPage = TranslationCache::kPage;
-// Pages of a range that are looked up at a time, and that are asked for before its asker is told to come again.
+// Pages of a range that are looked up at the same time, and absent pages that are requested before the caller gets
+// `absent`.
 constexpr std::uint32_t kPagesAtOnce = 16;
 constexpr std::uint32_t kMostAbsent = 256;
 
@@ -45,7 +46,7 @@ bool writes(std::uint32_t wanted) {
   return (wanted & (access::kLocalWrite | access::kRemoteWrite | access::kRemoteAtomic)) != 0;
 }
 
-// What a region's entry alone tells: all, when it has no pages.
+// The part of the result that the region's entry gives: the whole result if the region has no pages.
 void begin(Translated& translated, const MemoryRegion& memory, const Region& place) {
   translated.pasid = memory.kind == RegionKind::device_memory ? DeviceMemory::kPlace : memory.pasid;
   translated.relaxed = (memory.access & access::kRelaxedOrdering) != 0;
@@ -56,25 +57,25 @@ void begin(Translated& translated, const MemoryRegion& memory, const Region& pla
 
 }  // namespace
 
-// A translation on its way through the tables. It keeps what it has found: that may have left the cache since.
+// A translation under way. The walk keeps its results, since they may have left the cache meanwhile.
 struct Translation::Walk {
   AccessRequest request;
   Region region;
   Done done;
   MemoryRegion memory{};
-  std::uint32_t index = 0;               // of the region that has the memory
+  std::uint32_t index = 0;               // index of the region with the memory
   std::uint64_t serial = 0;
   std::uint64_t offset = 0;
   std::uint32_t left = 0;
   Duration wait{};
   Translated result{};
-  // On demand.
+  // Regions on demand:
   Hold hold{};
   std::vector<TranslationCache::Found> found{};  // page by page
   std::size_t awaited = 0;
 };
 
-// For the pages of a range on demand.
+// A search for the pages of a range on demand.
 struct Translation::Search {
   TranslationCache::Wanted next;
   std::uint64_t left = 0;                // pages
@@ -98,7 +99,7 @@ static Refusal::Why why_of(AccessResult result) {
 AccessResult check_access(const MemoryRegion* memory, const AccessRequest& request, const Region& region) {
   if (memory == nullptr || !memory->valid || memory->key != region.key) return AccessResult::bad_key;
   if (memory->pd != request.pd) return AccessResult::bad_pd;
-  // A window is for peers, and the null region for no peer.
+  // Windows are for remote access only, the null region for local access only.
   const bool other_side = request.remote ? memory->kind == RegionKind::null : memory->is_window();
   if (other_side) return AccessResult::bad_key;
   if (memory->kind == RegionKind::null) return AccessResult::ok;
@@ -122,7 +123,7 @@ void Translation::flush(std::uint32_t pages, std::function<void()> done) {
   later(flushed_ - now(), std::move(done));
 }
 
-// How long a lookup waits for a flush.
+// Time that a lookup waits for a flush.
 inline Duration Translation::hold_up() {
   if (flushed_ <= now()) return {};
   ++counters_.held_up;
@@ -148,7 +149,7 @@ AccessResult Translation::count(AccessResult result, const AccessRequest& reques
 
 bool Translation::translate_now(const AccessRequest& request, const Region& region, Translated& translated) {
   if (region.length == 0) return true;
-  // When something is to be filled nothing is touched: translate() is to find all as it is.
+  // If a fill is necessary, nothing is touched: translate() must find the state unchanged.
   const auto* entry = contexts_.regions.resident(region.key >> 8);
   if (entry == nullptr) return false;
   const auto result = check_access(entry, request, region);
@@ -168,7 +169,7 @@ bool Translation::translate_now(const AccessRequest& request, const Region& regi
   return true;
 }
 
-// All pages, or none is touched.
+// Touches all pages, or none.
 bool Translation::enter_now(const MemoryRegion& memory, const Region& place, Translated& translated) {
   begin(translated, memory, place);
   if (memory.log_page == 0) return true;
@@ -232,7 +233,7 @@ void Translation::look_behind(const std::shared_ptr<Walk>& walk, const MemoryReg
   });
 }
 
-// `place` lies in the region, and may be accessed.
+// `place` lies in the region, and its access is granted.
 void Translation::enter(const std::shared_ptr<Walk>& state, const MemoryRegion& memory, const Region& place) {
   if (memory.on_demand()) return enter_on_demand(state, memory, place);
   begin(state->result, memory, place);
@@ -271,7 +272,7 @@ void Translation::walk(const std::shared_ptr<Walk>& walk) {
   finish(walk);
 }
 
-// All its pages at once; what is taken back while others are awaited, its hold will tell.
+// Looks up all pages at once. If one is withdrawn while others are awaited, begin() of the hold fails.
 void Translation::enter_on_demand(const std::shared_ptr<Walk>& walk, const MemoryRegion& memory, const Region& place) {
   const auto address = memory.bus_address + (place.address - memory.start);
   const auto pages = (address % kHostPage + place.length - 1) / kHostPage + 1;
@@ -312,7 +313,7 @@ void Translation::collect(const std::shared_ptr<Walk>& walk, const MemoryRegion&
   finish(walk);
 }
 
-// The region went in the meantime; another may have its index and its pages' entries.
+// The region was destroyed meanwhile; another may have its index and its pages' entries.
 bool Translation::gone(const Walk& walk) const {
   return contexts_.regions.serial(walk.index) != walk.serial;
 }

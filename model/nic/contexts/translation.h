@@ -1,6 +1,6 @@
-// Translation and protection: what a key allows (MPT), and where its memory lies on the bus (MTT). A window's key is
-// judged by the window's entry; its memory is that of the region it is bound to. When an entry comes or goes the tables
-// are flushed of it, ahead of what is looked up meanwhile.
+// Translation and protection: the access that a key grants (MPT), and the bus addresses of its memory (MTT). A window's
+// key is checked against the window's entry; the memory is that of the region to which the window is bound. When an
+// entry is created or destroyed, the tables are flushed, and later lookups wait for the flush.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -18,7 +18,7 @@
 
 namespace rnicsim::nic {
 
-// A range of bus addresses, and where it begins in its region.
+// A range of bus addresses, and its offset in the region.
 struct BusRange {
   std::uint64_t address;
   std::uint32_t length;
@@ -27,10 +27,10 @@ struct BusRange {
 
 struct Translated {
   AccessResult result = AccessResult::ok;
-  bool relaxed = false;                                  // its TLPs may pass writes
+  bool relaxed = false;                                  // the region's TLPs may pass writes
   Pasid pasid = 0;                                       // or DeviceMemory::kPlace
-  Duration wait{};                                       // from now on, until it is at hand
-  boost::container::small_vector<BusRange, 1> ranges{};  // in order; none of no bytes, and of the null region
+  Duration wait{};                                       // time from now until the translation is available
+  boost::container::small_vector<BusRange, 1> ranges{};  // in order; empty for an empty range and for the null region
 
   Dma::Place place(std::size_t range) const { return {pasid, ranges[range].address, ranges[range].offset}; }
   Dma::Place only_place() const { return ranges.empty() ? Dma::Place{} : place(0); }
@@ -39,7 +39,7 @@ struct Translated {
 struct AccessRequest {
   std::uint32_t pd;
   std::uint32_t access;
-  Qpn qpn{};                               // who asks
+  Qpn qpn{};                               // the QP that asks
   bool remote = false;                     // the key is a peer's rkey
 };
 
@@ -48,30 +48,30 @@ class Translation : public sc_core::sc_module {
   Translation(sc_core::sc_module_name name, const TranslationParams& params, ContextCache& contexts,
               TranslationCache& on_demand);
 
-  // Calls back at once when all that it takes is at hand, else when it is; a range of no bytes is always good.
+  // Calls back at once if everything is available, else later. A range of no bytes is always ok.
   using Done = std::function<void(const Translated&)>;
   [[gnu::noinline]] void translate(const AccessRequest& request, const Region& region, Done done);
-  // For who is being called back: of the pages of a region on demand, which may go, or have gone, unless they are held;
-  // null: they stay.
+  // For use in the callback of translate(): the pages of a region on demand, which may be withdrawn unless they are
+  // held; nullptr: pages that stay.
   using Hold = std::shared_ptr<TranslationCache::Hold>;
   Hold take_hold() { return std::move(told_hold_); }
-  // Protection; and `absent` for a range on demand some page of which has to be asked for.
+  // Checks protection; also `absent` for a range on demand with a page that is not present.
   [[gnu::noinline]] void check(const AccessRequest& request, const Region& region,
                                std::function<void(AccessResult)> done);
-  // Presence alone, of a range on demand: with `waits` when it has been present, or can't be; else ok or absent. Any
-  // other range is present, whatever there is to say against it.
+  // Checks only the presence of a range on demand. `waits`: calls back when the range is present, or cannot be; else
+  // with ok or absent. Any other range counts as present, also if its access would be refused.
   [[gnu::noinline]] void look(const AccessRequest& request, const Region& region, bool waits,
                               std::function<void(AccessResult)> done);
 
-  // --- The answer when it is at hand.
-  // No context has to be filled for it. False: translate() must be asked.
+  // --- Answers that need no callback.
+  // Translates if no context must be filled. False: call translate().
   bool translate_now(const AccessRequest& request, const Region& region, Translated& translated);
-  // The first level of the cache has it. nullopt: check() must be asked.
+  // Checks if the first level of the cache has the entry. nullopt: call check().
   std::optional<AccessResult> check_now(const AccessRequest& request, const Region& region);
 
   trace::Point<Refusal> refusal;           // an access that its key does not grant
 
-  // An entry and its pages came or went.
+  // An entry and its pages were created or destroyed.
   void flush(std::uint32_t pages, std::function<void()> done);
 
   void reset() {
@@ -110,12 +110,12 @@ class Translation : public sc_core::sc_module {
   ContextCache& contexts_;
   TranslationCache& on_demand_;
   Hold told_hold_;
-  Duration flushed_;                                     // by then
+  Duration flushed_;                                     // end of the last flush
   EventQueue<std::function<void()>> delayed_{[this] { run_due(); }};
   TranslationCounters counters_;
 };
 
-// The checks alone: whether the range lies in the region, and what its key grants.
+// The checks alone: bounds of the region, and rights of the key.
 AccessResult check_access(const MemoryRegion* memory, const AccessRequest& request, const Region& region);
 
 }  // namespace rnicsim::nic

@@ -11,7 +11,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::uint64_t kAllPages = std::numeric_limits<std::uint64_t>::max();
-// A translation request brings an entry of 8 bytes.
+// A translation completion has 8 bytes.
 constexpr std::uint32_t kTranslationBytes = 8;
 
 }  // namespace
@@ -98,7 +98,7 @@ void TranslationCache::find(const Wanted& wanted, Done done) {
   ask(page);
 }
 
-// A read request in all but what it brings, and the walk of the IOMMU behind it.
+// Like a read request, but with a translation as its result; the IOMMU's walk follows.
 void TranslationCache::ask(Page& page) {
   ++counters_.translations;
   page.search->state = Search::State::translating;
@@ -127,7 +127,7 @@ void TranslationCache::answered(Page& page, const PageTranslation& translation) 
       if (const auto out = tags_.insert(page.number); out && *out != page.number) ++counters_.evictions;
     }
   }
-  // Who is told may ask for the same page anew: first all is as it is to be.
+  // Callbacks may look up the same page again: first bring the state up to date.
   std::vector<std::pair<Waiting, Found>> told;
   std::vector<Waiting> left;
   bool write = false;
@@ -180,7 +180,7 @@ void TranslationCache::send_request(Page& page) {
 
 void TranslationCache::respond(const PageResponse& response) {
   const auto asked = requested_.find(response.index);
-  if (asked == requested_.end()) return;                   // of before a reset
+  if (asked == requested_.end()) return;                   // from before a reset
   auto& page = *asked->second;
   requested_.erase(asked);
   if (!to_request_.empty()) {
@@ -189,7 +189,7 @@ void TranslationCache::respond(const PageResponse& response) {
     send_request(next);
   }
   if (!response.ok) return fail(page);
-  // Who was told that it is absent looks again.
+  // Askers that got `absent` look up again.
   page.search->askers.clear();
   if (page.search->waiting.empty())
     page.search.reset();
@@ -206,7 +206,7 @@ void TranslationCache::fail(Page& page) {
       ++failures_;
     }
   for (auto& one : search->waiting) {
-    // It may be there for reading.
+    // The page may be present for reading.
     if (search->write && !one.wanted.write)
       find(one.wanted, std::move(one.done));
     else
@@ -253,7 +253,7 @@ void TranslationCache::released() {
   for (const auto tag : tags) complete(tag);
 }
 
-// Behind all writes that used the pages.
+// The answer goes behind all writes that used the pages.
 void TranslationCache::complete(std::uint32_t tag) {
   completing_.push_back(tag);
   auto landed = [this, tag](AccessResult, const Payload&) {
@@ -262,7 +262,7 @@ void TranslationCache::complete(std::uint32_t tag) {
   dma_.write({kKernelPasid, 0, 0}, Payload{}, dma_.closure(std::move(landed)), {.discard = true});
 }
 
-// The host does not wait for what is forgotten.
+// All pending invalidations are answered, so that the host does not wait.
 void TranslationCache::reset() {
   ++life_;
   tags_.clear();

@@ -1,9 +1,9 @@
-// The cache of the host's translations (ATC), for regions on demand: where a page of a process lies on the bus, as the
-// IOMMU told (ATS), for as long as the host does not take it back. A page that is not there is asked of the host (PRI);
-// who can wait for it is told when it is.
+// The address translation cache (ATC) for regions on demand: bus addresses of a process's pages, as the IOMMU reported
+// them (ATS), valid until the host invalidates them. Pages that are not present are requested from the host (PRI);
+// waiting callers are called back when the page is present.
 //
-// An invalidation is answered when no DMA uses the pages any more: who finds a page may use it only as long as it holds
-// it, and begins to hold only what is still as it was found.
+// An invalidation is answered when no DMA uses the pages any more: a caller may use a page only while it holds the
+// page, and begin() of a hold fails if the page was invalidated since it was found.
 #pragma once
 
 #include <compare>
@@ -33,23 +33,24 @@ class TranslationCache : public sc_core::sc_module {
  public:
   static constexpr std::uint64_t kPage = 4096;
   enum class Presence : std::uint8_t { present, absent, refused };
-  // Who asks, and for what.
+  // A lookup.
   struct Wanted {
     Pasid pasid = 0;
-    std::uint64_t address = 0;           // anywhere in the page
+    std::uint64_t address = 0;           // any address in the page
     bool write = false;
-    bool waits = false;                  // until it is present; else it hears `absent`, and the page is asked for
-    std::uint32_t asker = 0;             // who hears `absent` hears at its next look, and nobody else, of a failure
+    bool waits = false;                  // wait until the page is present; else return `absent` and request the page
+    std::uint32_t asker = 0;             // if a request fails, the next lookup of an asker that got `absent` returns
+                                         // `refused`
   };
   struct Found {
     Presence presence = Presence::refused;
-    std::uint64_t address = 0;           // of the page, on the bus
+    std::uint64_t address = 0;           // bus address of the page
     Page* page = nullptr;
     std::uint64_t version = 0;
   };
   using Done = std::function<void(const Found&)>;
 
-  // Pages that were found, together. Its end gives them back.
+  // Pages that were found, held together. The destructor releases them.
   class Hold {
    public:
     explicit Hold(TranslationCache& cache) : cache_(cache.self_), life_(cache.life_) {}
@@ -57,12 +58,12 @@ class TranslationCache : public sc_core::sc_module {
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
     void add(const Found& found) { pages_.emplace_back(found.page, found.version); }
-    // From now on they are in use. False: one of them was taken back since it was found; none is held then.
+    // Begins to use the pages. False: one was invalidated since it was found, and none is held.
     bool begin();
     void end();
 
    private:
-    std::weak_ptr<TranslationCache> cache_;  // what is under way may outlive it when a simulation ends
+    std::weak_ptr<TranslationCache> cache_;  // accesses under way may outlive the cache at the end of a simulation
     std::uint64_t life_;
     bool held_ = false;
     std::vector<std::pair<Page*, std::uint64_t>> pages_;
@@ -72,12 +73,12 @@ class TranslationCache : public sc_core::sc_module {
 
   // --- The host.
   std::function<PageTranslation(Pasid, std::uint64_t)> translate;
-  std::function<bool(const PageRequest&)> request;         // false: it will not answer
+  std::function<bool(const PageRequest&)> request;         // false: the host will not answer
   Output<std::uint32_t> invalidated;                       // the tag
   void respond(const PageResponse& response);
   void invalidate(const PageInvalidation& invalidation);
 
-  // Calls back at once when the page is here.
+  // Calls back at once if the page is present.
   void find(const Wanted& wanted, Done done);
   void forget(std::uint32_t asker);
   void reset();
@@ -96,16 +97,16 @@ class TranslationCache : public sc_core::sc_module {
     Wanted wanted;
     Done done;
   };
-  // What is under way for a page.
+  // A request under way for a page.
   struct Search {
     enum class State : std::uint8_t { translating, requested } state = State::translating;
-    bool stale = false;                  // invalidated meanwhile: the answer is not to be relied on
+    bool stale = false;                  // invalidated meanwhile: the answer is void
     bool write = false;                  // requested for writing
     std::vector<Waiting> waiting{};
-    std::vector<std::uint32_t> askers{};  // who were told that it is absent
+    std::vector<std::uint32_t> askers{};  // askers that got `absent`
   };
-  // Known since it was first asked for. Its number stands for it in the cache: where a program's memory lies differs
-  // from run to run.
+  // A page since its first lookup. Its number is its key in the cache, because addresses of a program's memory differ
+  // between runs.
   struct Page {
     Key key;
     std::uint32_t number = 0;
@@ -145,15 +146,15 @@ class TranslationCache : public sc_core::sc_module {
   CacheTags tags_;
   std::map<Key, Page> pages_;
   std::uint32_t next_number_ = 0;
-  std::map<std::uint32_t, Page*> requested_;               // by the request's index
-  std::uint32_t next_index_ = 0;                           // never again the same, whatever is reset
+  std::map<std::uint32_t, Page*> requested_;               // by index of the request
+  std::uint32_t next_index_ = 0;                           // unique, also after a reset
   Fifo<Page*> to_request_;
   std::vector<Invalidating> invalidating_;
-  std::vector<std::uint32_t> completing_;                  // tags, on their way to the host
-  std::size_t failures_ = 0;                               // in all pages' failed_for
+  std::vector<std::uint32_t> completing_;                  // tags of answers on their way to the host
+  std::size_t failures_ = 0;                               // sum over failed_for of all pages
   EventQueue<Answer> answers_{[this] { answer_due(); }};
   const std::shared_ptr<TranslationCache> self_{this, [](TranslationCache*) {}};
-  std::uint64_t life_ = 0;                                 // what is from before a reset is void
+  std::uint64_t life_ = 0;                                 // callbacks from before a reset are void
   TranslationCacheCounters counters_;
 };
 

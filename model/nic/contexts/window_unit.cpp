@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kRemoteChanges = access::kRemoteWrite | access::kRemoteAtomic;
 constexpr std::uint32_t kWindowAccess = kRemoteChanges | access::kRemoteRead | access::kZeroBased;
 
-// IBTA vol 1, 10.6.6.2 and 11.4.4.1.
+// Checks of IBTA vol 1, 10.6.6.2 and 11.4.4.1.
 AccessResult check_window(const MemoryRegion* window, const BindWindow& request) {
   const auto& binding = request.binding;
   if (window == nullptr || !window->is_window() || binding.key >> 8 != binding.window >> 8)
@@ -19,13 +19,13 @@ AccessResult check_window(const MemoryRegion* window, const BindWindow& request)
   if ((binding.access & ~kWindowAccess) != 0) return AccessResult::denied;
   if (window->kind == RegionKind::window2)
     return window->valid || binding.length == 0 ? AccessResult::denied : AccessResult::ok;
-  // The index names it: a bind that failed, or was flushed, leaves its driver a tag ahead.
+  // Only the index is checked: after a failed or flushed bind the driver's tag is ahead of the entry's.
   return (binding.access & access::kZeroBased) == 0 ? AccessResult::ok : AccessResult::denied;
 }
 
 AccessResult check_region(const MemoryRegion* region, const BindWindow& request) {
   const auto& binding = request.binding;
-  // By its lkey it may be named, and within its bounds.
+  // The lkey must name the region, and the address must be in its bounds.
   const auto inside =
       check_access(region, {request.pd, access::kWindowBind}, {binding.region, binding.address, 0});
   if (inside != AccessResult::ok) return inside;
@@ -70,7 +70,7 @@ void WindowUnit::close_next_of(Qpn qpn, Then then) {
   const auto index = *own->second.begin();
   find(index, [this, qpn, index, then = std::move(then)](MemoryRegion* window) {
     if (window != nullptr) return unbind(index, *window, [this, qpn, then] { close_next_of(qpn, then); });
-    // Its entry is lost, and nobody can use it.
+    // The entry is lost, so that no access can use the window.
     of_qps_.erase(qpn.value);
     end(then);
   });
@@ -96,7 +96,7 @@ void WindowUnit::enter_region(const BindWindow& request, const MemoryRegion& win
   });
 }
 
-// The region that it was bound to until now has one window less.
+// Decrements the window count of the region to which the window was bound.
 void WindowUnit::leave_region(const MemoryRegion& window, Then then) {
   if (!window.valid) return then();
   ++counters_.closed;
@@ -109,7 +109,7 @@ void WindowUnit::leave_region(const MemoryRegion& window, Then then) {
   });
 }
 
-// `on_demand`: that bit, of its region.
+// `on_demand`: this access bit of the region.
 void WindowUnit::set(const BindWindow& request, std::uint32_t on_demand) {
   const auto& binding = request.binding;
   const auto index = binding.window >> 8;
@@ -145,8 +145,8 @@ void WindowUnit::begin_register(const FastRegister& request) {
   });
 }
 
-// A window of type 2 can be invalidated by the queue pair it is bound to, a region of kind fast_register by each queue
-// pair of its protection domain.
+// A window of type 2 can be invalidated by the queue pair to which it is bound; a region of kind fast_register by each
+// queue pair of its protection domain.
 void WindowUnit::begin_invalidate(const Invalidate& request) {
   const auto index = request.key >> 8;
   find(index, [this, request, index](MemoryRegion* window) {
@@ -159,7 +159,7 @@ void WindowUnit::begin_invalidate(const Invalidate& request) {
   });
 }
 
-// What is under way through the region's pages is refused, and the tables forget the pages: the driver may then write
+// Accesses under way through the region's pages are refused, and the tables drop the pages: the driver may then write
 // other addresses into the MTT.
 void WindowUnit::free_region(const Invalidate& request, const MemoryRegion& region) {
   if (region.pd != request.pd) return answer(request.tag, AccessResult::bad_pd);

@@ -1,6 +1,6 @@
-// What queue pairs do to keys: memory windows are bound to regions, regions of kind fast_register get pages
-// (fast_registration.h), and both are taken out of use again. The requests are done in order, one at a time: an entry
-// that a request needs may have to be filled, and no other request comes in between.
+// Changes of keys by queue pairs: memory windows are bound to regions, regions of kind fast_register get pages
+// (fast_registration.h), and both are invalidated. Requests are executed in order, one at a time: a request may wait
+// for the fill of an entry, and no other request may come in between.
 #pragma once
 
 #include <functional>
@@ -23,15 +23,15 @@ class WindowUnit {
 
   explicit WindowUnit(ContextCache& contexts) : contexts_(contexts) {}
 
-  Output<KeyDone> done;                      // a bind, a registration, or an invalidation
-  std::function<void(std::uint32_t pages, Then done)> flush;  // of the tables, for a key
+  Output<KeyDone> done;                      // result of a bind, a registration or an invalidation
+  std::function<void(std::uint32_t pages, Then done)> flush;  // flushes the tables of a key
 
   void bind(const BindWindow& request);
   void fast_register(const FastRegister& request);
   void invalidate(const Invalidate& request);
-  // A window that is about to go is closed, whatever it is bound to.
+  // Closes a window before its destruction, whatever its binding.
   void close(std::uint32_t index, Then then);
-  // The queue pair is no more what it was: windows of type 2 that were its own are free.
+  // Frees the windows of type 2 that belong to a queue pair that is destroyed or reset.
   void close_all_of(Qpn qpn, Then then);
   void reset();
 
@@ -42,7 +42,7 @@ class WindowUnit {
 
   void enqueue(Then work);
   void run();
-  void end(Then then);                       // of the present work, when all that it took is at hand
+  void end(Then then);                       // ends the present request when its lookups are available
   void run_due();
   void answer(Tag tag, AccessResult result);
   void find(std::uint32_t index, Found found);
@@ -60,9 +60,9 @@ class WindowUnit {
   Fifo<Then> waiting_;
   bool busy_ = false;
   bool running_ = false;
-  Duration wait_{};                          // of the present work, for the second level of the cache
+  Duration wait_{};                          // second-level cache time of the present request
   EventQueue<Then> ending_{[this] { run_due(); }};
-  std::map<std::uint32_t, std::set<std::uint32_t>> of_qps_;  // windows of type 2 that are bound
+  std::map<std::uint32_t, std::set<std::uint32_t>> of_qps_;  // bound windows of type 2, by QP
   WindowCounters counters_;
 };
 

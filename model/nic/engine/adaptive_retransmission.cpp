@@ -16,7 +16,7 @@ bool is_power_of_two_us(Duration time) {
   return time.ps % kMicrosecond == 0 && std::has_single_bit(static_cast<std::uint64_t>(time.ps / kMicrosecond));
 }
 
-// "low:size:retries"; nullopt: it is no such thing.
+// Parses "low:size:retries"; nullopt: another text.
 std::optional<std::array<std::uint32_t, 3>> numbers_of(std::string_view entry) {
   std::array<std::uint32_t, 3> numbers{};
   std::size_t count = 0;
@@ -113,7 +113,7 @@ void AdaptiveTimeouts::go_on(AdaptiveTimer& timer) const {
   timer.uses = 0;
 }
 
-// The highest of the last range stays.
+// The exponent stays at the top of the last range.
 void AdaptiveTimeouts::rise(AdaptiveTimer& timer) const {
   timer.uses = 0;
   if (timer.exponent < ranges_[*timer.range].top()) return void(++timer.exponent);
@@ -122,7 +122,7 @@ void AdaptiveTimeouts::rise(AdaptiveTimer& timer) const {
   timer.exponent = static_cast<std::uint8_t>(ranges_[*timer.range].low);
 }
 
-// From the lowest of a range to the range before.
+// From the lowest exponent of a range the timer falls to the range before.
 void AdaptiveTimeouts::progressed(AdaptiveTimer& timer) const {
   timer.waited = {};
   timer.uses = 0;

@@ -1,7 +1,8 @@
 // Adaptive retransmission with the parameters of ConnectX's firmware (NVIDIA, "Adaptive Retransmission: Parameters
-// Control", 2025): how long a queue pair waits for an answer before its own ACK timeout. Each wait is time_base times a
-// power of two. Exponents are in ranges: each is used some times, then the next one, and behind a range the next range.
-// The first exponent of a queue pair is drawn, so that queue pairs that lost packets together do not send together.
+// Control", 2025): timeouts of a queue pair before its own ACK timeout. Each timeout is time_base times a power of two.
+// Exponents are in ranges: each exponent is used a number of times, then the next one; after a range comes the next
+// range. The first exponent of a queue pair is random, so that queue pairs that lost packets together do not resend
+// together.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@ namespace rnicsim::nic {
 struct AdaptiveRetransmissionParams {
   static constexpr const char* kDecWords[] = {"low_bound", "half", "quarter"};
 
-  Duration time_base{};                    // 0: there is no profile
+  Duration time_base{};                    // 0: no profile
   std::uint32_t timeout_init_low_bound = 4;
   std::uint32_t timeout_init_range_size = 1;
   std::string timeout_ranges = "4:6:1";
@@ -34,9 +35,9 @@ struct AdaptiveTimer {
   bool begun = false;
   std::uint8_t exponent = 0;
   std::optional<std::uint8_t> range;       // nullopt: the exponent is the first one, which is used once
-  std::uint32_t uses = 0;                  // of the exponent
+  std::uint32_t uses = 0;                  // uses of the exponent so far
   Duration own{};                          // the queue pair's ACK timeout
-  Duration waited{};                       // without progress, since a retry was counted
+  Duration waited{};                       // time without progress since the last counted retry
 };
 
 class AdaptiveTimeouts {
@@ -50,9 +51,10 @@ class AdaptiveTimeouts {
   std::uint32_t first_choices() const { return init_size_; }
   void begin(AdaptiveTimer& timer, std::uint64_t draw) const;
   Duration timeout(const AdaptiveTimer& timer) const { return time_base_ * (std::int64_t{1} << timer.exponent); }
-  // The timeout has passed. True: so has the queue pair's own, since the last retry: the timeout is a retry.
+  // Call when the timeout has passed. True: the queue pair's own timeout has also passed since the last retry, so this
+  // timeout counts as a retry.
   bool expired(AdaptiveTimer& timer) const;
-  // An answer came, behind a timeout.
+  // Call when an answer came after a timeout.
   void progressed(AdaptiveTimer& timer) const;
 
  private:
@@ -68,7 +70,7 @@ class AdaptiveTimeouts {
 
   const Duration time_base_;
   const std::uint32_t init_low_, init_size_, start_;
-  const std::uint32_t decrement_;          // of the exponent; 0: to the range's lowest
+  const std::uint32_t decrement_;          // exponent's decrement at progress; 0: to the lowest of the range
   std::vector<Range> ranges_;
 };
 

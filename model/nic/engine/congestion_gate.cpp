@@ -8,7 +8,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr double kPsPerSecond = 1e12;
-constexpr double kLongest = 1e15;          // ps: a rate that is nearly 0 does not make a time that no Duration holds
+constexpr double kLongest = 1e15;          // ps: keeps times within a Duration when the rate is nearly 0
 
 Duration time_at(double bits, double rate) {
   return {static_cast<std::int64_t>(std::min(std::ceil(bits * kPsPerSecond / rate), kLongest))};
@@ -16,7 +16,7 @@ Duration time_at(double bits, double rate) {
 
 }  // namespace
 
-// The time that is still to pass becomes longer or shorter by the ratio of the two rates.
+// A change of the rate scales the time that is still to pass.
 void CongestionGate::settle(double rate, Duration now) {
   if (rate == rate_) return;
   if (paid_at_ > now) {
@@ -30,8 +30,8 @@ void CongestionGate::settle(double rate, Duration now) {
 Duration CongestionGate::not_before(Duration now, const UnansweredPackets* same, std::uint64_t other) {
   const auto allowed = control_->allowance(now);
   settle(allowed.rate, now);
-  // Behind a window that became smaller there may be no packet that asks for an acknowledgement: one more goes, and
-  // asks.
+  // After the window became smaller, no packet in flight may request an acknowledgement: one more packet goes, and
+  // requests one.
   if (same != nullptr && same->asked() != 0 && same->bytes() + other >= allowed.window) return kNever;
   return paid_at_ <= now ? paid_at_ : std::min(paid_at_, control_->next_change());
 }
@@ -42,7 +42,7 @@ void CongestionGate::sent(std::uint32_t bytes, Duration now) {
   if (rate_ != roce::Allowance::kUnlimited) paid_at_ = std::max(paid_at_, now) + time_at(8.0 * bytes, rate_);
 }
 
-// The last packet for which the window has room asks, too: nothing else would open the window.
+// The last packet that fits into the window requests an acknowledgement, which will open the window.
 bool CongestionGate::is_to_ask(const UnansweredPackets& same, std::uint32_t bytes, std::uint64_t other, Duration now) {
   return same.unasked() + 1 >= ack_every_ || same.bytes() + bytes + other >= control_->allowance(now).window;
 }

@@ -1,5 +1,5 @@
-// The gate in front of one queue pair's packets: the rate and the window of its congestion control. The engine shell
-// asks when the next packet may begin, and tells the gate of sent and received packets.
+// The gate for one queue pair's packets: rate and window of its congestion control. The engine shell asks when the next
+// packet may begin, and reports sent and received packets.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace rnicsim::nic {
 
-// The state of a control, and the window that the control allows.
+// State of a control, and its window.
 struct ControlView {
   roce::ControlState state;
   std::uint64_t window = roce::Allowance::kNoWindow;  // bytes
@@ -26,9 +26,9 @@ class CongestionGate {
  public:
   static constexpr Duration kNever = roce::CongestionControl::kNever;
 
-  // Without a control nothing is held back.
+  // Without a control no packet is delayed.
   CongestionGate() = default;
-  // `ack_every`: how often an acknowledgement is asked for, in packets, if the control wants them.
+  // `ack_every`: packets between acknowledgement requests, if the control wants acknowledgements.
   CongestionGate(std::unique_ptr<roce::CongestionControl> control, std::uint32_t ack_every)
       : control_(std::move(control)),
         tracks_(control_ && control_->wants_acknowledgements()),
@@ -42,35 +42,35 @@ class CongestionGate {
   // Telemetry that requests carry for the control; nullopt: requests carry none.
   std::optional<Telemetry> carried() const;
 
-  // When the next packet may begin, or when to ask again; kNever: not before an input. `same`: the unanswered packets
-  // of its kind (requests, or READ responses); nullptr: the window does not count for the packet. `other`: bytes that
-  // are unanswered beside these.
+  // Time at which the next packet may begin, or at which to ask again; kNever: only after an input. `same`: the
+  // unacknowledged packets of its kind (requests, or READ responses); nullptr: the window does not apply to the packet.
+  // `other`: further unacknowledged bytes.
   Duration not_before(Duration now, const UnansweredPackets* same, std::uint64_t other = 0);
-  // A packet has begun: so many bytes on the wire.
+  // A packet of `bytes` bytes on the wire has begun.
   void sent(std::uint32_t bytes, Duration now);
 
-  // --- Of requests, for the window and round-trip times. `end`: one past the packet's PSNs.
-  // `asks`: the packet asks for an acknowledgement anyway. True: the packet is to ask for one.
+  // --- Requests, for the window and for round-trip times. `end`: one past the packet's PSNs.
+  // `asks`: the packet requests an acknowledgement anyway. True: the packet must request one.
   bool request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now);
-  // Whether a packet of so many bytes is to ask, which `same` does not have yet.
+  // True if a packet of `bytes` bytes, not yet in `same`, must request an acknowledgement.
   bool is_to_ask(const UnansweredPackets& same, std::uint32_t bytes, std::uint64_t other, Duration now);
-  void request_left(roce::Psn end, Duration now) {        // its last bit left the port
+  void request_left(roce::Psn end, Duration now) {        // the last bit left the port
     if (tracks_) requests_.left(end, now);
   }
   const UnansweredPackets& requests() const { return requests_; }
-  // The telemetry of an acknowledgement. Call this function before acknowledged(), which tells the control.
+  // Takes the telemetry of an acknowledgement. Call before acknowledged(), which passes it to the control.
   void take_telemetry(const Telemetry& block, Duration now);
-  // All before that; `marked`: with an ECN echo.
+  // Requests before `oldest` are acknowledged; `marked`: with an ECN echo.
   void acknowledged(roce::Psn oldest, bool marked, Duration now);
-  void rewound() { requests_.clear(); }                   // all are sent again
-  // The same of packets that somebody else keeps; `in_flight`: bytes that are still unanswered, of all.
+  void rewound() { requests_.clear(); }                   // all requests are resent
+  // The same for packets that the caller tracks; `in_flight`: all bytes that are still unacknowledged.
   void answered(const UnansweredPackets::Answered& packets, std::uint64_t in_flight, bool marked, Duration now);
 
   void notified(Duration now) { control_->notified(now); }
   void lost(Duration now) { control_->lost(now); }
   void timed_out(Duration now) { control_->timed_out(now); }
 
-  // For traces: the view at `now`; nullopt: the last call returned the same view. Nothing else of the gate changes.
+  // For traces: the view at `now`; nullopt: unchanged since the last call. Has no other effect.
   std::optional<ControlView> new_view(Duration now);
 
  private:
@@ -79,16 +79,16 @@ class CongestionGate {
   std::unique_ptr<roce::CongestionControl> control_;
   bool tracks_ = false;
   std::uint32_t ack_every_ = 1;
-  bool marked_ = false;                    // an ECN echo came that the control was not told of
+  bool marked_ = false;                    // an ECN echo that was not yet passed to the control
   bool wants_delay_ = false;
-  Duration endpoint_{};                    // a delay inside the receiver that the control was not told of
-  std::unique_ptr<TelemetryReader> telemetry_;  // nullptr: the control wants none
-  std::span<const HopChange> hops_;        // of it, that the control was not told of
-  // At `rate_`, the packets that were sent have had their time on the line at `paid_at_`.
+  Duration endpoint_{};                    // delay inside the receiver that was not yet passed to the control
+  std::unique_ptr<TelemetryReader> telemetry_;  // nullptr: the control wants no telemetry
+  std::span<const HopChange> hops_;        // changes of ports that were not yet passed to the control
+  // Time at which the packets sent so far are paid for at `rate_`.
   double rate_ = roce::Allowance::kUnlimited;
   Duration paid_at_{};
   UnansweredPackets requests_;
-  std::unique_ptr<ControlView> last_view_;  // nullptr: new_view() was not called yet
+  std::unique_ptr<ControlView> last_view_;  // nullptr: new_view() was never called
 };
 
 }  // namespace rnicsim::nic

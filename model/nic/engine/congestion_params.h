@@ -1,5 +1,5 @@
 // Parameters of congestion control: at the sender (the reaction point, RP) and, in notification_params.h, at the
-// receiver (the notification point, NP). Names are those of NVIDIA's NICs where they have one (ecn/roce_np and
+// receiver (the notification point, NP). Parameters that NVIDIA's NICs also have use their names (ecn/roce_np and
 // ecn/roce_rp in sysfs, mlxconfig).
 #pragma once
 

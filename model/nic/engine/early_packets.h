@@ -1,5 +1,5 @@
-// Request packets of one queue pair that came before others that are missing (roce::Verdict::Kind::keep), in the order
-// of their PSNs. The payload of WRITEs may be placed before the packet's turn.
+// Request packets of one queue pair that arrived before missing ones (roce::Verdict::Kind::keep), in the order of their
+// PSNs. The payload of WRITEs may be placed before the packet's turn.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "model/base/pooled_list.h"
-#include "model/nic/packets/buffer_hold.h"
 #include "model/nic/packets/packet_streams.h"
+#include "model/nic/packets/receive/buffer_hold.h"
 #include "model/nic/seam/qp_engine.h"
 
 namespace rnicsim::nic {
@@ -18,14 +18,14 @@ class EarlyPackets {
   enum class Payload : std::uint8_t { here, on_its_way, placed };
   struct Entry {
     PacketIn packet;
-    BufferHold waiting{};                        // of payload that is `here`
+    BufferHold waiting{};                        // buffer space of payload that is `here`
     Payload payload = Payload::here;
-    AccessResult result = AccessResult::ok;    // placed
+    AccessResult result = AccessResult::ok;    // if `placed`
 
     roce::Psn psn() const { return packet.headers().bth.psn; }
   };
 
-  // True: the first one is to be judged before any other packet of the queue pair.
+  // True: the first packet must be judged before any other packet of the queue pair.
   bool due() const { return due_; }
   Entry& first() { return entries_.front(); }
   const Entry& first() const { return entries_.front(); }
@@ -38,7 +38,7 @@ class EarlyPackets {
     if (behind != entries_.end() && behind != added) entries_.splice(behind, entries_, added);
     return *added;
   }
-  // The packet of that PSN is judged next, if it is here. Drops the packets before it.
+  // Makes packet `psn` the next one to judge, if it is kept. Drops the packets before it.
   void make_due(roce::Psn psn) {
     while (!entries_.empty() && before(entries_.front().psn(), psn)) entries_.pop_front();
     due_ = !entries_.empty() && entries_.front().psn() == psn;
@@ -53,9 +53,9 @@ class EarlyPackets {
     due_ = false;
   }
 
-  // --- Payload on its way to memory. The packet was executed meanwhile; `argument` names what is owed for it.
+  // --- Payload on its way to memory, of packets that were executed meanwhile; `argument`: their pending answer.
   void had_turn(roce::Psn psn, std::uint64_t argument) { landing_.push_back({psn, argument}); }
-  // The payload of that packet is in memory, or could not be written. Returns the argument of had_turn(); nullopt: the
+  // The payload of packet `psn` is in memory, or could not be written. Returns the argument of had_turn(); nullopt: the
   // packet is still kept.
   std::optional<std::uint64_t> came(roce::Psn psn, AccessResult result) {
     for (auto at = landing_.begin(); at != landing_.end(); ++at)

@@ -1,6 +1,6 @@
 #include "model/nic/engine/engine_factory.h"
 
-#include "model/nic/engine/engine_shell.h"
+#include "model/nic/engine/shell/engine_shell.h"
 #include "model/roce/transport_core.h"
 
 namespace rnicsim::nic {

@@ -1,4 +1,4 @@
-// Who makes the QP engine of a NIC. It is made once its limits are known: those of the NIC's parameters.
+// Makes the QP engine of a NIC, with limits from the NIC's parameters.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct QpLimits;
 using EngineFactory = std::function<std::unique_ptr<QpEngine>(const QpLimits& limits)>;
 
 std::unique_ptr<QpEngine> make_model_engine(const QpLimits& limits);
-// Around this core.
+// Makes an engine with this core.
 std::unique_ptr<QpEngine> make_engine(const QpLimits& limits, std::unique_ptr<roce::QpCore> core);
 
 }  // namespace rnicsim::nic

@@ -6,8 +6,8 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint64_t kStallEvery = 64;   // one of so many that are late stalls
-constexpr std::int64_t kStall = 8;          // for so many delays
+constexpr std::uint64_t kStallEvery = 64;   // one of this many delayed transactions stalls
+constexpr std::int64_t kStall = 8;          // length of a stall, in `delay`
 
 }  // namespace
 
@@ -24,7 +24,7 @@ JitteredEngine::JitteredEngine(const JitterParams& params, std::unique_ptr<QpEng
   bind_outputs();
 }
 
-// Half of all pass at once.
+// Half of the transactions are not delayed.
 Duration JitteredEngine::draw() {
   const auto drawn = random_();
   if ((drawn & 1) == 0) return {};
@@ -46,7 +46,7 @@ void JitteredEngine::due() {
   while (pending_.pop_due(action)) action();
 }
 
-// --- In. A context, its eviction and a command keep their places among all that is about their QP.
+// --- In. A context, its eviction and a command keep their places among all inputs of their QP.
 void JitteredEngine::doorbell(SendDoorbell&& doorbell) {
   in_order(doorbell.qpn.value, {Stream::doorbell_in},
            [this, doorbell]() mutable { engine_->doorbell(std::move(doorbell)); });
@@ -108,7 +108,7 @@ void JitteredEngine::srq_taken(SrqTaken taken) {
   later([this, taken] { engine_->srq_taken(taken); });
 }
 
-// Those beyond what the NIC has taken are room.
+// Credits beyond the packets that the NIC has taken are initial room.
 void JitteredEngine::credit(std::uint8_t credit_class, std::uint32_t packets) {
   auto& [put, sent] = packets_[credit_class];
   for (; packets != 0 && !sent.empty(); --packets) {
@@ -146,7 +146,7 @@ void JitteredEngine::relay(Output<Item>& from, const Output<Item>& to, Stream st
 void JitteredEngine::bind_outputs() {
   const auto qp = [](const auto& item) { return item.qpn.value; };
   auto& from = engine_->outputs();
-  // At once: until it is put out the engine has the context, and a fill changes nothing.
+  // Not delayed: a fill must not pass the write-back.
   from.context_write_back.bind([this](ContextWriteBack back) { out_.context_write_back(std::move(back)); });
   relay(from.wqe_fetch, out_.wqe_fetch);
   relay(from.gather, out_.gather);
@@ -166,7 +166,7 @@ void JitteredEngine::bind_outputs() {
   relay(from.wqe_retired, out_.wqe_retired, Stream::wqe_out, qp);
   relay(from.congestion_seen, out_.congestion_seen, Stream::packet_out, qp);
   relay(from.cqe, out_.cqe, Stream::cqe_out, [](const CqeWrite& write) { return write.cqe.qpn; });
-  // The last receive's event is behind its completion.
+  // The event of the last receive follows its completion.
   from.event.bind([this](const EventOut& event) {
     const bool last = event.type == EventType::last_wqe_reached;
     in_order(event.number, last ? Streams{Stream::event_out, Stream::cqe_out} : Streams{Stream::event_out},
@@ -184,7 +184,7 @@ void JitteredEngine::bind_outputs() {
     ++armings_[{timer.qpn.value, timer.kind}];
     in_order(timer.qpn.value, {Stream::timer_out}, [this, timer] { out_.timer(timer); });
   });
-  // Behind all that its QP has put out before; the command unit has one at a time.
+  // After all earlier outputs of its QP; the command unit executes one command at a time.
   from.command_done.bind([this](const QpCommandDone& done) {
     in_order(commanded_.value, kOut, [this, done] { out_.command_done(done); });
   });

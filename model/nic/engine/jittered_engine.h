@@ -1,5 +1,5 @@
-// Proves the seam: puts random delays before and behind another engine, and lets overtake what the rules of the seam
-// (qp_engine.h) do not order. What works with it does not rely on an engine's timing.
+// Tests the seam: adds random delays to the inputs and outputs of another engine, and reorders transactions that the
+// rules of the seam (qp_engine.h) do not order. Code that works with it does not depend on an engine's timing.
 #pragma once
 
 #include <array>
@@ -73,7 +73,7 @@ class JitteredEngine : public QpEngine {
   template <class Item, class Number>
   void relay(Output<Item>& from, const Output<Item>& to, Stream stream, Number number);
   void later(std::function<void()> action);
-  // Behind all of these streams that came before, and before all of them that come.
+  // After all earlier actions of these streams, and before all later ones.
   void in_order(std::uint32_t number, Streams streams, std::function<void()> action);
   Duration draw();
   void due();
@@ -82,15 +82,15 @@ class JitteredEngine : public QpEngine {
   const std::unique_ptr<QpEngine> engine_;
   EngineOutputs out_;
   std::mt19937_64 random_;
-  std::map<Key, Duration> last_;             // when its last one passes
+  std::map<Key, Duration> last_;             // time of the last action
   EventQueue<std::function<void()>> pending_{[this] { due(); }};
-  // A timer that was armed anew, or cancelled, while its expiry was on the way has not expired.
+  // Counts armings: an expiry is void if its timer was armed again or cancelled while the expiry was on the way.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> armings_;
-  // Packets of a credit class leave in the order in which the NIC got them. The engine hears of them in the order in
-  // which it put them.
+  // Packets of a credit class leave in the order in which the NIC got them. The engine gets their credits in the order
+  // in which it sent them.
   struct PacketsOut {
-    std::map<std::uint64_t, bool> put;       // that the engine put and has not heard of, by number: has it left?
-    Fifo<std::uint64_t> sent;                // that the NIC has, in its order
+    std::map<std::uint64_t, bool> put;       // packets of the engine without a returned credit, by number: true: left
+    Fifo<std::uint64_t> sent;                // packets that the NIC has, in its order
   };
   std::array<PacketsOut, kCreditClasses> packets_;
   std::uint64_t next_packet_ = 0;

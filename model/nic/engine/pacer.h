@@ -1,5 +1,5 @@
-// Holds the packets of a queue pair to its rate (ibv_modify_qp_rate_limit(3)): a leaky bucket, of as many bytes as may
-// leave at once. Of one that is empty a packet leaves when those before it are paid for.
+// Limits the packets of a queue pair to its rate (ibv_modify_qp_rate_limit(3)): a leaky bucket of `burst` bytes. When
+// the bucket is empty, a packet waits until the packets before it are paid for.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace rnicsim::nic {
 
 class Pacer {
  public:
-  // Of a frame on the wire, with its padding and FCS.
+  // Bytes of a frame on the wire, with padding and FCS.
   static std::uint32_t bytes_of_frame(std::uint32_t bytes) { return std::max(bytes, kLeastFrame) + kFcs; }
 
   Duration not_before(std::uint32_t kilobits_a_second, std::uint32_t burst) const {
@@ -26,7 +26,7 @@ class Pacer {
  private:
   static constexpr std::uint32_t kLeastFrame = 60, kFcs = 4;
 
-  // At most so many milliseconds: the slowest rate and the largest burst make more than a Duration holds.
+  // Limited to kMost milliseconds: the slowest rate with the largest burst exceeds a Duration.
   static Duration time_of(std::uint32_t bytes, std::uint32_t kilobits_a_second) {
     constexpr std::int64_t kPicosecondsAMillisecond = 1'000'000'000, kMost = 4'000'000'000;
     const auto [milliseconds, rest] = std::lldiv(std::int64_t{bytes} * 8, kilobits_a_second);
@@ -34,7 +34,7 @@ class Pacer {
     return Duration{milliseconds * kPicosecondsAMillisecond + rest * kPicosecondsAMillisecond / kilobits_a_second};
   }
 
-  Duration paid_for_;                    // when all that was sent is
+  Duration paid_for_;                    // time at which all sent packets are paid for
 };
 
 }  // namespace rnicsim::nic

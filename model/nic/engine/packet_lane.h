@@ -1,4 +1,4 @@
-// Packets of one direction of a QP on their way out, in order; some wait for their payload.
+// Packets of one direction of a QP that are to be sent, in order; some wait for their payload.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace rnicsim::nic {
 
-// Bytes of memory that are to be read for a READ response.
+// Memory that is still to be read for a READ response.
 struct ReadRest {
   std::uint32_t pd = 0;
   std::uint32_t key = 0;
@@ -23,18 +23,18 @@ class PacketLane {
   struct Entry {
     std::uint64_t sequence = 0;
     PacketRef packet;
-    bool ready = false;                  // to leave, when it is the first
+    bool ready = false;                  // may leave when it is first
     std::uint64_t message = 0;           // requests
-    roce::Psn end;                       // requests: the next one's PSN
-    std::uint32_t bytes = 0;             // of payload, here or not
-    std::uint8_t credit_class = 0;       // whose room the packet uses (packet_streams.h)
-    std::uint32_t missing = 0;           // READ responses: bytes of payload that are not here yet
-    ReadRest rest{};                     // the last of these, which were not asked for yet
-    std::uint32_t pieces = 0;            // of those that were
+    roce::Psn end;                       // requests: PSN of the next packet
+    std::uint32_t bytes = 0;             // payload bytes, present or not
+    std::uint8_t credit_class = 0;       // class of the room that the packet uses (packet_streams.h)
+    std::uint32_t missing = 0;           // READ responses: payload bytes that are not here yet
+    ReadRest rest{};                     // the end of these bytes, not requested yet
+    std::uint32_t pieces = 0;            // requested pieces that are not here yet
   };
 
   std::size_t size() const { return entries_.size(); }
-  // Bytes of READ responses that were asked for and are not here, of all entries; and in how many pieces.
+  // Bytes of READ responses that are requested and not here, over all entries; and the number of their pieces.
   std::uint64_t awaited() const { return awaited_; }
   std::uint64_t pieces() const { return pieces_; }
 
@@ -52,14 +52,14 @@ class PacketLane {
     entry.missing = read.bytes;
     entry.rest = read;
   }
-  // The last entry, when it has bytes that were not asked for: before those there is nothing to ask for the next.
+  // The last entry if it has bytes that are not requested; entries before it have none.
   Entry* unasked() { return all_asked() ? nullptr : &entries_.back(); }
   bool all_asked() const { return entries_.empty() || entries_.back().rest.bytes == 0; }
   struct Piece {
     ReadRest read;
     std::uint32_t offset;                // in the packet
   };
-  // Up to so many bytes of them, which are asked for now.
+  // Takes up to `most` of the bytes that are not requested, as one piece to request.
   Piece ask(Entry& entry, std::uint32_t most) {
     auto& rest = entry.rest;
     const auto bytes = std::min(rest.bytes, most);
@@ -83,17 +83,17 @@ class PacketLane {
     entry.ready = entry.missing == 0;
   }
   const Entry& last() const { return entries_.back(); }
-  // nullptr: it was dropped.
+  // nullptr: the entry was dropped.
   Entry* find(std::uint64_t sequence) {
     const auto found = std::ranges::find(entries_, sequence, &Entry::sequence);
     return found == entries_.end() ? nullptr : &*found;
   }
-  // `put(entry)` for each that is ready and has none before it that is not; it may take the packet.
+  // Calls `put(entry)` for each ready entry that no unready one precedes; `put` may take the packet.
   template <class Put>
   void emit_ready(Put&& put) {
     for (; !entries_.empty() && entries_.front().ready; entries_.pop_front()) put(entries_.front());
   }
-  // From `sequence` on: `dropped(entry)` for each.
+  // Drops the entries from `sequence` on; calls `dropped(entry)` for each.
   template <class Each>
   void drop_from(std::uint64_t sequence, Each&& dropped) {
     for (; !entries_.empty() && entries_.back().sequence >= sequence; entries_.pop_back()) {

@@ -1,5 +1,5 @@
-// What the engine shell keeps of a queue pair: its rings, WQEs, packets on their way and what they are for. What the
-// transport knows of it is in the core.
+// The engine shell's state of a queue pair: rings, WQEs, packets under way and their purpose. The transport's state is
+// in the core.
 #pragma once
 
 #include <algorithm>
@@ -35,17 +35,17 @@ struct Qp {
 
   Qpn qpn;
   const roce::Transport transport;
-  std::uint64_t epoch;                   // tells this life of the number from earlier ones
-  roce::Slot slot;                       // in the core
-  std::uint32_t unit;                    // that it had its last turn at
+  std::uint64_t epoch;                   // distinguishes QPs that had the same number
+  roce::Slot slot;                       // index in the core
+  std::uint32_t unit;                    // transmit unit of its last turn
   QpContext context;
   roce::QpState state = roce::QpState::reset;
-  bool resident = true;                  // else `context` is in ICM
-  bool evicted = false;                  // `context` is to go there
-  std::uint64_t eviction = 0;            // the order of those evicted
-  std::uint32_t tickets = 0;             // answers that it waits for
+  bool resident = true;                  // false: `context` is in ICM
+  bool evicted = false;                  // `context` must be written to ICM
+  std::uint64_t eviction = 0;            // order of evictions
+  std::uint32_t tickets = 0;             // answers under way for this QP
 
-  // What is to be done with the core's state, asked for in this order.
+  // A query of the core, and the action that waits for the answer. Answers come in the order of the queries.
   struct Question {
     enum class Kind : std::uint8_t { query, modify, modified, eviction } kind = Kind::query;
     QpCommand command{};
@@ -54,72 +54,72 @@ struct Qp {
   PooledList<Question> questions;
 
   SendRing send_ring;
-  std::uint16_t send_retired = 0;        // blocks of it, modulo 2^16
-  Fifo<SendWqe> send_wqes;               // those that are not complete
+  std::uint16_t send_retired = 0;        // retired blocks, modulo 2^16
+  Fifo<SendWqe> send_wqes;               // WQEs that are not complete
   std::uint64_t next_message = 0;
   PacketLane requests;
   bool request_turn = false;             // waits for a transmit unit
-  bool awaits_read = false;              // of its next payload, behind others'
+  bool awaits_read = false;              // waits to begin the read of its next payload
   bool early_timer = false;              // the ACK timer is shorter than the QP's timeout
-  std::uint8_t early_timeouts = 0;       // of these, since there was progress
+  std::uint8_t early_timeouts = 0;       // early timeouts since the last progress
   AdaptiveTimer adaptive;
-  std::uint32_t leaving = 0;             // not RC: packets whose leaving the port completes their messages
-  PooledList<PacketIn> responses;        // that the core has not told of
+  std::uint32_t leaving = 0;             // not RC: packets under way to the port; messages complete when these leave
+  PooledList<PacketIn> responses;        // responses without an outcome of the core
 
   ReceiveRing receive_ring;
   PooledList<PacketIn> inbound;
   EarlyPackets early;
-  bool asked = false;                    // the head of it is being judged, or something is looked up for it
+  bool asked = false;                    // the head of `inbound` is being judged, or a lookup for it is under way
   bool looks_for_receive = false;
   bool no_receive = false;
   std::optional<bool> access_granted;
-  bool absent = false;                   // granted, but a page of it is not there
+  bool absent = false;                   // access is granted, but a page is not present
   enum class ReceiveMemory : std::uint8_t { unknown, present, absent };
-  ReceiveMemory receive_memory{};        // of the receive that the head of it would take, where it may be on demand
-  bool waits = false;                    // the head, until the core has done something else for this queue pair
-  bool deaf = false;                     // a fatal NAK is on its way
-  std::optional<EventType> fatal_event;  // behind it
+  ReceiveMemory receive_memory{};        // memory of the receive that the head would take, if it may be on demand
+  bool waits = false;                    // the head waits for the core's next event for this queue pair
+  bool deaf = false;                     // a fatal NAK is on its way: requests are ignored
+  std::optional<EventType> fatal_event;  // event to raise with the fatal NAK
   bool established = false;
   struct SharedReceive {
-    bool asked = false;                  // an entry is on its way, or what is to be known of its queue
-    std::uint64_t life = 0;              // of the queue, as its entries told
+    bool asked = false;                  // a receive, or information about the queue, is requested
+    std::uint64_t life = 0;              // the queue's serial number, from its receives
     std::uint32_t pd = 0;
-    std::uint32_t srqn = 0;              // XRC, as the next
+    std::uint32_t srqn = 0;              // XRC, as `cqn`
     Cqn cqn{};
   } shared;
   // XRC: the queue that a request names.
   struct NamedQueue {
-    roce::Offer::Queue found{};          // of the request that is judged
+    roce::Offer::Queue found{};          // for the request that is being judged
     std::uint32_t pd = 0;
-    std::uint32_t message_pd = 0;        // of the message that is coming in
+    std::uint32_t message_pd = 0;        // for the message that is being received
   } named;
   struct OwedCqe {
     CqeWrite write;
     std::uint16_t receive_index = 0;
     roce::OwedId owed = 0;
   };
-  PooledList<OwedCqe> cqes;              // of messages that are whole, and not all of their payload in memory
+  PooledList<OwedCqe> cqes;              // CQEs of complete messages with payload still under way
   PacketLane answers;
   bool answer_turn = false;
-  bool mark_to_echo = false;             // a request had a mark (CE), and the next acknowledgement is to tell that
-  std::unique_ptr<TelemetryReturns> returns;  // nullptr: no request brought telemetry
-  std::unique_ptr<ReadAcks> read_acks;   // nullptr: nothing was sent or came that wants one
+  bool mark_to_echo = false;             // a request had a mark (CE): the next acknowledgement must echo it
+  std::unique_ptr<TelemetryReturns> returns;  // nullptr: no request carried telemetry
+  std::unique_ptr<ReadAcks> read_acks;   // nullptr: no READ response needs an acknowledgement
 
-  bool held_back = false;                // by congestion control or its rate, until a timer expires
+  bool held_back = false;                // waits for a timer of congestion control or of the rate limit
   CongestionGate congestion;
-  Pacer pacer;                           // with context.rate_limit
+  Pacer pacer;                           // used if context.rate_limit is set
 
   // The request that is judged next.
   bool has_request() const { return early.due() || !inbound.empty(); }
   PacketIn& next_request() { return early.due() ? early.first().packet : inbound.front(); }
   void request_judged() { early.due() ? early.pop_due() : inbound.pop_front(); }
-  // Something that is under way needs the context.
+  // True: something under way needs the context.
   bool in_use() const {
     return tickets != 0 || leaving != 0 || request_turn || answer_turn || held_back || awaits_read;
   }
   bool reliable() const { return roce::is_reliable(transport); }
   bool connected() const { return roce::is_connected(transport); }
-  // Its receives are those of the SRQs of its domain, and so are the keys that its peer may name.
+  // XRC receiver: receives and remote keys are those of the domain's SRQs.
   bool of_domain() const { return transport == roce::Transport::xrc_recv; }
   bool has_send() const { return context.has_send; }
   bool has_receive() const { return context.has_receive; }
@@ -133,7 +133,7 @@ struct Qp {
   }
   bool sends() const { return state == roce::QpState::rts || state == roce::QpState::sqd; }
   bool flushes_sends() const { return state == roce::QpState::error || state == roce::QpState::sqe; }
-  // Evicted, it keeps no more than what it is about.
+  // Releases memory while the context is evicted.
   void trim() {
     send_wqes.trim();
     receive_ring.trim();
@@ -145,7 +145,7 @@ struct Qp {
   }
 };
 
-// A tag's argument: what is owed, and the request's PSN, for who follows it.
+// Argument of a tag: the pending answer, and the request's PSN for traces.
 struct OwedAt {
   static constexpr int kPsnBits = 24;
   roce::OwedId owed = 0;
@@ -157,7 +157,7 @@ struct OwedAt {
   }
 };
 
-// The same of a READ response's piece: the packet, and where in it.
+// Argument of a tag for a piece of a READ response: the packet, and the offset in it.
 struct PieceAt {
   static constexpr int kOffsetBits = 13;
   std::uint64_t sequence = 0;

@@ -42,7 +42,7 @@ void merge(QpContext& context, const QpContext& given, std::uint32_t mask) {
   if (mask & kStripVlan) context.strip_vlan = given.strip_vlan;
 }
 
-// Of the payload of a packet.
+// Largest payload of a packet.
 std::uint32_t most_payload(const QpContext& context, const QpLimits& limits) {
   return context.transport == roce::Transport::raw ? limits.max_frame : roce::mtu_bytes(context.path_mtu);
 }
@@ -66,7 +66,7 @@ roce::SendAttributes send_attributes(Qpn qpn, const QpContext& context, const Qp
 }
 
 std::uint32_t max_message(const QpContext& context, const QpLimits& limits) {
-  const auto mtu = roce::mtu_bytes(std::max(context.path_mtu, kLeastMtu));  // none is set yet: 0
+  const auto mtu = roce::mtu_bytes(std::max(context.path_mtu, kLeastMtu));  // 0 while no path MTU is set
   const auto psns = std::uint64_t{roce::SendWindow::kMostPsns - 1} * mtu;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(limits.max_message, psns));
 }
@@ -92,7 +92,7 @@ roce::ResponderAttributes responder_attributes(const QpContext& context, const Q
 }
 
 bool came_by_path(const PacketIn& packet, const QpContext& context) {
-  // Each packet asks, and a comparison of arrays would be a call.
+  // Called for each packet: a comparison of std::array would be a function call.
   const auto same = [](const roce::Gid& a, const roce::Gid& b) {
     return std::memcmp(a.data(), b.data(), sizeof(a)) == 0;
   };
@@ -166,7 +166,7 @@ QpSyndrome check_values(const QpContext& given, std::uint32_t mask, const QpLimi
     const bool burst_alone = given.rate_limit == 0 && given.max_burst != 0;
     if (burst_alone || given.rate_limit > limits.max_rate_limit) return QpSyndrome::rate_limit;
   }
-  // Automatic path migration is of subnets whose manager knows alternate paths; IP networks reroute below the NIC.
+  // Automatic path migration is for subnets whose manager knows alternate paths; IP networks reroute below the NIC.
   const bool leaves = (mask & kMigration) && given.path_migration_state != kMigrated;
   if ((mask & kAlternatePath) || leaves) return QpSyndrome::migration;
   return QpSyndrome::none;
@@ -189,7 +189,7 @@ Modification judge_modify(const QpCommand& command, const QpContext& context, ro
   if (const auto bad = check_values(command.context, mask, limits); bad != QpSyndrome::none) return {bad};
   Modification modification{QpSyndrome::none, to, context};
   merge(modification.context, command.context, mask);
-  // Each time anew: who asked for the last drain's event has not asked for this one's.
+  // The request for the drain event holds for one drain only.
   if (to == QpState::sqd && from != to && !(mask & kSqdNotify)) modification.context.sqd_notify = 0;
   return modification;
 }

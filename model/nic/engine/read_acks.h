@@ -1,5 +1,6 @@
-// Acknowledgements of READ responses, of one queue pair (nic.transport.read_acks): what this side, as the responder,
-// has sent and the requester has not acknowledged; and what this side, as a requester, gives back with the next one.
+// Acknowledgements of READ responses of one queue pair (nic.transport.read_acks): responses that this side has sent as
+// responder and that are not acknowledged, and the data that this side returns as requester with its next
+// acknowledgement.
 #pragma once
 
 #include "model/nic/engine/telemetry_returns.h"

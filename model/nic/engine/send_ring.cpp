@@ -7,7 +7,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::size_t kFetchBlocks = 16;
-constexpr std::size_t kLeastFetched = 4;  // or all there are
+constexpr std::size_t kLeastFetched = 4;  // fewer are read only if no more are posted
 
 }  // namespace
 
@@ -16,7 +16,7 @@ SendRing::Announced SendRing::announce(const SendDoorbell& doorbell, const QpCon
   if (added > 1u << context.log_send_blocks) return Announced::invalid;
   producer_ = doorbell.producer;
   const auto carried = (doorbell.wqe.size() + (1u << log_block()) - 1) >> log_block();
-  // The WQE that came along is the next one only when nothing before it is still to be fetched.
+  // The WQE in the doorbell is the next one only if no block before it is still to be fetched.
   if (!takes || carried == 0 || carried != added || fetched_ != parsed_) return Announced::producer;
   fetched_ = producer_;
   const auto wqe = doorbell.wqe.bytes();
@@ -50,7 +50,7 @@ bool SendRing::end_read(const WqeBytes& wqe) {
 bool SendRing::has_next() {
   if (rest().size() >> log_block() != 0 || (at_ == 0 && rest().size() >= personality_->layout.send_head)) {
     const auto posted = static_cast<std::uint16_t>(producer_ - parsed_);
-    // Without a sound length the next WQE can't be found: this one stands for all that were posted.
+    // Without a valid length the next WQE cannot be found: this WQE takes all posted blocks.
     const auto said = personality_->send_blocks(rest());
     next_is_sound_ = said.has_value();
     next_blocks_ = std::min(said.value_or(posted), posted);

@@ -1,5 +1,5 @@
-// The send ring of a QP as an engine reads it, in blocks modulo 2^16: parsed <= fetched <= producer. It says what is to
-// be read, is told what was read, and gives the WQEs of it one after another.
+// The send ring of a QP as an engine reads it, in blocks modulo 2^16: parsed <= fetched <= producer. The ring requests
+// reads, gets the bytes read, and returns the WQEs one after another.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,18 @@ class SendRing {
   enum class Announced : std::uint8_t {
     invalid,                             // more blocks than the ring has: ignored
     producer,
-    next_wqe                             // the doorbell brought the WQE that is next, and it is taken from there
+    next_wqe                             // the doorbell carried the next WQE, which is taken from it
   };
 
-  // `takes`: the engine takes a WQE that comes along.
+  // `takes`: the engine accepts a WQE in the doorbell.
   Announced announce(const SendDoorbell& doorbell, const QpContext& context, bool takes);
-  // Something was posted and is not under way.
+  // Blocks are posted that no read has begun.
   bool wants_read() const { return !reading_ && fetched_ != producer_; }
-  // Where the next of it lies, of which the engine takes so many blocks; nullopt: they are too few to be worth a read.
+  // Begins a read of at most `room` blocks; nullopt: too few for a read.
   std::optional<RingRead> begin_read(const QpContext& context, std::size_t room);
-  // False: the ring is gone, and nothing of it comes any more.
+  // False: the ring cannot be read, and has no further WQEs.
   bool end_read(const WqeBytes& wqe);
-  // After next_wqe, or a read: as long as it has a whole WQE, take_next() gives it.
+  // Call after next_wqe or a read: while a whole WQE is here, take_next() returns it.
   bool has_next();
   void take_next(Qpn qpn, const SendRules& rules, SendWqe& wqe, roce::SendRequest& request);
 
@@ -51,10 +51,10 @@ class SendRing {
   std::uint16_t fetched_ = 0;
   std::uint16_t parsed_ = 0;
   bool reading_ = false;
-  std::vector<std::byte> bytes_;         // fetched, and not parsed before `at_`
+  std::vector<std::byte> bytes_;         // fetched bytes; those before at_ are parsed
   std::size_t at_ = 0;
-  std::uint16_t next_blocks_ = 0;        // of the WQE that has_next() found
-  bool next_is_sound_ = false;           // it says so itself
+  std::uint16_t next_blocks_ = 0;        // blocks of the WQE that has_next() found
+  bool next_is_sound_ = false;           // the WQE's length field is valid
 };
 
 }  // namespace rnicsim::nic

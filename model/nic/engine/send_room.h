@@ -1,5 +1,5 @@
 // Room before the port, by credit class (packet_streams.h): packets that may be on their way to the port (credits), and
-// bytes of payload in them. Frames of a paused priority (IEEE 802.1Qbb) do not use the room of other priorities.
+// their payload bytes. Frames of a paused priority (IEEE 802.1Qbb) do not use the room of other priorities.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@ class SendRoom {
  public:
   explicit SendRoom(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // The classes that have room, a bit each.
+  // Credit classes with room, a bit each.
   std::uint32_t open() const { return open_; }
 
-  // So many packets have left, or may come at first.
+  // Adds credits: initially, and for packets that have left.
   void grant(std::uint8_t credit_class, std::uint32_t packets) {
     of_[credit_class].credits += packets;
     settle(credit_class);
@@ -40,7 +40,7 @@ class SendRoom {
 
  private:
   struct Of {
-    // Below 0: a NAK took the place of a READ response, whether there was room or not.
+    // Below 0: a NAK replaced a READ response, which needs no room.
     std::int64_t credits = 0;
     std::uint64_t bytes = 0;
   };

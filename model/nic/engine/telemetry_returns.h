@@ -1,5 +1,5 @@
-// Telemetry that a queue pair's next acknowledgements give back to the requester: the newest block of ports that a
-// request brought, and the delay inside this NIC where a request asks for the delay.
+// Telemetry that a queue pair's next acknowledgements return to the requester: the newest block of ports that a request
+// carried, and the delay inside this NIC if a request asks for the delay.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace rnicsim::nic {
 
 class TelemetryReturns {
  public:
-  // A request with that block arrived.
+  // A request with this block arrived.
   void came(const Telemetry& block, roce::Psn psn, Duration arrived);
-  // The block for an answer. A block of ports goes back with any answer; a delay with an acknowledgement of a packet
-  // that asked for the delay, `now` less the arrival of the newest such packet.
+  // The block for an answer; nullopt: none. A block of ports returns with any answer. A delay returns with an
+  // acknowledgement of a packet that asked for it: `now` minus the arrival of the newest such packet.
   std::optional<Telemetry> take(const roce::Headers& answer, Duration now);
   bool empty() const { return !ports_ && arrivals_.empty(); }
 
@@ -26,11 +26,11 @@ class TelemetryReturns {
     roce::Psn psn;
     Duration at;
   };
-  // Packets that were lost behind a gap stay here until an acknowledgement covers them.
+  // Limit: arrivals of packets that were lost after a gap stay here until an acknowledgement covers them.
   static constexpr std::size_t kMostArrivals = 4096;
 
   std::optional<Telemetry> ports_;
-  std::vector<Arrival> arrivals_;          // of packets that asked for the delay, in the order of time
+  std::vector<Arrival> arrivals_;          // arrivals of packets that asked for the delay, by time
 };
 
 }  // namespace rnicsim::nic

@@ -1,5 +1,5 @@
-// The tags that an engine gives out, and what the answer to each is for. An answer to a tag of before a reset, or one
-// that comes twice, finds nothing.
+// Tags that an engine gives out, and the purpose of the answer to each. An answer to a tag from before a reset, or a
+// second answer, finds no ticket.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Tickets {
   struct Ticket {
     Purpose purpose{};
     Qpn qpn;
-    std::uint64_t epoch = 0;             // of the QP's life
+    std::uint64_t epoch = 0;             // epoch of the QP
     std::uint64_t argument = 0;
   };
 
@@ -29,7 +29,7 @@ class Tickets {
     return Tag{++slot.generation} << 32 | number;
   }
 
-  // Until the next is issued. nullptr: nothing.
+  // Valid until the next issue(). nullptr: no such ticket.
   const Ticket* redeem(Tag tag) {
     const auto number = static_cast<std::uint32_t>(tag);
     if (number >= slots_.size()) return nullptr;
@@ -45,7 +45,7 @@ class Tickets {
   }
 
  private:
-  static constexpr std::uint32_t kOpen = ~0u;      // not free
+  static constexpr std::uint32_t kOpen = ~0u;      // in use
   static constexpr std::uint32_t kNone = kOpen - 1;
 
   struct Slot {
@@ -64,7 +64,7 @@ class Tickets {
   }
 
   std::vector<Slot> slots_;
-  std::uint32_t free_ = kNone;           // what was freed last
+  std::uint32_t free_ = kNone;           // the slot that was freed last
 };
 
 }  // namespace rnicsim::nic

@@ -34,7 +34,7 @@ class TimerUnit : public sc_core::sc_module {
   void look();
 
   LazyTimers<Look> queue_{[this] { look(); }};
-  std::vector<std::vector<LazyTimer>> timers_;  // by kind, then by QP: both are small numbers
+  std::vector<std::vector<LazyTimer>> timers_;  // by kind, then by QPN: both are small numbers
 };
 
 }  // namespace rnicsim::nic

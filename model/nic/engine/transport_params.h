@@ -1,4 +1,4 @@
-// Parameters of a queue pair's transport: recovery from lost packets, and packets that come out of order.
+// Parameters of a queue pair's transport: recovery from lost packets, and out-of-order packets.
 #pragma once
 
 #include <cstdint>

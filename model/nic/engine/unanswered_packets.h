@@ -1,5 +1,5 @@
-// Packets of one direction of a queue pair that were sent and are not acknowledged: how many bytes are in flight, and
-// how long each round trip takes.
+// Packets of one direction of a queue pair that were sent and are not acknowledged: bytes in flight and round-trip
+// times.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ class UnansweredPackets {
  public:
   struct Answered {
     std::uint64_t bytes = 0;
-    Duration rtt{};                        // since the newest of them left the port; 0: not known
+    Duration rtt{};                        // since the newest of the packets left the port; 0: not known
   };
 
   std::size_t packets() const { return packets_.size(); }
   std::uint64_t bytes() const { return bytes_; }          // on the wire
-  std::uint32_t asked() const { return asked_; }          // packets of them that ask for an acknowledgement
-  std::uint32_t unasked() const { return unasked_; }      // packets since the last one that asked
+  std::uint32_t asked() const { return asked_; }          // packets that request an acknowledgement
+  std::uint32_t unasked() const { return unasked_; }      // packets since the last ACK request
 
   // `end`: one past the packet's PSNs.
   void sent(roce::Psn end, std::uint32_t bytes, bool asks) {
@@ -30,7 +30,7 @@ class UnansweredPackets {
     asked_ += asks;
     unasked_ = asks ? 0 : unasked_ + 1;
   }
-  // The last bit left the port.
+  // The last bit of the packet left the port.
   void left(roce::Psn end, Duration now) {
     for (std::size_t i = 0; i < packets_.size(); ++i)
       if (packets_[i].left == Duration{}) {
@@ -38,7 +38,7 @@ class UnansweredPackets {
         return;
       }
   }
-  // All before that PSN were acknowledged.
+  // Packets before `oldest` are acknowledged.
   Answered answered(roce::Psn oldest, Duration now) {
     Answered answered;
     for (; !packets_.empty() && !before(oldest, packets_.front().end); packets_.pop_front()) {
@@ -61,7 +61,7 @@ class UnansweredPackets {
     roce::Psn end;
     std::uint32_t bytes = 0;
     bool asks = false;
-    Duration left{};                       // 0: it has not
+    Duration left{};                       // 0: not left yet
   };
 
   Fifo<Packet> packets_;

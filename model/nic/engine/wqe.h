@@ -1,4 +1,4 @@
-// What the engine does with scatter/gather lists, and what it reads of rings.
+// Operations on scatter/gather lists, and reads of rings.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace rnicsim::nic {
 
-// Of a ring or a doorbell record: bytes that an engine wants.
+// A read of a ring or a doorbell record that an engine requests.
 struct RingRead {
   std::uint64_t address;
   std::uint32_t bytes;
@@ -15,7 +15,7 @@ struct RingRead {
 
 // The part [offset, offset + length) of a scatter/gather list.
 Regions slice(const Regions& regions, std::uint64_t offset, std::uint32_t length);
-// What is left behind that many bytes of the entry in which they end.
+// Bytes after the first `length` bytes, in the entry in which they end.
 std::uint32_t room_behind(const Regions& regions, std::uint64_t length);
 
 }  // namespace rnicsim::nic

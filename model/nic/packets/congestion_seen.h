@@ -1,4 +1,4 @@
-// What a queue pair's engine tells the notification point.
+// Input of the notification point from a queue pair's engine.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace rnicsim::nic {
 
-// A packet came that a switch had marked (CE), or one that tells of a loss before it.
+// A packet arrived that a switch had marked (CE), or that shows a loss before it.
 struct CongestionSeen {
   enum class Cause : std::uint8_t { marked, lost };
   Cause cause;
-  roce::Qpn qpn;                           // that received it
-  roce::Qpn peer;                          // the sender's
-  std::uint16_t gid_index;                 // of the receiver's address
-  std::uint8_t traffic_class;              // of the packet
-  roce::FrameAddresses to;                 // the sender's address, and the way there
+  roce::Qpn qpn;                           // the receiving QP
+  roce::Qpn peer;                          // the sending QP
+  std::uint16_t gid_index;                 // index of the receiving address
+  std::uint8_t traffic_class;              // traffic class of the packet
+  roce::FrameAddresses to;                 // the sender's address and the path attributes
 };
 
 }  // namespace rnicsim::nic

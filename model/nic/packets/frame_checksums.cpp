@@ -12,7 +12,7 @@ using namespace network;
 
 constexpr std::size_t kIpv4Checksum = 10, kTcpChecksum = 16, kUdpChecksum = 6;
 
-// Ones' complement sum of 16-bit words, the last filled up with a zero.
+// Ones' complement sum of 16-bit words; an odd last byte is padded with zero.
 class Sum {
  public:
   void add(unsigned word) { sum_ += word; }
@@ -30,18 +30,18 @@ class Sum {
   std::uint64_t sum_ = 0;
 };
 
-// Where the sums are over, as offsets in the frame.
+// Ranges that the checksums cover, as offsets in the frame.
 struct Covered {
   std::size_t ip = 0;
   std::size_t ip_header = 0;               // bytes; 0: IPv6, which has no checksum
   std::size_t addresses = 0;
   std::size_t addresses_bytes = 0;
   unsigned protocol = 0;
-  std::size_t transport = 0;               // behind the IP header
-  std::size_t transport_bytes = 0;         // as IP says, whatever fills up the frame
+  std::size_t transport = 0;               // after the IP header
+  std::size_t transport_bytes = 0;         // from IP's length, without padding of the frame
   bool fragment = false;
 
-  // Of TCP's or UDP's checksum; nullopt: it has neither.
+  // Offset of the checksum of TCP or UDP; nullopt: neither.
   std::optional<std::size_t> checksum() const {
     if (protocol == protocol::kTcp && transport_bytes >= kLeastTcp) return transport + kTcpChecksum;
     if (protocol == protocol::kUdp && transport_bytes >= kUdp) return transport + kUdpChecksum;
@@ -64,7 +64,7 @@ std::optional<Covered> ipv4(std::span<const std::byte> frame, std::size_t at) {
                  .fragment = (word_at(frame, at + 6) & kMoreOrOffset) != 0};
 }
 
-// Extension headers before the transport's are passed over.
+// Skips extension headers before the transport header.
 std::optional<Covered> ipv6(std::span<const std::byte> frame, std::size_t at) {
   if (frame.size() < at + kIpv6 || byte_at(frame, at) >> 4 != 6) return std::nullopt;
   const std::size_t end = at + kIpv6 + word_at(frame, at + 4);
@@ -93,7 +93,7 @@ std::optional<Covered> covered_in(std::span<const std::byte> frame) {
   return std::nullopt;
 }
 
-// Over pseudo header, header and data (RFC 793, 768, 8200).
+// Sum over pseudo header, header and data (RFC 793, 768, 8200).
 std::uint16_t transport_sum(std::span<const std::byte> frame, const Covered& covered) {
   Sum sum;
   sum.add(frame.subspan(covered.addresses, covered.addresses_bytes));
@@ -109,7 +109,7 @@ std::uint16_t header_sum(std::span<const std::byte> frame, const Covered& covere
   return sum.value();
 }
 
-constexpr std::uint16_t kRight = 0xffff;   // of data and its own checksum
+constexpr std::uint16_t kRight = 0xffff;   // sum over data and its own checksum
 
 }  // namespace
 
@@ -119,7 +119,7 @@ bool checksums_right(std::span<const std::byte> frame) {
   if (covered->ip_header != 0 && header_sum(frame, *covered) != kRight) return false;
   const auto checksum = covered->checksum();
   if (!checksum) return covered->protocol != protocol::kTcp && covered->protocol != protocol::kUdp;
-  // Over IPv4 UDP may do without.
+  // UDP over IPv4 may have no checksum.
   const bool none = covered->protocol == protocol::kUdp && word_at(frame, *checksum) == 0;
   return none ? covered->ip_header != 0 : transport_sum(frame, *covered) == kRight;
 }
@@ -135,7 +135,7 @@ void fill_checksums(std::span<std::byte> frame) {
   if (!checksum || covered->fragment) return;
   put_word(frame, *checksum, 0);
   const auto value = static_cast<std::uint16_t>(~transport_sum(frame, *covered));
-  // 0 would say that UDP has none.
+  // A UDP checksum of 0 means "no checksum".
   put_word(frame, *checksum, value == 0 && covered->protocol == protocol::kUdp ? kRight : value);
 }
 

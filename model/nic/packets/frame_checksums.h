@@ -1,4 +1,4 @@
-// The checksums of IP, TCP and UDP in an Ethernet frame (RFC 1071): what a NIC does for the software above it.
+// Checksums of IP, TCP and UDP in an Ethernet frame (RFC 1071): checksum offload for software.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 
 namespace rnicsim::nic {
 
-// The outer IP header's, if it has one, and that of TCP or UDP are right; a fragment's is not known. False of what is
-// not IP.
+// True if the checksums of the outer IP header (if it has one) and of TCP or UDP are right. False for a fragment, whose
+// checksum is not known, and for a frame that is not IP.
 bool checksums_right(std::span<const std::byte> frame);
 
-// Fills them in, as far as the frame has them; of a fragment IP's alone.
+// Fills in the checksums that the frame has; for a fragment only that of the IP header.
 void fill_checksums(std::span<std::byte> frame);
 
 }  // namespace rnicsim::nic

@@ -19,10 +19,10 @@ bool is_mpls(unsigned ether_type) { return ether_type == type::kMpls || ether_ty
 
 }  // namespace
 
-// Reads one layer; what lies in a tunnel is the other.
+// Reads one layer; the content of a tunnel is the inner layer.
 struct FrameHeaders::Reader {
   Layer& layer;
-  Layer* inner;                            // nullptr: this is it, and tunnels in it are not followed
+  Layer* inner;                            // nullptr: this is the inner layer; tunnels in it are not followed
 
   FlowFields& add(FlowHeader header) {
     layer.present = static_cast<std::uint16_t>(layer.present | 1u << static_cast<unsigned>(header));
@@ -102,7 +102,7 @@ struct FrameHeaders::Reader {
     if (whole) transport(next, rest);
   }
 
-  // False: what follows is no header.
+  // False: no header follows.
   static bool pass_extensions(unsigned& next, Bytes& rest) {
     constexpr unsigned kOffset = 0xfff8;
     while (is_extension(next)) {
@@ -147,7 +147,7 @@ struct FrameHeaders::Reader {
     tunnel([frame = rest.subspan(kUdp + kVxlan)](Reader& reader) { reader.ethernet(frame); });
   }
 
-  // RFC 2784, 2890: words for checksum, key and sequence number follow as the flags say.
+  // RFC 2784, 2890: words for checksum, key and sequence number follow according to the flags.
   void gre(Bytes rest) {
     constexpr std::size_t kWord = 4;
     constexpr unsigned kChecksum = 0x8000, kKey = 0x2000, kSequence = 0x1000;

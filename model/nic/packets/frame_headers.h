@@ -1,6 +1,6 @@
-// The protocol headers of an Ethernet frame, as far as flow rules and receive-side scaling ask for them: each as the
-// bytes of its fields, in network order. Nothing in a frame is trusted: a header that is cut short is not there, and
-// what IP's length says ends no later than the frame does.
+// The protocol headers of an Ethernet frame, for flow rules and receive-side scaling: each as the bytes of its fields,
+// in network order. No field of a frame is trusted: a truncated header counts as absent, and the end by IP's length is
+// at most the end of the frame.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@ namespace rnicsim::nic {
 
 class FrameHeaders {
  public:
-  // Of a frame without FCS.
+  // `frame`: without FCS.
   explicit FrameHeaders(std::span<const std::byte> frame);
 
-  // nullptr: the frame has none. Inner ones lie in a VXLAN, GRE or IP-in-IP tunnel.
+  // nullptr: the frame has no such header. `inner`: headers in a VXLAN, GRE or IP-in-IP tunnel.
   const FlowFields* find(FlowHeader header, bool inner) const {
     const auto& layer = inner ? inner_ : outer_;
     return (layer.present >> static_cast<unsigned>(header) & 1) != 0 ? &layer.fields[static_cast<std::size_t>(header)]
@@ -26,7 +26,7 @@ class FrameHeaders {
 
  private:
   struct Layer {
-    std::uint16_t present = 0;             // a bit each
+    std::uint16_t present = 0;             // a bit for each header
     std::array<FlowFields, kFlowHeaders> fields;
   };
   struct Reader;

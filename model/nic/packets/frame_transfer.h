@@ -1,5 +1,5 @@
-// A frame on its way to another process: a packet goes as what its sender meant, anything else as its bytes. So the
-// other side finds what it would have found here.
+// A frame sent to another process of the simulation: a packet goes as its decoded form, any other frame as its bytes.
+// So the other process finds the same as this one.
 #pragma once
 
 #include "model/base/byte_stream.h"
@@ -8,7 +8,7 @@
 namespace rnicsim::nic {
 
 void put_frame(ByteWriter& out, const Frame& frame);
-// std::runtime_error: it is none.
+// Throws std::runtime_error: the bytes are not a frame.
 Frame take_frame(ByteReader& in);
 
 }  // namespace rnicsim::nic

@@ -1,4 +1,4 @@
-// The port's GIDs, each with the MAC of its network interface.
+// The port's GIDs, each with the MAC address of its network interface.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class GidTable {
   explicit GidTable(std::uint32_t size) : entries_(size) {}
 
   enum class Set : std::uint8_t { done, beyond_table, exists };
-  // An address stands in the table once: its index says which of them a frame came to.
+  // An address may be in the table only once, since its index identifies it.
   Set set(std::uint32_t index, const GidEntry& entry) {
     if (index >= entries_.size()) return Set::beyond_table;
     const auto at = index_of(entry.gid, entry.mac);
@@ -43,7 +43,7 @@ class GidTable {
     }
     return std::nullopt;
   }
-  // Of an interface of this device.
+  // True if an interface of this device has the MAC address.
   bool has(const roce::MacAddress& mac) const {
     return std::ranges::any_of(entries_, [&](const GidEntry& entry) { return entry.valid && entry.mac == mac; });
   }
@@ -54,7 +54,8 @@ class GidTable {
   }
 
  private:
-  // Each packet asks, and a comparison of arrays would be a call: two words that cover them, or overlap.
+  // Compares by two words that cover the arrays (and may overlap): a comparison of std::array would be a call for each
+  // packet.
   template <class Word, std::size_t size>
   static bool same_words(const std::array<std::uint8_t, size>& a, const std::array<std::uint8_t, size>& b) {
     const auto differs = [&](std::size_t at) {
@@ -70,7 +71,7 @@ class GidTable {
   static bool same(const roce::Gid& a, const roce::Gid& b) { return same_words<std::uint64_t>(a, b); }
 
   std::vector<GidEntry> entries_;
-  std::size_t end_ = 0;                    // behind the last that is valid
+  std::size_t end_ = 0;                    // one past the last valid entry
 };
 
 }  // namespace rnicsim::nic

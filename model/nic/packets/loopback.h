@@ -1,6 +1,6 @@
-// The way from the transmit pipeline to this NIC's own receive pipeline, past port and cable: for what this device
-// sends to itself, and for a copy of what it sends to a group of which it has members. Frames go one after another, as
-// at the port, and are seen by nobody on the wire.
+// The path from the transmit pipeline to this NIC's own receive pipeline, past port and cable: for frames that this
+// device sends to itself, and for copies of frames to a multicast group with members here. Frames go one after another,
+// as at the port, and are not visible on the wire.
 #pragma once
 
 #include "model/base/delay_line.h"
@@ -13,19 +13,19 @@
 
 namespace rnicsim::nic {
 
-// A copy's original goes to the port, which tells of it.
+// The original of a copy goes to the port, which reports it.
 enum class Looped : bool { copy, alone };
 
 class Loopback : public sc_core::sc_module {
  public:
   Loopback(sc_core::sc_module_name name, const LoopbackParams& params);
 
-  Output<Frame, Duration> frame_out;       // to the receive pipeline; in how long its last bit arrives
-  Output<std::uint64_t> left;              // Frame::id: it has left; not of copies
+  Output<Frame, Duration> frame_out;       // to the receive pipeline; time until the last bit arrives
+  Output<std::uint64_t> left;              // Frame::id of a frame that has left; not for copies
   trace::Point<FrameScheduled> scheduled;
-  trace::Point<Frame> sent;                // its last bit left
+  trace::Point<Frame> sent;                // the last bit of the frame has left
 
-  void send(Frame&& frame, Duration ready, Looped how);  // in so long it may begin to leave
+  void send(Frame&& frame, Duration ready, Looped how);  // may begin to leave after `ready`
   void reset();
 
   const LoopbackCounters& counters() const { return counters_; }

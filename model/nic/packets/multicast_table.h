@@ -1,5 +1,5 @@
-// Which QPs get what is sent to which group, in the order in which they were attached; and whose own datagrams to
-// groups do not come back to this device.
+// The QPs attached to each multicast group, in the order of attachment; and the QPs whose own datagrams to groups do
+// not come back to this device.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ using roce::Qpn;
 
 struct MulticastLimits {
   std::uint32_t groups = 0;
-  std::uint32_t of_a_group = 0;            // QPs attached to one
-  std::uint32_t attached = 0;              // to all of them together
+  std::uint32_t of_a_group = 0;            // QPs attached to one group
+  std::uint32_t attached = 0;              // attachments to all groups
 };
 
 class MulticastTable {
  public:
   explicit MulticastTable(const MulticastLimits& limits) : limits_(limits) {}
 
-  // False: no room. A QP that is attached already stays so, once.
+  // False: no room. Attaching a QP twice has no further effect.
   bool attach(const roce::Gid& group, Qpn qpn);
-  // False: it is not attached.
+  // False: the QP is not attached.
   bool detach(const roce::Gid& group, Qpn qpn);
   bool is_attached(Qpn qpn) const;         // to any group
-  // nullptr: nobody is attached.
+  // nullptr: no QP is attached.
   const std::vector<Qpn>* members(const roce::Gid& group) const {
-    return groups_.empty() ? nullptr : members_of(group);  // each packet asks, and mostly there are no groups
+    return groups_.empty() ? nullptr : members_of(group);  // inline, because each packet asks and most have no groups
   }
 
   void block_self(Qpn qpn) { blocking_.insert(qpn.value); }
   bool blocks_self(Qpn qpn) const { return blocking_.contains(qpn.value); }
-  // The QP, which is attached to nothing, is gone.
+  // The QP, which has no attachment, is destroyed.
   void forget(Qpn qpn) { blocking_.erase(qpn.value); }
   void clear();
 

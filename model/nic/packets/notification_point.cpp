@@ -5,9 +5,9 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::size_t kCnpPayload = 16;          // reserved, zeros
+constexpr std::size_t kCnpPayload = 16;          // reserved bytes, zeros
 constexpr std::uint8_t kEcnBits = 2;
-constexpr std::size_t kMostKeys = 4096;          // then those that hold nothing back any more are forgotten
+constexpr std::size_t kMostKeys = 4096;          // above it, expired keys are removed
 
 PacketOut notification(const CongestionSeen& seen, std::uint32_t dscp) {
   auto packet = Packet::make();

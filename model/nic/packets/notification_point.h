@@ -1,6 +1,6 @@
-// The notification point of congestion control (NP): answers a packet that a switch marked, or a loss, by a congestion
-// notification packet to the sender (CNP; IBTA annex A17.9.3), but not more often than its parameters say. CNPs take
-// none of the engine's credits: a queue of data does not stop them.
+// The notification point of congestion control (NP): answers a marked packet or a loss with a congestion notification
+// packet to the sender (CNP; IBTA annex A17.9.3), at most as often as its parameters allow. CNPs take no credits of the
+// engine, so that queued data does not stop them.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 #include "model/base/delay_line.h"
 #include "model/base/kernel.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/stream.h"
 #include "model/nic/packets/congestion_seen.h"
 #include "model/nic/packets/notification_counters.h"
@@ -32,7 +32,7 @@ class NotificationPoint {
 
  private:
   enum class Moderation : std::uint8_t { ip, port, qp };
-  using Key = std::pair<std::uint32_t, roce::Gid>;  // a queue pair, or an address, or neither
+  using Key = std::pair<std::uint32_t, roce::Gid>;  // a queue pair, an address, or neither
 
   Key key_of(const CongestionSeen& seen) const;
   bool may_answer(const CongestionSeen& seen);
@@ -41,7 +41,7 @@ class NotificationPoint {
   const NotificationParams params_;
   const PriorityMap priorities_;
   const Moderation moderation_;
-  std::map<Key, Duration> next_;           // not before that
+  std::map<Key, Duration> next_;           // no CNP for this key before this time
   DelayLine<PacketOut> waiting_{[this] { send_due(); }};
   NotificationCounters counters_;
 };

@@ -7,7 +7,7 @@
 
 namespace rnicsim::nic {
 
-// What a run computes does not depend on which packet it gets. All of them belong to the simulation's one thread.
+// Results do not depend on the packet that the pool returns. All packets belong to the simulation's one thread.
 struct Packet::Pool {
   Packet* idle = nullptr;
   static constinit thread_local Pool instance;
@@ -19,7 +19,7 @@ PacketRef Packet::make() {
   if (idle == nullptr) return new Packet;
   auto* packet = idle;
   idle = packet->next_;
-  // Field by field, where all of it anew would be twice as many bytes.
+  // Field by field: a complete reset would write twice as many bytes.
   auto& [bth, deth, xrc_srqn, reth, atomic, aeth, atomic_ack, immediate, invalidate] = packet->headers;
   bth = {};
   deth.reset();
@@ -70,7 +70,7 @@ void Packet::release() {
 }
 
 void Packet::seal(std::uint64_t id, bool icrc_of_headers_only) {
-  // Who takes it by reference finds what who parses it does.
+  // The receiver by reference must find the same as a parser of the bytes.
   roce::cut_to_fields(headers);
   headers.bth.pad = static_cast<std::uint8_t>(-payload_.size() & 3);
   id_ = id;

@@ -9,11 +9,11 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint32_t kLeastFrame = 60;  // Ethernet's, without FCS: shorter ones are padded
+constexpr std::uint32_t kLeastFrame = 60;  // Ethernet's minimum without FCS: shorter frames are padded
 
 bool is_for_stations(const roce::MacAddress& destination) { return (destination[0] & 1) != 0; }
 
-// A raw frame as it leaves.
+// The bytes of a raw frame on the wire.
 Payload wire_bytes(const Packet& packet) {
   const auto& facts = packet.raw;
   const auto written = facts.headers.size() + packet.payload().size();
@@ -87,7 +87,7 @@ void PacketTx::left(std::uint64_t frame) {
   }
 }
 
-// Numbers of frames rise. nullptr: the queue does not have the frame.
+// The frame numbers of a queue rise. nullptr: the queue does not have the frame.
 PacketTx::Leaving* PacketTx::find(Queue& queue, std::uint64_t frame) {
   std::size_t first = 0, last = queue.size();
   while (queue[first].frame < frame && first + 1 < last) {

@@ -1,6 +1,5 @@
-// The transmit pipeline: gives a packet its addresses, and so makes it a frame, which is at the port after a fixed
-// latency.
-// It needs no event: only this pipeline feeds port and loopback, in order, so they can be reserved ahead.
+// The transmit pipeline: adds addresses to a packet, which makes it a frame at the port after a fixed latency.
+// The pipeline needs no event: only it feeds port and loopback, in order, so both can be reserved ahead.
 #pragma once
 
 #include <array>
@@ -10,23 +9,23 @@
 #include "model/base/params.h"
 #include "model/base/stream.h"
 #include "model/base/trace.h"
-#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/loopback.h"
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/packets/packet_streams.h"
 #include "model/nic/packets/packet_tx_params.h"
+#include "model/nic/packets/receive/flow_table.h"
 #include "model/roce/packet.h"
 
 namespace rnicsim::nic {
 
 struct PacketTrace {
-  Qpn qpn;                               // of this side
+  Qpn qpn;                               // QP of this side
   const roce::Headers& headers;
   const Payload& payload;
   const roce::FrameAddresses& addresses;
   std::uint64_t frame = 0;               // Frame::id
-  Duration arrived{};                    // received: its last bit
+  Duration arrived{};                    // received packets: time of the last bit
 };
 
 enum class DropCause : std::uint8_t { no_source_gid, wrong_icrc, malformed, not_roce, not_ours, bad_pkey };
@@ -40,17 +39,17 @@ class PacketTx {
            IcrcRule icrc = {})
       : params_(params), gids_(gids), groups_(groups), flows_(flows), icrc_(icrc) {}
 
-  Output<Frame, Duration> frame;           // to the cable; and in how long it is ready to leave
+  Output<Frame, Duration> frame;           // to the cable; time until it may leave
   Output<Frame, Duration, Looped> looped;  // the same, to this device
-  // Packets of a class (PacketOut::credit_class) that left, in the order in which they came.
+  // Packets of a credit class that left, in the order in which they came.
   Output<std::uint8_t, std::uint32_t> credit;
-  trace::Point<PacketTrace> sent;          // into the pipeline
+  trace::Point<PacketTrace> sent;          // at the entry of the pipeline
   trace::Point<PacketDropped> dropped;
 
   [[gnu::flatten]] void send(PacketOut&& packet);
-  // A frame that was written by a program: it leaves as it is, by the port, or comes back to this device.
+  // A frame that a program wrote: it leaves unchanged by the port, or returns to this device.
   [[gnu::noinline]] void send_raw(PacketOut&& packet);
-  // A frame has left, by the cable or the loopback; one does not wait for the other, but the engine's credits do.
+  // A frame has left by the cable or the loopback. The credits return in the order of the packets of their class.
   [[gnu::flatten]] void left(std::uint64_t frame);
   void reset() { leaving_ = {}; }
 
@@ -72,7 +71,7 @@ class PacketTx {
   Leaving* find(Queue& queue, std::uint64_t frame);
 
   std::uint64_t frames_ = 0;
-  // By credit class: from the oldest that has not left to the last.
+  // By credit class: from the oldest frame that has not left to the newest.
   std::array<Queue, kCreditClasses> leaving_;
   PacketTxCounters counters_;
 };

@@ -3,9 +3,9 @@
 #include <array>
 #include <optional>
 
-#include "model/base/pause_frame.h"
 #include "model/base/policy.h"
 #include "model/base/policy_params.h"
+#include "model/base/ports/pause_frame.h"
 
 namespace rnicsim::nic {
 namespace {
@@ -119,7 +119,7 @@ void Port::control_due() {
   }
 }
 
-// Counts a control frame for each priority that the frame names. nullopt: the frame is no pause.
+// Counts a control frame for each priority that it names. nullopt: not a pause frame.
 std::optional<PriorityPause> Port::count_pause(const Frame& frame, Counter PriorityPauseCounters::*counter) {
   const auto pause = priority_pause_of(frame);
   if (!pause) return pause;

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string>
 
-#include "model/base/line_timing.h"
 #include "model/base/params.h"
 #include "model/base/policy_choice.h"
-#include "model/base/priority_map.h"
+#include "model/base/ports/line_timing.h"
+#include "model/base/ports/priority_map.h"
 #include "model/base/stats.h"
 
 namespace rnicsim {
@@ -41,7 +41,7 @@ struct PortParams {
   }
 };
 
-// Counters of one priority, under the names that ethtool -S shows for mlx5 with the priority in the name.
+// Counters of one priority, with the names of `ethtool -S` for mlx5, which include the priority.
 struct PriorityPauseCounters {
   Counter rx_pause = 0;           // frames
   Counter tx_pause = 0;           // frames

@@ -1,5 +1,4 @@
-// Segmentation of a TCP stream's data, or of UDP datagrams, into frames: what each segment's headers say in the place
-// of those that the program gave for all of them.
+// Segmentation of a TCP stream's data, or of UDP datagrams, into frames: adapts the program's headers to each segment.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +7,9 @@
 
 namespace rnicsim::nic {
 
-// Of `number` segments before it, and `offset` bytes of data: IP's length and identification, TCP's sequence number
-// and flags (FIN and PSH on the last alone, CWR on the first), UDP's length. Checksums are not its affair.
+// `number`: segments before this one; `offset`: data bytes before it. Adapts IP's length and identification, TCP's
+// sequence number and flags (FIN and PSH on the last segment only, CWR on the first only), and UDP's length. Does not
+// update checksums.
 void adapt_headers(std::span<std::byte> frame, std::uint32_t offset, std::uint32_t number, bool last);
 
 }  // namespace rnicsim::nic

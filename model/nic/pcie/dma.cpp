@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kCreditBytes = 16;     // a data credit, PCIe 2.6.1
-constexpr double kLoadWindowPs = 2e6;          // what "of late" means for the link's load
-constexpr double kMostLoad = 0.95;             // a queue is finite
+constexpr double kLoadWindowPs = 2e6;          // averaging window of the link's load
+constexpr double kMostLoad = 0.95;             // bound, because a queue is finite
 constexpr Duration kCompletionTimeout{50'000'000'000};  // 50 ms, the end of PCIe's default range
-constexpr std::uint32_t kMostOvertakings = 64;  // of one write that waits: it is not to wait for ever
+constexpr std::uint32_t kMostOvertakings = 64;  // limit for passing one waiting write, which must not wait for ever
 
 }  // namespace
 
@@ -138,12 +138,12 @@ inline void Dma::ask(const Place& place, std::uint32_t bytes, const DmaReply& re
   waiting_reads_.push_back(&access);
 }
 
-// What the device keeps in the kernel's memory, contexts above all, is never read before it was written.
+// Memory of the kernel, such as contexts, must never be read before an earlier write has landed.
 bool Dma::passes_writes(const Access& read) const {
   return read.relaxed || (params_.relaxed_ordering && read.place.pasid != kKernelPasid && !read.ordered);
 }
 
-// What always fits, wherever it begins.
+// Largest read that always fits, at any alignment.
 std::uint32_t Dma::largest_read(const DmaParams& params) {
   const auto mrrs = params.link.max_read_request.bytes;
   const auto by_tags = std::max<std::uint64_t>(params.read_tags - 1, 1) * mrrs;
@@ -178,7 +178,7 @@ void Dma::read_in_parts(const Place& place, std::uint32_t bytes, const DmaReply&
   }
 }
 
-// Bytes that were not read: zeros, the same for all.
+// The payload of a discarded read: zeros, one shared buffer.
 Payload Dma::nothing(std::uint32_t bytes) {
   if (zeros_.size() < bytes) {
     zeros_ = Payload(bytes);
@@ -213,8 +213,8 @@ void Dma::issue_read(Access& access) {
   late ? late_reads_.push(done, &access) : reads_.push(done, &access);
 }
 
-// Lines are counted from where their region begins, as TLPs are. Of a read of many, the first stands for all: those of
-// another read of them follow it at the same distance.
+// Lines are aligned to the start of the region, as TLPs are. For a read of several lines only the first is checked: the
+// others follow at the same distance.
 inline Duration Dma::line_wait(const Access& read, Duration at) {
   if (!read.payload || params_.line_read == Duration{}) return {};
   const auto& [pasid, address, offset] = read.place;
@@ -233,8 +233,8 @@ Duration Dma::LineReads::wait(Pasid pasid, std::uint64_t line, Duration at, Dura
   return {};
 }
 
-// In the host reads queue with the writes for memory, a queue with several servers: it is felt under load only. Less
-// than a nanosecond is nothing, so that an idle system's sums are exact.
+// Reads queue in the host with writes to memory: a queue with several servers, so the wait is noticeable under load
+// only. A wait below a nanosecond is 0, so that sums of an idle system are exact.
 inline Duration Dma::queueing(Duration at) const {
   const auto load = std::min(load_.at(at), kMostLoad);
   const auto ns = static_cast<double>(params_.read_queueing.ps) / 1000 * load * load * load / (1 - load);
@@ -286,14 +286,14 @@ inline bool Dma::may_overtake(const Access& write) const {
   return write.placement.relaxed && overtaken_ < kMostOvertakings;
 }
 
-// Writes that land together may be made to land one by one (land_ahead_of).
+// The writes of a list may land one by one, at any time (land_ahead_of).
 Duration Dma::quiet_until(Duration next) const {
   const Duration from_next = next < Agenda::kNever - params_.write_latency ? next + params_.write_latency : next;
   const bool together = !bursts_.empty() && bursts_.front()->together != nullptr;
   return std::min({from_next, together ? next : bursts_.next(), lone_writes_.next(), relaxed_writes_.next()});
 }
 
-// A write of nothing, behind all others.
+// A write of no bytes, after all others.
 void Dma::after_writes(const DmaReply& reply) {
   auto& access = take_access({}, reply);
   access.data = {};
@@ -307,7 +307,7 @@ void Dma::after_writes(const DmaReply& reply) {
   waiting_writes_.push_back(&access);
 }
 
-// A write that is larger than all credits together goes when it has them all.
+// A write larger than all credits is issued when it has all of them.
 inline Dma::Credits Dma::credits_of(std::uint64_t tlps, std::uint64_t bytes) const {
   const auto data = std::min((bytes + kCreditBytes - 1) / kCreditBytes, params_.posted_data.bytes / kCreditBytes);
   return {static_cast<std::uint32_t>(std::min<std::uint64_t>(tlps, params_.posted_headers)),
@@ -360,7 +360,7 @@ void Dma::issue_write(Access& access) {
   push_landing(access, lands);
 }
 
-// A host that keeps writes in order may have to see one done before it takes up the next, when that goes elsewhere.
+// A host that keeps writes in order may have to finish a write before it starts the next one at another address.
 inline Duration Dma::in_order(const Access& write, Duration lands) {
   if (params_.ordered_write == Duration{}) return lands;
   const auto& [pasid, address, offset] = write.place;
@@ -385,13 +385,13 @@ inline void Dma::push_landing(Access& access, Duration lands) {
   last_write_ = &access;
 }
 
-// The CPU's stores leave it line by line.
+// The CPU sends stores line by line.
 void Dma::carry_mmio(std::uint64_t bytes) {
   const auto tlps = (bytes + kLine - 1) / kLine;
   to_device_.steal(now(), count_to_device({tlps, bytes + tlps * params_.link.request_header.bytes}));
 }
 
-// Posted requests pass reads that wait for tags; reads pass no write that was there before them.
+// Posted requests pass reads that wait for tags; reads pass no earlier write.
 void Dma::issue_waiting() {
   while (!waiting_writes_.empty() && take_credits(*waiting_writes_.front())) {
     auto& write = *waiting_writes_.front();
@@ -472,8 +472,8 @@ void Dma::complete_late_reads() {
   }
 }
 
-// A host that sends no completion lets a read for a peer end in an error after the completion timeout. The local end of
-// a process that is gone needs no such time: its queue pair may fail at once.
+// If the host sends no completion, a read for a peer fails after the completion timeout. A read for the local process,
+// which has ended, fails at once: its queue pair need not wait.
 inline void Dma::complete(Access& read) {
   if (read.result == AccessResult::ok) return finish(read);
   ++counters_.errors;
@@ -487,7 +487,7 @@ void Dma::give_up_reads() {
   while (unanswered_.pop_due(access)) finish(*access);
 }
 
-// What it brings has arrived.
+// The data of the read has arrived.
 inline void Dma::make_room(const Access& read) {
   tags_in_use_ -= read.tlps.tlps;
   bytes_in_flight_ -= read.data.size();
@@ -495,7 +495,7 @@ inline void Dma::make_room(const Access& read) {
   if (!waiting_reads_.empty()) issue_waiting();
 }
 
-// Who asked may reset the device.
+// The client's callback may reset the device.
 inline void Dma::finish(Access& access) {
   const auto [client, kind, tag] = access.reply;
   const auto result = access.result;
@@ -509,7 +509,7 @@ void Dma::give_back(Access& access) {
   accesses_.give_back(access);
 }
 
-// Samples the read that is due, with those behind it that continue it.
+// Samples the read that is due, and later reads that continue its range.
 inline void Dma::sample_burst(Access& first) {
   land_ahead_of(first);
   if (first.discard) return sample(first);
@@ -526,7 +526,7 @@ inline void Dma::sample_burst(Access& first) {
 
 void Dma::sample_together(Access& first, std::size_t others, std::uint64_t bytes) {
   Payload whole(bytes);
-  // A burst that fails is tried access by access when each is due, so that only the bad part fails.
+  // If the burst fails, each access is sampled alone at its time, so that only the bad part fails.
   if (!host_->read(first.place.pasid, first.place.address, whole.writable())) return sample(first);
   std::uint32_t offset = 0;
   const auto cut = [&](Access& access) {
@@ -550,7 +550,7 @@ void Dma::sample(Access& access) {
   access.result = ok ? AccessResult::ok : AccessResult::bus_error;
 }
 
-// The write before this one has not landed and may wait for it: one event serves both.
+// True if the last write has not landed and may wait for this one: one event serves both.
 inline bool Dma::joins_burst(const Access& access) {
   if (bursts_.empty()) return false;
   return last_write_->placement.more && adjoins(*last_write_, access, burst_bytes_);
@@ -573,7 +573,7 @@ void Dma::land_bursts() {
   }
 }
 
-// Writes that wait to land together with later ones have arrived: a read behind them must see them.
+// Lands writes that have arrived but wait for later ones: a read after them must see their data.
 inline void Dma::land_ahead_of(const Access& read) {
   for (std::size_t i = 0; writes_landed_ < read.behind; ++i)
     for (auto* write = bursts_[i]; write != nullptr && write->number < read.behind; write = write->together) {
@@ -585,7 +585,7 @@ inline void Dma::land_ahead_of(const Access& read) {
 
 bool Dma::land_together(const Access& first) {
   if (first.discard) return true;
-  // Slices of one buffer, as a sender on this machine gathers them, need no copy.
+  // Slices of one buffer (gathered by a sender in this process) need no copy.
   std::uint64_t bytes = 0;
   bool one_buffer = true;
   for (const auto* write = &first; write != nullptr; write = write->together) {

@@ -1,17 +1,17 @@
-// The DMA unit: every access of the device to host memory, with PCIe's time. Arbitration is by burst: a burst's TLPs
-// are counted in closed form (pcie_link.h) and follow one another on the link.
+// The DMA unit: every access of the device to host memory, with PCIe's timing. Arbitration is by burst: the TLPs of a
+// burst are counted in closed form (pcie_link.h) and follow one another on the link.
 //
-// To the host go writes and read requests, in order; to the device go completions and the CPU's posted writes. A read
-// takes tags and room for its bytes, a write takes posted credits: who finds none waits its turn. Reads sample memory
-// when they complete, and not before the writes ahead of them have landed; writes land when they arrive. Reads are done
-// in the order they were asked for, but for payload of a line that the host is busy with: others pass that.
+// Writes and read requests go to the host, in order; completions and the CPU's posted writes go to the device. A read
+// takes tags and space for its bytes, a write takes posted credits; accesses that find none wait in order. A read
+// samples memory when it completes, and not before earlier writes have landed; a write lands when it arrives. Reads
+// complete in the order of their requests, except payload reads of a line that the host is still reading: other reads
+// pass these.
 //
-// With the attribute of relaxed ordering (PCIe Base Specification 2.4.1) a write passes writes that wait, for credits
-// or in the host, and a read is sampled without regard to the writes ahead of it. Nothing without it passes a write,
-// with it or not.
+// With the attribute of relaxed ordering (PCIe Base Specification 2.4.1) a write passes writes that wait for credits or
+// in the host, and a read is sampled without regard to earlier writes. Accesses without the attribute pass no write.
 //
-// Accesses to adjoining addresses that are under way together are made in one call to the host (up to `burst`): a call
-// into an attached process is dear. A read is then sampled up to a burst early, but never before it was issued.
+// Concurrent accesses to adjacent addresses are made in one call to the host (up to `burst`), because a call into an
+// attached process is expensive. A read is then sampled up to a burst early, but never before it was issued.
 #pragma once
 
 #include <algorithm>
@@ -34,16 +34,17 @@
 
 namespace rnicsim::nic {
 
-// An access on its way over the link, when it is issued.
+// An access at the time when it is issued to the link.
 struct DmaIssued {
   bool write;
   Pasid pasid;
   std::uint64_t address;
   std::uint32_t bytes;
-  Duration done;                // in so long it is sampled, or has landed
+  Duration done;                // time until it is sampled or has landed
 };
 
-// Who asks for accesses, and is told when one is done: `kind` and `tag` are its own, `data` is what was read.
+// A client of the DMA unit, called when an access is done. `kind` and `tag` are the client's own; `data`: the bytes
+// read.
 class DmaClient {
  public:
   virtual void dma_done(std::uint32_t kind, std::uint64_t tag, AccessResult result, Payload&& data) = 0;
@@ -52,7 +53,7 @@ class DmaClient {
   ~DmaClient() = default;
 };
 
-// Whom to tell, and what; without a client nobody is told.
+// The client to call, with its arguments; nullptr: no call.
 struct DmaReply {
   DmaClient* client = nullptr;
   std::uint32_t kind = 0;
@@ -63,20 +64,21 @@ class Dma : public sc_core::sc_module {
  public:
   using Done = InlineFunction<void(AccessResult, Payload)>;
   struct Placement {
-    bool more = false;          // may land together with the next write, at that one's time
+    bool more = false;          // may land together with the next write, at the later time
     bool right_behind = false;  // follows a write that has just landed: no latency of its own
-    bool discard = false;       // payload that nobody looks at (timing only): memory is not touched
-    bool relaxed = false;       // with the attribute of relaxed ordering: passes writes that wait
+    bool discard = false;       // payload is not stored (timing only): memory is not accessed
+    bool relaxed = false;       // relaxed ordering: passes waiting writes
   };
   struct Sampling {
-    bool discard = false;       // as of a write
-    bool ordered = false;       // without the attribute of relaxed ordering: passes no write
-    bool relaxed = false;       // with it, as its memory region says; not with `ordered`
-    bool payload = false;       // may wait for its line alone, and be done behind later ones
-    bool for_peer = false;      // for the responder's answer, which waits for the completion timeout if need be
+    bool discard = false;       // as Placement::discard
+    bool ordered = false;       // no relaxed ordering: passes no write
+    bool relaxed = false;       // relaxed ordering of the memory region; not with `ordered`
+    bool payload = false;       // may wait for its line alone, and complete after later reads
+    bool for_peer = false;      // for the responder's answer: after an abort without completion, waits for the
+                                // completion timeout
   };
-  // Where an access lies. TLPs end at multiples of `offset`, which is counted from the start of the memory region: a
-  // program's own addresses are not the same at every run, and no result may depend on them.
+  // Location of an access. TLPs end at multiples of `offset`, which counts from the start of the memory region:
+  // addresses of a program differ between runs, and no result may depend on them.
   struct Place {
     Pasid pasid;
     std::uint64_t address;
@@ -85,13 +87,13 @@ class Dma : public sc_core::sc_module {
 
   Dma(sc_core::sc_module_name name, const DmaParams& params);
 
-  // The endpoint's side.
+  // Connects the endpoint.
   void reach(HostMemory& memory) { host_ = &memory; }
   trace::Point<DmaIssued> issued;
 
   [[gnu::flatten]] void read(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
   [[gnu::flatten]] void write(const Place& place, Payload&& data, const DmaReply& reply, Placement placement);
-  // Queues, contexts and records, whose addresses are aligned.
+  // Queues, contexts and records, which have aligned addresses.
   void read(Pasid pasid, std::uint64_t address, std::uint32_t bytes, const DmaReply& reply) {
     read({pasid, address, address % kPage}, bytes, reply, {});
   }
@@ -101,19 +103,20 @@ class Dma : public sc_core::sc_module {
   void write(Pasid pasid, std::uint64_t address, Payload&& data, const DmaReply& reply = {}) {
     write(pasid, address, std::move(data), reply, {});
   }
-  // The writes so far have landed; and by when they will have, kNever when some of them wait for credits.
+  // after_writes(): replies when the writes so far have landed. landing(): the time at which they will have landed;
+  // kNever while a write waits for credits.
   void after_writes(const DmaReply& reply);
   Duration landing() const { return waiting_writes_.empty() ? last_landing_ : Agenda::kNever; }
-  // Nothing lands before this time, if the device does nothing before `next`.
+  // Time before which no write lands, if the device does nothing before `next`.
   Duration quiet_until(Duration next) const;
   // Bytes on their way to the host that the link has not taken yet.
   std::uint64_t backlog() const {
     const auto wait = to_host_.free() - now();
     return waiting_bytes_ + (wait > Duration{} ? static_cast<std::uint64_t>(wait.ps) * bytes_a_ps_ >> kScale : 0);
   }
-  // For who asks seldom: the reply is a call.
+  // For infrequent requests: wraps a closure as a reply.
   DmaReply closure(Done&& done) { return closures_.keep(std::move(done)); }
-  // A posted write of the CPU passes.
+  // Accounts for a posted write of the CPU on the link.
   void carry_mmio(std::uint64_t bytes);
   void reset();
 
@@ -129,30 +132,30 @@ class Dma : public sc_core::sc_module {
     Duration until;
     Credits credits;
   };
-  // From its pool until it is done; queues pass it on by reference.
+  // An access, from the pool until it is done; queues hold pointers.
   struct Access {
     Place place{};
     DmaReply reply;
-    Payload data;               // of a read that is not sampled: its length
-    TlpCount tlps;              // of a write, or of a read's requests, each of which has a tag
+    Payload data;               // a read before sampling: only its length
+    TlpCount tlps;              // TLPs of a write, or of a read's requests, each of which has a tag
     AccessResult result = AccessResult::ok;
     bool discard = false;
-    // A read.
+    // Reads:
     bool sampled = false;
     bool ordered = false;
     bool relaxed = false;
     bool payload = false;
     bool for_peer = false;
-    bool fence = false;         // a write of nothing, which no TLP carries
+    bool fence = false;         // a write of no bytes and no TLP (after_writes())
     Duration asked;
-    Duration after;             // the writes ahead of it have arrived by then
-    std::uint64_t behind = 0;   // so many of those that land in order
-    std::uint64_t writes_before = 0;  // if it waits: writes ever queued
-    // A write.
+    Duration after;             // earlier writes have landed at this time
+    std::uint64_t behind = 0;   // number of ordered writes before this read
+    std::uint64_t writes_before = 0;  // if it waits: number of writes queued before it
+    // Writes:
     Placement placement;
-    Credits credits;            // that it takes
-    std::uint64_t number = 0;   // of those that land in order
-    Access* together = nullptr;  // the one behind it, which lands with it
+    Credits credits;            // credits that the write takes
+    std::uint64_t number = 0;   // number among the ordered writes
+    Access* together = nullptr;  // the next write that lands together with this one
   };
   class Closures final : public DmaClient {
    public:
@@ -166,13 +169,14 @@ class Dma : public sc_core::sc_module {
   // One direction of the link.
   class Direction {
    public:
-    // Busy for `service`, from when it is free and not before `ready`: until when. The time until then is added up.
+    // Occupies the link for `service`, from `ready` or when it is free; returns the end. Adds the waiting time to
+    // `waited`.
     Duration occupy(Duration ready, Duration service, Counter& waited) {
       const auto begins = std::max(ready, free_);
       waited += static_cast<Counter>((begins - ready).ps);
       return free_ = begins + service;
     }
-    // Busy for so long, at no certain time: what passes between other things.
+    // Takes link time without a place in the order, for traffic between other accesses.
     void steal(Duration at, Duration service) { free_ = std::max(at, free_) + service; }
     Duration free() const { return free_; }
     void reset() { free_ = now(); }
@@ -180,7 +184,7 @@ class Dma : public sc_core::sc_module {
    private:
     Duration free_;
   };
-  // The share of time that the link was busy of late.
+  // Recent utilisation of the link.
   class Load {
    public:
     void add(Duration at, Duration service);
@@ -192,10 +196,10 @@ class Dma : public sc_core::sc_module {
     double load_ = 0;
   };
 
-  // The lines that the host was asked for of late. It reads one line one time after the other.
+  // Lines that were read recently. The host reads the same line once at a time.
   class LineReads {
    public:
-    // How long one that is asked for at `at` waits; the host reads it for `each`.
+    // Time that a read of the line waits, if requested at `at`; the host reads a line for `each`.
     Duration wait(Pasid pasid, std::uint64_t line, Duration at, Duration each);
     void reset() { lines_.clear(); }
 
@@ -208,11 +212,11 @@ class Dma : public sc_core::sc_module {
     std::vector<Line> lines_;
   };
 
-  // Those that are inline are dma.cpp's alone.
+  // The inline functions are used in dma.cpp only.
   inline Access& take_access(const Place& place, const DmaReply& reply);
   void give_back(Access& access);
-  inline void finish(Access& access);                // gives it back, and tells who asked
-  // It is counted already.
+  inline void finish(Access& access);                // returns the access to the pool, and calls the client
+  // Issues a read that is already counted.
   inline void ask(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
   [[gnu::noinline]] void read_in_parts(const Place& place, std::uint32_t bytes, const DmaReply& reply,
                                        Sampling sampling);
@@ -232,7 +236,7 @@ class Dma : public sc_core::sc_module {
   inline void push_landing(Access& access, Duration lands);
   inline Duration queueing(Duration at) const;
   inline Duration line_wait(const Access& read, Duration at);
-  inline Duration count_to_host(Duration at, const TlpCount& tlps);  // and how long the link is busy with them
+  inline Duration count_to_host(Duration at, const TlpCount& tlps);  // returns the time that the TLPs occupy the link
   inline Duration count_to_device(const TlpCount& tlps);
   [[gnu::flatten]] void complete_reads();
   void complete_late_reads();
@@ -254,43 +258,43 @@ class Dma : public sc_core::sc_module {
   const PcieLink link_;
   const std::uint32_t largest_read_;
   static constexpr unsigned kScale = 20;
-  const std::uint64_t bytes_a_ps_;             // to the host, times 2^kScale
+  const std::uint64_t bytes_a_ps_;             // bytes per ps to the host, times 2^kScale
   HostMemory* host_ = nullptr;
   Direction to_host_;
   Direction to_device_;
-  Load load_;                                  // of to_host_
+  Load load_;                                  // utilisation of to_host_
   Pool<Access> accesses_;
   Closures closures_;
-  Fifo<Access*> waiting_reads_;                // for tags or bytes, or behind a write that waits
-  Fifo<Access*> waiting_writes_;               // for posted credits
-  std::uint64_t waiting_bytes_ = 0;            // of them
-  std::uint64_t writes_queued_ = 0;            // ever
+  Fifo<Access*> waiting_reads_;                // wait for tags or bytes, or behind a waiting write
+  Fifo<Access*> waiting_writes_;               // wait for posted credits
+  std::uint64_t waiting_bytes_ = 0;            // bytes in waiting_writes_
+  std::uint64_t writes_queued_ = 0;            // total so far
   std::uint64_t writes_unqueued_ = 0;
-  std::uint32_t overtaken_ = 0;                // writes that passed the first of them
-  Fifo<Posted> posted_;                        // credits that the host will give back, and when
-  Fifo<Posted> posted_relaxed_;                // those of writes that land ahead of the last of them
+  std::uint32_t overtaken_ = 0;                // writes that passed the head of waiting_writes_
+  Fifo<Posted> posted_;                        // credits that the host will return, with times
+  Fifo<Posted> posted_relaxed_;                // the same for writes that land before the last of posted_
   Credits posted_sum_;
   Alarm credits_back_{[this] { issue_waiting(); }};
   DelayLine<Access*> reads_{[this] { complete_reads(); }};
-  EventQueue<Access*> late_reads_{[this] { complete_late_reads(); }};  // that waited for their line
+  EventQueue<Access*> late_reads_{[this] { complete_late_reads(); }};  // reads that waited for their line
   DelayLine<Access*> unanswered_{[this] { give_up_reads(); }};
-  DelayLine<Access*> bursts_{[this] { land_bursts(); }};  // the first of the writes that land together
-  Access* last_write_ = nullptr;               // of the last of them
-  std::uint64_t burst_bytes_ = 0;              // of that
-  std::uint64_t writes_pushed_ = 0;            // into bursts_, ever
-  std::uint64_t writes_landed_ = 0;            // of those
+  DelayLine<Access*> bursts_{[this] { land_bursts(); }};  // each the first of a list of writes that land together
+  Access* last_write_ = nullptr;               // last write of the last list
+  std::uint64_t burst_bytes_ = 0;              // bytes of that list
+  std::uint64_t writes_pushed_ = 0;            // ordered writes so far
+  std::uint64_t writes_landed_ = 0;            // ordered writes that have landed
   DelayLine<Access*> lone_writes_{[this] { land_each(lone_writes_); }};
-  DelayLine<Access*> relaxed_writes_{[this] { land_each(relaxed_writes_); }};  // ahead of the last of bursts_
+  DelayLine<Access*> relaxed_writes_{[this] { land_each(relaxed_writes_); }};  // land before the last of bursts_
   std::vector<std::byte> scratch_;
   Payload zeros_;
   std::uint64_t tags_in_use_ = 0;
   std::uint64_t bytes_in_flight_ = 0;
   LineReads line_reads_;
   Duration lone_free_;
-  Duration last_landing_;                      // of all writes issued
-  Duration last_burst_;                        // of those in bursts_
-  Duration last_ordered_;                      // of those that are strictly ordered
-  Place ordered_end_{};                        // where the last of these ends
+  Duration last_landing_;                      // latest landing of all issued writes
+  Duration last_burst_;                        // landing of the last write in bursts_
+  Duration last_ordered_;                      // landing of the last strictly ordered write
+  Place ordered_end_{};                        // end address of that write
   DmaCounters counters_;
 };
 

@@ -1,4 +1,4 @@
-// The MSI-X table and pending bits, as PCI lays them out: 16 bytes a vector, and a bit each; little-endian.
+// MSI-X table (16 bytes a vector) and pending bit array (a bit a vector), in PCI's layout, little-endian.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ class MsixTable {
   explicit MsixTable(std::uint32_t vectors) : table_(vectors * kEntryBytes) { reset(); }
   void reset();
 
-  bool read_table(std::uint32_t offset, std::span<std::byte> out) const;   // false: outside
+  bool read_table(std::uint32_t offset, std::span<std::byte> out) const;   // false: outside of the table
   bool write_table(std::uint32_t offset, std::span<const std::byte> in);
   bool read_pending(std::uint32_t offset, std::span<std::byte> out) const;
 
-  // The message to write for a vector now; nullopt: masked, remembered as pending.
+  // The message to write for the vector; nullopt: masked, and marked as pending.
   std::optional<MsixMessage> raise(std::uint32_t vector, bool function_masked);
-  // Vectors that were pending and are no longer masked; they stop pending.
+  // Pending vectors that are no longer masked; clears their pending bits.
   std::vector<std::uint32_t> take_unmasked(bool function_masked);
 
  private:

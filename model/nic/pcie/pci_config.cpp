@@ -6,7 +6,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// The header, of type 0.
+// The type 0 header.
 constexpr std::uint16_t kStatus = 0x06;
 constexpr std::uint16_t kRevision = 0x08;
 constexpr std::uint16_t kCacheLineSize = 0x0c;
@@ -47,10 +47,10 @@ constexpr std::uint16_t kDeviceErrors = 0xf;
 constexpr std::uint32_t kAspmOptional = 1u << 22;
 constexpr std::uint16_t kLinkControl = 0x03cb;            // ASPM, RCB, common clock, extended synch, clock and width
 constexpr std::uint16_t kSlotClock = 1u << 12;
-constexpr std::uint32_t kCompletionTimeouts = 0xf | 1u << 4;  // ranges A to D, and to switch it off
+constexpr std::uint32_t kCompletionTimeouts = 0xf | 1u << 4;  // ranges A to D, and disabling the timeout
 constexpr std::uint16_t kDeviceControl2Writable = 0x1f;
 
-// Advanced error reporting, the first of the extended capabilities.
+// Advanced error reporting, the first extended capability.
 constexpr unsigned kErrors = 0x100;
 constexpr std::uint32_t kErrorsHeader = 0x0001 | 2u << 16;
 constexpr std::uint32_t kUncorrectable = 0x007ff030;      // the errors of PCIe 2.0
@@ -189,7 +189,7 @@ bool PciConfig::write(std::uint16_t offset, std::span<const std::byte> in) {
     const auto at = offset + i;
     auto bits = std::to_integer<std::uint8_t>(in[i]);
     if (at == reset_byte && (bits & kFunctionLevelReset >> 8) != 0) function_reset_ = true;
-    // The function has no D1 and D2: such a write leaves the power state.
+    // The function has no D1 and D2: writing them leaves the power state unchanged.
     if (at == power_control() && (bits & kPowerState) != 0 && (bits & kPowerState) != kPowerD3)
       bits = static_cast<std::uint8_t>((bits & ~kPowerState) | (value_[at] & kPowerState));
     value_[at] = static_cast<std::uint8_t>(((value_[at] & ~writable_[at]) | (bits & writable_[at])) &
@@ -201,8 +201,8 @@ bool PciConfig::write(std::uint16_t offset, std::span<const std::byte> in) {
 
 bool PciConfig::take_function_reset() { return std::exchange(function_reset_, false); }
 
-// The completion of a non-posted request tells the error to its requester: the error is then advisory here (PCIe 4.0,
-// 6.2.3.2.4.1).
+// For a non-posted request the completion reports the error to the requester: here the error is then advisory (PCIe
+// 4.0, 6.2.3.2.4.1).
 void PciConfig::unsupported_request(bool posted) {
   const bool fatal = (get32(kErrors + 0x0c) & kUnsupportedRequest) != 0;
   const bool advisory = !posted && !fatal;

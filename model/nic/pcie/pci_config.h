@@ -1,6 +1,5 @@
-// PCI configuration space of the function, little-endian: identity, BAR0, and the capabilities of an endpoint: PCI
-// Express, MSI-X, power management, advanced error reporting, device serial number (PCIe Base Specification 4.0, 7.5 to
-// 7.8).
+// PCI configuration space of the function, little-endian: identity, BAR0, and an endpoint's capabilities: PCI Express,
+// MSI-X, power management, advanced error reporting, device serial number (PCIe Base Specification 4.0, 7.5 to 7.8).
 #pragma once
 
 #include <array>
@@ -12,7 +11,7 @@
 
 namespace rnicsim::nic {
 
-// Values of the device and its link that configuration space shows.
+// Properties of the device and its link for configuration space.
 struct FunctionFacts {
   std::uint32_t link_generation = 3;
   std::uint32_t link_lanes = 16;
@@ -26,18 +25,18 @@ class PciConfig {
 
   explicit PciConfig(const PciFunction& function, const FunctionFacts& facts = {});
 
-  // A function-level reset: sticky registers and those of the link keep their values (6.6.2).
+  // Function-level reset: sticky registers and link registers keep their values (6.6.2).
   void reset();
   bool read(std::uint16_t offset, std::span<std::byte> out) const;         // false: outside
   bool write(std::uint16_t offset, std::span<const std::byte> in);
-  bool take_function_reset();                                              // asked for since the last call
+  bool take_function_reset();                                              // true: requested since the last call
 
   bool memory_enabled() const { return memory_enabled_; }
   bool bus_master() const { return bus_master_; }
   bool msix_enabled() const { return msix_enabled_; }
   bool msix_masked() const { return msix_masked_; }
 
-  // --- Errors set bits of status registers. The device sends no error message (ERR_COR, ERR_NONFATAL, ERR_FATAL).
+  // --- Errors set bits in status registers. The device sends no error messages (ERR_COR, ERR_NONFATAL, ERR_FATAL).
   void unsupported_request(bool posted);  // the device refused a request to BAR0
   void aborted_request();                 // the host aborted a DMA request
 
@@ -49,7 +48,8 @@ class PciConfig {
   static constexpr std::uint16_t kMsixMaskAll = 1u << 14;
   static constexpr std::uint16_t kPowerState = 3;
 
-  // Bits of a register: a write changes `writable`, a written 1 clears `cleared`, a function-level reset keeps `kept`.
+  // Bits of a register: `writable`: a write changes them; `cleared`: writing 1 clears them; `kept`: a function-level
+  // reset keeps them.
   template <class T>
   struct Bits {
     T writable = 0;
@@ -86,7 +86,7 @@ class PciConfig {
   std::array<std::uint8_t, kSize> writable_{};
   std::array<std::uint8_t, kSize> cleared_{};
   std::array<std::uint8_t, kSize> kept_{};
-  // Bits of the registers above that each access needs.
+  // Bits of the registers above that every access needs.
   bool memory_enabled_ = false;
   bool bus_master_ = false;
   bool msix_enabled_ = false;

@@ -9,7 +9,7 @@ constexpr std::uint32_t kRegisterPageBytes = 4096;
 constexpr std::uint32_t kMsixEntryBytes = 16;
 constexpr std::uint32_t kPendingBytes = 8;
 constexpr std::uint64_t kCommandQueueAlignment = 4096;
-// Completion timestamps and the clock register: picoseconds to ticks.
+// Converts picoseconds to ticks of completion timestamps and the clock register.
 constexpr std::uint64_t kPsPerMs = 1'000'000'000;
 
 bool within(std::uint64_t offset, std::size_t bytes, std::uint64_t begin, std::uint64_t size) {
@@ -34,7 +34,7 @@ PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParam
       msix_(function_.msix_vectors) {
   bar.register_b_transport(this, &PcieEndpoint::access_bar);
   config.register_b_transport(this, &PcieEndpoint::access_config);
-  request_.set_extension(new PasidExtension);  // whose owner it is
+  request_.set_extension(new PasidExtension);  // request_ owns the extension
   translation_.set_extension(new PasidExtension);
   translation_.set_extension(new TranslationExtension);
   translation_.set_command(tlm::TLM_IGNORE_COMMAND);
@@ -89,7 +89,7 @@ bool PcieEndpoint::ask(tlm::tlm_command command, Pasid pasid, std::uint64_t addr
   return request_.is_response_ok();
 }
 
-// A platform's memory is seen by the debug transport, which may be called from anywhere and takes no time.
+// A platform's memory is read by the debug transport, which takes no time and may be called from any process.
 bool PcieEndpoint::look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) {
   if (host_ != nullptr) return host_->look(pasid, address, bytes);
   set_request(tlm::TLM_READ_COMMAND, pasid, address, bytes.data(), bytes.size());
@@ -107,7 +107,7 @@ std::optional<std::uint64_t> PcieEndpoint::translate(Pasid pasid, std::uint64_t 
   physical = kUntranslated;
   auto delay = sc_core::SC_ZERO_TIME;
   dma->b_transport(translation_, delay);
-  // A host that knows no translations may answer anything.
+  // A host without translations may answer anything.
   if (!translation_.is_response_ok() || physical == kUntranslated) return std::nullopt;
   return physical;
 }

@@ -1,5 +1,5 @@
-// The PCI Express endpoint: BAR0 (registers, MSI-X, UAR pages) and configuration space as TLM-2.0 targets, the way to
-// host memory as an initiator. Requests take no time here: the CPU's side and the DMA unit account for it.
+// The PCI Express endpoint: BAR0 (registers, MSI-X, UAR pages) and configuration space as TLM-2.0 targets, and the path
+// to host memory as an initiator. Requests take no time here: the CPU's side and the DMA unit account for it.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>
@@ -22,7 +22,7 @@
 
 namespace rnicsim::nic {
 
-// Memory on the device that is seen in the BAR. At the present time; false: not inside, or not in whole words.
+// Memory on the device that the BAR shows. Accesses at the present time; false: out of range, or not whole words.
 class BarMemory {
  public:
   virtual bool store(std::uint64_t offset, std::span<const std::byte> data) = 0;
@@ -38,15 +38,15 @@ struct UarWrite {
   std::span<const std::byte> data;
 };
 
-// What the CPU asks of the device.
+// A request of the CPU to the device.
 struct HostAccess {
   enum class Space : std::uint8_t { config, bar };
   Space space;
   bool write;
   std::uint64_t offset;
-  std::span<const std::byte> bytes;      // of a read: what it will bring is not there yet
+  std::span<const std::byte> bytes;      // a read: not filled in yet
 };
-struct HostAnswer {                      // to a read
+struct HostAnswer {                      // the answer to a read
   HostAccess::Space space;
   std::uint64_t offset;
   std::span<const std::byte> bytes;
@@ -63,7 +63,7 @@ struct FunctionReset {};
 
 class PcieEndpoint : public sc_core::sc_module, public HostMemory, public DeviceBar {
  public:
-  // `features`: value of the feature register; `facts`: values of configuration space.
+  // `features`: value of the feature register; `facts`: values for configuration space.
   PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params, const DeviceFeatures& features,
                const Personality& personality, const FunctionFacts& facts = {});
 
@@ -71,47 +71,48 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   tlm_utils::simple_target_socket<PcieEndpoint> config{"config"};
   tlm_utils::simple_initiator_socket<PcieEndpoint> dma{"dma"};
 
-  // Where `dma` ends, if that is ours: memory is reached there, and by `dma` only what else there is.
+  // Memory of the host, if `dma` ends at a root complex of this project: called directly; other requests still use
+  // `dma`.
   void reach(HostMemory& memory) { host_ = &memory; }
-  // The device's own.
+  // Memory of the device.
   void reach(BarMemory& memory) { own_memory_ = &memory; }
 
-  // What `bar` does, for a root complex of ours.
+  // Accesses to BAR0 from a root complex of this project, without TLM.
   bool read_bar(std::uint64_t offset, std::span<std::byte> bytes) override;
   bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes) override;
 
   trace::Point<Refusal> refusal;
-  trace::Point<HostAccess> accessed;     // before it has an effect
+  trace::Point<HostAccess> accessed;     // before the access has an effect
   trace::Point<HostAnswer> read_answered;
   trace::Point<InterruptRaised> raised;
   trace::Point<FunctionReset> was_reset;
 
   Output<UarWrite> uar_written;
-  Output<std::uint64_t> memory_written;    // of the device's own, so many bytes
-  Output<std::uint32_t> command_doorbell;  // a bit an entry
+  Output<std::uint64_t> memory_written;    // bytes written to device memory
+  Output<std::uint32_t> command_doorbell;  // a bit for each entry
   Output<> function_reset;
-  Output<std::uint32_t> unmasked;          // this vector was pending and may interrupt now
+  Output<std::uint32_t> unmasked;          // a pending vector that was unmasked
 
-  // Host memory, at the present time. False: aborted, or bus mastering is off.
+  // Host memory, at the present time. False: completer abort, or bus mastering is off.
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
   bool write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) override;
   bool answers(Pasid pasid) const override { return host_ == nullptr || host_->answers(pasid); }
   bool look(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
-  // The physical address, by ATS; nullopt: the host doesn't say, or bus mastering is off.
+  // The physical address, by ATS; nullopt: the host does not report it, or bus mastering is off.
   std::optional<std::uint64_t> translate(Pasid pasid, std::uint64_t address);
-  // --- Pages on demand. Where a page lies, by ATS: it is not present either where the host has no such service.
+  // --- Pages on demand. A page's translation by ATS; a host without ATS reports it as not present.
   PageTranslation translate_page(Pasid pasid, std::uint64_t address);
   bool request_page(const PageRequest& request);       // false: the host will not answer
   void tell_invalidated(std::uint32_t tag);
   Output<PageResponse> page_response;
   Output<PageInvalidation> page_invalidation;
-  // The message that interrupts by `vector`; nullopt while masked (then pending) or not enabled.
+  // The interrupt message of `vector`; nullopt: masked (then pending) or MSI-X disabled.
   std::optional<MsixMessage> interrupt(std::uint32_t vector);
 
   void set_status(DeviceStatus status) { status_ = status; }
-  // Doorbells and commands are refused from now on, until a reset.
+  // Refuses doorbells and commands until a reset.
   void fail(HealthSyndrome why);
-  // A block cannot go on. Nothing happens while bus mastering is off: the driver has stopped the device.
+  // A block cannot continue. No effect while bus mastering is off, since the driver has stopped the device.
   void internal_error(HealthSyndrome why);
   Output<HealthSyndrome> failed;
   DeviceStatus status() const { return status_; }
@@ -146,13 +147,13 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   PciConfig config_space_;
   MsixTable msix_;
   std::uint64_t command_queue_ = 0;
-  bool misaligned_ = false;               // the command queue's address that was refused last
+  bool misaligned_ = false;               // the last refused write had a misaligned command queue address
   DeviceStatus status_ = DeviceStatus::initializing;
   HealthSyndrome syndrome_ = HealthSyndrome::none;
-  std::uint32_t last_health_ = 0;         // of the health counter, when the device failed
+  std::uint32_t last_health_ = 0;         // value of the health counter when the device failed
   HostMemory* host_ = nullptr;
   BarMemory* own_memory_ = nullptr;
-  // One for all transfers: they take no time, so there is never a second, and to make one is dear.
+  // One object for all transfers: they take no time, so none overlap, and construction is expensive.
   tlm::tlm_generic_payload request_;
   tlm::tlm_generic_payload translation_;
   tlm::tlm_generic_payload message_;

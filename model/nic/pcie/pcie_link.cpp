@@ -7,14 +7,14 @@
 namespace rnicsim::nic {
 namespace {
 
-// Bits a second and lane that carry data: the transfer rate less the line code (8b/10b, then 128b/130b).
+// Data bits per second of a lane: transfer rate times the efficiency of the line code (8b/10b, then 128b/130b).
 double lane_rate(std::uint32_t generation) {
   constexpr double kGigatransfers[] = {2.5, 5, 8, 16, 32};
   const double transfers = 1e9 * kGigatransfers[std::clamp(generation, 1u, 5u) - 1];
   return generation < 3 ? transfers * 8 / 10 : transfers * 128 / 130;
 }
 
-// What the Device Control, Link Control and Link Status registers can say.
+// Values that the Device Control, Link Control and Link Status registers can encode.
 constexpr double kTlpSizes[] = {128, 256, 512, 1024, 2048, 4096};
 constexpr double kBoundaries[] = {64, 128};
 constexpr double kWidths[] = {1, 2, 4, 8, 12, 16, 32};
@@ -55,7 +55,7 @@ std::uint64_t PcieLink::completions(std::uint64_t address, std::uint64_t bytes) 
 
 TlpCount PcieLink::completion(std::uint64_t address, std::uint64_t bytes) const {
   const auto mrrs = params_.max_read_request.bytes;
-  // The first request may be short of its boundary, the last one too; those between are alike.
+  // The first and the last request may be shorter; those between are equal.
   const auto first = std::min(bytes, mrrs - (address & (mrrs - 1)));
   auto tlps = completions(address, first);
   if (const auto rest = bytes - first; rest != 0) {

@@ -1,4 +1,4 @@
-// Commands of the driver and what is answered, decoded.
+// Commands of the driver and their results, decoded.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct CommandEntry {
   std::uint64_t output = 0;
 };
 
-// --- What commands bring.
+// --- Inputs of commands.
 struct IcmRange {
-  IcmTable table{};                      // or none of them
+  IcmTable table{};                      // may be an invalid value
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   std::uint64_t memory = 0;
@@ -38,13 +38,13 @@ struct CqModeration {
 };
 struct QpModification {
   std::uint32_t attributes = 0;          // roce::attr bits
-  roce::QpState current_state{};         // with attr::kCurrentState
-  QpContext context;                     // the named attributes, and `state` with attr::kState
+  roce::QpState current_state{};         // if attr::kCurrentState is set
+  QpContext context;                     // attributes named by `attributes`; `state` if attr::kState is set
 };
 struct SrqModification {
   std::uint32_t attributes = 0;          // kLimit, kRing
   std::uint32_t limit = 0;
-  std::uint64_t ring = 0;                // a larger one, whose first entries are those of the old one
+  std::uint64_t ring = 0;                // a larger ring, whose first entries are those of the old ring
   std::uint8_t log_entries = 0;
 
   static constexpr std::uint32_t kLimit = 1u << 0;
@@ -59,16 +59,16 @@ struct FlowCounterValue {
 };
 
 struct Command {
-  CommandOpcode opcode{};                // or none of them: refused
+  CommandOpcode opcode{};                // may be an invalid value, which is refused
   std::uint32_t object = 0;
-  CommandStatus refused = CommandStatus::ok;  // what the mailboxes do not hold, or opcode
+  CommandStatus refused = CommandStatus::ok;  // mailbox too short, or unknown opcode
   std::variant<std::monostate, IcmRange, GidSetting, EventQueueContext, CompletionQueue, CqModeration, CqResize,
                MemoryRegion, QpContext, QpModification, SharedReceiveQueue, SrqModification, MulticastGroup,
                RssContext, FlowRule>
       input{};
 };
 
-// --- What is answered.
+// --- Outputs of commands.
 struct DeviceFeatures {
   bool invalidate = false;
   bool uc = false;
@@ -129,7 +129,7 @@ struct DeviceCapabilities {
   std::uint32_t device_memory = 0;       // bytes
 };
 struct PortAttributes {
-  std::uint8_t state = 0;                // as ibv_port_attr, all of them
+  std::uint8_t state = 0;                // values as in ibv_port_attr
   std::uint8_t max_mtu = 0;
   std::uint8_t active_mtu = 0;
   std::uint8_t physical_state = 0;
@@ -142,7 +142,7 @@ struct PortAttributes {
   std::uint16_t pkey_violations = 0;
   std::uint16_t qkey_violations = 0;
 };
-// What port and transport have counted since the device has had power.
+// Counts of port and transport since power-on.
 struct PortStatistics {
   std::uint64_t transmitted_packets = 0;
   std::uint64_t transmitted_bytes = 0;

@@ -1,5 +1,5 @@
-// The words of a device's manual, and what a driver says of itself in its memory: for whoever tells a driver's author
-// of a mistake. The device acts on none of this.
+// Names from a device's manual, and decoding of driver data in memory, for reports of driver errors. The device does
+// not use any of this.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct RegisterTerm {
 // A doorbell of a UAR page.
 struct DoorbellTerm {
   std::uint32_t offset;
-  std::uint32_t bytes;  // that one store has; 0: whole blocks of a WQE
+  std::uint32_t bytes;  // size of its store; 0: whole blocks of a WQE
   const char* name;
 };
 
@@ -39,17 +39,17 @@ struct CommandTerm {
 // Reserved bytes that are not 0.
 struct ReservedBytes {
   const char* layout;
-  std::size_t offset;  // of the first of them in its layout
+  std::size_t offset;  // offset of the first such byte in its layout
   std::uint8_t value;
 };
 
-// What the first bytes of a send WQE say.
+// Fields in the first bytes of a send WQE.
 struct WqeClaims {
-  bool blank = false;  // nothing was ever written there
+  bool blank = false;  // never written
   std::uint16_t index = 0;
   std::uint32_t qpn = 0;
-  std::uint32_t bytes = 0;       // of the WQE
-  const char* opcode = nullptr;  // nullptr: there is no such opcode
+  std::uint32_t bytes = 0;       // length of the WQE
+  const char* opcode = nullptr;  // nullptr: no such opcode
 };
 
 class DriverTerms {
@@ -60,11 +60,11 @@ class DriverTerms {
   virtual std::span<const RegisterTerm> registers() const = 0;
   virtual std::span<const DoorbellTerm> doorbells() const = 0;
   virtual std::span<const CommandTerm> commands() const = 0;
-  virtual const char* config_name(std::uint64_t offset) const = 0;  // nullptr: it has none
+  virtual const char* config_name(std::uint64_t offset) const = 0;  // nullptr: no name
   virtual const char* table_name(IcmTable table) const = 0;
   virtual const char* status_name(CommandStatus status) const = 0;
 
-  // --- Commands. `little`: as if the driver had written its fields little-endian.
+  // --- Commands. `little`: decode as if the driver had written the fields in little-endian order.
   virtual CommandEntry entry_of(std::span<const std::byte> bytes, bool little) const = 0;
   struct Header {
     std::uint16_t opcode;
@@ -74,26 +74,26 @@ class DriverTerms {
   virtual std::optional<ReservedBytes> reserved_in_entry(std::span<const std::byte> bytes) const = 0;
   virtual std::optional<ReservedBytes> reserved_in_mailbox(std::span<const std::byte> mailbox) const = 0;
 
-  // --- Counters of doorbells and records are shorter than their fields. What the driver meant, where the field's value
-  // cannot be one as it stands and can be when its bytes are swapped. `offset`: in a UAR page.
+  // --- Counters of doorbells and records are shorter than their fields. Returns the counter that the driver probably
+  // meant, if the field's value is out of range, but in range with its bytes swapped. `offset`: in a UAR page.
   virtual std::optional<std::uint32_t> swapped_position(std::uint32_t offset,
                                                         std::span<const std::byte> doorbell) const = 0;
   virtual std::optional<std::uint32_t> swapped_consumer(std::span<const std::byte> cq_record) const = 0;
   virtual std::optional<std::uint32_t> swapped_receives(std::span<const std::byte> qp_record) const = 0;
 
-  // --- Work requests; `wqe` is whole.
+  // --- Work requests; `wqe` is the whole WQE.
   virtual WqeClaims claims_of(std::span<const std::byte> head, bool little) const = 0;
   virtual std::optional<ReservedBytes> reserved_in_wqe(std::span<const std::byte> wqe,
                                                        roce::Transport transport) const = 0;
   virtual std::optional<ReservedBytes> reserved_in_shared_receive(std::span<const std::byte> entry) const = 0;
 
-  // --- Entries of queues that the device writes: would a driver take this one for written, at that position?
+  // --- Entries of queues that the device writes: true if a driver would take the entry as written, at that position.
   virtual bool cqe_is_drivers(std::span<const std::byte> entry, std::uint32_t position, std::uint8_t log) const = 0;
   virtual bool eqe_is_drivers(std::span<const std::byte> entry, std::uint32_t position, std::uint8_t log) const = 0;
-  virtual std::size_t owner_bytes() const = 0;  // at the end of each, which are written last
+  virtual std::size_t owner_bytes() const = 0;  // at the end of each entry, written last
 };
 
-// Of the device that docs/device.md publishes.
+// Terms of the device in docs/device.md.
 const DriverTerms& rnic_driver_terms();
 
 }  // namespace rnicsim::nic

@@ -1,4 +1,4 @@
-// Which raw frames go where: what flow rules and receive-side scaling are told, decoded.
+// Flow rules and receive-side scaling of raw frames, decoded.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace rnicsim::nic {
 
-// Of a frame, each as the bytes of its fields, in network order:
+// Headers of a frame; each is the bytes of its fields, in network order:
 //   ethernet  destination 6, source 6, EtherType behind the VLAN tags 2, outermost VLAN tag 2 (0: none)
 //   ipv4      source 4, destination 4, protocol 1, TOS 1, TTL 1, flags 1 (bit 0 more fragments, bit 1 do not fragment)
 //   ipv6      source 16, destination 16, flow label 4, protocol behind the extension headers 1, traffic class 1,
@@ -24,12 +24,12 @@ namespace rnicsim::nic {
 enum class FlowHeader : std::uint8_t { ethernet, ipv4, ipv6, esp, tcp, udp, vxlan, gre, mpls };
 inline constexpr std::size_t kFlowHeaders = 9;
 inline constexpr std::size_t kFlowFieldBytes = 40;
-using FlowFields = std::array<std::byte, kFlowFieldBytes>;  // behind the last field: zeros
+using FlowFields = std::array<std::byte, kFlowFieldBytes>;  // zeros after the last field
 
 struct FlowCondition {
   FlowHeader header{};
   bool inner = false;
-  FlowFields value{};                      // of the fields, the bits that `mask` has
+  FlowFields value{};                      // value bits under `mask`
   FlowFields mask{};
 
   bool operator==(const FlowCondition&) const = default;
@@ -37,18 +37,18 @@ struct FlowCondition {
 
 enum class FlowKind : std::uint8_t {
   normal = 0,
-  all_default = 1,                         // what no normal rule takes
-  multicast_default = 2,                   // of that, what is for a group of stations
-  sniffer = 3,                             // a copy of all, also of what others take
+  all_default = 1,                         // frames that no normal rule takes
+  multicast_default = 2,                   // those of all_default with a multicast MAC address
+  sniffer = 3,                             // a copy of every frame, also of taken ones
 };
 
 struct FlowRule {
   FlowKind kind = FlowKind::normal;
-  std::uint16_t priority = 0;              // of normal ones; the lowest is first
-  std::vector<FlowCondition> conditions;   // of normal ones: all must be met
+  std::uint16_t priority = 0;              // normal rules; the lowest value is first
+  std::vector<FlowCondition> conditions;   // normal rules: all must match
   bool drops = false;
-  bool passes_on = false;                  // a copy: later rules get the frame, too
-  std::optional<std::uint32_t> tag;        // told with the frame
+  bool passes_on = false;                  // later rules get the frame, too
+  std::optional<std::uint32_t> tag;        // reported with the frame
   std::optional<std::uint32_t> counter;
   Qpn destination;
 };
@@ -56,7 +56,7 @@ struct FlowRule {
 inline constexpr std::size_t kRssKeyBytes = 40;
 using RssKey = std::array<std::byte, kRssKeyBytes>;
 
-// The fields that a hash is over; the values are those of enum ibv_rx_hash_fields.
+// Fields of the hash, with the values of enum ibv_rx_hash_fields.
 namespace rss_field {
 inline constexpr std::uint32_t kSourceIpv4 = 1u << 0;
 inline constexpr std::uint32_t kDestinationIpv4 = 1u << 1;
@@ -67,14 +67,14 @@ inline constexpr std::uint32_t kDestinationTcp = 1u << 5;
 inline constexpr std::uint32_t kSourceUdp = 1u << 6;
 inline constexpr std::uint32_t kDestinationUdp = 1u << 7;
 inline constexpr std::uint32_t kSpi = 1u << 8;
-inline constexpr std::uint32_t kInner = 1u << 31;  // of the headers inside a tunnel
+inline constexpr std::uint32_t kInner = 1u << 31;  // headers inside a tunnel
 inline constexpr std::uint32_t kAll = 0x1ff | kInner;
 }  // namespace rss_field
 
 struct RssContext {
   std::uint32_t fields = 0;                // rss_field bits; 0: all frames hash to 0
   RssKey key{};
-  std::vector<Qpn> queues;                 // a power of two of them; the hash's last bits are an index
+  std::vector<Qpn> queues;                 // a power of two; the low bits of the hash are the index
 };
 
 }  // namespace rnicsim::nic

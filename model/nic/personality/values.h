@@ -1,5 +1,4 @@
-// What the NIC's blocks call what every layout of a device writes in its own way. The numbers are those that recordings
-// carry.
+// Enumerations that the NIC's blocks share, independent of a device's layouts. Recordings contain these numbers.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +58,7 @@ inline constexpr std::uint32_t kPortNumber = 1;
 enum class HealthSyndrome : std::uint32_t {
   none = 0,
   injected = 1,              // by a fault rule of the simulation
-  icm_access = 2,            // host memory refused the write of a context that is no queue pair's
+  icm_access = 2,            // host memory refused a context write, other than a queue pair's
   event_queue_access = 3,    // host memory refused an event queue entry
   command_queue_access = 4,  // host memory refused the completion of a command
 };
@@ -120,11 +119,11 @@ enum class CommandStatus : std::uint8_t {
 
 enum class DeviceStatus : std::uint32_t { initializing = 0, ready = 1, fatal = 2 };
 
-// Tables of contexts in the memory that the driver has lent.
+// Tables of contexts in memory that the driver has lent.
 enum class IcmTable : std::uint32_t { qpc = 0, cqc = 1, eqc = 2, mpt = 3, mtt = 4, srqc = 5 };
 inline constexpr std::size_t kIcmTables = 6;
 
-// What a key or a queue pair allows, as enum ibv_access_flags has it.
+// Access rights of a key or a queue pair, as in enum ibv_access_flags.
 namespace access {
 inline constexpr std::uint32_t kLocalWrite = 1u << 0;
 inline constexpr std::uint32_t kRemoteWrite = 1u << 1;

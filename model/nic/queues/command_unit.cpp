@@ -1,4 +1,4 @@
-// The command queue itself; the commands are in commands.cpp.
+// The command queue; the commands are in commands.cpp.
 #include "model/nic/queues/command_unit.h"
 
 #include <algorithm>
@@ -96,7 +96,7 @@ void CommandUnit::qp_done(const QpCommandDone& done) {
     return windows_.close_all_of(Qpn{number}, [this, epoch = epoch_, status, syndrome = done.syndrome] {
       if (epoch == epoch_) complete(status, syndrome);
     });
-  // That there is no such queue pair an engine says by the status alone.
+  // For a missing queue pair the engine returns the status only.
   if (status == CommandStatus::bad_resource && done.syndrome == 0)
     return refuse(CommandSyndrome::no_object, status);
   complete(status, done.syndrome);

@@ -1,5 +1,5 @@
 // The command unit: fetches commands from the queue in host memory, executes them one at a time, writes status and
-// output back and interrupts (MSI-X vector 0). A corrupt entry or mailbox ends in a status.
+// output back, and raises an interrupt (MSI-X vector 0). A corrupt entry or mailbox results in an error status.
 #pragma once
 
 #include <deque>
@@ -12,10 +12,10 @@
 #include "model/nic/capability_params.h"
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/contexts/window_unit.h"
-#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/multicast_table.h"
-#include "model/nic/packets/receive_scaling.h"
+#include "model/nic/packets/receive/flow_table.h"
+#include "model/nic/packets/receive/receive_scaling.h"
 #include "model/nic/pcie/dma.h"
 #include "model/nic/pcie/pcie_endpoint.h"
 #include "model/nic/personality/personality.h"
@@ -25,7 +25,7 @@
 
 namespace rnicsim::nic {
 
-// Why a command that is not about a QP's attributes was refused (CommandResult::syndrome).
+// Reasons for refusing a command, except a QP's attributes (CommandResult::syndrome).
 enum class CommandSyndrome : std::uint32_t {
   none = 0,
   no_icm = 0x01,
@@ -57,11 +57,11 @@ enum class CommandSyndrome : std::uint32_t {
   bad_flow = 0x42,
 };
 
-// A command whose execution begins: the entry and its input as they were read.
+// A command whose execution begins: the entry and its input as read.
 struct CommandTaken {
   std::uint32_t index;
   CommandEntry entry;
-  std::span<const std::byte> input;       // empty: it is of no such length, or could not be read
+  std::span<const std::byte> input;       // empty: bad length, or not readable
 };
 
 struct CommandExecuted {
@@ -71,7 +71,7 @@ struct CommandExecuted {
   std::uint32_t syndrome;
 };
 
-// What the port's counters of Verbs say, since the device came up.
+// Port violation counters of Verbs, since bring-up.
 struct PortViolations {
   std::uint64_t pkey = 0;
   std::uint64_t qkey = 0;
@@ -95,16 +95,16 @@ class CommandUnit {
         pcie_(pcie) {}
 
   Output<QpCommand> qp_command;
-  Output<Qpn> qp_created;                 // its context is with the engine
-  Output<Qpn> qp_silenced;                // nothing of it must be written any more
+  Output<Qpn> qp_created;                 // the engine has the QP's context
+  Output<Qpn> qp_silenced;                // outputs of the QP must stop
   Output<std::uint32_t> cq_destroyed;
   Output<std::uint32_t> cq_moderated;
   Output<CqResize> cq_resize;             // answered by cq_resized or cq_not_resized
-  Output<std::uint32_t, std::uint32_t> srq_modified;  // SrqModification bits
-  Output<std::uint32_t> srq_destroyed;                // it is about to be
-  Output<> on_demand;                     // a region is about to be
+  Output<std::uint32_t, std::uint32_t> srq_modified;  // bits of SrqModification
+  Output<std::uint32_t> srq_destroyed;                // before its destruction
+  Output<> on_demand;                     // before the creation of a region on demand
   Output<> teardown;
-  std::function<void(std::uint32_t pages, std::function<void()> done)> flush;  // of the tables, for a key
+  std::function<void(std::uint32_t pages, std::function<void()> done)> flush;  // flushes the tables of a key
   std::function<bool()> link_up;
   std::function<PortViolations()> violations;
   std::function<PortStatistics()> port_counters;
@@ -140,7 +140,7 @@ class CommandUnit {
   void refuse(CommandSyndrome why, CommandStatus status = CommandStatus::bad_parameter) {
     complete(status, why);
   }
-  // What came with the command that is executed.
+  // Input of the present command.
   template <class Input>
   const Input& input() const {
     return std::get<Input>(current_->command.input);
@@ -206,7 +206,7 @@ class CommandUnit {
   PcieEndpoint& pcie_;
   std::deque<std::uint32_t> pending_;
   std::optional<Current> current_;
-  std::uint64_t epoch_ = 0;               // reset voids what is under way
+  std::uint64_t epoch_ = 0;               // counts resets: callbacks from before a reset are void
   CommandCounters counters_;
 };
 

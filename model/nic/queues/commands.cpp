@@ -1,4 +1,4 @@
-// The commands, one function each; the table says what each needs.
+// The commands, one function each; the table lists their requirements.
 #include <algorithm>
 
 #include "model/base/group_mac.h"
@@ -15,12 +15,12 @@ constexpr std::uint8_t kPortDown = 1, kPortActive = 4;
 constexpr std::uint8_t kPolling = 2, kLinkUp = 5;
 constexpr std::uint8_t kMaxLogQueue = 22;
 
-// A counter of 16 bits stays at its end.
+// Saturates a 16-bit counter.
 std::uint16_t saturated(std::uint64_t count) {
   return static_cast<std::uint16_t>(std::min<std::uint64_t>(count, 0xffff));
 }
 
-// What the driver says of an entry; what the device keeps in it begins anew.
+// The driver's fields of an entry; fields that the device maintains are initialised.
 MemoryRegion entry_of(const MemoryRegion& given, const CapabilityParams& params) {
   if (given.is_window()) return {.kind = given.kind, .key = given.key, .pd = given.pd};
   auto entry = given;
@@ -355,7 +355,7 @@ CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion
   return pages_mapped(entry) ? CommandSyndrome::none : CommandSyndrome::bad_pages;
 }
 
-// How many pages it has; so does drop_entry().
+// Creates an entry. put_entry() and drop_entry() return the entry's number of pages.
 std::uint32_t CommandUnit::put_entry(std::uint32_t index, const MemoryRegion& entry) {
   if (entry.on_demand()) on_demand();
   contexts_.regions.create(index, entry);
@@ -377,7 +377,7 @@ void CommandUnit::complete_flushed(std::uint32_t pages) {
   });
 }
 
-// Page sizes are those of CPUs; every page must have its entry.
+// True if the page size is one of CPUs, and every page has an MTT entry.
 bool CommandUnit::pages_mapped(const MemoryRegion& region) const {
   if (region.log_page == 0) return true;
   if (region.log_page < kLeastLogPage || region.log_page > kMostLogPage) return false;
@@ -409,7 +409,7 @@ void CommandUnit::query_mpt() {
   });
 }
 
-// The region is another one from now on; what is under way through its old pages is not.
+// The region counts as a new one: accesses under way through its old pages are refused.
 void CommandUnit::modify_mpt() {
   const auto index = object();
   const auto entry = entry_of(input<MemoryRegion>(), params_);

@@ -91,7 +91,7 @@ std::vector<Qpn> Completion::losers_of(std::uint32_t cqn) const {
   return losers;
 }
 
-// A CQ that is dead, or can't be read, tells nothing of what waits for it.
+// A CQ in error, or without a context, loses its waiting entries.
 void Completion::lose(std::uint32_t cqn) {
   auto losers = losers_of(cqn);
   stop_waiting(cqn);
@@ -130,7 +130,7 @@ void Completion::dma_done(std::uint32_t cqn, std::uint64_t index, AccessResult, 
   landed({{cqn}, static_cast<std::uint32_t>(index)});
 }
 
-// Looks at the consumer before the queue seems full, so that no entry has to wait for that.
+// Reads the consumer before the queue seems full, so that no entry has to wait for the read.
 void Completion::look_ahead(std::uint32_t cqn, const CompletionQueue& queue) {
   looking_.insert(cqn);
   dma_.read(queue.pasid, queue.doorbell_record, personality_.layout.cq_record,
@@ -143,12 +143,12 @@ void Completion::look_ahead(std::uint32_t cqn, const CompletionQueue& queue) {
 }
 
 void Completion::take_consumer(CompletionQueue& queue, std::uint32_t consumer) {
-  // A consumer beyond the producer is nonsense: it would make room that is not there.
+  // A consumer beyond the producer is invalid: it would free space that is in use.
   if (((queue.producer - consumer) & kCounterMask) <= occupied(queue)) queue.consumer = consumer;
 }
 
-// So many CQEs want the event of an armed CQ: it comes now, or with moderation when there are enough of them or the
-// first has waited long enough.
+// `cqes` CQEs wait for the event of an armed CQ. The event is raised now; with moderation, when there are enough CQEs
+// or the first one has waited for the period.
 void Completion::withhold(CompletionQueue& queue, std::uint32_t cqn, std::uint32_t cqes) {
   const bool first = std::exchange(queue.withheld, cqes) == 0;
   if (queue.event_due()) return raise(queue, cqn);
@@ -175,7 +175,7 @@ void Completion::end_moderations() {
   };
   moderation_timers_.look(timer_of, [&](std::uint32_t cqn) {
     contexts_.cqs.lookup(cqn, [=, this](CompletionQueue* queue) {
-      // Its event may have come, and the next one's time begun, while the context was on its way.
+      // While the context was being filled, the event may have been raised and the next period begun.
       const auto* timer = timer_of(cqn);
       const bool anew = timer != nullptr && timer->armed();
       if (queue != nullptr && queue->withheld != 0 && !anew) raise(*queue, cqn);
@@ -190,7 +190,7 @@ void Completion::moderated(std::uint32_t cqn) {
   });
 }
 
-// Full as far as we know: the driver may have consumed since.
+// The queue seems full: the driver may have consumed entries since the last read.
 void Completion::refresh(std::uint32_t cqn, const CompletionQueue& queue) {
   waiting_[cqn].refreshing = true;
   dma_.read(queue.pasid, queue.doorbell_record, personality_.layout.cq_record,
@@ -210,7 +210,7 @@ void Completion::refreshed(std::uint32_t cqn, AccessResult result, const Payload
   });
 }
 
-// The driver holds its consumer still, so what is found here is what it has to carry over.
+// The driver does not consume during a resize, so the entries found here are those that it copies.
 void Completion::resize(const CqResize& request) {
   contexts_.cqs.lookup(request.cqn, [this, request](CompletionQueue* queue) {
     if (queue == nullptr || queue->dead) return resized({Resize::dead, 0});
@@ -253,7 +253,7 @@ void Completion::arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consu
     queue->armed = any ? Arm::next : Arm::solicited;
     const auto position = any ? queue->producer : queue->solicited;
     if (ahead(position) == 0 || ahead(position) >= behind_limit) return;
-    // Of solicited ones it is known that there are some.
+    // Only the fact, not the number of solicited CQEs is known.
     withhold(*queue, cqn, std::max(queue->withheld, any ? ahead(position) : 1));
   });
 }

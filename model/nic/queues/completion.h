@@ -1,4 +1,4 @@
-// The completion unit: CQ entries, arming, and what happens when a CQ overruns.
+// The completion unit: CQ entries, arming, and CQ overruns.
 #pragma once
 
 #include <deque>
@@ -23,7 +23,7 @@ struct CqeWritten {
   Cqn cqn;
   std::uint32_t index;
   Cqe cqe;
-  bool inline_data = false;              // it brings its message itself
+  bool inline_data = false;              // the CQE carries its message
 };
 
 struct CqeLanded {
@@ -31,7 +31,7 @@ struct CqeLanded {
   std::uint32_t index;
 };
 
-// A CQ that can take no more, and the XRC queue pairs whose receives it was to tell of: it is none of their own.
+// A CQ that overran, and the XRC queue pairs that lost completions, since the CQ belongs to the SRQ and not to them.
 struct CqOverrun {
   Cqn cqn;
   std::vector<Qpn> losers;
@@ -43,26 +43,26 @@ class Completion : public sc_core::sc_module, DmaClient {
              EventWriter& events, PcieEndpoint& pcie);
 
   Output<CqOverrun> overrun;
-  // Of a resize: the first position in the new ring, or why there is none.
+  // Result of a resize; `producer`: the first position in the new ring.
   enum class Resize { done, dead, too_small };
   struct Resized {
     Resize result;
     std::uint32_t producer;
   };
   Output<Resized> resized;
-  Output<CqeWrite> forgotten;             // its QP is gone before it was written
-  trace::Point<CqeWritten> written;       // when the entry is on its way to memory
-  trace::Point<CqeLanded> landed;         // when it is there
+  Output<CqeWrite> forgotten;             // an entry that is not written because its QP is destroyed
+  trace::Point<CqeWritten> written;       // the entry is on its way to memory
+  trace::Point<CqeLanded> landed;         // the entry is in memory
 
   [[gnu::flatten]] void write(CqeWrite&& request);
-  // Raises an event behind what is to be written to a CQ.
+  // Raises an event after all earlier writes to a CQ.
   void announce_behind(Cqn cqn, const EventOut& event);
   void arm(std::uint32_t cqn, bool solicited_only, std::uint32_t consumer);
-  // Its moderation has changed.
+  // The CQ's moderation has changed.
   void moderated(std::uint32_t cqn);
-  // Goes on in another ring, unless what the driver has not consumed does not fit into it.
+  // Continues in another ring, unless the entries that the driver has not consumed do not fit.
   void resize(const CqResize& request);
-  // No entry of this QP is written from now on, but those that an XRC SRQ's CQ has of it.
+  // Cancels entries of this QP, except those for an XRC SRQ's CQ.
   void forget_qp(Qpn qpn);
   void forget_cq(std::uint32_t cqn) {
     waiting_.erase(cqn);
@@ -81,16 +81,16 @@ class Completion : public sc_core::sc_module, DmaClient {
 
  private:
   struct Waiting {
-    std::deque<CqeWrite> entries;         // in order, behind the context or a look at the consumer
+    std::deque<CqeWrite> entries;         // in order; they wait for the context, or for a read of the consumer
     bool refreshing = false;
-    std::vector<EventOut> events{};       // behind the entries
+    std::vector<EventOut> events{};       // raised after the entries
   };
 
   [[gnu::noinline]] void await(std::uint32_t cqn);
   [[gnu::noinline]] void hold(CqeWrite&& request);
   void drain_due();
   [[gnu::noinline]] void drain(std::uint32_t cqn, CompletionQueue* queue);
-  // Of an XRC SRQ that has gone: nobody could tell whose it was.
+  // True for a CQE of a destroyed XRC SRQ: no program could identify its receive.
   bool passes_over(const CqeWrite& request);
   void write_entry(CompletionQueue& queue, CqeWrite& request);
   void dma_done(std::uint32_t cqn, std::uint64_t index, AccessResult, Payload&&) override;  // an entry has landed
@@ -116,8 +116,8 @@ class Completion : public sc_core::sc_module, DmaClient {
   EventWriter& events_;
   PcieEndpoint& pcie_;
   std::map<std::uint32_t, Waiting> waiting_;
-  std::unordered_set<std::uint32_t> looking_;     // at whose consumer, while entries go on
-  EventQueue<std::uint32_t> at_hand_{[this] { drain_due(); }};  // CQs whose context comes from the cache's second level
+  std::unordered_set<std::uint32_t> looking_;     // CQs whose consumer is being read while entries are still written
+  EventQueue<std::uint32_t> at_hand_{[this] { drain_due(); }};  // CQs with a context in the cache's second level
   std::unordered_map<std::uint32_t, LazyTimer> moderations_;
   LazyTimers<std::uint32_t> moderation_timers_{[this] { end_moderations(); }};
   CompletionCounters counters_;

@@ -1,4 +1,4 @@
-// What processes write to their UAR pages: what is not theirs is refused.
+// Writes of processes to their UAR pages; a doorbell for an object of another page is refused.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct DoorbellRefused {
   Reason reason;
 };
 
-// Where a doorbell was written, and of which queue it says it is.
+// Address of a doorbell, and the queue number in it.
 struct DoorbellPlace {
   std::uint32_t page;
   std::uint32_t offset;
@@ -52,12 +52,12 @@ class Doorbell {
   Output<SendDoorbell> send;
   Output<CqArmed> cq_armed;
   Output<EqConsumed> eq_consumed;
-  // As they arrive; an arm of a CQ that is not of its page is told twice.
+  // At arrival; an arm for a CQ of another page is also reported as refused.
   trace::Point<DoorbellRung> rung;
   trace::Point<CqArmed> armed;
   trace::Point<EqConsumed> consumed;
   trace::Point<DoorbellRefused> refused;
-  trace::Point<Refusal> refusal;          // the same, and of an event queue that is not there
+  trace::Point<Refusal> refusal;          // as `refused`, and for event queues that do not exist
 
   void write(const UarWrite& write);
 

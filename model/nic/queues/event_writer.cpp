@@ -22,7 +22,7 @@ void EventWriter::take(std::uint32_t eqn, EventQueueContext* queue, const Event&
   }
   if (held_.contains(eqn) || !has_room(*queue)) return held_[eqn].push_back(event);
   put(eqn, *queue, event);
-  // One interrupt, then none until the driver has looked.
+  // One interrupt, then none until the driver arms the queue again.
   if (std::exchange(queue->armed, false)) interrupt(queue->vector);
 }
 

@@ -1,5 +1,4 @@
-// Event queue entries, and the MSI-X messages that announce them. Completion events go to the EQ that their CQ names,
-// all others to EQ 0.
+// Event queue entries and their MSI-X messages. Completion events go to the CQ's EQ, all others to EQ 0.
 #pragma once
 
 #include <deque>
@@ -27,13 +26,13 @@ class EventWriter {
   EventWriter(const Personality& personality, ContextCache& contexts, Dma& dma, PcieEndpoint& pcie)
       : personality_(personality), contexts_(contexts), dma_(dma), pcie_(pcie) {}
 
-  trace::Point<EventTrace> written;       // when the entry is on its way to memory
+  trace::Point<EventTrace> written;       // the entry is on its way to memory
   trace::Point<EventTrace> lost;
 
-  // What finds the queue full is held back until the driver has made room.
+  // An event for a full queue is held until the driver has freed space.
   void write(std::uint32_t eqn, EventType type, std::uint32_t number);
   void arm(std::uint32_t eqn, std::uint32_t consumer);
-  // The queue is no more, or none is: what was held back goes with it.
+  // Drops held events of a destroyed queue, or of all queues.
   void forget(std::uint32_t eqn) { held_.erase(eqn); }
   void reset() { held_.clear(); }
   void interrupt(std::uint32_t vector);
@@ -54,7 +53,7 @@ class EventWriter {
   ContextCache& contexts_;
   Dma& dma_;
   PcieEndpoint& pcie_;
-  std::map<std::uint32_t, std::deque<Event>> held_;  // by EQ, of those that are full
+  std::map<std::uint32_t, std::deque<Event>> held_;  // by EQ, of full queues
   EventCounters counters_;
 };
 

@@ -1,4 +1,4 @@
-// The commands on raw packets: receive-side scaling, flows and their counters.
+// Commands for raw packets: receive-side scaling, flows and their counters.
 #include <algorithm>
 #include <bit>
 

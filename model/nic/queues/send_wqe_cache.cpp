@@ -21,8 +21,8 @@ SendWqeCache::SendWqeCache(const SendWqeCacheParams& params, std::uint32_t units
   counters_.slots.slots = units * params.miss_slots;
 }
 
-// Blocks lie in sets at random, not those of a queue pair side by side: how many fit does not depend on whose they are.
-// One key a block: each step can be undone (MurmurHash3's finalizer).
+// A block's set is pseudo-random, so that the capacity does not depend on how blocks are divided among queue pairs.
+// Keys are unique, since each step is invertible (finalizer of MurmurHash3).
 std::uint64_t SendWqeCache::key(Qpn qpn, std::uint16_t block) {
   auto key = std::uint64_t{qpn.value} << 16 | block;
   key = (key ^ key >> 33) * 0xff51afd7ed558ccd;
@@ -73,7 +73,7 @@ bool SendWqeCache::can_look_up(const Path& path, const Lookup& lookup) const {
   return true;
 }
 
-// What is to be completed is not needed any more.
+// A lookup for a completion removes the blocks.
 void SendWqeCache::look_up(Path& path, const Lookup& lookup) {
   bool here = true;
   for (std::uint16_t block = 0; block < lookup.blocks; ++block) {
@@ -83,7 +83,7 @@ void SendWqeCache::look_up(Path& path, const Lookup& lookup) {
   ++counters_.lookups;
   ++(here ? counters_.hits : counters_.misses);
   if (here) return found(lookup);
-  path.slots.take();  // there is one: can_look_up
+  path.slots.take();  // free: can_look_up() was true
   read(lookup);
 }
 
@@ -104,7 +104,7 @@ void SendWqeCache::dma_done(std::uint32_t resets, std::uint64_t, AccessResult, P
   fetched(lookup);
 }
 
-// What the ring says now is not looked at: the engine knows the WQE.
+// The bytes read are ignored: the engine has the decoded WQE.
 void SendWqeCache::fetched(const Lookup& lookup) {
   auto& path = this->path(lookup.qpn);
   path.slots.give_back();

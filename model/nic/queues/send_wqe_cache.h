@@ -1,8 +1,8 @@
-// The send-WQE cache: a WQE is kept from when it came, by BlueFlame or fetch, until its answer is there, because it is
-// needed to send it and again to complete it. One that had to leave for others is read from the ring once more.
+// The send WQE cache: keeps a WQE from its arrival, by BlueFlame or fetch, until its completion, because the WQE is
+// needed when it is sent and when it completes. A displaced WQE is read from the ring again.
 //
-// It is looked up by as many paths as there are transmit units, each for its own QPs, by their number, in order and
-// with miss slots of its own: a lookup that misses and finds none holds up those behind it on this path, and no other.
+// There is one lookup path for each transmit unit; a QP's number determines its path. A path works in order and has
+// miss slots of its own: a miss without a free slot delays later lookups of the path, but not of other paths.
 // Completions of a QP stay in order.
 #pragma once
 
@@ -35,7 +35,7 @@ class SendWqeCache : DmaClient {
   [[gnu::flatten]] void hold(const WqeHeld& wqe);
   [[gnu::flatten]] void need(const WqeNeeded& wqe);
   [[gnu::flatten]] void retire(WqeRetired&& wqe);
-  // Nothing of this QP is completed from now on.
+  // Cancels the completions of this QP.
   void forget_qp(Qpn qpn);
   void reset();
   void seed(std::uint64_t seed) { tags_.seed(seed); }  // seed of random replacement
@@ -49,9 +49,9 @@ class SendWqeCache : DmaClient {
     std::uint16_t blocks;
     Pasid pasid;
     std::uint64_t address;
-    std::optional<Tag> to_send;  // else to be completed
+    std::optional<Tag> to_send;  // nullopt: the lookup is for the completion
     std::uint64_t ticket;
-    Duration since{};            // it waits for a slot
+    Duration since{};            // time since which it waits for a slot
   };
 
   struct Waiting {
@@ -64,7 +64,7 @@ class SendWqeCache : DmaClient {
     Path(std::uint32_t count, MissSlotsCounters& counters) : slots(count, counters) {}
 
     MissSlots slots;
-    std::deque<Lookup> stalled;          // behind a miss that found no slot
+    std::deque<Lookup> stalled;          // wait behind a miss without a slot
   };
 
   static std::uint64_t key(Qpn qpn, std::uint16_t block);
@@ -83,12 +83,12 @@ class SendWqeCache : DmaClient {
   const std::uint32_t block_bytes_;
   CacheTags tags_;
   Dma& dma_;
-  IndexTable<PooledList<Waiting>> waiting_;  // by QP, from the first that is not here
+  IndexTable<PooledList<Waiting>> waiting_;  // by QP, from the first completion that is not ready
   SendWqeCacheCounters counters_;
-  std::deque<Path> paths_;             // where they are they stay
-  Fifo<Lookup> reading_;               // again, in order
+  std::deque<Path> paths_;             // elements never move
+  Fifo<Lookup> reading_;               // being read again, in order
   std::uint64_t tickets_ = 0;
-  std::uint32_t resets_ = 0;           // what is on its way from before one is void
+  std::uint32_t resets_ = 0;           // replies from before a reset are void
 };
 
 }  // namespace rnicsim::nic

@@ -7,7 +7,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::uint32_t kEntriesAtOnce = 8;
-constexpr std::uint32_t kLow = 4;           // fewer at hand: look for more
+constexpr std::uint32_t kLow = 4;           // with fewer entries at hand, more are read
 
 std::uint16_t entry_count(const SharedReceiveQueue& srq) { return static_cast<std::uint16_t>(1u << srq.log_entries); }
 
@@ -27,7 +27,7 @@ void SharedReceives::take(const SrqTake& take) {
 }
 
 void SharedReceives::give_back(const SrqGiveBack& back) {
-  if (back.life == 0 || contexts_.srqs.serial(back.srqn) != back.life) return;  // the queue has gone meanwhile
+  if (back.life == 0 || contexts_.srqs.serial(back.srqn) != back.life) return;  // the queue was destroyed meanwhile
   ++counters_.given_back;
   auto& work = work_[back.srqn];
   work.returned.push_back(back.index);
@@ -41,7 +41,7 @@ void SharedReceives::modified(std::uint32_t srqn, std::uint32_t attributes) {
     work.check_limit = true;
     work.armed_at = reads_;
   }
-  // Entries on their way are read from the ring of before, which is the driver's again; the record has stayed.
+  // Entries under way are from the old ring, which belongs to the driver again; the record is unchanged.
   const bool of_ring = work.read && work.read->what != Read::What::record;
   if ((attributes & SrqModification::kRing) != 0 && of_ring) work.read.reset();
   proceed(srqn);
@@ -86,12 +86,12 @@ void SharedReceives::await(std::uint32_t srqn) {
     const auto found = work_.find(srqn);
     if (found == work_.end()) return;
     found->second.looking = false;
-    // Without its context nothing of it can be told any more.
+    // Without its context nothing about the queue is known.
     srq != nullptr ? serve(srqn, *srq) : destroyed(srqn);
   });
 }
 
-// The context is good until something is put out: that comes last.
+// `srq` is valid until the first output: so outputs come last.
 void SharedReceives::serve(std::uint32_t srqn, SharedReceiveQueue& srq) {
   auto& work = work_[srqn];
   Answers answers;
@@ -134,7 +134,7 @@ void SharedReceives::dma_done(std::uint32_t srqn, std::uint64_t number, AccessRe
   proceed(srqn);
 }
 
-// Who asks of another domain is refused; who wants to know no more than the queue waits for none of its entries.
+// Refuses takes of other domains, and answers takes that only ask about the queue.
 void SharedReceives::answer_looks(std::uint32_t srqn, const SharedReceiveQueue& srq, Work& work, Answers& answers) {
   std::erase_if(work.takes, [&](const Waiting& waiting) {
     const auto& take = waiting.take;
@@ -161,7 +161,7 @@ void SharedReceives::absorb(std::uint32_t srqn, SharedReceiveQueue& srq, Work& w
   hand_over(srqn, srq, work, std::move(entry), answers);
 }
 
-// False: more are posted than there can be.
+// False: more entries are posted than the queue can hold.
 bool SharedReceives::absorb_record(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work, const Read& read,
                                    Answers& answers) {
   const auto producer = personality_.receives_posted(read.data.bytes());
@@ -169,7 +169,7 @@ bool SharedReceives::absorb_record(std::uint32_t srqn, SharedReceiveQueue& srq, 
   const auto ahead = static_cast<std::uint16_t>(producer - fetched);
   if (ahead >= entry_count(srq)) return false;
   work.ahead = ahead;
-  // Against what was taken when the read began: what was taken since may have been posted since.
+  // Compared with the count when the read began: entries taken since may also have been posted since.
   const auto posted = static_cast<std::uint16_t>(producer - read.taken);
   if (srq.limit != 0 && posted < srq.limit && read.number > work.armed_at) {
     srq.limit = 0;
@@ -188,7 +188,7 @@ void SharedReceives::answer_empty(std::uint32_t srqn, Work& work, std::uint64_t 
   }
 }
 
-// False: an entry names one that can't be.
+// False: an entry names an invalid successor.
 bool SharedReceives::absorb_entries(const SharedReceiveQueue& srq, Work& work, const Read& read) {
   const std::size_t stride = std::size_t{1} << srq.log_stride;
   const auto bytes = read.data.bytes();
@@ -204,7 +204,7 @@ bool SharedReceives::absorb_entries(const SharedReceiveQueue& srq, Work& work, c
   return true;
 }
 
-// An entry that was given back is read again before any later one goes.
+// A returned entry is read again before any later entry is given out.
 void SharedReceives::hand_out(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work, Answers& answers) {
   while (!work.takes.empty() && work.returned.empty() && !work.held.empty()) {
     auto entry = std::move(work.held.front());
@@ -256,7 +256,7 @@ void SharedReceives::die(std::uint32_t srqn, SharedReceiveQueue& srq, Work& work
 }
 
 void SharedReceives::fail_takes(std::uint32_t srqn, Work& work, Answers& answers) {
-  // To an XRC queue pair one that has gone is none.
+  // For an XRC queue pair a destroyed queue is refused.
   for (const auto& waiting : work.takes) {
     const bool gone = !may_take(waiting.take);
     answers.push_back(

@@ -1,7 +1,6 @@
-// Shared receive queues: reads their entries ahead of the QPs that ask for them, hands each to one QP in the order in
-// which they were posted, and raises the limit event. There is no doorbell: the producer stands in the doorbell record.
-// Which entry follows another only the entry itself says, so neighbours in memory are read together and used as far as
-// the chain goes through them.
+// Shared receive queues: reads entries ahead of the QPs that take them, gives each entry to one QP in the order of
+// posting, and raises the limit event. There is no doorbell: the producer is in the doorbell record. Only an entry
+// itself names its successor, so adjacent entries are read together and used as far as the chain follows them.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +27,11 @@ class SharedReceives : DmaClient {
 
   void take(const SrqTake& take);
   void give_back(const SrqGiveBack& back);
-  // Its context has changed: SrqModification bits.
+  // The context has changed: bits of SrqModification.
   void modified(std::uint32_t srqn, std::uint32_t attributes);
-  // Its completions can't be written any more.
+  // The queue's completions can no longer be written: error state.
   void fail(std::uint32_t srqn);
-  // It is about to go.
+  // Call before the queue is destroyed.
   void destroyed(std::uint32_t srqn);
   void reset();
 
@@ -41,7 +40,7 @@ class SharedReceives : DmaClient {
  private:
   struct Waiting {
     SrqTake take;
-    std::uint64_t asked;                  // reads begun before it came: what they find may be older
+    std::uint64_t asked;                  // number of reads begun before: their results may be older than the request
   };
   struct Read {
     enum class What : std::uint8_t { record, entries, returned };
@@ -51,28 +50,28 @@ class SharedReceives : DmaClient {
     std::uint64_t address = 0;
     std::uint32_t bytes = 0;
     std::uint16_t first = 0;              // index of the first entry
-    std::uint16_t taken = 0;              // the queue's count when it began
+    std::uint16_t taken = 0;              // srq.taken when the read began
     bool done = false;
     bool ok = false;
     Payload data{};
   };
-  // What is under way of a queue, beside its context.
+  // Work under way of a queue, besides its context.
   struct Work {
     std::deque<Waiting> takes;
     std::deque<std::uint16_t> returned;   // indices given back: they go before the chain
-    std::deque<ReceiveWqe> held;          // read ahead
-    std::uint16_t next = 0;               // index of the entry behind those; of the head, without any
-    std::uint16_t ahead = 0;              // entries from there on that are known to be posted
+    std::deque<ReceiveWqe> held;          // entries read ahead
+    std::uint16_t next = 0;               // index of the entry after `held`; of the head if `held` is empty
+    std::uint16_t ahead = 0;              // entries from `next` on that are known to be posted
 
-    // Posted and not taken, as far as the device knows.
+    // Entries that are posted and not taken, as far as known.
     std::size_t posted() const { return ahead + held.size() + returned.size(); }
     bool idle() const { return !read && takes.empty() && posted() == 0; }
-    std::uint16_t uncounted = 0;          // of those, that the context does not know of yet
+    std::uint16_t uncounted = 0;          // returned entries that the context does not count yet
     std::optional<Read> read;
-    bool looking = false;                 // for the context
-    bool fails = false;                   // it is to be in error
-    bool check_limit = false;             // by a look at the record that is still to come
-    std::uint64_t armed_at = 0;           // reads begun before the limit was set
+    bool looking = false;                 // waits for the context
+    bool fails = false;                   // must enter the error state
+    bool check_limit = false;             // the limit must be checked with the next read of the record
+    std::uint64_t armed_at = 0;           // number of reads begun before the limit was set
   };
   using Answers = std::vector<SrqTaken>;
 
@@ -100,7 +99,7 @@ class SharedReceives : DmaClient {
   EventWriter& events_;
   std::map<std::uint32_t, Work> work_;
   std::uint64_t reads_ = 0;
-  EventQueue<std::uint32_t> at_hand_{[this] { due(); }};  // whose context comes from the cache's second level
+  EventQueue<std::uint32_t> at_hand_{[this] { due(); }};  // queues with a context in the cache's second level
   SharedReceiveCounters counters_;
 };
 

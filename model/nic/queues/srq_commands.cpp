@@ -1,14 +1,14 @@
-// The commands on shared receive queues.
+// Commands for shared receive queues.
 #include "model/nic/queues/command_unit.h"
 
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint8_t kMaxLogEntries = 15;     // the producer counts them modulo 2^16
+constexpr std::uint8_t kMaxLogEntries = 15;     // the producer counts entries modulo 2^16
 constexpr std::uint8_t kLeastLogEntryStride = 5;
 constexpr std::uint8_t kMostLogStride = 10;
 
-// One entry always stays unposted.
+// One entry always stays unposted, so one entry is not enough.
 bool sane_size(std::uint8_t log_entries) { return log_entries >= 1 && log_entries <= kMaxLogEntries; }
 
 }  // namespace
@@ -54,7 +54,7 @@ void CommandUnit::query_srq() {
   });
 }
 
-// All of it or nothing.
+// Applies all changes or none.
 void CommandUnit::modify_srq() {
   const auto in = input<SrqModification>();
   const std::uint32_t attributes = in.attributes;

@@ -1,6 +1,6 @@
-// Fetches the bytes of send and receive rings, and doorbell records, for the engine. There is room for what is read
-// ahead of the receive rings of so many QPs: another's takes the place of one of these, which goes back to its ring.
-// And so many reads of them are under way at a time.
+// Fetches bytes of send and receive rings, and doorbell records, for the engine. The device has space for the
+// read-ahead receives of a limited number of QPs: those of another QP displace the receives of one of these, which are
+// read again later. The number of concurrent reads of receive rings is limited, too.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class WqeFetcher : DmaClient {
         slots_(params.reads, counters_.receive_reads) {}
 
   Output<WqeBytes> fetched;
-  Output<Qpn> displaced;                   // the receives that it holds are not on the device any more
+  Output<Qpn> displaced;                   // the receives held for this QP have left the device
   trace::Point<WqeFetch> requested;
 
   void fetch(const WqeFetch& request) {
@@ -45,7 +45,7 @@ class WqeFetcher : DmaClient {
   const WqeFetchCounters& counters() const { return counters_; }
 
  private:
-  // Of the client's own word.
+  // DmaReply::kind: number of resets, and the queue.
   std::uint32_t kind(QueueKind queue) const { return resets_ << 1 | static_cast<std::uint32_t>(queue); }
 
   void make_room(Qpn qpn) {
@@ -67,7 +67,7 @@ class WqeFetcher : DmaClient {
   WqeFetchCounters counters_;
   CacheTags room_;                         // by QP
   MissSlots slots_;
-  std::uint32_t resets_ = 0;               // what is on its way from before one has no slot
+  std::uint32_t resets_ = 0;               // a reply from before a reset has no slot
 };
 
 }  // namespace rnicsim::nic

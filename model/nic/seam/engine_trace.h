@@ -1,4 +1,4 @@
-// What any QP engine counts, and tells of its work.
+// Trace points of a QP engine.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct QpStateChanged {
   roce::QpState to;
 };
 
-// A work request that the engine took from a ring; the opcode is that of sends.
+// A work request that the engine took from a ring; `opcode` is valid for sends.
 struct WqeTaken {
   Qpn qpn;
   QueueKind queue;
@@ -33,73 +33,72 @@ struct WqeTaken {
   SendOpcode opcode;
   std::uint64_t bytes;
   bool signaled;
-  std::uint64_t message = 0;               // sends: counts the QP's, from 0
-  roce::Psn first{};                       // sends: of the PSNs that it takes
+  std::uint64_t message = 0;               // sends: number of the message of its QP, from 0
+  roce::Psn first{};                       // sends: first PSN of the message
   std::uint32_t packets = 0;
 };
 
-// A transmit unit has begun with a packet of a request.
+// A transmit unit has begun a packet of a request.
 struct RequestBegan {
   Qpn qpn;
   std::uint64_t message;
   roce::Psn psn;
-  roce::Psn end;                           // one past the PSNs that it stands for
-  std::optional<Tag> gather;               // of its payload; none: it has none, or has it already
+  roce::Psn end;                           // one past the packet's PSNs
+  std::optional<Tag> gather;               // tag of the payload's gather; nullopt: no payload, or inline
 };
 
-// The responder took a request from its receive unit.
+// The engine got a request from its receive unit.
 struct RequestTaken {
   Qpn qpn;
   roce::Psn psn;
   std::uint64_t frame;
 };
 
-// What a request packet brought is in memory, or its atomic is done; it was known already; or there was nothing.
+// A request packet's payload is in memory, or its atomic is done; also for duplicates and packets without payload.
 struct RequestPlaced {
   Qpn qpn;
   roce::Psn psn;
-  std::optional<std::uint16_t> receive;    // the receive WQE that its message fills
+  std::optional<std::uint16_t> receive;    // the receive WQE that its message completes
 };
 
-// The requester took an answer; the responder has answered for all before `oldest`.
+// The requester got an answer; the responder has answered all requests before `oldest`.
 struct AnswerTaken {
   Qpn qpn;
   std::uint64_t frame;
   roce::Psn oldest;
 };
 
-// Payload of an answer is in memory.
+// Payload of a response is in memory.
 struct AnswerPlaced {
   Qpn qpn;
   std::uint64_t message;
 };
 
-// A send is done with, in order.
+// A send is complete; in order.
 struct SendCompleted {
   Qpn qpn;
   std::uint64_t message;
-  bool cqe;                                // there will be an entry for it
+  bool cqe;                                // a CQE will be written
   bool ok;
 };
 
-// A doorbell that reached its queue pair, and announces nothing.
+// A doorbell reached its queue pair and was ignored.
 struct DoorbellIgnored {
   Qpn qpn;
   Refusal::Why why;
 };
 
-// A CNP that the congestion control of a queue pair heard.
+// A CNP reached the congestion control of a queue pair.
 struct CnpTaken {
   Qpn qpn;
 };
 
-// What the congestion control of a queue pair has in mind and allows is not what the last event said. The engine looks
-// when a packet was sent and behind each input of the control. So a change by the control's own timers is told with the
-// next of these.
+// State or window of a queue pair's congestion control differs from the last event. The engine checks after each sent
+// packet and after each input of the control. A change by the control's own timers is reported with the next of these.
 struct ControlChanged {
   Qpn qpn;
   roce::ControlState state;
-  std::uint64_t window;                    // bytes; roce::Allowance::kNoWindow: none
+  std::uint64_t window;                    // bytes; roce::Allowance::kNoWindow: no window
 };
 
 struct EngineTrace {

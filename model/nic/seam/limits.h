@@ -1,4 +1,4 @@
-// Upper limits that the QP engine, the blocks around it and their parameters share.
+// Limits that the QP engine, the blocks around it and their parameters share.
 #pragma once
 
 #include <cstdint>

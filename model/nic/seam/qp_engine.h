@@ -1,9 +1,9 @@
-// The seam between the QP engine and the rest of the NIC: tagged transactions, each of which may be delayed, and those
-// of different tags reordered. Payload never enters an engine: headers and handles only.
+// The seam between the QP engine and the rest of the NIC: tagged transactions. Each transaction may be delayed, and
+// transactions with different tags may be reordered. Payload never enters an engine: only headers and handles.
 //
-// Rules. An engine answers nothing by return value; it puts transactions into EngineOutputs, at any time. Every request
-// with a tag is answered once, with that tag, in any order; tags are the engine's to choose and to reuse. What must
-// keep its order is in the table of docs/architecture.md, Inside the NIC: packets of one QP, for one.
+// Rules. An engine returns no values; it puts transactions into EngineOutputs at any time. Every request with a tag is
+// answered once, with this tag, in any order; the engine chooses and reuses tags. The table in docs/architecture.md,
+// Inside the NIC, lists the orders that must be kept, for example of the packets of one QP.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ namespace rnicsim::nic {
 // --- Into the engine.
 struct SendDoorbell {
   Qpn qpn;
-  std::uint16_t producer;                // blocks ever posted, modulo 2^16
+  std::uint16_t producer;                // blocks posted so far, modulo 2^16
   Payload wqe;                           // BlueFlame: the WQE that ends at `producer`; else empty
 };
 
@@ -46,7 +46,7 @@ struct ContextFill {
   std::optional<QpContext> context;       // nullopt: no such QP
 };
 
-// absent: all is well, but some of its pages are not there yet; they are on demand, and asked for.
+// absent: access is granted, but some pages on demand are not present; they are requested.
 enum class AccessResult : std::uint8_t { ok, bad_key, bad_range, bad_pd, denied, bus_error, absent };
 
 struct DmaDone {
@@ -55,7 +55,7 @@ struct DmaDone {
   Payload payload;                       // gather only
 };
 
-// A range was checked against its key; or a key was bound or invalidated.
+// Result of a check of a range, or of a bind, registration or invalidation of a key.
 struct KeyDone {
   Tag tag;
   AccessResult result;
@@ -64,32 +64,32 @@ struct KeyDone {
 struct AtomicDone {
   Tag tag;
   AccessResult result;
-  std::uint64_t original;                // what stood there before
+  std::uint64_t original;                // value before the operation
 };
 
-// The answer to a take from a shared receive queue. It was in vain when none was posted, the queue is in error, or the
-// QP may take from none like that.
+// The answer to a take from a shared receive queue. No receive: none is posted, the queue is in error, or the QP may
+// not use the queue.
 struct SrqTaken {
   Tag tag;
   Qpn qpn;
   std::uint32_t srqn;
-  std::uint64_t life = 0;                // of the queue: its number is used again
-  std::uint32_t pd = 0;                  // the queue's, whose keys the entry names
+  std::uint64_t life = 0;                // serial number of the queue, because numbers are reused
+  std::uint32_t pd = 0;                  // protection domain of the queue, for the keys in the entry
   std::optional<ReceiveWqe> receive{};
   bool failed = false;
-  bool refused = false;                  // of a domain: no queue of it
-  Cqn cqn{};                             // XRC: of the queue's completions
+  bool refused = false;                  // XRC: not a queue of the domain
+  Cqn cqn{};                             // XRC: CQ for the queue's completions
 };
 
-// A command on a QP, in the order the command unit issued them.
+// A command on a QP, in the order of the command unit.
 struct QpCommand {
   enum class Kind : std::uint8_t { create, modify, destroy, query };
   Tag tag;
   Kind kind;
   Qpn qpn;
-  QpContext context;                     // create: whole; modify: the attributes named by the mask
+  QpContext context;                     // create: whole; modify: attributes in the mask
   std::uint32_t attributes = 0;          // modify: roce::attr bits
-  std::optional<roce::QpState> current;  // modify: what the driver believes
+  std::optional<roce::QpState> current;  // modify: the state that the driver assumes
 };
 
 // --- Out of the engine.
@@ -103,18 +103,19 @@ struct WqeFetch {
   Qpn qpn;
   QueueKind queue;
   Pasid pasid;
-  std::uint64_t address;                 // of the first byte in the ring
-  std::uint32_t bytes;                   // does not wrap
+  std::uint64_t address;                 // address of the first byte in the ring
+  std::uint32_t bytes;                   // the range does not wrap
 };
 
 struct Gather {                          // memory -> payload of one packet
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
-  std::uint32_t access;                  // access bits that the keys must grant (0 for a local read)
-  bool remote;                           // keys are rkeys (the responder's READ)
+  std::uint32_t access;                  // rights that the keys must grant; 0: local read
+  bool remote;                           // keys are rkeys (READ at the responder)
   Regions regions;
-  bool frame = false;                    // a raw one, whose bytes say where it goes: read in any mode
+  bool frame = false;                    // raw frame, whose bytes determine its destination: read also in timing-only
+                                         // mode
 };
 
 struct Scatter {                         // payload of one packet -> memory
@@ -123,10 +124,10 @@ struct Scatter {                         // payload of one packet -> memory
   std::uint32_t pd;
   std::uint32_t access;
   bool remote;
-  Regions regions;                       // cover exactly the payload
+  Regions regions;                       // their length is that of the payload
   Payload payload;
   bool more = false;                     // a packet of the same message follows: both may land together, at its time
-  std::uint8_t room = 0;                 // bytes behind the last region that the line's padding may take
+  std::uint8_t room = 0;                 // bytes after the last region that padding to a cache line may use
 };
 
 struct AccessCheck {                     // the whole range of a request, before its first packet is executed
@@ -138,8 +139,8 @@ struct AccessCheck {                     // the whole range of a request, before
   Region region;
 };
 
-// Regions on demand: whether their pages are there; or, with `waits`, when they are, or can't be. Answered by
-// checked(): ok or absent, whatever else there may be against them.
+// Checks whether the pages of regions on demand are present; `waits`: answered when they are present, or cannot be.
+// Answered by checked() with ok or absent, even if an access would be refused.
 struct PresenceCheck {
   Tag tag;
   Qpn qpn;
@@ -149,15 +150,15 @@ struct PresenceCheck {
   Regions regions;
 };
 
-struct Atomic {                          // on 8 aligned bytes of host memory, in the host's byte order
+struct Atomic {                          // on 8 aligned bytes of memory, in the host's byte order
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
-  bool is_swap;                          // compare and swap; else fetch and add
+  bool is_swap;                          // false: fetch and add
   roce::AtomicEth operation;
 };
 
-struct Invalidate {                      // takes the key of a window, or of a region of kind fast_register, out of use
+struct Invalidate {                      // invalidates the key of a window, or of a region of kind fast_register
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
@@ -178,81 +179,80 @@ struct FastRegister {
   Registration registration;
 };
 
-struct SrqTake {                         // a message wants an entry of a shared receive queue
+struct SrqTake {                         // a message needs an entry of a shared receive queue
   Tag tag;
   Qpn qpn;
   std::uint32_t srqn;
   std::optional<std::uint32_t> xrcd{};   // the queue must be of this domain
-  bool looks = false;                    // it only wants to know the queue
+  bool looks = false;                    // only asks about the queue, takes no entry
 };
 
-struct SrqGiveBack {                     // an entry that no message will complete: it is the queue's next one
+struct SrqGiveBack {                     // an entry that no message will complete: it becomes the queue's next entry
   Qpn qpn;
   std::uint32_t srqn;
-  std::uint64_t life;                    // as SrqTaken says
+  std::uint64_t life;                    // as in SrqTaken
   std::uint16_t index;
 };
 
 struct CqeWrite {
   Cqn cqn;
   Cqe cqe;
-  bool solicited;                        // may satisfy a solicited-only arm
-  bool behind_payload = false;           // its message's payload has just landed: the CQE was right behind it
-  Payload payload{};                     // that the CQE brings itself
-  std::uint64_t life = 0;                // of the XRC SRQ whose receive it is of, as SrqTaken says
+  bool solicited;                        // may satisfy an arm for solicited events only
+  bool behind_payload = false;           // the message's payload has just landed: the CQE follows without latency
+  Payload payload{};                     // message that the CQE carries
+  std::uint64_t life = 0;                // XRC SRQ of the receive: as in SrqTaken
 };
 
-// The engine has begun with a packet on one of its transmit units, and asks no more of that unit before
-// transmit_free().
+// The engine has begun a packet on one of its transmit units. It does not use the unit again before transmit_free().
 struct TransmitWork {
   enum class Kind : std::uint8_t { write, send, read, atomic, read_response, acknowledge };
   std::uint32_t unit;
   Qpn qpn;
   Kind kind;
-  bool begins;                           // the first packet of its message
+  bool begins;                           // first packet of its message
   std::uint16_t payload;                 // bytes
 };
 
-// The unit that a QP begins at, of so many that take whichever is next; or the one of several parts that it belongs to.
+// First unit of a QP among `units`; also the index for data that is partitioned by QP.
 inline std::uint32_t unit_of(Qpn qpn, std::uint32_t units) { return qpn.value % units; }
 
-// A send WQE has come; it is needed again when it is sent and when it completes.
+// A send WQE was read. It is needed again when it is sent and when it completes.
 struct WqeHeld {
   Qpn qpn;
-  std::uint16_t index;                   // of its first block
+  std::uint16_t index;                   // index of the first block
   std::uint16_t blocks;
 };
 
-// The next send WQE of its QP is about to be sent: answered by wqe_at_hand(), when it is on the device.
+// The next send WQE of its QP is about to be sent. Answered by wqe_at_hand() when the WQE is on the device.
 struct WqeNeeded {
   Tag tag;
   Qpn qpn;
   std::uint16_t index;
   std::uint16_t blocks;
   Pasid pasid;
-  std::uint64_t address;                 // in the ring
+  std::uint64_t address;                 // address in the ring
 };
 
-// A send WQE is done with; in the order of the ring.
+// A send WQE is complete; in the order of the ring.
 struct WqeRetired {
   Qpn qpn;
   std::uint16_t index;
   std::uint16_t blocks;
   Pasid pasid;
-  std::uint64_t address;                 // in the ring
+  std::uint64_t address;                 // address in the ring
   std::optional<CqeWrite> cqe;
 };
 
 struct EventOut {
   EventType type;
   std::uint32_t number;
-  std::optional<Cqn> behind{};           // what is to be written to that CQ
+  std::optional<Cqn> behind{};           // the event follows all earlier writes to this CQ
 };
 
 struct TimerArm {
   Qpn qpn;
-  std::uint32_t kind;                    // the engine's; given back by timer_expired
-  Duration after;                        // from now; a later arm of the same (qpn, kind) replaces this one
+  std::uint32_t kind;                    // chosen by the engine; returned by timer_expired()
+  Duration after;                        // from now; arming the same (qpn, kind) again replaces this time
   bool cancel = false;
 };
 
@@ -260,7 +260,7 @@ struct QpCommandDone {
   Tag tag;
   CommandStatus status;
   std::uint32_t syndrome;
-  QpContext context;                     // query, and modify
+  QpContext context;                     // for query and modify
 };
 
 struct EngineOutputs {
@@ -269,7 +269,7 @@ struct EngineOutputs {
   Output<Gather> gather;
   Output<Scatter> scatter;
   Output<AccessCheck> access_check;
-  Output<PresenceCheck> presence_check;   // only after on_demand()
+  Output<PresenceCheck> presence_check;   // used only after on_demand()
   Output<Atomic> atomic;
   Output<Invalidate> invalidate;
   Output<BindWindow> bind_window;
@@ -277,13 +277,13 @@ struct EngineOutputs {
   Output<SrqTake> srq_take;
   Output<SrqGiveBack> srq_give_back;
   Output<TransmitWork> transmit;
-  Output<std::uint32_t> transmit_wanted;  // something waits for this unit: transmit_free(), once, when it is
+  Output<std::uint32_t> transmit_wanted;  // a turn waits for this unit: call transmit_free() once when the unit is free
   Output<PacketOut> packet;
   Output<CongestionSeen> congestion_seen;
   Output<WqeHeld> wqe_held;
   Output<WqeNeeded> wqe_needed;
   Output<WqeRetired> wqe_retired;
-  Output<CqeWrite> cqe;                   // of receives
+  Output<CqeWrite> cqe;                   // CQEs of receives
   Output<EventOut> event;
   Output<TimerArm> timer;
   Output<QpCommandDone> command_done;
@@ -295,18 +295,18 @@ class QpEngine {
   virtual EngineOutputs& outputs() = 0;
   virtual EngineTrace& trace() = 0;
   virtual const EngineCounters& counters() const = 0;
-  virtual void describe_state(std::string& out) const = 0;  // one line a QP
-  virtual std::size_t sends_outstanding() const = 0;        // of all QPs; looks at each of them
+  virtual void describe_state(std::string& out) const = 0;  // one line for each QP
+  virtual std::size_t sends_outstanding() const = 0;        // sum over all QPs; visits each QP
 
-  virtual void seed(std::uint64_t seed) = 0;  // of what an engine draws
+  virtual void seed(std::uint64_t seed) = 0;  // seed of random draws
 
   virtual void doorbell(SendDoorbell&& doorbell) = 0;
   virtual void wqe(WqeBytes&& wqe) = 0;
   virtual void wqe_at_hand(Tag tag) = 0;
-  // The receives that were read of this QP's ring, and that no message waits for, have left the device.
+  // Receives that were read from this QP's ring and not used yet have left the device.
   virtual void receives_displaced(Qpn qpn) = 0;
-  // What is about a QP comes when the engine has its context: from creation on, and from a fill to an eviction. The
-  // engine gives an evicted one up, by a write-back, when nothing that it waits for needs it any more; a fill may be
+  // Transactions of a QP come while the engine has its context: from creation, and from a fill until an eviction. The
+  // engine gives up an evicted context by a write-back, when no transaction under way needs it; a fill may come
   // earlier.
   virtual void context(ContextFill fill) = 0;
   virtual void evict(Qpn qpn) = 0;
@@ -315,18 +315,18 @@ class QpEngine {
   virtual void scattered(DmaDone&& done) = 0;
   virtual void checked(KeyDone done) = 0;
   virtual void atomic_done(AtomicDone done) = 0;
-  virtual void key_changed(KeyDone done) = 0;  // of an invalidate, a bind_window or a fast_register
+  virtual void key_changed(KeyDone done) = 0;  // answers invalidate, bind_window or fast_register
   virtual void srq_taken(SrqTaken taken) = 0;
   virtual void packet(PacketIn&& packet) = 0;
   virtual void command(QpCommand command) = 0;
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;
-  // From now on there are regions on demand; until a reset.
+  // From now on, until a reset, regions may be on demand.
   virtual void on_demand() = 0;
-  virtual void cq_overrun(Qpn qpn) = 0;   // of a CQ of this QP: it goes to the error state
-  // Room in packet_tx for packets of a class (PacketOut::credit_class); the engine starts with none. Beyond that, for
-  // each packet put out, in the order of its class, when it has left.
+  virtual void cq_overrun(Qpn qpn) = 0;   // a CQ of this QP overran: the QP enters the error state
+  // Credits of a class (PacketOut::credit_class) in packet_tx. Initially the engine has none; later each packet returns
+  // its credit when it has left, in the order of its class.
   virtual void credit(std::uint8_t credit_class, std::uint32_t packets) = 0;
-  virtual void reset() = 0;               // function-level reset: forget everything
+  virtual void reset() = 0;               // function-level reset: drops all state
 };
 
 }  // namespace rnicsim::nic

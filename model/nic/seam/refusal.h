@@ -1,4 +1,4 @@
-// What the device refuses or ignores, and a driver's author wants to hear of.
+// Requests that the device refuses or ignores, for reports to a driver's author.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +11,38 @@ struct Refusal {
     blueflame,
     cq_arm,
     eq_doorbell,
-    doorbell,          // at an offset of a UAR page that holds none, or of a wrong size
+    doorbell,          // no doorbell at this offset of a UAR page, or wrong size
     mmio_write,
     mmio_read,
     command,           // an entry of the command queue
     dma_read,
     dma_write,
-    memory,            // an access by a key
+    memory,            // an access with a key
   };
   enum class Why : std::uint8_t {
-    no_object,         // no queue has that number
-    wrong_page,        // the queue is another UAR page's
+    no_object,         // no queue has this number
+    wrong_page,        // the queue belongs to another UAR page
     malformed,
-    past_ring,         // a producer that announces more than the ring has
+    past_ring,         // the producer announces more than the ring has
     wrong_state,       // the queue pair is in RESET
     no_send_queue,
-    no_register,       // nothing at that offset, or not of that size
-    memory_off,        // memory space is not enabled in the command register of configuration space
+    no_register,       // no register at this offset, or not of this size
+    memory_off,        // memory space is disabled in the command register of configuration space
     bus_master_off,
     bad_alignment,
     unreadable,        // the host aborted the read of the entry
-    not_owned,         // the entry is not the device's
+    not_owned,         // the device does not own the entry
     bad_key,
     bad_range,
     other_pd,
-    no_right,          // the region or window does not grant it
-    device_fatal,      // the device has failed, and does nothing until it is reset
+    no_right,          // the region or window does not grant the access
+    device_fatal,      // the device has failed and waits for a reset
   };
   What what;
   Why why;
-  std::uint32_t object = 0;   // number of the queue; index of the command's entry; key
-  std::uint32_t qpn = 0;      // 0: it is about no queue pair
-  std::uint64_t address = 0;  // in BAR0, on the bus, or that by which the memory was asked for
+  std::uint32_t object = 0;   // number of the queue, index of the command entry, or key
+  std::uint32_t qpn = 0;      // 0: no queue pair
+  std::uint64_t address = 0;  // in BAR0, on the bus, or the address of the memory access
 };
 
 }  // namespace rnicsim::nic

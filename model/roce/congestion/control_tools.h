@@ -1,4 +1,4 @@
-// Helpers of several congestion controls: bounds of a rate, the bytes of a rate in a time, and round trips counted in
+// Helpers of several congestion controls: bounds of a rate, bytes of a rate in a time, and round trips counted in
 // bytes. A control that counts bytes needs no sequence numbers and no timer.
 #pragma once
 
@@ -17,16 +17,16 @@ namespace rnicsim::roce {
 inline constexpr double kBitsOfByte = 8;
 inline constexpr double kPsOfSecond = 1e12;
 
-// Bytes that leave at `rate`, in bits a second, in `time`.
+// Bytes that leave at `rate` (bits per second) in `time`.
 inline double bytes_in(Duration time, double rate) {
   return rate * static_cast<double>(time.ps) / (kBitsOfByte * kPsOfSecond);
 }
-// Bits a second, with so many bytes in `time`, which is not 0.
+// Bits per second of `bytes` in `time`, which is not 0.
 inline double rate_of(double bytes, Duration time) {
   return bytes * kBitsOfByte * kPsOfSecond / static_cast<double>(time.ps);
 }
 
-// No rate is below `least` or above the line's. Where the line is slower than `least`, every rate is the line's.
+// Limits a rate to `least` .. line rate. If the line is slower than `least`, every rate is the line's.
 class RateBounds {
  public:
   RateBounds(BitRate least, BitRate line)
@@ -42,15 +42,15 @@ class RateBounds {
   double least_;
 };
 
-// A round trip, in bytes: it is over when something is acknowledged that left after it began.
+// A round trip, counted in bytes: it ends when a packet is acknowledged that left after its begin.
 class RoundTrip {
  public:
-  // `in_flight`: bytes that were unanswered then.
+  // `in_flight`: bytes that are unacknowledged at the begin.
   void begin(std::uint64_t in_flight) {
     left_ = in_flight;
     over_ = false;
   }
-  // Call it for each acknowledgement once.
+  // Call once for each acknowledgement.
   bool over(std::uint64_t acknowledged) {
     over_ = over_ || acknowledged > left_;
     left_ -= std::min(acknowledged, left_);
@@ -62,7 +62,7 @@ class RoundTrip {
   bool over_ = false;
 };
 
-// Reactions that are to be so much time apart.
+// Keeps reactions a minimum time apart.
 class TimeApart {
  public:
   bool passed(Duration now, Duration apart) const { return !last_ || now - *last_ >= apart; }
@@ -72,9 +72,9 @@ class TimeApart {
   std::optional<Duration> last_;
 };
 
-// The window as the seam has it: never less than a full packet, `packet` bytes.
+// The window in whole bytes for the seam: at least a full packet (`packet` bytes).
 inline std::uint64_t whole_window(double window, std::uint32_t packet) {
-  constexpr double kMost = 1e18;           // so that any window is an integer
+  constexpr double kMost = 1e18;           // keeps every window within an integer
   return std::max<std::uint64_t>({static_cast<std::uint64_t>(std::clamp(window, 0.0, kMost)), packet, 1});
 }
 

@@ -2,12 +2,12 @@
 // variants. Both cut the rate when CNPs come, by half of an estimate of congestion, alpha, and raise the rate again by
 // a timer and a byte counter: fast recovery to the target rate, then additive and hyper increase of the target.
 //
-// - "dcqcn": as NVIDIA's NICs do (parameters of ecn/roce_rp in sysfs and of mlxconfig). A CNP sets two flags. One is
-//   read each dce_tcp_rtt and moves alpha; the other is read each rate_reduce_monitor_period and cuts the rate.
+// - "dcqcn": as NVIDIA's NICs (parameters of ecn/roce_rp in sysfs and of mlxconfig). A CNP sets two flags. The first
+// flag is read each dce_tcp_rtt and moves alpha; the second is read each rate_reduce_monitor_period and cuts the rate.
 // - "dcqcn_paper": as in the paper. A CNP cuts the rate at once and raises alpha; alpha falls when no CNP comes for
-//   dce_tcp_rtt.
+// dce_tcp_rtt.
 //
-// A queue pair begins without limit. It is without limit again when its rate has come back to the line's.
+// A queue pair begins without a limit. The limit ends when the rate has come back to the line's.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -20,12 +20,12 @@ namespace {
 
 using namespace rnicsim::literals;
 
-constexpr double kParts = 1024;              // of dce_tcp_g
+constexpr double kParts = 1024;              // unit of dce_tcp_g: 1 / kParts
 constexpr double kMostAlpha = 1023;          // initial_alpha_value: 1
 constexpr int kGdUnit = 10;                  // rpg_gd: alpha is divided by 2 to the power of rpg_gd - 10
-constexpr double kResolution = 1e6;          // bits a second: a rate that is nearer to the line's is the line's
+constexpr double kResolution = 1e6;          // bits per second: a rate this near to the line's counts as the line's
 
-// --- Parameters that both variants have.
+// --- Parameters of both variants.
 struct DcqcnParams {
   std::uint32_t dce_tcp_g;
   Duration dce_tcp_rtt;
@@ -91,7 +91,7 @@ struct PaperParams : DcqcnParams {
                     .rpg_min_rate = {1'000'000}} {}
 };
 
-// By squaring: the same result on every machine, which a library's pow() need not give.
+// Power by squaring: the same result on every machine, which pow() of a library need not give.
 double power(double base, std::int64_t exponent) {
   double result = 1;
   for (; exponent > 0; exponent >>= 1, base *= base)
@@ -101,7 +101,7 @@ double power(double base, std::int64_t exponent) {
 
 double bits(BitRate rate) { return static_cast<double>(rate.bits_per_second); }
 
-// Alpha falls by the same factor at each step. Its value depends on the number of steps, not on when it is asked.
+// Alpha falls by the same factor at each step. The value depends on the number of steps, not on the time of the call.
 class Alpha {
  public:
   explicit Alpha(const DcqcnParams& params)
@@ -112,9 +112,9 @@ class Alpha {
   double initial() const { return initial_; }
   double kept() const { return kept_; }
   double at(Duration now) const { return base_ * power(kept_, (now - base_at_).ps / step_.ps); }
-  // The next step behind `now`.
+  // Time of the next step after `now`.
   Duration next_step(Duration now) const { return base_at_ + step_ * ((now - base_at_).ps / step_.ps + 1); }
-  // From now on.
+  // Sets alpha from `now` on.
   void set(double alpha, Duration now) {
     base_ = alpha;
     base_at_ = now;
@@ -129,7 +129,7 @@ class Alpha {
   Duration base_at_{};
 };
 
-// --- How the rate rises again: alike in both.
+// --- The increase of the rate, the same in both variants.
 class Increase {
  public:
   // `hyper_grows`: the n-th hyper increase in a row is n times rpg_hai_rate. `hyper_by_timer`: where the byte counter
@@ -149,7 +149,7 @@ class Increase {
     rate_ = target_ = std::min(rate, line_);
   }
   void set_target() { target_ = rate_; }
-  // `factor` of the rate is left, and the way up begins anew.
+  // Keeps `factor` of the rate, and restarts the increase.
   void cut(double factor, Duration now) {
     rate_ = std::max(rate_ * factor, std::min(bits(params_.rpg_min_rate), line_));
     restart(now);
@@ -171,9 +171,9 @@ class Increase {
   }
 
  private:
-  // The first F increases behind a cut are fast recovery. Then the target rises. The paper: additively, until both
-  // counts are beyond F. NVIDIA: additively at the first increase of each count behind fast recovery, and by hyper
-  // increase as soon as both counts are beyond that one. `stage`: of the count that has just risen.
+  // The first F increases after a cut are fast recovery. Then the target rises. The paper: additively, until both
+  // counts are beyond F. NVIDIA: additively at the first increase of each count after fast recovery, and by hyper
+  // increase as soon as both counts are beyond that one. `stage`: the count that has just risen.
   void raise(std::uint32_t stage) {
     const auto threshold = params_.rpg_threshold;
     const bool timer_alone = params_.rpg_byte_reset.bytes == 0 && hyper_by_timer_;
@@ -195,9 +195,9 @@ class Increase {
   double rate_ = 0;
   double target_ = 0;
   std::uint32_t time_stage_ = 0;           // increases by the timer since the last cut
-  std::uint32_t byte_stage_ = 0;           // and by the byte counter
-  std::uint64_t bytes_ = 0;                // sent since the last of the latter
-  Duration due_{};                         // of the timer
+  std::uint32_t byte_stage_ = 0;           // increases by the byte counter since the last cut
+  std::uint64_t bytes_ = 0;                // bytes sent since the last increase by the byte counter
+  Duration due_{};                         // next increase by the timer
 };
 
 // --- NVIDIA's variant.
@@ -272,12 +272,12 @@ class Nvidia final : public CongestionControl {
   const double line_;
   Increase increase_;
   Alpha alpha_{params_};
-  Duration began_{};                       // the first CNP: periods are counted from there
-  Duration cut_at_ = kNever;               // the end of the period in which a CNP came
-  Duration raise_at_ = kNever;             // the end of the step of alpha in which a CNP came
+  Duration began_{};                       // time of the first CNP: periods are counted from there
+  Duration cut_at_ = kNever;               // end of the period in which a CNP came; kNever: no CNP
+  Duration raise_at_ = kNever;             // end of alpha's step in which a CNP came; kNever: no CNP
 };
 
-// --- The paper's.
+// --- The paper's variant.
 class Paper final : public CongestionControl {
  public:
   Paper(const PolicyParams* params, BitRate line)
@@ -290,7 +290,7 @@ class Paper final : public CongestionControl {
     return {.rate = increase_.rate()};
   }
   Duration next_change() const override { return increase_.limited() ? increase_.due() : kNever; }
-  // Alpha outlives the limit.
+  // Alpha stays valid after the limit ends.
   bool at_rest() const override { return !is_notified_; }
   ControlState state(Duration now) override {
     advance(now);
@@ -321,7 +321,7 @@ class Paper final : public CongestionControl {
   const double line_;
   Increase increase_;
   Alpha alpha_{params_};
-  bool is_notified_ = false;               // ever: alpha does not fall before that
+  bool is_notified_ = false;               // true after the first CNP: alpha does not fall before it
 };
 
 template <class Control>

@@ -79,7 +79,7 @@ class Dctcp final : public CongestionControl {
   double rate() const { return bounds_.within(rate_of(window_, params_.base_rtt)); }
   Duration round_trip() const { return std::max(rtt_, params_.base_rtt); }
 
-  // Once a window.
+  // Updates alpha once a window.
   void estimate(const AckFacts& ack) {
     acknowledged_ += ack.bytes;
     if (ack.marked) marked_ += ack.bytes;
@@ -88,13 +88,13 @@ class Dctcp final : public CongestionControl {
     acknowledged_ = marked_ = 0;
     since_estimate_.begin(ack.in_flight);
   }
-  // One acknowledgement may be for many packets, and for more than the window has become: it counts for a window.
+  // One acknowledgement may cover many packets, and more than the present window: it counts for one window at most.
   void grow(double bytes) {
     const auto counted = std::min(bytes, std::max(window_, packet()));
     const bool slow_start = window_ < slow_start_below_;
     set_window(window_ + (slow_start ? counted : params_.ai * packet() * counted / std::max(window_, packet())));
   }
-  // More is never in flight than what the line sends in a round trip and what waits for an acknowledgement.
+  // Upper bound: the bytes that the line sends in a round trip, and the bytes that wait for one acknowledgement.
   void set_window(double window) {
     const auto most = bytes_in(round_trip(), bounds_.line()) + answered_;
     window_ = std::clamp(window, bytes_in(params_.base_rtt, bounds_.least()), most);
@@ -102,17 +102,17 @@ class Dctcp final : public CongestionControl {
 
   const DctcpParams& params_;
   const RateBounds bounds_;
-  double window_;                          // bytes; fewer than a packet's: a pace
+  double window_;                          // bytes; less than a packet: a pace
   double alpha_;
   double slow_start_below_ = 0;            // bytes
-  std::uint32_t packet_ = 0;               // bytes of the largest that was sent
-  Duration rtt_{};                         // the last; 0: none yet
-  double answered_ = 0;                    // bytes, by the largest acknowledgement
+  std::uint32_t packet_ = 0;               // bytes of the largest packet sent
+  Duration rtt_{};                         // last round trip; 0: none yet
+  double answered_ = 0;                    // bytes of the largest acknowledgement
   std::uint64_t acknowledged_ = 0;         // bytes since the last estimate
-  std::uint64_t marked_ = 0;               // of these
+  std::uint64_t marked_ = 0;               // bytes of `acknowledged_` with a mark
   RoundTrip since_estimate_;
   RoundTrip since_cut_;
-  bool reduced_ = false;                   // a mark took its part of the window that is in flight
+  bool reduced_ = false;                   // a mark has reduced the window that is now in flight
   TimeApart losses_;
 };
 

@@ -1,7 +1,8 @@
-// HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, section 3, algorithm 1): a window from what
-// the ports on the way tell of themselves (telemetry). Of each port the bytes that it sent between two acknowledgements
-// and the bytes that wait there make an estimate of the bytes in flight, in parts of what it sends in base_rtt. The
-// busiest port counts. The window is brought to the share eta of that, with w_ai more so that flows become equal.
+// HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, section 3, algorithm 1): a window computed
+// from the state that the ports on the path report (telemetry). For each port, the bytes sent between two
+// acknowledgements and the bytes that wait there give an estimate of the bytes in flight, as a share of the bytes that
+// the port sends in base_rtt. The busiest port counts. The window is scaled so that this share becomes eta, plus w_ai
+// so that flows become equal.
 //
 // Each acknowledgement computes the window from a reference window. The reference moves once a round trip: otherwise
 // acknowledgements of the same queue would make the window smaller again and again. The window is paced: its bytes in
@@ -10,8 +11,8 @@
 // With 8 flows of 4 KB packets at 100 Gb/s the difference is more than 1 % of the window in a round trip, and the 80
 // bytes of the paper's evaluation are less: one flow takes half of the rate. The default follows the paper's rule for
 // 16 flows, with which 2 to 16 flows become equal.
-//
-// Acknowledgements without telemetry change nothing. The paper has a fabric without loss. What a loss does is this
+// Acknowledgements without telemetry change nothing. The paper assumes a fabric without loss. The reaction to a loss is
+// this model's: the loss keeps loss_factor of the window.
 // model's: it leaves loss_factor of the window.
 #include <algorithm>
 #include <span>
@@ -77,7 +78,7 @@ class Hpcc final : public CongestionControl {
  private:
   double rate() const { return bounds_.within(rate_of(window_, params_.base_rtt)); }
 
-  // Moves the estimate. False: no port tells enough for that.
+  // Updates the estimate. False: no port has enough data.
   bool measure(std::span<const HopChange> hops) {
     double busiest = -1;
     Duration since{};
@@ -96,18 +97,18 @@ class Hpcc final : public CongestionControl {
     used_ += share * (busiest - used_);
     return true;
   }
-  // `moves`: the reference does.
+  // `moves`: the reference window moves, too.
   void adjust(bool moves) {
     const auto excess = used_ / params_.eta;
     const bool jumps = excess >= 1 || stage_ >= params_.max_stage;
-    // Nothing in flight anywhere: all is free.
+    // No bytes in flight anywhere: the whole window is free.
     const auto wanted = !jumps ? reference_ : excess > 0 ? reference_ / excess : most_;
     window_ = std::clamp(wanted + static_cast<double>(params_.w_ai.bytes), least_, most_);
     if (!moves) return;
     reference_ = window_;
     stage_ = jumps ? 0 : stage_ + 1;
   }
-  // Once a round trip: one gap makes several signs of loss.
+  // At most once a round trip: one gap causes several signs of loss.
   void cut(Duration now) {
     if (!cuts_.passed(now, params_.base_rtt)) return;
     cuts_.reacted(now);
@@ -118,13 +119,13 @@ class Hpcc final : public CongestionControl {
   const HpccParams& params_;
   const RateBounds bounds_;
   const double least_;                     // bytes of the smallest window
-  const double most_;                      // and of the largest
-  double window_;                          // bytes; fewer than a packet's: a pace
+  const double most_;                      // bytes of the largest window
+  double window_;                          // bytes; less than a packet: a pace
   double reference_;
-  double used_ = 1;                        // in flight at the busiest port, in parts of its rate x base_rtt
+  double used_ = 1;                        // bytes in flight at the busiest port, as a share of its rate x base_rtt
   std::uint32_t stage_ = 0;                // round trips in a row without a jump
-  std::uint32_t packet_ = 0;               // bytes of the largest that was sent
-  RoundTrip round_;                        // since the reference moved
+  std::uint32_t packet_ = 0;               // bytes of the largest packet sent
+  RoundTrip round_;                        // since the reference window moved
   TimeApart cuts_;
 };
 

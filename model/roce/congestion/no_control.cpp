@@ -1,4 +1,4 @@
-// No congestion control: nothing holds a queue pair back.
+// No congestion control: a queue pair is not limited.
 #include "model/base/policy.h"
 #include "model/roce/congestion.h"
 

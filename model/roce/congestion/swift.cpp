@@ -67,7 +67,7 @@ struct SwiftParams {
 
 class Swift final : public CongestionControl {
  public:
-  // The first window is what the line sends in the base target.
+  // The first window is the bytes that the line sends in the base target.
   Swift(const PolicyParams* params, BitRate line)
       : params_(params_as<SwiftParams>(*params)),
         bounds_(params_.min_rate, line),
@@ -78,7 +78,7 @@ class Swift final : public CongestionControl {
   Allowance allowance(Duration) override {
     return {.rate = window() < packet() ? rate() : bounds_.line(), .window = whole_window(window(), packet_)};
   }
-  // The rate is the window in the last round trip.
+  // The rate is the window divided by the last round trip.
   ControlState state(Duration) override { return {.rate = rate()}; }
   bool wants_acknowledgements() const override { return true; }
   bool wants_endpoint_delay() const override { return params_.endpoint_target != Duration{}; }
@@ -95,7 +95,7 @@ class Swift final : public CongestionControl {
     if (!endpoint_) endpoint_ = {fabric_.bytes, {}};
     answered(*endpoint_, inside, params_.endpoint_target, ack.bytes, now);
   }
-  // A loss does not tell which of both places lost the packet.
+  // A loss does not show whether the fabric or the endpoint lost the packet.
   void lost(Duration now) override {
     timeouts_ = 0;
     shrink_both(1 - params_.max_mdf, now);
@@ -109,7 +109,7 @@ class Swift final : public CongestionControl {
 
  private:
   struct DelayWindow {
-    double bytes;                          // fewer than a packet's: a pace
+    double bytes;                          // less than a packet: a pace
     TimeApart cuts;
   };
 
@@ -128,7 +128,7 @@ class Swift final : public CongestionControl {
     const auto excess = static_cast<double>((delay - target).ps) / static_cast<double>(delay.ps);
     shrink(window, std::max(1 - params_.beta * excess, 1 - params_.max_mdf), now);
   }
-  // One acknowledgement may be for many packets, and for more than the window has become: it counts for a window.
+  // One acknowledgement may cover many packets, and more than the present window: it counts for one window at most.
   void grow(DelayWindow& window, double packets) {
     const auto most = std::max(window.bytes / packet(), 1.0);
     set(window, window.bytes + params_.ai * packet() * std::min(packets, most) / most);
@@ -143,7 +143,7 @@ class Swift final : public CongestionControl {
     shrink(fabric_, factor, now);
     if (endpoint_) shrink(*endpoint_, factor, now);
   }
-  // More is never in flight than what the line sends in a round trip and what waits for an acknowledgement.
+  // Upper bound: the bytes that the line sends in a round trip, and the bytes that wait for one acknowledgement.
   void set(DelayWindow& window, double bytes) {
     const auto most = bytes_in(std::max(round_trip(), params_.base_target), bounds_.line()) + answered_;
     window.bytes = std::max(std::min(bytes, most), params_.min_cwnd * packet());
@@ -151,12 +151,12 @@ class Swift final : public CongestionControl {
 
   const SwiftParams& params_;
   const RateBounds bounds_;
-  const double scale_;                     // ps: flow scaling is that, over the root of the window
+  const double scale_;                     // ps: flow scaling is scale_ over the root of the window
   DelayWindow fabric_;
   std::optional<DelayWindow> endpoint_;    // nullopt: no acknowledgement has brought a delay
-  std::uint32_t packet_ = 0;               // bytes of the largest that was sent
-  Duration rtt_{};                         // the last; 0: none yet
-  double answered_ = 0;                    // bytes, by the largest acknowledgement
+  std::uint32_t packet_ = 0;               // bytes of the largest packet sent
+  Duration rtt_{};                         // last round trip; 0: none yet
+  double answered_ = 0;                    // bytes of the largest acknowledgement
   std::uint32_t timeouts_ = 0;             // in a row
 };
 

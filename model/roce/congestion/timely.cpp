@@ -4,12 +4,13 @@
 //
 // An update waits for the acknowledgement of a segment, and until min_rtt has passed since the last update. Zhu et al.
 // do this in their model of TIMELY ("ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016).
-// HPCC's simulator (rdma-hw.cc) makes one update in a measured round trip. That is too seldom where the queue is long:
+// HPCC's simulator (rdma-hw.cc) makes one update in a measured round trip. This is too seldom if the queue is long:
 // each round trip is then a multiple of the one before, and the queue outgrows the cuts. There is no window.
 // With `patched` the control is Zhu et al.'s patched TIMELY. TIMELY has no fixed point of its own: unequal rates stay
 // unequal. Between the thresholds patched TIMELY weighs the gradient, from -1/4 to 1/4. The rate falls by the distance
 // of the round trip from t_low, so that all flows of a port have one fixed point, with equal rates.
-// The paper has a fabric without loss. What a loss does is this model's: it leaves loss_factor of the rate.
+// The paper assumes a fabric without loss. The reaction to a loss is this model's: the loss keeps loss_factor of the
+// rate.
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +21,7 @@ namespace {
 
 using namespace rnicsim::literals;
 
-constexpr double kDeltaLine = 10e9;          // bits a second: delta is told for a line of that rate
+constexpr double kDeltaLine = 10e9;          // bits per second: `delta` is given for a line of this rate
 
 // The paper's values, section 6; alpha, beta, t_high, min_rtt and min_rate are as HPCC's simulator has them.
 struct TimelyParams {
@@ -87,7 +88,7 @@ class Timely final : public CongestionControl {
   void timed_out(Duration now) override { cut(now); }
 
  private:
-  // `growth`: of the round trip since the last update.
+  // `growth`: change of the round trip since the last update.
   void update(Duration growth) {
     difference_ = (1 - params_.alpha) * difference_ + params_.alpha * static_cast<double>(growth.ps);
     const auto gradient = difference_ / static_cast<double>(params_.min_rtt.ps);
@@ -111,7 +112,7 @@ class Timely final : public CongestionControl {
     const auto error = (static_cast<double>(rtt_.ps) - low) / low;
     rate_ = delta_ * (1 - weight) + rate_ * (1 - params_.beta * weight * error);
   }
-  // Once a round trip: one gap makes several signs of loss.
+  // At most once a round trip: one gap causes several signs of loss.
   void cut(Duration now) {
     if (!cuts_.passed(now, std::max(rtt_, params_.min_rtt))) return;
     cuts_.reacted(now);
@@ -124,7 +125,7 @@ class Timely final : public CongestionControl {
   const double delta_;                     // bits a second
   double rate_;
   double difference_ = 0;                  // ps: moving average of the growth
-  Duration rtt_{};                         // at the last update; 0: none yet
+  Duration rtt_{};                         // round trip at the last update; 0: none yet
   std::uint32_t not_growing_ = 0;          // updates in a row between the thresholds
   std::uint64_t acknowledged_ = 0;         // bytes since the last update
   TimeApart updates_;

@@ -1,5 +1,5 @@
-// The agent in a guest: runs the launcher's commands, several at a time, and tells what they print and how they end.
-// It is the guest's first process, once init has executed it; in tests an ordinary one.
+// The agent in a guest: runs the launcher's commands, several at a time, and reports their output and exit status. Init
+// executes the agent as the guest's first process; a test runs it as an ordinary process.
 //
 // usage: guest_agent PORT      a character device; or fd:N, a descriptor that it has inherited
 #include <fcntl.h>
@@ -85,7 +85,7 @@ class Agent {
     commands_.remove_if([](const auto& command) { return command.is_over(); });
   }
 
-  // Orphans, too: they are the first process's.
+  // Also reaps orphans: the kernel makes the first process their parent.
   void reap() {
     std::array<signalfd_siginfo, 16> notes;
     while (::read(deaths_.get(), notes.data(), sizeof notes) > 0) {
@@ -133,7 +133,7 @@ class Agent {
     }
   }
 
-  // As long as the launcher does not read, the commands wait: nothing that they print is lost.
+  // Blocks while the launcher does not read. The commands then block on their pipes, so that no output is lost.
   void tell(FrameKind kind, std::uint32_t command, std::string_view payload) {
     const std::string bytes = encode_frame(kind, command, payload);
     for (std::size_t at = 0; at < bytes.size();) {
@@ -170,6 +170,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "guest_agent: %s\n", error.what());
     if (!is_first_process()) return 1;
   }
-  // Without its launcher a guest has nobody to serve.
+  // A guest without its launcher has no work.
   power_off();
 }

@@ -1,5 +1,5 @@
-// What the launcher of virtual machines and the agent in a guest say to each other: frames on one stream of bytes each
-// way. A frame is a header of 12 bytes, little-endian, and its payload.
+// Protocol between the launcher of virtual machines and the agent in a guest: frames on one byte stream in each
+// direction. A frame is a header of 12 bytes, little-endian, and its payload.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ enum class FrameKind : std::uint8_t {
   start = 1,      // payload: a command line for the guest's shell
   signal = 2,     // payload: the signal's number, for the command and its children
   power_off = 3,
-  // From the agent.
-  ready = 16,     // payload: the kernel's release
-  output = 17,    // payload: what the command printed
-  errors = 18,    // the same on its standard error
+  // payload: standard output of the command
+  ready = 16,     // payload: standard error of the command
+  output = 17,    // all processes of the command sleep, for example a server that waits for its client
+  errors = 18,    // payload: the exit status, as of a shell
   settled = 19,   // the command's processes sleep: a server waits for its client
   ended = 20,     // payload: the exit status, as a shell has it
 };
 
 struct Frame {
   FrameKind kind{};
-  std::uint32_t command = 0;  // the launcher's number; frames about no command have 0
+  std::uint32_t command = 0;  // number given by the launcher; 0: the frame is about no command
   std::string payload;
 };
 
@@ -41,7 +41,7 @@ class FrameReader {
   void add(std::string_view bytes) { bytes_ += bytes; }
   // The next whole frame.
   std::optional<Frame> next();
-  // The stream has something else than frames; nothing more can be read from it.
+  // The stream contains something else than frames; reading has ended.
   bool is_broken() const { return broken_; }
 
  private:

@@ -18,7 +18,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// A process that waits for a moment of another processor's work is not at rest yet.
+// Shorter sleeps do not count: a process may wait briefly for work of another processor.
 constexpr std::chrono::milliseconds kRest{300};
 
 struct Pipe {
@@ -30,7 +30,7 @@ Pipe make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// Between fork and exec.
+// Runs in the child, between fork and exec.
 [[noreturn]] void become_shell(const char* line, int out, int err) {
   ::setsid();
   ::dup2(out, STDOUT_FILENO);
@@ -60,7 +60,8 @@ struct ProcessState {
   pid_t session;
 };
 
-// What /proc tells of a thread; the program's name, in parentheses, may have blanks and parentheses.
+// State and session of a process or thread, from its file /proc/.../stat. The program's name, in parentheses, may
+// contain blanks and parentheses.
 std::optional<ProcessState> state_of(const std::string& stat_file) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(stat_file.c_str(), "re"), std::fclose);
   if (!file) return std::nullopt;
@@ -75,7 +76,7 @@ std::optional<ProcessState> state_of(const std::string& stat_file) {
   return found;
 }
 
-// The session has begun, and no thread of it has anything to do.
+// True: the session has processes, and all their threads sleep or are zombies.
 bool sleeps(pid_t session) {
   bool all_sleep = true, any = false;
   each_number_in("/proc", [&](const char* pid) {
@@ -138,7 +139,7 @@ bool GuestCommand::relay_some(const Descriptor& from, FrameKind kind) {
   return false;
 }
 
-// What another process that goes on prints meanwhile comes later.
+// Sends the bytes that are in the pipe now. A process that outlives the command may write more; relay() sends them.
 void GuestCommand::relay_what_is_there(Descriptor& from, FrameKind kind) {
   if (!from) return;
   int there = 0;

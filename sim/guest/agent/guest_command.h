@@ -1,4 +1,4 @@
-// A command of the launcher's in a guest: a shell, the processes that it starts, and what they print.
+// A command of the launcher in a guest: a shell, the processes that it starts, and their output.
 #pragma once
 
 #include <poll.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/descriptor.h"
 #include "sim/guest/agent/frames.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
@@ -20,28 +20,28 @@ class GuestCommand {
  public:
   using Tell = std::function<void(FrameKind, std::uint32_t command, std::string_view payload)>;
 
-  // Starts it. std::system_error: the system has no room for another process.
+  // Starts the command. std::system_error: the system refused a pipe or a process.
   GuestCommand(std::uint32_t number, const std::string& line, const Tell& tell);
 
   std::uint32_t number() const { return number_; }
   pid_t pid() const { return pid_; }
-  // Tells how it ended, behind what it had printed until then.
+  // Sends the exit status, after all output that is in the pipes now.
   void end(int wait_status);
   bool has_ended() const { return ended_; }
-  // It has ended, and nobody is left who could print.
+  // The command has ended, and no process has its output pipes open.
   bool is_over() const { return ended_ && !output_ && !errors_; }
-  // To its processes.
+  // Sends the signal to the command's processes.
   void signal(int number) const;
 
   void add_to(std::vector<pollfd>& watched) const;
-  // Tells what there is on one of its descriptors.
+  // Sends the bytes that are available on one of the command's descriptors.
   void relay(int descriptor);
-  // Tells once that its processes have slept since the last few looks.
+  // Sends `settled` once, when all processes of the command have slept for a while.
   void look_whether_settled(std::chrono::steady_clock::time_point now);
   bool is_settled() const { return settled_ || ended_; }
 
  private:
-  // True: that was the end.
+  // True: end of the output.
   bool relay_some(const Descriptor& from, FrameKind kind);
   void relay_what_is_there(Descriptor& from, FrameKind kind);
 

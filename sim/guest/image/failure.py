@@ -15,7 +15,7 @@ def output_of(command, what, **options):
         raise Failure(f"{command[0]} is needed for {what}, and is not installed") from None
     if done.returncode != 0:
         words = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit status {done.returncode}"]
-        # Where a tool has called another one, the last line tells least.
+        # If the tool ran another tool, the last line is often without the cause.
         telling = [line for mark in ("No space left", "E: ") for line in words if mark in line]
         raise Failure(f"{what}: {command[0]} says: {[*telling, words[-1]][0].removeprefix('E: ')}")
     return done.stdout

@@ -21,7 +21,7 @@ class GuestLoop {
   const std::vector<std::unique_ptr<ServedGuest>>& guests() const { return guests_; }
 
   // Advances simulated time, at most to `limit`; waits until a guest has a request, one of `others` is ready, an event
-  // is due, or `longest` has passed; executes the guests' requests. Leaves `others` as poll(2) does.
+  // is due, or `longest` has passed; executes the guests' requests. Sets `revents` of `others` as poll(2) does.
   void turn(std::vector<pollfd>& others, std::chrono::nanoseconds longest, Duration limit = Agenda::kNever);
 
  private:

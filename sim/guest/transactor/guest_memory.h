@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
@@ -59,7 +59,7 @@ class GuestMemory {
   struct Range {
     std::uint64_t bytes = 0;
     Rights rights{};
-    std::byte* shared = nullptr;  // nullptr: by messages
+    std::byte* shared = nullptr;  // nullptr: accessed by messages
     Messages messages{};
   };
   using Ranges = std::map<std::uint64_t, Range>;  // by address

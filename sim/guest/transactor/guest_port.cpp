@@ -60,7 +60,7 @@ bool GuestPort::write_bar(std::uint64_t offset, std::span<const std::byte> bytes
   return access(bar_, tlm::TLM_WRITE_COMMAND, offset, data);
 }
 
-// A function without function-level reset is left as it is.
+// No effect on a function without function-level reset.
 void GuestPort::reset() {
   const auto control = device_control();
   if (!control) return;
@@ -87,7 +87,7 @@ std::uint32_t GuestPort::config_word(std::uint32_t offset) {
   return word;
 }
 
-// The offset of a capability. A list that does not end is left after so many steps as there is room for.
+// Offset of a capability. The number of steps is limited, since a broken list may have a loop.
 std::optional<std::uint32_t> GuestPort::capability(std::uint8_t id) {
   std::uint32_t at = config_word(pci::kCapabilityPointer) & pci::kCapabilityMask;
   for (int steps = 0; at != 0 && steps < pci::kMostCapabilities; ++steps) {
@@ -150,7 +150,7 @@ bool GuestPort::look(Pasid pasid, std::uint64_t address, std::span<std::byte> by
   return pasid == kKernelPasid && memory_.look(address, bytes);
 }
 
-// PASIDs other than 0 need an IOMMU, and the guest has none that the device could ask.
+// PASIDs other than 0 need an IOMMU; a guest has none that the device could use.
 bool GuestPort::in_guest(Pasid pasid, const char* what, std::uint64_t address, std::size_t bytes) {
   if (pasid == kKernelPasid) return true;
   ++counters_.dma_refused;
@@ -180,7 +180,7 @@ void GuestPort::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time
   request.set_response_status(done ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }
 
-// For the lock of an atomic. A bus address of a guest is its physical address.
+// Used for the lock of an atomic. A bus address of a guest is its physical address.
 void GuestPort::translate(tlm::tlm_generic_payload& request, TranslationExtension& translation) {
   const auto* pasid = request.get_extension<PasidExtension>();
   const bool known = (pasid == nullptr || pasid->pasid == kKernelPasid) && memory_.holds(request.get_address(), 8);

@@ -54,8 +54,8 @@ class GuestPort : public sc_core::sc_module, private HostMemory {
   bool write_config(std::uint32_t offset, std::span<const std::byte> bytes);
   bool read_bar(std::uint64_t offset, std::span<std::byte> bytes);
   bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes);
-  void reset();                 // function-level
-  std::uint64_t bar_address();  // of BAR0, as the guest set it
+  void reset();                 // function-level reset
+  std::uint64_t bar_address();  // address of BAR0, as the guest set it
   std::uint64_t function_resets() const { return function_resets_; }
   // The function's MSI-X capability; without one there are 0 vectors.
   struct Msix {
@@ -68,9 +68,9 @@ class GuestPort : public sc_core::sc_module, private HostMemory {
 
   // --- Requests to the guest. An interrupt has address and data of the vector's entry in the MSI-X table.
   std::function<void(std::uint64_t address, std::uint32_t data)> interrupt;
-  // Prints a line about the guest by `say`, for one client a limited number.
+  // Prints a line about the guest by `say`. The number of lines for each client is limited.
   void complain(const std::string& what);
-  std::function<void(const std::string& line)> say;  // on standard error
+  std::function<void(const std::string& line)> say;  // default: prints on standard error
   // When a client connects or disconnects: unmaps all memory and resets the function.
   void clear();
 

@@ -9,7 +9,7 @@ namespace {
 
 // An event is due soon when it is due within this time, as with --time=real.
 constexpr Duration kNear{5'000'000};
-// So many times kNear are simulated before the guests' sockets are polled again.
+// Limit of the pieces that advance() simulates before the guests' sockets are polled again.
 constexpr int kMostPieces = 20;
 
 Duration next_due() {

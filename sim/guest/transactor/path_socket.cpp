@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kBacklog = 8;
 
-std::optional<sockaddr_un> address_of(const std::string& path) {
+std::optional<sockaddr_un> socket_address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) return std::nullopt;
@@ -36,7 +36,7 @@ bool bind_to(const Descriptor& socket, const sockaddr_un& address) {
   return result == 0;
 }
 
-// The socket of a process that was killed.
+// True: a socket without a listener, left by a process that was killed.
 bool is_forsaken(const std::string& path) {
   struct stat facts {};
   return ::lstat(path.c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode) && !connect_to_path(path) &&
@@ -46,7 +46,7 @@ bool is_forsaken(const std::string& path) {
 }  // namespace
 
 Descriptor connect_to_path(const std::string& path) {
-  const auto address = address_of(path);
+  const auto address = socket_address_of(path);
   if (!address) {
     errno = ENAMETOOLONG;
     return {};
@@ -61,7 +61,7 @@ Descriptor connect_to_path(const std::string& path) {
 }
 
 PathListener::PathListener(const std::string& path) : path_(path), socket_(stream_socket()) {
-  const auto address = address_of(path);
+  const auto address = socket_address_of(path);
   if (!address) throw ConfigError(fmt::format("'{}': a socket's path has 1 to 107 bytes", path));
   const auto fail = [&] { throw ConfigError(fmt::format("{}: {}", path, std::strerror(errno))); };
   if (!socket_) fail();

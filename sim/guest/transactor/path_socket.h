@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 

@@ -23,12 +23,12 @@ inline constexpr std::uint32_t kDeviceControlOffset = 8;
 inline constexpr std::uint16_t kFunctionLevelReset = 1 << 15;
 inline constexpr std::uint8_t kMsixCapability = 0x11;
 inline constexpr std::uint32_t kMsixControlOffset = 2;
-inline constexpr std::uint16_t kMsixTableSize = 0x7ff;  // less 1
+inline constexpr std::uint16_t kMsixTableSize = 0x7ff;  // number of vectors minus 1
 inline constexpr std::uint16_t kMsixEnable = 1 << 15;
 inline constexpr std::uint32_t kMsixTableOffset = 4;
 inline constexpr std::uint32_t kMsixBarMask = 7;
 
-// Writes to these addresses are interrupts of an x86.
+// On x86 a write to these addresses is an interrupt message.
 inline constexpr std::uint64_t kMessageWindow = 0xfee00000;
 inline constexpr std::uint64_t kMessageWindowBytes = 0x100000;
 

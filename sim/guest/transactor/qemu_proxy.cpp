@@ -51,7 +51,7 @@ struct BarAccess {
   std::uint8_t padding[3];
 };
 
-// QEMU takes this answer for an error.
+// QEMU treats this answer as an error.
 constexpr std::uint64_t kError = ~0ull;
 constexpr int kMostAtOnce = 64;
 
@@ -115,7 +115,7 @@ void QemuProxy::execute(const GuestMessage& message) {
     case Command::config_read: return access_config(message, false);
     case Command::bar_write: return access_bar(message, true);
     case Command::bar_read: return access_bar(message, false);
-    case Command::set_irqfd: return;  // for INTx: the function has none
+    case Command::set_irqfd: return;  // for INTx, which the function does not have
     case Command::reset:
       port_.reset();
       return answer(0);
@@ -124,7 +124,7 @@ void QemuProxy::execute(const GuestMessage& message) {
   throw ConnectionLost(fmt::format("it sent command {}, which x-pci-proxy does not have", int(command)));
 }
 
-// A message has the complete list of the guest's memory.
+// Each message has the complete list of the guest's memory.
 void QemuProxy::share_memory(const GuestMessage& message) {
   const auto memory = body_of<SyncMemory>(message);
   port_.memory().clear();

@@ -12,7 +12,7 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kMostOutgoing = 1 << 20;  // QEMU reads no commands
+constexpr std::size_t kMostOutgoing = 1 << 20;  // above this limit QEMU does not read its socket
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
@@ -19,7 +19,7 @@ class Qtest {
  public:
   // `path`: the socket at which QEMU listens; empty: none, interrupts are lost.
   Qtest(GuestPort& port, std::string path) : port_(port), path_(std::move(path)) {}
-  // A socket that QEMU has already.
+  // `socket`: connected to QEMU.
   Qtest(GuestPort& port, Descriptor socket) : port_(port), socket_(std::move(socket)) {}
 
   void interrupt(std::uint64_t address, std::uint32_t data);

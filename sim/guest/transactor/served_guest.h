@@ -8,15 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "sim/descriptor.h"
 #include "sim/guest/transactor/guest_client.h"
 #include "sim/guest/transactor/guest_port.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
 class ServedGuest {
  public:
-  // Construct before the simulation starts. `name`: of the port, a module.
+  // Construct before the simulation starts. `name`: SystemC name of the port.
   ServedGuest(const std::string& name, const GuestFunction& function) : port_(name.c_str(), function) {}
 
   GuestPort& port() { return port_; }
@@ -39,7 +39,7 @@ class ServedGuest {
 
  private:
   GuestPort port_;
-  std::unique_ptr<GuestClient> client_;  // nullptr: none is connected
+  std::unique_ptr<GuestClient> client_;  // nullptr: no virtual machine is connected
 };
 
 }  // namespace rnicsim::sim

@@ -58,7 +58,7 @@ bool VectorTable::any() const {
   return std::ranges::any_of(eventfds_, [](const Descriptor& eventfd) { return bool(eventfd); });
 }
 
-// An eventfd enables MSI-X, as with VFIO of the kernel.
+// An assigned eventfd enables MSI-X, as with VFIO of the kernel.
 void VectorTable::enable() {
   if (vectors() == 0) return;
   const auto at = port_.msix().control;
@@ -72,7 +72,7 @@ void VectorTable::enable() {
   port_.write_config(at, bytes);
 }
 
-// Memory space is enabled for these writes, if it is not.
+// Enables memory space for these writes, if it is disabled.
 void VectorTable::write_entries(std::uint32_t first, std::uint32_t count) {
   std::uint16_t command = 0;
   const auto bytes = std::as_writable_bytes(std::span(&command, 1));
@@ -95,7 +95,7 @@ void VectorTable::interrupt(std::uint64_t address) {
   if (vector < vectors()) trigger(static_cast<std::uint32_t>(vector));
 }
 
-// Never blocks: when the eventfd is full, the virtual machine has an interrupt to take already.
+// Does not block: if the eventfd is full, the virtual machine already has an interrupt pending.
 void VectorTable::trigger(std::uint32_t vector) {
   if (!eventfds_[vector]) return;
   pollfd ready{eventfds_[vector].get(), POLLOUT, 0};

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
@@ -20,14 +20,14 @@ class VectorTable {
 
   std::uint32_t vectors() const { return static_cast<std::uint32_t>(eventfds_.size()); }
 
-  // --- Vectors are below vectors(). A vector without an eventfd is masked: its interrupt pends.
+  // --- Vectors are below vectors(). A vector without an eventfd is masked: its interrupt stays pending.
   void assign(std::uint32_t vector, Descriptor eventfd);
   void release(std::uint32_t vector);
   void release_all();
   void trigger(std::uint32_t vector);
   // Writes the device's table again, after a reset of the device.
   void restore();
-  // The device sent a message to this address.
+  // The device wrote an MSI-X message to this address: triggers the vector of the message.
   void interrupt(std::uint64_t address);
 
   // --- The table as the virtual machine sees it.

@@ -6,7 +6,7 @@
 
 #include "sim/guest/transactor/guest_port.h"
 #include "sim/guest/transactor/vfio_user_bodies.h"
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -81,7 +81,7 @@ void VfioUser::execute(GuestMessage& message) {
   try {
     reply(header, answer_to(message), 0);
   } catch (const RequestError& error) {
-    // Clients ask for migration as a matter of course.
+    // No complaint for EOPNOTSUPP: clients ask for migration routinely.
     if (error.error != EOPNOTSUPP)
       port_.complain(fmt::format("vfio-user command {}: {}", int(header.command), error.what()));
     reply(header, {}, static_cast<std::uint32_t>(error.error));

@@ -61,8 +61,8 @@ class VfioUser : public GuestClient {
   GuestConnection connection_;
   VectorTable vectors_;
   const std::chrono::milliseconds patience_;
-  bool agreed_ = false;                 // on a version
-  std::uint64_t most_data_;             // of a message
+  bool agreed_ = false;                 // on a protocol version
+  std::uint64_t most_data_;             // limit of the data of one message, bytes
   std::uint16_t next_id_ = 0;
   std::deque<GuestMessage> deferred_;   // commands that arrived during a wait
   std::string broken_;                  // the reason to close the connection

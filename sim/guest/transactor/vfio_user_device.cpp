@@ -1,4 +1,4 @@
-// Regions and interrupts of the function, as vfio-user has them.
+// Regions and interrupts of the function in vfio-user.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -134,7 +134,7 @@ void VfioUser::write(std::uint32_t region, std::uint64_t offset, Bytes data) {
   }
 }
 
-// Eventfds stay assigned over a reset, as with VFIO of the kernel.
+// Eventfds stay assigned after a reset, as with VFIO of the kernel.
 void VfioUser::find_reset() {
   if (port_.function_resets() == resets_seen_) return;
   resets_seen_ = port_.function_resets();

@@ -20,11 +20,11 @@ enum class Command : std::uint16_t {
   set_irqs = 8,
   region_read = 9,
   region_write = 10,
-  dma_read = 11,           // sent by the server, as dma_write
+  dma_read = 11,           // dma_read and dma_write are sent by the server
   dma_write = 12,
   reset = 13,
   region_write_multi = 15,
-  feature = 16,            // from here on migration: not supported
+  feature = 16,            // migration, from here on: not supported
   migration_read = 17,
   migration_write = 18,
 };
@@ -37,13 +37,13 @@ struct Header {
 
   std::uint16_t id = 0;        // chosen by the sender
   Command command{};
-  std::uint32_t bytes = 0;     // of the message, with this header
+  std::uint32_t bytes = 0;     // length of the message with this header
   std::uint32_t flags = 0;
   std::uint32_t error = 0;     // an errno, with kError
 };
 static_assert(sizeof(Header) == 16);
 
-// May be followed by JSON and a NUL.
+// JSON text that ends with NUL may follow.
 struct Version {
   std::uint16_t major = 0;
   std::uint16_t minor = 0;
@@ -55,7 +55,7 @@ struct DmaMap {
 
   std::uint32_t argsz = 0;
   std::uint32_t flags = 0;
-  std::uint64_t offset = 0;    // in the file
+  std::uint64_t offset = 0;    // offset in the file
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
 };
@@ -108,7 +108,7 @@ struct RegionIoFds {
 };
 static_assert(sizeof(RegionIoFds) == 16);
 
-// Interrupts of a PCI device: INTx, MSI, MSI-X, errors, requests to let go of it.
+// Interrupts of a PCI device: INTx, MSI, MSI-X, errors, requests to release the device.
 inline constexpr std::uint32_t kIrqs = 5;
 inline constexpr std::uint32_t kMsix = 2;
 
@@ -149,7 +149,7 @@ struct RegionAccess {
 };
 static_assert(sizeof(RegionAccess) == 16);
 
-// Follows a count of 64 bits.
+// A count of 64 bits precedes the first entry.
 struct RegionWriteOfMany {
   std::uint64_t offset = 0;
   std::uint32_t region = 0;

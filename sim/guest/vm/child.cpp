@@ -10,12 +10,13 @@
 #include <cstring>
 #include <system_error>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {
 
-// Between fork and exec: only what is safe there.
+// Runs in the child, between fork and exec: only async-signal-safe calls.
 void become(const ChildProgram& program, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, program.last_signal);
   if (::getppid() != parent) ::_exit(1);
@@ -36,12 +37,12 @@ Child::Child(const ChildProgram& program) {
   for (const auto& word : program.command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   int ends[2];  // closed by a successful exec, else carries its errno
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe");
   const Descriptor failure(ends[0]);
   Descriptor report(ends[1]);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
-  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (pid_ < 0) throw_errno("fork");
   if (pid_ == 0) {
     become(program, parent);
     ::execvp(arguments.front(), arguments.data());

@@ -1,4 +1,4 @@
-// A program of this machine's that lives no longer than this process.
+// A child process that ends with this process at the latest.
 #pragma once
 
 #include <signal.h>
@@ -12,20 +12,20 @@ namespace rnicsim::sim {
 
 struct ChildProgram {
   std::vector<std::string> command;  // the program is found in PATH
-  std::vector<int> inherited;        // descriptors that it has under the same numbers
-  int output = -1;                   // its standard output and error; -1: this process's standard error
-  int last_signal = SIGKILL;         // what it gets when this process has ended
+  std::vector<int> inherited;        // descriptors that the program inherits under the same numbers
+  int output = -1;                   // standard output and error of the program; -1: this process's standard error
+  int last_signal = SIGKILL;         // signal that the program gets at the end of this process
 };
 
 class Child {
  public:
-  // std::system_error, with the errno of exec: it cannot be started.
+  // Starts the program. std::system_error with the errno of exec: the program cannot be started.
   explicit Child(const ChildProgram& program);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // As waitpid tells it, once it has ended.
+  // Status as of waitpid(); nullopt: the program is running.
   std::optional<int> ended();
   int wait();
   void kill();
@@ -35,7 +35,7 @@ class Child {
   std::optional<int> status_;
 };
 
-// "exit status 1", "signal 9 (Killed)"
+// Examples: "exit status 1", "signal 9 (Killed)".
 std::string describe_end(int wait_status);
 
 }  // namespace rnicsim::sim

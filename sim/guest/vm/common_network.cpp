@@ -4,8 +4,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
+
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -19,7 +20,7 @@ std::string stream_end(const std::string& name, const Descriptor& end) {
 CommonNetwork::Wire CommonNetwork::make_wire(int type) {
   int ends[2];
   if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
-    throw std::system_error(errno, std::generic_category(), "socketpair");
+    throw_errno("socketpair");
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -58,10 +59,10 @@ DeviceArguments CommonNetwork::hub() {
   return result;
 }
 
-// QEMU carries the frames by itself.
+// Only waits: the QEMU processes carry the frames.
 void CommonNetwork::work(std::vector<pollfd>& watched, std::chrono::milliseconds longest) {
   if (::poll(watched.data(), watched.size(), int(longest.count())) >= 0) return;
-  if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
+  if (errno != EINTR) throw_errno("poll");
   for (auto& one : watched) one.revents = 0;
 }
 

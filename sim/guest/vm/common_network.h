@@ -1,5 +1,5 @@
-// An Ethernet that all guests share: each has a port of VMware's vmxnet3, as stock kernels know it; a hub in the first
-// guest's QEMU joins them.
+// An Ethernet that all guests share. Each guest has a port of VMware's vmxnet3, for which stock kernels have a driver.
+// A hub in the first guest's QEMU connects the ports.
 #pragma once
 
 #include "sim/guest/vm/guest_devices.h"
@@ -8,8 +8,8 @@ namespace rnicsim::sim {
 
 class CommonNetwork final : public GuestDevices {
  public:
-  // A MAC address for each guest's port. `wire`: a connected stream socket with QEMU's framing, which is one more port
-  // of the Ethernet; not open: none.
+  // `macs`: the MAC address of each guest's port. `wire`: a connected stream socket with QEMU's framing, which is one
+  // more port of the Ethernet; not open: none.
   CommonNetwork(std::vector<std::string> macs, Descriptor wire);
 
   DeviceArguments arguments(std::size_t guest) override;
@@ -23,9 +23,9 @@ class CommonNetwork final : public GuestDevices {
   DeviceArguments hub();
 
   const std::vector<std::string> macs_;
-  std::vector<Wire> wires_;  // of the guests from the second on
+  std::vector<Wire> wires_;  // wires of guest 1 and the following
   Descriptor outside_;
-  Descriptor lone_end_;      // of a guest without others: what it sends is lost
+  Descriptor lone_end_;      // for a single guest without a wire: its frames are lost
 };
 
 }  // namespace rnicsim::sim

@@ -17,7 +17,7 @@ constexpr std::size_t kLastLines = 20;
 constexpr std::size_t kMostFaults = 10;
 constexpr std::size_t kMostLine = 1000;
 
-// With these words Linux begins its report.
+// Linux begins the report of a fault with one of these.
 constexpr std::array<std::string_view, 7> kFaults = {
     "BUG: ", "Oops: ", "Kernel panic", "general protection fault", "WARNING: CPU: ", "kernel BUG at ", "UBSAN: "};
 

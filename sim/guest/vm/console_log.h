@@ -1,4 +1,4 @@
-// What a guest's console says: in a file, if somebody wants it, and the last lines for a message.
+// Console output of a guest: copied to a file if there is one; the last lines are kept for messages.
 #pragma once
 
 #include <deque>
@@ -11,13 +11,13 @@ namespace rnicsim::sim {
 
 class ConsoleLog {
  public:
-  // `file` may be empty. ConfigError: it cannot be written.
+  // `file` may be empty: no copy. ConfigError: the file cannot be written.
   explicit ConsoleLog(const std::string& file);
 
   void add(std::string_view text);
-  // Lines in which the kernel told of a fault, since the last call.
+  // Lines since the last call in which the kernel reports a fault.
   std::vector<std::string> take_faults();
-  // Each with a line break.
+  // Each line has a line break.
   std::string last_lines() const;
 
  private:

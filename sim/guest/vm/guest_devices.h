@@ -1,4 +1,4 @@
-// What the guests have besides memory, console and the launcher's channel: their network ports and their NICs.
+// Devices of the guests besides memory, console and the launcher's channel: network ports and NICs.
 #pragma once
 
 #include <poll.h>
@@ -8,27 +8,27 @@
 #include <string>
 #include <vector>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
-// What QEMU is told of a guest's devices.
+// QEMU's arguments for the devices of a guest.
 struct DeviceArguments {
   std::vector<std::string> words;
-  std::vector<Descriptor> inherited;  // those that the words name, by their numbers
+  std::vector<Descriptor> inherited;  // descriptors that the words refer to by number
 };
 
 class GuestDevices {
  public:
   virtual ~GuestDevices() = default;
-  // Asked once for each guest, before the first one starts.
+  // Called once for each guest, before the first guest starts.
   virtual DeviceArguments arguments(std::size_t guest) = 0;
-  // The devices work until one of `watched` is ready, or for `longest`; as poll(2) leaves `watched`. Called over and
-  // over while the guests live, from before their first instruction on.
+  // Runs the devices until one of `watched` is ready, for `longest` at most. Sets `revents` of `watched` as poll(2)
+  // does. Called repeatedly while the guests run, from before their first instruction on.
   virtual void work(std::vector<pollfd>& watched, std::chrono::milliseconds longest) = 0;
-  // The guests shut down now: from now on the end of a connection is no news.
+  // The guests shut down now: the end of a connection is no longer reported.
   virtual void expect_end() {}
-  // The devices work no longer: the run has to end.
+  // True: the devices have stopped, and the run has to end.
   virtual bool have_stopped() const { return false; }
   // Lines about the devices, for a run that was ended at a limit.
   virtual std::string state() const { return {}; }

@@ -11,19 +11,20 @@
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
 #include "sim/guest/vm/child.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {
 
 Descriptor memory_file(const char* name) {
   Descriptor file(::memfd_create(name, MFD_CLOEXEC));
-  if (!file) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  if (!file) throw_errno("memfd_create");
   return file;
 }
 
 std::string path_of(const Descriptor& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
 
-// The sources of the Linux driver. An installation has them beside the image's maker.
+// The folder with the sources of the Linux driver. In an installation it is beside the image's maker.
 std::filesystem::path driver_folder() {
   const auto installed = share_folder() / "linux";
   return std::filesystem::exists(installed) ? installed : share_folder() / "../verbs/linux";
@@ -49,7 +50,7 @@ GuestImage make_guest_image(const ImageOptions& options) {
     add("--provider", (library_folder() / "guest/librnic-rdmav34.so").string());
   }
   if (options.renew) maker.command.emplace_back("--renew");
-  maker.last_signal = SIGTERM;  // it removes what it has begun
+  maker.last_signal = SIGTERM;  // make_image removes its unfinished files then
   maker.inherited = {image.kernel.get(), image.initramfs.get()};
   try {
     const int status = Child(maker).wait();

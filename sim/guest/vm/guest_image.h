@@ -1,16 +1,16 @@
-// Kernel and initramfs of the guests, in memory: no file is left behind, however the launcher ends.
+// Kernel and initramfs of the guests in memory files: no file remains, in whatever way the launcher ends.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
 struct ImageOptions {
-  std::string cache;              // the folder of images that were made; empty: the user's
-  std::string kernel;             // release; empty: Debian's present one
+  std::string cache;              // folder of the cached images; empty: the user's cache folder
+  std::string kernel;             // release; empty: Debian's current kernel
   std::vector<std::string> with;  // sections of sim/guest/image/contents
   std::vector<std::string> add;   // "PATH[=WHERE]"
   std::string driver = "rnic";    // or "none"
@@ -21,12 +21,12 @@ struct GuestImage {
   Descriptor kernel, initramfs;
 };
 
-// The maker of images, sim/guest/image/make_image, has said in a line what was missing.
+// sim/guest/image/make_image failed, and has printed the reason.
 struct ImageFailed {
   int status;
 };
 
-// Throws ImageFailed; ConfigError when the maker cannot be started.
+// ImageFailed; ConfigError: make_image cannot be started.
 GuestImage make_guest_image(const ImageOptions& options);
 
 }  // namespace rnicsim::sim

@@ -14,8 +14,8 @@
 #include "sim/config/config_error.h"
 #include "sim/config/host_names.h"
 #include "sim/guest/vm/machine.h"
-#include "sim/labelled_lines.h"
-#include "sim/progress_line.h"
+#include "sim/os/labelled_lines.h"
+#include "sim/os/progress_line.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook{100};
-// For a kernel to shut down its devices.
+// Time for the kernels to shut down their devices.
 constexpr std::chrono::seconds kPatience{20};
 
 std::chrono::nanoseconds real(Duration time) { return std::chrono::nanoseconds(time.ps / 1000); }
@@ -42,7 +42,7 @@ struct CommandUnderWay {
   std::string line;
   LabelledLines output, errors;
   std::optional<Clock::time_point> started;
-  bool waits = false;  // or has ended: the next may start
+  bool waits = false;  // the processes sleep or the command has ended: the next command may start
   std::optional<int> status;
 };
 
@@ -110,7 +110,7 @@ class GuestRun {
     end(fmt::format("the guests have not booted within {} (--boot-limit)", to_string(options_.boot_limit)), 1);
   }
 
-  // Servers before their clients.
+  // Starts the next command when the one before sleeps or has ended: a server starts before its clients.
   void start_next() {
     const auto next = std::ranges::find_if(commands_, [](const auto& command) { return !command.started; });
     if (next == commands_.end()) return;
@@ -123,7 +123,7 @@ class GuestRun {
     machines_[next->guest]->send(FrameKind::start, number, next->line);
   }
 
-  // The devices and the guests go on for a moment.
+  // Runs the devices for kLook at most, and handles the guests' frames.
   void step() {
     watched_.clear();
     for (const auto& machine : machines_) machine->add_to(watched_);
@@ -220,7 +220,7 @@ class GuestRun {
   std::list<CommandUnderWay> commands_;
   std::vector<pollfd> watched_;
   Clock::time_point started_;
-  std::optional<int> status_;  // of a run that ends before its commands have
+  std::optional<int> status_;  // set when the run ends before its commands
 };
 
 }  // namespace
@@ -250,7 +250,7 @@ int run_guests(const GuestOptions& options, GuestDevices& devices) {
     fs::create_directories(options.consoles, error);
     if (error) throw ConfigError(fmt::format("{}: {}", shown(options.consoles), error.message()));
   }
-  // Before the watch: a signal ends this process, and the image's maker with it.
+  // Before GuestRun creates its Watch: until then a signal ends this process, and the image's maker with it.
   const GuestImage image = make_guest_image(options.image);
   std::signal(SIGPIPE, SIG_IGN);
   return GuestRun(options, image, devices).execute();

@@ -1,4 +1,4 @@
-// rnicsim vm: boots guests, lets them execute commands, and ends them.
+// rnicsim vm: boots guests, executes commands in the guests, and ends the guests.
 #pragma once
 
 #include <chrono>
@@ -23,12 +23,12 @@ struct GuestOptions {
   std::size_t guests = 2;
   ByteCount memory{256u << 20};
   ImageOptions image;
-  std::string kernel_words;                // more parameters of the kernel
-  std::string consoles;                    // a folder; empty: consoles are not kept
+  std::string kernel_words;                // additional parameters of the kernel
+  std::string consoles;                    // a folder; empty: console output is not kept
   std::vector<GuestCommandLine> commands;  // in the order in which they start
   Limits limits;
   Duration boot_limit{300'000'000'000'000};
-  // A command starts when the one before it has ended or waits, and at the latest after this time.
+  // A command starts when the command before it has ended or sleeps, at the latest after this time.
   Duration most_gap{10'000'000'000'000};
 };
 
@@ -36,8 +36,8 @@ struct GuestOptions {
 std::vector<GuestCommandLine> guest_commands(const std::vector<std::pair<std::string, std::string>>& on,
                                              std::size_t guests);
 
-// The exit status: the worst of the commands' own; 1 when a guest is lost, or its kernel told of a fault; kLimitStatus
-// at the wall clock's limit; 128 + signal. ConfigError, ImageFailed.
+// Returns the exit status: the largest status of the commands, at least 1 if a guest's kernel reported a fault; 1 if a
+// guest is lost; kLimitStatus at the limit of wall-clock time; 128 + signal. ConfigError, ImageFailed.
 int run_guests(const GuestOptions& options, GuestDevices& devices);
 
 }  // namespace rnicsim::sim

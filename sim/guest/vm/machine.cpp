@@ -12,25 +12,24 @@
 
 #include "sim/config/config_error.h"
 #include "sim/guest/vm/socket_ends.h"
-#include "sim/progress_line.h"
+#include "sim/os/progress_line.h"
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 namespace {
 
 constexpr char kQemu[] = "qemu-system-x86_64";
-// At a time, so that no guest keeps the launcher from the others.
+// Reads of one descriptor in one step: a guest with much output must not delay the others.
 constexpr int kMostReads = 16;
-
-[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 SocketEnds make_pipe_ends() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe");
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// no_timer_check: a busy machine's timer may be too late for the kernel's test of it. loglevel=5: warnings are shown.
+// no_timer_check: on a busy machine the timer may be too late for the kernel's test. loglevel=5: warnings are printed.
 std::string kernel_parameters(const MachineParams& params) {
   auto text = fmt::format(
       "console=ttyS0 quiet loglevel=5 panic=-1 net.ifnames=0 random.trust_cpu=on mitigations=off no_timer_check "
@@ -44,7 +43,7 @@ std::vector<std::string> qemu_words(const MachineParams& params, const GuestImag
   const auto memory = fmt::format("{}M", params.memory.bytes / kMiB);
   return {kQemu, "-name", fmt::format("g{}", params.number), "-accel", "tcg", "-cpu", "max", "-smp", "1",
           "-m", memory, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-          // Shared, for devices outside of QEMU.
+          // Shared memory, for devices outside of QEMU.
           "-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory),
           "-machine", "q35,memory-backend=memory",
           "-kernel", fmt::format("/proc/self/fd/{}", image.kernel.get()),
@@ -55,7 +54,7 @@ std::vector<std::string> qemu_words(const MachineParams& params, const GuestImag
           "-device", "virtserialport,chardev=agent,name=rnicsim.agent"};
 }
 
-// What has come, up to a limit. False: nothing more comes.
+// Reads the available bytes, up to a limit. False: end of the stream.
 template <class Take>
 bool read_some(const Descriptor& from, const Take& take) {
   std::array<char, 16 * 1024> buffer;
@@ -102,7 +101,7 @@ void Machine::flush() {
   while (!outgoing_.empty() && agent_) {
     const ssize_t sent = ::send(agent_.get(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return;  // later; or the machine has ended, as is seen there
+    if (sent <= 0) return;  // later; step() detects the end of QEMU
     outgoing_.erase(0, std::size_t(sent));
   }
 }
@@ -115,7 +114,7 @@ void Machine::add_to(std::vector<pollfd>& watched) const {
 
 std::vector<Frame> Machine::step() {
   std::vector<Frame> frames;
-  // Asked first: what QEMU has left is there to be read then.
+  // Checked before the reads: if QEMU has ended, they find all that it has written.
   const auto ended = qemu_->ended();
   flush();
   read_console();

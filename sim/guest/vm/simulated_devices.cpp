@@ -59,7 +59,7 @@ DeviceArguments SimulatedDevices::arguments(std::size_t guest) {
   return result;
 }
 
-// Interrupts go by the protocol of QEMU's own tests (qtest.h), on a socket of their own.
+// Interrupts use the protocol of QEMU's own tests (qtest.h), on a separate socket.
 void SimulatedDevices::add_nic(std::size_t guest, DeviceArguments& arguments) {
   SocketEnds proxy = make_socket_ends(), qtest = make_socket_ends();
   add_words(proxy.there, fmt::format("fd={}", qtest.there.get()), arguments);

@@ -1,5 +1,5 @@
-// The devices of the guests of a simulated system: a NIC of the system each, by QEMU's x-pci-proxy-dev, and a port of
-// the common network with the MAC address and the host's number of that NIC.
+// Devices of the guests of a simulated system. Each guest has a NIC of the system, by QEMU's x-pci-proxy-dev, and a
+// port of the common network with the MAC address of that NIC.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace rnicsim::sim {
 
-// A device of the user's, which another process serves by QEMU's x-pci-proxy.
+// A user's device, which another process serves by QEMU's x-pci-proxy.
 struct UserDevice {
   std::string path;        // the socket at which that process listens
   std::string qtest_path;  // the socket at which QEMU is to listen for the device's interrupts
@@ -21,9 +21,8 @@ struct UserDevice {
 
 class SimulatedDevices final : public GuestDevices {
  public:
-  // Construct before the simulation starts; starts the simulation. Guest N is host N of the system; a guest with a
-  // device of the user's has that device in the place of the NIC. `wire`: of
-  // CommonNetwork.
+  // Construct before the simulation starts; starts the simulation. Guest N is host N of the system. A guest with a
+  // user's device has this device in place of the NIC. `wire`: as of CommonNetwork.
   SimulatedDevices(System& system, std::size_t guests, std::map<std::size_t, UserDevice> user_devices,
                    Descriptor wire);
 

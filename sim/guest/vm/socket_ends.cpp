@@ -4,14 +4,15 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <system_error>
+
+#include "sim/os/throw_errno.h"
 
 namespace rnicsim::sim {
 
 SocketEnds make_socket_ends() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw std::system_error(errno, std::generic_category(), "socketpair");
+    throw_errno("socketpair");
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }

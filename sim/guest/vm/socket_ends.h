@@ -1,12 +1,12 @@
 // A connected pair of sockets: one end for this process, and one for a process that it starts.
 #pragma once
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
 struct SocketEnds {
-  Descriptor here;  // does not block
+  Descriptor here;  // non-blocking
   Descriptor there;
 };
 

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
-// Waits up to 10 s for the other end to listen. ConfigError: the text is not unix:PATH, or nobody listens.
+// Waits up to 10 s for the other end to listen. ConfigError: the text is not unix:PATH, or no process listens.
 Descriptor connect_to_wire(const std::string& wire);
 
 }  // namespace rnicsim::sim

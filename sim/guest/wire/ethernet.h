@@ -1,4 +1,4 @@
-// Fields of Ethernet, ARP and IP headers that a live wire looks at.
+// Fields of Ethernet, ARP and IP headers that a live wire reads or changes.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline constexpr std::size_t kIpv6Next = 20, kIpv6Source = 22, kIpv6Destination 
 inline constexpr std::size_t kArpOperation = 20, kArpSenderMac = 22, kArpSenderIp = 28, kArpTargetMac = 32,
                              kArpTargetIp = 38, kArpEnd = 42;
 
-// Present bytes only: the caller has looked at the length.
+// Precondition: the frame has these bytes.
 template <std::size_t Bytes>
 std::array<std::uint8_t, Bytes> field(std::span<const std::byte> frame, std::size_t offset) {
   std::array<std::uint8_t, Bytes> value;
@@ -53,14 +53,14 @@ inline bool is_ipv6(std::span<const std::byte> frame) {
   return frame.size() >= kIpv6End && type_of(frame) == kIpv6Type;
 }
 
-// The IPv4 address of the frame's sender: of IP, or of ARP.
+// IPv4 address of the frame's sender, from the IP or the ARP header.
 inline std::optional<Ipv4> sender_of(std::span<const std::byte> frame) {
   if (is_arp(frame)) return ipv4_at(frame, kArpSenderIp);
   if (is_ipv4(frame)) return ipv4_at(frame, kIpv4Source);
   return std::nullopt;
 }
 
-// "Who has `target`? Tell `sender`."
+// ARP request of `sender` for the MAC address of `target`.
 inline std::array<std::byte, kArpEnd> arp_request(const Mac& mac, const Ipv4& sender, const Ipv4& target) {
   static constexpr std::array<std::uint8_t, 10> kRequest{0x08, 0x06, 0x00, 0x01, 0x08, 0x00, 6, 4, 0x00, 0x01};
   std::array<std::byte, kArpEnd> frame{};

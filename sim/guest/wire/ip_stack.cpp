@@ -76,7 +76,7 @@ void IpStack::add(const abi::NetworkInterface& interface, Send send) {
       netif_ip6_addr_set_state(&added.port, index, IP6_ADDR_PREFERRED);
   }
   netif_set_up(&added.port);
-  added.port.rs_count = 0;  // no router is asked for
+  added.port.rs_count = 0;  // no router solicitation
 }
 
 bool IpStack::takes(const abi::NetworkInterface& interface, std::span<const std::byte> frame) {

@@ -1,6 +1,6 @@
 // A small IP stack (lwIP) for the simulated hosts: ARP, neighbour discovery, ICMP echo and TCP at their addresses. Each
-// NIC of a simulated host has an interface of its own here, at the frame port beside the NIC. The library has one state
-// for the process, and runs in the calls of the simulator's thread: it makes no thread.
+// NIC of a simulated host has its own interface here, at the frame port beside the NIC. lwIP has one state for the
+// process, and runs in the calls of the simulator's thread: it creates no thread.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +25,17 @@ class IpStack {
   ~IpStack();
 
   void add(const abi::NetworkInterface& interface, Send send);
-  // True for frames to the interface's addresses with TCP, ICMP, ARP or neighbour discovery. All other frames, as those
-  // of RoCE, are the NIC's.
+  // True for frames to the interface's addresses with TCP, ICMP, ARP or neighbour discovery. All other frames, such as
+  // RoCE, belong to the NIC.
   static bool takes(const abi::NetworkInterface& interface, std::span<const std::byte> frame);
   void receive(std::size_t interface, std::span<const std::byte> frame);
-  // Retransmissions and their like, in this machine's time. Call at least every 100 ms.
+  // Runs timers, such as retransmissions, in wall-clock time. Call at least every 100 ms.
   void work();
 
   std::size_t interfaces() const { return ports_.size(); }
   const abi::NetworkInterface& interface(std::size_t index) const;
   netif& port(std::size_t index);
-  // By which a host reaches that address. nullopt: by none.
+  // Interface by which a host reaches the address; nullopt: none.
   std::optional<std::size_t> way(std::uint32_t host, const abi::NetAddress& to) const;
 
  private:

@@ -23,7 +23,7 @@
 namespace rnicsim::sim {
 namespace {
 
-// TCP's timers are looked at this often.
+// Interval of the checks of TCP's timers.
 constexpr std::chrono::milliseconds kTimers{5};
 
 std::unique_ptr<WireLine> make_line(const WireChoice& choice, WireNotices& notices) {
@@ -44,7 +44,7 @@ struct LiveWire::Wire {
   }
 
   const std::uint32_t host;
-  GuestPort idle_nic;  // of the topology: no driver comes to it
+  GuestPort idle_nic;  // NIC of the topology; it has no driver
   WireNotices notices;
   WirePort wire_port;
 };
@@ -70,8 +70,8 @@ void LiveWire::add_wire(const WireChoice& choice, const WireNotices::Say& say) {
   wires_.push_back(std::make_unique<Wire>(adapter, *port, choice, say));
 }
 
-// The IP stack's port beside the NIC of a simulated host. A frame that the NIC made and that nobody has written is a
-// RoCE packet.
+// Adds the IP stack's interface beside the NIC of a simulated host. Frames that arrive as bytes are written(); a frame
+// without written headers is a RoCE packet of a NIC.
 void LiveWire::add_station(std::size_t adapter) {
   const auto& interface = system_.adapter(adapter).interface();
   auto* port = system_.frame_port(adapter);
@@ -110,7 +110,7 @@ void LiveWire::watch(std::vector<pollfd>& watched) const {
   gateway_->watch(watched);
 }
 
-// Called at every step of the simulation: one look says whether there is anything to do.
+// Called at each step of the simulation. If no timer is due, a single poll() finds out whether there is work.
 void LiveWire::work() {
   watched_.clear();
   watch(watched_);

@@ -19,8 +19,8 @@ class System;
 
 class LiveWire : public OutsideWorld {
  public:
-  // Construct before the simulation starts. The wires' hosts are outside of the system. `say` has what people are told
-  // of the wires (default: on standard error). ConfigError: a socket or an interface is not usable.
+  // Construct before the simulation starts. The wires' hosts are outside of the system. `say` gets the notices about
+  // the wires (nullptr: they go to standard error). ConfigError: a socket or an interface is not usable.
   LiveWire(System& system, const std::vector<WireChoice>& wires, const WireNotices::Say& say = nullptr);
   ~LiveWire() override;
 

@@ -16,7 +16,7 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr char kDevice[] = "/dev/net/tun";
-constexpr int kMostFrames = 64;  // at a time
+constexpr int kMostFrames = 64;  // limit of one receive()
 constexpr std::size_t kMostBytes = 65536 + 64;
 
 }  // namespace

@@ -3,15 +3,15 @@
 
 #include <string>
 
-#include "sim/descriptor.h"
 #include "sim/guest/wire/wire_line.h"
 #include "sim/guest/wire/wire_notices.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
 class TapLine : public WireLine {
  public:
-  // Attaches to the interface, or makes it. ConfigError: not possible, and why.
+  // Attaches to the interface, or creates it. ConfigError: not possible; the text has the reason.
   TapLine(const std::string& name, WireNotices& notices);
 
   void watch(std::vector<pollfd>& watched, bool hears) const override;
@@ -26,7 +26,7 @@ class TapLine : public WireLine {
   const std::string name_;
   WireNotices& notices_;
   Descriptor tap_;
-  bool down_ = false;  // at the last frame
+  bool down_ = false;  // the last send() found the interface down
 };
 
 }  // namespace rnicsim::sim

@@ -16,7 +16,7 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr std::uint8_t kBacklog = 64;
-// Each has file descriptors, which the run's programs need, too.
+// Each stream has file descriptors, which the run's programs need as well.
 constexpr std::size_t kMostStreams = 256;
 
 abi::NetAddress own_address(const abi::NetworkInterface& interface, bool v6, std::uint16_t port) {
@@ -72,7 +72,7 @@ void TcpGateway::listen_at(Listener& listener, std::size_t interface, const abi:
   if (socket == nullptr) return;
   tcp_bind_netif(socket, &stack_.port(interface));
   const auto bound = to_lwip(address);
-  // The port of a connection that has just ended may be listened at again, as with the run's own network.
+  // A port can be bound again right after its connection has ended, as in the run's own network.
   ip_set_option(socket, SOF_REUSEADDR);
   if (tcp_bind(socket, &bound, port) != ERR_OK) {
     tcp_abort(socket);
@@ -99,7 +99,7 @@ signed char TcpGateway::Listener::accept(void* listener, tcp_pcb* connection, si
   return ERR_ABRT;
 }
 
-// The outside host's program connects, within the run's network, to the program that listens.
+// In the run's network, connects the part of the outside host's program to the listening program.
 bool TcpGateway::accept(tcp_pcb* connection) {
   const auto remote = from_lwip(connection->remote_ip, connection->remote_port);
   const auto local = from_lwip(connection->local_ip, connection->local_port);
@@ -111,7 +111,7 @@ bool TcpGateway::accept(tcp_pcb* connection) {
   const auto number = network_->open(host->host, std::move(pair->far), version_of(remote));
   std::uint16_t port = 0;
   network_->bind(number, remote, port);
-  // The network drops what is written before the connection stands.
+  // Join when the connection is established: the network drops bytes that are written earlier.
   const auto end = std::make_shared<Descriptor>(std::move(pair->near));
   network_->connect(number, local, [end, weak = std::weak_ptr(stream)](int error, std::uint16_t) {
     const auto waiting = weak.lock();
@@ -144,7 +144,7 @@ void TcpGateway::connect(std::uint32_t host, std::uint16_t port, const abi::NetA
   stream->connect(to);
 }
 
-// The world's machine has accepted: the program's connection is made to a listener that stands for it.
+// The machine outside has accepted: connects the program, in the run's network, to a listener in that machine's place.
 void TcpGateway::finish_connect(const Stream& stream, const abi::NetAddress& to,
                                 const std::function<void(int)>& answered) {
   const auto* host = outside_at(to);
@@ -157,7 +157,7 @@ void TcpGateway::finish_connect(const Stream& stream, const abi::NetAddress& to,
   Network::Number accepted = 0;
   Descriptor near_end;
   abi::NetAddress peer;
-  // Nothing is there to be accepted when the program has gone meanwhile.
+  // The program closed its socket meanwhile: there is no connection to accept.
   if (network_->accept(listener->number, accepted, near_end, peer) != 0) return stream->abandon();
   char mark = 0;
   [[maybe_unused]] const auto read = ::recv(listener->near_end.get(), &mark, 1, MSG_DONTWAIT);

@@ -1,6 +1,6 @@
-// TCP between programs on simulated hosts and the world. The out-of-band network of a run knows sockets and no packets.
-// So this gateway takes the part of the outside host's programs in it, by a stream socket for each connection, and has
-// a TCP connection with the world's machine for each.
+// TCP between programs on simulated hosts and machines outside. The out-of-band network of a run has sockets and no
+// packets. So for each connection the gateway takes the part of the outside host's program by a stream socket in that
+// network, and has a TCP connection with the machine outside.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class TcpGateway {
   ~TcpGateway();
 
   void join(Network& network) { network_ = &network; }
-  // As OutsideWorld has them.
+  // As declared in OutsideWorld.
   void listens(std::uint32_t host, const abi::NetAddress& local, bool v6_only);
   void listens_no_more(std::uint32_t host, const abi::NetAddress& local);
   void connect(std::uint32_t host, std::uint16_t port, const abi::NetAddress& to,
@@ -35,22 +35,22 @@ class TcpGateway {
 
   void watch(std::vector<pollfd>& watched) const;
   void work();
-  // Bytes or ends of programs have not reached the world yet.
+  // True: bytes of a program, or its end, have not reached the peer yet.
   bool owes() const;
 
   // --- The library's callback.
-  bool accept(tcp_pcb* connection);  // false: it is to be reset
+  bool accept(tcp_pcb* connection);  // false: the caller resets the connection
 
  private:
   using Stream = std::shared_ptr<TcpStream>;
   struct Listener {
     TcpGateway& gateway;
-    std::vector<tcp_pcb*> sockets;   // by interface and version of IP
+    std::vector<tcp_pcb*> sockets;   // one for each interface and version of IP
     unsigned users = 1;              // SO_REUSEPORT
     static signed char accept(void* listener, tcp_pcb* connection, signed char error);
   };
   using Place = std::pair<std::uint32_t, std::uint16_t>;  // host, port
-  // A listener within the run's network, that stands for one of the world's.
+  // A listener in the run's network that represents a listener outside.
   struct StandIn {
     Network::Number number = 0;
     Descriptor near_end;
@@ -66,7 +66,7 @@ class TcpGateway {
   const std::vector<abi::NetworkInterface> outside_;
   Network* network_ = nullptr;
   std::map<Place, std::unique_ptr<Listener>> listeners_;
-  std::map<std::vector<std::uint8_t>, StandIn> stand_ins_;  // by address and port
+  std::map<std::vector<std::uint8_t>, StandIn> stand_ins_;  // key: address and port
   std::list<Stream> streams_;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/guest/wire/lwip_address.h"
+#include "sim/guest/wire/transient_error.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -26,8 +27,6 @@ err_t on_received(void* stream, tcp_pcb*, pbuf* bytes, err_t) {
 void on_error(void* stream, err_t error) { static_cast<TcpStream*>(stream)->failed(error); }
 
 constexpr std::size_t kWindow = TCP_WND;
-
-bool comes_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 }  // namespace
 
@@ -61,7 +60,7 @@ void TcpStream::work() {
   if (!end_) return;
   give_to_program();
   if (connection_ == nullptr) {
-    // The connection was reset: what came before is the program's still.
+    // The connection was reset: bytes that came before the reset still go to the program.
     if (to_program_.empty()) end();
     return;
   }
@@ -99,13 +98,13 @@ void TcpStream::failed(int error) {
   if (!end_) over_ = true;
 }
 
-// The window opens by what the program's socket has taken.
+// The TCP window opens by the bytes that the program's socket has taken.
 void TcpStream::give_to_program() {
   std::size_t done = 0;
   while (done < to_program_.size()) {
     const ssize_t sent =
         ::send(end_.get(), to_program_.data() + done, to_program_.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && comes_later(errno)) break;
+    if (sent < 0 && is_transient(errno)) break;
     if (sent < 0) {
       broken_ = true;
       return;
@@ -125,7 +124,7 @@ void TcpStream::take_from_program() {
     std::array<std::byte, 16384> buffer;
     const auto most = std::min<std::size_t>(buffer.size(), tcp_sndbuf(connection_));
     const ssize_t came = ::recv(end_.get(), buffer.data(), most, MSG_DONTWAIT);
-    if (came < 0 && comes_later(errno)) break;
+    if (came < 0 && is_transient(errno)) break;
     if (came < 0) {
       broken_ = true;
       return;

@@ -1,5 +1,5 @@
-// A TCP connection of the IP stack, joined to one end of a pair of stream sockets: what comes from one goes to the
-// other, both ends of the stream too.
+// A TCP connection of the IP stack, joined to one end of a pair of stream sockets: bytes and the end of the stream pass
+// in both directions.
 #pragma once
 
 #include <poll.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/abi/attach.h"
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 struct pbuf;
 struct tcp_pcb;
@@ -19,32 +19,32 @@ namespace rnicsim::sim {
 
 class TcpStream {
  public:
-  // `connection` is open, or is to be opened by connect(). The stream takes its callbacks.
+  // `connection` is open, or connect() opens it. The stream sets the connection's callbacks.
   explicit TcpStream(tcp_pcb* connection);
   ~TcpStream();
   TcpStream(const TcpStream&) = delete;
   TcpStream& operator=(const TcpStream&) = delete;
 
-  // Runs once, with 0 or errno, when connect() has an answer. Set before connect().
+  // Called once, with 0 or errno, when connect() has an answer. Set before connect().
   std::function<void(int error)> answered;
   void connect(const abi::NetAddress& to);
 
-  // From now on bytes go to and come from `end`, which does not block. Until then, what comes is kept.
+  // Exchanges bytes with `end`, which does not block, from now on. Bytes that arrived before are kept for `end`.
   void join(Descriptor end);
   void watch(std::vector<pollfd>& watched) const;
-  // Moves what is there.
+  // Moves the bytes that are available.
   void work();
-  // Resets the connection, in the next work().
+  // Resets the connection in the next work().
   void abandon() { broken_ = true; }
-  // Both sides have ended, or the connection was reset.
+  // Both directions have ended, or the connection was reset.
   bool is_over() const { return over_; }
-  // Bytes of the program, or its end, are not acknowledged by the peer yet.
+  // True: the peer has not acknowledged all bytes of the program, or its end.
   bool owes() const;
 
   // --- The library's callbacks.
   void connected();
-  void came(pbuf* bytes);  // nullptr: the peer's end
-  void failed(int error);  // the library has forgotten the connection
+  void came(pbuf* bytes);  // nullptr: the peer has ended its direction
+  void failed(int error);  // lwIP has freed the connection
 
  private:
   void give_to_program();
@@ -60,9 +60,9 @@ class TcpStream {
   std::vector<std::byte> to_program_;
   std::vector<std::byte> to_peer_;
   bool peer_ended_ = false;
-  bool program_told_ = false;   // of the peer's end
+  bool program_told_ = false;   // shutdown() passed on the peer's end
   bool program_ended_ = false;
-  bool peer_told_ = false;      // of the program's end
+  bool peer_told_ = false;      // tcp_shutdown() passed on the program's end
   bool broken_ = false;
   bool over_ = false;
 };

@@ -10,15 +10,16 @@
 #include <utility>
 
 #include "sim/config/config_error.h"
+#include "sim/guest/wire/transient_error.h"
 
 namespace rnicsim::sim {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenAttempts{100};
-// Bytes that wait for a peer that does not read.
+// Limit of the bytes queued for a peer that does not read.
 constexpr std::size_t kMostOutgoing = 16 << 20;
 constexpr short kHungUp = POLLRDHUP | POLLHUP;
-// Reads at a time, so that a peer that floods leaves the simulation its turn.
+// Reads in one receive(): a peer that sends much must not stop the simulation.
 constexpr int kMostReads = 4;
 
 int process_of(const Descriptor& socket) {
@@ -27,8 +28,6 @@ int process_of(const Descriptor& socket) {
   ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length);
   return peer.pid;
 }
-
-bool comes_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 }  // namespace
 
@@ -48,7 +47,7 @@ void UnixLine::watch(std::vector<pollfd>& watched, bool hears) const {
 
 void UnixLine::work() {
   if (listener_) {
-    // The next peer waits until all is read that the one before has left.
+    // The next peer is accepted after all bytes of the former one have been read.
     if (has_hung_up()) return flush();
     if (auto socket = listener_->accept()) take_connection(std::move(socket));
   } else if (!socket_ && Clock::now() >= next_attempt_) {
@@ -78,7 +77,7 @@ void UnixLine::receive(const Take& take) {
   std::array<std::byte, 65536> buffer;
   for (int reads = 0; reads < kMostReads && socket_; ++reads) {
     const ssize_t came = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (came < 0 && comes_later(errno)) return;
+    if (came < 0 && is_transient(errno)) return;
     if (came <= 0) {
       if (incoming_.is_within_frame())
         return hang_up(WireTrouble::cut_off, "the peer closed the connection within a frame");
@@ -105,7 +104,7 @@ bool UnixLine::send(std::span<const std::byte> frame) {
   return true;
 }
 
-// An error shows when the socket is read.
+// A later read reports the error.
 void UnixLine::flush() {
   std::size_t gone = 0;
   while (socket_ && gone < outgoing_.size()) {

@@ -1,5 +1,5 @@
-// Frames over a UNIX stream socket, in QEMU's framing. One side listens, the other connects, again and again when the
-// connection has ended.
+// Frames over a UNIX stream socket, in QEMU's framing. One side listens. The other side connects, and connects again
+// after each end of the connection.
 #pragma once
 
 #include <chrono>
@@ -8,18 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "sim/descriptor.h"
 #include "sim/guest/transactor/path_socket.h"
 #include "sim/guest/wire/stream_framing.h"
 #include "sim/guest/wire/wire_line.h"
 #include "sim/guest/wire/wire_notices.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 
 class UnixLine : public WireLine {
  public:
   enum class Role { listen, connect };
-  // ConfigError: the path cannot be listened at.
+  // ConfigError: the path is too long, or this process cannot listen there.
   UnixLine(const std::string& path, Role role, WireNotices& notices);
 
   void watch(std::vector<pollfd>& watched, bool hears) const override;

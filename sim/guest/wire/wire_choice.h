@@ -1,4 +1,4 @@
-// One `--wire HOST=...` of the command line.
+// A `--wire HOST=...` option of the command line.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace rnicsim::sim {
 
 struct WireChoice {
   enum class Kind { listen, connect, tap };
-  std::uint32_t host = 0;  // of the topology
+  std::uint32_t host = 0;  // index in the topology
   Kind kind{};
   std::string place;       // the socket's path, or the TAP interface's name
 };

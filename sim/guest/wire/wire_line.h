@@ -15,18 +15,18 @@ class WireLine {
   using Take = std::function<void(std::span<const std::byte> frame)>;
 
   virtual ~WireLine() = default;
-  // `hears`: frames are wanted.
+  // `hears`: also wait for frames.
   virtual void watch(std::vector<pollfd>& watched, bool hears) const = 0;
-  // Makes and ends connections, and sends what waits.
+  // Makes and ends connections, and sends queued bytes.
   virtual void work() = 0;
-  // The frames that have come, up to a limit. They may be of any length.
+  // Passes the frames that have arrived, up to a limit, to `take`. A frame may have any length.
   virtual void receive(const Take& take) = 0;
   virtual bool is_connected() const = 0;
   // False: the frame is lost.
   virtual bool send(std::span<const std::byte> frame) = 0;
-  // Frames wait until the peer takes them.
+  // True: frames wait until the peer takes them.
   virtual bool owes() const = 0;
-  // Connections so far: another one may be another machine.
+  // Number of connections so far. A new connection may be from another machine.
   virtual unsigned connections() const = 0;
 };
 

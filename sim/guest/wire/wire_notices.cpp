@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "sim/progress_line.h"
+#include "sim/os/progress_line.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -1,4 +1,4 @@
-// Troubles of a live wire: each kind is one line on standard error when it happens first, and a number in the summary.
+// Faults of a live wire: the first of each kind is a line on standard error, and the summary has their number.
 #pragma once
 
 #include <array>
@@ -28,10 +28,10 @@ enum class WireTrouble : std::uint8_t {
 class WireNotices {
  public:
   using Say = std::function<void(const std::string& line)>;
-  // `say`: where lines go to; nullptr: to standard error.
+  // `say`: gets the lines; nullptr: they go to standard error.
   WireNotices(std::string host, Say say);
   void tell(WireTrouble kind, const std::string& text);
-  // The number of times, of each kind that happened.
+  // A line with the number for each kind that happened.
   std::vector<std::string> report() const;
   std::uint64_t count(WireTrouble kind) const { return counts_[static_cast<std::size_t>(kind)]; }
   const std::string& host() const { return host_; }

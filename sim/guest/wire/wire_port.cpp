@@ -15,7 +15,7 @@ namespace {
 
 using namespace ethernet;
 
-// Frames of the world that wait for the simulated cable: above the limit nothing is read, and the world waits.
+// Limit of the frames that wait for the simulated cable. Above it the port reads no frames, and the peer has to wait.
 constexpr std::size_t kMostWaiting = 1024;
 constexpr std::size_t kMostHeld = 64;
 constexpr std::chrono::milliseconds kBetweenQuestions{200};
@@ -57,12 +57,12 @@ void WirePort::take(std::span<const std::byte> bytes) {
   port_.send(Frame::of(std::move(payload)));
 }
 
-// A frame with the host's IP address says which MAC address is the host's.
+// The sender of a frame with the host's IPv4 address has the host's MAC address.
 bool WirePort::is_of_host(std::span<const std::byte> frame) {
   const auto source = mac_at(frame, kSource);
   if (sender_of(frame) == ipv4_ && !is_group(source) && peer_ != source) learn(source);
   if (source == mac_ || source == peer_) return true;
-  if (!peer_) return false;  // the host's own, before it has said an IPv4 address
+  if (!peer_) return false;  // no notice: the host itself may send frames without an IPv4 address first
   notices_.tell(WireTrouble::other_station,
                 fmt::format("a frame came from another station ({:02x}) than the one with {}, and is dropped",
                             fmt::join(source, ":"), label_));
@@ -82,7 +82,8 @@ void WirePort::give(const Frame& frame) {
   put(bytes);
 }
 
-// The simulated host knows the address, and sends at once. So this port asks for the MAC address in the host's name.
+// Simulated hosts know the MAC address of the topology and send without ARP. So the port sends the ARP request, with
+// the sending host's addresses.
 void WirePort::hold(Bytes&& frame) {
   if (Clock::now() - asked_ >= kBetweenQuestions) {
     asked_ = Clock::now();

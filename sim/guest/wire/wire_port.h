@@ -1,6 +1,6 @@
-// The end of a host's cable that leads into the world. The fabric knows the host by the MAC address of the topology;
-// the world's machine has one of its own, which this port learns, and puts in the place of the other in Ethernet and
-// ARP headers. The ICRC does not cover them.
+// The end of a host's cable outside of the simulation. The fabric knows the host by the MAC address of the topology.
+// The machine outside has another MAC address, which this port learns; the port exchanges the two in Ethernet and ARP
+// headers. The ICRC does not cover these headers.
 #pragma once
 
 #include <chrono>
@@ -55,16 +55,16 @@ class WirePort {
   void put(Bytes& frame);
   void send(const Bytes& frame);
 
-  const ethernet::Mac mac_;    // in the topology
+  const ethernet::Mac mac_;    // MAC address of the topology
   const ethernet::Ipv4 ipv4_;
   const std::string label_;
   fabric::FramePort& port_;
   const std::unique_ptr<WireLine> line_;
   WireNotices& notices_;
   std::optional<ethernet::Mac> peer_;
-  std::deque<Bytes> held_;     // until the peer's MAC address is known
+  std::deque<Bytes> held_;     // frames that wait until peer_ is known
   Clock::time_point asked_{};
-  unsigned connection_ = 0;    // that peer_ was learnt from
+  unsigned connection_ = 0;    // number of the line's connection that peer_ belongs to
   std::uint64_t frames_in_ = 0;
   std::uint64_t frames_out_ = 0;
 };

@@ -60,7 +60,7 @@ class SameEvents(Replay):
 
     def test_open_mpi(self):
         program = self.path / "mpi_ring"
-        subprocess.run(["mpicc", "-O1", "-o", program, apps.PROGRAMS / "mpi_ring.c"], check=True)
+        subprocess.run(["mpicc", "-O1", "-o", program, apps.PROGRAMS / "verbs" / "mpi_ring.c"], check=True)
         shell = f"python3 {apps.REMOTE_SHELL}"
         ucx = "--mca pml ucx --mca btl ^openib -x UCX_TLS=rc_v,self -x UCX_NET_DEVICES=rnic0:1"
         mpirun = f"mpirun --allow-run-as-root --mca plm_rsh_agent '{shell}' --host h0,h1 -np 2 {ucx} {program}"

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import LeavesNothing, built  # noqa: E402
 
-SOURCE = apps.PROGRAMS / "dead_peer.c"
+SOURCE = apps.PROGRAMS / "verbs" / "dead_peer.c"
 RETRIES_MS = 4 * 4.19  # timeout 10, sent once and three times more
 
 

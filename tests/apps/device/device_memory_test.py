@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import LeavesNothing, built  # noqa: E402
 
-SOURCE = apps.PROGRAMS / "device_memory.c"
+SOURCE = apps.PROGRAMS / "verbs" / "device_memory.c"
 
 SERVED = ["import_dm of none: ENOENT", "finds hello from the owner", "import_mr: ok", "reg_dm_mr: ok",
           "still finds hello from the owner", "the owner's region: ENOENT", "all of the device's: ENOMEM",

@@ -13,7 +13,7 @@ from apps import built  # noqa: E402
 
 class Payload(apps.TestCase):
     def on_h0(self, name, *arguments):
-        program = built(name, (apps.PROGRAMS / f"{name}.c").read_text(), "-libverbs")
+        program = built(name, (apps.PROGRAMS / "verbs" / f"{name}.c").read_text(), "-libverbs")
         return self.assert_succeeded(apps.run_on([("h0", " ".join([str(program), *arguments]))])).lines("h0")
 
     def test_later_messages_are_there_later(self):

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import LeavesNothing, built  # noqa: E402
 
-SOURCE = apps.PROGRAMS / "pinned_memory.c"
+SOURCE = apps.PROGRAMS / "verbs" / "pinned_memory.c"
 
 
 class PinnedMemory(LeavesNothing):

@@ -25,7 +25,7 @@ USAGE_ERROR = 2
 
 
 def misbehave():
-    return built("misbehave", (apps.PROGRAMS / "misbehave.c").read_text(), "-libverbs")
+    return built("misbehave", (apps.PROGRAMS / "verbs" / "misbehave.c").read_text(), "-libverbs")
 
 
 class CommandLine(LeavesNothing):

@@ -23,11 +23,11 @@ COUNT = "int main(void) { for (volatile unsigned long i = 0;; ++i) continue; }"
 
 
 def misbehave():
-    return built("misbehave", (apps.PROGRAMS / "misbehave.c").read_text(), "-libverbs")
+    return built("misbehave", (apps.PROGRAMS / "verbs" / "misbehave.c").read_text(), "-libverbs")
 
 
 def endings():
-    return built("endings", (apps.PROGRAMS / "endings.c").read_text(), "-libverbs")
+    return built("endings", (apps.PROGRAMS / "verbs" / "endings.c").read_text(), "-libverbs")
 
 
 def counts():

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import built  # noqa: E402
 
-SOURCE = apps.PROGRAMS / "cancel.c"
+SOURCE = apps.PROGRAMS / "calls" / "cancel.c"
 WAYS = ("nanosleep", "sleep", "pause", "read", "poll", "select", "epoll_wait", "accept", "recv", "sem_wait", "cond",
         "join", "waitpid", "sigwait", "sigsuspend", "msgrcv", "mq", "F_SETLKW", "cq event", "async event", "cm event")
 EXPECTED = [f"{way} {when}: cancelled, cleaned 1, ms {milliseconds}"

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import built  # noqa: E402
 
-SOURCE = apps.PROGRAMS / "descriptor_calls.c"
+SOURCE = apps.PROGRAMS / "calls" / "descriptor_calls.c"
 
 
 def program():
@@ -168,7 +168,8 @@ class Kept(CallsTestCase):
     """What the simulation keeps open in a program."""
 
     def kept(self, mode=""):
-        return self.on_h0(f"{built('kept_descriptors', (apps.PROGRAMS / 'kept_descriptors.c').read_text())} {mode}")
+        source = (apps.PROGRAMS / "calls" / "kept_descriptors.c").read_text()
+        return self.on_h0(f"{built('kept_descriptors', source)} {mode}")
 
     def test_children_stay_on_the_host_whatever_was_closed(self):
         for mode in ("range", "range_at_exec", "close", "fcntl", "ioctl", "spawn", "spawn_closefrom",

@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
 
-CALLS = f"{sys.executable} {apps.PROGRAMS / 'netlink_calls.py'}"
+CALLS = f"{sys.executable} {apps.PROGRAMS / 'calls' / 'netlink_calls.py'}"
 
 SOCKETS = """
 import errno, socket, sys
@@ -184,7 +184,7 @@ class Calls(HostNetworkTestCase):
 
 class TcpOptions(HostNetworkTestCase):
     def test_they_are_told_and_kept(self):
-        program = apps.built("tcp_options", (apps.PROGRAMS / "tcp_options.c").read_text())
+        program = apps.built("tcp_options", (apps.PROGRAMS / "calls" / "tcp_options.c").read_text())
         result = self.assert_succeeded(apps.run_on([("h0", program), ("h1", f"{program} 10.0.0.1")]))
         self.assertEqual(result.text("h1"), OPTIONS)
         self.assertEqual(result.lines("h0"), ["listens 1, taken: Address already in use",

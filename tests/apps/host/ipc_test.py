@@ -15,8 +15,8 @@ class Ipc(LeavesNothing):
     def check(self, name):
         """A Linux machine that is not busy prints these lines, but for some milliseconds more. Two hosts have the same
         names and keys, and do not meet; two runs print the same."""
-        program = str(built(name, (apps.PROGRAMS / f"{name}.c").read_text(), "-D_GNU_SOURCE", "-lpthread"))
-        expected = (apps.PROGRAMS / f"{name}.txt").read_text().splitlines()
+        program = str(built(name, (apps.PROGRAMS / "calls" / f"{name}.c").read_text(), "-D_GNU_SOURCE", "-lpthread"))
+        expected = (apps.PROGRAMS / "calls" / f"{name}.txt").read_text().splitlines()
         for result in (self.run_on(("h0", program), ("h1", program)), self.run_on(("h0", program))):
             self.assertEqual(result.status, 0, result)
             self.assertEqual(result.lines("h0"), expected, result)

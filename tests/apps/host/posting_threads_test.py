@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import built  # noqa: E402
 
-SOURCE = apps.PROGRAMS / "posting_threads.c"
+SOURCE = apps.PROGRAMS / "verbs" / "posting_threads.c"
 POSTS = 200
 # The defaults of host.cpu, in picoseconds.
 CLOCK_READ, WQE, DOORBELL, STORE, LOCK = 25_000, 20_000, 40_000, 30_000, 10_000

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import LeavesNothing, built  # noqa: E402
 
-SOURCE = apps.PROGRAMS / "signals.c"
+SOURCE = apps.PROGRAMS / "calls" / "signals.c"
 TIMES = """child heard 10 at 20
 child ended by 15 at 40
 nobody there 1 at 40
@@ -53,15 +53,15 @@ class Signals(LeavesNothing):
 
     def test_times(self):
         """A Linux machine prints these lines, but for some milliseconds more."""
-        program = built("signal_times", (apps.PROGRAMS / "signal_times.c").read_text(), "-lpthread")
+        program = built("signal_times", (apps.PROGRAMS / "calls" / "signal_times.c").read_text(), "-lpthread")
         result = self.run_on(("h0", str(program)))
         self.assertEqual(result.lines("h0"), TIMES, result)
         self.assertNotIn("not reproducible", result.out, result)
 
     def check(self, name):
         """A Linux machine that is not busy prints these lines, but for some milliseconds more."""
-        program = built(name, (apps.PROGRAMS / f"{name}.c").read_text(), "-D_GNU_SOURCE", "-lpthread")
-        expected = (apps.PROGRAMS / f"{name}.txt").read_text().splitlines()
+        program = built(name, (apps.PROGRAMS / "calls" / f"{name}.c").read_text(), "-D_GNU_SOURCE", "-lpthread")
+        expected = (apps.PROGRAMS / "calls" / f"{name}.txt").read_text().splitlines()
         for _ in range(2):
             result = self.run_on(("h0", str(program)))
             self.assertEqual(result.lines("h0"), expected, result)
@@ -99,7 +99,7 @@ class Signals(LeavesNothing):
 
     def test_from_outside(self):
         """Heard of while time goes on, by one that waits and by one that polls."""
-        program = str(built("awaited_signals", (apps.PROGRAMS / "awaited_signals.c").read_text()))
+        program = str(built("awaited_signals", (apps.PROGRAMS / "calls" / "awaited_signals.c").read_text()))
         process = self.start("run", "--on", "h0", program)
         self.assertIn("waits", process.stdout.readline())
         waiting = min(pid for pid in apps.processes_with(self.mark)

@@ -182,7 +182,7 @@ time.sleep(1)
             self.assertEqual(self.on_h0(f"python3 {folder / 'orphan.py'}"), ["True 1", "1", "PPid:\t1002"])
 
     def test_clones_are_forks_or_refused(self):
-        program = built("clones", (apps.PROGRAMS / "clones.c").read_text())
+        program = built("clones", (apps.PROGRAMS / "calls" / "clones.c").read_text())
         result = apps.run_on([("h0", program)])
         self.assertEqual(result.status, 0, result)
         refused = "-1 Function not implemented"
@@ -373,7 +373,7 @@ class SideBySide(HostTestCase):
     def test_mpirun(self):
         with apps.folder() as folder:
             program = folder / "mpi_ring"
-            subprocess.run(["mpicc", "-O1", "-o", program, apps.PROGRAMS / "mpi_ring.c"], check=True)
+            subprocess.run(["mpicc", "-O1", "-o", program, apps.PROGRAMS / "verbs" / "mpi_ring.c"], check=True)
             command = f"mpirun --allow-run-as-root --oversubscribe -n 2 {program}"
             for _ in range(0, self.RUNS, self.AT_A_TIME):
                 started = [apps.start("run", "--on", "h0", command) for _ in range(self.AT_A_TIME)]

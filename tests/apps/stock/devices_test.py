@@ -119,7 +119,7 @@ class Devices(apps.LeavesNothing):
             self.assertGreater(counters[rail]["nic.port.tx_bytes"], 30 << 20)
 
     def test_a_program_with_both(self):
-        program = built("two_devices", (apps.PROGRAMS / "two_devices.c").read_text(), "-libverbs")
+        program = built("two_devices", (apps.PROGRAMS / "verbs" / "two_devices.c").read_text(), "-libverbs")
         with apps.folder() as folder:
             (folder / "one_switch.toml").write_text(ONE_SWITCH)
             result = self.assert_succeeded(apps.run_on([("h0", str(program))], "--topology",

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import apps  # noqa: E402
 from apps import built  # noqa: E402
 
-SOURCE = apps.PROGRAMS / "many_objects.c"
+SOURCE = apps.PROGRAMS / "verbs" / "many_objects.c"
 QPS, REGIONS, QUEUES = 10_000, 10_000, 1_000
 MOST_BYTES_AT_REST = 2048
 

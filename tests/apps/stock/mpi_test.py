@@ -27,7 +27,7 @@ class Mpi(apps.TestCase):
     def ring(self, hosts, ranks, layer):
         with apps.folder() as folder:
             program = folder / "mpi_ring"
-            subprocess.run(["mpicc", "-O1", "-o", program, apps.PROGRAMS / "mpi_ring.c"], check=True)
+            subprocess.run(["mpicc", "-O1", "-o", program, apps.PROGRAMS / "verbs" / "mpi_ring.c"], check=True)
             mpirun = (f"mpirun --allow-run-as-root --mca plm_rsh_agent '{SHELL}' --host {','.join(hosts)} "
                       f"-np {ranks} --oversubscribe --map-by node {layer} {program}")
             result = apps.run_on([*((host, SHELL) for host in hosts[1:]), (hosts[0], mpirun)], "--topology",
@@ -59,7 +59,7 @@ class Mpi(apps.TestCase):
 class Mpich(apps.TestCase):
     def ring(self, folder, launcher, hosts, servers):
         program = folder / "mpi_ring"
-        subprocess.run(["mpicc.mpich", "-O1", "-o", program, apps.PROGRAMS / "mpi_ring.c"], check=True)
+        subprocess.run(["mpicc.mpich", "-O1", "-o", program, apps.PROGRAMS / "verbs" / "mpi_ring.c"], check=True)
         mpiexec = f"mpiexec.mpich {launcher} -n 2 {program}"
         result = apps.run_on([*servers, ("h0", mpiexec)])
         self.assertEqual(result.status, 0, result)

@@ -79,7 +79,7 @@ class Reproducible(apps.TestCase):
         self.check("ib_send_bw -n 1000")
 
     def test_mailboxes_that_are_scanned(self):
-        source = (apps.PROGRAMS / "mailboxes.c").read_text()
+        source = (apps.PROGRAMS / "verbs" / "mailboxes.c").read_text()
         first = self.check(str(apps.built("mailboxes", source, "-lpthread")))
         self.assertEqual(set(first["h0"][0]), {"1", "5"})
 
@@ -120,7 +120,7 @@ class Reproducible(apps.TestCase):
         self.assertIn("child: 25 to 25 cycles apart", first["h0"])
 
     def test_signals_and_timers(self):
-        source = (apps.PROGRAMS / "signal_times.c").read_text()
+        source = (apps.PROGRAMS / "calls" / "signal_times.c").read_text()
         self.check(str(apps.built("signal_times", source, "-lpthread")))
 
     def test_system_v_memory(self):

@@ -53,7 +53,7 @@ class Ucx(apps.TestCase):
         self.run_all("ud_verbs")
 
     def test_listener(self):
-        source = (apps.PROGRAMS / "ucp_connect.c").read_text()
+        source = (apps.PROGRAMS / "verbs" / "ucp_connect.c").read_text()
         program = apps.built("ucp_connect", source, "-lucp", "-lucs")
         for transport in ("rc_v", "ud_v"):
             with self.subTest(transport):

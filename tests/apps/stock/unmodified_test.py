@@ -85,12 +85,12 @@ class Unmodified(apps.TestCase):
         self.check(("h0", "ucx_perftest -t tag_lat -n 200"), ("h1", "ucx_perftest 10.0.0.1 -t tag_lat -n 200"))
 
     def test_open_mpi(self):
-        program = self.compiled("mpicc", "-O1", apps.PROGRAMS / "mpi_ring.c")
+        program = self.compiled("mpicc", "-O1", apps.PROGRAMS / "verbs" / "mpi_ring.c")
         mpirun = f"mpirun --allow-run-as-root --mca plm_rsh_agent '{SHELL}' --host h0:2,h1:2 -np 4 {program}"
         self.check(("h1", SHELL), ("h0", mpirun))
 
     def test_mpich(self):
-        program = self.compiled("mpicc.mpich", "-O1", apps.PROGRAMS / "mpi_ring.c")
+        program = self.compiled("mpicc.mpich", "-O1", apps.PROGRAMS / "verbs" / "mpi_ring.c")
         with apps.folder() as folder:
             ssh = folder / "ssh"
             ssh.write_text(f'#!/bin/sh\n[ "$1" = -x ] && shift\nexec {SHELL} "$@"\n')

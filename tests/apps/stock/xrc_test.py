@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402
 
-SOURCE = apps.PROGRAMS / "xrc_domain.c"
+SOURCE = apps.PROGRAMS / "verbs" / "xrc_domain.c"
 # MiB/s of the payload of 4096-byte packets at 100 Gb/s: 4 bytes more of headers than RC's.
 WIRE = 100e9 / 8 * 4096 / (4096 + 14 + 20 + 8 + 12 + 4 + 4 + 4 + 20) / 2 ** 20
 MESSAGES = 200

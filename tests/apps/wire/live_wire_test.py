@@ -21,7 +21,8 @@ KINDS = {1: "icmp", 6: "tcp", 17: "udp"}
 
 
 def numbered(*arguments):
-    program = apps.built("numbered_messages", (apps.PROGRAMS / "numbered_messages.c").read_text(), "-libverbs")
+    source = (apps.PROGRAMS / "verbs" / "numbered_messages.c").read_text()
+    program = apps.built("numbered_messages", source, "-libverbs")
     return " ".join([str(program), *map(str, arguments)])
 
 

@@ -4,11 +4,11 @@
 
 #include "model/nic/packets/frame_checksums.h"
 #include "model/nic/packets/frame_headers.h"
-#include "model/nic/packets/receive_scaling.h"
+#include "model/nic/packets/receive/receive_scaling.h"
 #include "model/nic/packets/segmentation.h"
 #include "tests/soak/fuzz/fuzz.h"
+#include "tests/unit/nic/frames/raw_frames.h"
 #include "tests/unit/nic/nic_pair.h"
-#include "tests/unit/nic/raw_frames.h"
 
 namespace rnicsim::fuzz {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/soak/fuzz/fuzz.h"
 #include "tests/soak/fuzz/host_pages.h"
 #include "tests/unit/nic/nic_pair.h"
-#include "tests/unit/nic/shared_ring.h"
+#include "tests/unit/nic/objects/shared_ring.h"
 
 namespace rnicsim::fuzz {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/attached/descriptor_budget.h"
-#include "sim/descriptor.h"
+#include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {
 namespace {

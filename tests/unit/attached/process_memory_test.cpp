@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "model/abi/attach.h"
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -12,12 +12,12 @@
 #include <optional>
 
 #include "model/nic/nic.h"
-#include "model/nic/packets/packet_rx.h"
 #include "model/nic/packets/packet_tx.h"
+#include "model/nic/packets/receive/packet_rx.h"
 #include "model/nic/queues/completion.h"
 #include "sim/adapter.h"
 #include "sim/bench/bench.h"
-#include "sim/bench/results.h"
+#include "sim/bench/results/results.h"
 #include "sim/bench/runner.h"
 #include "sim/system.h"
 

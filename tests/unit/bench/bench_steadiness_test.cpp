@@ -4,9 +4,9 @@
 #include <cmath>
 #include <random>
 
-#include "sim/bench/batches.h"
-#include "sim/bench/confidence.h"
-#include "sim/bench/steadiness.h"
+#include "sim/bench/results/batches.h"
+#include "sim/bench/results/confidence.h"
+#include "sim/bench/results/steadiness.h"
 
 namespace rnicsim::sim::bench {
 namespace {

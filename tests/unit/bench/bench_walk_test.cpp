@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "sim/bench/walk.h"
+#include "sim/bench/agents/walk.h"
 
 namespace rnicsim::sim::bench {
 namespace {

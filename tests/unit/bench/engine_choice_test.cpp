@@ -10,7 +10,7 @@
 #include "model/base/kernel.h"
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/nic.h"
-#include "model/nic/packets/packet_rx.h"
+#include "model/nic/packets/receive/packet_rx.h"
 #include "model/nic/seam/qp_engine.h"
 #include "sim/adapter.h"
 #include "sim/bench/bench.h"

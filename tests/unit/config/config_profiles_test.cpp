@@ -14,7 +14,7 @@
 #include "sim/config/nic_profile.h"
 #include "sim/config/sized_topology.h"
 #include "sim/describe.h"
-#include "sim/results_json.h"
+#include "sim/results/results_json.h"
 
 namespace rnicsim::sim {
 namespace {

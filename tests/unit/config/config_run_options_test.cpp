@@ -11,7 +11,7 @@
 
 #include "sim/config/config_error.h"
 #include "sim/config/host_names.h"
-#include "sim/program_check.h"
+#include "sim/os/program_check.h"
 #include "sim/run_options.h"
 
 namespace rnicsim::sim {

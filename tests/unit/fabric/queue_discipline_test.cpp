@@ -11,9 +11,9 @@
 
 #include "model/base/event_queue.h"
 #include "model/base/policy_params.h"
-#include "model/base/priority_values.h"
-#include "model/base/queue_discipline.h"
-#include "model/base/transmit_port.h"
+#include "model/base/ports/priority_values.h"
+#include "model/base/ports/queue_discipline.h"
+#include "model/base/ports/transmit_port.h"
 #include "sim/config/param_list.h"
 
 namespace rnicsim::queue_discipline_test {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "model/base/event_queue.h"
-#include "model/base/pause_frame.h"
-#include "model/base/transmit_port.h"
+#include "model/base/ports/pause_frame.h"
+#include "model/base/ports/transmit_port.h"
 
 namespace rnicsim::transmit_port_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "model/host/iommu.h"
+#include "model/host/memory/iommu.h"
 
 namespace rnicsim::host {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/host/range_pool.h"
+#include "model/host/memory/range_pool.h"
 
 namespace rnicsim::host {
 namespace {

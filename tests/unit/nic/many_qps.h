@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/unit/nic/nic_pair.h"
-#include "tests/unit/nic/shared_ring.h"
+#include "tests/unit/nic/objects/shared_ring.h"
 
 namespace rnicsim::nic::test {
 

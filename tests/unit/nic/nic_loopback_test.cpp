@@ -1,7 +1,7 @@
 // What a device sends to itself goes past the cable, and is transport as any other.
-#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/loopback.h"
+#include "model/nic/packets/receive/flow_table.h"
 
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/packets/packet.h"

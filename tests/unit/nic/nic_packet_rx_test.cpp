@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/nic/packets/packet_rx.h"
+#include "model/nic/packets/receive/packet_rx.h"
 #include "tests/support/wire_frames.h"
 
 namespace rnicsim::nic::packet_rx_test {

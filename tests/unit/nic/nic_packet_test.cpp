@@ -1,8 +1,8 @@
 // A packet by reference: its bytes are written when somebody looks, and nobody can tell whether they were.
-#include "model/nic/packets/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/packets/packet.h"
+#include "model/nic/packets/receive/flow_table.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "model/fabric/fault_rules.h"
-#include "model/nic/packets/packet_rx.h"
 #include "model/nic/packets/packet_streams.h"
 #include "model/nic/packets/packet_tx.h"
+#include "model/nic/packets/receive/packet_rx.h"
 #include "model/roce/icrc.h"
 #include "tests/unit/nic/nic_pair.h"
 

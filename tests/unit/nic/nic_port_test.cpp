@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/base/event_queue.h"
-#include "model/base/pause_frame.h"
+#include "model/base/ports/pause_frame.h"
 #include "model/nic/packets/port.h"
 
 namespace rnicsim::nic::port_test {

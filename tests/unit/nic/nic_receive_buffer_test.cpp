@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/base/kernel.h"
-#include "model/nic/packets/receive_buffer.h"
+#include "model/nic/packets/receive/receive_buffer.h"
 
 namespace rnicsim::nic::receive_buffer_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/base/kernel.h"
-#include "model/nic/packets/steering.h"
+#include "model/nic/packets/receive/steering.h"
 #include "model/roce/packet.h"
 #include "tests/support/wire_frames.h"
 

@@ -1,7 +1,7 @@
 // What follows from counters: by how much they grew, hit rates, shares, rates.
 #include "model/nic/contexts/cache_params.h"
 #include "sim/adapter_counters.h"
-#include "sim/counter_results.h"
+#include "sim/results/counter_results.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "sim/json.h"
+#include "sim/results/json.h"
 #include "sim/waterfall/counter_track.h"
 
 namespace rnicsim::sim::counter_track_test {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/histogram.h"
+#include "sim/results/histogram.h"
 
 namespace rnicsim::sim {
 namespace {

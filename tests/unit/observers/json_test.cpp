@@ -1,5 +1,5 @@
 // The JSON value: what it writes and reads, and what it refuses.
-#include "sim/json.h"
+#include "sim/results/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Files that are whole or not there.
-#include "sim/staged_file.h"
+#include "sim/results/staged_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

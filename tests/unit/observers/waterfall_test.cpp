@@ -1,5 +1,5 @@
 // The waterfall's parts, with events of the test's own making.
-#include "sim/json.h"
+#include "sim/results/json.h"
 #include "sim/waterfall/assembler.h"
 
 #include <gtest/gtest.h>

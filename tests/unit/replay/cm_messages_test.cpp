@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "model/roce/packet.h"
-#include "sim/replay/capture_file.h"
+#include "sim/replay/capture/capture_file.h"
 
 namespace rnicsim::cm::messages_test {
 namespace {

@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/replay/cm_fields.h"
-#include "sim/replay/cm_judge.h"
+#include "sim/replay/cm/cm_fields.h"
+#include "sim/replay/cm/cm_judge.h"
 #include "tests/unit/cm/cm_pair.h"
 
 namespace rnicsim::sim::replay {

@@ -7,9 +7,9 @@
 
 #include "model/roce/packet.h"
 #include "model/roce/requester.h"
-#include "model/roce/uc_responder.h"
-#include "model/roce/ud_responder.h"
-#include "sim/replay/capture_file.h"
+#include "model/roce/responders/uc_responder.h"
+#include "model/roce/responders/ud_responder.h"
+#include "sim/replay/capture/capture_file.h"
 
 namespace rnicsim::roce {
 namespace {

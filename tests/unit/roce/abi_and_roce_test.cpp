@@ -15,7 +15,7 @@
 #include "model/abi/queue.h"
 #include "model/nic/personality/values.h"
 #include "model/roce/qp_state.h"
-#include "model/roce/responder.h"
+#include "model/roce/responders/responder.h"
 #include "model/roce/types.h"
 
 namespace rnicsim::abi_and_roce_test {

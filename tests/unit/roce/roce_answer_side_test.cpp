@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/roce/answer_side.h"
+#include "model/roce/responders/answer_side.h"
 
 namespace rnicsim::roce::answer_side_test {
 namespace {

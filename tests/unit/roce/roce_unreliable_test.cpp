@@ -8,8 +8,8 @@
 
 #include "model/roce/completer.h"
 #include "model/roce/requester.h"
-#include "model/roce/uc_responder.h"
-#include "model/roce/ud_responder.h"
+#include "model/roce/responders/uc_responder.h"
+#include "model/roce/responders/ud_responder.h"
 
 namespace rnicsim::roce::unreliable_test {
 namespace {

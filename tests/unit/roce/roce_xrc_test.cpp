@@ -5,7 +5,7 @@
 
 #include "model/roce/completer.h"
 #include "model/roce/requester.h"
-#include "model/roce/responder.h"
+#include "model/roce/responders/responder.h"
 
 namespace rnicsim::roce::xrc_test {
 namespace {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kReadableFields =
     std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
-constexpr std::uint32_t kKnownMask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+constexpr std::uint32_t kKnownCqMask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 
 int map(Cq& cq, int command_file, const rnic_create_cq_resp& answer) {
@@ -25,7 +25,7 @@ int map(Cq& cq, int command_file, const rnic_create_cq_resp& answer) {
 }
 
 int create(ibv_context* context, const ibv_cq_init_attr_ex& attributes, std::unique_ptr<Cq>& made) {
-  if (attributes.comp_mask & ~kKnownMask) return EOPNOTSUPP;
+  if (attributes.comp_mask & ~kKnownCqMask) return EOPNOTSUPP;
   const std::uint32_t flags = attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attributes.flags : 0;
   if (flags & ~kKnownFlags || attributes.wc_flags & ~kReadableFields) return EOPNOTSUPP;
   auto cq = std::make_unique<Cq>((flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0);

@@ -13,7 +13,7 @@ constexpr std::uint64_t kUdOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEN
 constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 constexpr std::uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
                                         IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-constexpr std::uint32_t kKnownMask =
+constexpr std::uint32_t kKnownQpMask =
     IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 std::uint64_t operations_of(const Context& context, ibv_qp_type type) {
@@ -28,7 +28,7 @@ std::uint64_t operations_of(const Context& context, ibv_qp_type type) {
 
 int check(const Context& context, const ibv_qp_init_attr_ex& attributes) {
   if (!(attributes.comp_mask & IBV_QP_INIT_ATTR_PD)) return EINVAL;
-  if (attributes.comp_mask & ~kKnownMask) return EOPNOTSUPP;
+  if (attributes.comp_mask & ~kKnownQpMask) return EOPNOTSUPP;
   switch (attributes.qp_type) {
     case IBV_QPT_RC:
     case IBV_QPT_UC:

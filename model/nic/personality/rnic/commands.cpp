@@ -1,4 +1,4 @@
-// The command queue and the mailboxes of the device that docs/device.md publishes.
+// Command queue and mailboxes of the device in docs/device.md.
 #include "model/abi/command.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ Input resize(Bytes bytes) {
   return CqResize{in.header.object, in.ring, in.log_entries};
 }
 
-// Only the fixed parts of the mailbox count: attributes come with the transitions.
+// Only the fixed fields of the mailbox count: attributes come with the transitions.
 Input new_qp(Bytes bytes) {
   const auto given = load<abi::CreateQp>(bytes).context;
   abi::Qpc fixed;
@@ -77,7 +77,7 @@ std::array<std::byte, size> bytes_of(const std::uint8_t (&bytes)[size]) {
   return std::bit_cast<std::array<std::byte, size>>(std::to_array(bytes));
 }
 
-// Without queues: more than it can have were asked for.
+// No queues in the result: more queues were requested than the mailbox can hold.
 Input rss_context(Bytes bytes) {
   const auto in = load<abi::CreateRss>(bytes);
   RssContext context{.fields = in.fields, .key = bytes_of(in.key), .queues = {}};
@@ -107,7 +107,7 @@ Input flow_rule(Bytes bytes) {
   if ((in.flags & abi::CreateFlow::kCount) != 0) rule.counter = in.counter;
   const auto count = std::min<std::size_t>(in.conditions_count, std::size(in.conditions));
   for (const auto& given : std::span(in.conditions).first(count)) rule.conditions.push_back(condition_of(given));
-  // One too many says that there are.
+  // One extra condition marks a count beyond the mailbox.
   if (in.conditions_count > count) rule.conditions.emplace_back();
   return rule;
 }

@@ -1,4 +1,4 @@
-// Contexts of the device that docs/device.md publishes, as they stand in ICM.
+// Contexts of the device in docs/device.md, as stored in ICM.
 #include <cstring>
 
 #include "model/nic/personality/rnic/rnic.h"

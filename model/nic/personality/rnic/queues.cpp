@@ -1,4 +1,4 @@
-// The queues of the device that docs/device.md publishes: doorbells, work requests, completions, events.
+// Queues of the device in docs/device.md: doorbells, work requests, completions, events.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -22,7 +22,7 @@ Segment load(std::span<const std::byte> bytes) {
   return segment;
 }
 
-// An entry in the buffer that is written to memory, which is aligned as any.
+// Constructs an entry in the buffer that is written to memory; entries have no alignment.
 template <class Entry>
 Entry& make(std::span<std::byte> bytes) {
   return *new (bytes.data()) Entry;
@@ -31,7 +31,7 @@ Entry& make(std::span<std::byte> bytes) {
 struct OpcodeRow {
   abi::SendOpcode opcode;
   roce::SendOperation operation;
-  roce::Extra extra = roce::Extra::none;  // what ControlSegment::immediate is
+  roce::Extra extra = roce::Extra::none;  // meaning of ControlSegment::immediate
 
   bool takes_remote_address() const {
     using enum roce::SendOperation;
@@ -82,7 +82,7 @@ constexpr OpcodeRow kOpcodes[] = {
     {abi::SendOpcode::local_inv, roce::SendOperation::local_invalidate, roce::Extra::invalidate},
 };
 
-// By opcode.
+// Rows by opcode.
 constexpr auto kRowOf = [] {
   std::array<const OpcodeRow*, 32> rows{};
   for (const auto& row : kOpcodes) rows[static_cast<std::size_t>(row.opcode)] = &row;
@@ -94,7 +94,7 @@ const OpcodeRow* find(abi::SendOpcode opcode) {
   return code < kRowOf.size() ? kRowOf[code] : nullptr;
 }
 
-// Appends one inline segment; returns its bytes in the WQE, or 0 when it overruns the WQE.
+// Appends one inline segment; returns its bytes in the WQE; 0: it exceeds the WQE.
 std::size_t take_inline(std::span<const std::byte> rest, std::vector<std::byte>& data) {
   const auto count = load<abi::InlineHeader>(rest).byte_count & ~abi::InlineHeader::kInline;
   if (count > rest.size() - sizeof(abi::InlineHeader)) return 0;
@@ -145,7 +145,7 @@ bool take_queue(std::span<const std::byte>& rest, roce::SendRequest& request) {
   return true;
 }
 
-// The headers before each segment.
+// Takes the headers that precede each segment.
 std::optional<roce::Status> take_headers(std::span<const std::byte>& rest, const SendRules& rules, SendWqe& wqe,
                                          roce::SendRequest& request) {
   if (rest.size() < sizeof(abi::TsoSegment)) return roce::Status::local_qp_operation_error;

@@ -1,4 +1,4 @@
-// The PCI function, the sizes and the register page of the device that docs/device.md publishes.
+// PCI function, sizes and register page of the device in docs/device.md.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,7 +10,7 @@
 namespace rnicsim::nic {
 namespace {
 
-// Values of a layout that are the model's own, too, and are carried over as they are; the others:
+// Checks values that the layouts and the model share, and that are converted by a cast; for the others see
 // tests/unit/roce/abi_and_roce_test.cpp.
 template <class Ours, class Layout>
 constexpr bool same(Ours ours, Layout layout) {
@@ -65,7 +65,7 @@ Layout layout_of_rnic() {
   return layout;
 }
 
-// What can be read of the register page: each whole, or one of 64 bits as two words.
+// Readable registers: each whole; a 64-bit register also as two 32-bit words.
 struct Register {
   std::uint32_t offset;
   std::uint32_t bytes;

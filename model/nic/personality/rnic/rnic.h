@@ -1,4 +1,4 @@
-// The layouts of docs/device.md.
+// Layouts of the device in docs/device.md.
 #pragma once
 
 #include "model/abi/big_endian.h"
@@ -55,7 +55,7 @@ class RnicPersonality final : public Personality {
   static DoorbellWrite decode_blueflame(std::span<const std::byte> data);
 };
 
-// The parts of its mailboxes that are contexts, too.
+// Conversion of contexts, which are also parts of mailboxes.
 QpContext context_of(const abi::Qpc& layout);
 CompletionQueue context_of(const abi::Cqc& layout);
 EventQueueContext context_of(const abi::Eqc& layout);

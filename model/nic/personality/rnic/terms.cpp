@@ -1,4 +1,4 @@
-// The words of docs/device.md, and what a driver says in the layouts that it publishes.
+// Names from docs/device.md, and decoding of driver data in its layouts.
 #include <algorithm>
 #include <array>
 #include <boost/endian/conversion.hpp>
@@ -55,7 +55,8 @@ std::optional<ReservedBytes> reserved_in(const char* layout, std::span<const std
   return std::nullopt;
 }
 
-// Of a counter of so many bits in a field of 32.
+// The swapped value of a counter with `bits` bits in a 32-bit field; nullopt: the field is in range, or swapping does
+// not help.
 std::optional<std::uint32_t> swapped_counter(abi::Be32 field, unsigned bits) {
   const auto swapped = in_order(field, true);
   return field >> bits != 0 && swapped >> bits == 0 ? std::optional(swapped) : std::nullopt;

@@ -1,0 +1,67 @@
+#include "sim/replay/capture/capture_file.h"
+
+#include <fmt/format.h>
+#include <pcap/pcap.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+
+#include "sim/config/config_error.h"
+
+namespace rnicsim::sim::replay {
+namespace {
+
+struct Closer {
+  void operator()(pcap_t* file) const { pcap_close(file); }
+};
+
+constexpr std::int64_t kPsPerSecond = 1'000'000'000'000;
+constexpr std::int64_t kPsPerNanosecond = 1'000;
+constexpr std::int64_t kMostSeconds = 1'000'000;  // apart: what is more says nothing
+
+std::int64_t apart(std::int64_t first, std::int64_t then, std::int64_t most) {
+  constexpr std::int64_t kSane = std::int64_t{1} << 61;  // whose difference is a number
+  return std::clamp(std::clamp(then, -kSane, kSane) - std::clamp(first, -kSane, kSane), -most, most);
+}
+
+// The precision asked for makes the field of microseconds one of nanoseconds.
+Duration between(const timeval& first, const timeval& then) {
+  return {apart(first.tv_sec, then.tv_sec, kMostSeconds) * kPsPerSecond +
+          apart(first.tv_usec, then.tv_usec, kPsPerSecond / kPsPerNanosecond) * kPsPerNanosecond};
+}
+
+}  // namespace
+
+std::vector<CapturedFrame> read_capture(const std::filesystem::path& path) {
+  std::array<char, PCAP_ERRBUF_SIZE> why{};
+  const std::unique_ptr<pcap_t, Closer> file(
+      pcap_open_offline_with_tstamp_precision(path.c_str(), PCAP_TSTAMP_PRECISION_NANO, why.data()));
+  // The library's words name the file in some cases only.
+  if (!file) throw ConfigError(fmt::format("{}: not a capture that can be read: {}", shown(path.string()), why.data()));
+  if (const int link = pcap_datalink(file.get()); link != DLT_EN10MB) {
+    const char* const name = pcap_datalink_val_to_name(link);
+    throw ConfigError(fmt::format("{}: its frames are {}; Ethernet's are needed", shown(path.string()),
+                                  name != nullptr ? name : fmt::format("of link type {}", link)));
+  }
+  std::vector<CapturedFrame> frames;
+  pcap_pkthdr* header = nullptr;
+  const u_char* data = nullptr;
+  timeval first{};
+  int status = 0;
+  while ((status = pcap_next_ex(file.get(), &header, &data)) == 1) {
+    const auto bytes = std::as_bytes(std::span(data, header->caplen));
+    if (frames.empty()) first = header->ts;
+    frames.push_back({static_cast<std::uint32_t>(frames.size() + 1),
+                      header->len,
+                      {bytes.begin(), bytes.end()},
+                      between(first, header->ts)});
+  }
+  if (status == PCAP_ERROR)
+    throw ConfigError(
+        fmt::format("{}: broken after frame {}: {}", shown(path.string()), frames.size(), pcap_geterr(file.get())));
+  return frames;
+}
+
+}  // namespace rnicsim::sim::replay
