@@ -84,8 +84,8 @@ ALLOWED = {
                                 "sim/host/shim/spin/written_memory", "sim/host/shim/mappings",
                                 "sim/host/kernel/processes/threads", "sim/host/shim/spin/timed_look",
                                 "sim/host/shim/spin/timed_loop"],
-    # Below the calls: the words and the note of a system call, the sockets of the simulated network, the threads of this
-    # process. Calls by number, starts of threads and forks are above all of them.
+    # Below the calls: the words and the note of a system call, the sockets of the simulated network, the threads of
+    # this process. Calls by number, starts of threads and forks are above all of them.
     "sim/host/shim/call_words": [],
     "sim/host/shim/noted_calls": ["sim/host/shim/session"],
     "sim/host/kernel/sockets/refused_options": [],
