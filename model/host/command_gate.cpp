@@ -44,7 +44,6 @@ void replace(std::span<std::byte> input, const Mailbox& mailbox) {
 
 int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
   if (input.size() < sizeof(abi::CommandHeader) || input.size() > abi::kMailboxBytes) return EINVAL;
-  const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
   switch (opcode_of(input)) {
     case CommandOpcode::query_device:
     case CommandOpcode::query_port:
@@ -62,59 +61,50 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       return input.size() < sizeof(abi::CreateQp) ? EINVAL : admit_create_qp(process, input);
     case CommandOpcode::modify_qp:
       return input.size() < sizeof(abi::ModifyQp) ? EINVAL : admit_modify_qp(process, input);
-    case CommandOpcode::destroy_cq: {
-      const auto* cq = Objects::find(objects_.cqs, process, object);
-      return !cq ? ENOENT : cq->users != 0 ? EBUSY : 0;
-    }
+    case CommandOpcode::create_rss:
+      return input.size() < sizeof(abi::CreateRss) ? EINVAL : admit_create_rss(process, input);
+    case CommandOpcode::create_flow:
+      return input.size() < sizeof(abi::CreateFlow) ? EINVAL : admit_create_flow(process, input);
+    case CommandOpcode::create_counter:
+      return admit_create_counter(process, input);
+    default:
+      return admit_use(process, input);
+  }
+}
+
+// Commands that name an object and carry no context.
+int CommandGate::admit_use(Pasid process, std::span<const std::byte> input) {
+  const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
+  const auto exists = [&](const auto& table) { return Objects::find(table, process, object) ? 0 : ENOENT; };
+  const auto is_unused = [&](const auto& table) {
+    const auto* found = Objects::find(table, process, object);
+    return !found ? ENOENT : found->users != 0 ? EBUSY : 0;
+  };
+  switch (opcode_of(input)) {
+    case CommandOpcode::destroy_cq: return is_unused(objects_.cqs);
+    case CommandOpcode::destroy_srq: return is_unused(objects_.srqs);
+    case CommandOpcode::destroy_rss: return is_unused(objects_.rss_contexts);
+    case CommandOpcode::destroy_counter: return is_unused(objects_.counters);
+    case CommandOpcode::destroy_flow: return exists(objects_.flows);
+    case CommandOpcode::query_counter: return exists(objects_.counters);
+    case CommandOpcode::query_cq: return exists(objects_.cqs);
+    case CommandOpcode::query_srq: return exists(objects_.srqs);
     case CommandOpcode::modify_cq:
     case CommandOpcode::resize_cq:
       static_assert(sizeof(abi::ModifyCq) == sizeof(abi::ResizeCq));
-      if (input.size() < sizeof(abi::ModifyCq)) return EINVAL;
-      [[fallthrough]];
-    case CommandOpcode::query_cq:
-      return Objects::find(objects_.cqs, process, object) ? 0 : ENOENT;
-    case CommandOpcode::destroy_srq: {
-      const auto* srq = Objects::find(objects_.srqs, process, object);
-      return !srq ? ENOENT : srq->users != 0 ? EBUSY : 0;
-    }
-    case CommandOpcode::modify_srq:
-      if (input.size() < sizeof(abi::ModifySrq)) return EINVAL;
-      [[fallthrough]];
-    case CommandOpcode::query_srq:
-      return Objects::find(objects_.srqs, process, object) ? 0 : ENOENT;
+      return input.size() < sizeof(abi::ModifyCq) ? EINVAL : exists(objects_.cqs);
+    case CommandOpcode::modify_srq: return input.size() < sizeof(abi::ModifySrq) ? EINVAL : exists(objects_.srqs);
     case CommandOpcode::destroy_mpt:
     case CommandOpcode::query_mpt:
-      if (objects_.find_usable(objects_.mrs, process, object)) return 0;
-      return Objects::find(objects_.mws, process, object) ? 0 : ENOENT;
-    case CommandOpcode::destroy_qp:
-      return admit_destroy_qp(process, object);
-    case CommandOpcode::query_qp:
-      return objects_.find_qp(process, object) ? 0 : ENOENT;
+      return objects_.find_usable(objects_.mrs, process, object) ? 0 : exists(objects_.mws);
+    case CommandOpcode::destroy_qp: return admit_destroy_qp(process, object);
+    case CommandOpcode::query_qp: return objects_.find_qp(process, object) ? 0 : ENOENT;
     case CommandOpcode::attach_multicast:
     case CommandOpcode::detach_multicast:
       if (input.size() < sizeof(abi::MulticastGroup)) return EINVAL;
-      if (!Objects::find(objects_.qps, process, object)) return ENOENT;
+      if (exists(objects_.qps) != 0) return ENOENT;
       return is_group(group_of(input)) ? 0 : EINVAL;
-    case CommandOpcode::create_rss:
-      return input.size() < sizeof(abi::CreateRss) ? EINVAL : admit_create_rss(process, input);
-    case CommandOpcode::destroy_rss: {
-      const auto* rss = Objects::find(objects_.rss_contexts, process, object);
-      return !rss ? ENOENT : rss->users != 0 ? EBUSY : 0;
-    }
-    case CommandOpcode::create_flow:
-      return input.size() < sizeof(abi::CreateFlow) ? EINVAL : admit_create_flow(process, input);
-    case CommandOpcode::destroy_flow:
-      return Objects::find(objects_.flows, process, object) ? 0 : ENOENT;
-    case CommandOpcode::create_counter:
-      return admit_create_counter(process, input);
-    case CommandOpcode::destroy_counter: {
-      const auto* counter = Objects::find(objects_.counters, process, object);
-      return !counter ? ENOENT : counter->users != 0 ? EBUSY : 0;
-    }
-    case CommandOpcode::query_counter:
-      return Objects::find(objects_.counters, process, object) ? 0 : ENOENT;
-    default:
-      return EPERM;
+    default: return EPERM;
   }
 }
 

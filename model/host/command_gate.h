@@ -70,6 +70,7 @@ class CommandGate {
   void settle(std::span<const std::byte> input, abi::CommandStatus status);
 
  private:
+  int admit_use(Pasid process, std::span<const std::byte> input);
   int admit_create_cq(Pasid process, std::span<std::byte> input);
   int admit_create_mpt(Pasid process, std::span<std::byte> input);
   int admit_create_region(Pasid process, abi::CreateMpt& mailbox);

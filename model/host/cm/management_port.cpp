@@ -52,17 +52,24 @@ void ManagementPort::bring_up() {
 
 void ManagementPort::create_queues() {
   const auto records = driver_.allocate(2 * sizeof(abi::QpDoorbellRecord));
-  const auto cq_record = records.at(sizeof(abi::QpDoorbellRecord));
+  create_completion_queue(records.at(sizeof(abi::QpDoorbellRecord)));
+  register_buffers();
+  make_ready(create_queue_pair(records));
+}
+
+void ManagementPort::create_completion_queue(const provider::DmaBuffer& record) {
   const auto cq_ring = driver_.allocate(kEntries * sizeof(abi::Cqe));
-  completions_ = {log2_of(kEntries), cq_ring, reinterpret_cast<abi::CqDoorbellRecord*>(cq_record.memory)};
+  completions_ = {log2_of(kEntries), cq_ring, reinterpret_cast<abi::CqDoorbellRecord*>(record.memory)};
   abi::Cqc cqc;
   cqc.log_entries = log2_of(kEntries);
   cqc.pasid = kKernelPasid;
   cqc.ring = cq_ring.bus_address;
-  cqc.doorbell_record = cq_record.bus_address;
+  cqc.doorbell_record = record.bus_address;
   cqc.eqn = Driver::kFirstCompletionEqn;
   driver_.create(abi::IcmTable::cqc, kCqn, provider::encode(provider::create_cq(kCqn, cqc)), "create_cq");
+}
 
+void ManagementPort::register_buffers() {
   abi::Mpt region;
   region.key = kLkey;
   region.pd = kPd;
@@ -74,7 +81,9 @@ void ManagementPort::create_queues() {
                   region.start;
   region.valid = 1;
   driver_.create(abi::IcmTable::mpt, kRegion, provider::encode(provider::create_mpt(kRegion, region)), "create_mpt");
+}
 
+abi::Qpc ManagementPort::create_queue_pair(const provider::DmaBuffer& records) {
   const auto wqe_blocks = std::uint32_t(
       (provider::wqe_bytes_with_sges(abi::Transport::ud, 1) + abi::kSendBlock - 1) / abi::kSendBlock);
   const std::uint8_t log_blocks = provider::log_send_blocks(kSends, wqe_blocks);
@@ -100,7 +109,11 @@ void ManagementPort::create_queues() {
   qpc.receive_ring = receive_ring.bus_address;
   qpc.doorbell_record = records.bus_address;
   driver_.create(abi::IcmTable::qpc, kQpn, provider::encode(provider::create_qp(kQpn, qpc)), "create_qp");
+  return qpc;
+}
 
+// Moves the queue pair to RTS.
+void ManagementPort::make_ready(abi::Qpc qpc) {
   namespace attribute = abi::qp_attr;
   qpc.port = 1;
   qpc.qkey = kWellKnownQkey;

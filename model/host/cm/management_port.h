@@ -51,6 +51,10 @@ class ManagementPort {
   };
 
   void create_queues();
+  void create_completion_queue(const provider::DmaBuffer& record);
+  void register_buffers();
+  abi::Qpc create_queue_pair(const provider::DmaBuffer& records);
+  void make_ready(abi::Qpc qpc);
   void receive_into(std::uint32_t buffer);
   void post_waiting();
   std::optional<Arrival> arrival_in(const abi::Cqe& cqe, std::uint32_t buffer) const;
