@@ -99,6 +99,7 @@ std::string of_host(const char* before, const Config& config) {
 
 std::string describe(DescribeTopic topic, const RunOptions& options) {
   Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
+  for (const auto& warning : config.warnings) fmt::print(stderr, "rnicsim: warning: {}\n", warning);
   const bool all = topic == DescribeTopic::everything;
   std::string text;
   if (all || topic == DescribeTopic::nic)

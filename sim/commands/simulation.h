@@ -21,6 +21,8 @@ struct Simulation {
 
 // The configuration, observers, engine, seed, clock and limits.
 void add_simulation(CLI::App& command, Simulation& simulation);
+// Loads the configuration, the engine's options included, and prints its warnings; ConfigError.
+Config configuration_of(RunOptions& options);
 // Checks what does not go together, and loads the configuration; ConfigError.
 Config prepare(Simulation& simulation);
 

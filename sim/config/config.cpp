@@ -14,6 +14,7 @@
 #include "sim/config/param_list.h"
 #include "sim/config/sized_topology.h"
 #include "sim/config/toml_file.h"
+#include "sim/config/unchosen_policies.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -198,6 +199,7 @@ Config load_config(std::string_view nic, std::string_view topology, std::span<co
   for (const auto& fault : faults) loader.fault(fault);
   settle(config, loader);
   if (const auto contradiction = ParamList(config).contradiction()) throw ConfigError(*contradiction);
+  config.warnings = settings_without_effect(config, loader.own_settings());
   // RoCE has no LIDs.
   for (auto& interface : config.topology.interfaces)
     if (!config.host_of(interface.host).lid_paths) interface.lid = 0;

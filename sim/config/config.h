@@ -35,6 +35,7 @@ struct Config {
   Topology topology;
   std::vector<std::optional<std::size_t>> cables_of;  // by interface: its cable
   std::vector<FaultSetting> faults;  // of all files, then of the command line
+  std::vector<std::string> warnings;  // what was set and has no effect, in a sentence each
 
   // Of an interface, a switch, a cable by their place in the topology; of a host by its number. A NIC's engine has
   // taken what it can't do, a port that its cable names has taken the place of its own, and what its host's type says

@@ -16,5 +16,7 @@ std::filesystem::path data_folder(DataKind kind);
 std::vector<std::string> data_names(DataKind kind);
 // A path (it has a slash, or ends in .toml) or a shipped name; ConfigError when there is no such thing.
 std::filesystem::path find_data(DataKind kind, std::string_view name_or_path);
+// Whether the file is one of those that are shipped.
+bool is_shipped(DataKind kind, const std::filesystem::path& file);
 
 }  // namespace rnicsim::sim

@@ -39,6 +39,8 @@ class Loader {
   bool host_chosen() const { return host_chosen_; }
   // In the order in which they came; not yet checked: a rule may name a host of a later file.
   const std::vector<Record>& faults() const { return faults_; }
+  // Parameters that the user set: by --set, and in files that are not shipped.
+  const std::vector<Setting>& own_settings() const { return own_settings_; }
 
  private:
   static bool is_choice(std::string_view path);
@@ -60,6 +62,7 @@ class Loader {
   bool host_chosen_ = false;
   RootComplex root_complex_;
   std::vector<Record> faults_;
+  std::vector<Setting> own_settings_;
 };
 
 // Once all is loaded: profiles, engines and ports of all that `config.topology` has. ConfigError: they cannot be.
