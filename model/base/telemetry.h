@@ -25,11 +25,11 @@
 
 namespace rnicsim {
 
-// A port of a switch, as a packet's last bit leaves there.
+// A port of a switch, as a packet's first bit leaves there.
 struct PortState {
   BitRate rate;
   Duration at;
-  std::uint64_t sent = 0;                  // bytes on the line that left so far
+  std::uint64_t sent = 0;                  // bytes on the line that left so far, without this packet
   std::uint64_t queue = 0;                 // bytes that wait
   std::uint32_t id = 0;                    // of this port alone
 };

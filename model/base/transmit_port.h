@@ -38,6 +38,7 @@ class TransmitPort {
     Duration took;             // until its last bit, which leaves now
     std::uint32_t origin = 0;
     std::uint8_t priority = 0;
+    std::uint64_t behind = 0;  // bytes that waited as its first bit left
     Duration waited() const { return began - wanted; }
   };
 
@@ -124,6 +125,7 @@ class TransmitPort {
   Duration next_begins_;
   Duration next_ends_;
   Duration free_;                                 // the last frame's last bit was out
+  std::uint64_t bytes_later_ = 0;                 // that came since the first bit of the frame that is leaving
   std::size_t frames_ = 0;
   Counter bytes_ = 0;
   std::uint64_t counted_bytes_ = 0;               // against the capacity

@@ -200,7 +200,7 @@ void Switch::leave_due(Port& port) {
         memory_.give_back(port.queue_use[leaving.priority], leaving.frame.size());
         ingress_.look();
       }
-      if (leaving.frame.telemetry() != nullptr) add_hop(port, leaving.frame);
+      if (leaving.frame.telemetry() != nullptr) add_hop(port, leaving);
     }
     port.out(std::move(leaving.frame));
   }
@@ -214,13 +214,15 @@ void Switch::mark(Port& port, std::uint8_t priority, Frame& frame) {
   if (marked) marked(frame);
 }
 
-// This frame is among what the port has sent, and not in the queue.
-void Switch::add_hop(const Port& port, Frame& frame) const {
+// As the frame's first bit left: then a switch writes into the frame. So this frame is neither among what the port has
+// sent nor in the queue, and a frame that came meanwhile is in neither.
+void Switch::add_hop(const Port& port, TransmitPort::Departure& leaving) const {
   constexpr std::uint32_t kMostPorts = 1 << 16;
   const auto& counted = port.counted;
-  const auto busy_ps = std::accumulate(counted.busy_ps.begin(), counted.busy_ps.end(), counted.control_ps);
-  frame.add_hop({.rate = port.timing.rate, .at = now(), .sent = bytes_of(busy_ps, port.timing.rate),
-                 .queue = port.queues.bytes(), .id = wiring_.number * kMostPorts + port.number});
+  const auto busy_ps = std::accumulate(counted.busy_ps.begin(), counted.busy_ps.end(), counted.control_ps) -
+                       static_cast<Counter>(leaving.took.ps);
+  leaving.frame.add_hop({.rate = port.timing.rate, .at = leaving.began, .sent = bytes_of(busy_ps, port.timing.rate),
+                         .queue = leaving.behind, .id = wiring_.number * kMostPorts + port.number});
 }
 
 bool Switch::lose_not_ect(Port& port, std::uint8_t priority, const Frame& frame) {

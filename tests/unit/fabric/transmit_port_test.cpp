@@ -88,6 +88,22 @@ TEST(TransmitPort, OneBehindTheOther) {
   EXPECT_EQ(bench.port.most_bytes(), 300u);
 }
 
+// What waits as the first bit leaves, and not what comes while the frame leaves.
+TEST(TransmitPort, WhatAFrameLeavesBehind) {
+  Bench bench;
+  std::vector<std::uint64_t> behind;
+  bench.on_left = [&](const TransmitPort::Departure& departure) { behind.push_back(departure.behind); };
+  bench.at(5_ns, [&] {
+    bench.send(1, 0, 20_ns);
+    bench.send(2, 0, 21_ns);
+  });
+  bench.at(15_ns, [&] { bench.send(3, 0); });    // before the first bit of the first
+  bench.at(25_ns, [&] { bench.send(4, 0); });    // behind it
+  bench.at(45_ns, [&] { bench.send(5, 0); });
+  EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 20_ns}, {2, 30_ns}, {3, 40_ns}, {4, 50_ns}, {5, 60_ns}}));
+  EXPECT_EQ(behind, (std::vector<std::uint64_t>{200, 200, 100, 100, 0}));
+}
+
 TEST(TransmitPort, TheMostUrgentOfThoseThatMay) {
   Bench bench;
   bench.at(0_ns, [&] {

@@ -170,7 +170,7 @@ class Loop {
     std::uint64_t bytes = 0;
     bool marked = false;
     Duration sent{};                       // when its newest packet left
-    PortState port;                        // as that left there
+    PortState port;                        // as that began to leave there
   };
   struct Flow {
     std::unique_ptr<CongestionControl> control;
@@ -229,14 +229,20 @@ class Loop {
 
   void arrive(const Packet& packet) {
     queue_.push_back(packet);
-    if (queue_.size() == 1) at(now_ + tick(), [this] { leave(); });
+    if (queue_.size() == 1) begin();
+  }
+  // The first packet begins to leave: telemetry tells of the port as it is now.
+  void begin() {
+    began_ = {.rate = params_.line, .at = now_, .sent = sent_, .queue = (queue_.size() - 1) * params_.packet};
+    at(now_ + tick(), [this] { leave(); });
   }
   void leave() {
     const auto packet = queue_.front();
+    const auto port = began_;
     queue_.pop_front();
-    if (!queue_.empty()) at(now_ + tick(), [this] { leave(); });
     const auto waiting = queue_.size() * params_.packet;
     sent_ += params_.packet;
+    if (!queue_.empty()) begin();
     ++left_;
     queue_sum_ += static_cast<double>(waiting);
     most_queue_ = std::max<std::uint64_t>(most_queue_, waiting);
@@ -247,7 +253,7 @@ class Loop {
     next.bytes += params_.packet;
     next.marked = next.marked || waiting > params_.mark_above;
     next.sent = packet.sent;
-    next.port = {.rate = params_.line, .at = now_, .sent = sent_, .queue = waiting};
+    next.port = port;
     if (++flow.unacknowledged < params_.acknowledge_every && flow.on_the_way != 0) return;
     flow.unacknowledged = 0;
     at(now_ + params_.base_rtt - tick(), [this, number = packet.flow, answer = std::exchange(next, {})] {
@@ -275,6 +281,7 @@ class Loop {
   std::mt19937_64 random_{1};
   Duration now_{};
   std::deque<Packet> queue_;               // of the port; the first is leaving
+  PortState began_;                        // as the first began to leave
   std::uint64_t sent_ = 0;                 // bytes
   Duration since_{};
   std::uint64_t left_ = 0;                 // packets, since measure()
