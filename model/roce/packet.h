@@ -1,4 +1,4 @@
-// RoCEv2 framing: Ethernet, IPv4 or IPv6, UDP port 4791, then the InfiniBand headers. Payload is never touched here.
+// RoCEv2 framing: Ethernet with at most one VLAN tag (IEEE 802.1Q), IPv4 or IPv6, UDP port 4791, then the InfiniBand headers. Payload is never touched here.
 #pragma once
 
 #include <array>
@@ -11,11 +11,13 @@
 
 namespace rnicsim::roce {
 
-inline constexpr std::size_t kEthernetBytes = 14;
+inline constexpr std::size_t kEthernetBytes = 14;  // without a VLAN tag
+inline constexpr std::size_t kVlanTagBytes = 4;
 inline constexpr std::size_t kIpv4Bytes = 20;
 inline constexpr std::size_t kIpv6Bytes = 40;
 inline constexpr std::size_t kUdpBytes = 8;
-inline constexpr std::size_t kMaxFrameHeader = kEthernetBytes + kIpv6Bytes + kUdpBytes + Headers::kMaxBytes;
+inline constexpr std::size_t kMaxFrameHeader =
+    kEthernetBytes + kVlanTagBytes + kIpv6Bytes + kUdpBytes + Headers::kMaxBytes;
 inline constexpr std::uint16_t kRoceUdpPort = 4791;
 inline constexpr std::uint16_t kLeastSourcePort = 0xc000;
 
@@ -29,6 +31,13 @@ struct FrameAddresses {
   std::uint8_t hop_limit = 64;
   std::uint32_t flow_label = 0;
   std::uint16_t source_port = kLeastSourcePort;
+  std::uint16_t vlan = kNoVlan;            // 0: a tag with a priority alone
+  std::uint8_t service_level = 0;          // its low 3 bits are the PCP of the tag
+
+  bool tagged() const { return vlan != kNoVlan; }
+  std::uint16_t tag() const {              // PCP 3 bits, DEI 1 bit, VLAN 12 bits
+    return static_cast<std::uint16_t>((service_level & 7) << 13 | (vlan & 0xfff));
+  }
   bool operator==(const FrameAddresses&) const = default;
 };
 
@@ -40,6 +49,8 @@ constexpr std::uint16_t source_port_for(Qpn local, Qpn remote) {
   return static_cast<std::uint16_t>(kLeastSourcePort | (mixed >> 18));
 }
 
+// Bytes before the IP header, of a frame's first bytes.
+std::size_t link_header_bytes(std::span<const std::byte> frame);
 // Bytes of everything before the payload.
 std::size_t frame_header_bytes(const FrameAddresses& addresses, Opcode opcode);
 // Writes that; returns its size. `headers.bth.pad` says how many bytes follow the payload.
