@@ -91,6 +91,7 @@ Json flow_parameters(const Flow& flow) {
   json["mtu"] = *flow.mtu;
   json["max_rd_atomic"] = *flow.max_rd_atomic;
   json["dscp"] = flow.dscp;
+  json["sl"] = flow.sl;
   json["rnr_timer"] = flow.rnr_timer;
   json["timeout"] = flow.timeout;
   json["retry"] = flow.retry;
