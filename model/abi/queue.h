@@ -226,7 +226,7 @@ struct Cqe {
   static constexpr std::uint8_t kIpv4 = 1u << 2;  // with kGrh: an IPv4 header lies in the GRH, else an IPv6 header
   static constexpr std::uint8_t kChecksumsRight = 1u << 3;  // raw packet: of IP, and of TCP or UDP
   static constexpr std::uint8_t kFlowTag = 1u << 4;  // raw packet: its flow has one
-  static constexpr std::uint8_t kVlan = 1u << 5;  // raw packet: it had a tag, which Qpc::kStripVlan took off
+  static constexpr std::uint8_t kVlan = 1u << 5;  // it had a tag: a datagram, or a raw packet of which it was taken off
   static constexpr std::uint8_t kXrc = 1u << 6;   // a receive of an XRC SRQ
   static constexpr std::uint8_t kInitialOwner = 0xf1;
 };

@@ -58,7 +58,7 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
     : sc_module(name),
       params_(params),
       wiring_(std::move(wiring)),
-      priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())),
+      priorities_(params.priority.map()),
       path_(make_path_choice(params, wiring_)),
       memory_(params, wiring_.lines.size()),
       ingress_(params.pfc, rates_of(wiring_), memory_),

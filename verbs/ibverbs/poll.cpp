@@ -43,7 +43,10 @@ std::uint32_t flow_tag(const abi::Cqe& cqe) {
 }
 
 // Of a raw packet from which it was taken off; 0 elsewhere.
-std::uint16_t vlan_tag(const abi::Cqe& cqe) { return cqe.flags & abi::Cqe::kVlan ? std::uint16_t(cqe.vlan) : 0; }
+std::uint16_t vlan_tag(const abi::Cqe& cqe) {
+  const bool datagram = (cqe.flags & abi::Cqe::kGrh) != 0;
+  return cqe.flags & abi::Cqe::kVlan && !datagram ? std::uint16_t(cqe.vlan) : 0;
+}
 
 // RoCE has no service level. Of a datagram mlx5 says there what its GRH is, and UCX drops those that do not say so.
 std::uint8_t service_level(const abi::Cqe& cqe) {

@@ -278,7 +278,7 @@ struct rnicsim_cqe {
 #define RNICSIM_CQE_IPV4 0x4u  /* with kGrh: an IPv4 header lies in the GRH, else an IPv6 header */
 #define RNICSIM_CQE_CHECKSUMS_RIGHT 0x8u  /* raw packet: of IP, and of TCP or UDP */
 #define RNICSIM_CQE_FLOW_TAG 0x10u  /* raw packet: its flow has one */
-#define RNICSIM_CQE_VLAN 0x20u  /* raw packet: it had a tag, which Qpc::kStripVlan took off */
+#define RNICSIM_CQE_VLAN 0x20u  /* it had a tag: a datagram, or a raw packet of which it was taken off */
 #define RNICSIM_CQE_XRC 0x40u  /* a receive of an XRC SRQ */
 #define RNICSIM_CQE_INITIAL_OWNER 0xf1u
 RNICSIM_HOLDS(sizeof(struct rnicsim_cqe) == 64);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "model/base/frame.h"
 #include "model/roce/packet.h"
 #include "model/roce/types.h"
 
@@ -16,6 +17,7 @@ struct CongestionSeen {
   roce::Qpn peer;                          // the sender's
   std::uint16_t gid_index;                 // of the receiver's address
   std::uint8_t traffic_class;              // of the packet
+  VlanTag tag;                             // and its tag
   roce::FrameAddresses to;                 // the sender's address, and the way there
 };
 

@@ -1,4 +1,4 @@
-// The port's GIDs, each with the MAC of its network interface.
+// The port's GIDs, each with the MAC and the VLAN of its network interface.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@ struct GidEntry {
   roce::Gid gid{};
   roce::MacAddress mac{};
   bool valid = false;
+  std::uint16_t vlan = roce::kNoVlan;
 };
 
 class GidTable {
@@ -26,7 +27,7 @@ class GidTable {
   // An address stands in the table once: its index says which of them a frame came to.
   Set set(std::uint32_t index, const GidEntry& entry) {
     if (index >= entries_.size()) return Set::beyond_table;
-    const auto at = index_of(entry.gid, entry.mac);
+    const auto at = index_of(entry.gid, entry.mac, entry.vlan);
     if (entry.valid && at && *at != index) return Set::exists;
     entries_[index] = entry;
     while (end_ > 0 && !entries_[end_ - 1].valid) --end_;
@@ -36,10 +37,13 @@ class GidTable {
   const GidEntry* find(std::uint32_t index) const {
     return index < end_ && entries_[index].valid ? &entries_[index] : nullptr;
   }
-  std::optional<std::uint16_t> index_of(const roce::Gid& gid, const roce::MacAddress& mac) const {
+  // `vlan`: of the frame's tag; 0, a tag with a priority alone, is none.
+  std::optional<std::uint16_t> index_of(const roce::Gid& gid, const roce::MacAddress& mac,
+                                        std::uint16_t vlan = roce::kNoVlan) const {
+    if (vlan == 0) vlan = roce::kNoVlan;
     for (std::size_t index = 0; index < end_; ++index) {
       const auto& entry = entries_[index];
-      if (same(entry.mac, mac) && same(entry.gid, gid) && entry.valid) return static_cast<std::uint16_t>(index);
+      if (same(entry.mac, mac) && same(entry.gid, gid) && entry.vlan == vlan && entry.valid) return static_cast<std::uint16_t>(index);
     }
     return std::nullopt;
   }

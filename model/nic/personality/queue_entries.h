@@ -119,7 +119,7 @@ struct Cqe {
   bool xrc = false;                      // a receive of an XRC SRQ
   bool checksums_right = false;          // raw
   bool tagged = false;                   // raw: its flow has a tag
-  std::optional<std::uint16_t> vlan{};   // raw: the tag that was taken off
+  std::optional<std::uint16_t> vlan{};   // UD: of its packet; raw: the tag that was taken off
   std::uint32_t rss_hash = 0;            // raw
 };
 

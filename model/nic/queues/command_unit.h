@@ -103,6 +103,7 @@ class CommandUnit {
   Output<std::uint32_t, std::uint32_t> srq_modified;  // SrqModification bits
   Output<std::uint32_t> srq_destroyed;                // it is about to be
   Output<> on_demand;                     // a region is about to be
+  Output<std::uint16_t, bool> gid_tagged;  // frames of that GID have a VLAN tag from now on, or have none
   Output<> teardown;
   std::function<void(std::uint32_t pages, std::function<void()> done)> flush;  // of the tables, for a key
   std::function<bool()> link_up;

@@ -322,6 +322,9 @@ class QpEngine {
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;
   // From now on there are regions on demand; until a reset.
   virtual void on_demand() = 0;
+  // Packets with that entry of the GID table as their source have a VLAN tag from now on, or have none. After a reset
+  // none has.
+  virtual void gid_tagged(std::uint16_t index, bool tagged) = 0;
   virtual void cq_overrun(Qpn qpn) = 0;   // of a CQ of this QP: it goes to the error state
   // Room in packet_tx for packets of a class (PacketOut::credit_class); the engine starts with none. Beyond that, for
   // each packet put out, in the order of its class, when it has left.
