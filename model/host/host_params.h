@@ -146,8 +146,8 @@ struct HostParams {
                 "ports have LIDs, and a path without a GRH leads to one: for programs that know InfiniBand only. No "
                 "RoCE device has it");
     visit.param("vlan", vlan,
-                "the VLAN of the NICs' GIDs: RoCE packets have a tag (IEEE 802.1Q), with the service level as PCP; 0: no "
-                "tag",
+                "the VLAN of the NICs' GIDs: RoCE packets have a tag (IEEE 802.1Q), with the service level as PCP; 0: "
+                "no tag",
                 {0, 4094});
   }
 };

@@ -1,4 +1,5 @@
-// RoCEv2 framing: Ethernet with at most one VLAN tag (IEEE 802.1Q), IPv4 or IPv6, UDP port 4791, then the InfiniBand headers. Payload is never touched here.
+// RoCEv2 framing: Ethernet with at most one VLAN tag (IEEE 802.1Q), IPv4 or IPv6, UDP port 4791, then the InfiniBand
+// headers. Payload is never touched here.
 #pragma once
 
 #include <array>

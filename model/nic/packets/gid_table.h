@@ -43,7 +43,8 @@ class GidTable {
     if (vlan == 0) vlan = roce::kNoVlan;
     for (std::size_t index = 0; index < end_; ++index) {
       const auto& entry = entries_[index];
-      if (same(entry.mac, mac) && same(entry.gid, gid) && entry.vlan == vlan && entry.valid) return static_cast<std::uint16_t>(index);
+      const bool found = same(entry.mac, mac) && same(entry.gid, gid) && entry.vlan == vlan && entry.valid;
+      if (found) return static_cast<std::uint16_t>(index);
     }
     return std::nullopt;
   }

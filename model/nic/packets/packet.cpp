@@ -110,7 +110,8 @@ void Packet::write() {
   assert(used == header_bytes_);
   std::fill_n(trailer_.begin(), pad, std::byte{0});
   const auto covered = icrc_of_headers_only_ ? std::span<const std::byte>() : payload_.bytes();
-  const auto from_ip = std::span<const std::byte>(wire_header_).first(header_bytes_).subspan(roce::kEthernetBytes + tag_.bytes());
+  const auto link = roce::kEthernetBytes + tag_.bytes();
+  const auto from_ip = std::span<const std::byte>(wire_header_).first(header_bytes_).subspan(link);
   const auto crc = roce::icrc(from_ip, covered, std::span(trailer_).first(pad));
   for (std::size_t i = 0; i < roce::kIcrcBytes; ++i) trailer_[pad + i] = std::byte(crc >> (8 * i));
   header_ = wire_header_.data();

@@ -184,11 +184,11 @@ TEST_F(Hpcc, WhateverComesTheBoundsHold) {
   for (std::uint64_t seed = 1; seed <= kWalks; ++seed) walk(*make(), seed, 1e8);
 }
 
-// The paper's rule for w_ai, for as many flows as there are: then the sum of all is still below the port's rate.
+// The paper's rule for w_ai, for twice as many flows as there are: with just as many the line has nothing left.
 TEST_F(Hpcc, FlowsAreEqualAndTheQueueIsNearlyEmpty) {
   for (const std::size_t flows : {2, 4, 8})
     for (const std::uint32_t every : {1u, 4u}) {
-      set("w_ai", kBegins * 0.05 / static_cast<double>(flows));
+      set("w_ai", kBegins * 0.05 / static_cast<double>(2 * flows));
       set("base_rtt", every == 1 ? 13e6 : 14e6);   // and what an acknowledgement waits for three packets
       Loop loop({.acknowledge_every = every}, flows, [&] { return make(); });
       loop.run_until(20_ms);
@@ -207,8 +207,8 @@ TEST_F(Hpcc, FlowsAreEqualAndTheQueueIsNearlyEmpty) {
     }
 }
 
-// The default of w_ai, which is for 16 flows, makes fewer flows equal, too, with an acknowledgement of each packet and of
-// each fourth. The telemetry is of the time at which a packet begins to leave: with that of its last bit, the queue
+// The default of w_ai, which is for 16 flows, makes fewer flows equal, too, with an acknowledgement of each packet and
+// of each fourth. The telemetry is of the time at which a packet begins to leave: with that of its last bit, the queue
 // that a small flow meets is longer than that of a large one, and two flows stay at 3 to 1.
 TEST_F(Hpcc, FewFlowsAreEqualByTheDefault) {
   set("w_ai", 500);
