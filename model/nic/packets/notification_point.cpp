@@ -24,11 +24,12 @@ PacketOut notification(const CongestionSeen& seen, std::uint32_t dscp, std::uint
   return {.source = seen.qpn, .gid_index = seen.gid_index, .packet = std::move(packet), .credited = false};
 }
 
-// The CNP has a tag if the packet had one: both are of one VLAN.
+// The CNP has a tag if the packet had one of a VLAN: both are of that VLAN.
 std::uint8_t class_of(const PriorityMap& priorities, const Packet& cnp, const CongestionSeen& seen) {
   const auto& to = cnp.addresses;
   const VlanTag tag(static_cast<std::uint16_t>(to.service_level << VlanTag::kPcpShift));
-  return priorities.of(to.traffic_class, seen.tag ? tag : VlanTag());
+  const bool tagged = seen.tag && (seen.tag.bits() & VlanTag::kVlanMask) != 0;
+  return priorities.of(to.traffic_class, tagged ? tag : VlanTag());
 }
 
 }  // namespace
