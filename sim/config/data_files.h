@@ -17,6 +17,6 @@ std::vector<std::string> data_names(DataKind kind);
 // A path (it has a slash, or ends in .toml) or a shipped name; ConfigError when there is no such thing.
 std::filesystem::path find_data(DataKind kind, std::string_view name_or_path);
 // Whether the file is one of those that are shipped.
-bool is_shipped(DataKind kind, const std::filesystem::path& file);
+bool is_shipped_file(DataKind kind, const std::filesystem::path& file);
 
 }  // namespace rnicsim::sim
