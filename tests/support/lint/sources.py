@@ -17,7 +17,7 @@ def kind_of(path, first_line):
         return "python"
     if path.suffix == ".cmake" or path.name == "CMakeLists.txt":
         return "cmake"
-    if path.suffix == ".sh" or first_line.startswith("#!") and first_line.rstrip().endswith("sh"):
+    if path.suffix in (".sh", ".bash") or first_line.startswith("#!") and first_line.rstrip().endswith("sh"):
         return "shell"
     return None
 
