@@ -8,7 +8,6 @@ are reproducible.
 """
 import json
 import os
-import re
 import resource
 import subprocess
 import sys

@@ -41,7 +41,7 @@ C_BIG_ENDIAN = """/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
 
 #include <stdint.h>
 
-/* What the compiler checks of a layout. */
+/* A compile-time check of a layout. */
 #if defined(__cplusplus)
 #define RNICSIM_HOLDS(what) static_assert(what, #what)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L

@@ -100,7 +100,7 @@ try 2 "$tree/rnicsim"
 has err 'usage:'
 lacks calls ninja
 # Help of a command must not start a build.
-for own in test bless package; do
+for own in test bless package hooks; do
   for asked in --help -h; do
     try 0 "$tree/rnicsim" "$own" "$asked"
     has out "$own  "

@@ -9,7 +9,6 @@ usage: fabric_cost_test.py RNICSIM     (needs valgrind: without it the test is s
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest

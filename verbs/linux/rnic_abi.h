@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR Apache-2.0 */
 /*
- * What the kernel driver answers to the rdma-core provider, behind the
+ * Answers of the kernel driver to the rdma-core provider, behind the
  * answers of uverbs. Numbers are in the byte order of the host.
  */
 #ifndef RNIC_ABI_H

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* What the compiler checks of a layout. */
+/* A compile-time check of a layout. */
 #if defined(__cplusplus)
 #define RNICSIM_HOLDS(what) static_assert(what, #what)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L

@@ -50,7 +50,7 @@ class Ets final : public QueueDiscipline {
     for (auto rest = ready.queues; rest != 0; rest &= rest - 1) {
       const auto queue = static_cast<std::uint8_t>(std::countr_zero(rest));
       const auto end = begin_of(queue) + double{ready.bytes[queue]} / *shares_[queue];
-      // Of two frames that end together the higher priority goes first.
+      // If two frames end together, the frame of the higher priority goes first.
       if (chosen_ != kPriorities && end > end_) continue;
       chosen_ = queue;
       end_ = end;

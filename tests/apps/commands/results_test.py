@@ -8,7 +8,6 @@ usage: results_test.py RNICSIM
 import json
 import pathlib
 import sys
-import unittest
 
 import jsonschema
 

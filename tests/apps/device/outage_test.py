@@ -6,7 +6,6 @@ usage: outage_test.py path/to/rnicsim     (needs gcc, libibverbs' headers and pe
 import os
 import re
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402

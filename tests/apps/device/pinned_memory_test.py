@@ -8,7 +8,6 @@ usage: pinned_memory_test.py path/to/rnicsim     (needs gcc and libibverbs' head
 import os
 import signal
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402

@@ -7,7 +7,6 @@ usage: port_counters_test.py path/to/rnicsim     (needs perftest)
 import os
 import re
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402

@@ -7,7 +7,6 @@ usage: processes_test.py path/to/rnicsim     (needs gcc and libibverbs' headers)
 """
 import os
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402

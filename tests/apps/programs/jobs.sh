@@ -1,3 +1,4 @@
+#!/bin/sh
 # Pipes, jobs in the background, and signals between them.
 for i in 3 1 2; do
   (sleep 0.0$i; echo job $i) &

@@ -5,7 +5,6 @@ usage: devices_test.py path/to/rnicsim     (needs gcc, ibverbs-utils, perftest, 
 """
 import os
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import apps  # noqa: E402

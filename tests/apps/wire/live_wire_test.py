@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import time
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

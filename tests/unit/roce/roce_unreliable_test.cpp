@@ -98,7 +98,7 @@ TEST_F(UcTest, AWriteIsNoLongerAndNoShorterThanItSays) {
   EXPECT_EQ(take(packets[1]).kind, Kind::drop);
 }
 
-// Whatever packets are lost, duplicated or late: messages complete in order, each with all its bytes.
+// Random loss, duplicates and late packets: messages complete in order, each with all its bytes.
 TEST_F(UcTest, WhatCompletesIsWhole) {
   std::mt19937 random(7);
   std::vector<RequestPacket> sent;

@@ -86,7 +86,7 @@ struct rnic_mapping rnic_mapping_of(const struct rnic_buf *buf)
 	return mapping;
 }
 
-/* Of an entry that nobody looks up any more. */
+/* Called at the entry's last reference: no mmap finds the entry any more. */
 void rnic_mmap_free(struct rdma_user_mmap_entry *entry)
 {
 	struct rnic_ucontext *context = to_rnic_ucontext(entry->ucontext);

@@ -204,7 +204,7 @@ int rnic_destroy(struct rnic_device *dev, u16 opcode, u32 object)
 	return rnic_dead(dev) ? 0 : error;
 }
 
-/* Of a dead device: all waiters hear of it. */
+/* Wakes all waiters of a dead device. */
 void rnic_abort_commands(struct rnic_device *dev)
 {
 	struct rnic_commands *c = &dev->commands;

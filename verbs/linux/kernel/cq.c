@@ -213,7 +213,7 @@ static void put(struct rnic_cq *cq)
 		complete(&cq->free);
 }
 
-/* Of interrupts. An event may come behind its CQ's end. */
+/* Called in the interrupt. An event may come after its CQ was destroyed. */
 void rnic_complete(struct rnic_device *dev, u32 cqn)
 {
 	struct rnic_cq *cq = get(dev, cqn);

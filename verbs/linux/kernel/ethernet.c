@@ -200,7 +200,7 @@ int rnic_create_ethernet(struct rnic_device *dev)
 	if (error)
 		goto free_memory;
 	dev->ethernet = port;
-	/* An event that came before has told nobody. */
+	/* An event before this line had no Ethernet port to inform. */
 	error = rnic_ask_port(dev, &attributes);
 	if (!error)
 		rnic_ethernet_set_carrier(dev, attributes.state == IB_PORT_ACTIVE);

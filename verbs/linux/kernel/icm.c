@@ -164,7 +164,7 @@ void rnic_give_back_mtt(struct rnic_device *dev, u32 first, u32 count)
 	gen_pool_free(dev->icm.mtt, MTT_BASE + first, count);
 }
 
-/* Of an entry that is lent, before the device hears of its region. */
+/* Writes an allocated entry, before a command names its region to the device. */
 void rnic_write_mtt(struct rnic_device *dev, u32 index, dma_addr_t page)
 {
 	struct rnic_icm_table *table = &dev->icm.tables[RNICSIM_ICM_TABLE_MTT];

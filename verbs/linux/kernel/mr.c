@@ -49,7 +49,7 @@ struct rnic_mr *rnic_new_mr(struct rnic_device *dev)
 	return mr;
 }
 
-/* Whatever of it there is; the device knows it no more. */
+/* Frees the parts that exist. The device does not know the region any more. */
 void rnic_free_mr(struct rnic_device *dev, struct rnic_mr *mr)
 {
 	if (mr->pages)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the driver of the rnicsim NIC keeps: of the device, and of each object of verbs. */
+/* State of the rnicsim NIC's driver: the device, and each object of verbs. */
 #ifndef RNIC_OBJECTS_H
 #define RNIC_OBJECTS_H
 
@@ -45,7 +45,7 @@ struct rnic_ethernet;
 /* Pages of a fast registration: with those of 4 KiB, 4 MiB. */
 #define RNIC_MOST_FAST_PAGES 1024
 
-/* What query_device answers, in the byte order of the host. */
+/* Answer of query_device, in the byte order of the host. */
 struct rnic_capabilities {
 	u64 features;
 	u64 firmware_version;
@@ -216,7 +216,7 @@ struct rnic_cq {
 	struct completion free;
 };
 
-/* Of a kernel queue pair, at the first block of a WQE. */
+/* A send WQE of a kernel queue pair, in the slot of the WQE's first block. */
 struct rnic_send_slot {
 	u64 wr_id;
 	u32 retired_after; /* WQEs retired when this one is */

@@ -187,7 +187,7 @@ static int append_registration(struct wqe *wqe, struct rnic_device *dev, const s
 	return error;
 }
 
-/* What follows the control segment. */
+/* Appends the segments behind the control segment. */
 static int append_body(struct wqe *wqe, struct rnic_qp *qp, const struct ib_send_wr *wr)
 {
 	int error;

@@ -148,7 +148,7 @@ static int alloc_rings(struct rnic_device *dev, struct rnic_qp *qp, struct rnic_
 	return 0;
 }
 
-/* What a kernel queue remembers of its work requests. */
+/* A kernel queue keeps the wr_id of each posted work request. */
 static int alloc_slots(struct rnic_qp *qp)
 {
 	if (qp->cap.max_send_wr) {
@@ -341,7 +341,7 @@ int rnic_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	return 0;
 }
 
-/* Of the thread of event queue 0. An event may come behind its queue pair's end. */
+/* Called in the thread of event queue 0. An event may come after its queue pair was destroyed. */
 void rnic_qp_event(struct rnic_device *dev, u32 qpn, enum ib_event_type type)
 {
 	struct ib_event event = { .device = &dev->ib, .event = type };

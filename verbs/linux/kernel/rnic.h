@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the driver offer one another. */
+/* Functions that the sources of the driver share. */
 #ifndef RNIC_H
 #define RNIC_H
 

@@ -249,7 +249,7 @@ u64 rnic_retire_shared(struct rnic_srq *srq, u16 index)
 	return wr_id;
 }
 
-/* Of the thread of event queue 0. */
+/* Called in the thread of event queue 0. */
 void rnic_srq_event(struct rnic_device *dev, u32 srqn, enum ib_event_type type)
 {
 	struct ib_event event = { .device = &dev->ib, .event = type };
