@@ -75,8 +75,8 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
 // Commands that name an object and carry no context.
 int CommandGate::admit_use(Pasid process, std::span<const std::byte> input) {
   const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
-  const auto exists = [&](const auto& table) { return Objects::find(table, process, object) ? 0 : ENOENT; };
-  const auto is_unused = [&](const auto& table) {
+  const auto exists = [&](auto& table) { return Objects::find(table, process, object) ? 0 : ENOENT; };
+  const auto is_unused = [&](auto& table) {
     const auto* found = Objects::find(table, process, object);
     return !found ? ENOENT : found->users != 0 ? EBUSY : 0;
   };
