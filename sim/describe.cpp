@@ -12,7 +12,7 @@
 #include "sim/config/data_files.h"
 #include "sim/config/host_record.h"
 #include "sim/config/param_list.h"
-#include "sim/config/profile_notes.h"
+#include "sim/config/profiles/profile_notes.h"
 #include "sim/config/sized_topology.h"
 #include "sim/results/counter_list.h"
 #include "sim/system.h"
@@ -99,6 +99,7 @@ std::string of_host(const char* before, const Config& config) {
 
 std::string describe(DescribeTopic topic, const RunOptions& options) {
   Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
+  for (const auto& warning : config.warnings) fmt::print(stderr, "rnicsim: warning: {}\n", warning);
   const bool all = topic == DescribeTopic::everything;
   std::string text;
   if (all || topic == DescribeTopic::nic)

@@ -27,9 +27,15 @@ struct End {
   std::uint32_t obeys = 0;
   std::uint64_t headroom = 0;
   std::string headroom_by;
-  PriorityMap map;         // priority of each DSCP
+  PriorityMap map;         // priority of each frame
   std::string map_by;
 };
+
+// The parameter that maps frames to priorities.
+std::string map_path(const char* group, const PriorityParams& params) {
+  const bool by_dscp = params.trusted() == PriorityMap::Trust::dscp;
+  return fmt::format("{}.{}", group, by_dscp ? "dscp_priority" : "pcp_priority");
+}
 
 End end_of(const Config& config, std::uint32_t node) {
   const auto& topology = config.topology;
@@ -41,13 +47,13 @@ End end_of(const Config& config, std::uint32_t node) {
     const auto headroom = shares ? params.buffer.lossless.xoff : params.pfc.headroom;
     return {name, "switch.pfc.priorities", "switch.pfc.priorities", priorities, priorities, headroom.bytes,
             shares ? "switch.buffer.lossless.xoff" : "switch.pfc.headroom",
-            PriorityMap::parse(params.dscp_priority).value_or(PriorityMap()), "switch.dscp_priority"};
+            params.priority.map(), map_path("switch", params.priority)};
   }
   const auto nic = config.nic_of(node);
   const auto& buffer = nic.receive_buffer;
   const auto headroom = buffer.size.bytes > buffer.xoff.bytes ? buffer.size.bytes - buffer.xoff.bytes : 0;
   return {name, "nic.receive_buffer.pfc", "nic.port.pfc", buffer.pfc, nic.port.pfc, headroom,
-          "nic.receive_buffer.size less xoff", nic.port.priorities(), "nic.port.dscp_priority"};
+          "nic.receive_buffer.size less xoff", nic.port.priorities(), map_path("nic.port", nic.port.priority)};
 }
 
 std::string priorities_text(std::uint32_t bits) {
@@ -62,8 +68,9 @@ std::optional<std::string> unused_priorities(const End& end, const std::string& 
   constexpr std::uint32_t kAll = (1 << kPriorities) - 1;
   const auto unused = priorities & ~end.map.used();
   if (unused == 0 || priorities == kAll) return std::nullopt;
-  return fmt::format("{}: no frame has priority {}, because no DSCP has it ({})", by, priorities_text(unused),
-                     end.map_by);
+  const bool by_dscp = end.map.trust() == PriorityMap::Trust::dscp;
+  return fmt::format("{}: no frame has priority {}, because no {} has it ({})", by, priorities_text(unused),
+                     by_dscp ? "DSCP" : "PCP", end.map_by);
 }
 
 void look_at(const End& end, const End& peer, std::uint64_t needed, std::vector<std::string>& warnings) {

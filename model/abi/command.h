@@ -296,7 +296,8 @@ struct SetGid {
   std::uint8_t roce_version = 2;
   std::uint8_t valid = 0;  // 0 empties the entry
   std::uint8_t mac[6] = {};
-  std::uint8_t reserved[6] = {};
+  Be16 vlan;               // 1 .. 4094: frames have a tag of this VLAN, with the service level as PCP; 0: no tag
+  std::uint8_t reserved[4] = {};
   std::uint8_t gid[16] = {};
 };
 static_assert(sizeof(SetGid) == 48);

@@ -8,7 +8,7 @@ namespace rnicsim::abi {
 
 // Version of the contract: a driver refuses another major version.
 inline constexpr std::uint16_t kAbiMajor = 2;
-inline constexpr std::uint16_t kAbiMinor = 0;
+inline constexpr std::uint16_t kAbiMinor = 1;
 
 // --- PCI identity (not assigned by the PCI-SIG: the device never sits on a real bus).
 inline constexpr std::uint16_t kPciVendorId = 0xd00d;

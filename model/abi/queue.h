@@ -227,7 +227,8 @@ struct Cqe {
   static constexpr std::uint8_t kIpv4 = 1u << 2;  // with kGrh: the GRH contains an IPv4 header, else an IPv6 header
   static constexpr std::uint8_t kChecksumsRight = 1u << 3;  // raw packet: checksums of IP, and TCP or UDP, are right
   static constexpr std::uint8_t kFlowTag = 1u << 4;  // raw packet: its flow has a tag
-  static constexpr std::uint8_t kVlan = 1u << 5;  // raw packet: Qpc::kStripVlan removed a VLAN tag
+  // the packet had a VLAN tag: a datagram, or a raw packet whose tag Qpc::kStripVlan removed
+  static constexpr std::uint8_t kVlan = 1u << 5;
   static constexpr std::uint8_t kXrc = 1u << 6;   // a receive of an XRC SRQ
   static constexpr std::uint8_t kInitialOwner = 0xf1;
 };

@@ -7,19 +7,29 @@ namespace rnicsim {
 namespace {
 
 constexpr std::size_t kTypeOffset = 12, kIpOffset = 14;
+constexpr unsigned kVlanType = 0x8100;
 
-std::uint8_t traffic_class_of(std::span<const std::byte> header) {
-  if (header.size() < kIpOffset + 2) return 0;
-  const auto at = [header](std::size_t offset) { return std::to_integer<unsigned>(header[offset]); };
-  const auto type = at(kTypeOffset) << 8 | at(kTypeOffset + 1);
-  if (type == 0x0800) return static_cast<std::uint8_t>(at(kIpOffset + 1));                                // IPv4
-  if (type == 0x86dd) return static_cast<std::uint8_t>(at(kIpOffset) << 4 | at(kIpOffset + 1) >> 4);  // IPv6
+unsigned two_bytes_at(std::span<const std::byte> bytes, std::size_t at) {
+  return std::to_integer<unsigned>(bytes[at]) << 8 | std::to_integer<unsigned>(bytes[at + 1]);
+}
+
+VlanTag tag_of(std::span<const std::byte> header) {
+  if (header.size() < kIpOffset + 2 || two_bytes_at(header, kTypeOffset) != kVlanType) return {};
+  return VlanTag(static_cast<std::uint16_t>(two_bytes_at(header, kIpOffset)));
+}
+
+// `tag`: bytes of the VLAN tag, which precedes the type.
+std::uint8_t traffic_class_of(std::span<const std::byte> header, std::size_t tag) {
+  if (header.size() < kIpOffset + tag + 2) return 0;
+  const auto type = two_bytes_at(header, kTypeOffset + tag), begins = two_bytes_at(header, kIpOffset + tag);
+  if (type == 0x0800) return static_cast<std::uint8_t>(begins);       // IPv4
+  if (type == 0x86dd) return static_cast<std::uint8_t>(begins >> 4);  // IPv6
   return 0;
 }
 
 // Sets CE, and updates IPv4's checksum (RFC 1624).
-void mark(std::span<std::byte> header) {
-  auto* ip = header.data() + kIpOffset;
+void mark(std::span<std::byte> header, std::size_t tag) {
+  auto* ip = header.data() + kIpOffset + tag;
   if ((std::to_integer<unsigned>(ip[0]) >> 4) == 6) {
     ip[1] |= std::byte{kCe << 4};
     return;
@@ -57,7 +67,8 @@ class FrameOfBytes final : public FrameBody {
     if (front.size() >= destination_mac_.size())
       std::ranges::transform(front.first(destination_mac_.size()), destination_mac_.begin(),
                              [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
-    traffic_class_ = traffic_class_of(front);
+    tag_ = tag_of(front);
+    traffic_class_ = traffic_class_of(front, tag_.bytes());
     header_ = front.empty() ? trailer_.data() : front.data();  // not nullptr: an empty header counts as written
     std::ranges::copy(trailer, trailer_.begin());
   }
@@ -68,7 +79,7 @@ class FrameOfBytes final : public FrameBody {
   boost::intrusive_ptr<FrameBody> alone() override { return is_shared() ? with(Payload(front_)) : this; }
   boost::intrusive_ptr<FrameBody> marked() override {
     auto header = Payload::copy_of(front_.bytes());
-    mark(header.writable());
+    mark(header.writable(), tag_.bytes());
     return with(std::move(header));
   }
   void release() override { delete this; }

@@ -17,6 +17,26 @@
 
 namespace rnicsim {
 
+// A VLAN tag (IEEE 802.1Q): priority (PCP) 3 bits, DEI 1 bit, VLAN 12 bits. The value 0xffff means no tag. No frame has
+// this value, because VLAN 4095 is reserved.
+class VlanTag {
+ public:
+  static constexpr std::uint16_t kUntagged = 0xffff, kVlanMask = 0xfff;
+  static constexpr std::size_t kBytes = 4;
+  static constexpr unsigned kPcpShift = 13;
+
+  VlanTag() = default;
+  explicit VlanTag(std::uint16_t bits) : bits_(bits) {}
+
+  explicit operator bool() const { return bits_ != kUntagged; }
+  std::uint16_t bits() const { return bits_; }
+  std::uint8_t pcp() const { return *this ? static_cast<std::uint8_t>(bits_ >> kPcpShift) : 0; }
+  std::size_t bytes() const { return *this ? kBytes : 0; }
+
+ private:
+  std::uint16_t bits_ = kUntagged;
+};
+
 class FrameBody {
  public:
   static constexpr std::size_t kTrailerCapacity = 8;
@@ -44,6 +64,7 @@ class FrameBody {
   Mac destination_mac_{};
   std::uint8_t trailer_bytes_ = 0;
   std::uint8_t traffic_class_ = 0;         // DSCP and ECN of the IP header
+  VlanTag tag_;                            // outermost VLAN tag
   const std::byte* header_ = nullptr;      // nullptr until write()
   std::array<std::byte, kTrailerCapacity> trailer_;
   Telemetry* telemetry_ = nullptr;         // part of the derived body; nullptr: the frame carries none
@@ -80,6 +101,7 @@ class Frame {
   const FrameBody::Mac& destination_mac() const { return body_->destination_mac_; }
   // 0 if the frame is not IP.
   std::uint8_t traffic_class() const { return body_->traffic_class_; }
+  VlanTag tag() const { return body_->tag_; }
   // True if a congested switch may mark the frame: ECT(0) or ECT(1) (RFC 3168).
   bool is_markable() const {
     const auto ecn = traffic_class() & kEcnMask;

@@ -39,16 +39,19 @@ constexpr unsigned kBackShift = 15;
 
 // Offset of the end of a packet to RoCE's port; 0: the frame is not such a packet.
 std::size_t end_of_packet(std::span<const std::byte> frame) {
-  constexpr std::size_t kType = 12, kIp = 14, kIpv4 = 20, kIpv6 = 40, kUdp = 8, kProtocolUdp = 17, kPort = 4791;
-  const bool long_enough = frame.size() >= kIp + kIpv6 + kUdp;
-  if (!long_enough) return 0;
-  const auto type = number_at(frame, kType, 2);
-  const bool ipv4 = type == 0x0800 && number_at(frame, kIp, 1) == 0x45;
+  constexpr std::size_t kType = 12, kIpv4 = 20, kIpv6 = 40, kUdp = 8, kProtocolUdp = 17, kPort = 4791, kTag = 4;
+  std::size_t ip = 14;
+  const auto is_long_enough = [&] { return frame.size() >= ip + kIpv6 + kUdp; };
+  if (!is_long_enough()) return 0;
+  if (number_at(frame, kType, 2) == 0x8100) ip += kTag;
+  if (!is_long_enough()) return 0;
+  const auto type = number_at(frame, ip - 2, 2);
+  const bool ipv4 = type == 0x0800 && number_at(frame, ip, 1) == 0x45;
   if (!ipv4 && type != 0x86dd) return 0;
-  const auto protocol = number_at(frame, kIp + (ipv4 ? 9 : 6), 1);
-  const auto transport = kIp + (ipv4 ? kIpv4 : kIpv6);
+  const auto protocol = number_at(frame, ip + (ipv4 ? 9 : 6), 1);
+  const auto transport = ip + (ipv4 ? kIpv4 : kIpv6);
   if (protocol != kProtocolUdp || number_at(frame, transport + 2, 2) != kPort) return 0;
-  return ipv4 ? kIp + number_at(frame, kIp + 2, 2) : transport + number_at(frame, kIp + 4, 2);
+  return ipv4 ? ip + number_at(frame, ip + 2, 2) : transport + number_at(frame, ip + 4, 2);
 }
 
 }  // namespace

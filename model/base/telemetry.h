@@ -25,11 +25,11 @@
 
 namespace rnicsim {
 
-// State of a switch's port at the time when the packet's last bit leaves.
+// State of a switch's port at the time when the packet's first bit leaves.
 struct PortState {
   BitRate rate;
   Duration at;
-  std::uint64_t sent = 0;                  // bytes sent on the line so far
+  std::uint64_t sent = 0;                  // bytes sent on the line so far, without this packet
   std::uint64_t queue = 0;                 // bytes waiting
   std::uint32_t id = 0;                    // unique among all ports
 };

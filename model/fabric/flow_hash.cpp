@@ -6,7 +6,7 @@
 namespace rnicsim::fabric {
 namespace {
 
-constexpr std::size_t kTypeOffset = 12, kIpOffset = 14;
+constexpr std::size_t kTypeOffset = 12, kIpOffset = 14;  // without a VLAN tag
 constexpr std::uint64_t kIpv4 = 0x0800, kIpv6 = 0x86dd;
 constexpr std::uint64_t kTcp = 6, kUdp = 17;
 constexpr std::size_t kIpv4Bytes = 20, kIpv6Bytes = 40, kPortsBytes = 4;
@@ -26,10 +26,10 @@ std::uint64_t protocol_at(std::span<const std::byte> header, std::uint64_t proto
 }
 
 // Destination queue pair in the BTH; 0: not a RoCEv2 packet. `protocol`: result of protocol_at().
-std::uint64_t queue_pair_at(std::span<const std::byte> header, std::uint64_t protocol, std::size_t ip_bytes) {
-  const auto bth = kIpOffset + ip_bytes + kUdpBytes;
+std::uint64_t queue_pair_at(std::span<const std::byte> ip, std::uint64_t protocol, std::size_t ip_bytes) {
+  const auto bth = ip_bytes + kUdpBytes;
   const bool is_roce = protocol >> 32 == kUdp && (protocol & 0xffff) == kRocePort;
-  return is_roce && header.size() >= bth + kBthBytes ? number_at(header, bth + kQueuePairOffset, kQueuePairBytes) : 0;
+  return is_roce && ip.size() >= bth + kBthBytes ? number_at(ip, bth + kQueuePairOffset, kQueuePairBytes) : 0;
 }
 
 // 64-bit finalizer (Stafford's variant 13).
@@ -43,9 +43,10 @@ std::uint64_t mix(std::uint64_t value) {
 
 FlowKey flow_of(const Frame& frame) {
   const auto header = frame.header_span();
-  if (header.size() < kIpOffset) return {};
-  const auto type = number_at(header, kTypeOffset, 2);
-  const auto ip = header.subspan(kIpOffset);
+  const auto tag = frame.tag().bytes();
+  if (header.size() < kIpOffset + tag) return {};
+  const auto type = number_at(header, kTypeOffset + tag, 2);
+  const auto ip = header.subspan(kIpOffset + tag);
   if (type == kIpv4 && ip.size() >= kIpv4Bytes) {
     const bool fragment = (number_at(ip, 6, 2) & 0x3fff) != 0;  // more fragments follow, or this is not the first
     const std::size_t ports = 4 * (number_at(ip, 0, 1) & 0xf);
@@ -61,11 +62,13 @@ FlowKey flow_of(const Frame& frame) {
 FlowKey flow_and_queue_pair_of(const Frame& frame) {
   auto flow = flow_of(frame);
   const auto header = frame.header_span();
-  if (header.size() <= kIpOffset) return flow;
-  const auto type = number_at(header, kTypeOffset, 2);
-  const std::size_t ipv4_bytes = 4 * (number_at(header, kIpOffset, 1) & 0xf);
-  if (type == kIpv4) flow[4] |= queue_pair_at(header, flow[2], ipv4_bytes) << 40;
-  if (type == kIpv6) flow[4] |= queue_pair_at(header, flow[4], kIpv6Bytes) << 40;
+  const auto tag = frame.tag().bytes();
+  if (header.size() <= kIpOffset + tag) return flow;
+  const auto type = number_at(header, kTypeOffset + tag, 2);
+  const auto ip = header.subspan(kIpOffset + tag);
+  const std::size_t ipv4_bytes = 4 * (number_at(ip, 0, 1) & 0xf);
+  if (type == kIpv4) flow[4] |= queue_pair_at(ip, flow[2], ipv4_bytes) << 40;
+  if (type == kIpv6) flow[4] |= queue_pair_at(ip, flow[4], kIpv6Bytes) << 40;
   return flow;
 }
 

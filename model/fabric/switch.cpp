@@ -58,7 +58,7 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
     : sc_module(name),
       params_(params),
       wiring_(std::move(wiring)),
-      priorities_(PriorityMap::parse(params.dscp_priority).value_or(PriorityMap())),
+      priorities_(params.priority.map()),
       path_(make_path_choice(params, wiring_)),
       memory_(params, wiring_.lines.size()),
       ingress_(params.pfc, rates_of(wiring_), memory_),
@@ -200,7 +200,7 @@ void Switch::leave_due(Port& port) {
         memory_.give_back(port.queue_use[leaving.priority], leaving.frame.size());
         ingress_.look();
       }
-      if (leaving.frame.telemetry() != nullptr) add_hop(port, leaving.frame);
+      if (leaving.frame.telemetry() != nullptr) add_hop(port, leaving);
     }
     port.out(std::move(leaving.frame));
   }
@@ -214,13 +214,15 @@ void Switch::mark(Port& port, std::uint8_t priority, Frame& frame) {
   if (marked) marked(frame);
 }
 
-// The frame counts as sent by the port, and is no longer in the queue.
-void Switch::add_hop(const Port& port, Frame& frame) const {
+// Records the port at the time when the frame's first bit left, because a switch writes into the frame at this time. So
+// this frame is neither in the sent bytes nor in the queue. The same is true of frames that arrived since.
+void Switch::add_hop(const Port& port, TransmitPort::Departure& leaving) const {
   constexpr std::uint32_t kMostPorts = 1 << 16;
   const auto& counted = port.counted;
-  const auto busy_ps = std::accumulate(counted.busy_ps.begin(), counted.busy_ps.end(), counted.control_ps);
-  frame.add_hop({.rate = port.timing.rate, .at = now(), .sent = bytes_of(busy_ps, port.timing.rate),
-                 .queue = port.queues.bytes(), .id = wiring_.number * kMostPorts + port.number});
+  const auto busy_ps = std::accumulate(counted.busy_ps.begin(), counted.busy_ps.end(), counted.control_ps) -
+                       static_cast<Counter>(leaving.took.ps);
+  leaving.frame.add_hop({.rate = port.timing.rate, .at = leaving.began, .sent = bytes_of(busy_ps, port.timing.rate),
+                         .queue = leaving.behind, .id = wiring_.number * kMostPorts + port.number});
 }
 
 bool Switch::lose_not_ect(Port& port, std::uint8_t priority, const Frame& frame) {

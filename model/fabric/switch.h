@@ -134,7 +134,7 @@ class Switch : public sc_core::sc_module {
   void leave_due(Port& port);
   bool lose_not_ect(Port& port, std::uint8_t priority, const Frame& frame);
   void mark(Port& port, std::uint8_t priority, Frame& frame);
-  [[gnu::noinline]] void add_hop(const Port& port, Frame& frame) const;
+  [[gnu::noinline]] void add_hop(const Port& port, TransmitPort::Departure& leaving) const;
   void lose(Counter& counter);
   void send_pause(std::uint32_t port, const PriorityPause& pause);
   void take_control(std::uint32_t from, const Frame& frame);

@@ -89,7 +89,7 @@ struct SwitchParams {
   PolicyChoice<QueueDiscipline> scheduler{"strict"};
   PolicyChoice<PathChoice> path{"ecmp"};
   std::string jitter{kJitterWords[0]};
-  std::string dscp_priority;
+  PriorityParams priority;
   bool histograms = false;
 
   // Reserved bytes of the packet memory of a switch with this number of ports.
@@ -111,7 +111,7 @@ struct SwitchParams {
                 "a frame may be taken up to its own time on the line later, at random, and keeps its order: senders "
                 "that are in step do not stay so. auto: from the switch's first lost frame on, and with ecn.priorities",
                 kJitterWords);
-    describe_priorities(visit, dscp_priority);
+    priority.describe(visit);
     visit.param("histograms", histograms,
                 "results have, by port and priority, for how much of the time the queue was how long, and how many "
                 "pauses took how long; docs/congestion.md");

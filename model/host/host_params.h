@@ -109,6 +109,7 @@ struct HostParams {
   std::uint32_t huge_pages = 0;
   bool raw_packets = true;
   bool lid_paths = false;
+  std::uint32_t vlan = 0;
 
   // The completion vectors, and one event queue for all other events.
   std::uint32_t event_queues() const { return 1 + completion_vectors; }
@@ -144,6 +145,10 @@ struct HostParams {
     visit.param("lid_paths", lid_paths,
                 "ports have LIDs, and a path without a GRH leads to one: for programs that know InfiniBand only. No "
                 "RoCE device has it");
+    visit.param("vlan", vlan,
+                "the VLAN of the NICs' GIDs: RoCE packets have a tag (IEEE 802.1Q), with the service level as PCP; 0: "
+                "no tag",
+                {0, 4094});
   }
 };
 

@@ -152,6 +152,7 @@ void NicParts::wire_host() {
     completion.forget_qp(qpn);
   });
   command_unit.on_demand.bind([this] { engine_->on_demand(); });
+  command_unit.gid_tagged.bind([this](std::uint16_t index, bool tagged) { engine_->gid_tagged(index, tagged); });
   command_unit.cq_destroyed.bind([this](std::uint32_t cqn) { completion.forget_cq(cqn); });
   command_unit.cq_moderated.bind([this](std::uint32_t cqn) { completion.moderated(cqn); });
   command_unit.cq_resize.bind([this](const CqResize& resize) { completion.resize(resize); });

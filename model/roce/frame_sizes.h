@@ -7,10 +7,12 @@
 
 namespace rnicsim::roce {
 
-inline constexpr std::size_t kEthernetBytes = 14;
+inline constexpr std::size_t kEthernetBytes = 14;  // without a VLAN tag
+inline constexpr std::size_t kVlanTagBytes = 4;
 inline constexpr std::size_t kIpv4Bytes = 20;
 inline constexpr std::size_t kIpv6Bytes = 40;
 inline constexpr std::size_t kUdpBytes = 8;
-inline constexpr std::size_t kMaxFrameHeader = kEthernetBytes + kIpv6Bytes + kUdpBytes + Headers::kMaxBytes;
+inline constexpr std::size_t kMaxFrameHeader =
+    kEthernetBytes + kVlanTagBytes + kIpv6Bytes + kUdpBytes + Headers::kMaxBytes;
 
 }  // namespace rnicsim::roce

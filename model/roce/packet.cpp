@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
 constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
+constexpr std::uint16_t kEtherTypeVlan = 0x8100;
+constexpr unsigned kPcpShift = 13;
+constexpr std::uint16_t kVlanMask = 0xfff;
 constexpr std::uint8_t kProtocolUdp = 17;
 constexpr std::uint8_t kIpv4Start = 0x45;        // version 4, header without options
 constexpr std::uint16_t kDontFragment = 0x4000;
@@ -60,6 +63,13 @@ Gid mapped(WireReader& in) {
   auto tail = std::span(gid).subspan(kMappedPrefix);
   in.copy(tail);
   return gid;
+}
+
+void take_tag(WireReader& in, FrameAddresses& a) {
+  in.skip(sizeof kEtherTypeVlan);
+  const auto tag = in.get<std::uint16_t>();
+  a.vlan = tag & kVlanMask;
+  a.service_level = static_cast<std::uint8_t>(tag >> kPcpShift);
 }
 
 struct IpResult {
@@ -136,8 +146,15 @@ bool is_ipv4_mapped(const Gid& gid) {
   return std::equal(kPrefix.begin(), kPrefix.end(), gid.begin());
 }
 
+std::size_t link_header_bytes(std::span<const std::byte> frame) {
+  if (frame.size() < kEthernetBytes) return kEthernetBytes;
+  const auto type = WireReader(frame.subspan(kEthernetBytes - 2)).get<std::uint16_t>();
+  return kEthernetBytes + (type == kEtherTypeVlan ? kVlanTagBytes : 0);
+}
+
 std::size_t frame_header_bytes(const FrameAddresses& addresses, Opcode opcode) {
-  return kEthernetBytes + (is_ipv4(addresses) ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + encoded_size(info(opcode));
+  return kEthernetBytes + (addresses.tagged() ? kVlanTagBytes : 0) +
+         (is_ipv4(addresses) ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + encoded_size(info(opcode));
 }
 
 std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
@@ -147,8 +164,12 @@ std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers
   WireWriter writer(out);
   writer.copy(addresses.destination_mac);
   writer.copy(addresses.source_mac);
+  if (addresses.tagged()) {
+    writer.put(kEtherTypeVlan);
+    writer.put(addresses.tag());
+  }
   writer.put(ipv4 ? kEtherTypeIpv4 : kEtherTypeIpv6);
-  ipv4 ? put_ipv4(addresses, udp_bytes, writer, out.data() + kEthernetBytes) : put_ipv6(addresses, udp_bytes, writer);
+  ipv4 ? put_ipv4(addresses, udp_bytes, writer, out.data() + writer.written()) : put_ipv6(addresses, udp_bytes, writer);
   writer.put(addresses.source_port);
   writer.put(kRoceUdpPort);
   writer.put(static_cast<std::uint16_t>(udp_bytes));
@@ -160,14 +181,16 @@ bool is_foreign(std::span<const std::byte> front) {
   constexpr std::size_t kProtocolAt = 9, kFragmentAt = 6, kNextHeaderAt = 6;
   if (front.size() < kEthernetBytes) return false;
   const auto at = [front]<class T>(std::size_t place, T) { return WireReader(front.subspan(place)).get<T>(); };
-  const auto type = at(kEthernetBytes - 2, std::uint16_t{});
+  const auto ip = link_header_bytes(front);
+  if (front.size() < ip) return false;
+  const auto type = at(ip - 2, std::uint16_t{});
   if (type != kEtherTypeIpv4 && type != kEtherTypeIpv6) return true;
   const bool ipv4 = type == kEtherTypeIpv4;
-  const auto datagram = kEthernetBytes + (ipv4 ? kIpv4Bytes : kIpv6Bytes);
+  const auto datagram = ip + (ipv4 ? kIpv4Bytes : kIpv6Bytes);
   if (front.size() < datagram) return false;
-  if (at(kEthernetBytes + (ipv4 ? kProtocolAt : kNextHeaderAt), std::uint8_t{}) != kProtocolUdp) return true;
-  const bool no_ports = ipv4 && (at(kEthernetBytes, std::uint8_t{}) != kIpv4Start ||
-                                 (at(kEthernetBytes + kFragmentAt, std::uint16_t{}) & kFragmentBits) != 0);
+  if (at(ip + (ipv4 ? kProtocolAt : kNextHeaderAt), std::uint8_t{}) != kProtocolUdp) return true;
+  const bool no_ports = ipv4 && (at(ip, std::uint8_t{}) != kIpv4Start ||
+                                 (at(ip + kFragmentAt, std::uint16_t{}) & kFragmentBits) != 0);
   return !no_ports && front.size() >= datagram + kUdpBytes && at(datagram + 2, std::uint16_t{}) != kRoceUdpPort;
 }
 
@@ -177,20 +200,23 @@ ParsedFrame parse_frame(std::span<const std::byte> front, std::size_t frame_byte
   WireReader in(front);
   in.copy(frame.addresses.destination_mac);
   in.copy(frame.addresses.source_mac);
+  const auto link = link_header_bytes(front);
+  if (front.size() < link) return frame.error = ParseError::truncated, frame;
+  if (link != kEthernetBytes) take_tag(in, frame.addresses);
   const auto type = in.get<std::uint16_t>();
   if (type != kEtherTypeIpv4 && type != kEtherTypeIpv6) return frame.error = ParseError::not_ip, frame;
-  const auto ip = front.subspan(kEthernetBytes);
-  const auto room = frame_bytes - kEthernetBytes;
+  const auto ip = front.subspan(link);
+  const auto room = frame_bytes - link;
   const bool ipv4 = type == kEtherTypeIpv4;
   const auto result = ipv4 ? parse_ipv4(ip, room, frame.addresses) : parse_ipv6(ip, room, frame.addresses);
   frame.error = result.error;
   if (frame.error != ParseError::none) return frame;
-  frame.error = parse_transport(front, kEthernetBytes + (ipv4 ? kIpv4Bytes : kIpv6Bytes), result.datagram, frame);
+  frame.error = parse_transport(front, link + (ipv4 ? kIpv4Bytes : kIpv6Bytes), result.datagram, frame);
   return frame;
 }
 
 void global_route_header(std::span<const std::byte> frame, std::span<std::byte, kGrhBytes> out) {
-  const auto ip = frame.subspan(kEthernetBytes);
+  const auto ip = frame.subspan(link_header_bytes(frame));
   const bool ipv6 = std::to_integer<unsigned>(ip.front()) >> 4 == 6;
   const std::size_t at = ipv6 ? 0 : kGrhBytes - kIpv4Bytes;
   std::ranges::fill(out.first(at), std::byte{0});

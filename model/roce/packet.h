@@ -1,4 +1,5 @@
-// RoCEv2 framing: Ethernet, IPv4 or IPv6, UDP port 4791, then the InfiniBand headers. Payload is not touched.
+// RoCEv2 framing: Ethernet with at most one VLAN tag (IEEE 802.1Q), IPv4 or IPv6, UDP port 4791, then the InfiniBand
+// headers. Payload is not touched.
 #pragma once
 
 #include <array>
@@ -25,6 +26,13 @@ struct FrameAddresses {
   std::uint8_t hop_limit = 64;
   std::uint32_t flow_label = 0;
   std::uint16_t source_port = kLeastSourcePort;
+  std::uint16_t vlan = kNoVlan;            // VLAN of the tag; 0: a tag with a priority only
+  std::uint8_t service_level = 0;          // the low 3 bits are the PCP of the tag
+
+  bool tagged() const { return vlan != kNoVlan; }
+  std::uint16_t tag() const {              // PCP 3 bits, DEI 1 bit, VLAN 12 bits
+    return static_cast<std::uint16_t>((service_level & 7) << 13 | (vlan & 0xfff));
+  }
   bool operator==(const FrameAddresses&) const = default;
 };
 
@@ -36,6 +44,8 @@ constexpr std::uint16_t source_port_for(Qpn local, Qpn remote) {
   return static_cast<std::uint16_t>(kLeastSourcePort | (mixed >> 18));
 }
 
+// Bytes before the IP header. `frame`: the first bytes of a frame.
+std::size_t link_header_bytes(std::span<const std::byte> frame);
 // Bytes before the payload.
 std::size_t frame_header_bytes(const FrameAddresses& addresses, Opcode opcode);
 // Writes the bytes before the payload; returns their number. `headers.bth.pad`: pad bytes after the payload.

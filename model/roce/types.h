@@ -41,6 +41,8 @@ class Psn {
 
 using MacAddress = std::array<std::uint8_t, 6>;
 using Gid = std::array<std::uint8_t, 16>;
+// Value of a VLAN number (0 to 4095) for frames without a tag.
+inline constexpr std::uint16_t kNoVlan = 0xffff;
 
 enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, error = 6 };
 enum class Transport : std::uint8_t {

@@ -9,7 +9,7 @@
 #include "sim/adapter_counters.h"
 #include "sim/config/config.h"
 #include "sim/config/param_list.h"
-#include "sim/config/profile_notes.h"
+#include "sim/config/profiles/profile_notes.h"
 #include "sim/results/counter_results.h"
 #include "sim/results/results_json.h"
 #include "sim/switch_histograms.h"

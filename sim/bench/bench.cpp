@@ -39,6 +39,10 @@ void make_together(Boundary* boundary, Make&& make) {
   if (!failure.empty()) throw ConfigError(failure);
 }
 
+void print_warnings(const Config& config) {
+  for (const auto& warning : config.warnings) fmt::print(stderr, "rnicsim: warning: {}\n", warning);
+}
+
 // False: a counter disagrees with the trace.
 template <class Then>
 bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Boundary* boundary = nullptr) {
@@ -117,6 +121,7 @@ int run_shared(const BenchOptions& options) {
     throw ConfigError(fmt::format("--processes: {}, but MPI started {}", options.processes, peers->count()));
   Boundary boundary(*peers, prepared.config);
   const bool tells = peers->rank() == 0;
+  if (tells) print_warnings(prepared.config);
   std::optional<JsonOutput> json;
   const auto show = [&](const BenchResult& result) {
     if (!tells) return;
@@ -142,6 +147,7 @@ int run_shared(const BenchOptions& options) {
 int run_bench(const BenchOptions& options) {
   if (started_by_mpi()) return run_shared(options);
   const Prepared prepared = prepare(options);
+  print_warnings(prepared.config);
   JsonOutput json(options.json);
   try {
     const bool agrees = run(options, prepared, [&](const BenchResult& result) {

@@ -102,6 +102,7 @@ struct Flow {
   std::optional<std::uint32_t> mtu;            // absent: the port's
   std::optional<std::uint32_t> max_rd_atomic;  // absent: the device's
   std::uint32_t dscp = 0;
+  std::uint32_t sl = 0;
   std::uint32_t rnr_timer = 12;
   std::uint32_t timeout = 14;
   std::uint32_t retry = 7;

@@ -223,7 +223,7 @@ void check_churn(const TableReader& reader, const std::string& op) {
   for (const char* key :
        {"to", "transport", "qps", "connect", "window", "window_per", "pick", "batch", "inline", "signal_every",
         "signal_per", "both_ways", "srq", "odp", "doorbell", "ping_pong", "recv_depth", "recv_inline", "mrs", "mr_size",
-        "address", "share", "mtu", "dscp", "max_rd_atomic", "rnr_timer", "timeout", "retry"})
+        "address", "share", "mtu", "dscp", "sl", "max_rd_atomic", "rnr_timer", "timeout", "retry"})
     if (reader.has(key)) reader.complain(key, fmt::format("does not go with op = \"{}\"", op));
 }
 
@@ -286,7 +286,7 @@ void check_frames(const TableReader& reader, const Flow& flow) {
   for (const auto& entry : flow.mix)
     if (entry.size.bytes < RawOptions::kLeastFrame)
       reader.refuse("size", fmt::format("at least {} B", RawOptions::kLeastFrame), "that is Ethernet's shortest frame");
-  for (const char* key : {"recv_inline", "mrs", "mr_size", "address", "share", "dscp"})
+  for (const char* key : {"recv_inline", "mrs", "mr_size", "address", "share", "dscp", "sl"})
     if (reader.has(key)) reader.complain(key, "does not go with transport = \"raw\"");
   if (flow.recv_depth == 0u) reader.refuse("recv_depth", "1..32768");
   if (!flow.raw.tso_mss) return;
@@ -376,6 +376,7 @@ Flow read_flow(TableReader& reader) {
   read_mtu(reader, flow);
   reader.number("max_rd_atomic", flow.max_rd_atomic, 1, 128);
   reader.number("dscp", flow.dscp, 0, 63);
+  reader.number("sl", flow.sl, 0, 7);
   reader.number("rnr_timer", flow.rnr_timer, 0, 31);
   reader.number("timeout", flow.timeout, 0, 31);
   reader.number("retry", flow.retry, 0, 7);

@@ -19,8 +19,8 @@
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
 #include "sim/config/param_list.h"
-#include "sim/config/profile_marks.h"
-#include "sim/config/profile_notes.h"
+#include "sim/config/profiles/profile_marks.h"
+#include "sim/config/profiles/profile_notes.h"
 #include "sim/results/json_output.h"
 
 namespace rnicsim::sim::calibrate {

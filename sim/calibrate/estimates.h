@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/config/param_list.h"
-#include "sim/config/profile_marks.h"
+#include "sim/config/profiles/profile_marks.h"
 
 namespace rnicsim::sim::calibrate {
 

@@ -10,7 +10,7 @@
 
 #include "sim/bench/bench.h"
 #include "sim/calibrate/param_number.h"
-#include "sim/config/profile_marks.h"
+#include "sim/config/profiles/profile_marks.h"
 
 namespace rnicsim::sim::calibrate {
 namespace {

@@ -72,8 +72,7 @@ std::vector<ServedHost> guests_of(const DeviceCommand& command, const Topology& 
 int serve_devices(DeviceCommand& command) {
   auto& options = command.options;
   options.time = TimeMode::real;  // the virtual machines run in real time
-  options.engine.add_to(options.sets);
-  const Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
+  const Config config = configuration_of(options);
   const auto guests = guests_of(command, config.topology);
   std::set<std::uint32_t> hosts;
   for (const auto& guest : guests) hosts.insert(guest.host);

@@ -20,12 +20,18 @@ void add_simulation(CLI::App& command, Simulation& simulation) {
   add_limits(command, simulation.options.limits);
 }
 
+Config configuration_of(RunOptions& options) {
+  options.engine.add_to(options.sets);
+  auto config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
+  for (const auto& warning : config.warnings) fmt::print(stderr, "rnicsim: warning: {}\n", warning);
+  return config;
+}
+
 Config prepare(Simulation& simulation) {
   RunOptions& options = simulation.options;
   if (simulation.observers.follow.any() && options.time == TimeMode::real)
     throw ConfigError("--waterfall and --perfetto follow simulated time: they do not go with --time=real");
-  options.engine.add_to(options.sets);
-  return load_config(options.nic, options.topology, options.sets, options.faults, options.host);
+  return configuration_of(options);
 }
 
 }  // namespace rnicsim::sim

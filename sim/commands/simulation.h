@@ -21,6 +21,8 @@ struct Simulation {
 
 // Adds the options for configuration, observers, engine, seed, clock and limits.
 void add_simulation(CLI::App& command, Simulation& simulation);
+// Loads the configuration, with the engine's options, and prints its warnings. ConfigError.
+Config configuration_of(RunOptions& options);
 // Checks combinations of options, and loads the configuration. ConfigError.
 Config prepare(Simulation& simulation);
 

@@ -95,8 +95,7 @@ int run_guests_on_system(VmCommand& command) {
   auto& options = command.simulation;
   options.time = TimeMode::real;  // the virtual machines run in real time
   complete_topology(command);
-  options.engine.add_to(options.sets);
-  const Config config = load_config(options.nic, options.topology, options.sets, options.faults, options.host);
+  const Config config = configuration_of(options);
   const auto guests = first_hosts(command, config.topology);
   command.options.commands = guest_commands(command.on, command.options.guests);
   if (command.options.commands.empty())

@@ -14,6 +14,7 @@
 #include "sim/config/param_list.h"
 #include "sim/config/sized_topology.h"
 #include "sim/config/toml_file.h"
+#include "sim/config/unchosen_policies.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -198,6 +199,8 @@ Config load_config(std::string_view nic, std::string_view topology, std::span<co
   for (const auto& fault : faults) loader.fault(fault);
   settle(config, loader);
   if (const auto contradiction = ParamList(config).contradiction()) throw ConfigError(*contradiction);
+  Config standard;
+  config.warnings = settings_without_effect(ParamList(config), ParamList(standard), loader.own_settings());
   // RoCE has no LIDs: without lid_paths they are 0.
   for (auto& interface : config.topology.interfaces)
     if (!config.host_of(interface.host).lid_paths) interface.lid = 0;

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "sim/config/config_error.h"
-#include "sim/config/profiles.h"
+#include "sim/config/profiles/profiles.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -83,8 +83,12 @@ void Loader::load(DataKind kind, const fs::path& path) {
     const auto is_taken = [&](const Setting& setting) {
       return !is_choice(setting.path) && !(kind == DataKind::nic && is_note(setting));
     };
-    for (const auto& setting : file.settings)
-      if (is_taken(setting)) take_setting(setting, file.path.parent_path());
+    const bool own = !is_shipped(kind, file.path);
+    for (const auto& setting : file.settings) {
+      if (!is_taken(setting)) continue;
+      take_setting(setting, file.path.parent_path());
+      if (own) own_settings_.push_back(setting);
+    }
     take_topology(file);
     for (const auto& setting : file.settings)
       if (is_choice(setting.path)) choose(setting);
@@ -107,6 +111,7 @@ void Loader::set(std::string_view text) {
   const auto setting = setting_option(text);
   if (is_choice(setting.path)) return choose(setting);
   take_setting(setting, {});
+  own_settings_.push_back(setting);
 }
 
 void Loader::take_setting(const Setting& setting, const fs::path& folder) {

@@ -9,7 +9,7 @@
 #include "sim/config/data_files.h"
 #include "sim/config/host_profile.h"
 #include "sim/config/param_list.h"
-#include "sim/config/profiles.h"
+#include "sim/config/profiles/profiles.h"
 #include "sim/config/toml_file.h"
 #include "sim/config/topology.h"
 
@@ -39,6 +39,8 @@ class Loader {
   bool host_chosen() const { return host_chosen_; }
   // Fault rules in the order of loading. Not checked yet: a rule may name a host of a later file.
   const std::vector<Record>& faults() const { return faults_; }
+  // Parameters that the user set: by --set, and in files that are not shipped.
+  const std::vector<Setting>& own_settings() const { return own_settings_; }
 
  private:
   static bool is_choice(std::string_view path);
@@ -60,6 +62,7 @@ class Loader {
   bool host_chosen_ = false;
   RootComplex root_complex_;
   std::vector<Record> faults_;
+  std::vector<Setting> own_settings_;
 };
 
 // Call after the last file: resolves profiles, engines and ports of everything in `config.topology`. ConfigError: a

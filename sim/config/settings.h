@@ -15,7 +15,7 @@ namespace rnicsim::sim {
 
 // Parses "key=value" of --set. ConfigError: another form.
 Setting setting_option(std::string_view key_equals_value);
-// Key of a NIC's profile with true or false: a note on the parameters, and no parameter (profile_notes.h).
+// Key of a NIC's profile with true or false: a note on the parameters, and no parameter (profiles/profile_notes.h).
 inline constexpr std::string_view kExtrapolated = "extrapolated";
 // True for the note. ConfigError: its value is neither true nor false.
 bool is_note(const Setting& setting);

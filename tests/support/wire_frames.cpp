@@ -23,7 +23,7 @@ void seal(CapturedFrame& frame) {
   const std::span<std::byte> bytes(frame.bytes);
   const auto parsed = roce::parse_frame(bytes, bytes.size());
   const auto end = parsed.payload_offset + parsed.payload_bytes;
-  const auto headers = bytes.first(parsed.payload_offset).subspan(roce::kEthernetBytes);
+  const auto headers = bytes.first(parsed.payload_offset).subspan(roce::link_header_bytes(bytes));
   const auto crc = roce::icrc(headers, bytes.subspan(parsed.payload_offset, parsed.payload_bytes),
                               bytes.subspan(end, parsed.headers.bth.pad));
   for (std::size_t i = 0; i < roce::kIcrcBytes; ++i)

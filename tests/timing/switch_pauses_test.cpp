@@ -63,7 +63,7 @@ class SwitchPauses : public ::testing::Test {
     });
   }
   static SwitchParams without_loss(ByteCount xoff, ByteCount xon = 0_B, ByteCount headroom = 1_MiB) {
-    return {.latency = kLatency, .port_buffer = 1_B, .pfc = {kLossless, xoff, xon, headroom}, .dscp_priority = {}};
+    return {.latency = kLatency, .port_buffer = 1_B, .pfc = {kLossless, xoff, xon, headroom}, .priority = {}};
   }
   // Gives the cable an IPv4 frame as its last bit leaves the sender.
   void receive(std::size_t from, std::uint64_t id, std::uint8_t dscp = 24) {
@@ -93,7 +93,7 @@ class SwitchPauses : public ::testing::Test {
 };
 
 TEST_F(SwitchPauses, AFullPortDropsTheNextFrame) {
-  make({.latency = kLatency, .port_buffer = {2 * kBytes}, .pfc = {}, .dscp_priority = {}});
+  make({.latency = kLatency, .port_buffer = {2 * kBytes}, .pfc = {}, .priority = {}});
   for (std::uint64_t id = 1; id <= 3; ++id) receive(0, id);
   run();
   EXPECT_EQ(ids(), (std::vector<std::uint64_t>{1, 2}));
@@ -102,7 +102,7 @@ TEST_F(SwitchPauses, AFullPortDropsTheNextFrame) {
 }
 
 TEST_F(SwitchPauses, WithAByteLessItIsFullOneFrameSooner) {
-  make({.latency = kLatency, .port_buffer = {2 * kBytes - 1}, .pfc = {}, .dscp_priority = {}});
+  make({.latency = kLatency, .port_buffer = {2 * kBytes - 1}, .pfc = {}, .priority = {}});
   for (std::uint64_t id = 1; id <= 3; ++id) receive(0, id);
   run();
   EXPECT_EQ(ids(), (std::vector<std::uint64_t>{1}));
@@ -113,7 +113,7 @@ TEST_F(SwitchPauses, WithAByteLessItIsFullOneFrameSooner) {
 // by then needs none.
 TEST_F(SwitchPauses, RoomIsNeededOnArrival) {
   for (const bool in_time : {true, false}) {
-    make({.latency = kLatency, .port_buffer = {kBytes}, .pfc = {}, .dscp_priority = {}});
+    make({.latency = kLatency, .port_buffer = {kBytes}, .pfc = {}, .priority = {}});
     at(0_ns, [&] { receive(0, 1); });
     at(kTransit - kCable + (in_time ? 1_ps : 0_ps - 1_ps), [&] { receive(1, 2); });
     run();
@@ -233,7 +233,7 @@ TEST_F(SwitchPauses, ALongPauseIsAskedForAgain) {
 }
 
 TEST_F(SwitchPauses, PortsTellHowBusyTheyWere) {
-  make({.latency = kLatency, .dscp_priority = {}});
+  make({.latency = kLatency, .priority = {}});
   receive(0, 1);
   receive(1, 2);
   run();

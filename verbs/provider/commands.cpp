@@ -44,8 +44,9 @@ abi::MapIcm unmap_icm(abi::IcmTable table, std::uint32_t first_index, std::uint3
 }
 
 abi::SetGid set_gid(std::uint32_t port, std::uint16_t index, std::span<const std::uint8_t, 16> gid,
-                    std::span<const std::uint8_t, 6> mac) {
+                    std::span<const std::uint8_t, 6> mac, std::uint16_t vlan) {
   abi::SetGid mailbox{.header = header(abi::CommandOpcode::set_gid, port), .index = index, .valid = 1};
+  mailbox.vlan = vlan;
   std::ranges::copy(gid, mailbox.gid);
   std::ranges::copy(mac, mailbox.mac);
   return mailbox;

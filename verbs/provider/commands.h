@@ -20,7 +20,7 @@ abi::CommandHeader header(abi::CommandOpcode opcode, std::uint32_t object = 0);
 abi::MapIcm map_icm(abi::IcmTable table, std::uint32_t first_index, std::uint32_t count, std::uint64_t memory);
 abi::MapIcm unmap_icm(abi::IcmTable table, std::uint32_t first_index, std::uint32_t count);
 abi::SetGid set_gid(std::uint32_t port, std::uint16_t index, std::span<const std::uint8_t, 16> gid,
-                    std::span<const std::uint8_t, 6> mac);
+                    std::span<const std::uint8_t, 6> mac, std::uint16_t vlan = 0);  // 0: no VLAN
 abi::SetGid clear_gid(std::uint32_t port, std::uint16_t index);
 abi::CreateEq create_eq(std::uint32_t eqn, const abi::Eqc& context);
 abi::CreateCq create_cq(std::uint32_t cqn, const abi::Cqc& context);

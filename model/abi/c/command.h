@@ -406,7 +406,8 @@ struct rnicsim_set_gid {
   uint8_t roce_version;
   uint8_t valid;  /* 0 empties the entry */
   uint8_t mac[6];
-  uint8_t reserved[6];
+  rnicsim_be16 vlan;  /* 1 .. 4094: frames have a tag of this VLAN, with the service level as PCP; 0: no tag */
+  uint8_t reserved[4];
   uint8_t gid[16];
 };
 RNICSIM_HOLDS(sizeof(struct rnicsim_set_gid) == 48);
@@ -415,7 +416,8 @@ RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, index) == 16);
 RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, roce_version) == 18);
 RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, valid) == 19);
 RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, mac) == 20);
-RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, reserved) == 26);
+RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, vlan) == 26);
+RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, reserved) == 28);
 RNICSIM_HOLDS(offsetof(struct rnicsim_set_gid, gid) == 32);
 
 struct rnicsim_device_capabilities {

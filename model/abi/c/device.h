@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define RNICSIM_ABI_MAJOR 2u  /* Version of the contract: a driver refuses another major version. */
-#define RNICSIM_ABI_MINOR 0u
+#define RNICSIM_ABI_MINOR 1u
 /* PCI identity (not assigned by the PCI-SIG: the device never sits on a real bus). */
 #define RNICSIM_PCI_VENDOR_ID 0xd00du
 #define RNICSIM_PCI_DEVICE_ID 0x0001u

@@ -279,7 +279,7 @@ struct rnicsim_cqe {
 #define RNICSIM_CQE_IPV4 0x4u  /* with kGrh: the GRH contains an IPv4 header, else an IPv6 header */
 #define RNICSIM_CQE_CHECKSUMS_RIGHT 0x8u  /* raw packet: checksums of IP, and TCP or UDP, are right */
 #define RNICSIM_CQE_FLOW_TAG 0x10u  /* raw packet: its flow has a tag */
-#define RNICSIM_CQE_VLAN 0x20u  /* raw packet: Qpc::kStripVlan removed a VLAN tag */
+#define RNICSIM_CQE_VLAN 0x20u
 #define RNICSIM_CQE_XRC 0x40u  /* a receive of an XRC SRQ */
 #define RNICSIM_CQE_INITIAL_OWNER 0xf1u
 RNICSIM_HOLDS(sizeof(struct rnicsim_cqe) == 64);

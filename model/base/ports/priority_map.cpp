@@ -23,22 +23,29 @@ bool take(std::string_view& text, char wanted) {
   return true;
 }
 
-}  // namespace
-
-std::optional<PriorityMap> PriorityMap::parse(std::string_view text) {
-  PriorityMap map;
+// Reads the entries of `text`, as "26:3 40-47:5", into `map`. False: the text is not such a list.
+template <std::size_t codes>
+bool read_map(std::string_view text, std::array<std::uint8_t, codes>& map) {
   for (const auto part : std::views::split(text, ' ')) {
     std::string_view entry(part.begin(), part.end());
     if (entry.empty()) continue;
-    const auto first = take_number(entry, kDscps);
-    if (!first) return std::nullopt;
-    const auto last = take(entry, '-') ? take_number(entry, kDscps) : first;
-    if (!last || *last < *first || !take(entry, ':')) return std::nullopt;
+    const auto first = take_number(entry, codes);
+    if (!first) return false;
+    const auto last = take(entry, '-') ? take_number(entry, codes) : first;
+    if (!last || *last < *first || !take(entry, ':')) return false;
     const auto priority = take_number(entry, kPriorities);
-    if (!priority || !entry.empty()) return std::nullopt;
-    std::fill(map.priorities_.begin() + *first, map.priorities_.begin() + *last + 1,
-              static_cast<std::uint8_t>(*priority));
+    if (!priority || !entry.empty()) return false;
+    std::fill(map.begin() + *first, map.begin() + *last + 1, static_cast<std::uint8_t>(*priority));
   }
+  return true;
+}
+
+}  // namespace
+
+std::optional<PriorityMap> PriorityMap::parse(std::string_view dscps, std::string_view pcps, Trust trust) {
+  PriorityMap map;
+  map.trust_ = trust;
+  if (!read_map(dscps, map.dscp_) || !read_map(pcps, map.pcp_)) return std::nullopt;
   return map;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace rnicsim {
 
@@ -13,6 +14,7 @@ void TransmitPort::send(Frame&& frame, Duration from, Duration took, std::uint8_
   bytes_of_[priority] += bytes;
   most_bytes_of_[priority] = std::max<Counter>(most_bytes_of_[priority], bytes_of_[priority]);
   if (counts(priority)) counted_bytes_ += bytes;
+  if (next_ != kNone && next_begins_ <= now()) bytes_later_ += bytes;
   auto& queue = queues_[priority];
   const bool first = queue.empty();
   auto& waiting = queue.add_back();
@@ -36,6 +38,7 @@ void TransmitPort::pop(Departure& departure) {
   queue.pop_front();
   if (queue.empty()) filled_ &= static_cast<std::uint16_t>(~(1u << next_));
   forget(next_, departure.frame);
+  departure.behind = bytes_ - std::min<std::uint64_t>(bytes_, std::exchange(bytes_later_, 0));
   if (discipline_ && next_ != kControl) discipline_->left(queue.empty());
   free_ = next_ends_;
   filled_ != 0 ? choose() : void(next_ = kNone);
@@ -132,6 +135,7 @@ void TransmitPort::clear() {
   free_ = now();
   frames_ = 0;
   bytes_ = counted_bytes_ = 0;
+  bytes_later_ = 0;
   bytes_of_ = {};
 }
 

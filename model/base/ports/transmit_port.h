@@ -38,6 +38,7 @@ class TransmitPort {
     Duration took;             // time on the line; the last bit leaves now
     std::uint32_t origin = 0;
     std::uint8_t priority = 0;
+    std::uint64_t behind = 0;  // bytes waiting when the frame's first bit left
     Duration waited() const { return began - wanted; }
   };
 
@@ -125,6 +126,7 @@ class TransmitPort {
   Duration next_begins_;
   Duration next_ends_;
   Duration free_;                                 // when the last bit of the last frame left
+  std::uint64_t bytes_later_ = 0;                 // bytes queued since the first bit of the leaving frame left
   std::size_t frames_ = 0;
   Counter bytes_ = 0;
   std::uint64_t counted_bytes_ = 0;               // bytes that count against the capacity

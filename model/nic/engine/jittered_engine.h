@@ -46,6 +46,7 @@ class JitteredEngine : public QpEngine {
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
   void on_demand() override { engine_->on_demand(); }
+  void gid_tagged(std::uint16_t index, bool tagged) override { engine_->gid_tagged(index, tagged); }
   void cq_overrun(Qpn qpn) override;
   void credit(std::uint8_t credit_class, std::uint32_t packets) override;
   void reset() override;

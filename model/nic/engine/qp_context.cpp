@@ -107,6 +107,7 @@ void address(roce::FrameAddresses& addresses, const Path& path) {
   addresses.traffic_class = path.traffic_class;
   addresses.hop_limit = path.hop_limit == 0 ? kDefaultHopLimit : path.hop_limit;
   addresses.flow_label = path.flow_label;
+  addresses.service_level = path.service_level;
 }
 
 CommandStatus status_of(QpSyndrome syndrome) {

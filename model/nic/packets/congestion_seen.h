@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "model/base/frame.h"
 #include "model/roce/packet.h"
 #include "model/roce/types.h"
 
@@ -16,6 +17,7 @@ struct CongestionSeen {
   roce::Qpn peer;                          // the sending QP
   std::uint16_t gid_index;                 // index of the receiving address
   std::uint8_t traffic_class;              // traffic class of the packet
+  VlanTag tag;                             // VLAN tag of the packet
   roce::FrameAddresses to;                 // the sender's address and the path attributes
 };
 

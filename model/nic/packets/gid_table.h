@@ -1,4 +1,4 @@
-// The port's GIDs, each with the MAC address of its network interface.
+// The port's GIDs, each with the MAC address and the VLAN of its network interface.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@ struct GidEntry {
   roce::Gid gid{};
   roce::MacAddress mac{};
   bool valid = false;
+  std::uint16_t vlan = roce::kNoVlan;
 };
 
 class GidTable {
@@ -26,7 +27,7 @@ class GidTable {
   // An address may be in the table only once, since its index identifies it.
   Set set(std::uint32_t index, const GidEntry& entry) {
     if (index >= entries_.size()) return Set::beyond_table;
-    const auto at = index_of(entry.gid, entry.mac);
+    const auto at = index_of(entry.gid, entry.mac, entry.vlan);
     if (entry.valid && at && *at != index) return Set::exists;
     entries_[index] = entry;
     while (end_ > 0 && !entries_[end_ - 1].valid) --end_;
@@ -36,10 +37,14 @@ class GidTable {
   const GidEntry* find(std::uint32_t index) const {
     return index < end_ && entries_[index].valid ? &entries_[index] : nullptr;
   }
-  std::optional<std::uint16_t> index_of(const roce::Gid& gid, const roce::MacAddress& mac) const {
+  // `vlan`: VLAN of the frame's tag. 0 (a tag with a priority only) counts as no VLAN.
+  std::optional<std::uint16_t> index_of(const roce::Gid& gid, const roce::MacAddress& mac,
+                                        std::uint16_t vlan = roce::kNoVlan) const {
+    if (vlan == 0) vlan = roce::kNoVlan;
     for (std::size_t index = 0; index < end_; ++index) {
       const auto& entry = entries_[index];
-      if (same(entry.mac, mac) && same(entry.gid, gid) && entry.valid) return static_cast<std::uint16_t>(index);
+      const bool found = same(entry.mac, mac) && same(entry.gid, gid) && entry.vlan == vlan && entry.valid;
+      if (found) return static_cast<std::uint16_t>(index);
     }
     return std::nullopt;
   }

@@ -16,6 +16,7 @@ struct NotificationParams {
   Duration min_time_between_cnps{4'000'000};
   std::string moderation = "port";
   std::uint32_t cnp_dscp = 48;
+  std::uint32_t cnp_802p_prio = 6;
   Duration delay{};
   bool cnp_on_loss = false;
   std::string ecn_echo{kEchoWords[0]};
@@ -28,6 +29,7 @@ struct NotificationParams {
                 "of what there is at most one CNP in that time: of the port, of a peer's address, or of a queue pair",
                 kModerationWords);
     visit.param("cnp_dscp", cnp_dscp, "DSCP of CNPs, which gives their priority", {0, 63});
+    visit.param("cnp_802p_prio", cnp_802p_prio, "PCP of CNPs that have a VLAN tag", {0, 7});
     visit.param("delay", delay, "from the marked packet to its CNP in the transmit pipeline", {0, 1e12});
     visit.param("ecn_echo", ecn_echo,
                 "acknowledgements tell of marked requests (BECN); auto: if this NIC's own control wants to know of "

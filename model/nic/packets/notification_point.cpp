@@ -9,7 +9,7 @@ constexpr std::size_t kCnpPayload = 16;          // reserved bytes, zeros
 constexpr std::uint8_t kEcnBits = 2;
 constexpr std::size_t kMostKeys = 4096;          // above it, expired keys are removed
 
-PacketOut notification(const CongestionSeen& seen, std::uint32_t dscp) {
+PacketOut notification(const CongestionSeen& seen, std::uint32_t dscp, std::uint32_t pcp) {
   auto packet = Packet::make();
   auto& bth = packet->headers.bth;
   bth.opcode = roce::Opcode::cnp;
@@ -18,9 +18,18 @@ PacketOut notification(const CongestionSeen& seen, std::uint32_t dscp) {
   bth.destination = seen.peer;
   packet->addresses = seen.to;
   packet->addresses.traffic_class = static_cast<std::uint8_t>(dscp << kEcnBits);
+  packet->addresses.service_level = static_cast<std::uint8_t>(pcp);
   static constexpr std::array<std::byte, kCnpPayload> kReserved{};
   packet->put(Payload::copy_of(kReserved));
   return {.source = seen.qpn, .gid_index = seen.gid_index, .packet = std::move(packet), .credited = false};
+}
+
+// The CNP has a tag if the packet's tag had a VLAN. Both are in the same VLAN.
+std::uint8_t class_of(const PriorityMap& priorities, const Packet& cnp, const CongestionSeen& seen) {
+  const auto& to = cnp.addresses;
+  const VlanTag tag(static_cast<std::uint16_t>(to.service_level << VlanTag::kPcpShift));
+  const bool tagged = seen.tag && (seen.tag.bits() & VlanTag::kVlanMask) != 0;
+  return priorities.of(to.traffic_class, tagged ? tag : VlanTag());
 }
 
 }  // namespace
@@ -35,10 +44,10 @@ void NotificationPoint::see(const CongestionSeen& seen) {
   const bool marked = seen.cause == CongestionSeen::Cause::marked;
   if (marked) ++counters_.np_ecn_marked_roce_packets;
   if (!marked && !params_.cnp_on_loss) return;
-  if ((params_.enable >> priorities_.of_dscp(seen.traffic_class >> kEcnBits) & 1) == 0 || !may_answer(seen)) return;
+  if ((params_.enable >> priorities_.of(seen.traffic_class, seen.tag) & 1) == 0 || !may_answer(seen)) return;
   ++counters_.np_cnp_sent;
-  auto out = notification(seen, params_.cnp_dscp);
-  out.credit_class = priorities_.of_dscp(params_.cnp_dscp);
+  auto out = notification(seen, params_.cnp_dscp, params_.cnp_802p_prio);
+  out.credit_class = class_of(priorities_, *out.packet, seen);
   if (params_.delay == Duration{}) return cnp(std::move(out));
   waiting_.push(now() + params_.delay, std::move(out));
 }

@@ -80,6 +80,7 @@ void Packet::seal(std::uint64_t id, bool icrc_of_headers_only) {
   if (telemetry_ != nullptr) bytes_ += static_cast<std::uint32_t>(telemetry_->size());
   destination_mac_ = addresses.destination_mac;
   traffic_class_ = addresses.traffic_class;
+  tag_ = addresses.tagged() ? VlanTag(addresses.tag()) : VlanTag();
   icrc_of_headers_only_ = icrc_of_headers_only;
 }
 
@@ -109,7 +110,8 @@ void Packet::write() {
   assert(used == header_bytes_);
   std::fill_n(trailer_.begin(), pad, std::byte{0});
   const auto covered = icrc_of_headers_only_ ? std::span<const std::byte>() : payload_.bytes();
-  const auto from_ip = std::span<const std::byte>(wire_header_).first(header_bytes_).subspan(roce::kEthernetBytes);
+  const auto link = roce::kEthernetBytes + tag_.bytes();
+  const auto from_ip = std::span<const std::byte>(wire_header_).first(header_bytes_).subspan(link);
   const auto crc = roce::icrc(from_ip, covered, std::span(trailer_).first(pad));
   for (std::size_t i = 0; i < roce::kIcrcBytes; ++i) trailer_[pad + i] = std::byte(crc >> (8 * i));
   header_ = wire_header_.data();

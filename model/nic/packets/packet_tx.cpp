@@ -9,6 +9,7 @@
 namespace rnicsim::nic {
 namespace {
 
+constexpr std::uint8_t kPcpMask = 7;
 constexpr std::uint32_t kLeastFrame = 60;  // Ethernet's minimum without FCS: shorter frames are padded
 
 bool is_for_stations(const roce::MacAddress& destination) { return (destination[0] & 1) != 0; }
@@ -43,12 +44,14 @@ void PacketTx::send(PacketOut&& out) {
   auto& to = packet.addresses;
   to.source = source->gid;
   to.source_mac = source->mac;
+  to.vlan = source->vlan;
+  to.service_level = to.tagged() ? to.service_level & kPcpMask : 0;  // a PCP has 3 bits
   to.source_port = roce::source_port_for(out.source, packet.headers.bth.destination);
   ++counters_.packets;
   counters_.payload_bytes += packet.payload().size();
   if (sent) sent({out.source, packet.headers, packet.payload(), to, frames_});
   packet.seal(frames_, icrc_.headers_only);
-  const bool own = gids_.index_of(to.destination, to.destination_mac).has_value();
+  const bool own = gids_.index_of(to.destination, to.destination_mac, to.vlan).has_value();
   const bool copied = groups_.members(to.destination) != nullptr && !groups_.blocks_self(out.source);
   Frame leaving(std::move(out.packet));
   ++counters_.roce_packets;

@@ -25,9 +25,9 @@ struct PortParams {
   ByteCount least_frame{60};
   std::uint32_t pfc = 0;
   PolicyChoice<QueueDiscipline> scheduler{"strict"};
-  std::string dscp_priority;
+  PriorityParams priority;
 
-  PriorityMap priorities() const { return PriorityMap::parse(dscp_priority).value_or(PriorityMap()); }
+  PriorityMap priorities() const { return priority.map(); }
   LineTiming timing() const { return {rate, overhead, least_frame}; }
   void describe(ParamVisitor& visit) {
     visit.param("rate", rate, "the link's rate; docs/timing.md", {1e6, 1e13});
@@ -37,7 +37,7 @@ struct PortParams {
                 {0, 1500});
     visit.param("pfc", pfc, "priorities whose pauses (IEEE 802.1Qbb) the port obeys, a bit each; 0: none", {0, 255});
     scheduler.describe(visit, "scheduler", "which priority's queue of the port sends next");
-    describe_priorities(visit, dscp_priority);
+    priority.describe(visit);
   }
 };
 

@@ -31,6 +31,7 @@ struct GidSetting {
   bool valid = false;
   roce::MacAddress mac{};
   roce::Gid gid{};
+  std::uint16_t vlan = roce::kNoVlan;
 };
 struct CqModeration {
   std::uint16_t count = 0;

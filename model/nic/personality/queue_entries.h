@@ -119,7 +119,7 @@ struct Cqe {
   bool xrc = false;                      // a receive of an XRC SRQ
   bool checksums_right = false;          // raw
   bool tagged = false;                   // raw: the flow has a tag
-  std::optional<std::uint16_t> vlan{};   // raw: the tag that was removed
+  std::optional<std::uint16_t> vlan{};   // UD: the packet's VLAN tag; raw: the tag that was removed
   std::uint32_t rss_hash = 0;            // raw
 };
 

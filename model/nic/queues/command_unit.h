@@ -103,6 +103,7 @@ class CommandUnit {
   Output<std::uint32_t, std::uint32_t> srq_modified;  // bits of SrqModification
   Output<std::uint32_t> srq_destroyed;                // before its destruction
   Output<> on_demand;                     // before the creation of a region on demand
+  Output<std::uint16_t, bool> gid_tagged;  // later frames of the GID have a VLAN tag, or have none
   Output<> teardown;
   std::function<void(std::uint32_t pages, std::function<void()> done)> flush;  // flushes the tables of a key
   std::function<bool()> link_up;

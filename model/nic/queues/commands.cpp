@@ -30,6 +30,8 @@ MemoryRegion entry_of(const MemoryRegion& given, const CapabilityParams& params)
   return entry;
 }
 
+constexpr std::uint16_t kLastVlan = 4094;        // IEEE 802.1Q: 4095 is reserved
+
 }  // namespace
 
 struct CommandUnit::Handler {
@@ -225,8 +227,10 @@ void CommandUnit::query_port_counters() {
 void CommandUnit::set_gid() {
   const auto& in = input<GidSetting>();
   if (object() != kPortNumber) return refuse(CommandSyndrome::number_out_of_range);
-  switch (gids_.set(in.index, {.gid = in.gid, .mac = in.mac, .valid = in.valid})) {
-    case GidTable::Set::done: return complete(CommandStatus::ok);
+  const bool tagged = in.valid && in.vlan != roce::kNoVlan;
+  if (tagged && in.vlan > kLastVlan) return refuse(CommandSyndrome::number_out_of_range);
+  switch (gids_.set(in.index, {.gid = in.gid, .mac = in.mac, .valid = in.valid, .vlan = in.vlan})) {
+    case GidTable::Set::done: gid_tagged(std::uint16_t{in.index}, bool{tagged}); return complete(CommandStatus::ok);
     case GidTable::Set::beyond_table: return refuse(CommandSyndrome::number_out_of_range);
     case GidTable::Set::exists: return refuse(CommandSyndrome::exists, CommandStatus::resource_busy);
   }

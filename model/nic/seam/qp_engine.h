@@ -322,6 +322,9 @@ class QpEngine {
   virtual void timer_expired(Qpn qpn, std::uint32_t kind) = 0;
   // From now on, until a reset, regions may be on demand.
   virtual void on_demand() = 0;
+  // From now on packets whose source is this entry of the GID table have a VLAN tag, or have none. After a reset no
+  // entry has a tag.
+  virtual void gid_tagged(std::uint16_t index, bool tagged) = 0;
   virtual void cq_overrun(Qpn qpn) = 0;   // a CQ of this QP overran: the QP enters the error state
   // Credits of a class (PacketOut::credit_class) in packet_tx. Initially the engine has none; later each packet returns
   // its credit when it has left, in the order of its class.

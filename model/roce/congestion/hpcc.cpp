@@ -7,10 +7,9 @@
 // Each acknowledgement computes the window from a reference window. The reference moves once a round trip: otherwise
 // acknowledgements of the same queue would make the window smaller again and again. The window is paced: its bytes in
 // base_rtt. A window below one packet is that pace alone.
-// w_ai has to outweigh that a large flow meets a shorter queue than a small one, because its own packets are not in it.
-// With 8 flows of 4 KB packets at 100 Gb/s the difference is more than 1 % of the window in a round trip, and the 80
-// bytes of the paper's evaluation are less: one flow takes half of the rate. The default follows the paper's rule for
-// 16 flows, with which 2 to 16 flows become equal.
+// The default of w_ai follows the paper's rule (section 3.3), w_ai = winit x (1 - eta) / N, where winit is the line's
+// rate x base_rtt, for N = 16: the steps of N flows together are not more than the part of the window that eta leaves
+// free.
 // Acknowledgements without telemetry change nothing. The paper assumes a fabric without loss. The reaction to a loss is
 // this model's: the loss keeps loss_factor of the window.
 // model's: it leaves loss_factor of the window.

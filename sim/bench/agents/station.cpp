@@ -172,6 +172,7 @@ ibv_ah_attr Station::path_to(const ibv_gid& gid) const {
   path.grh.sgid_index = kGidIndex;
   path.grh.hop_limit = 64;
   path.grh.traffic_class = static_cast<std::uint8_t>(flow_.dscp << kEcnBits);
+  path.sl = static_cast<std::uint8_t>(flow_.sl);
   return path;
 }
 

@@ -13,7 +13,7 @@
 #include "sim/bench/results/switch_ports.h"
 #include "sim/config/config.h"
 #include "sim/config/data_files.h"
-#include "sim/config/profile_notes.h"
+#include "sim/config/profiles/profile_notes.h"
 #include "sim/results/counter_results.h"
 #include "sim/results/results_json.h"
 #include "sim/switch_histograms.h"
@@ -87,6 +87,7 @@ Json flow_parameters(const Flow& flow) {
   json["mtu"] = *flow.mtu;
   json["max_rd_atomic"] = *flow.max_rd_atomic;
   json["dscp"] = flow.dscp;
+  json["sl"] = flow.sl;
   json["rnr_timer"] = flow.rnr_timer;
   json["timeout"] = flow.timeout;
   json["retry"] = flow.retry;

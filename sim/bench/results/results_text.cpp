@@ -12,7 +12,7 @@
 #include "sim/bench/results/results.h"
 #include "sim/bench/results/switch_ports.h"
 #include "sim/config/config.h"
-#include "sim/config/profile_notes.h"
+#include "sim/config/profiles/profile_notes.h"
 
 namespace rnicsim::sim::bench {
 namespace {

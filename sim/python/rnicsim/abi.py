@@ -29,7 +29,7 @@ class Layout(ctypes.BigEndianStructure):
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown)})"
 
 kAbiMajor = 2  # Version of the contract: a driver refuses another major version.
-kAbiMinor = 0
+kAbiMinor = 1
 kPciVendorId = 0xd00d  # PCI identity (not assigned by the PCI-SIG: the device never sits on a real bus).
 kPciDeviceId = 0x0001
 kPciClassCode = 0x020700  # network controller, InfiniBand
@@ -582,7 +582,7 @@ class Cqe(Layout):
     kIpv4 = 0x4  # with kGrh: the GRH contains an IPv4 header, else an IPv6 header
     kChecksumsRight = 0x8  # raw packet: checksums of IP, and TCP or UDP, are right
     kFlowTag = 0x10  # raw packet: its flow has a tag
-    kVlan = 0x20  # raw packet: Qpc::kStripVlan removed a VLAN tag
+    kVlan = 0x20
     kXrc = 0x40  # a receive of an XRC SRQ
     kInitialOwner = 0xf1
     _fields_ = [
@@ -967,7 +967,8 @@ class SetGid(Layout):
         ("roce_version", u8),
         ("valid", u8),  # 0 empties the entry
         ("mac", u8 * 6),
-        ("reserved", u8 * 6),
+        ("vlan", u16),  # 1 .. 4094: frames have a tag of this VLAN, with the service level as PCP; 0: no tag
+        ("reserved", u8 * 4),
         ("gid", u8 * 16),
     ]
 

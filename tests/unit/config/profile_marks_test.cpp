@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "sim/config/data_files.h"
-#include "sim/config/profile_marks.h"
+#include "sim/config/profiles/profile_marks.h"
 #include "sim/config/settings.h"
 
 namespace rnicsim::sim {

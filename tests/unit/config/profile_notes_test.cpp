@@ -9,7 +9,7 @@
 #include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/config/nic_profile.h"
-#include "sim/config/profile_notes.h"
+#include "sim/config/profiles/profile_notes.h"
 #include "sim/describe.h"
 
 namespace rnicsim::sim {

@@ -88,6 +88,22 @@ TEST(TransmitPort, OneBehindTheOther) {
   EXPECT_EQ(bench.port.most_bytes(), 300u);
 }
 
+// Bytes that wait when the first bit leaves, without frames that arrive while the frame leaves.
+TEST(TransmitPort, BytesThatWaitWhenAFrameBegins) {
+  Bench bench;
+  std::vector<std::uint64_t> behind;
+  bench.on_left = [&](const TransmitPort::Departure& departure) { behind.push_back(departure.behind); };
+  bench.at(5_ns, [&] {
+    bench.send(1, 0, 20_ns);
+    bench.send(2, 0, 21_ns);
+  });
+  bench.at(15_ns, [&] { bench.send(3, 0); });    // before the first bit of frame 1
+  bench.at(25_ns, [&] { bench.send(4, 0); });    // after it
+  bench.at(45_ns, [&] { bench.send(5, 0); });
+  EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 20_ns}, {2, 30_ns}, {3, 40_ns}, {4, 50_ns}, {5, 60_ns}}));
+  EXPECT_EQ(behind, (std::vector<std::uint64_t>{200, 200, 100, 100, 0}));
+}
+
 TEST(TransmitPort, TheMostUrgentOfThoseThatMay) {
   Bench bench;
   bench.at(0_ns, [&] {
@@ -296,13 +312,30 @@ RC_GTEST_PROP(TransmitPortProperty, Whatever, ()) {
   RC_ASSERT(held == 0u);
 }
 
+int priority_of(const PriorityMap& map, int dscp, VlanTag tag = {}) {
+  return map.of(static_cast<std::uint8_t>(dscp << 2), tag);
+}
+VlanTag tag_of(int pcp) { return VlanTag(static_cast<std::uint16_t>(pcp << 13 | 100)); }
+
+TEST(PriorityMap, ByPcpIfThatIsTrusted) {
+  using Trust = PriorityMap::Trust;
+  const auto map = PriorityMap::parse("26:1", "3:4 6-7:0", Trust::pcp);
+  ASSERT_TRUE(map);
+  for (const auto& [pcp, priority] : {std::pair(0, 0), {2, 2}, {3, 4}, {5, 5}, {6, 0}, {7, 0}})
+    EXPECT_EQ(priority_of(*map, 26, tag_of(pcp)), priority) << pcp;
+  EXPECT_EQ(priority_of(*map, 26), 0) << "without a tag";
+  EXPECT_EQ(map->used(), 0b111111u & ~(1u << 3));
+  EXPECT_EQ(priority_of(PriorityMap(), 26, tag_of(5)), 3) << "the DSCP is trusted";
+  for (const char* bad : {"8:1", "3:8", "3", "5-4:1"}) EXPECT_FALSE(PriorityMap::parse("", bad, Trust::pcp)) << bad;
+}
+
 TEST(PriorityMap, ByClassSelectorAndAsSaid) {
   const PriorityMap map;
-  for (std::size_t dscp = 0; dscp < 64; ++dscp) EXPECT_EQ(map.of_dscp(dscp), dscp / 8);
+  for (int dscp = 0; dscp < 64; ++dscp) EXPECT_EQ(priority_of(map, dscp), dscp / 8);
   const auto said = PriorityMap::parse("26:1 40-47:5  0:7");
   ASSERT_TRUE(said);
   for (const auto& [dscp, priority] : {std::pair(26, 1), {25, 3}, {40, 5}, {47, 5}, {48, 6}, {0, 7}})
-    EXPECT_EQ(said->of_dscp(static_cast<std::size_t>(dscp)), priority) << dscp;
+    EXPECT_EQ(priority_of(*said, dscp), priority) << dscp;
   EXPECT_TRUE(PriorityMap::parse(""));
   for (const char* bad : {"26", "64:1", "1:8", "5-4:1", "a:1", "1:1,2:2", "1:", "-1:1", "1-:1",
                           "99999999999999999999:1"})
@@ -327,6 +360,31 @@ TEST(TrafficClass, OfBytes) {
   bytes.resize(15);
   bytes[12] = 0x08;
   EXPECT_EQ(of_bytes(bytes).traffic_class(), 0);
+}
+
+// The tag precedes the frame's type.
+TEST(TrafficClass, AfterATag) {
+  std::vector<std::uint8_t> bytes(38);
+  bytes[12] = 0x81;
+  bytes[14] = 0x60;
+  bytes[15] = 0x64;
+  bytes[16] = 0x08;
+  bytes[18] = 0x45;
+  bytes[19] = 0x6a;
+  auto frame = of_bytes(bytes);
+  EXPECT_EQ(frame.tag().bits(), 0x6064);
+  EXPECT_EQ(frame.tag().pcp(), 3);
+  EXPECT_EQ(frame.traffic_class(), 0x6a);
+  frame.mark();
+  EXPECT_EQ(frame.traffic_class(), 0x6b);
+  EXPECT_EQ(frame.header_span()[19], std::byte{0x6b});
+  EXPECT_EQ(frame.header_span()[15], std::byte{0x64});
+  bytes.resize(15);
+  EXPECT_FALSE(of_bytes(bytes).tag());
+  bytes[12] = 0x08;
+  bytes.resize(34);
+  EXPECT_FALSE(of_bytes(bytes).tag());
+  EXPECT_EQ(of_bytes(bytes).tag().pcp(), 0);
 }
 
 TEST(PauseFrame, AsTheStandardHasIt) {

@@ -170,6 +170,33 @@ TEST_F(PacketRxTest, AnAddressIsFoundWhateverStandsBehindIt) {
   EXPECT_EQ(gids_.index_of(ipv4(1), kMac), 2);
 }
 
+// The same address without a VLAN, and in two VLANs.
+TEST_F(PacketRxTest, TheTableHasAnAddressOnceForEachVlan) {
+  EXPECT_EQ(gids_.set(2, {ipv4(1), kMac, true, 100}), GidTable::Set::done);
+  EXPECT_EQ(gids_.set(3, {ipv4(1), kMac, true, 100}), GidTable::Set::exists);
+  EXPECT_EQ(gids_.set(3, {ipv4(1), kMac, true, 200}), GidTable::Set::done);
+  for (const auto& [vlan, index] : {std::pair<std::uint16_t, int>{roce::kNoVlan, 1}, {0, 1}, {100, 2}, {200, 3}})
+    EXPECT_EQ(gids_.index_of(ipv4(1), kMac, vlan), index) << vlan;
+  EXPECT_EQ(gids_.index_of(ipv4(1), kMac, 300), std::nullopt);
+}
+
+TEST_F(PacketRxTest, ATagSelectsTheAddressOfItsVlan) {
+  gids_.set(2, {ipv4(1), kMac, true, 100});
+  for (const auto& [vlan, index] : {std::pair<std::uint16_t, int>{roce::kNoVlan, 1}, {0, 1}, {100, 2}, {300, -1}})
+    for (const bool cut : {true, false}) {
+      auto addresses = between(ipv4(2), ipv4(1));
+      addresses.vlan = vlan;
+      addresses.service_level = 5;
+      receive(sim::replay::test::frame_of(addresses, headers(roce::Opcode::ud_send_only), kBytes), cut);
+      ASSERT_EQ(packets_.size(), index < 0 ? 0u : 1u) << vlan;
+      if (index < 0) continue;
+      EXPECT_EQ(packets_[0].gid_index, index) << vlan;
+      EXPECT_EQ(packets_[0].packet->addresses.vlan, vlan);
+      EXPECT_EQ(packets_[0].grh.bytes()[20], std::byte{0x45}) << "the IP header, not the tag";
+      packets_.clear();
+    }
+}
+
 TEST_F(PacketRxTest, WhatIsForAnotherIsDropped) {
   receive(sim::replay::test::frame_of(between(ipv4(2), ipv4(3)), headers(roce::Opcode::ud_send_only), kBytes), true);
   EXPECT_TRUE(packets_.empty());

@@ -112,6 +112,35 @@ TEST(Packet, IsWrittenWhenSomebodyLooks) {
       }
 }
 
+TEST(Packet, AVlanTagIsPartOfTheHeader) {
+  AnyPacket any;
+  for (const bool v6 : {false, true}) {
+    const auto packet = any.make(roce::Opcode::write_only, v6, 10);
+    const auto plain = Frame(packet).size();
+    packet->addresses.vlan = 100;
+    packet->addresses.service_level = 5;
+    packet->seal(1, false);
+    Frame frame(packet);
+    EXPECT_EQ(frame.tag().bits(), 0xa064);
+    ASSERT_EQ(frame.size(), plain + roce::kVlanTagBytes);
+    const auto bytes = bytes_of(frame);
+    const auto parsed = roce::parse_frame(bytes, bytes.size());
+    ASSERT_EQ(parsed.error, roce::ParseError::none);
+    EXPECT_EQ(parsed.addresses.vlan, 100);
+    EXPECT_EQ(parsed.addresses.service_level, 5);
+    EXPECT_EQ(parsed.headers, packet->headers);
+    const std::span all(bytes);
+    const auto link = roce::link_header_bytes(all);
+    const auto crc = roce::icrc(all.first(frame.header_bytes()).subspan(link),
+                                all.subspan(frame.header_bytes(), frame.size() - frame.header_bytes() - 4), {});
+    EXPECT_EQ(bytes[frame.size() - 4], std::byte(crc & 0xff));
+    // The same frame, parsed from its bytes.
+    const auto other = Frame::of(Payload::copy_of(bytes));
+    EXPECT_EQ(other.tag().bits(), frame.tag().bits());
+    EXPECT_EQ(other.traffic_class(), frame.traffic_class());
+  }
+}
+
 TEST(Packet, TheNextOneInItsMemoryIsAnother) {
   AnyPacket any;
   const void* memory = nullptr;

@@ -170,7 +170,7 @@ class Loop {
     std::uint64_t bytes = 0;
     bool marked = false;
     Duration sent{};                       // time at which the flow's last packet left the sender
-    PortState port;                        // port state when that packet left
+    PortState port;                        // port state when that packet began to leave
   };
   struct Flow {
     std::unique_ptr<CongestionControl> control;
@@ -230,14 +230,20 @@ class Loop {
 
   void arrive(const Packet& packet) {
     queue_.push_back(packet);
-    if (queue_.size() == 1) at(now_ + tick(), [this] { leave(); });
+    if (queue_.size() == 1) begin();
+  }
+  // The first packet begins to leave: its telemetry has the port's state at this time.
+  void begin() {
+    began_ = {.rate = params_.line, .at = now_, .sent = sent_, .queue = (queue_.size() - 1) * params_.packet};
+    at(now_ + tick(), [this] { leave(); });
   }
   void leave() {
     const auto packet = queue_.front();
+    const auto port = began_;
     queue_.pop_front();
-    if (!queue_.empty()) at(now_ + tick(), [this] { leave(); });
     const auto waiting = queue_.size() * params_.packet;
     sent_ += params_.packet;
+    if (!queue_.empty()) begin();
     ++left_;
     queue_sum_ += static_cast<double>(waiting);
     most_queue_ = std::max<std::uint64_t>(most_queue_, waiting);
@@ -248,7 +254,7 @@ class Loop {
     next.bytes += params_.packet;
     next.marked = next.marked || waiting > params_.mark_above;
     next.sent = packet.sent;
-    next.port = {.rate = params_.line, .at = now_, .sent = sent_, .queue = waiting};
+    next.port = port;
     if (++flow.unacknowledged < params_.acknowledge_every && flow.on_the_way != 0) return;
     flow.unacknowledged = 0;
     at(now_ + params_.base_rtt - tick(), [this, number = packet.flow, answer = std::exchange(next, {})] {
@@ -276,6 +282,7 @@ class Loop {
   std::mt19937_64 random_{1};
   Duration now_{};
   std::deque<Packet> queue_;               // queue of the port; the first packet is leaving
+  PortState began_;                        // port state when the first packet began to leave
   std::uint64_t sent_ = 0;                 // bytes
   Duration since_{};
   std::uint64_t left_ = 0;                 // packets, since measure()

@@ -86,6 +86,45 @@ TEST(Parser, Ipv6RoundTrip) {
   EXPECT_EQ(parsed.payload_bytes, 5u);
 }
 
+// A switch inserts a tag into a captured frame: four bytes, which the ICRC does not cover.
+TEST(Parser, AVlanTag) {
+  for (auto frame : captured_frames()) {
+    const auto plain = parse_frame(frame, frame.size());
+    const std::array tag{std::byte{0x81}, std::byte{0x00}, std::byte{0xa0}, std::byte{0x64}};
+    frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+    const auto parsed = parse_frame(frame, frame.size());
+    ASSERT_EQ(parsed.error, ParseError::none);
+    EXPECT_FALSE(is_foreign(frame));
+    EXPECT_EQ(parsed.addresses.vlan, 100);
+    EXPECT_EQ(parsed.addresses.service_level, 5);
+    EXPECT_EQ(parsed.addresses.tag(), 0xa064);
+    EXPECT_EQ(parsed.headers, plain.headers);
+    EXPECT_EQ(parsed.payload_offset, plain.payload_offset + kVlanTagBytes);
+    const std::span all(frame);
+    const auto link = link_header_bytes(all);
+    ASSERT_EQ(link, kEthernetBytes + kVlanTagBytes);
+    const auto end = parsed.payload_offset + parsed.payload_bytes;
+    EXPECT_EQ(icrc(all.subspan(link, parsed.payload_offset - link),
+                   all.subspan(parsed.payload_offset, parsed.payload_bytes), all.subspan(end, parsed.headers.bth.pad)),
+              icrc_in(frame, parsed));
+    std::array<std::byte, kMaxFrameHeader> header;
+    const auto size = frame_header(parsed.addresses, parsed.headers, parsed.payload_bytes, header);
+    EXPECT_EQ(size, frame_header_bytes(parsed.addresses, parsed.headers.bth.opcode));
+    EXPECT_EQ(parse_frame(std::span(header).first(size), frame.size()).addresses, parsed.addresses);
+    for (std::size_t cut = 0; cut < frame.size(); ++cut)
+      EXPECT_NE(parse_frame(all.first(cut), cut).error, ParseError::none) << cut;
+  }
+}
+
+// With two tags the inner tag is the frame's type, which is not IP.
+TEST(Parser, TwoVlanTagsAreForeign) {
+  auto frame = captured_frames().front();
+  const std::array tag{std::byte{0x81}, std::byte{0x00}, std::byte{0x00}, std::byte{0x64}};
+  for (int i = 0; i < 2; ++i) frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+  EXPECT_EQ(parse_frame(frame, frame.size()).error, ParseError::not_ip);
+  EXPECT_TRUE(is_foreign(frame));
+}
+
 TEST(Parser, EveryTruncationIsAnError) {
   for (const auto& frame : captured_frames())
     for (std::size_t size = 0; size < frame.size(); ++size)

@@ -534,6 +534,8 @@ TEST(Commands, CarryNumbersAndContexts) {
   EXPECT_EQ(set.valid, 1);
   EXPECT_EQ(set.gid[1], 0x80);
   EXPECT_EQ(set.mac[5], 1);
+  EXPECT_EQ(set.vlan, 0);
+  EXPECT_EQ(set_gid(1, 3, gid, mac, 100).vlan, 100);
   EXPECT_EQ(clear_gid(1, 3).valid, 0);
   EXPECT_EQ(map_icm(abi::IcmTable::mpt, 16, 4, 0x2000).memory, 0x2000u);
 }

@@ -43,7 +43,10 @@ std::uint32_t flow_tag(const abi::Cqe& cqe) {
 }
 
 // VLAN tag that the device removed from a raw packet; 0 if none.
-std::uint16_t vlan_tag(const abi::Cqe& cqe) { return cqe.flags & abi::Cqe::kVlan ? std::uint16_t(cqe.vlan) : 0; }
+std::uint16_t vlan_tag(const abi::Cqe& cqe) {
+  const bool datagram = (cqe.flags & abi::Cqe::kGrh) != 0;
+  return cqe.flags & abi::Cqe::kVlan && !datagram ? std::uint16_t(cqe.vlan) : 0;
+}
 
 // RoCE has no service level. mlx5 reports here the version of a datagram's IP header, and UCX drops datagrams without
 // it.

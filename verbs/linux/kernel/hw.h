@@ -24,4 +24,7 @@ typedef __be64 rnicsim_be64;
 #define RNIC_PORT 1
 #define RNIC_PKEY 0xffff
 
+/* The first minor version of the contract in which a GID may have a VLAN. */
+#define RNIC_MINOR_WITH_VLANS 1
+
 #endif /* RNIC_HW_H */

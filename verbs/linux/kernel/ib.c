@@ -156,8 +156,12 @@ static int set_gid(const struct ib_gid_attr *attr, bool valid)
 
 		if (error)
 			return error;
-		if (vlan < VLAN_N_VID) /* frames of RoCE packets have no tag */
-			return -EOPNOTSUPP;
+		if (vlan < VLAN_N_VID) {
+			/* 0: no tag. A device of minor version 0 has no VLANs. */
+			if (!vlan || to_rnic(attr->device)->abi_minor < RNIC_MINOR_WITH_VLANS)
+				return -EOPNOTSUPP;
+			set.vlan = cpu_to_be16(vlan);
+		}
 		set.roce_version = 2;
 		memcpy(set.gid, attr->gid.raw, sizeof(set.gid));
 	}

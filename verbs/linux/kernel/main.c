@@ -102,6 +102,7 @@ static int identify(struct rnic_device *dev)
 		dev_err(log, "status %u after a reset\n", status);
 		return -EIO;
 	}
+	dev->abi_minor = version & 0xffff;
 	dev->uar_pages = ioread32be(dev->bar + RNICSIM_REG_UAR_INFO);
 	return 0;
 }

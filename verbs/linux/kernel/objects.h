@@ -154,6 +154,7 @@ struct rnic_device {
 	struct rnic_eq *eqs;
 	u32 eq_count;
 	u32 uar_pages;
+	u16 abi_minor; /* minor version of the device's contract */
 	u32 max_qp_wr; /* of the longest WQE, so many fit the longest ring */
 	struct ida uars;
 	struct ida pds;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Completions of kernel queues: polled, armed, forgotten with their queue pair. */
+#include <linux/if_vlan.h>
+
 #include "rnic.h"
 
 static struct rnicsim_cqe *entry_at(const struct rnic_cq *cq, u32 position)
@@ -111,6 +113,11 @@ static void fill_datagram(const struct rnicsim_cqe *cqe, struct ib_wc *wc)
 		return;
 	wc->wc_flags |= IB_WC_GRH | IB_WC_WITH_NETWORK_HDR_TYPE;
 	wc->network_hdr_type = cqe->flags & RNICSIM_CQE_IPV4 ? RDMA_NETWORK_IPV4 : RDMA_NETWORK_IPV6;
+	if (cqe->flags & RNICSIM_CQE_VLAN) {
+		wc->wc_flags |= IB_WC_WITH_VLAN;
+		wc->vlan_id = be16_to_cpu(cqe->vlan) & VLAN_VID_MASK;
+		wc->sl = be16_to_cpu(cqe->vlan) >> VLAN_PRIO_SHIFT;
+	}
 }
 
 static void fill_success(const struct rnicsim_cqe *cqe, struct ib_wc *wc)

@@ -11,8 +11,8 @@
 namespace rnicsim::nic {
 namespace {
 
-// Bytes of the packet's frame on the line: headers, payload, ICRC, telemetry, and overhead of a frame.
-std::uint32_t line_bytes(const Qp& qp, const Packet& packet, std::uint32_t payload, std::uint32_t overhead) {
+// Bytes of the packet's frame on the line: headers, payload, ICRC, telemetry, VLAN tag, and overhead of a frame.
+std::uint32_t line_bytes(const Qp& qp, const Packet& packet, std::uint32_t payload, std::size_t overhead) {
   const bool ipv4 = roce::is_ipv4_mapped(qp.context.path.remote_gid);
   const auto network = roce::kEthernetBytes + (ipv4 ? roce::kIpv4Bytes : roce::kIpv6Bytes) + roce::kUdpBytes;
   const auto transport = roce::encoded_size(roce::info(packet.headers.bth.opcode)) + roce::kIcrcBytes;
@@ -54,7 +54,7 @@ void EngineShell::request_sent(Qp& qp, Packet& packet, std::uint32_t payload, bo
   const auto operation = roce::info(packet.headers.bth.opcode).operation;
   const auto carried = qp.congestion.carried();
   if (carried && qp.reliable() && operation != roce::Operation::read) packet.carry(*carried);
-  const auto bytes = line_bytes(qp, packet, payload, limits_.line_overhead);
+  const auto bytes = line_bytes(qp, packet, payload, limits_.line_overhead + tag_of(qp.context.path).bytes());
   control_sent(qp, bytes);
   if (!qp.congestion || !qp.reliable()) return;
   auto& asks = packet.headers.bth.ack_request;
@@ -149,7 +149,7 @@ void EngineShell::response_sent(Qp& qp, PacketLane::Entry& entry, std::uint32_t 
   auto& bth = packet.headers.bth;
   const auto carried = qp.congestion.carried();
   if (acks_reads_ && carried) packet.carry(*carried);
-  const auto bytes = line_bytes(qp, packet, payload, limits_.line_overhead);
+  const auto bytes = line_bytes(qp, packet, payload, limits_.line_overhead + tag_of(qp.context.path).bytes());
   if (qp.congestion) control_sent(qp, bytes);
   if (!acks_reads_) return;
   auto& unanswered = read_acks(qp).unanswered;
@@ -205,7 +205,8 @@ void EngineShell::take_read_acknowledgement(Qp& qp, const PacketIn& packet) {
 void EngineShell::tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause) {
   const auto& came = packet.packet->addresses;
   CongestionSeen seen{.cause = cause, .qpn = qp.qpn, .peer = {qp.context.remote_qpn},
-                      .gid_index = packet.gid_index, .traffic_class = came.traffic_class, .to = {}};
+                      .gid_index = packet.gid_index, .traffic_class = came.traffic_class,
+                      .tag = came.tagged() ? VlanTag(came.tag()) : VlanTag(), .to = {}};
   if (qp.connected()) {
     address(seen.to, qp.context.path);
   } else if (packet.headers().deth) {

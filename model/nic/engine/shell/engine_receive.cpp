@@ -48,6 +48,10 @@ void tell_of_frame(const RawFacts& facts, Cqe& cqe) {
   cqe.vlan = facts.vlan;
 }
 
+void tell_of_tag(const roce::FrameAddresses& came, Cqe& cqe) {
+  if (came.tagged()) cqe.vlan = came.tag();
+}
+
 void adapt(const Qp& qp, PacketIn& frame) {
   const ReceiveOptions options{qp.context.strip_vlan, qp.context.scatter_fcs};
   if (options.any()) frame.packet = adapted(*frame.packet, options);
@@ -247,6 +251,7 @@ void EngineShell::complete_receive(Qp& qp, const PacketIn& last, const roce::Ver
                      verdict.owed});
   if (qp.of_domain()) name_queue(qp.cqes.back().write, qp.shared.srqn, qp.shared.life);
   if (came_by_ipv4(last)) qp.cqes.back().write.cqe.ipv4 = true;
+  if (last.grh.size() != 0) tell_of_tag(last.packet->addresses, qp.cqes.back().write.cqe);
   if (qp.transport == roce::Transport::raw) tell_of_frame(last.packet->raw, qp.cqes.back().write.cqe);
   qp.receive_ring.filled();
 }

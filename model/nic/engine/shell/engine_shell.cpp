@@ -271,6 +271,11 @@ void EngineShell::take_credit(const Credit& credit) {
     packet_left(credit.credit_class);
 }
 
+void EngineShell::gid_tagged(std::uint16_t index, bool tagged) {
+  if (index >= tagged_gids_.size()) tagged_gids_.resize(index + 1u);
+  tagged_gids_[index] = tagged;
+}
+
 void EngineShell::packet_left(std::uint8_t credit_class) {
   const auto packet = leaving_[credit_class].front();
   leaving_[credit_class].pop_front();
@@ -355,6 +360,7 @@ void EngineShell::reset() {
   checking_ = 0;
   checked_later_ = false;
   on_demand_ = false;
+  tagged_gids_.clear();
 }
 
 // --- Contexts.

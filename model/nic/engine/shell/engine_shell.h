@@ -45,6 +45,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void command(QpCommand command) override;
   void timer_expired(Qpn qpn, std::uint32_t kind) override;
   void on_demand() override { on_demand_ = true; }
+  void gid_tagged(std::uint16_t index, bool tagged) override;
   void cq_overrun(Qpn qpn) override;
   [[gnu::flatten]] void credit(std::uint8_t credit_class, std::uint32_t packets) override;
   void reset() override;
@@ -144,7 +145,11 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   }
   bool may_answer(Qp& qp);
   [[gnu::noinline]] Duration next_request_at(Qp& qp);
-  std::uint8_t class_of(const Path& path) const { return limits_.priorities.of_dscp(path.traffic_class / 4); }
+  VlanTag tag_of(const Path& path) const {
+    const bool tagged = path.sgid_index < tagged_gids_.size() && tagged_gids_[path.sgid_index];
+    return tagged ? VlanTag(static_cast<std::uint16_t>(path.service_level << VlanTag::kPcpShift)) : VlanTag();
+  }
+  std::uint8_t class_of(const Path& path) const { return limits_.priorities.of(path.traffic_class, tag_of(path)); }
   // The credit class of the next request, which must exist.
   std::uint8_t request_class(Qp& qp) const {
     return qp.connected() ? class_of(qp.context.path) : unconnected_class(qp);
@@ -316,6 +321,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   Fifo<InlineFunction<void()>> inputs_;                         // inputs that came during another input
   bool busy_ = false;
   bool on_demand_ = false;
+  std::vector<bool> tagged_gids_;                               // by GID index; GIDs beyond the end have no tag
   Tag checking_ = 0;                                            // tag of the check that may be answered during the
                                                                 // call; 0: none
   bool granted_ = false;                                        // answer of that check

@@ -10,7 +10,7 @@ namespace {
 
 bool icrc_right(std::span<const std::byte> headers, std::span<const std::byte> payload,
                 std::span<const std::byte> trailer, std::uint8_t pad) {
-  const auto crc = roce::icrc(headers.subspan(roce::kEthernetBytes), payload, trailer.first(pad));
+  const auto crc = roce::icrc(headers.subspan(roce::link_header_bytes(headers)), payload, trailer.first(pad));
   for (std::size_t i = 0; i < roce::kIcrcBytes; ++i)
     if (trailer[pad + i] != std::byte(crc >> (8 * i))) return false;
   return true;
@@ -47,7 +47,7 @@ PacketRx::PacketRx(sc_core::sc_module_name name, const PacketRxParams& params, c
 inline std::optional<PacketRx::Way> PacketRx::way_of(const roce::Headers& headers,
                                                      const roce::FrameAddresses& addresses) const {
   if (headers.bth.destination.value == roce::kMulticastQpn) return way_of_group(headers, addresses);
-  const auto index = gids_.index_of(addresses.destination, addresses.destination_mac);
+  const auto index = gids_.index_of(addresses.destination, addresses.destination_mac, addresses.vlan);
   return index ? std::optional(Way{.gid_index = *index}) : std::nullopt;
 }
 

@@ -37,7 +37,8 @@ Input icm_range(Bytes bytes) {
 
 Input gid_setting(Bytes bytes) {
   const auto in = load<abi::SetGid>(bytes);
-  return GidSetting{in.index, in.valid != 0, std::to_array(in.mac), std::to_array(in.gid)};
+  const auto vlan = in.vlan == 0 ? roce::kNoVlan : std::uint16_t(in.vlan);
+  return GidSetting{in.index, in.valid != 0, std::to_array(in.mac), std::to_array(in.gid), vlan};
 }
 
 Input moderation(Bytes bytes) {

@@ -1,4 +1,4 @@
-#include "sim/config/profiles.h"
+#include "sim/config/profiles/profiles.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sim/config/profile_marks.h"
+#include "sim/config/profiles/profile_marks.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "sim/config/profile_notes.h"
+#include "sim/config/profiles/profile_notes.h"
 
 #include <optional>
 
