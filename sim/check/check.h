@@ -19,6 +19,8 @@ struct CheckOptions {
   std::string history;                 // a folder, in which `label` names this check; empty: none
   std::string label;
   std::vector<std::string> path;  // folders to look for programs in, before PATH
+  std::string bisect;  // GOOD..BAD; empty: the working tree is checked
+  std::string build;   // of a commit, a command of the shell; empty: there is nothing to build
   bool update = false;
   bool yes = false;  // to what --update asks
 };
