@@ -1,4 +1,4 @@
-// What a sweep is to run: a workload, what stays, what is varied, and with which seeds.
+// What a sweep is to run: a workload or a recording, what stays, what is varied, and with which seeds.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@
 namespace rnicsim::sim::bench {
 struct BenchOptions;
 }
+namespace rnicsim::sim::rerun {
+struct RerunOptions;
+}
 
 namespace rnicsim::sim::sweep {
 
@@ -28,6 +31,7 @@ struct Reference {
 struct SweepPlan {
   std::string name;
   std::string workload;
+  std::string recording;  // in its place: a trace, replayed as fast as possible
   std::optional<std::string> nic, host, topology;
   std::vector<std::string> sets, faults;
   std::string engine;  // empty: the default
@@ -37,6 +41,7 @@ struct SweepPlan {
   std::vector<std::string> metrics;  // besides those of the flows: "h0.nic.contexts.qpc.hit_rate"
   std::vector<Reference> references;
 
+  bool is_of_recording() const { return !recording.empty(); }
   std::size_t points() const;
   std::size_t runs() const { return points() * seeds.size(); }
   // Of each axis, which of its values.
@@ -55,8 +60,11 @@ struct Run {
 Run run_of(const SweepPlan& plan, std::size_t run);
 
 bench::BenchOptions options_of(const SweepPlan& plan, const Run& run);
+// Of a recording. ConfigError: a key is one of workloads.
+rerun::RerunOptions rerun_options_of(const SweepPlan& plan, const Run& run);
 
-// A TOML file, docs/sweep.md. ConfigError: what is wrong, and where. A workload's path is relative to the file.
+// A TOML file, docs/sweep.md. ConfigError: what is wrong, and where. The path of a workload or a recording is relative
+// to the file.
 SweepPlan read_sweep(const std::filesystem::path& path);
 
 Json plan_json(const SweepPlan& plan);

@@ -1,8 +1,8 @@
 // The folder of a sweep: what was to be run, and what came of each run so far.
 //
 //   plan.json           the plan, the command that made it, and the files that its runs are configured by
-//   points/12-1.json    of point 12 with seed 1, what `bench --json` writes less what differs from run to run, and its
-//                       CRC-32
+//   points/12-1.json    of point 12 with seed 1, what `bench --json` or `replay --json` writes less what differs from
+//                       run to run, and its CRC-32
 //   points/12-1.error   in its place: why there is none
 //   results.json        all in one, with the means over the seeds
 //   results.csv         a line a run

@@ -105,17 +105,18 @@ ALLOWED = {
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
                    "sim/results_json.h"],
     # A recorded run again, without its programs.
-    "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/*"],
+    "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/trace", "sim/*"],
     "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/counter_list.h"],
     # Many runs.
-    "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/child_pool.h", "sim/json.h", "sim/json_output.h",
-                  "sim/progress_line.h", "sim/results_json.h", "sim/shell_word.h", "sim/staged_file.h"],
+    "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/rerun", "sim/child_pool.h", "sim/json.h",
+                  "sim/file_json.h", "sim/json_output.h", "sim/progress_line.h", "sim/results_json.h",
+                  "sim/shell_word.h", "sim/staged_file.h"],
     "sim/calibrate": ["sim/bench", "sim/config", "sim/report", "sim/child_pool.h", "sim/json.h", "sim/json_output.h",
                       "sim/progress_line.h"],
     # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
     "sim/trace": ["model/abi/queue.h", "model/base/units.h", "model/roce", "sim/config/config_error.h",
-                  "sim/histogram.h", "sim/json.h", "sim/recording", "sim/text_number.h",
-                  "sim/waterfall/timeline_lines.h"],
+                  "sim/histogram.h", "sim/json.h", "sim/recording",
+                  "sim/text_number.h", "sim/waterfall/timeline_lines.h"],
     "sim/check": ["sim/config", "sim/history", "sim/recording", "sim/trace", "sim/bench/table_reader.h",
                   "sim/report/page.h", "model/abi/queue.h", "sim/adapter_counters.h", "sim/counter_results.h",
                   "sim/histogram.h", "sim/json.h", "sim/json_output.h", "sim/progress_line.h",
