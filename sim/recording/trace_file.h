@@ -15,9 +15,12 @@
 
 namespace rnicsim::sim {
 
+// Bytes of a header: a system of ten thousand hosts has 2 MiB.
+inline constexpr std::size_t kMostHeader = 16 << 20;
+
 class TraceWriter final : public EventSink {
  public:
-  // `out` stays; its state tells whether all could be written.
+  // `out` stays; its state tells whether all could be written. ConfigError: the header is too large.
   TraceWriter(std::ostream& out, const TraceHeader& header);
   ~TraceWriter() override;  // unless finished, the file says by its missing end that it is not whole
   TraceWriter(const TraceWriter&) = delete;
@@ -54,7 +57,7 @@ class TraceWriter final : public EventSink {
 class TraceReader {
  public:
   // Bytes that the reader may hold, whatever the file says: a frame, its compression window and the file's buffer. The
-  // header, which is one frame of JSON, comes on top.
+  // header comes on top: one frame of JSON of kMostHeader bytes at most.
   static constexpr std::size_t kMostHeld = 4 << 20;
 
   // Reads the header. `in` stays.
@@ -79,6 +82,7 @@ class TraceReader {
 
  private:
   bool read_event(TraceEvent& event);
+  void read_header();
   bool next_frame();
   void expect_nothing_more();
 
