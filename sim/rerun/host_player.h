@@ -32,7 +32,8 @@ class HostPlayer {
   const Step& next_request() const;
   // When the next step is due; nullopt: it waits, or there is none.
   std::optional<Duration> next_due() const { return has_ended() || waits_ ? std::nullopt : due(); }
-  Duration played() const { return played_; }  // the last step
+  Duration played() const { return played_; }    // the last step
+  Duration requested() const { return base_; }   // the last step that is no store
 
  private:
   const Step& next() const { return steps_.steps()[own_[next_]]; }

@@ -42,6 +42,12 @@ Duration RecordedSoftware::played() const {
   return last;
 }
 
+Duration RecordedSoftware::requested() const {
+  Duration last;
+  for (const auto& host : hosts_) last = std::max(last, host->player.requested());
+  return last;
+}
+
 std::optional<Duration> RecordedSoftware::next_due() const {
   std::optional<Duration> first;
   for (const auto& host : hosts_)

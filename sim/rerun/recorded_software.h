@@ -31,7 +31,8 @@ class RecordedSoftware : public sc_core::sc_module {
   RecordedSoftware(sc_core::sc_module_name name, System& system, const RecordedSteps& steps, Pace pace);
 
   bool has_ended() const;
-  Duration played() const;  // the last step of all hosts
+  Duration played() const;     // the last step of all hosts
+  Duration requested() const;  // the last one that is no store, as RecordedSteps::end()
   // When the next step is due whose time is known; nullopt: there is none.
   std::optional<Duration> next_due() const;
   // Since when every host that has steps left waits for a device, and "h0 waits for ..." of each; nullopt: some host
