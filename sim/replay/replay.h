@@ -49,6 +49,9 @@ struct Replay {
 Replay replay_frames(std::span<const CapturedFrame> frames, const roce::Gid& address, nic::QpEngine& engine,
                      const Engines* made_by = nullptr, Abilities abilities = {});
 
+// The same with a new engine of that choice.
+Replay replay_as(std::span<const CapturedFrame> frames, const roce::Gid& address, const EngineOptions& options);
+
 // Prints the report; 0: no difference, 1: differences. ConfigError, EngineMismatch.
 int replay_wire(const ReplayOptions& options);
 

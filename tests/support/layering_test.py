@@ -104,6 +104,9 @@ ALLOWED = {
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/json.h", "sim/json_output.h",
                    "sim/results_json.h"],
+    # A capture as work for the hosts of a system.
+    "sim/wire_workload": ["model", "verbs/ibverbs", "sim/config", "sim/recording", "sim/replay", "sim/bench/made.h",
+                          "sim/*"],
     # A recorded run again, without its programs.
     "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/trace", "sim/*"],
     "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/counter_list.h"],
@@ -115,7 +118,7 @@ ALLOWED = {
                       "sim/progress_line.h"],
     # Runs the program itself, in processes of their own: it reads cases, and compares what those left.
     "sim/trace": ["model/abi/queue.h", "model/base/units.h", "model/roce", "sim/config/config_error.h",
-                  "sim/histogram.h", "sim/json.h", "sim/recording",
+                  "sim/histogram.h", "sim/json.h", "sim/part_file.h", "sim/recording",
                   "sim/text_number.h", "sim/waterfall/timeline_lines.h"],
     "sim/check": ["sim/config", "sim/history", "sim/recording", "sim/trace", "sim/bench/table_reader.h",
                   "sim/report/page.h", "model/abi/queue.h", "sim/adapter_counters.h", "sim/counter_results.h",
@@ -131,7 +134,8 @@ ALLOWED = {
                 "sim/results_json.h", "model/base/units.h"],
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/observers", "sim/attached", "sim/bench",
                      "sim/calibrate", "sim/check", "sim/guest", "sim/history", "sim/guest/vm", "sim/guest/wire",
-                     "sim/recording", "sim/replay", "sim/report", "sim/rerun", "sim/sweep", "sim/top", "sim/trace"],
+                     "sim/recording", "sim/replay", "sim/report", "sim/rerun", "sim/sweep", "sim/top", "sim/trace",
+                     "sim/wire_workload"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }
