@@ -1,12 +1,9 @@
 #include "sim/bench/results.h"
 
 #include <fmt/format.h>
-#include <isa-l/crc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "sim/adapter.h"
@@ -19,17 +16,12 @@
 #include "sim/config/data_files.h"
 #include "sim/config/profile_notes.h"
 #include "sim/counter_results.h"
+#include "sim/file_json.h"
 #include "sim/results_json.h"
 #include "sim/switch_histograms.h"
 
 namespace rnicsim::sim::bench {
 namespace {
-
-std::string crc32_of(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return fmt::format("{:08x}", crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
-}
 
 void add_raw_parameters(const RawOptions& raw, Json& json) {
   json["flows"] = raw.flows;
@@ -236,10 +228,6 @@ Speed speed_of(const Runner& runner) {
   return {std::max(after.cpu_seconds - before.cpu_seconds, 1e-9), static_cast<double>(after.posted - before.posted),
           static_cast<double>(after.packets - before.packets), static_cast<double>(after.events - before.events),
           usage.ru_maxrss};
-}
-
-Json file_json(const std::filesystem::path& path) {
-  return {{"file", path.filename().string()}, {"crc32", crc32_of(path)}};
 }
 
 FramesResult frames_result(const BenchResult& result, std::size_t flow) {

@@ -1,7 +1,6 @@
 // What a run measured: tables for people, JSON for machines.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -75,8 +74,6 @@ FlowResult flow_result(const FlowState& flow, Duration run_end);
 // Of a flow's rate, in its part of the interval.
 Steadiness steadiness_of(const BenchResult& result, std::size_t flow);
 std::string results_text(const BenchResult& result);
-// {"file": its name, "crc32": of what is in it}
-Json file_json(const std::filesystem::path& path);
 // Everything but "simulator" is the same at every run.
 Json results_json(const BenchResult& result);
 
