@@ -59,7 +59,7 @@ fs::path find_data(DataKind kind, std::string_view name_or_path) {
                                 names.size() == 1 ? "is" : "are", fmt::join(names, ", ")));
 }
 
-bool is_shipped(DataKind kind, const fs::path& file) {
+bool is_shipped_file(DataKind kind, const fs::path& file) {
   std::error_code none;
   try {
     return fs::equivalent(file.parent_path(), data_folder(kind), none);

@@ -17,6 +17,6 @@ std::vector<std::string> data_names(DataKind kind);
 // Takes a path (has a slash, or ends in .toml) or a shipped name. ConfigError: no such file.
 std::filesystem::path find_data(DataKind kind, std::string_view name_or_path);
 // True if the file is a shipped file.
-bool is_shipped(DataKind kind, const std::filesystem::path& file);
+bool is_shipped_file(DataKind kind, const std::filesystem::path& file);
 
 }  // namespace rnicsim::sim

@@ -83,7 +83,7 @@ void Loader::load(DataKind kind, const fs::path& path) {
     const auto is_taken = [&](const Setting& setting) {
       return !is_choice(setting.path) && !(kind == DataKind::nic && is_note(setting));
     };
-    const bool own = !is_shipped(kind, file.path);
+    const bool own = !is_shipped_file(kind, file.path);
     for (const auto& setting : file.settings) {
       if (!is_taken(setting)) continue;
       take_setting(setting, file.path.parent_path());

@@ -151,6 +151,19 @@ class Controls(unittest.TestCase):
             print(f"| `hpcc`, ack_every {every} | {', '.join(f'{rate:.1f}' for rate, _ in told)} | "
                   f"{', '.join(f'{waiting:.0f}' for _, waiting in told)} |")
 
+    # The default of w_ai is the paper's rule for 16 flows. Two flows stayed at 3 to 1 when switches recorded the port
+    # at the time of a packet's last bit.
+    def test_hpcc_s_default_makes_few_flows_equal(self):
+        for every in (4, 1):
+            for senders in (2, 4, 8):
+                sets = {**PFC, **self.HPCC, "nic.congestion.ack_every": every}
+                rates = goodputs(bench(incast(senders), sets, f"star:{senders + 1}", "20 ms", "10 ms"))
+                fairness = sum(rates) ** 2 / senders / sum(rate * rate for rate in rates)
+                print(f"hpcc by default, ack_every {every}, {senders} senders: {sum(rates) / 1e9:.1f} Gb/s, Jain's "
+                      f"index {fairness:.3f}")
+                with self.subTest(every=every, senders=senders):
+                    self.assertGreater(fairness, 0.97, rates)
+
     # Two tiers with several paths: telemetry of up to three switches.
     def test_hpcc_with_two_tiers(self):
         flows = [flow(f"h{i}", "h0") for i in (4, 5, 6, 7)]
@@ -253,6 +266,12 @@ class Mistakes(unittest.TestCase):
         self.assertIn("s0: headroom of 64 KiB (switch.pfc.headroom) is less than what comes from h0 until a pause acts",
                       self.told(far))
         self.assertEqual(self.told({**far, "switch.pfc.headroom": "160 KiB"}), "")
+
+    def test_a_parameter_of_another_control(self):
+        told = self.told({"nic.congestion.dcqcn.rpg_ai_rate": "10 Mb/s", "nic.congestion.dcqcn.rpg_gd": 9})
+        self.assertEqual(told, "rnicsim: warning: --set nic.congestion.dcqcn.rpg_ai_rate and 1 more of "
+                               "nic.congestion.dcqcn have no effect, because nic.congestion.control is none\n")
+        self.assertEqual(self.told({"nic.congestion.control": "dcqcn", "nic.congestion.dcqcn.rpg_gd": 9}), "")
 
     # Five switches in a ring: each host sends to the host two switches on. An even ring would have several shortest
     # paths.

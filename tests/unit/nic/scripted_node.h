@@ -95,11 +95,22 @@ class Node {
     for (std::uint32_t eqn = 0; eqn < 2; ++eqn) create_eq(eqn);
     create_cq(kSendCqn);
     create_cq(kReceiveCqn);
-    set_gid();
+    EXPECT_EQ(set_gid(), abi::CommandStatus::ok);
     buffer = host.allocate(kBufferBytes);
     register_memory(kKey, buffer, kBufferBytes, 0xf);
   }
 
+  // `vlan` 0: no VLAN.
+  abi::CommandStatus set_gid(std::uint16_t vlan = 0) {
+    abi::SetGid set;
+    set.header.opcode = std::uint16_t(abi::CommandOpcode::set_gid);
+    set.header.object = 1;
+    set.valid = 1;
+    set.mac[5] = number_;
+    set.vlan = vlan;
+    std::ranges::copy(gid_of(number_), set.gid);
+    return command(set);
+  }
   void register_memory(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t access) {
     expect_ok(region(key, address, bytes, access));
   }
@@ -374,15 +385,6 @@ class Node {
     cq.context.doorbell_record = cqs_[cqn].record;
     cq.context.eqn = 1;
     expect_ok(cq);
-  }
-  void set_gid() {
-    abi::SetGid set;
-    set.header.opcode = std::uint16_t(abi::CommandOpcode::set_gid);
-    set.header.object = 1;
-    set.valid = 1;
-    set.mac[5] = number_;
-    std::ranges::copy(gid_of(number_), set.gid);
-    expect_ok(set);
   }
   void write_record() {
     abi::QpDoorbellRecord record;
