@@ -3,10 +3,10 @@
 
 #include <filesystem>
 #include <memory>
-#include <numeric>
 
 #include "sim/commands/command.h"
 #include "sim/commands/options.h"
+#include "sim/commands/vary.h"
 #include "sim/config/config_error.h"
 #include "sim/processes/peers.h"
 #include "sim/sweep/sweep.h"
@@ -14,31 +14,6 @@
 namespace rnicsim::sim {
 
 namespace {
-
-struct Vary {
-  std::vector<std::string> axes;
-  std::uint64_t seeds = 1;
-  std::string out;
-  unsigned jobs = 0;
-};
-
-void add_vary(CLI::App& command, Vary& vary) {
-  auto* axes = command
-                   .add_option("--vary", vary.axes,
-                               "a sweep over values of a key: 16,64,256 or 256..4096*2 or 0..100+25; may be repeated; "
-                               "docs/sweep.md")
-                   ->allow_extra_args(false)
-                   ->type_name("KEY=VALUES");
-  command.add_option("--seeds", vary.seeds, "of a sweep: as many runs a point, with seeds from 1 on")
-      ->check(CLI::Range(1, 10'000))
-      ->needs(axes);
-  command.add_option("--out", vary.out, "of a sweep: the folder for the results; default: the workload's name")
-      ->needs(axes)
-      ->type_name("FOLDER");
-  command.add_option("--jobs,-j", vary.jobs, "of a sweep: runs at a time; default: one a processor")
-      ->check(CLI::Range(1, 4096))
-      ->needs(axes);
-}
 
 sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
   const auto& observers = options.observers;
@@ -57,13 +32,7 @@ sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
   plan.faults = options.faults;
   plan.engine = options.engine.kind;
   plan.waterfall = observers.follow.waterfall;
-  plan.seeds.resize(vary.seeds);
-  std::iota(plan.seeds.begin(), plan.seeds.end(), 1);
-  for (const auto& axis : vary.axes) {
-    const auto equals = axis.find('=');
-    if (equals == axis.npos) throw ConfigError(fmt::format("--vary: '{}' is not KEY=VALUES", shown(axis)));
-    plan.axes.push_back(sweep::parse_axis(axis.substr(0, equals), std::string_view(axis).substr(equals + 1)));
-  }
+  vary_plan(vary, plan);
   return plan;
 }
 
@@ -119,7 +88,7 @@ Command add_bench(CLI::App& app, const Program& words) {
       "has a finding, 2 for what cannot be run, 3 when the RTL's referee objects, 124 at a limit, 128 + signal when "
       "the run was ended by one.");
   const auto vary = std::make_shared<Vary>();
-  add_vary(command, *vary);
+  add_vary(command, *vary, "workload's name");
   return {&command, [options, vary, &words] { return bench_or_sweep(*options, *vary, words); }};
 }
 

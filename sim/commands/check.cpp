@@ -1,4 +1,5 @@
 // rnicsim check: runs a folder of cases, and compares the outcome with the expected results.
+#include "sim/check/bisect.h"
 #include "sim/check/check.h"
 
 #include <algorithm>
@@ -44,13 +45,27 @@ Command add_check(CLI::App& app) {
   command.add_option("--path", options->path, "look for programs in this folder before PATH; may be repeated")
       ->allow_extra_args(false)
       ->type_name("FOLDER");
+  auto* bisect = command
+                     .add_option("--bisect", options->bisect,
+                                 "find the first commit between these at which a case fails, in a worktree of its own")
+                     ->type_name("GOOD..BAD");
+  command
+      .add_option("--build", options->build,
+                  "at each commit, before its cases; a commit at which this shell command fails is not judged")
+      ->needs(bisect)
+      ->type_name("COMMAND");
   auto* update =
       command.add_flag("--update", options->update, "show what differs, ask, and make it what is expected from now on");
   command.add_flag("--yes", options->yes, "write without being asked")->needs(update);
+  for (const char* other : {"--junit", "--json", "--html", "--history", "--out", "--update"})
+    bisect->excludes(command.get_option(other));
   command.footer(
       "The exit status is 0 when all cases passed, 1 when one failed or is broken, 2 when there was nothing to run or "
-      "all are broken, 128 + signal when it was ended by one.");
-  return {&command, [options] { return check::run_check(*options); }};
+      "all are broken, 128 + signal when it was ended by one. With --bisect: 0 when one commit is the first "
+      "bad one, 1 when commits that cannot be judged leave several, 2 when GOOD is not good or BAD is not bad.");
+  return {&command, [options] {
+            return options->bisect.empty() ? check::run_check(*options) : check::run_bisect(*options);
+          }};
 }
 
 }  // namespace rnicsim::sim

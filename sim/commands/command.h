@@ -39,7 +39,7 @@ Command add_calibrate(CLI::App& app);
 Command add_check(CLI::App& app);
 Command add_describe(CLI::App& app);
 Command add_diff(CLI::App& app);
-Command add_replay(CLI::App& app);
+Command add_replay(CLI::App& app, const Program& words);
 Command add_trace(CLI::App& app);
 Command add_report(CLI::App& app, const Program& words);
 // Hidden commands, which --help does not list.

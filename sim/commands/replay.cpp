@@ -1,16 +1,57 @@
 // rnicsim replay: repeats a recorded run without its programs, or takes the place of a real NIC in a capture.
 #include "sim/replay/replay_wire.h"
 
+#include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "sim/commands/command.h"
 #include "sim/commands/options.h"
+#include "sim/commands/vary.h"
 #include "sim/config/config_error.h"
 #include "sim/rerun/rerun.h"
+#include "sim/sweep/sweep.h"
 
 namespace rnicsim::sim {
 
-Command add_replay(CLI::App& app) {
+namespace {
+
+// Each point of the sweep is a replay with --as-possible.
+sweep::SweepOptions sweep_of(const rerun::RerunOptions& options, const Vary& vary, const Program& words) {
+  const auto& observers = options.observers;
+  if (!observers.pcap.empty() || !observers.record.empty() || observers.audit || !observers.log.empty() ||
+      !options.engine.fst.empty())
+    throw ConfigError("--vary does not go with --pcap, --record, --audit, --log and --fst");
+  sweep::SweepPlan plan;
+  plan.name = std::filesystem::path(options.trace).stem().string();
+  plan.recording = options.trace;
+  if (!options.nic.empty()) plan.nic = options.nic;
+  if (!options.host.empty()) plan.host = options.host;
+  plan.sets = options.sets;
+  plan.faults = options.faults;
+  plan.engine = options.engine.kind;
+  plan.seeds = {rerun::recorded_seed(options.trace)};
+  vary_plan(vary, plan);
+  sweep::SweepOptions all;
+  all.plan = std::move(plan);
+  all.out = vary.out;
+  all.jobs = vary.jobs;
+  all.json = options.json;
+  all.invocation = words;
+  return all;
+}
+
+int replay_recording(rerun::RerunOptions& options, const Vary& vary, const Program& words) {
+  if (options.trace.empty()) throw ConfigError("replay: a trace is needed, or --wire and --as");
+  if (options.observers.record_software) throw ConfigError("--record-software: a replay has no software to record");
+  if (options.observers.check || options.observers.follow.any())
+    throw ConfigError("--check, --waterfall and --perfetto look at programs and drivers, which a replay lacks");
+  return vary.axes.empty() ? rerun::rerun(options) : sweep::run_sweep(sweep_of(options, vary, words));
+}
+
+}  // namespace
+
+Command add_replay(CLI::App& app, const Program& words) {
   CLI::App& command = *app.add_subcommand(
       "replay", "drive the NICs of a recorded run without its programs; or take a real NIC's place in a capture");
   const auto options = std::make_shared<replay::ReplayOptions>();
@@ -22,7 +63,7 @@ Command add_replay(CLI::App& app) {
   as->type_name("ADDRESS")->needs(wire);
   auto* json = command.add_option("--json", options->json,
                                   "write the results to this file; -: to standard output, and all else to stderr");
-  json->type_name("FILE")->needs(wire);
+  json->type_name("FILE");
   command.add_option("--nic", again->nic, "NIC profile, in the place of the recorded NIC's parameters")
       ->type_name("NIC")
       ->needs(trace);
@@ -38,19 +79,16 @@ Command add_replay(CLI::App& app) {
   add_faults(command, again->faults);
   add_observers(command, again->observers);
   add_engine(command, options->engine);
+  const auto vary = std::make_shared<Vary>();
+  add_vary(command, *vary, "trace's name")->needs(trace);
   command.footer(
       "The exit status is 0 when all agrees, 1 when something differs, 2 when there is nothing to replay, "
-      "3 when the RTL's referee objects; docs/replay.md.");
-  return {&command, [options, again] {
+      "3 when the RTL's referee objects; docs/replay.md. With --vary as of `sweep`.");
+  return {&command, [options, again, vary, &words] {
             if (!options->wire.empty()) return replay::replay_wire(*options);
-            if (again->trace.empty()) throw ConfigError("replay: a trace is needed, or --wire and --as");
-            if (again->observers.record_software)
-              throw ConfigError("--record-software: a replay has no software to record");
-            if (again->observers.check || again->observers.follow.any())
-              throw ConfigError(
-                  "--check, --waterfall and --perfetto look at programs and drivers, which a replay lacks");
             again->engine = options->engine;
-            return rerun::rerun(*again);
+            again->json = options->json;
+            return replay_recording(*again, *vary, words);
           }};
 }
 

@@ -20,6 +20,7 @@
 #include "sim/trace/stat.h"
 #include "sim/trace/waves.h"
 #include "sim/trace/write.h"
+#include "sim/wire_workload/import.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -31,6 +32,7 @@ struct TraceCommand {
   ShowOptions show;
   FollowedWqe wqe;
   TraceFormat format = TraceFormat::jsonl;
+  wire_workload::ImportOptions imported;
   std::function<int(TraceCommand&)> execute;
 };
 
@@ -129,11 +131,31 @@ int write_out(TraceCommand& command) {
   return 0;
 }
 
+int import_capture(TraceCommand& command) {
+  command.imported.output = command.output;
+  return wire_workload::import_capture(command.imported);
+}
+
 int run_tool(TraceCommand& command) try {
   return command.execute(command);
 } catch (const TraceError& error) {
   fmt::print(stderr, "rnicsim: {}\n", error.what());
   return 2;
+}
+
+void add_import(CLI::App& trace, TraceCommand& command) {
+  CLI::App& line = add_tool(trace, command, "import", "make a recorded workload of a capture of real hosts",
+                            import_capture);
+  auto& imported = command.imported;
+  line.add_option("--pcap", imported.pcap, "a capture of RoCEv2, pcap or pcapng")->required()->type_name("FILE");
+  line.add_option("--output,-o", command.output, "the trace to write, for `rnicsim replay`")
+      ->required()
+      ->type_name("FILE");
+  line.add_option("--nic", imported.nic, "NIC profile by name, or a TOML file, of the hosts that post the requests")
+      ->capture_default_str()
+      ->type_name("NIC");
+  add_host_profile(line, imported.host);
+  add_sets(line, imported.sets, "a parameter, such as nic.pcie.read_latency=600ns");
 }
 
 void add_wqe(CLI::App& line, FollowedWqe& wqe) {
@@ -181,6 +203,8 @@ Command add_trace(CLI::App& app) {
   add_choice(exports, "--format", command->format, formats,
              "JSON lines (default), comma-separated values, a timeline for ui.perfetto.dev, waves for GTKWave");
   exports.add_option("--output,-o", command->output, "the file to write (default: standard output)")->type_name("FILE");
+
+  add_import(line, *command);
 
   line.footer("The exit status is 0; 2 when a file cannot be read or written, or the command line is wrong.");
   return {&line, [command] { return run_tool(*command); }};

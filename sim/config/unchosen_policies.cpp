@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/config/settings.h"
 

@@ -8,6 +8,7 @@
 
 #include "model/abi/command.h"
 #include "model/abi/queue.h"
+#include "sim/recording/header_start.h"
 #include "sim/results/json.h"
 
 namespace rnicsim::sim {
@@ -15,6 +16,10 @@ namespace {
 
 constexpr std::string_view kMagic = "rnicsim trace\n";
 constexpr std::size_t kMostHosts = 1 << 16;
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 using enum FieldStyle;
 constexpr bool kIfSet = false;
@@ -260,15 +265,18 @@ void encode_header(const TraceHeader& header, std::vector<std::byte>& out) {
   append(text);
 }
 
-TraceHeader decode_header(std::span<const std::byte> bytes) {
-  const auto as_text = [](std::span<const std::byte> from) {
-    return std::string_view(reinterpret_cast<const char*>(from.data()), from.size());
-  };
+void check_header_start(std::span<const std::byte> bytes) {
   if (!as_text(bytes).starts_with(kMagic)) throw TraceError("not a trace of rnicsim");
   bytes = bytes.subspan(kMagic.size());
   const auto version = take_number(bytes);
   if (version != kTraceVersion)
     throw TraceError(fmt::format("format version {}; this program reads version {}", version, kTraceVersion));
+}
+
+TraceHeader decode_header(std::span<const std::byte> bytes) {
+  check_header_start(bytes);
+  bytes = bytes.subspan(kMagic.size());
+  take_number(bytes);  // skips the version
   if (take_number(bytes) != bytes.size()) throw TraceError("its header is not as long as it says");
   const auto parsed = Json::parse_if_valid(as_text(bytes));
   if (!parsed || !parsed->is_object()) throw TraceError("its header is not JSON");

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
+
+#include "sim/config/config_error.h"
+#include "sim/recording/header_start.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -14,6 +18,8 @@ constexpr int kLevel = 3;
 // Largest frame, as a power of two: limits the memory for a damaged file.
 constexpr int kMostFrameLog = 20;
 constexpr std::size_t kMostFrame = std::size_t{1} << kMostFrameLog;
+constexpr int kMostHeaderLog = 24;
+static_assert(kMostHeader == std::size_t{1} << kMostHeaderLog);
 constexpr std::size_t kChunk = 64 << 10;
 constexpr std::array kZstdMagic{'\x28', '\xb5', '\x2f', '\xfd'};
 
@@ -34,6 +40,8 @@ struct TraceWriter::Compressor {
 TraceWriter::TraceWriter(std::ostream& out, const TraceHeader& header)
     : out_(out), compressor_(std::make_unique<Compressor>()) {
   encode_header(header, block_);
+  if (block_.size() > kMostHeader)
+    throw ConfigError(fmt::format("the header of the trace has {} bytes; {} is the most", block_.size(), kMostHeader));
   put_frame(block_);
   block_.clear();
 }
@@ -68,10 +76,10 @@ void TraceWriter::put_frame(std::span<const std::byte> content) {
 }
 
 struct TraceReader::Decompressor {
-  ZSTD_DCtx* context = ZSTD_createDCtx();
+  ZSTD_DCtx* context = nullptr;
   std::vector<char> chunk = std::vector<char>(kChunk);
   ZSTD_inBuffer input{nullptr, 0, 0};
-  Decompressor() { ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, kMostFrameLog); }
+  Decompressor() { limit_window(kMostHeaderLog); }
   ~Decompressor() { ZSTD_freeDCtx(context); }
   Decompressor(const Decompressor&) = delete;
   Decompressor& operator=(const Decompressor&) = delete;
@@ -82,6 +90,30 @@ struct TraceReader::Decompressor {
     in.read(chunk.data(), std::streamsize(chunk.size()));
     input = {chunk.data(), std::size_t(in.gcount()), 0};
     return input.size != 0;
+  }
+
+  // Makes a new context, because an old context keeps the memory of its largest window.
+  void limit_window(int log) {
+    ZSTD_freeDCtx(context);
+    context = ZSTD_createDCtx();
+    ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, log);
+  }
+
+  // Decompresses a complete frame and checks its checksum. `grow` enlarges a full `output`, or throws. False: end
+  // of the file.
+  template <class Grow>
+  bool next_frame(std::istream& in, ZSTD_outBuffer& output, Grow&& grow) {
+    ZSTD_DCtx_reset(context, ZSTD_reset_session_only);
+    for (bool begun = false;; begun = true) {
+      if (!refill(in)) {
+        if (begun) throw TraceError("the file ends in the middle of a frame: the run died, or the file was cut");
+        return false;
+      }
+      const auto left = ZSTD_decompressStream(context, &output, &input);
+      if (ZSTD_isError(left)) throw TraceError(fmt::format("damaged: {}", ZSTD_getErrorName(left)));
+      if (left == 0) return true;
+      if (output.pos == output.size) grow();
+    }
   }
 };
 
@@ -96,8 +128,7 @@ TraceReader::TraceReader(std::istream& in, std::string name)
   if (!start.starts_with(std::string_view(kZstdMagic.data(), kZstdMagic.size())))
     throw TraceError(fmt::format("{}: not a trace: it is not compressed with zstd", name_));
   try {
-    next_frame();
-    header_ = decode_header(frame_);
+    read_header();
   } catch (const TraceError& error) {
     throw TraceError(fmt::format("{}: {}", name_, error.what()));
   }
@@ -105,6 +136,21 @@ TraceReader::TraceReader(std::istream& in, std::string name)
 }
 
 TraceReader::~TraceReader() = default;
+
+// The header may be larger than any other frame. Its memory is released after decoding.
+void TraceReader::read_header() {
+  std::vector<std::byte> content(kChunk);
+  ZSTD_outBuffer output{content.data(), content.size(), 0};
+  decompressor_->next_frame(in_, output, [&] {
+    check_header_start(content);
+    if (content.size() == kMostHeader) throw TraceError(fmt::format("its header has more than {} bytes", kMostHeader));
+    content.resize(std::min(2 * content.size(), kMostHeader));
+    output.dst = content.data();
+    output.size = content.size();
+  });
+  header_ = decode_header(std::span(content).first(output.pos));
+  decompressor_->limit_window(kMostFrameLog);
+}
 
 std::optional<TraceEvent> TraceReader::next() {
   std::optional<TraceEvent> event(std::in_place);
@@ -166,21 +212,10 @@ void TraceReader::expect_nothing_more() {
   if (!rest_.empty() || decompressor_->refill(in_)) throw TraceError("something follows its end mark");
 }
 
-// Decompresses a complete frame into frame_ and checks its checksum. False: end of the file.
+// Decompresses a frame into frame_. False: end of the file.
 bool TraceReader::next_frame() {
-  auto& input = decompressor_->input;
   ZSTD_outBuffer output{buffer_.get(), kMostFrame, 0};
-  ZSTD_DCtx_reset(decompressor_->context, ZSTD_reset_session_only);
-  for (bool begun = false;; begun = true) {
-    if (!decompressor_->refill(in_)) {
-      if (begun) throw TraceError("the file ends in the middle of a frame: the run died, or the file was cut");
-      return false;
-    }
-    const auto left = ZSTD_decompressStream(decompressor_->context, &output, &input);
-    if (ZSTD_isError(left)) throw TraceError(fmt::format("damaged: {}", ZSTD_getErrorName(left)));
-    if (left == 0) break;
-    if (output.pos == output.size) throw TraceError("damaged: a frame is too large");
-  }
+  if (!decompressor_->next_frame(in_, output, [] { throw TraceError("damaged: a frame is too large"); })) return false;
   frame_ = std::span(buffer_.get(), output.pos);
   return true;
 }

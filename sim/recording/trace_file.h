@@ -15,9 +15,12 @@
 
 namespace rnicsim::sim {
 
+// Largest header in bytes. The header of a system with ten thousand hosts has 2 MiB.
+inline constexpr std::size_t kMostHeader = 16 << 20;
+
 class TraceWriter final : public EventSink {
  public:
-  // `out` must outlive the writer; its state shows whether all writes succeeded.
+  // `out` must outlive the writer; its state shows whether all writes succeeded. ConfigError: the header is too large.
   TraceWriter(std::ostream& out, const TraceHeader& header);
   ~TraceWriter() override;  // without finish() the file lacks the end mark, and readers report it as incomplete
   TraceWriter(const TraceWriter&) = delete;
@@ -55,7 +58,7 @@ class TraceWriter final : public EventSink {
 class TraceReader {
  public:
   // Upper limit of the bytes that the reader holds, for any file: a frame, its compression window and the file's
-  // buffer. The header, one frame of JSON, comes in addition.
+  // buffer. The header comes in addition: one frame of JSON with at most kMostHeader bytes.
   static constexpr std::size_t kMostHeld = 4 << 20;
 
   // Reads the header. `in` must outlive the reader.
@@ -80,6 +83,7 @@ class TraceReader {
 
  private:
   bool read_event(TraceEvent& event);
+  void read_header();
   bool next_frame();
   void expect_nothing_more();
 

@@ -4,7 +4,6 @@
 
 #include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
-#include "sim/replay/replay.h"
 #include "sim/replay/report.h"
 #include "sim/results/json_output.h"
 
@@ -16,29 +15,34 @@ constexpr std::uint32_t kMostRdAtomic = 255;
 
 }  // namespace
 
-int replay_wire(const ReplayOptions& options) {
-  const auto address = parse_address(options.as);
-  if (!address) throw ConfigError(fmt::format("--as: '{}' is no IPv4 or IPv6 address", shown(options.as)));
-  const auto frames = read_capture(options.wire);
-  JsonOutput json(options.json);
+Replay replay_as(std::span<const CapturedFrame> frames, const roce::Gid& address, const EngineOptions& options) {
   EngineParams params;
-  if (!options.engine.kind.empty()) params.kind = options.engine.kind;
+  if (!options.kind.empty()) params.kind = options.kind;
   nic::CapabilityParams capabilities;
   capabilities.max_rd_atomic = kMostRdAtomic;
   params.limit(capabilities);
   const Abilities abilities{
       .uc = capabilities.uc, .ud = capabilities.ud, .rd_atomic = static_cast<std::uint8_t>(capabilities.max_rd_atomic)};
-  Engines engines(params, options.engine.fst);
+  Engines engines(params, options.fst);
   const auto engine = engines.factory()(
       {.max_rd_atomic = abilities.rd_atomic, .invalidate = capabilities.invalidate, .windows = capabilities.windows});
-  Replay replay = [&] {
+  Replay replay = replay_frames(frames, address, *engine, &engines, abilities);
+  replay.engine = params.kind;
+  return replay;
+}
+
+int replay_wire(const ReplayOptions& options) {
+  const auto address = parse_address(options.as);
+  if (!address) throw ConfigError(fmt::format("--as: '{}' is no IPv4 or IPv6 address", shown(options.as)));
+  const auto frames = read_capture(options.wire);
+  JsonOutput json(options.json);
+  const Replay replay = [&] {
     try {
-      return replay_frames(frames, *address, *engine, &engines, abilities);
+      return replay_as(frames, *address, options.engine);
     } catch (const ConfigError& error) {
       throw ConfigError(fmt::format("{}: {}", shown(options.wire.string()), error.what()));
     }
   }();
-  replay.engine = params.kind;
   fmt::print("{}", report_text(replay));
   json.write(report_json(replay));
   return replay.differences() == 0 ? 0 : 1;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "sim/engine_choice.h"
+#include "sim/replay/replay.h"
 
 namespace rnicsim::sim::replay {
 
@@ -14,6 +16,9 @@ struct ReplayOptions {
   std::string json;  // file; empty: none
   EngineOptions engine;
 };
+
+// Replays with a new engine of the given kind; else as replay_frames().
+Replay replay_as(std::span<const CapturedFrame> frames, const roce::Gid& address, const EngineOptions& options);
 
 // Prints the report. Returns 0: no difference, 1: differences. ConfigError, EngineMismatch.
 int replay_wire(const ReplayOptions& options);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/abi/queue.h"
+#include "sim/replay/request_answers.h"
 
 namespace rnicsim::sim::replay {
 namespace {
@@ -150,21 +151,13 @@ void ResponderDriver::learn(const Side& side, const Request& request) {
   const auto& headers = request.packet->headers;
   if (!headers.atomic && request.packet->row().operation != roce::Operation::read) return;
   const auto mtu = roce::mtu_bytes(side.qp->path_mtu);
-  const auto& answers = side.qp->answers;
-  auto at = std::ranges::upper_bound(answers, request.packet->frame, {}, &WirePacket::frame);
-  for (; at != answers.end(); ++at) {
-    const auto& answer = **at;
-    const auto index = distance(request.first_psn(), answer.psn());
-    // Answers to earlier requests, with other PSNs, may still arrive.
-    const bool other = index < 0 || index >= static_cast<std::int32_t>(request.packets);
-    if (other || answer.row().operation == roce::Operation::acknowledge) continue;
+  each_answer(*side.qp, request, [&](const WirePacket& answer, std::uint32_t index) {
     if (headers.atomic && answer.headers.atomic_ack)
       memory_.learn(headers.atomic->rkey.value, headers.atomic->address, host_bytes(*answer.headers.atomic_ack));
     if (headers.reth)
-      memory_.learn(headers.reth->rkey.value, headers.reth->address + static_cast<std::uint64_t>(index) * mtu,
+      memory_.learn(headers.reth->rkey.value, headers.reth->address + std::uint64_t{index} * mtu,
                     answer.payload.bytes());
-    if (answer.psn() == request.last_psn()) break;
-  }
+  });
 }
 
 nic::WqeBytes ResponderDriver::fetch(const nic::WqeFetch& request) {

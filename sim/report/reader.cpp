@@ -171,7 +171,7 @@ ResultSet read_sweep(const fs::path& folder) {
                 .command = "sweep",
                 .version = results["rnicsim"].text_or(""),
                 .invocation = texts(results["invocation"]),
-                .workload = results["base"]["workload"].text_or(""),
+                .workload = results["base"]["workload"].text_or(results["base"]["recording"].text_or("")),
                 .nic = results["base"]["nic"].text_or(""),
                 .host = results["base"]["host"].text_or(""),
                 .topology = results["base"]["topology"].text_or(""),

@@ -101,13 +101,15 @@ RunResults read_run(const Field& results) {
   check_schema(results);
   RunResults run;
   run.command = results["command"].text();
-  if (run.command != "bench" && run.command != "run")
+  const bool is_recording = run.command == "replay" && results["recording"].exists();
+  if (run.command != "bench" && run.command != "run" && !is_recording)
     results.refuse(
         run.command == "sweep"
             ? "of a sweep, which is read by its folder"
-            : fmt::format("results of `{}`: a report is made of those of sweep, bench and run", run.command));
+            : fmt::format("results of `{}`: a report is made of those of sweep, bench, run and a recording's replay",
+                          run.command));
   run.version = results["rnicsim"].text_or("");
-  run.workload = without_ending(name_of(results["workload"]));
+  run.workload = without_ending(name_of(results[is_recording ? "recording" : "workload"]));
   run.nic = without_ending(name_of(results["nic"]));
   run.extrapolated = results["extrapolated"].exists();
   run.host = results["host"].text_or("");
@@ -118,6 +120,10 @@ RunResults read_run(const Field& results) {
   if (results["faults"].size() > 0) run.configuration["faults"] = results["faults"].shown();
   for (std::size_t i = 0; i < results["flows"].size(); ++i)
     read_flow(results["flows"][i], fmt::format("flow[{}]", i), run);
+  if (is_recording) {
+    run.flow_metrics["duration_ps"] = results["end_ps"].number();
+    run.units["duration_ps"] = "ps";
+  }
   for (const auto part : {"hosts", "switches"})
     results[part].for_each([&](const std::string& name, const Field& block) { read_block(block, name, run); });
   read_uses(results, run);

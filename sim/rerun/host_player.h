@@ -32,7 +32,8 @@ class HostPlayer {
   const Step& next_request() const;
   // Time of the next step; nullopt: the step waits, or no step is left.
   std::optional<Duration> next_due() const { return has_ended() || waits_ ? std::nullopt : due(); }
-  Duration played() const { return played_; }  // time of the last step
+  Duration played() const { return played_; }   // time of the last step
+  Duration requested() const { return base_; }  // time of the last step that is not a store
 
  private:
   const Step& next() const { return steps_.steps()[own_[next_]]; }

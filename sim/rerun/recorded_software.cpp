@@ -10,8 +10,8 @@
 #include "model/nic/pcie/pcie_endpoint.h"
 #include "sim/adapter.h"
 #include "sim/config/config.h"
-#include "sim/simulated_host.h"
 #include "sim/recording/software_recorder.h"
+#include "sim/simulated_host.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim::rerun {
@@ -39,6 +39,12 @@ bool RecordedSoftware::has_ended() const {
 Duration RecordedSoftware::played() const {
   Duration last;
   for (const auto& host : hosts_) last = std::max(last, host->player.played());
+  return last;
+}
+
+Duration RecordedSoftware::requested() const {
+  Duration last;
+  for (const auto& host : hosts_) last = std::max(last, host->player.requested());
   return last;
 }
 

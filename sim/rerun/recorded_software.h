@@ -30,7 +30,8 @@ class RecordedSoftware : public sc_core::sc_module {
   RecordedSoftware(sc_core::sc_module_name name, System& system, const RecordedSteps& steps, Pace pace);
 
   bool has_ended() const;
-  Duration played() const;  // time of the last step of all hosts
+  Duration played() const;     // time of the last step of all hosts
+  Duration requested() const;  // time of the last step that is not a store, as RecordedSteps::end()
   // Earliest known time of a next step; nullopt: none is known.
   std::optional<Duration> next_due() const;
   // stuck_since(): time since when every host with steps left waits for a device; nullopt: some host does not wait.

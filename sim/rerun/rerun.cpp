@@ -4,10 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "sim/config/config.h"
 #include "sim/config/config_error.h"
@@ -18,7 +21,9 @@
 #include "sim/recording/trace_header.h"
 #include "sim/rerun/recorded_software.h"
 #include "sim/rerun/recorded_steps.h"
+#include "sim/rerun/results.h"
 #include "sim/system.h"
+#include "sim/trace/request_summary.h"
 
 namespace rnicsim::sim::rerun {
 namespace {
@@ -45,7 +50,8 @@ void add_profile(const Config& profile, std::string_view room, std::vector<std::
 }
 
 bool changes_configuration(const RerunOptions& options) {
-  return !options.nic.empty() || !options.host.empty() || !options.sets.empty() || !options.faults.empty();
+  return !options.nic.empty() || !options.host.empty() || !options.sets.empty() || !options.faults.empty() ||
+         options.seed.has_value();
 }
 
 Config configuration(const RerunOptions& options, const TraceHeader& header) {
@@ -101,26 +107,63 @@ int compare(const std::string& recorded, const std::string& replayed) {
   return difference.equal ? 0 : 1;
 }
 
-int run_again(const RerunOptions& options) {
-  std::ifstream file(options.trace, std::ios::binary);
-  if (!file) throw ConfigError(fmt::format("{}: {}", options.trace, std::strerror(errno)));
-  TraceReader trace(file, options.trace);
-  const TraceHeader header = trace.header();
-  if (header.system.empty())
-    throw ConfigError(fmt::format("{}: recorded without --record-software: there is nothing to replay", options.trace));
-  const Config config = configuration(options, header);
+// An open trace that was recorded with the software's side.
+class RecordedRun {
+ public:
+  explicit RecordedRun(const std::string& path) : file_(path, std::ios::binary), reader_(opened(file_, path), path) {
+    if (reader_.header().system.empty())
+      throw ConfigError(fmt::format("{}: recorded without --record-software: there is nothing to replay", path));
+  }
+
+  TraceReader& reader() { return reader_; }
+  const TraceHeader& header() const { return reader_.header(); }
+  Config with(const RerunOptions& options) const {
+    auto config = configuration(options, header());
+    if (hosts_of(config).size() != header().hosts.size())
+      throw ConfigError(fmt::format("{}: its hosts are not those of its system", options.trace));
+    return config;
+  }
+
+ private:
+  static std::ifstream& opened(std::ifstream& file, const std::string& path) {
+    if (!file) throw ConfigError(fmt::format("{}: {}", path, std::strerror(errno)));
+    return file;
+  }
+
+  std::ifstream file_;
+  TraceReader reader_;
+};
+
+RequestSummary requests_of(const std::string& trace) {
+  std::ifstream file(trace, std::ios::binary);
+  TraceReader reader(file, trace);
+  RequestSummary requests(reader.header().hosts.size());
+  for (TraceEvent event; reader.next(event);) requests.add(event);
+  return requests;
+}
+
+struct Played {
+  Duration end{}, recorded_end{};
+  bool sound = true;
+  std::string stuck;  // the event that a step waited for in vain; empty: all steps were done
+  Json results;       // empty unless requested
+};
+
+// `replayed`: path of the trace to write.
+Played play(const RerunOptions& options, const std::string& replayed, bool with_results) {
+  RecordedRun recorded(options.trace);
+  auto& trace = recorded.reader();
+  const TraceHeader header = recorded.header();
+  const Config config = recorded.with(options);
   const auto hosts = hosts_of(config);
-  if (hosts.size() != header.hosts.size())
-    throw ConfigError(fmt::format("{}: its hosts are not those of its system", options.trace));
   const RecordedSteps steps(trace, hosts);
 
   const std::set<std::uint32_t> guests(hosts.begin(), hosts.end());
-  System system("system", config, header.seed, options.engine.fst, nullptr, guests);
-  const ScratchFile scratch("replayed trace");
-  const std::string replayed = options.observers.record.empty() ? scratch.path() : options.observers.record;
+  const auto seed = options.seed.value_or(header.seed);
+  System system("system", config, seed, options.engine.fst, nullptr, guests);
   ObserverOptions watched = options.observers;
   watched.record.clear();
-  TraceHeader new_header = trace_header(system, header.seed, TimeMode::simulated);
+  TraceHeader new_header = trace_header(system, seed, TimeMode::simulated);
   new_header.commands = header.commands;  // a recording with commands shows memory addresses
   Observers observers(system, watched, new_header);
   Recording recording(system, new_header, replayed);
@@ -129,26 +172,70 @@ int run_again(const RerunOptions& options) {
   for (std::uint32_t i = 0; i < system.adapters(); ++i)
     recording.watch_root(i, software.root_complex(i), system.adapter(i).device());
   system.start();
-  const std::string stuck = options.as_possible ? play_out(software) : "";
-  simulate_to(options.as_possible ? software.played() + (trace.end() - steps.end()) : trace.end());
+  Played played;
+  if (options.as_possible) played.stuck = play_out(software);
+  // Stores may follow the last request: receives that are posted without a doorbell.
+  simulate_to(options.as_possible ? std::max(software.played(), software.requested() + (trace.end() - steps.end()))
+                                  : trace.end());
   recording.finish();
-  const bool sound = observers.finish();
-  fmt::print("--- {} replayed, {} recorded\n", to_string(now()), to_string(trace.end()));
-  if (!stuck.empty()) {
-    fmt::print(stderr, "rnicsim: {}: {}; this never came\n", options.trace, stuck);
+  played.sound = observers.finish();
+  played.end = now();
+  played.recorded_end = trace.end();
+  if (with_results)
+    played.results = results_json({options, header, played.recorded_end, requests_of(options.trace), system,
+                                   played.end, requests_of(replayed), seed});
+  return played;
+}
+
+std::string never_came(const RerunOptions& options, const std::string& stuck) {
+  return fmt::format("{}: {}; this never came", options.trace, stuck);
+}
+
+int run_again(const RerunOptions& options) {
+  JsonOutput json(options.json);
+  const ScratchFile scratch("replayed trace");
+  const std::string replayed = options.observers.record.empty() ? scratch.path() : options.observers.record;
+  const auto played = play(options, replayed, json.wanted());
+  fmt::print("--- {} replayed, {} recorded\n", to_string(played.end), to_string(played.recorded_end));
+  if (!played.stuck.empty()) {
+    fmt::print(stderr, "rnicsim: {}\n", never_came(options, played.stuck));
     return 1;
   }
-  if (changes_configuration(options)) return sound ? 0 : 1;
+  json.write(played.results);
+  if (changes_configuration(options)) return played.sound ? 0 : 1;
   const int status = compare(options.trace, replayed);
-  return sound ? status : 1;
+  return played.sound ? status : 1;
+}
+
+// An invalid trace is an error of the user's input.
+template <class Act>
+auto of_trace(Act&& act) try {
+  return act();
+} catch (const TraceError& error) {
+  throw ConfigError(error.what());
 }
 
 }  // namespace
 
-int rerun(const RerunOptions& options) try {
-  return run_again(options);
-} catch (const TraceError& error) {
-  throw ConfigError(error.what());
+int rerun(const RerunOptions& options) {
+  return of_trace([&] { return run_again(options); });
+}
+
+void check(const RerunOptions& options) {
+  of_trace([&] { RecordedRun(options.trace).with(options); });
+}
+
+std::uint64_t recorded_seed(const std::string& trace) {
+  return of_trace([&] { return RecordedRun(trace).header().seed; });
+}
+
+Json rerun_json(const RerunOptions& options) {
+  return of_trace([&] {
+    const ScratchFile scratch("replayed trace");
+    auto played = play(options, scratch.path(), true);
+    if (!played.stuck.empty()) throw std::runtime_error(never_came(options, played.stuck));
+    return std::move(played.results);
+  });
 }
 
 }  // namespace rnicsim::sim::rerun

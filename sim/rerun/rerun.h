@@ -2,28 +2,23 @@
 // programs. Manual: docs/replay.md.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
-#include <vector>
 
-#include "sim/config/engine_params.h"
-#include "sim/observers.h"
+#include "sim/rerun/rerun_options.h"
+#include "sim/results/json.h"
 
 namespace rnicsim::sim::rerun {
 
-struct RerunOptions {
-  std::string trace;
-  // Changes of the recorded configuration.
-  std::string nic;                  // NIC profile; empty: the recorded NIC
-  std::string host;                 // host profile; empty: the recorded hosts
-  std::vector<std::string> sets;
-  std::vector<std::string> faults;  // in addition to the recorded fault rules
-  EngineOptions engine;
-  bool as_possible = false;         // replay each step after the output that it waited for, not at its recorded time
-  ObserverOptions observers;
-};
-
 // Returns 0: the devices behaved as recorded, or the configuration was changed; 1: they did not; 2: nothing to replay.
 int rerun(const RerunOptions& options);
+
+// --- For many replays.
+// Checks the options without a run. ConfigError: the trace cannot be replayed with these options.
+void check(const RerunOptions& options);
+// Seed of the recorded run. ConfigError.
+std::uint64_t recorded_seed(const std::string& trace);
+// Results as `--json` writes them. std::runtime_error: a step waits for an event that never comes.
+Json rerun_json(const RerunOptions& options);
 
 }  // namespace rnicsim::sim::rerun

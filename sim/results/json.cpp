@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 namespace rnicsim::sim {
 
@@ -88,9 +89,21 @@ class Builder : public nlohmann::json_sax<Library> {
   Json* place() {
     if (open_.empty()) return &root_;
     Json& around = *open_.back();
-    if (around.is_object()) return &around[key_];
+    if (around.is_object()) return &member_of(around);
     around.push_back({});
     return &around.back();
+  }
+  // An object keeps the order of its members. An index of names keeps objects with millions of members fast.
+  Json& member_of(Json& object) {
+    constexpr std::size_t kFew = 32;
+    auto& members = object.items();
+    if (members.size() < kFew) return object[key_];
+    auto& places = places_.back();
+    if (places.empty())
+      for (std::size_t i = 0; i < members.size(); ++i) places.emplace(members[i].first, i);
+    const auto [place, is_new] = places.try_emplace(key_, members.size());
+    if (is_new) members.emplace_back(key_, Json());
+    return members[place->second].second;
   }
   bool put(Json value) {
     *place() = std::move(value);
@@ -104,16 +117,20 @@ class Builder : public nlohmann::json_sax<Library> {
     Json* const here = place();
     *here = std::move(value);
     open_.push_back(here);
+    places_.emplace_back();
     return true;
   }
   bool close() {
     open_.pop_back();
+    places_.pop_back();
     return true;
   }
 
   const std::size_t deepest_;
   Json root_;
   std::vector<Json*> open_;  // outermost first; only the last one grows, so the pointers stay valid
+  // Index by name of each open object's members; empty while an object has few members.
+  std::vector<std::unordered_map<std::string, std::size_t>> places_;
   std::string key_;
   std::optional<JsonError> error_;
 };

@@ -9,6 +9,7 @@
 #include "sim/bench/bench.h"
 #include "sim/config/config_error.h"
 #include "sim/config/toml_file.h"
+#include "sim/rerun/rerun.h"
 
 namespace rnicsim::sim::sweep {
 namespace {
@@ -53,6 +54,21 @@ bool names_file(std::string_view key) {
   return key == "workload" || key == "nic" || key == "host" || key == "topology";
 }
 
+// Refuses keys of a workload, and keys whose values the recording has.
+void refuse_of_recording(const std::string& key) {
+  if (key == "workload" || key == "topology" || key.starts_with("flow.") || key.starts_with("flow[") ||
+      key.starts_with("measure."))
+    throw ConfigError(fmt::format("{}: a recording has its own", key));
+}
+
+// ConfigError: the run is not possible.
+void prepare_run(const SweepPlan& plan, const Run& run) {
+  if (plan.is_of_recording())
+    rerun::check(rerun_options_of(plan, run));
+  else
+    bench::prepare(options_of(plan, run));
+}
+
 }  // namespace
 
 std::size_t SweepPlan::points() const {
@@ -79,7 +95,7 @@ void SweepPlan::check() const {
   std::string first;
   for (std::size_t point = 0; point < points(); ++point) {
     try {
-      bench::prepare(options_of(*this, {point, seeds.front()}));
+      prepare_run(*this, {point, seeds.front()});
       return;
     } catch (const ConfigError& error) {
       if (first.empty()) first = error.what();
@@ -100,12 +116,18 @@ std::vector<std::filesystem::path> SweepPlan::files() const {
       if (names_file(axes[i].key)) named.push_back(axes[i].values[place[i]]);
     if (known.contains(named)) continue;
     try {
-      bench::prepare(options_of(*this, {point, seeds.front()}));
+      prepare_run(*this, {point, seeds.front()});
       known.insert(named);
     } catch (const ConfigError&) {
     }
   }
-  return read.paths();
+  auto paths = read.paths();
+  // Leaves out the recording's configuration, a file without a name: it is part of the recording.
+  if (is_of_recording()) {
+    std::erase_if(paths, [](const auto& path) { return path.native().starts_with("/proc/self/fd/"); });
+    paths.emplace_back(recording);
+  }
+  return paths;
 }
 
 Run run_of(const SweepPlan& plan, std::size_t run) {
@@ -145,10 +167,45 @@ bench::BenchOptions options_of(const SweepPlan& plan, const Run& run) {
   return options;
 }
 
+rerun::RerunOptions rerun_options_of(const SweepPlan& plan, const Run& run) {
+  rerun::RerunOptions options;
+  options.trace = plan.recording;
+  options.nic = plan.nic.value_or("");
+  options.host = plan.host.value_or("");
+  options.sets = plan.sets;
+  options.faults = plan.faults;
+  options.engine.kind = plan.engine;
+  options.seed = run.seed;
+  options.as_possible = true;
+  for (const auto& set : plan.sets) refuse_of_recording(set.substr(0, set.find('=')));
+  if (plan.topology) refuse_of_recording("topology");
+  if (plan.waterfall) throw ConfigError("waterfall: a replay of a recording has none");
+  const auto place = plan.place_of(run.point);
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    const auto& [key, values, spacing] = plan.axes[i];
+    const auto& value = values[place[i]];
+    refuse_of_recording(key);
+    if (key == "nic")
+      options.nic = value;
+    else if (key == "host")
+      options.host = value;
+    else if (key == "engine")
+      options.engine.kind = value;
+    else if (key == "fault")
+      options.faults.push_back(value);
+    else
+      options.sets.push_back(fmt::format("{}={}", key, value));
+  }
+  return options;
+}
+
 Json plan_json(const SweepPlan& plan) {
   Json json;
   json["name"] = plan.name;
-  json["base"] = {{"workload", plan.workload}};
+  if (plan.is_of_recording())
+    json["base"] = {{"recording", plan.recording}};
+  else
+    json["base"] = {{"workload", plan.workload}};
   if (plan.nic) json["base"]["nic"] = *plan.nic;
   if (plan.host) json["base"]["host"] = *plan.host;
   if (plan.topology) json["base"]["topology"] = *plan.topology;
@@ -169,7 +226,10 @@ SweepPlan plan_of(const Json& json) {
   SweepPlan plan;
   json.at("name").get_to(plan.name);
   const auto& base = json.at("base");
-  base.at("workload").get_to(plan.workload);
+  if (base.contains("recording"))
+    base.at("recording").get_to(plan.recording);
+  else
+    base.at("workload").get_to(plan.workload);
   if (base.contains("nic")) plan.nic = base.at("nic").get<std::string>();
   if (base.contains("host")) plan.host = base.at("host").get<std::string>();
   if (base.contains("topology")) plan.topology = base.at("topology").get<std::string>();

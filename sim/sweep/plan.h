@@ -1,4 +1,4 @@
-// Plan of a sweep: the workload, constant parameters, varied parameters, and seeds.
+// Plan of a sweep: the workload or recording, constant parameters, varied parameters, and seeds.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@
 namespace rnicsim::sim::bench {
 struct BenchOptions;
 }
+namespace rnicsim::sim::rerun {
+struct RerunOptions;
+}
 
 namespace rnicsim::sim::sweep {
 
@@ -28,6 +31,7 @@ struct Reference {
 struct SweepPlan {
   std::string name;
   std::string workload;
+  std::string recording;  // a trace instead of a workload, replayed as fast as possible
   std::optional<std::string> nic, host, topology;
   std::vector<std::string> sets, faults;
   std::string engine;  // empty: the default
@@ -37,6 +41,7 @@ struct SweepPlan {
   std::vector<std::string> metrics;  // in addition to the flows' metrics: "h0.nic.contexts.qpc.hit_rate"
   std::vector<Reference> references;
 
+  bool is_of_recording() const { return !recording.empty(); }
   std::size_t points() const;
   std::size_t runs() const { return points() * seeds.size(); }
   // Index of the value on each axis.
@@ -55,8 +60,10 @@ struct Run {
 Run run_of(const SweepPlan& plan, std::size_t run);
 
 bench::BenchOptions options_of(const SweepPlan& plan, const Run& run);
+// For a plan with a recording. ConfigError: a key is only for workloads.
+rerun::RerunOptions rerun_options_of(const SweepPlan& plan, const Run& run);
 
-// Reads a sweep file (TOML, docs/sweep.md). A workload's path is relative to the file. ConfigError.
+// Reads a sweep file (TOML, docs/sweep.md). The path of a workload or a recording is relative to the file. ConfigError.
 SweepPlan read_sweep(const std::filesystem::path& path);
 
 Json plan_json(const SweepPlan& plan);

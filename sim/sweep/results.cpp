@@ -78,6 +78,8 @@ std::vector<Metric> metrics_of(const Json& results, const std::vector<std::strin
         metrics.push_back({fmt::format("flow[{}].{}", i, metric.name), metric.unit, value->get<double>()});
       if (pointer.ends_with("/rate_per_s") && metric.of_all) metrics.back().own = own_interval(flows[i]);
     }
+  // The work of a recording is fixed, so its duration measures the NIC.
+  if (results.contains("recording")) metrics.push_back({"duration_ps", "ps", results.at("end_ps").get<double>()});
   for (const auto& path : more)
     if (const auto* value = counter_of(results, path); value != nullptr && value->is_number())
       metrics.push_back({path, "", value->get<double>()});

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "sim/bench/results/bench_json.h"
 #include "sim/config/config_error.h"
+#include "sim/results/file_json.h"
 #include "sim/results/results_json.h"
 #include "sim/results/staged_file.h"
 
@@ -90,7 +90,7 @@ SavedPlan read_plan(const fs::path& path) {
 
 Json files_json(const SweepPlan& plan) {
   Json files = Json::array();
-  for (const auto& path : plan.files()) files.push_back(bench::file_json(path));
+  for (const auto& path : plan.files()) files.push_back(file_json(path));
   return files;
 }
 
@@ -151,7 +151,7 @@ Json Store::results(const Run& run) const {
   const auto text = read(path);
   if (!text) throw ConfigError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
   auto json = parsed(path, *text);
-  check_origin(path, json, "bench");
+  check_origin(path, json, plan_.is_of_recording() ? "replay" : "bench");
   if (!is_sealed(*text))
     throw ConfigError(fmt::format("{}: it was changed since its run wrote it, says its CRC-32; remove it, and the run "
                                   "is done again",

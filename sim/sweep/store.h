@@ -1,8 +1,8 @@
 // Folder of a sweep: the plan, and the results so far.
 //
 //   plan.json           the plan, its command line, and the files that configure the runs
-//   points/12-1.json    results of point 12 with seed 1, as `bench --json` writes them, without values that vary
-//                       between equal runs, and with a CRC-32
+//   points/12-1.json    results of point 12 with seed 1, as `bench --json` or `replay --json` writes them, without
+//                       values that vary between equal runs, and with a CRC-32
 //   points/12-1.error   instead of the .json file: the reason of a failure
 //   results.json        all results, with means over the seeds
 //   results.csv         one line for each run

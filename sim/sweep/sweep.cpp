@@ -12,6 +12,7 @@
 #include "sim/config/data_files.h"
 #include "sim/os/child_pool.h"
 #include "sim/os/progress_line.h"
+#include "sim/rerun/rerun.h"
 #include "sim/results/json_output.h"
 #include "sim/sweep/results.h"
 #include "sim/sweep/share.h"
@@ -24,7 +25,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::string run_here(const SweepPlan& plan, const Run& run) {
-  auto json = bench::bench_json(options_of(plan, run));
+  auto json = plan.is_of_recording() ? rerun::rerun_json(rerun_options_of(plan, run))
+                                     : bench::bench_json(options_of(plan, run));
   json.erase("simulator");  // varies between equal runs
   return json.dump(1) + '\n';
 }

@@ -10,6 +10,7 @@
 #include "sim/config/config_error.h"
 #include "sim/config/data_files.h"
 #include "sim/config/toml_file.h"
+#include "sim/rerun/rerun.h"
 #include "sim/sweep/plan.h"
 
 namespace rnicsim::sim::sweep {
@@ -130,6 +131,22 @@ void read_optional(TableReader& reader, std::string_view key, std::optional<std:
   reader.text(key, *value);
 }
 
+void read_work(TableReader& reader, const std::filesystem::path& path, SweepPlan& plan) {
+  std::error_code none;
+  if (reader.has("recording")) {
+    if (reader.has("workload")) reader.complain("recording", "there is a workload, too");
+    reader.text("recording", plan.recording);
+    if (plan.recording.empty()) reader.refuse("recording", "a file");
+    plan.recording = (path.parent_path() / plan.recording).string();
+    return;
+  }
+  reader.need("workload");
+  reader.text("workload", plan.workload);
+  // A workload file in the folder of the sweep file takes precedence over a shipped one.
+  const auto beside = path.parent_path() / plan.workload;
+  if (plan.workload.ends_with(".toml") && std::filesystem::exists(beside, none)) plan.workload = beside.string();
+}
+
 }  // namespace
 
 SweepPlan read_sweep(const std::filesystem::path& path) {
@@ -141,12 +158,7 @@ SweepPlan read_sweep(const std::filesystem::path& path) {
   reader.number("schema", schema, 1, 1);
   plan.name = path.stem().string();
   reader.text("name", plan.name);
-  reader.need("workload");
-  reader.text("workload", plan.workload);
-  // A workload file in the folder of the sweep file takes precedence over a shipped one.
-  const auto beside = path.parent_path() / plan.workload;
-  std::error_code none;
-  if (plan.workload.ends_with(".toml") && std::filesystem::exists(beside, none)) plan.workload = beside.string();
+  read_work(reader, path, plan);
   read_optional(reader, "nic", plan.nic);
   read_optional(reader, "host", plan.host);
   read_optional(reader, "topology", plan.topology);
@@ -154,7 +166,8 @@ SweepPlan read_sweep(const std::filesystem::path& path) {
   reader.flag("waterfall", plan.waterfall);
   plan.faults = texts(reader, "faults");
   plan.metrics = texts(reader, "metrics");
-  plan.seeds = read_seeds(reader);
+  plan.seeds = plan.is_of_recording() && !reader.has("seeds") ? std::vector{rerun::recorded_seed(plan.recording)}
+                                                              : read_seeds(reader);
   if (const auto* set = table_of(reader, "set"))
     each_key(*set, "", [&](const std::string& key, const toml::node& node) {
       plan.sets.push_back(fmt::format("{}={}", key, value_text(reader, key, node)));

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
 
 #include "sim/config/config_error.h"
+#include "sim/results/part_file.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -19,31 +19,21 @@ namespace {
 class Output {
  public:
   Output(const std::string& path, const TraceHeader& header)
-      : path_(path), part_(path + ".part"), file_(part_, std::ios::binary | std::ios::trunc) {
-    if (!file_) throw ConfigError(fmt::format("{}: {}", shown(part_), std::strerror(errno)));
+      : part_(path), file_(part_.path(), std::ios::binary | std::ios::trunc) {
+    if (!file_) throw ConfigError(fmt::format("{}: {}", shown(part_.path()), std::strerror(errno)));
     writer_.emplace(file_, header);
   }
-  ~Output() {
-    std::error_code ignored;
-    if (!part_.empty()) std::filesystem::remove(part_, ignored);
-  }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
 
   void write(const TraceEvent& event) { writer_->write(event); }
   void finish(Duration end) {
     writer_->finish(end);
     file_.close();
-    if (!file_) throw ConfigError(fmt::format("{}: not everything could be written", shown(part_)));
-    std::error_code error;
-    std::filesystem::rename(part_, path_, error);
-    if (error) throw ConfigError(fmt::format("{}: {}", shown(path_), error.message()));
-    part_.clear();
+    if (!file_) throw ConfigError(fmt::format("{}: not everything could be written", shown(part_.path())));
+    part_.take_name();
   }
 
  private:
-  const std::string path_;
-  std::string part_;
+  PartFile part_;
   std::ofstream file_;
   std::optional<TraceWriter> writer_;
 };

@@ -131,19 +131,23 @@ ALLOWED = {
     # An engine without a system.
     "sim/replay": ["model", "sim/config", "sim/engine_choice.h", "sim/results/json.h", "sim/results/json_output.h",
                    "sim/results/results_json.h"],
+    # Makes simulated hosts repeat the work of a capture's hosts.
+    "sim/wire_workload": ["model", "verbs/ibverbs", "sim/config", "sim/recording", "sim/replay", "sim/bench/made.h",
+                          "sim/*", "sim/os", "sim/results"],
     # Repeats a recorded run without its programs.
-    "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/*", "sim/os", "sim/results"],
+    "sim/rerun": ["model", "sim/config", "sim/observers", "sim/recording", "sim/trace", "sim/*", "sim/os",
+                  "sim/results"],
     "sim/python": ["model", "sim/config", "sim/recording", "sim/trace", "sim/results/counter_list.h"],
     # Many runs.
-    "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/os/child_pool.h", "sim/results/json.h",
-                  "sim/results/json_output.h", "sim/os/progress_line.h", "sim/results/results_json.h",
-                  "sim/os/shell_word.h", "sim/results/staged_file.h"],
+    "sim/sweep": ["model/base", "sim/bench", "sim/config", "sim/rerun", "sim/os/child_pool.h", "sim/results/json.h",
+                  "sim/results/file_json.h", "sim/results/json_output.h", "sim/os/progress_line.h",
+                  "sim/results/results_json.h", "sim/os/shell_word.h", "sim/results/staged_file.h"],
     "sim/calibrate": ["sim/bench", "sim/config", "sim/report", "sim/os/child_pool.h", "sim/results/json.h",
                       "sim/results/json_output.h", "sim/os/progress_line.h"],
     # Starts rnicsim in separate processes: reads cases, and compares the results.
     "sim/trace": ["model/abi/queue.h", "model/base/units.h", "model/roce", "sim/config/config_error.h",
-                  "sim/results/histogram.h", "sim/results/json.h", "sim/recording", "sim/results/text_number.h",
-                  "sim/waterfall/timeline_lines.h"],
+                  "sim/results/histogram.h", "sim/results/json.h", "sim/results/part_file.h", "sim/recording",
+                  "sim/results/text_number.h", "sim/waterfall/timeline_lines.h"],
     "sim/check": ["sim/config", "sim/history", "sim/recording", "sim/trace", "sim/bench/table_reader.h",
                   "sim/report/page.h", "model/abi/queue.h", "sim/adapter_counters.h", "sim/results/counter_results.h",
                   "sim/results/histogram.h", "sim/results/json.h", "sim/results/json_output.h",
@@ -161,7 +165,7 @@ ALLOWED = {
     "sim/commands": ["model", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results", "sim/observers",
                      "sim/attached", "sim/bench", "sim/calibrate", "sim/check", "sim/guest", "sim/history",
                      "sim/guest/vm", "sim/guest/wire", "sim/recording", "sim/replay", "sim/report", "sim/rerun",
-                     "sim/sweep", "sim/top", "sim/trace"],
+                     "sim/sweep", "sim/top", "sim/trace", "sim/wire_workload"],
     "sim/main": ["model", "sim/commands", "sim/config", "sim/*", "sim/os", "sim/results"],
     "tests": ["model", "rtl", "verbs", "sim"],
 }

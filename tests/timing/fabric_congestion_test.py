@@ -151,8 +151,8 @@ class Controls(unittest.TestCase):
             print(f"| `hpcc`, ack_every {every} | {', '.join(f'{rate:.1f}' for rate, _ in told)} | "
                   f"{', '.join(f'{waiting:.0f}' for _, waiting in told)} |")
 
-    # The default of w_ai is the paper's rule for 16 flows. Two flows stayed at 3 to 1 when a record was taken as the
-    # packet's last bit left.
+    # The default of w_ai is the paper's rule for 16 flows. Two flows stayed at 3 to 1 when switches recorded the port
+    # at the time of a packet's last bit.
     def test_hpcc_s_default_makes_few_flows_equal(self):
         for every in (4, 1):
             for senders in (2, 4, 8):

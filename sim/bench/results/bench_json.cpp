@@ -1,11 +1,8 @@
 #include "sim/bench/results/bench_json.h"
 
 #include <fmt/format.h>
-#include <isa-l/crc.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "sim/adapter.h"
 #include "sim/bench/results/bottleneck.h"
@@ -15,17 +12,12 @@
 #include "sim/config/data_files.h"
 #include "sim/config/profiles/profile_notes.h"
 #include "sim/results/counter_results.h"
+#include "sim/results/file_json.h"
 #include "sim/results/results_json.h"
 #include "sim/switch_histograms.h"
 
 namespace rnicsim::sim::bench {
 namespace {
-
-std::string crc32_of(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return fmt::format("{:08x}", crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
-}
 
 void add_raw_parameters(const RawOptions& raw, Json& json) {
   json["flows"] = raw.flows;
@@ -208,10 +200,6 @@ Json agents_json(const BenchResult& result) {
 }
 
 }  // namespace
-
-Json file_json(const std::filesystem::path& path) {
-  return {{"file", path.filename().string()}, {"crc32", crc32_of(path)}};
-}
 
 Json results_json(const BenchResult& result) {
   const auto& workload = result.workload;

@@ -1,15 +1,11 @@
 // The results of a run for machines, as JSON.
 #pragma once
 
-#include <filesystem>
-
 #include "sim/bench/results/results.h"
 #include "sim/results/json.h"
 
 namespace rnicsim::sim::bench {
 
-// {"file": name of the file, "crc32": CRC-32 of its content}
-Json file_json(const std::filesystem::path& path);
 // All members but "simulator" are the same at every run.
 Json results_json(const BenchResult& result);
 

@@ -56,6 +56,18 @@ class Results(apps.TestCase):
         capture = pathlib.Path(__file__).resolve().parents[3] / "traces" / "wire" / "rxe-two-guests.pcap"
         self.validated("replay", "--wire", capture, "--as", "10.0.0.1", command="replay")
 
+    def test_replay_of_a_recording(self):
+        with apps.folder() as folder:
+            trace = folder / "run.trace"
+            recorded = apps.call("bench", "write-4k", *QUICK, "--record", trace, "--record-software")
+            self.assertEqual(recorded.status, 0, recorded)
+            results, result = self.validated("replay", trace, command="replay")
+            self.assertEqual(results["end_ps"], results["recorded_end_ps"])
+            self.assertIn("equal: ", result.err)
+            result = apps.call("replay", trace, "--vary", "link.latency=90 ns,180 ns", "--out", folder / "out",
+                               "--json", "-")
+            jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(result.out))
+
     def test_a_file_is_whole_or_not_there(self):
         with apps.folder() as folder:
             path = folder / "r.json"

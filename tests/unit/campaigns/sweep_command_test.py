@@ -54,6 +54,62 @@ class Sweep(unittest.TestCase):
     def points(self):
         return {path.name: path.read_text() for path in (self.out / "points").iterdir()}
 
+    def recording(self):
+        trace = self.folder / "own.trace"
+        call("bench", "write-4k", *QUICK, "--record", trace, "--record-software")
+        return trace
+
+    def test_a_recording(self):
+        """A sweep file and `replay --vary` give the same sweep. A point without a change equals the recorded run."""
+        trace = self.recording()
+        file = self.file('schema = 1\nrecording = "own.trace"\n[vary]\nlink.latency = ["90 ns", "5 us"]\n')
+        call("sweep", file, "--out", self.out)
+        results = self.results()
+        self.assertEqual(results["base"]["recording"], str(trace))
+        points = [point["metrics"] for point in results["points"]]
+        duration = [point["duration_ps"]["mean"] for point in points]
+        rate = [point["flow[0].rate_per_s"]["mean"] for point in points]
+        latency = [point["flow[0].latency_ps.p50"]["mean"] for point in points]
+        run = json.loads((self.out / results["points"][0]["runs"][0]["file"]).read_text())
+        self.assertEqual((run["command"], run["pace"]), ("replay", "as possible"))
+        self.assertEqual(run["end_ps"], run["recorded_end_ps"])
+        self.assertEqual(run["flows"][0]["parameters"]["from"], "h0")
+        self.assertGreater(duration[1], duration[0])
+        self.assertLess(rate[1], rate[0])
+        self.assertGreater(min(latency), 0)
+        again = self.folder / "again"
+        call("replay", trace, "--vary", "link.latency=90 ns,5 us", "--out", again)
+        for name, text in self.points().items():
+            self.assertEqual((again / "points" / name).read_text(), text)
+        page = self.folder / "page.html"
+        call("report", self.out, "-o", page)
+        self.assertIn("duration_ps", page.read_text())
+
+    def test_the_results_of_one_replay(self):
+        trace, file = self.recording(), self.folder / "results.json"
+        call("replay", trace, "--json", file)
+        results = json.loads(file.read_text())
+        self.assertEqual((results["command"], results["pace"], results["nic"]), ("replay", "recorded", "recorded"))
+        self.assertEqual(results["recording"]["file"], "own.trace")
+        call("report", file, "-o", self.folder / "page.html")
+
+    def test_what_a_recording_cannot_be(self):
+        def refused(text, why):
+            done = call("sweep", self.file("schema = 1\n" + text), "--out", self.out, expect=2)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn(why, done.stderr)
+
+        self.recording()
+        of = 'recording = "own.trace"\n'
+        refused(of + "[vary]\nflow.qps = [1, 2]\n", "flow.qps: a recording has its own")
+        refused(of + 'topology = "star:4"\n', "topology: a recording has its own")
+        refused(of + 'workload = "write-4k"\n', "there is a workload, too")
+        refused(of + "waterfall = true\n", "waterfall: a replay of a recording has none")
+        refused(of + "[vary]\nnic.no_such_key = [1, 2]\n", "nic.no_such_key")
+        refused('recording = "missing.trace"\n', "missing.trace")
+        refused('recording = "own.toml"\n', "not a trace")
+        self.assertFalse(self.out.exists())
+
     def test_what_it_leaves(self):
         done = call("sweep", self.file(), "--out", self.out)
         self.assertIn("own: 12 of 12 runs done, 0 failed, 6 points", done.stdout)

@@ -1,4 +1,5 @@
-// GIDs of a VLAN: tags of what two NICs send each other, who hears whom, and packets of a priority by PCP.
+// GIDs of a VLAN: do packets between two NICs have the right tags, do only NICs of the same VLAN accept them, and do
+// credits return to the priority by PCP?
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class NicVlan : public Pair {
     std::uint32_t bytes;
   };
 
-  // Every frame that may be marked becomes CE.
+  // Marks each markable frame with CE.
   void start(std::uint16_t vlan_of_a, std::uint16_t vlan_of_b, std::uint8_t service_level, NicParams params = {}) {
     build(params);
     EXPECT_EQ(a().set_gid(vlan_of_a), CommandStatus::ok);
@@ -71,14 +72,14 @@ TEST_F(NicVlan, EachPacketHasTheTag) {
   EXPECT_EQ(a().nic.counters().engine.rp_cnp_handled, b().nic.counters().notification.np_cnp_sent);
 }
 
-// Of four bits of the service level the tag has room for three.
+// A service level has four bits, a PCP has three.
 TEST_F(NicVlan, TheHighestBitOfTheServiceLevelIsNotSent) {
   start(kVlan, kVlan, 13);
   write(1);
   for (const auto& packet : seen_) EXPECT_EQ(packet.tag.pcp(), 5);
 }
 
-TEST_F(NicVlan, AnotherVlanIsNotHeard) {
+TEST_F(NicVlan, PacketsOfAnotherVlanAreDropped) {
   for (const std::uint16_t other : {std::uint16_t{200}, std::uint16_t{0}}) {
     start(kVlan, other, 0);
     a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
@@ -88,9 +89,9 @@ TEST_F(NicVlan, AnotherVlanIsNotHeard) {
   }
 }
 
-// More packets than there is room for of a priority: room comes back to the priority that took it, also when the
-// GID's VLAN changes in between.
-TEST_F(NicVlan, RoomOfAPriorityByPcp) {
+// Sends more packets than a priority has credits: each credit returns to its priority, even if the GID's VLAN changes
+// in between.
+TEST_F(NicVlan, CreditsOfAPriorityByPcp) {
   NicParams params;
   params.port.priority.trust = "pcp";
   start(kVlan, kVlan, 5, params);

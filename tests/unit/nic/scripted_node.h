@@ -100,7 +100,7 @@ class Node {
     register_memory(kKey, buffer, kBufferBytes, 0xf);
   }
 
-  // 0: of no VLAN.
+  // `vlan` 0: no VLAN.
   abi::CommandStatus set_gid(std::uint16_t vlan = 0) {
     abi::SetGid set;
     set.header.opcode = std::uint16_t(abi::CommandOpcode::set_gid);

@@ -73,6 +73,18 @@ TEST(Json, KeepsTheOrderOfMembersAndTheLastValueOfAKey) {
   EXPECT_EQ(json.dump(), R"({"z":3,"a":"new","b":{"inside":true},"last":0})");
 }
 
+TEST(Json, AnObjectOfManyMembers) {
+  Json written = Json::object();
+  std::string text = "{";
+  for (int i = 0; i < 100; ++i) {
+    const auto key = "key" + std::to_string(i);
+    written[key] = Json{{"inside", i}};
+    text += '"' + key + "\":{\"inside\":0},\"" + key + "\":{\"inside\":" + std::to_string(i) + "},";
+  }
+  written["last"] = true;
+  EXPECT_EQ(Json::parse(text + "\"last\":true}").dump(), written.dump());
+}
+
 TEST(Json, IsMadeOfVectorsMapsAndLists) {
   EXPECT_EQ(Json(std::vector<std::string>{"a", "b"}).dump(), R"(["a","b"])");
   EXPECT_EQ(Json(std::map<std::string, int>{{"b", 2}, {"a", 1}}).dump(), R"({"a":1,"b":2})");

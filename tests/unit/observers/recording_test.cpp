@@ -10,6 +10,7 @@
 #include <regex>
 #include <sstream>
 
+#include "sim/config/config_error.h"
 #include "sim/recording/trace_diff.h"
 #include "sim/recording/trace_file.h"
 
@@ -48,6 +49,16 @@ std::vector<TraceEvent> read(const std::string& file) {
   std::vector<TraceEvent> events;
   while (const auto event = reader.next()) events.push_back(*event);
   return events;
+}
+
+// JSON of a header, with the bytes before it.
+std::string header_of(const std::string& json) {
+  std::string file = "rnicsim trace\n\x01";
+  for (auto length = json.size();; length >>= 7) {
+    file += char(length < 128 ? length : (length & 127) | 128);
+    if (length < 128) break;
+  }
+  return file + json;
 }
 
 TraceDifference compare(const std::string& a, const std::string& b) {
@@ -210,6 +221,31 @@ TEST(BadTraces, AnythingInTheFrames) {
   }));
 }
 
+// A header of a large system is larger than a frame of events may be.
+TEST(Recording, ASystemOfTenThousandHosts) {
+  auto header = some_header();
+  header.hosts.clear();
+  for (int i = 0; i < 10'000; ++i) {
+    header.hosts.push_back("h" + std::to_string(i));
+    for (const char* key : {"address", "address6", "mac", "cable"})
+      header.configuration.emplace_back("topology.h" + std::to_string(i) + "." + key, "fd00:0:0:0:0:0:1234:1/64");
+  }
+  const auto file = file_of(some_events(), header);
+  std::istringstream in(file);
+  TraceReader reader(in, "file");
+  EXPECT_EQ(reader.header().hosts.size(), 10'000u);
+  EXPECT_EQ(reader.header().configuration.size(), header.configuration.size());
+  EXPECT_LE(reader.held_bytes(), TraceReader::kMostHeld);
+  EXPECT_EQ(read(file), some_events());
+}
+
+TEST(Recording, AHeaderThatNoReaderTakes) {
+  auto header = some_header();
+  header.system = std::string(kMostHeader, 'x');
+  EXPECT_THAT([&] { file_of(some_events(), header); },
+              ThrowsMessage<ConfigError>(HasSubstr("16777216 is the most")));
+}
+
 TEST(BadTraces, SayWhatTheyAre) {
   const auto refusal = [](const std::string& file, const char* why) {
     EXPECT_THAT([&] { read(file); }, ThrowsMessage<TraceError>(HasSubstr(why)));
@@ -221,7 +257,14 @@ TEST(BadTraces, SayWhatTheyAre) {
   refusal(compressed(std::string("rnicsim trace\n\x01\x05{", 17)), "its header is not as long as it says");
   refusal(compressed(std::string("rnicsim trace\n\x01\x01{", 17)), "its header is not JSON");
   refusal(compressed(std::string("rnicsim trace\n\x01\x02{}", 18)), "its header has no 'program', or a wrong one");
-  refusal(compressed(std::string(2 << 20, 'x')), "too large");
+  refusal(compressed(std::string(2 << 20, 'x')), "not a trace of rnicsim");
+  refusal(compressed("rnicsim trace\n\x01" + std::string(17 << 20, 'x')), "its header has more than 16777216 bytes");
+  std::string members = "{";
+  for (int i = 0; i < 1'000'000; ++i) members += '"' + std::to_string(i) + "\":1,";
+  refusal(compressed(header_of(members + "\"seed\":1}")), "its header has no 'program', or a wrong one");
+  std::vector<std::byte> header;
+  encode_header(some_header(), header);
+  refusal(compressed(as_text(header)) + compressed(std::string(2 << 20, 'x')), "a frame is too large");
   refusal(file_of(some_events()) + "x", "something follows its end mark");
 }
 
