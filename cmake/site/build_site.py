@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds the site: the pages of the repository as HTML, with search, by MkDocs. The pages are README.md and the pages
 that it links to, directly or by other pages. Linked files that are no pages are copied; a link to a folder of sources
 becomes text. At the end each link and each anchor of the HTML must exist in the site.
