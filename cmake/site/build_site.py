@@ -46,8 +46,10 @@ def reachable_pages():
         if page in texts:
             continue
         texts[page] = (ROOT / page).read_text()
-        for _, target in pages.links(texts[page]):
+        for number, target in pages.links(texts[page]):
             path = resolve(page, target)
+            if path and not (ROOT / path).exists():
+                raise BuildError(f"{page}:{number}: the link to {target} names no file")
             if path and path.endswith(".md"):
                 ahead.append(path)
             elif path:
