@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `cmake --install build/release --prefix ANYWHERE`: the files of the program, found relative to the program, so that
 # the prefix may be moved (docs/install.md).
 include(GNUInstallDirs)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # librnicsim: the NIC for other virtual platforms, with headers, a CMake package and a pkg-config file.
 # `cmake --install build/release --component library`; docs/library.md.
 include(GNUInstallDirs)

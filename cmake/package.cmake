@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Debian package: `cmake --build build/release --target deb` (or ./rnicsim package) makes
 # build/release/rnicsim_VERSION_amd64.deb from the files of `cmake --install`, and builds no tests.
 set(CPACK_GENERATOR DEB)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Precompiled headers, which nearly every source of a room includes. Sources still include the headers that they use:
 # the sanitized build has no precompiled headers.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds the files of a release: the Debian package and the site. First checks the clone: no uncommitted changes, a
 # version that CMakeLists.txt, CHANGELOG.md and a tag of the present commit name. CONTRIBUTING.md, Releases.
 # usage: cmake/release.sh [--dry-run]      --dry-run: checks only, and prints the builds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `cmake --build build/release --target site` builds the documents as HTML with search in build/release/site. MkDocs is
 # looked for by the target, not here: nothing else needs MkDocs.
 add_custom_target(site VERBATIM

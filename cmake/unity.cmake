@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Joins sources into a single translation unit in the release build: headers take most of the compile time.
 #
 #   rnicsim_join(TARGETS attached check ... [APART snapshot.cpp ...] [BATCH 8] [WHOLE [WITH roce ...]])

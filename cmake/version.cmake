@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The version, from git: rnicsim_version(VERSION COMMIT SOURCES PROJECT_VERSION) sets the first two in the caller. A tag
 # v1.2.3 gives 1.2.3; later commits give 1.2.3-<commits since>-g<hash>; uncommitted changes add -dirty. Without a tag
 # the project's version is the number, and all commits count; without git the version is the project's version.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 add_compile_options(-Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
 # Paths in asserts and reports are relative to the project: installed files do not contain the build's path.
 add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes a BTH opcode. Combinational.
 module opcode_decoder (
     input logic [7:0] opcode_i,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RC engine for 256 queue pairs: a requester and a responder, each with its own contexts, and timers.
 //
 // Streams use valid/ready, each through a register; offered data stays stable until it is accepted. The clock may stop

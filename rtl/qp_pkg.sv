@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State, inputs and outputs of the QP engine. Headers and handles only: payload never enters the engine.
 package qp_pkg;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory with one read port and one write port. Read data is valid in the next cycle. A read and a write of the same
 // word in one cycle return the old word.
 module ram_1r1w #(

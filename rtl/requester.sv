@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Send side of 256 queue pairs: splits messages into request packets, handles answers, retries, and completes in order.
 //
 // Executes one operation at a time: a command, an expired timer, an event, an answer, a posted message, or a packet of

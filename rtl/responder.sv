@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receive side of 256 queue pairs: checks requests by the check chain of IBTA vol 1, 9.7 (PSN, opcode sequence, opcode,
 // resources, length, rkey), has payload placed, sends answers in order, and repeats answers to duplicates.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RoCEv2 constants for the engine, RC only. Must equal model/roce (tests/rtl/opcode_decoder_test.cpp).
 package roce_pkg;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Round-robin arbiter for 256 entries (queue pairs). Grants one entry at a time, continuing after the last granted one.
 // Several requests of an entry before its grant give one grant. A grant stays until it is accepted.
 module round_robin (

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One register between two valid/ready streams; data leaves one cycle after it came, at the earliest. With
 // TakesAsItGives, a new word is accepted in the cycle in which the old one leaves; otherwise one cycle later, which
 // avoids a combinational path from out_ready_i to in_ready_o.

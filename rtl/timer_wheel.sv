@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 512 timers (slot of a queue pair, and one of two kinds) on a hashed wheel of 64 rows, one row for each tick. Lazy: a
 // timer that is set again or cancelled stays in its old row, and is checked against its deadline when the hand passes.
 // An armed timer is always in the row of its deadline, and possibly in others. The hand skips empty rows, up to now_i;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A NIC in its host, with its root port and the kernel agent that drives it. A NIC of a guest (a virtual machine) has
 // neither root port nor agent: the code that serves the guest binds the NIC's sockets (sim/guest).
 #pragma once

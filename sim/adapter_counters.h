@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters of a NIC, of its host and of the cable at the NIC.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Version, commit, compiler and libraries of this program: `rnicsim --version`.
 #pragma once
 

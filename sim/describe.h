@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim describe`: every parameter and counter with unit, default and meaning.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --check: watches the drivers of all NICs of a system for mistakes; docs/driver-check.md.
 #pragma once
 

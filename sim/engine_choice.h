@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the QP engines that the configuration names (config/engine_params.h).
 #pragma once
 

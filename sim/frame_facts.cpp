@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/frame_facts.h"
 
 #include "model/cm/messages.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Header fields of a RoCE frame for fault rules. The fabric itself does not parse frames.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Observers of a system that a command may attach: --log, --pcap, --record, --audit, --check, --waterfall, --perfetto.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link outages and device failures at the times that fault rules set (docs/faults.md).
 #pragma once
 

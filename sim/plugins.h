@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads shared libraries with the user's own policies (model/base/plugin.h).
 #pragma once
 

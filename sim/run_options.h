@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of `rnicsim run` and `rnicsim serve`, checked and expanded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host of the simulated system: memory behind an IOMMU, a kernel, and its adapters. A guest (a virtual machine) has
 // its memory and its kernel outside the simulation.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State of a run at one moment, for a viewer outside the process (`rnicsim top`).
 #pragma once
 

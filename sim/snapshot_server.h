@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers viewers of a run (`rnicsim top`) between two events of the simulation, without ever blocking: an abstract
 // socket of this user, where each request line is answered by one line with a snapshot.
 #pragma once

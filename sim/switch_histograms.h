@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Histograms of a switch's queues and pauses in results: docs/results.schema.json.
 #pragma once
 

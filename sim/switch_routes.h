@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Routes of each switch: the ports of all shortest paths to each other switch. Also a spanning tree of all switches and
 // hosts, along which a multicast frame reaches each host once.
 #pragma once

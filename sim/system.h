@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated system: builds hosts, switches and cables as the configuration says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends a simulation from outside: by signals and wall-clock limits.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Additional files that Debian's policy requires; cpack runs this script before packing.
 set(doc ${CPACK_TEMPORARY_DIRECTORY}/usr/share/doc/rnicsim)
 # `copyright` refers to the licence's text, which every Debian system has.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cpack reads this file for each package. Debian splits a version at the last hyphen, so the hyphens of git's version
 # become plus and dots.
 include(${CPACK_RNICSIM_SOURCES}/cmake/version.cmake)

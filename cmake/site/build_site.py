@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builds the site: the pages of the repository as HTML, with search, by MkDocs. The pages are README.md and the pages
 that it links to, directly or by other pages. Linked files that are no pages are copied; a link to a folder of sources
 becomes text. At the end each link and each anchor of the HTML must exist in the site.
@@ -45,8 +46,10 @@ def reachable_pages():
         if page in texts:
             continue
         texts[page] = (ROOT / page).read_text()
-        for _, target in pages.links(texts[page]):
+        for number, target in pages.links(texts[page]):
             path = resolve(page, target)
+            if path and not (ROOT / path).exists():
+                raise BuildError(f"{page}:{number}: the link to {target} names no file")
             if path and path.endswith(".md"):
                 ahead.append(path)
             elif path:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Markdown pages: their links, and the anchors of their headings by GitHub's rules."""
 
 import re

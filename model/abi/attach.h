@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Services of the operating system: calls of a simulated host's process to the host's kernel, and the shared memory and
 // socket through which a real process makes them. docs/host-services.md is checked against this file.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Big-endian integers: all registers and in-memory structures of the device are big-endian.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command queue, by which the driver creates, changes and queries the device's objects.
 // Chapter 5 of docs/device.md is checked against this file.
 //

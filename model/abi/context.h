@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts: the device's objects as stored in ICM (host memory lent to the device) and in command mailboxes.
 // Chapter 4 of docs/device.md is checked against this file.
 #pragma once

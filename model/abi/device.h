@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PCI identity, BAR0 map and registers. Chapter 1 of docs/device.md is checked against this file.
 // PCI configuration space and the MSI-X table are little-endian, as PCI says; all else in BAR0 is big-endian.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of a simulated host under /sys, /dev, /proc and /tmp that replace this machine's: paths at which the simulator
 // stores them for its processes, and the network device that they describe.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of addresses of the simulated out-of-band network.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files with a port's counters below /sys/class/infiniband/DEVICE/ports/1, the same files as mlx5's.
 #pragma once
 

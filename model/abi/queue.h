@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entries of the send, receive, completion and event queues, and the doorbells that announce them.
 // Chapter 3 of docs/device.md is checked against this file.
 #pragma once

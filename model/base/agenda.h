@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pending alarms of all modules of a simulation, in one order: by time, then by round, then by rank. An alarm that
 // is armed for the present time while this time is served falls into the next round. The rank is the order in which the
 // alarms were made. Threads that sleep (kernel.h) continue behind all alarms of their time. So the order of two alarms

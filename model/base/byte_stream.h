@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values one behind the other in the machine's byte order and layout: for processes of one program on machines of one
 // kind.
 #pragma once

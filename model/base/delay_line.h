@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Items in a line that keeps their order: each item has a time at which it leaves, not before the time of the item
 // ahead. Like an EventQueue, without sorting.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random draws from a generator of the standard library. The results are the same on every platform; those of the
 // library's distributions are not.
 #pragma once

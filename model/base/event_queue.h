@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module's pending events: a heap of (time, sequence) and one alarm. Events of equal time leave in the order in which
 // they were pushed.
 #pragma once

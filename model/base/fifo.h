@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A first-in first-out queue in one ring of memory that grows as needed. Unlike std::deque, the ring allocates no
 // memory while large items pass through.
 #pragma once

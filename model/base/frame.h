@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An Ethernet frame at a frame port: a handle to one body, which copies of the frame share. A shared body is immutable.
 // The frame's bytes are a header, a payload and a trailer (pad and ICRC). A body may keep the sender's decoded packet
 // instead of bytes, and write header and trailer when they are first read. A telemetry block may follow the trailer;

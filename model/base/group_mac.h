@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Ethernet address of the IP multicast group with this GID (RFC 1112, RFC 2464).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects by a number below a limit of the device, without hashing. The device gives out low numbers first, so few
 // places are empty.
 #pragma once

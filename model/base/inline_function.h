@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A callable that is stored in place; std::function allocates heap memory for captures of more than two words. An
 // InlineFunction can be moved, not copied. A callable that is too large does not compile.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SystemC's time in the units of units.h, and ways to run the kernel. The kernel's resolution stays at its default, 1
 // ps.
 #pragma once

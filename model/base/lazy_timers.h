@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lazy timers: each has a deadline and at most one useful event in the queue. When the event comes, the timer has
 // expired or the event is queued again for the new deadline. The user of this class stores the timers and finds them by
 // key.

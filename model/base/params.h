@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters: plain structs, each with one describe() that lists names, members, meanings and forbidden combinations.
 // The list drives loading, `rnicsim describe` and the documentation. The member's type gives the unit.
 #pragma once

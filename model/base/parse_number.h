@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses a text that is a number and nothing else.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Payload by reference: a slice of a refcounted buffer that is immutable once it is shared. Copies share the buffer.
 // Only DMA reads, captures and the CPU copy bytes. All payloads belong to the simulation's one thread.
 #pragma once

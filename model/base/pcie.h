@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PCIe extensions of a TLM-2.0 generic payload: the PASID prefix of every request to host memory, and the translation
 // request (ATS).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A policy that is built outside of this source tree, as a shared library that RNICSIM_PLUGINS names:
 //
 //   const PolicyEntry<roce::CongestionControl> kEntry{"mine", make, make_policy_params<MineParams>};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Policies (for example cache replacement, or path choice in a switch) that configuration chooses by name. A policy is
 // a small class in a source file of its own. The source registers the policy; no other file names it:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The choice of one policy by name, with the parameters of every registered policy: each policy's parameters are a
 // group with the policy's name.
 //

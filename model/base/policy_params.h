@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of one policy, for the policy's source:
 //
 //   struct FifoParams { ByteCount depth = 1_KiB; void describe(ParamVisitor& visit); };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pool of objects with stable addresses: the object that was given back last is taken next.
 #pragma once
 

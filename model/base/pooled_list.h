@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list whose nodes come from a pool that all lists of one item type share: the node that was freed last is used next.
 // For queues of which many exist and few hold items: a few cache lines serve them all.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters: plain structs of values beside their block, each with one describe(). A copy is a snapshot, so two
 // snapshots can be subtracted.
 #pragma once

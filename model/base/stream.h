@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A typed output of a block. The enclosing module binds the output to a sink, which is called at once for each item.
 // The receiver models delays (its event queue). A block knows its outputs and not its neighbours.
 #pragma once

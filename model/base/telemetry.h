@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In-band telemetry (INT) as in HPCC (Li et al., SIGCOMM 2019, figure 7): a block of 42 bytes behind a packet. Each
 // switch on the path adds a record of the port by which the packet leaves. The receiver returns the block with an
 // acknowledgement; switches add no records to a returned block. On the line:

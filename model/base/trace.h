@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trace points: a block declares one for each kind of event, and calls it. Without a subscriber the call costs one
 // branch. All observers of a run (counters' audit, capture, waterfall, golden traces, lockstep) subscribe here.
 #pragma once

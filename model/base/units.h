@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Durations, byte counts and bit rates as types: a bare number in their place does not compile.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State of a connection on one side, as the communication manager keeps it (IBTA vol 1, 12.9.5 to 12.9.8).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communication manager of a host (IBTA vol 1, chapter 12): connections from the REQ to the end of timewait, and
 // service ID resolution. The caller supplies the time and transports messages: after each call it takes all messages
 // and events from their queues.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of the communication manager (IBTA vol 1, 12.6 and 12.11), and the management datagrams that carry them
 // (13.4.2). Each struct has the decoded fields of its table.
 #pragma once

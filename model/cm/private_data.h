@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private data of a message: the sender's bytes, padded with zeros.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handling of each message that the connection manager receives (IBTA vol 1, 12.9.7 and 12.9.8).
 #include "model/cm/connection_manager.h"
 

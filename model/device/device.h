@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The NIC for any virtual platform: one SystemC module with TLM-2.0 sockets and a frame port. The driver's interface is
 // described in docs/device.md, the implementation in docs/architecture.md. C++20, SystemC 2.3.4 with a resolution of 1
 // ps.

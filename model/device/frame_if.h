@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A frame port as a SystemC interface: a receiver of raw Ethernet frames.
 #pragma once
 

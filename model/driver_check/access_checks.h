@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the CPU's accesses to configuration space and BAR0: width, direction, place, time, and polling.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Log of the last accesses of the CPU to a device, with the names of the device's manual.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/driver_check/burndown.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts, for each register, doorbell and command, how often the driver used it and how often the device refused it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of the checks of a driver, and modes that bring hidden mistakes to light.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of commands: entries and mailboxes, and whether the driver leaves them unchanged while the device owns them.
 // Executed commands create and destroy the entries of Objects.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of completion and event queues: entries that the device wrote against the driver's consumer counters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State that the checks share: the terms of the device, the access log, the driver's objects, and the reports.
 #pragma once
 

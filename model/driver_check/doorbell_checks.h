@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of doorbells: object, UAR page, distance, and whether the announced WQEs are in memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches a driver at the device's boundary and reports each mistake at its first wrong access: docs/driver-check.md.
 // The check changes neither the behaviour nor the timing of the device, except for the modes of CheckParams.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/driver_check/finding.h"
 
 #include <fmt/format.h>

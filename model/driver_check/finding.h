@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A mistake of a driver, as the device observed it. docs/driver-check.md lists the kinds.
 #pragma once
 

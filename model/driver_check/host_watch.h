@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interposed between the DMA unit and the host: reports each access with its bytes and its result when it is sampled or
 // lands. A NIC without a check has no HostWatch.
 //

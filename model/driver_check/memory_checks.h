@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of DMA to memory that is not mapped, of unknown keys, and of lost interrupts.
 #pragma once
 

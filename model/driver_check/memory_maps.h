@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that the host has mapped for the device, and unmapped ranges with their times, as the platform reports them.
 #pragma once
 

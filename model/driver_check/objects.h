@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects that the driver has made, derived from executed commands, and the progress of its queues. The check keeps
 // this state apart from the device's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of receives: the number that the doorbell records announce, and the chain of a shared receive queue.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The findings so far. Each pair of kind and subject is reported once, at its first wrong access.
 #pragma once
 

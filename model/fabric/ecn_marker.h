@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Marks frames by random early detection (RED; RFC 3168, and the congestion point of DCQCN): the length of a port's
 // queue of one priority decides whether a frame is marked.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies fault rules to one direction of a cable: frames pass, or are lost, damaged, duplicated or delayed. A held
 // frame is released by an event, so frames always leave in the order of time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fault rule: which frames of a cable it applies to, and the fault.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides about faults of frames in one direction of a cable; FaultInjector executes the decisions. Protocol fields
 // come from a matcher, so the fabric knows no protocol.
 #pragma once

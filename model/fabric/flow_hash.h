@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hash of a frame's flow to choose among several paths; frames of one flow keep their path and their order.
 #pragma once
 

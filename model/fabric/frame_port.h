@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A port at the end of a cable for frames of no simulated NIC: of the outside world, or of software with its own port.
 // Frames are sent one after another at the cable's rate.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lossless input buffers of a switch, one for each port and priority (IEEE 802.1Qbb). At the threshold
 // (shared_buffer.h) the switch sends a pause to the port's peer, and repeats it before it expires until the buffer has
 // drained far enough. The headroom takes frames that the peer sends before the pause takes effect.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cable between two ports, with a latency in each direction. The ports account for the bit rate.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses among equally short paths through a switch: a policy (model/base/policy.h). A frame with a single path and a
 // multicast frame need no choice. Each policy has its own source in model/fabric/paths/.
 //

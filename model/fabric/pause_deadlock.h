@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds deadlocks of priority-based flow control (PFC). A full input buffer of a switch pauses its sender. Buffers are
 // deadlocked when the bytes that each holds above XON wait for output ports that other buffers of the set have paused:
 // none of these pauses can end, whatever the hosts do. A ring of switches, or a route that goes down and up again, can

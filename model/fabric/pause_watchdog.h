@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PFC watchdog of a switch, as in SONiC: detects queues that the peer keeps paused (a pause storm), and the end of a
 // storm. The switch decides how to react.
 //

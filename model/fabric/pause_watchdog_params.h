@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of a switch's PFC watchdog, named as in SONiC (`pfcwd start`).
 #pragma once
 

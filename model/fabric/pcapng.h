@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a pcapng file (IETF draft-ietf-opsawg-pcapng) of Ethernet frames, with timestamps in nanoseconds of simulated
 // time.
 #pragma once

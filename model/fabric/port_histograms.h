@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Histograms of a switch's port: queue lengths weighted by time, and durations of pauses. They consist of integers, so
 // differences (since()) are exact, and they can be sent to another process as bytes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thresholds of random early detection (RED), by priority.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packet memory of a switch. Frames of lossless priorities are counted at their input (port, priority), other frames at
 // their output queue: first in the reserved bytes of that buffer or queue, then in the shared memory up to a threshold;
 // lossless frames then in headroom. The threshold is a number of bytes, or alpha times the free shared memory (SAI's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of a switch's shared packet memory, named as in SONiC: a buffer pool, a profile for lossless priorities
 // and a profile for lossy ones.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Location of each MAC address in a fabric: one table for all switches.
 #pragma once
 

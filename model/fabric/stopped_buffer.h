@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pauses of a switch (IEEE 802.1Qbb), as input of the deadlock search.
 #pragma once
 

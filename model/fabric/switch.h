@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A non-blocking Ethernet switch: a frame leaves by a port that leads to its destination, after the switch's latency
 // and after waiting frames, by priority. A policy chooses among several ports (path_choice.h). MAC addresses and routes
 // come from the topology; a frame for an unknown address is dropped. A multicast frame leaves by every port of the

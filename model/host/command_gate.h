@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks commands of processes before the device executes them: refuses what a process may not do, adds the values that
 // only the kernel knows, and records the results.
 #pragma once

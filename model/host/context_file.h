@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Identity of a file, the same for all descriptors of the file. A process with a descriptor may use the context or
 // domain that the file stands for.
 #pragma once

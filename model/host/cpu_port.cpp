@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/host/cpu_port.h"
 
 #include <fcntl.h>

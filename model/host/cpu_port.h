@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The port of a software process inside the simulator to one device. System calls go directly to the kernel and its
 // agent. CPU time is simulated time for which the calling thread (SC_THREAD) waits. Each thread has a CPU of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's driver of the device: bring-up, commands one after the other, context memory lent on demand, event
 // queues. Functions marked `Waits` must be called from one SC_THREAD.
 #pragma once

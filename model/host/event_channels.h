@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Delivers events to channels that processes opened. Completion events of a CQ go to the channel that its owner bound.
 // Asynchronous events of an object go to the channel that was named at its creation, or to the channel of each process
 // that opened it. Events of port and device go to every channel that listens to them.

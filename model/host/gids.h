@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GID table of a NIC, and the MAC addresses of remote GIDs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel of a simulated host, as far as RDMA needs it: gives PASIDs to processes, pins memory, manages connections.
 // Each device has a driver (kernel_driver.h), which destroys the objects that a dead process leaves.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of a simulated host: CPU times, the path to the device, and the kernel's resources.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent of a host's kernel for one device: brings the device up; owns its command queue, ICM, event queues and
 // GIDs; gives PDs and doorbell pages to processes; executes commands; delivers events; destroys the objects of a dead
 // process in dependency order.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's driver of one device, as the host's kernel uses it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Log messages of the simulator. A header of its own, because spdlog.h takes a compiler seconds.
 #pragma once
 

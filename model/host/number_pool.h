@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers of objects. A number that was given back is given out again as late as possible, so that a stale reference
 // finds no object. The order depends only on the calls.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The objects that the kernel gave to its processes: owners, and which object uses which.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's PCI code for the device: finds the device in configuration space, enables it, and routes its interrupts.
 // Every function waits: call from an SC_THREAD. Throws std::runtime_error with the device's fault.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The root complex of a host for one of its devices: the CPU's path to the device (BAR and configuration space), and
 // the device's path to memory (through the IOMMU) and to the CPU (message signalled interrupts).
 #pragma once

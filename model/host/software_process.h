@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process of a simulated host inside the simulator: threads (SC_THREADs) that call the verbs library.
 #pragma once
 

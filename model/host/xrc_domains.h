@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XRC domains: processes that have the same domain open share its receive queues and receiving queue pairs. Processes
 // that open a domain by the same file share the domain. A domain without a file belongs to the process that made it.
 #pragma once

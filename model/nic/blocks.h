@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The NIC's blocks, for subscribers to their trace points: doorbell.rung, wqe_fetch.requested, tx.sent, raw.dropped,
 // rx.received, port.sent, loopback.sent, completion.written, events.written, command_unit.executed, and those of
 // engine.trace(). Each block's own header declares its trace points.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/nic/capability_params.h"
 
 #include "model/nic/packets/multicast_table.h"

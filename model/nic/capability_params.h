@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device's capabilities: the limits that it reports and enforces.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The NIC: a module with sockets to the host and frames to the network.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of the NIC: those of its blocks, and those of the whole NIC.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The completer: handles the responder's answers and retires messages in order.
 #pragma once
 

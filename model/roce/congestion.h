@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Congestion control of one queue pair: the rate at which its requests and the packets of its READ responses may leave,
 // and the bytes that may be unacknowledged. Acknowledgements are never delayed.
 //

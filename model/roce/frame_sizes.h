@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of the headers of a RoCEv2 frame, from Ethernet to the payload.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The InfiniBand headers of a RoCEv2 packet, decoded, and their encoding on the wire (IBTA vol 1, chapter 9.2).
 #pragma once
 

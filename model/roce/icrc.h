@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The invariant CRC of RoCEv2 (IBTA vol 1, A17.3.3): CRC-32 over a pseudo LRH of ones, the headers from IP on with the
 // fields that routers change masked to ones, the payload and its pad. On the wire it is little-endian.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of loss recovery for the queue pairs of a device, and the number of out-of-order packets that they accept.
 #pragma once
 

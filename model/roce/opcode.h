@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The BTH opcode table (IBTA vol 1, table 38): one row for each opcode. Headers, position in a message, payload rule
 // and legality follow from the row.
 #pragma once

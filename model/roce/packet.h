@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RoCEv2 framing: Ethernet with at most one VLAN tag (IEEE 802.1Q), IPv4 or IPv6, UDP port 4791, then the InfiniBand
 // headers. Payload is not touched.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of PSNs that are not far after its first one; the first one only moves forward.
 #pragma once
 

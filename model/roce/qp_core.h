@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface between a queue pair's transport (the core) and the shell, which has rings, memory and time
 // (model/nic/engine/shell/engine_shell.h). Events go in, actions come out. A core has no clock, no memory, no payload.
 // Free choices of an implementation (which queue pair sends next, when a timer fires) come from the shell.

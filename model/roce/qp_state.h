@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queue pair's state table: attributes that a transition requires and allows, by transport (IBTA vol 1, 11.2.5.2,
 // as in the Linux core). Masks have the bits of enum ibv_qp_attr_mask.
 #pragma once

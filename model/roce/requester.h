@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requester: divides messages into request packets. The caller decides when it asks for the next packet.
 #pragma once
 

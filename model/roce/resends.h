@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sender's record of packets after the oldest unacknowledged one: packets that have arrived, and packets to resend.
 // Used if packets may be reordered, or if only missing packets are resent (IRN, SIGCOMM 2018).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sends of one queue pair: window, ACK timer, order of completions, flush and drain.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transport's view of the send queue: messages in order, each with its range of PSNs. The requester sends from it,
 // the completer retires from it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The times of timer codes of a queue pair.
 #pragma once
 

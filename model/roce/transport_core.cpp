@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/roce/transport_core.h"
 
 namespace rnicsim::roce {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The core in C++: acts within the call of each event; the shell runs its timers.
 #pragma once
 

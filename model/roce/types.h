@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transport's types: strong identifiers, 24-bit packet sequence numbers, states and statuses. Enumerators have the
 // values of the verbs API (enum ibv_qp_state, ibv_qp_type, ibv_wc_status).
 #pragma once

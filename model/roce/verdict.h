@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A responder's verdict on a request packet, and the information that the responder needs for it. A responder is a
 // resumable chain of checks: it changes nothing before it decides, and asks for missing information (a receive WQE, a
 // key check); the caller then has the same packet judged again, with the information.

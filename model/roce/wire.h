@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cursors over bytes in network order. The caller checks the length.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts between a packed struct of SystemVerilog, as Verilator stores it (32-bit words, least significant first),
 // and a C++ struct with the same fields.
 #pragma once

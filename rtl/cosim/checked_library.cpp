@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads the library of checked_top.cpp by the program's run path: lib/rnicsim beside the program's folder.
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A separate shared library, librnicsim_rtl_checked.so, because it takes long to build and is rarely needed.
 #include <Vqp_engine_checked.h>
 #include <verilated_fst_c.h>

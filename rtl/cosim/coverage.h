@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes coverage data for tests/rtl/coverage.py.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs that wait for the engine's streams. A command delays later inputs of its side, and waits for earlier ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common part of both sides: compares records, keeps histories, reports mismatches.
 #include "rtl/cosim/lockstep.h"
 

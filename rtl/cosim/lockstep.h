@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The RTL's referee. Feeds the transport core in C++ (model/roce) with the same events, and makes it act in the RTL's
 // order. Which queue pair sends, when a timer expires, when acknowledgements coalesce and when an input must wait are
 // free choices of the RTL; the referee checks that each is legal. Everything else must be equal: packets, completions,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Referee for the receive side: verdicts on requests, pending answers, answers.
 #include <algorithm>
 #include <iterator>

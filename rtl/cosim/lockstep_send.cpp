@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Referee for the send side: posts, packets, responses, timeouts, completions.
 #include <utility>
 

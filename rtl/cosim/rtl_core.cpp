@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rtl/cosim/rtl_core.h"
 
 #include <algorithm>

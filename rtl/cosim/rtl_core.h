@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transport core in RTL: runs its clock while there is work, and translates inputs and outputs. The RTL has its own
 // timers, and puts out packets before their turn to be sent.
 #pragma once

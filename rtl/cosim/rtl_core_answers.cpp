@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The receive side: requests, placed payload, completed receives, answers.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The send side: posts into the RTL's window, packets from the RTL, responses, completions.
 #include <utility>
 

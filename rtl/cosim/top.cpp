@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verilator's classes and <systemc> cannot be compiled in one translation unit, so only this file and checked_top.cpp
 // include Verilator's classes.
 #include <Vqp_engine.h>

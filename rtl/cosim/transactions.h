@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs and outputs of the QP engine: rtl/qp_pkg.sv in C++, field by field.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rtl/cosim/verilated_engine.h"
 
 #include "rtl/cosim/verilated_top.h"

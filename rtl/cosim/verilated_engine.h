@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Verilated QP engine (rtl/qp_engine.sv): offers inputs until they are accepted, runs clock cycles, and returns the
 // outputs.
 #pragma once

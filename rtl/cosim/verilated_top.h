@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Verilated QP engine in one of two builds: with assertions and signals for waves, or without and faster.
 #pragma once
 

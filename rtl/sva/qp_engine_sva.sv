@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assertions on the clock gate and on the streams at the engine's ports.
 module qp_engine_sva (
     input logic                         clk_i,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 module responder_sva (
     input logic clk_i,
     input logic rst_ni,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 module timer_wheel_sva #(
     parameter int unsigned TickWidth = 36
 ) (

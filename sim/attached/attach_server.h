@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Socket at which processes attach to the simulator. Its name is abstract, so no file is left behind when the
 // simulator is killed.
 #pragma once

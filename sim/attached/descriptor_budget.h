@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // File descriptors of the simulator's process. Objects of programs (processes, contexts, channels, sockets) and copies
 // of descriptors that threads wait for are refused before the limit is reached: the rest is kept for descriptors that
 // are open for a short time only (a call, a launch), so that no such operation fails.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/attached/host_files.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host's own part of the file system: /sys, /proc and /etc files that describe its NICs, and its own /tmp and
 // /dev/shm. The path calls of programs lead there instead of to this machine's files (sim/host/kernel/files/host_path).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim shell`: the user's shell, whose programs run on a simulated host. The shell itself runs outside of the
 // simulation, in real time, with the terminal and job control.
 #pragma once

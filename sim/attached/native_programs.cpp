@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/attached/native_programs.h"
 
 #include <linux/futex.h>

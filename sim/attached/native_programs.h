@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs in processes of their own. A thread gets the turn, and gives it back, by a futex in shared memory.
 #pragma once
 

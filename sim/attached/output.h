@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Output of the programs: relayed line by line, each line labelled with its host, in the order of simulated time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts programs on simulated hosts: their environment, their address layout, their standard output and error.
 #pragma once
 

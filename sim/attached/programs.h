@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interface between the time keeper and real programs: threads get the turn and give it back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ready descriptors of an epoll set, in an order that repeats.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim run`, `serve` and `shell`: run real programs on the hosts of a system.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folders of one run for the files of its hosts: one on disk, one in memory (the hosts' /dev/shm). Both are removed
 // with the object. Folders left by a run that was killed are removed by the next run of the same user.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The socket at which `serve` and `shell` listen for programs, and the search for it by `env` and `shell`.
 //
 // RNICSIM_SOCKET names the socket. Without the variable the name has a random part, so that no other local user can

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of a run: a summary for people, and a results file for programs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of attached processes to the operating system of their simulated host. TimeKeeper executes calls about time,
 // the host's kernel agent those about the device, Network those about sockets. Calls about processes are executed
 // here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim bench`: the agents of a workload file drive the NICs; prints the results.
 #pragma once
 

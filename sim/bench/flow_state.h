@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State that the agents of a run share: begin and end of the run, progress of each flow, failures.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns failures of verbs into exceptions, for set-up code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies "--set" of a workload's own keys to the table of the file before the table is read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agents of a workload and their connections, checked against the capabilities of NICs and topology.
 #pragma once
 

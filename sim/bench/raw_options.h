@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of a flow of raw packets: the frames that are sent, and the queues that receive them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a workload on a system: agents on their hosts, the measured interval, and an end even without progress.
 #pragma once
 

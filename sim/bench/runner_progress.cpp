@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flows that make no progress: their detection, and the state of agents and NICs in the report.
 #include <fmt/format.h>
 

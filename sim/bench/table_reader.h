@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a table of a workload file key by key: types, units, ranges. A key that was not read is an unknown key.
 #pragma once
 

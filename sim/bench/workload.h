@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A workload: the work of the agents of `rnicsim bench`. docs/workloads.md describes all keys.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a workload file. The plan (plan.h) checks all that depends on NIC or topology.
 #include <algorithm>
 #include <charconv>

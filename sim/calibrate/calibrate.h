@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim calibrate`: runs the experiments of published measurements, and prints expected and simulated numbers.
 #pragma once
 

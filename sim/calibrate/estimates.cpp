@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/calibrate/estimates.h"
 
 #include <fmt/format.h>

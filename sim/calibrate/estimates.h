@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The estimates (E) in the profiles of a NIC and its host, with their bounds: a fit may change them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim calibrate --fit`: searches values for the estimates of a NIC's profile that fit all experiments of the NIC.
 // Then leaves out each experiment once, and predicts it by a fit to the others.
 #pragma once

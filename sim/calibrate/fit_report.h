@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of `rnicsim calibrate --fit` as text, JSON and TOML.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The experiments of one NIC: the points with this NIC, which can be run with other values, and the NIC's numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A parameter's value as a number that can be changed gradually.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Page with plots of the simulated numbers against their references. A browser opens it without a network, and can save
 // the plots as SVG.
 #pragma once

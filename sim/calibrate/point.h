@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A point of a calibration experiment: one run of a workload, in a separate process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calibration experiments: the points to run, and the numbers of the published measurement.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of experiments; the reference values are those of published measurements (docs/timing.md, Calibration).
 #include "sim/calibrate/row.h"
 

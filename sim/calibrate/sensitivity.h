@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much the numbers of an experiment change with each estimate of its profiles.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model of the numbers that a fit searches in: the changes of the numbers with each parameter alone are added up.
 #pragma once
 

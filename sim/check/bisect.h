@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim check FOLDER --bisect GOOD..BAD`: finds the first commit of a Git repository at which a case fails.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A case of `rnicsim check`: the run, and the results that the run must have. Manual: docs/check.md.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads case.toml.
 #include <fmt/format.h>
 

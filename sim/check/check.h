@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim check`: runs the cases of a folder, and compares each run with its expectation. Manual: docs/check.md.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs programs in parallel, each with a time limit and its output in files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The outcome of a check as an HTML page; a difference shows the events of both traces side by side.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses values in cases: numbers with units, shares, margins.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports of a check: text, JUnit XML, JSON.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Level `statistical`: compares rates and latencies of several seeds with the expected ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers of a recorded run: counts of events, rates and latencies.
 #pragma once
 

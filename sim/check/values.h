@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Named values of a run's results, and their comparison.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares a case's runs with the expectation and gives a verdict.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim bench: agents inside the simulator.
 #include "sim/bench/bench.h"
 

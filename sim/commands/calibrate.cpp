@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim calibrate: compares the shipped NICs with published measurements.
 #include "sim/calibrate/calibrate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim check: runs a folder of cases, and compares the outcome with the expected results.
 #include "sim/check/bisect.h"
 #include "sim/check/check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands of the program; each is a file of this folder. add_COMMAND() adds the command's options to the command line;
 // Command::execute runs the command if it was chosen.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim complete: candidates for the shells' completions (sim/completion). They are taken from the command line's own
 // definition, so that no second list can become outdated.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim describe: parameters and counters.
 #include "sim/describe.h"
 

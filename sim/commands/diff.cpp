@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim diff: compares two recorded runs.
 #include <CLI/CLI.hpp>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim manual: writes the pages of the manual; the build uses it.
 #include "sim/commands/manual.h"
 

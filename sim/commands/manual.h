@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages of the manual, made from the text of --help.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim replay: repeats a recorded run without its programs, or takes the place of a real NIC in a capture.
 #include "sim/replay/replay_wire.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim report: shows results as a page.
 #include "sim/report/report.h"
 

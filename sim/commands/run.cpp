@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim run, serve, env: real programs on simulated hosts.
 #include "sim/attached/run.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim shell: a shell whose programs run on a simulated host.
 #include <memory>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common part of `run`, `serve` and `shell`: a system configured by the command line, with observers and programs.
 #pragma once
 

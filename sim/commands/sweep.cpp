@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim sweep: runs a workload at many points.
 #include "sim/sweep/sweep.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim top: shows a run while it goes on.
 #include "sim/top/top.h"
 

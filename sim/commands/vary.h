@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The option --vary and its companions: a sweep without a sweep file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim vm: runs commands in virtual machines with Linux.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # bash completion for rnicsim. What there is to choose from, the program says itself.
 
 _rnicsim() {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configuration of a run: parameters, topology and fault rules.
 #pragma once
 

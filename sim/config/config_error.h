@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Error in a user's input, as one line that names the place.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/config/data_files.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds profiles, topologies, workloads, sweeps and parts of a report by name. The files are in nics/, hosts/,
 // topologies/, workloads/ and sweeps/ of share/rnicsim; in a build tree that is the repository's sim/.
 #pragma once

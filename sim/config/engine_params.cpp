@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/config/engine_params.h"
 
 #include <fmt/format.h>

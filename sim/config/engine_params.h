@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Choice of a NIC's QP engine: the C++ model; the SystemVerilog engine (rtl/); or the SystemVerilog engine in lockstep
 // with the transport core, which checks each step.
 #pragma once

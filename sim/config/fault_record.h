@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fault rule as written in a [[fault]] table or by --fault: docs/faults.md.
 #pragma once
 

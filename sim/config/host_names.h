@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expands host names and ranges of host names.
 #pragma once
 

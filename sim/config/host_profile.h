@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host's profile, a file of sim/hosts: costs of the CPU and the kernel, and the PCIe costs that the root complex adds
 // for all devices of the host.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a topology file's records of hosts and of further devices of hosts: a name, and addresses that replace the
 // defaults.
 #pragma once

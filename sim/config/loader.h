@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads files and --set options into parameters and a topology.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs of the simulated out-of-band network (TCP and UDP between hosts).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads a NIC's parameters from its profile alone, for librnicsim and the Python module.
 #pragma once
 

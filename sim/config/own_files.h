@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds rnicsim's installed files, starting from the program or shared library that holds this code. A build tree and
 // an installation have the same layout: bin/, lib/rnicsim/ (libraries that programs load) and share/rnicsim/ (data).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A flat list of parameters, filled by a block's describe(). Used for loading, for `rnicsim describe` and for the
 // resolved configuration.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies settings of files and of --set options to parameters; reads files with their bases.
 #pragma once
 

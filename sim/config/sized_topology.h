@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Topologies by name and size: "star:16", "leaf-spine:4,2,8", "fat-tree:8". Their hosts are h0, h1 ...
 #pragma once
 

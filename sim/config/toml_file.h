@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TOML file of parameters as a flat list of settings, each with its line. Only toml_file.cpp includes the TOML
 // library.
 #pragma once

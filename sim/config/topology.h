@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hosts with their interfaces, switches, and the cables between them.
 #pragma once
 

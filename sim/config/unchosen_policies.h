@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds settings without effect: parameters of a policy (a congestion control, a scheduler, a path choice) that is not
 // selected. Example: nic.congestion.dcqcn.rpg_g has no effect while nic.congestion.control is "swift".
 #pragma once

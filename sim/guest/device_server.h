@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server of `rnicsim device`: gives NICs of a simulated system to virtual machines. The server ends at SIGINT, at
 // SIGTERM or at a limit.
 #pragma once

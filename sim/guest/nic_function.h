@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The NIC of a simulated host, as a function for a virtual machine that takes the host's place.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds change points: positions at which the level of a series changes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // History of checks by label: an SQLite database in a folder. Manual: docs/check.md.
 #pragma once
 

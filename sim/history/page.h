@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim report --history: page with each number over the labels, and its change points.
 #pragma once
 

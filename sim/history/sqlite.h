@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RAII wrappers of SQLite's connection, statement and transaction. Every error is a ConfigError with the file's name.
 #pragma once
 

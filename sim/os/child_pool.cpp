@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/os/child_pool.h"
 
 #include <fmt/format.h>

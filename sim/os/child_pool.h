@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs jobs in child processes: SystemC allows one simulation in a process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Owner of a file descriptor; the destructor closes the descriptor.
 #pragma once
 

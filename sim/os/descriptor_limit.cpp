@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/os/descriptor_limit.h"
 
 namespace rnicsim::sim {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limit on the number of files that this process may have open.
 #pragma once
 

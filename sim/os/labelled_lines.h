@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints a program's output by lines, each with the label of its host.
 #pragma once
 

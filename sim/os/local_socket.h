@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Abstract Unix sockets. Any local user may listen at any name, so the peer's identity is asked of the kernel
 // (SO_PEERCRED).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/os/program_check.h"
 
 #include <elf.h>

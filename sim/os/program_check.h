@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks before the start whether a program can run on a simulated host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last line of a terminal, which shows the progress of a simulation. The line is written to standard error, and
 // only when that is a terminal.
 #pragma once

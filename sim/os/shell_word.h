@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quotes a text as one word of a POSIX shell.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Boundary between the parts of a system that several processes simulate. Each process builds the whole system, but
 // simulates only its own hosts and switches. A frame on a cable to another process's node is sent there with its
 // arrival time. Such a frame takes at least the cable's latency, so the processes need to synchronise only once in the

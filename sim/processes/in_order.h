@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings notes of events on hosts and switches into one order: by time, then by node, then arrivals before the node's
 // own events, then in the order of the notes. So the result does not depend on the number of processes.
 #pragma once

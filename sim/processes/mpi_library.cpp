@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads MPI only when a run needs it: a library of its own in lib/rnicsim, found by the program's run path.
 #include <dlfcn.h>
 #include <fmt/format.h>

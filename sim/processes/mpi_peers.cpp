@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI implementation of Peers: the library that mpi_library.cpp loads.
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>

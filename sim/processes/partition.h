@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assigns the nodes of a topology to processes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communication of the processes that simulate one system together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of a host in Python: buffers, and the mappings of IOVAs by PASID.
 #pragma once
 

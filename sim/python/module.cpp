@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim._core: the extension module that the package rnicsim (rnicsim/__init__.py) wraps and documents.
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>

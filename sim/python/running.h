@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the simulation without blocking Python's signals.
 #pragma once
 

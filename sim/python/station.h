@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A NIC in a host without software, for Python: access to configuration space and BAR, memory behind an IOMMU,
 // interrupts, frames, counters and trace. Accesses happen at the present time and take no time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recorded trace for Python: blocks of events, grouped by kind.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/python/trace_module.h"
 
 #include <pybind11/stl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of rnicsim._core that reads recorded traces.
 #pragma once
 

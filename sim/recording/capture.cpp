@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/recording/capture.h"
 
 #include "model/base/byte_stream.h"

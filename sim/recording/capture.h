@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --pcap FILE: captures the frames of all cables. A frame is captured once, when it is sent, with a comment on the
 // faults that strike it. A frame that a switch marked (ECN) is captured again at an interface of the switch. With
 // several processes, the first one writes the file.

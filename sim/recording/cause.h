@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Likely cause of a difference between two traces: the block of the first event that differs, and the differences of
 // the configurations.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The counters' audit: counts the events of the trace points, and compares the sums with the blocks' own counters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes the first difference of two traces: the events before it, and the fields in which two events differ.
 #pragma once
 

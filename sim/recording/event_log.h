@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --log: prints events of the devices on stderr, one line each, for human readers.
 #pragma once
 

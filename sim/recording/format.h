@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Format of recorded traces: the kinds of events, and the encoding of header and events. Manual: traces/README.md.
 #pragma once
 

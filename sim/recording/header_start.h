@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the first bytes of a trace's header, before the whole header is read.
 #pragma once
 

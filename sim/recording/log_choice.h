@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --log: selects the events to show, by level and block.
 #pragma once
 

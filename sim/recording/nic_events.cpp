@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of Recorder that watches a single NIC and its root port; does not depend on System.
 #include <isa-l/crc.h>
 

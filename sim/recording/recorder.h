@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns a system's trace points into events for a trace or a log.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last outputs of a host's devices that its software can have seen: the cause of the software's next step.
 #pragma once
 

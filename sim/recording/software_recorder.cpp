@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/recording/software_recorder.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records the software's side of a run: requests of the CPUs to the devices, the memory that the IOMMUs map for
 // devices, and the contents of memory that a device reads. `rnicsim replay` drives the devices from these events
 // (sim/rerun).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the first difference of two recorded traces.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of recorded traces: one zstd frame with the header, then zstd frames with events.
 #pragma once
 

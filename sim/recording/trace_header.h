@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a trace's header: program, seed, configuration, hosts.
 #pragma once
 

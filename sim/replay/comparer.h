@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the packets of an engine, and the messages delivered to its programs, with the real NIC's, for each queue
 // pair. Packets are paired by PSN and kind. A packet that only one side has is reported once, and later packets are
 // paired again. Allowed deviations are in difference.h.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A message delivered to a program, as shown by a receive completion and memory, or as implied by the wire.
 #pragma once
 

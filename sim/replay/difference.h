@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allowed deviations (equivalences) between an engine and a real NIC, and differences.
 #pragma once
 

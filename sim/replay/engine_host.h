@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Surroundings of an engine for any replay: binds its outputs, brings its queue pairs to RTS, and answers each
 // transaction by the present HostSide as soon as the engine has returned.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about the NIC at one address that a capture implies. As a responder and receiver: queue pairs, their
 // attributes, memory regions, and resources that were missing when a request was refused. As a requester: the posted
 // work requests.

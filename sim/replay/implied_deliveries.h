@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages that a capture's packets imply for a receiving program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the behaviour of an engine's queue pair with the real NIC's in the capture.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of the replayed address, as far as the capture shows it. Bytes written by the engine take precedence. Other
 // bytes are taken from the real NIC's answers, because local stores of its programs are not visible on the wire.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work requests that a NIC's own packets imply, from the first transmission of each message.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tracks which requests the captured answers complete (IBTA vol 1, 9.7.5).
 #pragma once
 

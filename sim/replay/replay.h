@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim replay --wire`: replays a capture with our NIC in the place of a real one. The peers' packets are fed to our
 // responder and receiver, the implied work requests to our requester. The packets and messages of our NIC are compared
 // with those on the wire. Our communication manager replaces the real one in the same way (docs/replay.md).

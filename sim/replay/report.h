@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Report of a replay as text and as JSON.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the real NIC's answers to one request.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/replay/requester_driver.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives an engine as the requester of a capture. A work request is posted when its first packet was sent. The engine
 // may send one packet each time the real NIC sent one, and this packet is compared.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about the NIC at one address as a requester that a capture implies: posted work requests, attributes, and the
 // reasons of retransmissions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives an engine as the responder of a capture: feeds requests, and messages of UC and UD. Each transaction is
 // answered at once from the implied environment; the next packet follows when the engine is idle.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts about the NIC at one address as a responder or receiver that a capture implies: the requests, the resources
 // missing when a request was refused, and the messages delivered to programs.
 #pragma once

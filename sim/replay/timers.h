@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transport's timers by IBTA, for the comparison. A separate table, because the NIC's own table is under test.
 #pragma once
 

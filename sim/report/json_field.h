@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A JSON file and its fields by their paths. Errors name the file and the path.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds a page as one HTML file that needs no network.
 #pragma once
 

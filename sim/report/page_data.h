@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results in the form of the page: by columns, rounded, and limited to the size that a page can hold.
 #pragma once
 

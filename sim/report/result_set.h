@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of results: the data that `rnicsim report` has of a sweep or of one run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of one run of `bench` or `run`, as far as a report shows them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Difference of a configuration from its shipped NIC profile and topology.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/rerun/device_outputs.h"
 
 #include "model/base/kernel.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs of a host's devices in a replay, as far as the recorded software waited for them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replays the steps of one host's software in order: at their recorded times, or each as long after the output that it
 // waited for as in the recorded run.
 #pragma once

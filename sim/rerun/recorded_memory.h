@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of a process or kernel, with the contents that the devices of a recorded run found; otherwise zeros.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hosts of a recorded run: root complexes and IOMMUs as in the run; recorded steps replace kernels and programs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of a recorded run's software at its devices, in the order of the replay.
 //
 // The recording shows a store into memory when a device finds the new bytes, with the interval in which the store

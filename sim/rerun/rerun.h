@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim replay FILE`: drives the devices of a recorded run with the recorded steps of its software, without the
 // programs. Manual: docs/replay.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of `rnicsim replay FILE` for a recorded run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of a replay of a recording, for machines (docs/results.schema.json).
 #pragma once
 

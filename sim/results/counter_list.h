@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A flat list of counters, filled by a block's describe().
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of counters over an interval: the growth of each counter, and values derived from several counters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Histogram of durations with constant memory: 256 buckets an octave, each with the sum of its values. A percentile is
 // off by less than 1/256, and exact when the values around it are equal. Means are exact.
 #pragma once

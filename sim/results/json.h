@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A JSON value. Only json.cpp includes the JSON library, because its header takes several seconds to compile.
 #pragma once
 

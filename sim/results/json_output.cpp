@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/results/json_output.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Destination of --json FILE and of a report's page.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Name of a file while it is written: FILE.part until the file is complete.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common parts of the commands' results: docs/results.schema.json.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fast appending of numbers to a text: a trace holds tens of millions of numbers.
 #pragma once
 

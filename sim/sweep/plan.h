@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plan of a sweep: the workload or recording, constant parameters, varied parameters, and seeds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of a whole sweep as JSON (docs/results.schema.json) and as a table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Share of a sweep's runs that one process executes when several processes work together.
 #pragma once
 

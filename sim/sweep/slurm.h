@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a sweep as a job array of Slurm; each task executes a share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folder of a sweep: the plan, and the results so far.
 //
 //   plan.json           the plan, its command line, and the files that configure the runs

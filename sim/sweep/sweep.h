@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim sweep`: many runs of `bench`, with common results.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a sweep file.
 #include <fmt/format.h>
 #include <toml++/toml.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of a sweep's key: "16,64,256", "256..4096*2", "0..100+25", "64 KiB..1 MiB*4", "100 ns..500 ns+100 ns".
 #pragma once
 

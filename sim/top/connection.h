@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Client of SnapshotServer: finds the runs of this user, and requests snapshots from one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Formats a view as lines of text, for the terminal and for --once.
 #pragma once
 

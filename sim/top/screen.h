@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The terminal while `top` uses it. The destructor restores it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim top`: shows the activity of a run of this user while it goes on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rates between two snapshots of a run, over simulated time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selects events of a trace for a command.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/trace/event_members.h"
 
 #include "sim/results/text_number.h"

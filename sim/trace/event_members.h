@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fields of an event in the exchange formats: numbers as numbers, named values as their names.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim trace export: writes events for other programs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim trace follow: prints all events of one WQE: doorbell, fetch, packets, acknowledgement and CQE.
 #pragma once
 

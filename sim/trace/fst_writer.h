@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a file of waves in the format FST, by GTKWave's writer, which Verilator includes.
 #pragma once
 

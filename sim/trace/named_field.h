@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds a field by its name in all kinds of events.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces waves.cpp in a build without Verilator, which includes the writer of waves.
 #include "sim/config/config_error.h"
 #include "sim/trace/waves.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Progress of a queue pair along a trace: state, PSNs, and outstanding requests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/trace/queue_pair_events.h"
 
 #include "model/abi/queue.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Meaning of trace events for a queue pair.
 #pragma once
 

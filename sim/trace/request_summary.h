@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rates and latencies of a trace's requests: WQEs of send queues, from the engine's taking of a WQE to its CQE.
 #pragma once
 

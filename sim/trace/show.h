@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim trace show: events as lines, or chosen fields as columns.
 #pragma once
 

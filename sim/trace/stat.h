@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim trace stat: counts of events; for each queue pair rates, latencies and retransmissions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes text to a file in large pieces.
 #pragma once
 

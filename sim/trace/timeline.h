@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim trace export --format perfetto: a timeline that ui.perfetto.dev opens.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim trace export --format fst: state of queue pairs as waves, for GTKWave.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim trace cut, merge: make a trace from parts of traces.
 #pragma once
 

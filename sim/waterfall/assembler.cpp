@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Software, queues and completions. Packets: assembler_packets.cpp.
 #include "sim/waterfall/assembler.h"
 

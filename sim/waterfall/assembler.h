@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assembles journeys of work requests from events of the trace points. Independent of the simulation: each event
 // carries its time, so tests can make their own. Keeps only journeys in flight.
 //

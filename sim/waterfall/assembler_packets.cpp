@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets of a message, from the transmit unit to the answer.
 #include <algorithm>
 #include <utility>

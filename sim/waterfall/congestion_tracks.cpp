@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/waterfall/congestion_tracks.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Congestion over time, for a timeline: rates of queue pairs with a congestion control, queues of switches, and paused
 // ports. A subscriber of the trace points.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values over time as counter tracks of a timeline in the trace-event format. The number of samples of all tracks
 // together is limited: a track with too many samples is thinned out, and keeps its peaks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Observers for --waterfall and --perfetto.
 #pragma once
 

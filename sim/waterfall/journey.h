@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Journey of one work request through the system, in consecutive stages whose times add up exactly to the latency.
 // docs/waterfall.md defines the stages.
 #pragma once

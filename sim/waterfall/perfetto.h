@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a timeline of the first work requests of a run, and of congestion over the whole run, in the trace-event
 // format, for ui.perfetto.dev.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The waterfall's summary as text and as JSON.
 #include <fmt/format.h>
 

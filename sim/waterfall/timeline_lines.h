@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of a timeline in the trace-event format of ui.perfetto.dev. Each line ends with a comma.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows each work request through the system and sums up the time of each stage; a subscriber of the trace points.
 #pragma once
 

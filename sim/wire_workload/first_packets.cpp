@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/wire_workload/first_packets.h"
 
 #include <algorithm>

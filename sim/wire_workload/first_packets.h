@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the messages in a queue pair's packets, each once, although packets were sent again or are missing.
 #pragma once
 

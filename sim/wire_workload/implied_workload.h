@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derives the work of a capture's hosts from the capture.
 #pragma once
 

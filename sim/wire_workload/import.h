@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim trace import --pcap FILE`: converts a capture of real hosts into a recorded run for `rnicsim replay`.
 // Simulated hosts post the requests that the capture implies, and the run is recorded (docs/replay.md).
 #pragma once

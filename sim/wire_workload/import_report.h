@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Report of an import: the hosts and queue pairs, the omitted requests, and the requests that ended as in the capture.
 #pragma once
 

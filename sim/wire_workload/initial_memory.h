@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contents of memory before the capture's requests: the bytes that an answer shows before a request writes there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State that the hosts of a workload share: readiness, the time of the beginning, and a failure.
 #pragma once
 

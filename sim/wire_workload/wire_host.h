@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host of a workload: one thread posts the requests and receives at their times, another takes the completions.
 #pragma once
 

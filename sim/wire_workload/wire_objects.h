@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verbs objects of a host for its part of a workload: context, CQ, queue pairs, memory. A thread of the host makes
 // them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The work of a capture's hosts, for simulated hosts: queue pairs, their requests and receives with times, and the
 // contents of memory.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A shell on other simulated hosts, for mpirun, over the simulated network: replaces ssh, without keys.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Costs of the simulation, row by row, with the required values. Not a test.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Time of a virtual machine's access to `rnicsim device`, in us of this machine: a register, and a command from its
 doorbell to its interrupt. For comparison, the time of the socket alone: another process echoes as many bytes. A Python

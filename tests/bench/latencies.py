@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Latencies that stock programs and MPI print, in us of simulated time, beside those of perftest.
 
     latencies.py RNICSIM

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Latency of MPI between two ranks, in us: messages by size (half a round trip), and one-sided operations with their
 // flush.
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CPU time of the simulator per WQE, from doorbell to CQE over two NICs, MTU 4096. The time includes SystemC's kernel,
 // the scripted hosts and polling; it does not include system calls of an attached process.
 #include <benchmark/benchmark.h>

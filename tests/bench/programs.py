@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU seconds of programs that spin or read clocks, all their processes and the simulator, beside what is wanted.
 
     programs.py RNICSIM [RNICSIM ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Speed of the trace tools on this machine: unpacked MB per second of user CPU time. Not a test.
 

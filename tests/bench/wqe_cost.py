@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Cost of a WQE on this machine: CPU time by `rnicsim bench`, instructions by callgrind. Not a test.
 

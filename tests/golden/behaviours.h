@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Behaviours of the NIC that the golden traces record: short programs on two hosts, one behaviour each.
 #pragma once
 

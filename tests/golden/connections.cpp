@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Behaviours of the connection manager: two librdmacm programs that connect.
 #include "model/nic/capability_params.h"
 #include "tests/golden/behaviours.h"

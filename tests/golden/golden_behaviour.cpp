@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulator of the cases in traces/golden: runs one behaviour and records it.
 //
 //   golden_behaviour NAME TRACE [--software]     with the software's side, for `rnicsim replay`

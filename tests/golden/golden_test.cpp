@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Golden traces: each behaviour has a case (golden.check runs the cases), and a recording shows differences.
 #include <gmock/gmock.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Lazy computation of packet bytes and ICRCs must not be visible: the same runs with nic.icrc lazy and always, with and
 without observers, have equal results, recordings and captures.

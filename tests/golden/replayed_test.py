@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Each golden behaviour, recorded with the software's events: the recording has the golden's events, and `rnicsim replay`
 drives the NICs without the programs to exactly the same events.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All engines must retire the same. Compared are WQEs, states, completions, events and sent requests (each once) of
 // each QP. Times and the combination of acknowledgements are ignored.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Checks that the golden gate finds faults. Twelve faults, one at a time: parameters of the NIC, lines of the verbs
 library, of the transport, of the device and of the kernel agent, layouts. `rnicsim check traces/golden CASE` must find

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every capture of real NICs, replayed as each of its two ends: our NIC answers, sends and delivers the same as the
 // real NIC, except for the equivalences named here. If a capture was not taken at the end's own port, each packet that
 // was lost on the way is one difference.

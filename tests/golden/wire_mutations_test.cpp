@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures of real NICs with one change and a valid ICRC: a bit, a packet, or a time. Every change must show, except
 // where an equivalence allows it. A missing or additional packet shows once, and not in the packets that follow.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`rnicsim replay --wire` as a user runs it: exit statuses, report, JSON, and errors in one line.
 
 usage: wire_replay_command_test.py path/to/rnicsim

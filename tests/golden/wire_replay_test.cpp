@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets of two Linux guests with Soft-RoCE, replayed as each of them; and the same capture with one error, which must
 // show. Frame numbers are those of the capture (traces/README.md).
 #include <gtest/gtest.h>

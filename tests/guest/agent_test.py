@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The guest's agent as an ordinary process of this machine: commands, output, signals, ends.
 

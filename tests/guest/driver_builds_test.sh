@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The Linux kernel driver builds against Debian's headers without warnings under W=1, and without findings of sparse and
 # checkpatch where these are installed. Exit status 77: the kernel headers are missing.
 # usage: driver_builds_test.sh ROOT

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Virtual machines of `rnicsim vm`: their boot, their commands, their image, their ends.
 
 usage: guests_test.py path/to/rnicsim [TESTS]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A simulated NIC and the Soft-RoCE of a Linux guest, joined by a live wire.
 
 usage: live_wire_test.py path/to/rnicsim [TESTS]

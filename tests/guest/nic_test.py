@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The NIC in two guests of `rnicsim vm`: stock programs and kernel users, on the project's driver and provider; the
 driver's Ethernet port; faults, misuse.

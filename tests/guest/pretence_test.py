@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 `rnicsim vm` with imitated machines: a script takes the place of QEMU and runs the guest's agent on this machine.
 

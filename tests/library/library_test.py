@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """librnicsim as somebody else finds it: installed into a prefix that is then moved, and a virtual platform built on it
 outside the tree, by find_package and by pkg-config.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connection management between two hosts with librdmacm: the messages on the wire, and the events of programs whose
 // messages are lost, repeated or late, or that end in the middle of a connection.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For every fault of the cable: the right bytes arrive exactly once, and the counters show the fault.
 #include <gmock/gmock.h>
 

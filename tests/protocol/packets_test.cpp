@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exactly the expected packets are on the wire.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forged answers and requests that none of our devices sends: they end in the status of the specification.
 #include <gmock/gmock.h>
 

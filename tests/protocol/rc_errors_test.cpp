@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Error statuses that need more than a request and its answer: a receive that an error consumes, work in both queues
 // behind an error, and a responder whose CQ is full.
 #include <gmock/gmock.h>

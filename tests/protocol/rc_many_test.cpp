@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several connections side by side, and the same run twice.
 #include <gmock/gmock.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of requests in flight, and the effect of state changes on them.
 #include <gmock/gmock.h>
 

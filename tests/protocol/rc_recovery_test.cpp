@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lost packet is retransmitted from exactly its place, a duplicate is executed once, at all boundaries of sizes and
 // PSNs.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets that arrive early: the responder keeps them, places their payload, and reports them to the sender, which
 // retransmits only the missing packets. With go-back-0 the whole message is sent again (nic.transport).
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue pair that is reset while its packets are in flight, and used again: no old packet or timer affects the new
 // use.
 #include <gmock/gmock.h>

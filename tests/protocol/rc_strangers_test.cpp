@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A connected queue pair accepts packets only from its peer, and only at its own address, whatever QPN, PSN and keys a
 // packet has.
 #include <algorithm>

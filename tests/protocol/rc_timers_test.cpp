@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requester's two timers, to the microsecond, and their retry counters.
 #include <gmock/gmock.h>
 

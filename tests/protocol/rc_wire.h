@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture for tests of the RC transport on the wire: all packets that both hosts sent or received, decoded and with
 // their times, and forged packets.
 #pragma once

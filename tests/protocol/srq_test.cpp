@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An empty shared receive queue, seen on the wire.
 #include <gmock/gmock.h>
 

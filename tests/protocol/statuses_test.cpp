@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each mistake ends in the status that the specification names, on both sides, and in no other status.
 #include <fcntl.h>
 #include <gmock/gmock.h>

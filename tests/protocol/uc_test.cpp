@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UC on the wire: exactly the expected packets, no answers, and hostile packets of a forged peer.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UD on the wire: headers and addresses, to one host, to a group and to the own device; and hostile packets of a forged
 // peer.
 #include <gmock/gmock.h>

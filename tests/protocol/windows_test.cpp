@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A type 2 window that its peer invalidates, seen on the wire.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Verilated module with a clock, and an inserter that makes streams idle and stall.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Coverage of rtl/ by its tests. Builds each module with Verilator's coverage, runs the module's tests, and prints, for
 each file and in total, the share of covered lines (blocks and branches) and of covered signal bits (to 1, and to 0).

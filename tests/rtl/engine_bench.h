@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One QP engine driven by hand, with the referee and with a gated clock, as a NIC's shell gates the clock: it runs
 // while input is offered, the engine is busy, or a timer is due.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The QP engine with a model of the NIC around the engine, made of random delays: answers to the engine's requests come
 // late and in any order that the seam allows, streams idle and stall, and a network between two nodes loses, duplicates
 // and reorders packets. The referee compares each step with the transport core.

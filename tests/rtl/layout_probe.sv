@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layout of the engine's package (rtl/qp_pkg.sv) for layout_test.cpp: bits of a struct's field, values of enumerators
 // and parameters, and their names.
 `define FIELD(NUMBER, OF, NAME) NUMBER: begin {OF.NAME} = '1; field_name_o = `"NAME`"; end

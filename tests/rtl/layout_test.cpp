@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's package (rtl/qp_pkg.sv) and its C++ side (rtl/cosim/transactions.h, model/roce) have the same layout.
 #include <Vlayout_probe.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Checks that the tests of rtl/ detect faults: puts single-line faults into the modules, one at a time, and runs the tests
 of the module, or of the engine that contains it.

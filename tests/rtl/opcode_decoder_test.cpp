@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opcodes and their meaning are the same in rtl/ and model/.
 #include <Vopcode_decoder.h>
 #include <gtest/gtest.h>

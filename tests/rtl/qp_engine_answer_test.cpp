@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The responder, case by case: acknowledgements, repeated answers, refusals, and their order.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cycles per packet when the engine waits for nothing else: its neighbours answer at once.
 #include <gmock/gmock.h>
 

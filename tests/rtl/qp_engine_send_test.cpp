@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requester, case by case: draining, fences, limits, losses, flushes.
 #include <gmock/gmock.h>
 

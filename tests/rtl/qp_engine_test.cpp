@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole engine in lockstep with the transport core.
 #include <gtest/gtest.h>
 

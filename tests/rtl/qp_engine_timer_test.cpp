@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requester, case by case: timers and retries.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs for tests of the requester, and accessors for the requester's records.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Top for scripts of this folder: Verilates the single engine that the script names.
 #include <Vqp_engine.h>
 

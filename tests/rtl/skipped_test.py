@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Each test in skipped.txt skips itself on the RTL, with the listed reason, and passes on the C++ engine.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Synthesis of each module by yosys: no latches, no loops, and inferred memories. Prints the cells.
 

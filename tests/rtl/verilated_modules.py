@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the modules of rtl/ without CMake: sources and tests of each module."""
 import os
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A random walk over system calls and threads (calls_walk) on two hosts: the walk checks each step, and the same seed
 gives the same run to the bit, whatever the load of the machine.

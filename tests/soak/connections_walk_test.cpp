@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random walk over librdmacm's calls: no sequence of calls may break the library or the kernel. Each of two hosts has a
 // process with two threads, one with asynchronous and one with synchronous ids. The threads make random calls, legal
 // and illegal, and connect to any listener. A model gives the allowed result of each call and the events that may or

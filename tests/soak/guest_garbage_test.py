@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Virtual machines that write random values to random registers, with random memory behind the rings: the device stays up,
 and serves a driver after a reset. RNICSIM_GARBAGE_SECONDS: duration for each protocol; RNICSIM_SEED.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A key opens only memory whose key was given to the sender. The attacker's queue pair has every right in its own
 // protection domain. It tries random keys, keys near those of its victims, and the victims' keys: of another domain in
 // its peer's process, of another process and of another host, windows included. All memory must stay unchanged, and

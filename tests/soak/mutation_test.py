@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Checks that the tests detect faults: puts single-line faults into the transport, the NIC and the driver, and runs the
 quick in-process tests with a single active fault.

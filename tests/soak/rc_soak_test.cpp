@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RC over a lossy cable must not lose or repeat a message, and the simulator must not grow. Each of two hosts sends the
 // other a seeded sequence of messages of every operation. The cable loses 1% in each direction, and receivers are often
 // not ready. Both hosts know the sequence, so each checks order, length, bytes, immediate data and the results of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replays of altered recordings of software must end, report an error or a difference, and do no harm.
 // RNICSIM_SOAK_MUTANTS (default 60), RNICSIM_WALK_SEED of the first mutant (default 1).
 #include <fmt/format.h>

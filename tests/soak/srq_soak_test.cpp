@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A shared receive queue must not lose a receive or use it twice. Many QPs take receives from one SRQ, and threads post
 // to it. Messages of one or several packets come over a lossy cable. QPs fail, are reset and are destroyed with partly
 // received messages. The SRQ grows, and its limit event fires. At the end every posted receive has completed once or is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UC and UD over a bad cable. Each of two hosts sends the other a seeded sequence over a UC and a UD queue pair.
 // Messages that arrive are complete. Over a cable that only loses packets, they arrive once and in order. Over a cable
 // that duplicates, they arrive at most as often as the cable delivered them. Sends complete whatever happens to the

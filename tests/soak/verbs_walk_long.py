@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Random walks, each in a separate process with the next seed, until the time is over or a walk finds a fault.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random walk over verbs: no sequence of calls may break the library, the kernel or the device. Three processes, two of
 // them on one host, make random verbs calls, legal and illegal, between each other, over a lossy cable. A model gives
 // the result of each call. Each work request completes once, in order, with a possible status and the right bytes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Runs rnicsim from a test and reads the results of a run: labelled output, perftest's tables, results, captures.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Load for every core of the machine."""
 import contextlib
 import os

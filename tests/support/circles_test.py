@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """No modules include one another in a circle. A module is a header with its source: the files of one path, without
 its suffix.
 

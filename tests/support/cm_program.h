@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A librdmacm program on a host inside the test's process: one event channel, the ids on it, and the events received,
 // with their times.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """No line of the sources is longer than 120 columns.
 
 usage: columns_test.py ROOT

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The device's layouts for other languages, made from the contract's headers as the tables of docs/device.md are:
 plain C in model/abi/c (installed as <prefix>/include/rnicsim/abi), Python in sim/python/rnicsim/abi.py. And the names
 and reserved bytes that a check of a driver tells of, in model/nic/personality/rnic/names.inc.
@@ -30,6 +31,7 @@ NAMES_FILE = "model/nic/personality/rnic/names.inc"
 NAMED_ENUMS = ("CommandOpcode", "CommandStatus", "IcmTable", "SendOpcode")
 COLUMNS = 120
 BIG_ENDIAN = {"Be16": 2, "Be32": 4, "Be64": 8}
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
 # Licence of the C headers only: kernel drivers include them, and the Linux kernel is GPL-2.0.
 C_LICENCE = "/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */"
 GENERATED = "Made from model/abi/{} by tests/support/device_layouts.py --write."
@@ -193,7 +195,8 @@ def c_header(contract, header):
 
 # --- Python
 
-PYTHON_HEAD = '''"""Registers, layouts and numbers of the device, under the names that docs/device.md gives them.
+PYTHON_HEAD = '''# {licence}
+"""Registers, layouts and numbers of the device, under the names that docs/device.md gives them.
 
 {generated}
 
@@ -279,7 +282,7 @@ def python_registers(contract):
 
 
 def python_module(contract):
-    out = [PYTHON_HEAD.format(generated=GENERATED.format("*.h"))]
+    out = [PYTHON_HEAD.format(licence=LICENCE, generated=GENERATED.format("*.h"))]
     # Order of the #include directives: context.h precedes queue.h, whose entries hold an address vector.
     for header in ("device.h", "context.h", "queue.h", "command.h"):
         for entity in contract.headers[header]:
@@ -306,7 +309,7 @@ def reserved_bytes(contract, entity, base=0):
 def names(contract):
     entities = [entity for header in HEADERS for entity in contract.headers[header]]
     namespaces = {entity.name: entity for entity in entities if entity.kind == "namespace"}
-    out = [f"// {GENERATED.format('*.h')}", "constexpr RegisterTerm kRegisters[] = {"]
+    out = [f"// {LICENCE}", f"// {GENERATED.format('*.h')}", "constexpr RegisterTerm kRegisters[] = {"]
     for row in namespaces["reg"].rows:
         bits, access, _ = row.meaning.split(" ", 2)
         readable, writable = ("true" if letter in access else "false" for letter in "RW")

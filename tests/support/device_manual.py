@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The tables of docs/device.md and docs/host-services.md, made from the contract's headers (model/abi).
 
     device_manual.py [--write] [--compiler g++] [--root FOLDER] [--self-test]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue pair with the objects that it needs: device, PD, CQ, MR, buffer. The destructor destroys all of them.
 #pragma once
 

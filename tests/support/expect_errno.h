@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expects that a call returns -1 with the given errno.
 #pragma once
 

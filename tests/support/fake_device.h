@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device that accepts every command and records it. Tests look at the commands of the kernel agent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // <rdma/rdma_cma.h> and <infiniband/verbs.h> without a device: all endpoints are in one process on one host, and posted
 // data arrives at once. For tests of libraries that use these two headers.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Runs the steps of a page of docs/ exactly as written, in an empty folder.
 

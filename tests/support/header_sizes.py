@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How many lines a compiler reads for the headers that many sources include: keeps the build fast.
 
     header_sizes.py [--compiler g++] [--root FOLDER] [--all]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Checks that the sources that the release build joins (cmake/unity.cmake) have the same meaning when compiled alone. A
 function or constant in the unnamed namespace of one source is visible in all sources behind it: it becomes an overload

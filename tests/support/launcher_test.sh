@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The launcher in an imitated tree and on an imitated machine: installed packages, builds, and passed arguments.
 # usage: launcher_test.sh LAUNCHER [PROGRAM]      PROGRAM: bin/rnicsim-run; its commands must be the launcher's
 set -u

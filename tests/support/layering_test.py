@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Who may know whom: checks every #include of the tree against the table below.
 
 usage: layering_test.py ROOT | --self-test

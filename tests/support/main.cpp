@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // main() of a test without SystemC.
 #include "tests/support/run_tests.h"
 

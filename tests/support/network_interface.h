@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Network interface of a simulated host, as a topology describes the host.
 #pragma once
 

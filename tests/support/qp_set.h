@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Additional QPs of an endpoint, each connected to a QP of the other host's endpoint.
 #pragma once
 

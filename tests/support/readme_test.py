@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Runs every command line of README.md as printed, in an imitated clone: the launcher, links to the sources, and a build
 tree build/release that counts as built. The launcher then does all that it does when nothing is stale. Nothing is built

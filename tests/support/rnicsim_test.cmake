@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 include(GoogleTest)
 
 # Environment of every test's process. SystemC's coroutines need fake stacks off under ASan, and the leak check cannot

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common main function of test programs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entry of a test that links SystemC: the library's main() calls sc_main().
 #include <systemc>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The limits of CONTRIBUTING on the sizes of folders, sources and functions.
 
 usage: sizes_test.py SOURCES

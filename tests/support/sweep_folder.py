@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a folder as `rnicsim sweep` leaves it, with numbers that a test knows."""
 
 import copy

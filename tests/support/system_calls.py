@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 docs/system-calls.md lists every system call of the compiler's table once, in the section that agrees with
 sim/host/shim/call_table.cpp and real_calls.cpp.

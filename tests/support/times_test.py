@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs tests/support/times.py on build trees made here: the sums, the order, the limit, and the last lines of failed
 tests."""
 import pathlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/support/two_hosts.h"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two hosts and a cable inside the test's process. A test has one body for each host. Bodies are software threads that
 // call the real verbs library. All frames on the wire are recorded.
 #pragma once

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The version that the build takes from git, in repositories made for the test.
 # usage: version_test.sh cmake/version.cmake
 set -u

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames of RoCEv2 packets for tests of the replay: built from headers, or changed and given a valid ICRC again.
 #pragma once
 

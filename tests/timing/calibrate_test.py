@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Experiments of `rnicsim calibrate` are within their tolerances.
 
 usage: calibrate_test.py path/to/rnicsim [ROW...]

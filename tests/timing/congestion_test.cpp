@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets that congestion control delays, and packets that it does not delay. The control allows one packet of a queue
 // pair every 5 us.
 #include <algorithm>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Congestion in the outputs of a run: tracks of a timeline, histograms of queues and pauses, and pauses by priority.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The DMA unit alone over a flat memory: accesses at given times, and the times at which each was issued, sampled and
 // completed.
 #pragma once

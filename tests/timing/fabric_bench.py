@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared parts of the fabric tests: flows, and a run of bench."""
 
 import json

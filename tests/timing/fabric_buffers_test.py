@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Buffers and queues of switches and NICs: shared memory with thresholds, headroom, scheduling, and slow receivers.
 
 usage: fabric_buffers_test.py RNICSIM

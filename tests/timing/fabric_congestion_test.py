@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Marks, CNPs and DCQCN in a fabric: queues and shares compared with the fluid model, victims of pauses, and captures.
 

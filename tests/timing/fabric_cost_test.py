@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Cost of congestion in the simulation: instructions per packet of an incast with PFC, a shared buffer, ECN and DCQCN,
 divided by the instructions per packet of the same incast without these. Callgrind counts.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Path selection: load balance of a leaf's uplinks, waiting times there, and reordered frames on reliable connections.
 

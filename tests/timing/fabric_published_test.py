@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Experiments of papers about congestion: the better scheme, and its least advantage, are as published.
 

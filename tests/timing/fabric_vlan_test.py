@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """RoCE packets with a VLAN tag (IEEE 802.1Q): bytes of the tag, priorities by PCP, separation of VLANs, captures.
 
 usage: fabric_vlan_test.py RNICSIM     (needs tshark for one of its tests)

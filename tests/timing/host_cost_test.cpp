@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CPU cost of posting, and the time until the device gets the doorbell: the numbers of docs/timing.md, to the
 // picosecond.
 #include <algorithm>

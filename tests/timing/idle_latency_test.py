@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The idle latency is as in docs/timing.md, and each parameter changes the latency by the multiple given there.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads of one line of the host's memory: they follow one another, and other reads do not wait for them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cost of on-demand pages: docs/timing.md, and docs/device.md, Regions on demand.
 #include <sys/mman.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Better direction of each parameter, or the reason why it has none."""
 import re
 

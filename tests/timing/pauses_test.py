@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Six hosts send to one host: losses of a switch with small buffers, and priority-based flow control without losses.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions that delay a DMA access, and the exact end of the delay: tags, bytes, posted credits, ordering, load of
 // the host.
 #include <gtest/gtest.h>

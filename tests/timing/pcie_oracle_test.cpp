@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PCIe's closed forms against TLPs enumerated one by one, and the DMA unit against an oracle of each direction's link.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

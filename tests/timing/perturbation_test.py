@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A changed parameter moves the calibration's curves as its mechanism predicts: the direction, and the approximate amount.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Properties for all parameters: of every profile, and of every shipped workload.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules for TLPs that pass one another on PCIe: table 2-40 of the Base Specification, for writes and reads with and
 // without the relaxed ordering attribute.
 #include <gtest/gtest.h>

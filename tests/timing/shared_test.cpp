@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time that shared receive queues and windows add to a message, to the picosecond, and cases in which they add nothing.
 #include "tests/timing/steps.h"
 

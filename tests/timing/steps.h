@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of docs/timing.md as functions of the parameters of two hosts, for tests that compare simulated times with
 // sums of steps.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Full buffers of a switch, to the byte: frames that it drops, pauses that it sends, and pauses that it obeys (IEEE
 // 802.1Qbb).
 #include <gtest/gtest.h>

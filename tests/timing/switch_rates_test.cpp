@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Departure times of frames in a switch whose ports and cables differ, by the formulas of docs/timing.md.
 #include <gtest/gtest.h>
 

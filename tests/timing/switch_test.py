@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A switch adds its latency and one cable to a path, in each direction, exact to the picosecond.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PCI Express, TLP by TLP: an oracle for model/nic/pcie/pcie_link.h (closed form) and dma.h (bursts). TLPs are
 // enumerated one by one after the PCIe Base Specification 4.0 (2.2.7, 2.3.1.1). Slow, and simple enough to be verified
 // by reading.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processing units and atomic lock slots: exact service times, serial and parallel work.
 #include <algorithm>
 #include <map>

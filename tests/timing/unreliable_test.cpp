@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UC and UD, and messages to the own device: the sums of docs/timing.md, to the picosecond.
 #include "tests/timing/steps.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each stage of the waterfall takes the time of docs/timing.md, to the picosecond; in every case the stages of a work
 // request add up to its latency.
 #include "sim/waterfall/waterfall.h"

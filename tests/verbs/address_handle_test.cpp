@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Address handles: their fields, refusals, and destinations.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous events: which events come, in which context, and destruction that waits for acknowledgements.
 #include <gmock/gmock.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ATOMIC WRITE (IBTA 1.5): a word of the peer's memory, written as a unit and in order.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomics change memory as ibv_post_send(3) says, with concurrent accesses of others.
 #include <array>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bad input of a broken or hostile program affects only that program: a refusal, an error completion, a counter. The
 // simulator and the neighbours continue.
 #include <fcntl.h>

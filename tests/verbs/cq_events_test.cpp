@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Completion queues and their channels, and the order in which objects may be destroyed.
 #include <poll.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory after ibv_alloc_dm(3): sizes, and accesses of the CPU, of work requests and of peers, which are faster
 // than over PCIe.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thread domains and parent domains.
 #include <cstdlib>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The extended completion queue: polling with calls, and fields read one by one.
 #include "model/nic/capability_params.h"
 #include "tests/verbs/rc_pair.h"

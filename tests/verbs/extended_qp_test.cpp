@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The extended queue pair: work requests built with ibv_wr_* calls, executed completely or not at all.
 #include <cstring>
 #include <numeric>

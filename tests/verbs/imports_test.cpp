@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imported contexts, PDs and regions within one process. For imports of another process see
 // tests/apps/host/processes_test.py.
 #include <sys/stat.h>

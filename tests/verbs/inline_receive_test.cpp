@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receives whose payload is in the CQE: the library copies it to its place when the completion is polled.
 #include <cstdlib>
 #include <cstring>

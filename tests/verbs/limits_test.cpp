@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that has the device to itself can create exactly as many objects as the device reports.
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // QPs of one device connected to one another: no packet is on the cable.
 #include <algorithm>
 

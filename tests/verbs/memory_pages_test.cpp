@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paged memory regions: data lands correctly across page boundaries, MTT entries can be exhausted and are released, and
 // counters match the page size.
 #include <fmt/format.h>

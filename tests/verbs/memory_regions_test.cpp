@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory regions: range and rights, the null region, reregistration, and the errors of wrong use.
 #include <gmock/gmock.h>
 #include <sys/mman.h>

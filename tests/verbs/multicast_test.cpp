@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multicast: receivers of datagrams to a group, and refusals of the verbs.
 #include <algorithm>
 #include <cstring>

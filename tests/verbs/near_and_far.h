@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture for tests of keys: host `near` works on the memory of host `far`. One thread controls both endpoints.
 #pragma once
 

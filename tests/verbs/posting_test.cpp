@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Posting: effect of a work request in each state of a queue pair, and requests that are refused at once.
 #include <array>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State machine of an RC queue pair: attributes of each transition; a refused transition changes nothing.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device attributes: every meaningful field has its value, and unsupported features are not reported.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture for tests of verbs: two connected RC endpoints, or one host alone.
 #pragma once
 

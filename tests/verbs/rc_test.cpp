@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RC without errors: data arrives, with the completions that the API promises.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Completion queues that grow and shrink while they contain completions and get new ones.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared receive queues: creation, posting and changes, their PD, and their events.
 #include <gmock/gmock.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every symbol of libibverbs and librdmacm that installed binaries import, or that the installed libraries export,
 exists in ours, at its version.
 

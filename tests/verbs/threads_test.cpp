@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several threads in one process: each has its own CPU, and they share objects as verbs allow.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UC: messages that arrive, messages that are lost silently, and the effect of failed sends on the queue pair.
 #include <cstring>
 

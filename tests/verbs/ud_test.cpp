@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UD: datagrams that arrive and their completions, and datagrams that are lost.
 #include <arpa/inet.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Features that the device lacks return EOPNOTSUPP, which stock programs take for "not supported"; no other errno.
 #include "tests/verbs/rc_pair.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """docs/verbs.md against the installed header, the library's symbols and its sources.
 
 Each public function has one row; a refused one is refused in the sources, a done one is not.

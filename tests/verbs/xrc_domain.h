@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture for tests of XRC: a sender on h0, and receivers on h1 in one process or two.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XRC domains and their receive QPs: creation, sharing between processes, and lifetime.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XRC: messages from a send QP to the receives of a domain, and requests with a wrong SRQ number.
 #include <gmock/gmock.h>
 

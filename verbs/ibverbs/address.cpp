@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of peers: taken from a received datagram, and resolved to a MAC address.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Address handles: the path to a peer or a multicast group, resolved once. AHs exist in the library only; each WQE has
 // its own copy of the path for the device.
 #include <infiniband/verbs.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Boundary of the C interface: no C++ exception passes it, and errno is set as the man pages say. The unwinding of a
 // thread that is cancelled while it waits for an event passes.
 #pragma once

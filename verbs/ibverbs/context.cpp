@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opening and closing a device.
 #include <infiniband/verbs.h>
 #include <sys/mman.h>

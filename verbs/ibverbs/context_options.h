@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings for software threads inside the simulator. The threads share one environment, so they cannot use the
 // variables that a program uses.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flow counters: the device counts packets and bytes, and the program chooses an index for each count.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Completion queues: creation, resizing, destruction, notification.
 #include <infiniband/verbs.h>
 

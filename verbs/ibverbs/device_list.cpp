@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device list of a process's host, or of a software thread's host inside the simulator.
 #include <infiniband/verbs.h>
 #undef ibv_get_device_list

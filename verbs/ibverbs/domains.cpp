@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thread domains and parent domains: hints of the program about threads and about the memory of objects. Neither the
 // device nor the kernel knows them.
 #include <infiniband/verbs.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Doorbell pages of a context, and their assignment to QPs. The first QPs get a page each and need no lock. Later QPs
 // share the remaining pages; each takes the page with the fewest users. Pages are requested from the kernel when
 // needed. Environment: RNICSIM_TOTAL_UUARS (most pages, default 16) and RNICSIM_NUM_LOW_LAT_UUARS (pages with a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous events.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fork: a region belongs to the process that registered it and is accessed through that process's address space, so
 // copy-on-write in a child does not affect it. In the child, the parent's objects are unusable: posts, polls and
 // commands fail with ENODEV, and closing the context frees only the child's copies. The child opens the device again,

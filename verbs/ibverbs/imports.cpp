@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Import of PDs and regions from other contexts of this or another process. The kernel checks what may be imported.
 // One user destroys the object; the others unimport it.
 #include <infiniband/verbs.h>

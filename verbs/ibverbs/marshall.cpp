@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversion between structures of the kernel's interface and of verbs, used by librdmacm.
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attaches QPs to multicast groups, and detaches them.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verbs objects of a context. Each begins with the struct that programs see, so the two have the same address.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The symbols of IBVERBS_1.0 (libibverbs before 1.1, 2007). Their structures differ from today's, so every call fails
 // with ENOSYS. All symbols must exist, since the loader binds them at once.
 #include <cerrno>

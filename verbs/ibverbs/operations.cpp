@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Function pointers of a context, which inline functions of <infiniband/verbs.h> call.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversion between struct ibv_ah_attr and an address vector, for paths of QPs and for address handles.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ports, their GIDs and P_Keys.
 #include <infiniband/verbs.h>
 #undef ibv_query_port

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of libibverbs's private interface that vendor providers (libmlx5, libefa and others) import. Programs load
 // these providers for direct verbs, but this library never gives them a device. Therefore registration does nothing,
 // and the other functions fail. The symbol test compares the list with the providers' import tables.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queue pairs: modification, query, destruction. Creation is in qp_create.cpp.
 #include <infiniband/verbs.h>
 

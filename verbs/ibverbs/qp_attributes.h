@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversion between struct ibv_qp_attr and a QP context.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creating queue pairs.
 #include <infiniband/verbs.h>
 

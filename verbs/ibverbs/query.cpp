@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Capabilities of the device.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lock of a queue. A thread that waits for it gives its turn back through the port: in simulated time the holder may
 // need the turn to continue, and would never get it from a thread that sleeps in the real kernel.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Static rates as enumerators, as multiples of 2.5 Gb/s and in Mb/s (InfiniBand's signalling and data rates).
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects of one kind in a context, by handle. A pointer from the program is used only if the handle in the object
 // leads back to the same pointer. The mutex is never held during a call of the port.
 #pragma once

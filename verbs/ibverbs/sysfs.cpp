@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of the device under /sys. The real /sys does not have them, so this file makes their contents; other paths are
 // read from the file system.
 #include <fcntl.h>

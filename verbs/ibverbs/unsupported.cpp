@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exported verbs that this device does not support. They fail with EOPNOTSUPP, which tests count as skipped.
 #include <infiniband/verbs.h>
 

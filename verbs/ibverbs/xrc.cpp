@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XRC domains, and the QPs that receive for them. One process creates such a QP; any process that has the domain open
 // may open the QP as well.
 #include <infiniband/verbs.h>

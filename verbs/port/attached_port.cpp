@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DevicePorts of an attached process. Calls and posted writes go through the slot of the calling thread; DMA memory is
 // shared with the simulator.
 

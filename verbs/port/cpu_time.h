@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulated CPU time: the cost of a thread's calls, and the waits of a thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device as software accesses it: registers by MMIO, and memory by DMA.
 #pragma once
 

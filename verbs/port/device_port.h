@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interface of the verbs library to a device of a simulated host. Implementations: shared memory of an attached
 // process (verbs/port/attached_port), and a software thread inside the simulator (model/host/cpu_port). Code that
 // needs only one of the four base classes takes that one.

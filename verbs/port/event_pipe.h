@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pipe into which the simulated kernel writes event records. Programs poll the read end: the fd of a completion
 // channel or the async_fd of a context. While the pipe is full, the kernel keeps further records. It is asked for them
 // before the pipe can be empty, so the read end stays readable as long as records are pending.

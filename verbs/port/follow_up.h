@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports milestones of work requests to a simulator that follows them. Reporting takes no simulated time.
 #pragma once
 

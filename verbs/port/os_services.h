@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Services of the simulated operating system. Calls return 0 or a positive errno unless their comment says otherwise.
 #pragma once
 

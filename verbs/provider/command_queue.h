@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Driver side of the command queue, for the kernel agent. No call blocks: the agent submits a command, and checks for
 // its completion after MSI-X vector 0, or by polling.
 //

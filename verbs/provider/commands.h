@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contents of command mailboxes, and the errno for a command status.
 #pragma once
 

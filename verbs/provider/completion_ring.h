@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Driver side of a completion queue: the device writes CQEs, the driver takes them in order.
 //
 // Contract with the device: the device writes an entry's owner byte last (release); the driver reads that byte first

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory shared by driver and device, and the order in which each sees the other's stores.
 //
 // The device may access this memory from another process or thread. Words that pass ownership are atomic: publish()

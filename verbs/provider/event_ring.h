@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Driver side of an event queue, for the kernel agent. An MSI-X vector announces EQEs.
 //
 // Contract with the device: as for a CQ, the device writes the owner byte last (release) and the driver reads it first

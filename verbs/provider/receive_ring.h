@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Driver side of a QP's receive queue: entries of 2^log_stride bytes, each a list of data segments.
 //
 // Contract with the device: an entry's segments are plain stores; the doorbell record is published (release) after

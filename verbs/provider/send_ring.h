@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Driver side of a QP's send queue: a ring of 64-byte blocks.
 //
 // Contract with the device: a WQE's bytes are plain stores; the doorbell record is published (release) after them and

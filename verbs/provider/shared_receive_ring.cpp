@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "verbs/provider/shared_receive_ring.h"
 
 #include <algorithm>

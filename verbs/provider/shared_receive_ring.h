@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Driver side of a shared receive queue: entries in one memory range, linked in the order in which they will be
 // posted. Entries become free in any order.
 //

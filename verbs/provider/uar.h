@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A page of doorbells. Its writes are posted: announced data must be published (dma.h) before the write.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds a send WQE by appending segments in private memory. The device sees nothing of it until SendRing::post()
 // copies the complete WQE into the ring.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses and routes: binding, resolution, and queries to the kernel.
 #include <infiniband/ib.h>
 #include <infiniband/sa.h>

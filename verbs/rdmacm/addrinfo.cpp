@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rdma_getaddrinfo(3), based on getaddrinfo(3). No service provides routes or connection data in advance.
 #include <infiniband/ib.h>
 #include <netdb.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CQs and completion channels that an id creates when the program passes no CQ.
 #include <infiniband/verbs.h>
 

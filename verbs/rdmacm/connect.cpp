@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connections and SIDR lookups: connect, listen, accept, reject, disconnect.
 #include <infiniband/verbs.h>
 

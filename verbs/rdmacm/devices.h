@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices of the process's ids. A device is opened once and stays open; it has a default PD while an id uses it.
 #pragma once
 

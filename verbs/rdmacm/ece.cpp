@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Enhanced connection establishment (ECE): vendor features of the QPs at both ends. A program with a QP of its own
 // passes them by the functions here; for an id's QP the library exchanges them through libibverbs.
 #include <infiniband/verbs.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Endpoints: a synchronous id and its QP, made in one call.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An event channel, with the commands to the kernel's connection manager that go through it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events: read from the kernel, converted for the program, acknowledged.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ids: creation, destruction, migration between channels.
 #include "verbs/rdmacm/id.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An rdma_cm_id, and functions shared by the sources of this folder. Functions return 0 or an errno.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structures of the kernel's connection manager (<rdma/rdma_user_cm.h>), in a namespace of their own: that header and
 // <rdma/rdma_cma.h> both define the port spaces, options and join flags. The headers that it includes stay outside of
 // the namespace.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multicast groups. The QP is attached to a group when the program reads the MULTICAST_JOIN event.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rdma_set_option(3). The kernel interprets the options.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rdma_create_qp(3).
 #include <infiniband/verbs.h>
 

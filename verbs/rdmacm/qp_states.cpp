@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State transitions of an id's QP, with the attributes that the kernel's connection manager provides.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of <rdma/rsocket.h>.
 #include <bits/cxxabi_forced.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A completion queue with a non-blocking completion channel of its own.
 #pragma once
 

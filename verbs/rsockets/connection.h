@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An rdma_cm_id with a non-blocking event channel of its own.
 #pragma once
 

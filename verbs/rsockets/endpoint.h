@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verbs objects and memory of a connected stream.
 #pragma once
 

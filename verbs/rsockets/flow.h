@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flow control of a stream: how much a side may send, and where the bytes are placed. Pure arithmetic, without verbs.
 //
 // Invariants, for every order of calls that the preconditions allow:

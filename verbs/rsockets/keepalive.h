@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends keepalives on idle streams, to detect dead peers. One thread serves all streams, and ends when there are none.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Iterates over the iovec pieces of a message.
 #pragma once
 

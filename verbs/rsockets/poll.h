@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // poll and select over rsockets and ordinary descriptors together.
 #pragma once
 

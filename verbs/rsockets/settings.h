@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Default sizes and times, read from files in /etc/rdma/rsocket.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options for sizes of buffers and queues, for streams and datagrams.
 #pragma once
 

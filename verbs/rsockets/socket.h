@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Base class of streams and datagrams: the calls of <rdma/rsocket.h>.
 #pragma once
 

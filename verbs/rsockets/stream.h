@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A SOCK_STREAM rsocket.
 //
 // Locks: a call holds send_mutex_ or receive_mutex_ until it returns, so that the bytes of two calls do not mix.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles completions: messages of the peer, and the sends that they permit.
 #include <arpa/inet.h>
 

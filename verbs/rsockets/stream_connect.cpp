@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Establishes connections, on the active and the passive side.
 #include <cerrno>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory to which the peer may write by offset: riomap, riounmap, riowrite.
 #include <sys/mman.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Socket options, and local and peer addresses.
 #include <arpa/inet.h>
 #include <infiniband/sa.h>

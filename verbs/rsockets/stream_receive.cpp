@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receiving on a stream.
 #include <sys/socket.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sending on a stream, shutdown and close.
 #include <sys/socket.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Table of rsockets, by descriptor number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "verbs/rsockets/waiter.h"
 
 #include <sys/eventfd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that sleep on a socket while other threads use it. A thread that takes completions clears the event on which
 // the others sleep, so it wakes them, and they check again.
 #pragma once

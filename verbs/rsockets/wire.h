@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protocol between two rsockets: immediate data of messages, private data of connections, entries written to the
 // peer's memory, and headers of datagrams. The layouts are those of rdma-core.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time and bytes that a frame takes on a line, with preamble, FCS and gap (`overhead`) and padded to `least_frame`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Priority-based flow control (IEEE 802.1Qbb): a MAC control frame that names the priorities which its receiver must
 // not send, and for how long. The frame goes from one end of a cable to the other and is not forwarded.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/base/ports/priority_map.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps a frame to one of the port's priorities, by the DSCP of its IP header or by the PCP of its VLAN tag.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/base/ports/priority_values.h"
 
 #include <ranges>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses a text that gives a number to some priorities: "3:15 4:5".
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses the queue of a port that sends next, among those whose first frame may leave now: a policy
 // (model/base/policy.h). Control frames leave before all queues. Each discipline is a source file in
 // model/base/scheduling/.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transmit side of a port: one queue of frames for each priority, and one of control frames, which go first. Frames
 // of a queue leave in order. Among queues the highest priority sends, or the queue that a discipline chooses
 // (queue_discipline.h). The choice of the next frame is final when its first bit is sent: until then a pause stops the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deficit weighted round robin (Shreedhar and Varghese, "Efficient fair queueing using deficit round robin"). In each
 // round a queue may send its weight times a quantum of bytes; the rest is kept for the next round while frames wait in
 // the queue. Priorities of `strict` go before all others.

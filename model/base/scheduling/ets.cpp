@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Enhanced transmission selection (IEEE 802.1Qaz). Priorities without a share go first, the highest before the others.
 // Priorities with a share divide the rest of the bandwidth. Other priorities may use what one priority does not use.
 // The shares are kept frame by frame: the queue whose frame would end first at its share sends (self-clocked fair

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strict priority: the highest priority that may send goes first.
 #include "model/base/policy.h"
 #include "model/base/ports/queue_discipline.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each frame takes the least loaded of some random paths, by the queues of this switch alone: DRILL (Ghorbani et al.,
 // "DRILL: Micro Load Balancing for Low-latency Data Center Networks", SIGCOMM 2017). DRILL(2, 1) is choices = 2 with
 // memory. Frames of one flow may overtake each other.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Equal-cost multipath (RFC 2992): a hash of the frame's flow chooses the path, so a flow keeps its path and its order.
 // With `hash = "qp"` the hash includes the destination queue pair: "enhanced ECMP" of Gangidi et al., "RDMA over
 // Ethernet for Distributed AI Training at Meta Scale", SIGCOMM 2024.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flowlets (Vanini et al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching", NSDI 2017): a
 // flow keeps its path while its frames follow closely, and takes a random path after a gap. If the gap exceeds the
 // difference of the paths' delays, no frame overtakes another.

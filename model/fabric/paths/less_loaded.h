@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses, among some randomly drawn paths, the one with the fewest bytes waiting at its port: the power of two choices
 // (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). Two draws balance the load nearly as
 // well as a comparison of all paths.

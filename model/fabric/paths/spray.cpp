@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packet spraying (Dixit et al., "On the Impact of Packet Spraying in Data Center Networks", INFOCOM 2013): the path of
 // each frame is independent of its flow. Frames of one flow may overtake each other.
 #include <memory>

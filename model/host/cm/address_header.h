@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header that rdma_cm puts before a program's private data: the two addresses of the connection (IBTA vol 1,
 // A11.4).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events of an rdma_cm_id; the values are those of enum rdma_cm_event_type (rdma_get_cm_event(3)).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A socket address: IPv4 (mapped, as in a GID) or IPv6, and a port.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's QP1, the general services interface (IBTA vol 1, 13.5): management datagrams, which pass through the
 // device as the packets of any UD QP.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bound ports of a port space, with Linux's rules for sharing a port.
 #pragma once
 

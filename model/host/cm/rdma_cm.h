@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The RDMA connection manager of a host: QP1 of its devices, the kernel's time for each message, and the programs'
 // channels.
 #pragma once

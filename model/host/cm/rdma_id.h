@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's state of an rdma_cm_id (rdma_cm(7)).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of ids: the host's devices, bound addresses and ports, and the path to a peer.
 #include <algorithm>
 #include <cerrno>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous events of ids: the ends of resolutions, events of the communication manager, and the programs' event
 // queues.
 #include <algorithm>

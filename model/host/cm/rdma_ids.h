@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The RDMA connection manager of a host's kernel, as in rdma_cm(7): ids with addresses, ports, paths and events, on top
 // of the communication manager. Commands return 0 or the positive errno that Linux returns.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/host/cm/user_commands.h"
 
 #include <rdma/ib_user_sa.h>

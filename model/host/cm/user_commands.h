@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes and checks the commands of <rdma/rdma_user_cm.h>, and executes them on a channel's ids.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of one process, which DMA reaches through the IOMMU. Implementations: the kernel's own memory, a software
 // thread of the simulator's process (cpu_port), an attached process (sim/attached).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Zeroed memory given out in pieces: an anonymous mapping that is reserved as a whole; only touched pages take memory.
 #pragma once
 

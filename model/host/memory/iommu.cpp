@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/host/memory/iommu.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The IOMMU of a host: maps a PASID to a process's memory, and knows the ranges that the device may read or write. Any
 // other access is a completer abort, counted and recorded.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's own DMA memory, behind PASID 0: the command queue, the event queues and the contexts lent to the device.
 // Bus addresses are the same in every run, independent of the mapping's host address.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of a software thread in the simulator's process: bus address = pointer.
 #pragma once
 

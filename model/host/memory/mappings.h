@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mappings of a process's memory, from /proc/<pid>/maps, and the kernel's check whether a range may be pinned.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's handling of pages on demand: brings in pages that devices request, and withdraws pages that a process is
 // about to move or unmap. A withdrawal ends when no device uses the pages any more.
 #pragma once

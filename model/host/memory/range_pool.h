@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges of indices: first fit; adjacent gaps are merged.
 #pragma once
 

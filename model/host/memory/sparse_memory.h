@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Zeroed private memory of this process, resident only where it is touched: may be larger than the machine's memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomic operations on host memory or device memory: read, modify, write. A table of lock slots, indexed by low bits of
 // the physical address, serialises them. A slot is held from the read until the write is issued; a later read does not
 // pass the write, and the answer may be sent with it. So addresses that share a slot wait for each other, and a word

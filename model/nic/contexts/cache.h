@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A two-level cache: which entries are resident, not their contents. Each client has a first level of its own. The
 // second level is shared and inclusive: an entry that leaves it also leaves the first levels. Both are set-associative.
 #pragma once

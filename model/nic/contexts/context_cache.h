@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts on the device, cached from ICM. A resident context is a decoded object. A fill reads ICM by DMA and decodes.
 // An eviction encodes, writes back, and deletes the decoded object, so a missing fill cannot go unnoticed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/nic/contexts/device_memory.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory on the device. Work requests reach it through regions of kind device_memory, the CPU through the BAR. The port
 // serves one access at a time, in order, one line each interval. Data is read or written one latency later, so a read
 // sees earlier writes. Stores and loads of the CPU occupy the port for their lines and take effect at once: a doorbell

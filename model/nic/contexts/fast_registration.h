@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fast registration (IBTA vol 1, 10.6.3.3): a work request gives pages, rights and a key to a region of kind
 // fast_register. The region is free before that, and again after its key was invalidated.
 #pragma once

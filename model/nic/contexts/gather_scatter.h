@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Payload between packets and memory: translates each region of a request, then reads or writes it. A refused request
 // touches no memory. Scatters of one QP reach memory in the order of their packets: a scatter without translation
 // delays the scatters after it.

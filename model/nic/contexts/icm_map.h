@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host memory that the driver has lent for contexts (map_icm).
 #pragma once
 

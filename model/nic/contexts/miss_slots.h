@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits the misses of a cache that are read at the same time; others wait in order.
 #pragma once
 

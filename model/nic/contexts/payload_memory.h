@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Payload in host memory, reached by DMA, or in device memory, which is much faster. Writes of one queue pair still
 // land in order: a write to the other memory waits until the earlier writes have landed, and later writes wait behind
 // it.

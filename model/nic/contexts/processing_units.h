@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processing units for sending and receiving. A unit handles one packet at a time and is busy for a service time. A
 // QP occupies one unit at a time, so that its packets keep their order; any free unit will do, and waiting QPs take
 // turns. The latency of the pipeline around the units is that of packet_tx and packet_rx.

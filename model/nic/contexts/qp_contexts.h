@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queue pair contexts on the device: accesses to a QP wait here until the engine has its context. The engine holds the
 // decoded context. When another context takes its place, the engine writes it back and deletes it.
 #pragma once

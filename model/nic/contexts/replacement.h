@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses the entry of a full set that is displaced. A policy is a source file replacement_*.cpp that registers itself
 // (model/base/policy.h); parameters of the caches name it.
 #pragma once

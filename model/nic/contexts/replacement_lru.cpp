@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Displaces the least recently used entry.
 #include <algorithm>
 

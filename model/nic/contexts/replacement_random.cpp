@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Displaces a random entry; the seed determines the sequence.
 #include <algorithm>
 #include <random>

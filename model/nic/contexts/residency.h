@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contexts of one kind that are on the device: a cache, and the misses under way. The owner reads and decodes a
 // fill, and writes back and deletes an evicted context.
 #pragma once

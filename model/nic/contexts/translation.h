@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Translation and protection: the access that a key grants (MPT), and the bus addresses of its memory (MTT). A window's
 // key is checked against the window's entry; the memory is that of the region to which the window is bound. When an
 // entry is created or destroyed, the tables are flushed, and later lookups wait for the flush.

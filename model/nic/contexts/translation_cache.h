@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The address translation cache (ATC) for regions on demand: bus addresses of a process's pages, as the IOMMU reported
 // them (ATS), valid until the host invalidates them. Pages that are not present are requested from the host (PRI);
 // waiting callers are called back when the page is present.

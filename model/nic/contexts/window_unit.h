@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes of keys by queue pairs: memory windows are bound to regions, regions of kind fast_register get pages
 // (fast_registration.h), and both are invalidated. Requests are executed in order, one at a time: a request may wait
 // for the fill of an entry, and no other request may come in between.

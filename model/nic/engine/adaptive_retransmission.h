@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adaptive retransmission with the parameters of ConnectX's firmware (NVIDIA, "Adaptive Retransmission: Parameters
 // Control", 2025): timeouts of a queue pair before its own ACK timeout. Each timeout is time_base times a power of two.
 // Exponents are in ranges: each exponent is used a number of times, then the next one; after a range comes the next

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gate for one queue pair's packets: rate and window of its congestion control. The engine shell asks when the next
 // packet may begin, and reports sent and received packets.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of congestion control: at the sender (the reaction point, RP) and, in notification_params.h, at the
 // receiver (the notification point, NP). Parameters that NVIDIA's NICs also have use their names (ecn/roce_np and
 // ecn/roce_rp in sysfs, mlxconfig).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Request packets of one queue pair that arrived before missing ones (roce::Verdict::Kind::keep), in the order of their
 // PSNs. The payload of WRITEs may be placed before the packet's turn.
 #pragma once

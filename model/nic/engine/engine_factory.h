@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the QP engine of a NIC, with limits from the NIC's parameters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the seam: adds random delays to the inputs and outputs of another engine, and reorders transactions that the
 // rules of the seam (qp_engine.h) do not order. Code that works with it does not depend on an engine's timing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits the packets of a queue pair to its rate (ibv_modify_qp_rate_limit(3)): a leaky bucket of `burst` bytes. When
 // the bucket is empty, a packet waits until the packets before it are paid for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets of one direction of a QP that are to be sent, in order; some wait for their payload.
 #pragma once
 

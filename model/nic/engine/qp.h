@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine shell's state of a queue pair: rings, WQEs, packets under way and their purpose. The transport's state is
 // in the core.
 #pragma once

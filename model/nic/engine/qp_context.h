@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue pair's context in the transport's form, and the rules for modify commands.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Acknowledgements of READ responses of one queue pair (nic.transport.read_acks): responses that this side has sent as
 // responder and that are not acknowledged, and the data that this side returns as requester with its next
 // acknowledgement.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The receive ring of a QP as an engine reads it, in WQEs modulo 2^16, and the receives held. There is no receive
 // doorbell: the producer is in the doorbell record. The ring requests reads, and gets the bytes read.
 #pragma once

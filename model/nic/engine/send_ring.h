@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The send ring of a QP as an engine reads it, in blocks modulo 2^16: parsed <= fetched <= producer. The ring requests
 // reads, gets the bytes read, and returns the WQEs one after another.
 #pragma once

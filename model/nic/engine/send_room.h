@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Room before the port, by credit class (packet_streams.h): packets that may be on their way to the port (credits), and
 // their payload bytes. Frames of a paused priority (IEEE 802.1Qbb) do not use the room of other priorities.
 #pragma once

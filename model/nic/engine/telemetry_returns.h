@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Telemetry that a queue pair's next acknowledgements return to the requester: the newest block of ports that a request
 // carried, and the delay inside this NIC if a request asks for the delay.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tags that an engine gives out, and the purpose of the answer to each. An answer to a tag from before a reset, or a
 // second answer, finds no ticket.
 #pragma once

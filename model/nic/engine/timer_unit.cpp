@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/nic/engine/timer_unit.h"
 
 namespace rnicsim::nic {

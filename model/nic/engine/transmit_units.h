@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transmit units and the waiting turns. A queue pair occupies one unit at a time, with one packet. The first free
 // unit takes the turn that waited longest, among turns whose credit class has room before the port. So queue pairs get
 // equal shares of the units and of a full port, however many there are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/nic/engine/transport_params.h"
 
 namespace rnicsim::nic {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of a queue pair's transport: recovery from lost packets, and out-of-order packets.
 #pragma once
 

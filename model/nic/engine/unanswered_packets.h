@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets of one direction of a queue pair that were sent and are not acknowledged: bytes in flight and round-trip
 // times.
 #pragma once

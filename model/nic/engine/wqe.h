@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations on scatter/gather lists, and reads of rings.
 #pragma once
 

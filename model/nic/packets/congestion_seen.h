@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input of the notification point from a queue pair's engine.
 #pragma once
 

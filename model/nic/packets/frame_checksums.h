@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checksums of IP, TCP and UDP in an Ethernet frame (RFC 1071): checksum offload for software.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The protocol headers of an Ethernet frame, for flow rules and receive-side scaling: each as the bytes of its fields,
 // in network order. No field of a frame is trusted: a truncated header counts as absent, and the end by IP's length is
 // at most the end of the frame.

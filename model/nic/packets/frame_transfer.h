@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A frame sent to another process of the simulation: a packet goes as its decoded form, any other frame as its bytes.
 // So the other process finds the same as this one.
 #pragma once

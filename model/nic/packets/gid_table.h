@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The port's GIDs, each with the MAC address and the VLAN of its network interface.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The path from the transmit pipeline to this NIC's own receive pipeline, past port and cable: for frames that this
 // device sends to itself, and for copies of frames to a multicast group with members here. Frames go one after another,
 // as at the port, and are not visible on the wire.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The QPs attached to each multicast group, in the order of attachment; and the QPs whose own datagrams to groups do
 // not come back to this device.
 #pragma once

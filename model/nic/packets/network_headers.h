@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers and sizes of the network protocols in a frame, and access to fields (IEEE 802.1Q, RFC 791, 8200, IANA).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of the notification point of congestion control (NP; ecn/roce_np in sysfs).
 #pragma once
 

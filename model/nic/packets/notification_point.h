@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The notification point of congestion control (NP): answers a marked packet or a loss with a congestion notification
 // packet to the sender (CNP; IBTA annex A17.9.3), at most as often as its parameters allow. CNPs take no credits of the
 // engine, so that queued data does not stop them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A RoCE packet: one object from the turn that makes it until its receiver's memory, which is also its frame on the
 // wire. Headers and addresses are decoded, payload is a reference. Bytes and ICRC are written on demand: for a capture,
 // a rule that flips a bit, a port to another platform.

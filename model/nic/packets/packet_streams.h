@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Items that pass between a queue pair's engine and the packet pipelines.
 #pragma once
 

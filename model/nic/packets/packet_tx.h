@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transmit pipeline: adds addresses to a packet, which makes it a frame at the port after a fixed latency.
 // The pipeline needs no event: only it feeds port and loopback, in order, so both can be reserved ahead.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network port: frames leave at the link's rate, one after another, by priority; the cable gets a frame when its
 // last bit has left. Pauses that the other end of the cable requests are obeyed (IEEE 802.1Qbb) if the parameter pfc
 // says so. The credits of the transmit pipeline limit the queues: none is ever full.

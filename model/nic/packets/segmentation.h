@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Segmentation of a TCP stream's data, or of UDP datagrams, into frames: adapts the program's headers to each segment.
 #pragma once
 

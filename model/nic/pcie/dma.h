@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The DMA unit: every access of the device to host memory, with PCIe's timing. Arbitration is by burst: the TLPs of a
 // burst are counted in closed form (pcie_link.h) and follow one another on the link.
 //

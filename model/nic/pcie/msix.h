@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MSI-X table (16 bytes a vector) and pending bit array (a bit a vector), in PCI's layout, little-endian.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PCI configuration space of the function, little-endian: identity, BAR0, and an endpoint's capabilities: PCI Express,
 // MSI-X, power management, advanced error reporting, device serial number (PCIe Base Specification 4.0, 7.5 to 7.8).
 #pragma once

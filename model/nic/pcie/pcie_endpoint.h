@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The PCI Express endpoint: BAR0 (registers, MSI-X, UAR pages) and configuration space as TLM-2.0 targets, and the path
 // to host memory as an initiator. Requests take no time here: the CPU's side and the DMA unit account for it.
 #pragma once

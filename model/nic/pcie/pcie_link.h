@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The PCI Express link in closed form: TLPs of a DMA burst, and the time that each direction is busy with them. PCIe
 // Base Specification 4.0: 2.2.7 (requests), 2.3.1.1 (completions and the read completion boundary), 2.6.1 (credits).
 #pragma once

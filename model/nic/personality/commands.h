@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands of the driver and their results, decoded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device's objects, decoded: state of queues, memory regions and queue pairs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names from a device's manual, and decoding of driver data in memory, for reports of driver errors. The device does
 // not use any of this.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flow rules and receive-side scaling of raw frames, decoded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device's layouts: registers and doorbells, work requests and completions, contexts and commands, as they are in the
 // BAR and in host memory. All other blocks of the NIC know their contents but not their encoding: a second device is
 // another Personality. One call decodes or encodes a whole entry.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work requests, completions and doorbells, decoded. No field of a work request is trusted: a malformed one becomes a
 // request that completes with an error at its turn.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Enumerations that the NIC's blocks share, independent of a device's layouts. Recordings contain these numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command queue; the commands are in commands.cpp.
 #include "model/nic/queues/command_unit.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command unit: fetches commands from the queue in host memory, executes them one at a time, writes status and
 // output back, and raises an interrupt (MSI-X vector 0). A corrupt entry or mailbox results in an error status.
 #pragma once

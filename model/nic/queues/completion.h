@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The completion unit: CQ entries, arming, and CQ overruns.
 #pragma once
 

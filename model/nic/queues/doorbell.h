@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes of processes to their UAR pages; a doorbell for an object of another page is refused.
 #pragma once
 

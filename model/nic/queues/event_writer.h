@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Event queue entries and their MSI-X messages. Completion events go to the CQ's EQ, all others to EQ 0.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands for raw packets: receive-side scaling, flows and their counters.
 #include <algorithm>
 #include <bit>

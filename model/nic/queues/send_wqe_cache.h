@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The send WQE cache: keeps a WQE from its arrival, by BlueFlame or fetch, until its completion, because the WQE is
 // needed when it is sent and when it completes. A displaced WQE is read from the ring again.
 //

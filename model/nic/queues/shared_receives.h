@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared receive queues: reads entries ahead of the QPs that take them, gives each entry to one QP in the order of
 // posting, and raises the limit event. There is no doorbell: the producer is in the doorbell record. Only an entry
 // itself names its successor, so adjacent entries are read together and used as far as the chain follows them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands for shared receive queues.
 #include "model/nic/queues/command_unit.h"
 

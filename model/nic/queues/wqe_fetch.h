@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fetches bytes of send and receive rings, and doorbell records, for the engine. The device has space for the
 // read-ahead receives of a limited number of QPs: those of another QP displace the receives of one of these, which are
 // read again later. The number of concurrent reads of receive rings is limited, too.

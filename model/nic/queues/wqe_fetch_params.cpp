@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/nic/queues/wqe_fetch_params.h"
 
 #include "model/base/policy.h"

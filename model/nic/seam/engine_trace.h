@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trace points of a QP engine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits that the QP engine, the blocks around it and their parameters share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam between the QP engine and the rest of the NIC: tagged transactions. Each transaction may be delayed, and
 // transactions with different tags may be reordered. Payload never enters an engine: only headers and handles.
 //

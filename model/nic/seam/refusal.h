@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests that the device refuses or ignores, for reports to a driver's author.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of several congestion controls: bounds of a rate, bytes of a rate in a time, and round trips counted in
 // bytes. A control that counts bytes needs no sequence numbers and no timer.
 #pragma once

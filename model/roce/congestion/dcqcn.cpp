@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DCQCN, the reaction point (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015), in two
 // variants. Both cut the rate when CNPs come, by half of an estimate of congestion, alpha, and raise the rate again by
 // a timer and a byte counter: fast recovery to the target rate, then additive and hyper increase of the target.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DCTCP (Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3; RFC 8257) for a queue pair: a window that
 // marks of switches (ECN) make smaller, by as much as there are marks. alpha is a moving average of the share of bytes
 // that were acknowledged with a mark. A mark takes alpha / 2 of the window, at most once a window. A round trip

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, section 3, algorithm 1): a window computed
 // from the state that the ports on the path report (telemetry). For each port, the bytes sent between two
 // acknowledgements and the bytes that wait there give an estimate of the bytes in flight, as a share of the bytes that

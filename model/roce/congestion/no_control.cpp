@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No congestion control: a queue pair is not limited.
 #include "model/base/policy.h"
 #include "model/roce/congestion.h"

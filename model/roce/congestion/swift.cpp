@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020,
 // section 3, algorithm 1): a window that keeps the delay near a target. Below the target the window grows by `ai`
 // packets a round trip. Above it the window shrinks in proportion to the excess, at most once a round trip. The target

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TIMELY (Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, section 4, algorithm
 // 1): a rate that follows the gradient of the round-trip time. Between two thresholds the rate rises while round trips
 // become shorter, and falls in proportion to their growth. Below t_low it always rises, above t_high it always falls.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/roce/responders/answer_side.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The answers of one queue pair: the pending answers of its responder, in order. An answer is sent when the payload of
 // its request has reached memory (IBTA vol 1, 9.5 and 9.7).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/roce/responders/early_requests.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests of one queue pair that arrived while earlier ones were missing: their PSNs, and the targets of WRITEs whose
 // first packet has arrived. RC carries the address in the first packet of a message only.
 #pragma once

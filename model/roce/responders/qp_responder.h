@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The responder of a queue pair, chosen by its transport.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The receiving side of a raw queue pair: every frame is a message, which is placed in a receive WQE or dropped.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The responder of RC and XRC. In XRC each message names its shared receive queue. Judges request packets by the check
 // chain of IBTA vol 1, 9.7 (PSN, opcode sequence, opcode, queue, resources, length, rkey), and returns a verdict.
 #pragma once

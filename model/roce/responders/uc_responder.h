@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The responder of UC (IBTA vol 1, 9.8.2): like that of RC, without answers. A message that lost a packet, or that
 // cannot be executed, is dropped; the next message uses its receive WQE.
 #pragma once

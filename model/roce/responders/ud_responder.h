@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The responder of UD (IBTA vol 1, 9.8.3): every packet is a message, which is placed in a receive WQE or dropped.
 #pragma once
 

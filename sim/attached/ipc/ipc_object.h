@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common parts of System V semaphores and message queues: number, key, owner, and the wait of a thread.
 #pragma once
 

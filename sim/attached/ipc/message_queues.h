@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System V message queues of a host, as Linux keeps them (msgop(2)).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System V semaphores of a host, as Linux keeps them (semop(2)).
 #pragma once
 

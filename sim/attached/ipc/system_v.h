@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calls of programs to System V semaphores and message queues. Each host has objects of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UDP of the simulated out-of-band network. A program's descriptor is one end of a real SOCK_SEQPACKET pair, the
 // simulator holds the other end. Each message begins with an abi::DatagramHeader.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/attached/network/host_addresses.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of the simulated out-of-band network, by host, and the free ports there.
 #pragma once
 

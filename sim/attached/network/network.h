@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TCP of the simulated out-of-band network. A program's descriptor is one end of a real stream pair, the simulator
 // holds the other end. Bytes leave at the time of the thread that wrote them and arrive after the network's latency.
 // UDP is in datagrams.h.

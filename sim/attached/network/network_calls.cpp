@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls to sockets of the simulated out-of-band network.
 
 #include <sys/socket.h>

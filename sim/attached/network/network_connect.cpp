@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connecting sockets of the out-of-band network: within the simulation, and to hosts outside.
 #include <sys/socket.h>
 #include <sys/stat.h>

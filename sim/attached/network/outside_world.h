@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hosts outside of the simulation, at the other end of a live wire (docs/live-wire.md), as the run and the out-of-band
 // network see them. Such a host is in the topology but runs no simulated programs; its address leads out of the
 // simulation.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Huge pages of a simulated host (host.huge_pages), which programs map by MAP_HUGETLB and SHM_HUGETLB. Ordinary memory
 // of the machine backs them; the device sees pages of 2 MiB. A file of the machine's own hugetlbfs keeps its page
 // size. Transparent huge pages are ignored: the machine makes and splits them at any time, so a run could not be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data that the device wrote to pages of a process and that is not yet in the process's memory.
 #pragma once
 

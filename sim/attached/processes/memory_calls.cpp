@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls about a process's memory, PDs and UARs.
 
 #include <fmt/format.h>

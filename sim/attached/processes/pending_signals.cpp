@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/attached/processes/pending_signals.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pending signals, as Linux keeps them: a standard signal is pending once at most, real-time signals queue.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real process on a simulated host: its identity, and the memory and descriptors that it shares with the simulator.
 #pragma once
 

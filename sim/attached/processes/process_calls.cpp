@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls about processes: children, exec, exits.
 
 #include <fmt/format.h>

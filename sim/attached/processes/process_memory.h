@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of a real process as DMA sees it. Memory shared with the simulator is accessed directly, other memory by the
 // kernel (process_vm_readv and process_vm_writev). One object belongs to one image: exec ends it and makes another.
 //

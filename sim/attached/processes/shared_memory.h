@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A memfd that the simulator and one attached process map.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that send signals, with receivers as in kill(2).
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State behind a signalfd. All processes that have the descriptor share the set, and each process sees its own
 // signals.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // signalfds, and the search for the timer or signalfd behind an eventfd that another process made.
 #include <signal.h>
 

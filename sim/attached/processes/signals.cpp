@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Choice of the thread that takes a signal, and of the time. The thread raises the signal in itself in its own turn; a
 // signal that all threads block waits here.
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits of threads for other threads at an address: within a process, or within a host in memory that processes share.
 #include <algorithm>
 #include <atomic>

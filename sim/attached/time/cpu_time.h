@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CPU time of simulated hosts: how far a thread's clock has advanced since the thread started, without its waits.
 #pragma once
 

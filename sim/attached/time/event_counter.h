@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An event descriptor (eventfd) that the simulator signals and a program reads or polls.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes of the device to the programs of one host. They are kept and done when the next turn on the host begins,
 // whichever process gets that turn: a program may read another's memory by process_vm_readv(2).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides when to report that a thread holds simulated time up. The measure is the processor time of the thread's
 // process: on a busy machine the thread may have had no processor.
 #pragma once

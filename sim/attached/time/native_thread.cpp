@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/attached/time/native_thread.h"
 
 #include <fmt/format.h>

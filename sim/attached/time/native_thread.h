@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real thread: its state in /proc, and signals to it.
 #pragma once
 

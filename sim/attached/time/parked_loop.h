@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that waits in a loop of looks: empty polls of a queue, or yields. The loop was proved to return to the same
 // state, so the times of all later looks are known while nothing changes that the loop reads. The thread is parked and
 // its looks are not executed.

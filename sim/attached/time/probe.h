@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that this system permits the calls that the simulator needs. Profiles of containers and ptrace settings may
 // refuse them.
 #pragma once

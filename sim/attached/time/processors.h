@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placement of the simulator and its programs on this machine's processors. Only one of their threads runs at a time.
 #pragma once
 

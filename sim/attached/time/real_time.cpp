@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --time=real: programs run freely on the real clock, and the simulation runs as fast as it can. Calls and posted
 // writes are served when they come. Events at most kNear ahead (such as packets on their way) happen at once; later
 // ones (such as retransmission timers) wait for the real clock.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/attached/time/stall_guard.h"
 
 #include <fmt/format.h>

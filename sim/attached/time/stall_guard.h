@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches accesses to the memory of other processes. An access may never end: a page served by a userfaultfd or a
 // user's file system waits for the process that serves it, and only SIGKILL ends that wait.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stops and continuations within the simulation: a stopped process gets no turn. Its real process is not stopped; only
 // a signal from outside, such as a terminal's ^Z, stops a real process.
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread of an attached process, as the time keeper sees it. docs/virtual-time.md has a table of the states and
 // their transitions.
 #pragma once

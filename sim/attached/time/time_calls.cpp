@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls about time and threads, which decide the order of turns.
 
 #include <fmt/format.h>

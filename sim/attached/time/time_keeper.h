@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Controls simulated time while real programs run. One thread of one program at a time has the turn: the thread with
 // the earliest clock. The simulation advances up to that clock. docs/virtual-time.md has the rules, the states and the
 // reasons.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timer of an attached process: ITIMER_REAL, a POSIX timer, or a timerfd. A timerfd is shared by all processes that
 // have the descriptor.
 #pragma once

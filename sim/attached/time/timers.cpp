@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Timers: each expires at its simulated time, by a signal or on a descriptor.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A turn: how long a thread may run, and what is collected when the turn ends.
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts payload as it arrives and is accepted, flow by flow. A message that began before the measured time, or has not
 // ended in it, counts with its part. Payload counts when the NIC takes it, not when memory has it: payload that waited
 // for memory could come faster than the line.

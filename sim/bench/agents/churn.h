@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that repeatedly makes and destroys an object: a memory region, or a connected queue pair.
 #pragma once
 

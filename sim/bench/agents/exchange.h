@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Serialized results of one process, for the process that prints them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A receive queue of raw packets. The first queue of a host also directs the frames to all queues of the host: by an
 // indirection table, a queue pair with this table and the hash, and a flow rule for this queue pair.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that keeps receives posted on a queue of raw packets, as fast as it can. Frames without a receive are lost.
 #pragma once
 

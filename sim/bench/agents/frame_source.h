@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames that a sender of raw packets makes for one receiver: UDP datagrams of several flows in turn.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides when an agent of a flow with a pace may begin the next operation.
 #pragma once
 

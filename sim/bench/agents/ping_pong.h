@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two threads that write to each other in turn, and poll their memory for the peer's write, as ib_write_lat does. A
 // sample is half a round trip, from post to post.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that keeps receives posted for the senders of its flow.
 #pragma once
 

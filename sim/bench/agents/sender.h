@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that posts operations and polls their completions, as fast as its window allows.
 #pragma once
 

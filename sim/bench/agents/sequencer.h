@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that executes sequences of operations: each operation is posted when the one before has completed. A
 // sequence that begins with a lock repeats the request until it has the lock.
 #pragma once

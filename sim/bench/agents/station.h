@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verbs objects of an agent: context, CQ, QPs, memory regions. A thread of the agent's host makes and connects them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places in memory regions that the operations of an agent use.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers by Zipf's law: the k-th most frequent of n numbers has a frequency proportional to 1 / k^s. The method
 // of rejection and inversion (Hoermann and Derflinger 1996) needs no table.
 #pragma once

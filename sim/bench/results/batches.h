@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Number of completions in each of many intervals of equal length in simulated time. The length doubles when there
 // would be more than `most` intervals. The counts depend on nothing but times.
 #pragma once

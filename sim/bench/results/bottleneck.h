@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The limit of a run: how busy each resource was, and how much work waited for it. Resources are the units and links of
 // NICs, the agents' CPUs, and the ports of switches, by priority if a priority is paused or shares its port.
 #pragma once

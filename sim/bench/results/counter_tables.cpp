@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/bench/results/counter_tables.h"
 
 #include <fmt/format.h>

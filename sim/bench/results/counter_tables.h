@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters of hosts and switches as text tables: a row for each counter, a column for each host or switch. Many hosts
 // or switches are summarized, switches by layer of the topology.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measurements that decide whether a running flow is steady, summed over the processes of the simulation.
 #pragma once
 

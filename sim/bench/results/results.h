@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of a run, and their tables for people (JSON: bench_json.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests whether a rate is steady, and how accurately it is known, from completions counted in equal intervals:
 // - MSER-5 (White 1997; White, Cobb and Spratt 2000): means of five counts each. MSER-5 leaves out the beginning that
 //   makes the standard error of the rest smallest. If that is half of the counts or more, there are too few counts.

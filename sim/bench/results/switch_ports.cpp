@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/bench/results/switch_ports.h"
 
 #include <fmt/format.h>

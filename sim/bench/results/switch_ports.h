@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ports of switches in the measured interval: how busy each port was, and which device paused which.
 #pragma once
 

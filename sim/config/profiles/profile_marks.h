@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source marks of a profile's values: the beginning of the comment on a value's line. S: from a source, D: derived, E:
 // estimated. The mark of an estimate gives the bounds that are plausible, or says why the value is fixed:
 //   read_latency = "403 ns"         # S: 64 B idle, 372-488 ns

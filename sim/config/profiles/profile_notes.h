@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes of a profile beside its parameters: whether a NIC's values rest on a measurement.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles: named sets of parameters, tables such as [nics.fast]; and the choice of a profile by each host, device,
 // switch and cable.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent in a guest: runs the launcher's commands, several at a time, and reports their output and exit status. Init
 // executes the agent as the guest's first process; a test runs it as an ordinary process.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/guest/agent/frames.h"
 
 namespace rnicsim::sim {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protocol between the launcher of virtual machines and the agent in a guest: frames on one byte stream in each
 // direction. A frame is a header of 12 bytes, little-endian, and its payload.
 #pragma once

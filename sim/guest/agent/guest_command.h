@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A command of the launcher in a guest: a shell, the processes that it starts, and their output.
 #pragma once
 

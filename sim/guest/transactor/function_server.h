@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Serves PCI functions of a SystemC model to virtual machines, at UNIX sockets: docs/bring-up.md. Virtual machines may
 // connect and disconnect.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A connected virtual machine, and the protocol of its connection.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The connection of a client: a UNIX stream of messages. A message is a header of 16 bytes and a body; the header tells
 // the length of the body. File descriptors travel with a message. No function waits, except await().
 #pragma once

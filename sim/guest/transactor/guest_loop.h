@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual machines on a simulation: simulated time and the requests of the virtual machines take turns.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of a guest, as far as the device may access it: ranges of bus addresses. The guest shares a range as a
 // part of a file, by a descriptor; the device accesses a range without a descriptor by messages of the protocol. No
 // access takes simulated time.

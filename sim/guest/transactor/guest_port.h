@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam between a PCI function of a SystemC model and a virtual machine: requests of the virtual machine to the
 // function, and requests of the function to the guest's memory and interrupts. Each protocol is a file that calls this
 // seam. No request takes simulated time.

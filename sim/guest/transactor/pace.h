@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pace of simulated time beside a guest. While the device has work, simulated time runs as fast as the simulator
 // can: an event that is due soon (the path of a message) is executed at once. An event that is due later (a
 // retransmission timer, an RNR timer) waits for the wall clock, because the guest's program needs wall time to react.

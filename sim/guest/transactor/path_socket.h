@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UNIX stream sockets with a path in the file system.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers of PCI configuration space that a virtual machine's protocol has to know: PCI Local Bus 3.0, chapter 6; PCI
 // Express Base 4.0, chapter 7.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The protocol of x-pci-proxy-dev in QEMU 7.2: QEMU sends each access to the function, waits for the answer, and shares
 // the guest's memory as a list of files. Messages are little-endian.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interrupts for QEMU 7.2. Its x-pci-proxy-dev can pass INTx only, and only with KVM. The socket of QEMU's own tests
 // (-qtest) can write to guest addresses: a write to the address of an MSI-X message raises the interrupt.
 #pragma once

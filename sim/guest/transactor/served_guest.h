@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A guest: the port of a function, and a client while a virtual machine is connected.
 #pragma once
 

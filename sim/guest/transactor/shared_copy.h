@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies from and to memory that is shared with another process. When the other process shrinks the file behind the
 // memory, an access raises SIGBUS; these functions catch the signal and return false.
 #pragma once

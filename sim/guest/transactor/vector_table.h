@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MSI-X for a virtual machine that owns the MSI-X table, as with VFIO: the virtual machine gives an eventfd for each
 // vector, and this class writes the device's own table. Writes of the virtual machine to the table in BAR0 are stored
 // and have no effect.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server of the vfio-user protocol, version 0, after the published specification. Clients are QEMU from 10.1 on and
 // others.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and makes the bodies of vfio-user messages.
 #pragma once
 

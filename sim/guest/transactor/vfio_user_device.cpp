@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions and interrupts of the function in vfio-user.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layouts of the messages of vfio-user, version 0, in the byte order of the host.
 #pragma once
 

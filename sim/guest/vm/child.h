@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A child process that ends with this process at the latest.
 #pragma once
 

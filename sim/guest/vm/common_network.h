@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An Ethernet that all guests share. Each guest has a port of VMware's vmxnet3, for which stock kernels have a driver.
 // A hub in the first guest's QEMU connects the ports.
 #pragma once

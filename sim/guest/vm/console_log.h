@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Console output of a guest: copied to a file if there is one; the last lines are kept for messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices of the guests besides memory, console and the launcher's channel: network ports and NICs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel and initramfs of the guests in memory files: no file remains, in whatever way the launcher ends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rnicsim vm: boots guests, executes commands in the guests, and ends the guests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A guest: a QEMU process, the console, and the channel to the agent inside.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices of the guests of a simulated system. Each guest has a NIC of the system, by QEMU's x-pci-proxy-dev, and a
 // port of the common network with the MAC address of that NIC.
 #pragma once

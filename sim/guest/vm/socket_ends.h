@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A connected pair of sockets: one end for this process, and one for a process that it starts.
 #pragma once
 

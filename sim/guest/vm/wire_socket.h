@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim vm --wire unix:PATH`: the socket of another program's live wire (docs/live-wire.md).
 #pragma once
 

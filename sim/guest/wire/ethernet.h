@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fields of Ethernet, ARP and IP headers that a live wire reads or changes.
 #pragma once
 

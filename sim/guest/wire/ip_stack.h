@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small IP stack (lwIP) for the simulated hosts: ARP, neighbour discovery, ICMP echo and TCP at their addresses. Each
 // NIC of a simulated host has its own interface here, at the frame port beside the NIC. lwIP has one state for the
 // process, and runs in the calls of the simulator's thread: it creates no thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `rnicsim run --wire`: hosts of the topology that are outside of the simulation, each at the end of a live wire.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of the out-of-band network as the IP stack has them. Includes the library: for sources.
 #pragma once
 

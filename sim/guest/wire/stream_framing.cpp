@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/guest/wire/stream_framing.h"
 
 #include <boost/endian/conversion.hpp>

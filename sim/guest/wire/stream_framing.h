@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ethernet frames in a stream of bytes, as QEMU's `-netdev stream` has them: the length in 4 bytes, big-endian, and the
 // frame.
 #pragma once

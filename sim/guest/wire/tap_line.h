@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames of a TAP interface of this machine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/guest/wire/tcp_gateway.h"
 
 #include <fcntl.h>

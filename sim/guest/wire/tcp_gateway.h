@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TCP between programs on simulated hosts and machines outside. The out-of-band network of a run has sockets and no
 // packets. So for each connection the gateway takes the part of the outside host's program by a stream socket in that
 // network, and has a TCP connection with the machine outside.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TCP connection of the IP stack, joined to one end of a pair of stream sockets: bytes and the end of the stream pass
 // in both directions.
 #pragma once

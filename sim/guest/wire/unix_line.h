@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames over a UNIX stream socket, in QEMU's framing. One side listens. The other side connects, and connects again
 // after each end of the connection.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A `--wire HOST=...` option of the command line.
 #pragma once
 

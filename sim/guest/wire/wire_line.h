@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way of frames between this process and the world: a socket, or a TAP interface. No function waits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults of a live wire: the first of each kind is a line on standard error, and the summary has their number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/guest/wire/wire_port.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of a host's cable outside of the simulation. The fabric knows the host by the MAC address of the topology.
 // The machine outside has another MAC address, which this port learns; the port exchanges the two in Ethernet and ARP
 // headers. The ICRC does not cover these headers.

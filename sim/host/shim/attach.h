@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attaches a process to its simulated host (session.h), and detaches a forked child from its parent's session.
 #pragma once
 

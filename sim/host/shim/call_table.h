@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of system calls that are simulated, by number: a call that a program makes by its number is answered as the
 // interposed function of the C library answers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls by an instruction of the program instead of a function of the C library. They raise SIGSYS (syscall user
 // dispatch, Linux 5.11) and are answered as syscall() answers them. System calls of the C library and of the loader go
 // to the kernel.

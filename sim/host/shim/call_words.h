@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of a system call as the kernel gets them: six words.
 #pragma once
 

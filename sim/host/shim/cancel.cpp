@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pthread_cancel(3) and related functions. A thread with PTHREAD_CANCEL_ASYNCHRONOUS is cancelled only where others
 // are: if it were unwound in the middle of a call, its turn would be left behind.
 

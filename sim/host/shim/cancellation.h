@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cancellation of threads (pthread_cancel(3)). The C library cancels a thread only at cancellation points of this
 // library: elsewhere it would unwind the thread from the middle of a call, or through a function that must not throw.
 #pragma once

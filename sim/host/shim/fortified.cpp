@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that programs compiled with _FORTIFY_SOURCE call. The C library's own would bypass the interposed
 // functions.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // New images: exec and spawn. The new image must find the simulator, and must be a program that the simulator can
 // follow.
 

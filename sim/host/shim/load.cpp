@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Load and free memory of a simulated host: nothing else runs there.
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pinned pages that the program unmaps stay the device's until the last pin is gone, as on Linux: they are first moved
 // to an address of their own. Memory that the C library unmaps by itself, as free() does, is not moved: the device then
 // finds nothing there.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of the C library that only the real kernel can answer. The call is noted, because it ends reproducibility
 // (docs/system-calls.md, End reproducibility).
 

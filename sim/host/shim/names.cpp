@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of the hosts in the simulated network.
 
 #include <arpa/inet.h>

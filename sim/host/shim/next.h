@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C library's function behind an interposed one: the next definition of the name (RTLD_NEXT).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes about system calls that end reproducibility, because the real kernel answers them and may tell of the real
 // machine.
 #pragma once

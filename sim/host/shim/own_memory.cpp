@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/shim/own_memory.h"
 
 #include <sys/syscall.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies from and to addresses that the program gave. An invalid address is an error (false) instead of a fault.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data that the dynamic loader makes read-only after relocation (PT_GNU_RELRO), for example tables of functions.
 #pragma once
 

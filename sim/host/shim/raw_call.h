@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls to the real kernel. This library calls the C library's syscall(), because its own syscall() answers as
 // the simulated host would, and a system call instruction of its own would raise SIGSYS (call_trap.h).
 #pragma once

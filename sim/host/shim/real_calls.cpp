@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // syscall(). Programs use it for system calls for which the C library has no function, or only a recent one. Calls that
 // are simulated by name are simulated by number, too.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls by number. Calls that are simulated by name are simulated by number, too. All others go to the real
 // kernel; those that may tell of the real machine end reproducibility.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This process's place on its simulated host: the connection to the simulator, and the memory that they share. attach()
 // (attach.h) makes it.
 #pragma once

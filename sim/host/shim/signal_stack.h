@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stack on which signal handlers run. Handlers of this library need more room than a program may give its own
 // stack: a frame with AVX-512 registers has 3.4 KB, and the stacks of Rust and of crash handlers have 8 KB. Each
 // simulated thread therefore gets a larger stack, and sigaltstack() answers as if the program's stack were in use. A

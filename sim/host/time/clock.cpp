@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clocks of a simulated program. All calls read one clock of simulated time.
 
 #include <errno.h>

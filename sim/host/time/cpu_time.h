@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulated CPU time in ps, computed from ThreadSlot::began and ThreadSlot::waited.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sleep and alarms in simulated time.
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts simulated time, which is 0 at the start of the run, to the clocks that a program knows, and back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POSIX timers that call a function (SIGEV_THREAD). A thread of this library receives the ends of these timers, and
 // creates a thread for each call.
 #pragma once

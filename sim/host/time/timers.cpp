@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Timers behind descriptors (timerfd) and POSIX timers, in simulated time. A timerfd is an eventfd to which the
 // simulator adds the timer's ends: a read returns their number since the last read.
 

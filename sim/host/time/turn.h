@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns. In simulated time a thread runs only while its slot's turn is ThreadSlot::kProcess. The world, which is all
 // the rest of the simulation, stands still meanwhile. A call gives the turn to the simulator, the kernel of the host,
 // and returns when the turn comes back. The thread's clock is then the one that the simulator set.

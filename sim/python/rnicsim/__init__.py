@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The device for driver writers: the model of an RDMA NIC, driven by hand as a driver drives it.
 
     import rnicsim

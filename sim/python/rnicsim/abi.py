@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers, layouts and numbers of the device, under the names that docs/device.md gives them.
 
 Made from model/abi/*.h by tests/support/device_layouts.py --write.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded traces as NumPy arrays: what `rnicsim run --record FILE` wrote.
 
     from rnicsim import trace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/replay/capture/alignment.h"
 
 namespace rnicsim::sim::replay {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares two lists of packets step by step. A packet that only one side has is either allowed by an equivalence or
 // counted as one difference; the comparison continues where both sides agree again.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the frames of a capture file, pcap or pcapng.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares a packet of the engine with a packet of the real NIC.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assigns streams of answers to streams of requests. An answer names only the requester's QP, a request only the
 // responder's.
 #pragma once

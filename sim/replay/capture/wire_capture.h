@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RoCEv2 packets of a capture, parsed and with their ICRC checked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares two messages of connection management of the same kind, field by field.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/replay/cm/cm_foresight.h"
 
 #include <algorithm>

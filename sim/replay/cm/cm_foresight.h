@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Knowledge from later parts of a capture about the host above a port's communication manager: which services were
 // listened to, and which timeouts were used. The replay needs it when a message arrives.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our communication manager in the place of the captured port's, with a host that repeats the captured host's decisions
 // at their times: connect, accept, reject, disconnect. Everything else that the manager sends follows from these
 // decisions and from the messages it receives.

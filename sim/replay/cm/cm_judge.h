@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the messages of our communication manager with those of a capture's port.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Communication IDs and transaction IDs are chosen by their sender. Maps between the IDs of the captured port and the
 // IDs of our manager, and translates messages from one to the other.
 #pragma once

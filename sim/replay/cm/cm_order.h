@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which a port acted on the messages of its capture. A message received just before the port sent another
 // one may not have reached the communication manager yet: the two crossed in the port.
 #pragma once

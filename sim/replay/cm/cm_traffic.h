@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connection management (IBTA vol 1, chapter 12) of one address in a capture: the decoded management datagrams to QP1.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """rnicsim check --bisect: finds the first bad commit of a repository, in a worktree of its own.
 
 usage: bisect_test.py path/to/rnicsim

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The capture of a run has exactly the packets and payload bytes that the run needs, each with a correct ICRC.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """rnicsim check as a gate: levels of comparison, causes, a page, histories and their page.
 
 usage: check_gate_test.py path/to/rnicsim

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 run --check and bench --check: the project's driver has no findings, and a program's mistakes are reported.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Output that cannot be written: each command that prints reports one line, with exit status 2.
 
 usage: full_output_test.py path/to/rnicsim

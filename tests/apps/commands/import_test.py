@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """rnicsim trace import: captures of real hosts as recorded runs.
 
 usage: import_test.py path/to/rnicsim

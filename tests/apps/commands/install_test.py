@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The tree that `cmake --install` makes works after it is moved, and without the sources and the build tree.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Follows docs/own-control.md exactly, from an empty folder; and loads libraries that are not plugins.
 

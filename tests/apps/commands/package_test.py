@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The Debian package in a minimal Debian 12, as an ordinary user, with the sources hidden. Needs root, debootstrap and a
 mirror (RNICSIM_TEST_MIRROR, or Debian's own); a skip names the missing one.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """rnicsim replay of recorded runs: the NICs do the same without the programs.
 
 usage: replay_test.py path/to/rnicsim

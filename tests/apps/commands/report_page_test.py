@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The page of `rnicsim report` in headless Chromium: positions of the drawn marks.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Results of --json: they validate against the published schema, and go to the requested place.
 

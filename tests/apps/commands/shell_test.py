@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`rnicsim shell`: a shell at a terminal, or for a script, whose programs run on simulated hosts.
 
 usage: shell_test.py path/to/rnicsim

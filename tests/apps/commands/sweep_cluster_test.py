@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Sweeps by mpirun and by Slurm: the real tools, on this machine only.
 

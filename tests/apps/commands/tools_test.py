@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Programs under gdb and valgrind: simulated time waits for them. A test is skipped where its tool is not installed.
 

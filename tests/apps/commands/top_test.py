@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 `rnicsim top`: its display of a run, on a terminal and as text; and the run itself is not disturbed by observers.
 

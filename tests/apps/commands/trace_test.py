@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """rnicsim trace, on golden traces and on a recorded run.
 
 usage: trace_test.py path/to/rnicsim

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 run --waterfall and --perfetto: latencies that stock programs measure, split into stages.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A peer dies while it receives requests. As on Linux, registered pages stay pinned until the process's queue pairs are
 destroyed: the requester gets good answers, and then none; no NAK, and no wrong byte.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Device memory of two processes: the process that imported the memory outlives the process that allocated it, and
 continues to serve the memory to another host.

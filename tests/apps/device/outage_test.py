@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Links that go down and devices that fail, as programs see them.
 
 usage: outage_test.py path/to/rnicsim     (needs gcc, libibverbs' headers and perftest)

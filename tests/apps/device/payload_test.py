@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Payload in programs' memory: written in order, whatever the device's caches hold, and visible to every process that
 shares the memory.

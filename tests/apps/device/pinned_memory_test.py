@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Registered memory that a program unmaps, replaces, drops, moves or frees, and memory that cannot be registered. Pinned
 pages stay, as on Linux, or the device's access ends in a reported error.

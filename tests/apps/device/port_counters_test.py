@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A port's counters in sysfs have mlx5's names, and show the device's values at the time of the read.
 

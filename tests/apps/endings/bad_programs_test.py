@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Bad input and programs that misbehave: a clear message, the correct exit status, and no effect on other programs.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Notifications between threads and processes of a host at their ends: in simulated time, and identical in every run.
 

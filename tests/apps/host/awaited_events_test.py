@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A thread that waits for an event of a completion channel gets the event, whatever else happens in between.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Threads that are cancelled while they wait, in every call that is a cancellation point.
 

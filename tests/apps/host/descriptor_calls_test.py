@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Reads, writes and waits on descriptors within a simulated host take simulated time, for any number of descriptors.
 

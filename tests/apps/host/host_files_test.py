@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The NIC in the file system of a simulated host: programs find its files by every call, and no other device.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A simulated host's network and RDMA devices: output of `ip`, `rdma` and ibstat, and answers of netlink and of the old
 ioctl requests.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 All spellings of a path name the same file of a simulated host, and none names a file of the machine.
 

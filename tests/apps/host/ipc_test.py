@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Semaphores and message queues of System V and POSIX, and Unix sockets, belong to the simulated host and wait in
 simulated time.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Another user of the machine must not be able to act as the host of a user's programs by taking a simulation's names.
 

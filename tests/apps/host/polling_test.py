@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Programs that poll: each poll of an empty queue takes its time, whatever else the loop polls, and in every way in which
 the simulator runs the loop."""

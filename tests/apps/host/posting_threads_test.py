@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Cost of posting in programs with threads: a doorbell page for each thread, or a shared page with a lock.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A library that a program preloads into its children interposes their calls before the simulated host does. Programs
 find libraries by the LD_LIBRARY_PATH of their user.

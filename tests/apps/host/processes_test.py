@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Sharing between processes of a host: objects of the parent in a forked child, objects of a process that received a
 context's descriptor, and huge pages behind a region.

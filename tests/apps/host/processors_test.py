@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Affinity masks in programs of a simulated host do not show the simulator's own placement of programs on processors.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The simulated host as programs see it: name, clocks, numbers, random bytes and folders, by every call; and runs and
 hosts in parallel do not disturb each other.

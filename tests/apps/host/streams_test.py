@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The C library's streams (stdio) on pipes and sockets wait in simulated time; so do tools that read by streams.
 

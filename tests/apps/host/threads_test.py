@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Programs with threads, on simulated and on real time: the first call of a thread is not lost, and resources of an ended
 thread are used again.

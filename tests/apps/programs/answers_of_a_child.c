@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the time, in ns, from an action of a process until its child has answered in a polled word of shared memory.
 //   write: the child waits for bytes in a pipe;  read: for room in a pipe;  store: it spins on another word
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for the events of a completion channel while signals, threads and a child interfere. A flushed receive makes an
 // event.
 #define _GNU_SOURCE

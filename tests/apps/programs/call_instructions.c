@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls made with the syscall instruction, as Go programs and some libraries make them. The results equal those
 // of the C library's functions, and structures have the kernel's own layout.
 #define _GNU_SOURCE

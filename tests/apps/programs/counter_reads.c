@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the time-stamp counter a thousand times at one place. Flags, the red zone and all registers must keep their
 // values. A jump to the instruction behind must work.
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints the CPU times that a process can query, in milliseconds.
 #define _GNU_SOURCE
 #include <errno.h>

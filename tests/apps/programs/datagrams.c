@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UDP between simulated hosts, and within one. Each output line shows the result of a call.
 //   serve: answers until it gets the message to stop; ask ADDRESS6 ADDRESS4: a client on another host; alone: within a
 //   host

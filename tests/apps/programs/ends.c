@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends of threads and processes, as others see them, and shared locks: ends HOW. Prints events and their times.
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Forks that the C library makes itself (all kinds), and calls that change signal masks by older names. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // std::future, std::async and C++20's atomic waits. They wait with futexes.
 #include <atomic>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Goroutines with verbs (cgo). Each one WRITEs to itself with its own QP, sleeps, and reports over a channel. Go's
 // runtime makes system calls with the syscall instruction.
 package main

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* One file of a host, reached by every spelling of its path: a file created with one spelling exists with all
  * others, and a removed file is missing with all. */
 #define _GNU_SOURCE

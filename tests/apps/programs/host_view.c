@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Prints a program's view of its simulated host, with every call that the C library has. The mode selects the subject.
  * With -DCONSTRUCTOR: a library whose constructor does the same before any code of the program. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Sockets inherited from another image (exec) or received from another process (SCM_RIGHTS): they work unchanged.
  *   serve          TCP and UDP, port 7000: each socket serves in another image
  *   ask HOST       two of each, by sockets that another process opened

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Pipes, jobs in the background, and signals between them.
 for i in 3 1 2; do
   (sleep 0.0$i; echo job $i) &

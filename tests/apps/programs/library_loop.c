@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loop of a library that waits in the C library: the simulator sets a breakpoint in memset(), which the simulator's
 // own code calls, too, while it follows the loop.
 #ifdef LIBRARY

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random loops of a polling server: threads poll completion queues, memory slots that the client writes, clocks and
 // each other's words, in an order drawn from a seed. Each thread prints its findings and their times. The times do not
 // depend on how the simulator executes such loops.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A verbs program and its child: processes MODE. Prints the end of each. The queue pairs are connected to each other in
 // one process.
 #define _GNU_SOURCE

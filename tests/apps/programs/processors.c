@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Processors that a program may use, as calls report them: the set that the program requested, wherever its threads
  * really run. */
 #define _GNU_SOURCE

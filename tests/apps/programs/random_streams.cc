@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random bytes from every kind of stream that reads /dev/urandom, of C and of C++.
 #include <fcntl.h>
 #include <unistd.h>

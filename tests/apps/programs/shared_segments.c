@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System V shared memory between processes of a host: identifiers start from 0, and each host has its own keys.
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits that other processes or ending threads end. Each output line shows after how many milliseconds a wait ended.
 #include <errno.h>
 #include <fcntl.h>

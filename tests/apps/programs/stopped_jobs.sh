@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Jobs that are stopped and continued. dash cannot send a signal to a job by its number: it gets the PID.
 (for i in 1 2 3 4 5 6; do sleep 0.01; echo job $i; done) &
 job=${BASH_VERSION:+%1}

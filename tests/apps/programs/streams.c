@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The C library's streams on pipes and sockets: a stream without data or without room waits in simulated time. */
 #define _GNU_SOURCE
 #include <pthread.h>

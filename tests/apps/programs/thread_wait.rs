@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rust's threads, channels and locks. They wait with their own futexes; the runtime installs a small signal stack.
 use std::sync::{mpsc, Arc, Condvar, Mutex};
 use std::thread;

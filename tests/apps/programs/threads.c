@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that call verbs from their first instruction on.
 //
 //   threads COUNT ROUNDS [idle]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits in a loop of a library that is then unloaded. The next library has other code at the same addresses. Compiled
 // with LIBRARY 1 and 2, this file is the libraries.
 #if defined LIBRARY

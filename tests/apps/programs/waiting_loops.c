@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One loop that sometimes waits for memory and sometimes runs through. The simulator watches the loop while it waits,
 // and must let it pass otherwise. The loop is left by its condition, by siglongjmp() from a signal handler, and in a
 // child; the program has its own breakpoints, too.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 UDP between the simulated hosts and within a host, by test programs and by stock programs.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hosts with two NICs: stock programs on either, and programs that use both.
 
 usage: devices_test.py path/to/rnicsim     (needs gcc, ibverbs-utils, perftest, rdmacm-utils and ucx-utils)

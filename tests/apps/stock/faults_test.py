@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Stock programs over a cable that loses, damages, repeats, delays and reorders frames: the programs succeed, and the
 counters show the faults.

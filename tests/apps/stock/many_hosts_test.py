@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Stock programs on more than two hosts, and more than one program a host at once: pairs of ib_write_bw.
 
 usage: many_hosts_test.py path/to/rnicsim

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Very many queue pairs, regions and completion queues in one process: time to create them, and memory that they take.
 

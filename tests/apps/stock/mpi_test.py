@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 MPI over UCX, libfabric and TCP: a program on two hosts, and on four, which mpirun starts through a shell of the
 simulated network; Open MPI, and MPICH with its default settings.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 perftest's raw Ethernet programs between two hosts: they exchange only frames.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 perftest's bandwidth programs with commonly used options, over a good cable, a lossy cable and a reordering cable.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 rdma-core's own Python tests from Debian (python3-pyverbs), on a simulated host: a test for each module.
 

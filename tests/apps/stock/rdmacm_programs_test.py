@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Stock programs that connect through librdmacm, on two hosts: their own checks and their exit status.
 

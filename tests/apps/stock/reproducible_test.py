@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The same run gives the same output and the same capture, to the bit, whatever else the machine does.
 
 usage: reproducible_test.py path/to/rnicsim [--full]     (4 runs of each program; with --full 10)

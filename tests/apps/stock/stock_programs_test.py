@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Stock programs run unmodified, succeed, and measure values that are plausible for such a NIC.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 UCX over the simulated NIC: all tests of ucx_perftest that need no GPU, by RC and by UD; UCP's listener, by librdmacm.
 

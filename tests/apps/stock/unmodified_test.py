@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Unmodified programs of many kinds with default settings: each run prints the same, and leaves the same capture and
 recording, to the bit. All cores are busy in every second run, and the environment variables differ.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Programs over XRC: rdma-core's ping-pong with two domains, perftest, librdmacm's example, and two processes that share a
 domain.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Live wires: two simulators at a socket, a peer of the test itself, and a TAP interface.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine at the far end of a live wire: the test implements QEMU's stream framing, Ethernet, ARP and ICMP echo."""
 import dataclasses
 import socket

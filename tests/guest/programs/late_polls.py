@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Polls a CQ after the driver was removed from the guest: the CQ's contents stay. The ring is kernel memory that is mapped
 to the program; if zeros replaced the memory, each entry would look like a completion.

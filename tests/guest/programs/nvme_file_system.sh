@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A file system on a disk of nvme_target.sh: created, written, unmounted, read back.
 # usage: nvme_file_system.sh ADDRESS MIB
 set -e

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A disk in memory, exported by NVMe over RDMA.
 # usage: nvme_target.sh ADDRESS MIB
 set -e

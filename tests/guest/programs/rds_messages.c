@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages from one guest to another with RDS, which Linux carries over RDMA.
 //
 //   rds_messages receive OWN_ADDRESS COUNT

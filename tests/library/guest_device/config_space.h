@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Configuration space of a PCI function with BAR0 of 4 KiB (64 bits, prefetchable), function-level reset and one MSI-X
 // vector, whose table is at 0x800 of BAR0.
 #pragma once

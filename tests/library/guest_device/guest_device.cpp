@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A PCI device of another model, given to a virtual machine with rnicsim's protocols. The device increments a number in
 // the guest's memory: a driver writes the number's address to kAddress; 1 us later the number is larger by 1, and MSI-X
 // vector 0 is raised.

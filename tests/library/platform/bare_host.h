@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host without an operating system: memory, a CPU of one thread, and a minimal driver for the NIC in the host's slot
 // (docs/device.md, Bring-up).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A virtual platform without rnicsim's simulator: two bare hosts, a NIC in each, a cable. One host writes its buffer to
 // the other. A driver check observes its driver, and must find nothing.
 #include <iostream>

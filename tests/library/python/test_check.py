@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver check from Python: no findings for a correct driver, and the findings of an incorrect one."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Brings two devices up from reset, connects a queue pair over a cable and sends, with the driver of this folder."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of the Python module: refused accesses, memory, a second simulation, bad profiles."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded traces as arrays: the events that `rnicsim trace` prints, filters, refusals, the manual's example."""
 
 import contextlib

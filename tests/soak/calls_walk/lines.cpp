@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Media for lines: ways in which a thread sends a message to a thread of the same process, a child, or another host.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks that all workers and their children share, and the invariants within them.
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each worker has a connection and a datagram socket to the worker with the same number on the other host.
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps that cancel a thread of the worker, execute a program, and pass a descriptor.
 #include <errno.h>
 #include <fcntl.h>

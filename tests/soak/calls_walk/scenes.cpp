@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scenes of two threads. Both draw the scene from equal dice.
 #include <errno.h>
 #include <fcntl.h>

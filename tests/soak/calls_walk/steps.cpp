@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of one worker, alone or with its own threads and children.
 #include <errno.h>
 #include <fcntl.h>

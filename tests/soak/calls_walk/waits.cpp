@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ways of letting time pass: each must last as long as requested, and at most kSlack longer.
 #include <errno.h>
 #include <linux/futex.h>

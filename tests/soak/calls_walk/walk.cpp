@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // usage: calls_walk SEED ROUNDS [PEER]     (the host with a PEER connects to it)
 //        calls_walk answer CODE            (executed by the walk itself)
 #include "tests/soak/calls_walk/walk.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A random walk over system calls with which programs wait and exchange data: an ordinary program with threads and
 // child processes on two hosts. Each step has a model: conditions on its time, data and order. Partners and steps are
 // drawn so that every step ends. The same seed makes the same walk on both hosts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that change the state of an id, in the right order and in any other order.
 #include <cerrno>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events: each must be possible, contain the right data, and be acknowledged once.
 #include <poll.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expected state of the ids that a walker made, and the state that all walkers share.
 #pragma once
 

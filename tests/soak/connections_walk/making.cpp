@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creates, migrates and destroys ids and channels.
 #include <fcntl.h>
 #include <rdma/rdma_verbs.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/soak/connections_walk/ports.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of the walk, and which of them may be bound at the same time (rules of Linux, cma_check_port).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // QPs, SRQs and multicast groups of ids: created, used and destroyed at any time.
 #include <rdma/rdma_verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Possible states of an rdma_cm_id in the kernel, as far as the program can know: a set of shapes. Spontaneous
 // transitions add shapes. The result of a call, or an event, removes the shapes that would have given another result.
 // An empty set is a fault of the simulator or of this model.

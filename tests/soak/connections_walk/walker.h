@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread of the walk: draws a call, makes the call, and compares the result with the results that the id's model
 // allows.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hostile program at the simulator's attach socket: hellos, and then arbitrary writes to its control region and
 // socket. The fuzz target plays the threads. The process is real, and only sleeps.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures for the replay: arbitrary files, and arbitrary frames with a valid ICRC, replayed against the engine.
 #include "model/cm/messages.h"
 #include "model/nic/engine/engine_factory.h"

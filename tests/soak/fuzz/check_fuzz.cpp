@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cases, expected results and results of `rnicsim check`. A refusal is one line. Accepted input can be checked, and
 // saved results equal the originals.
 #include <string_view>

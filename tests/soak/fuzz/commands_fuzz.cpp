@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A faulty driver: arbitrary command queue entries and mailboxes, MMIO and configuration writes.
 #include "model/nic/capability_params.h"
 #include "tests/soak/fuzz/raw_qp.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Configuration: files, --set and --fault. A refusal has a message; an accepted configuration can be written and read
 // again.
 #include <filesystem>

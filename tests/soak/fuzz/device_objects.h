@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects on a device when no process has the device open.
 #pragma once
 

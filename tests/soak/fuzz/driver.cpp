@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Driver of the fuzz targets without libFuzzer: mutates the target's seeds with a seeded generator, so that a run can
 // be repeated. The next input is written to a file first: after a crash the file can be replayed.
 //

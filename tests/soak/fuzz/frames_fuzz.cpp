@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Raw frames of a hostile peer, and headers of a hostile program: first given directly to the functions that read and
 // rewrite them, then sent through two NICs with flows of each kind. Afterwards a valid frame must still arrive.
 #include <memory>

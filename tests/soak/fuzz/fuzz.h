@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interface of a fuzz target, and the reader of its input. Targets link with driver.cpp or with libFuzzer
 // (CONTRIBUTING.md).
 #pragma once

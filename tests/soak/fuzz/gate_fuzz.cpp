@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests of a process to the kernel's agent, in front of a real NIC: commands, objects, pinning, channels, doorbells.
 #include <cerrno>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hostile virtual machine: bytes and descriptors at the sockets of both protocols, with simulated time in between.
 // After each script a well-behaved machine connects to each socket and must find the device.
 #include <sys/eventfd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pages behind a scripted node's on-demand region. The host brings pages in when the device requests them; change()
 // invalidates a page, makes it read-only or removes it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer has the main function; SystemC's library still needs sc_main.
 #include <spdlog/spdlog.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Management datagrams of a hostile peer, and commands of hostile programs, for a host's connection manager. Each event
 // must be possible for its program. After all ids are destroyed and time has passed, nothing is left.
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Netlink messages of a program to its host's kernel. Answers must be well-formed, dumps must end, and the same bytes
 // must get the same answer.
 #include <linux/netlink.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames of a hostile peer: first given to the parser alone, then to two NICs with connected and busy QPs.
 #include "model/roce/headers.h"
 #include "model/roce/icrc.h"

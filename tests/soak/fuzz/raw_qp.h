@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue pair of a scripted node, driven by registers and rings alone, so that a target can write any bytes to them.
 // Two nodes on a cable have two pairs: inputs affect the victims; the witnesses must keep working.
 // Node b also has QPs of the unreliable transports, which only receive. An XRC sender at a has its receiver at b, with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recorded traces: arbitrary files, and arbitrary frames in a file whose compression and checksums are valid.
 #include <zstd.h>
 

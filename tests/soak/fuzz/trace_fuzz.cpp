@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tools of `rnicsim trace` on a small trace that is cut and damaged, on arbitrary content with valid compression, and
 // on arbitrary events. The target `recording` tests the reader alone.
 #include <zstd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hostile peer of a live wire: bytes in the stream, frames to the NIC and to the IP stack, ends at any place. After
 // each script a well-behaved peer connects and must get an answer to ARP.
 #include <stdlib.h>

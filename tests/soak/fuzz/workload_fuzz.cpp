@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workload files and overriding keys. A refusal is one line; an accepted workload can be planned.
 #include <filesystem>
 #include <fstream>

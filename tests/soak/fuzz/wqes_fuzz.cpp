@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work requests of a hostile program: arbitrary bytes in its rings and doorbell records, arbitrary doorbells.
 #include "model/nic/engine/wqe.h"
 #include "model/nic/personality/personality.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends with ibv_wr_*, whose batches are posted completely or not at all, and binds of type 1 windows.
 #include <algorithm>
 #include <cerrno>

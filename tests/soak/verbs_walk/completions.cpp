@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Completions: each belongs to one work request, in the order of its queue, with a possible status, and the bytes have
 // arrived.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory: allocated, registered and freed. Objects in use are busy.
 #include <algorithm>
 #include <bit>

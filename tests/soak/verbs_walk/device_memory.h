@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expected state of a device memory: slots for outstanding work requests, a guarded area that must not change, and a
 // counter word on which peers run atomics.
 #pragma once

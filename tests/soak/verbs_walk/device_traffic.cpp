@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work requests on device memory: in its slots, and on the counter word.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expected state of raw packets: steering rules, indirection tables, and each frame that was sent, so that the
 // receivers of a frame can be predicted.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work queues, tables, rules and counters: created, changed, destroyed. Objects in use are busy.
 #include <algorithm>
 #include <bit>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Raw packets: drawn together with their expected receivers, and checked when they arrive.
 #include <algorithm>
 #include <cerrno>

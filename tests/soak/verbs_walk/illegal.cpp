@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that must fail, each with its errno, and without side effects.
 #include <cerrno>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects: created, changed, destroyed. Objects in use are busy.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expected state of the objects that a walker made, from which the result of each call is predicted.
 #pragma once
 

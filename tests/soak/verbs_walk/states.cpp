@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ibv_modify_qp after the state table of ibv_modify_qp(3), and with invalid changes.
 #include <algorithm>
 #include <cerrno>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work requests of every opcode, legal and illegal, and lists with an error or without an end.
 #include <cerrno>
 

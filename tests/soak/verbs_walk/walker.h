@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One process of the walk: draws a call, predicts the result, makes the call and compares.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expected state of XRC: the domains that processes of a host share, the domains' receive QPs, and the shared receive
 // queue that each message named.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XRC objects: domains, their shared receive queues, and their receive QPs. Each process that has the domain open may
 // have handles of the receive QPs.
 #include <fcntl.h>

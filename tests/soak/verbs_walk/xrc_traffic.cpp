@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XRC messages: the shared receive queue that each names, and its completions there.
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Finds comments whose subject is missing: a comment that begins with Of, What, Who, That or Its, or that contains the
 word who, nobody or somebody. CONTRIBUTING.md has the rule (Plain words).
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The hook for commit messages: accepted and refused messages, alone and called by git.
 # usage: commit_message_test.sh ROOT
 set -u

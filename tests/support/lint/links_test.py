@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Each link of a Markdown page names an existing file, and an existing heading if it has an anchor. docs/README.md
 names each page of docs.
 

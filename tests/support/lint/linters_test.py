@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs a linter over all sources of its language: shellcheck over shell scripts, pyflakes over Python. The linter is
 required; first it must find a fault in a small file.
 

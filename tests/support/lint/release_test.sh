@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The release script in an imitated clone, with an imitated launcher and cmake.
 # usage: release_test.sh ROOT
 set -u

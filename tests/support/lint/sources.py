@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sources of the repository for the lints: found by name or by the interpreter of the first line, without git."""
 
 import os

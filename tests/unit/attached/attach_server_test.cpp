@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The attach server accepts every process that says hello, whatever other connections do.
 #include "sim/attached/attach_server.h"
 

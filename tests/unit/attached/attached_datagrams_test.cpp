@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UDP of the out-of-band network, with programs that ignore the rules that a kernel would enforce.
 #include <fcntl.h>
 #include <gmock/gmock.h>

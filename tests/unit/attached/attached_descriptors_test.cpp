@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors that accompany a call: no room for them, wrong numbers of them, and no end of them.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A descriptor is always left for descriptors in transit.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/attached/time/long_turn.h"
 
 #include <gtest/gtest.h>

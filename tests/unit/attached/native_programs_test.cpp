@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a turn of a real process ends.
 #include "sim/attached/native_programs.h"
 

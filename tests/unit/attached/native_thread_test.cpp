@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State of a thread from /proc, whatever name its process has.
 #include "sim/attached/time/native_thread.h"
 

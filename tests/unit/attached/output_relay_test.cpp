@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Output of programs: complete lines, all of them, and an end for programs that print for ever.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

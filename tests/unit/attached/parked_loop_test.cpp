@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times at which a thread that is parked in a loop looks at memory.
 #include "sim/attached/time/parked_loop.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pending signals: which merge, which queue, and the order of delivery.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device reaches the pages that were pinned, wherever the process has moved them, and no other page.
 #include "sim/attached/processes/process_memory.h"
 

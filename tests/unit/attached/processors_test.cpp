@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processors on which the simulator and its programs run.
 #include "sim/attached/time/processors.h"
 

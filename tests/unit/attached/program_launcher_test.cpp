@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Environment of a program when it starts.
 #include "sim/attached/program_launcher.h"
 

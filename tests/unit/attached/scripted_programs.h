@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scripted programs for tests of the time keeper: coroutines that run while they hold the turn and return the turn with
 // co_await. Everything runs in one real thread. Invariants are checked at every turn.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model of signals after signal(7) for the time keeper's random walk: lists that are searched from the front.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The guard reports an access that does not end, repeatedly, and nothing else.
 #include "sim/attached/time/stall_guard.h"
 

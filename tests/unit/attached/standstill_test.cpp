@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time keeper's report whether all threads wait without progress; the check for a standstill uses it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System V semaphores and message queues: order of service, and ends of waits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads of memory by polling threads. A program finds the same things at the same times as if each read took a turn,
 // however few reads take one, and whichever threads are parked.
 #include <algorithm>

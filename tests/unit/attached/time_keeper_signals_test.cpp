@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals and stops: one example for each rule of docs/virtual-time.md.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture: scripted programs under the time keeper, and a log of their execution.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One example for each rule of docs/virtual-time.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

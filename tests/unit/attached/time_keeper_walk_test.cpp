@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random stories of scripted programs: the rules of docs/virtual-time.md hold whatever they do, and however fast or
 // slow the real world is. scripted_programs.h checks the rules of each turn, this file those of each call.
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 `rnicsim bench` as a user runs it: output, files, exit status.
 

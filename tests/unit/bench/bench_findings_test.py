@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 The conclusions of `rnicsim bench`: the limit, pauses, senders without progress, and dependence on the seed.
 

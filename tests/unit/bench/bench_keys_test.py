@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Keys of a workload that change how agents use queue pairs, receives and memory.
 
 usage: bench_keys_test.py RNICSIM [TESTS]

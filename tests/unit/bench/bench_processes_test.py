@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 `rnicsim bench --processes N`: results of several processes equal those of one process to the bit, or the command prints
 the reason why it cannot.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Agents do what a workload says, and the NIC counts what the agents count.
 #include <gmock/gmock.h>
 #include <fmt/format.h>

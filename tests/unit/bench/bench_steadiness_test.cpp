@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Detection of a steady rate, and its confidence.
 #include <gtest/gtest.h>
 

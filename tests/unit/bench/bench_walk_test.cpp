@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Target places of an agent's operations, and their frequencies.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A workload file results in the right flows; a mistake gives one line with the key's path.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

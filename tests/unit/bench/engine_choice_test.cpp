@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The chosen engine is used, the NIC loses the capabilities that the engine lacks, and a mismatch ends the run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

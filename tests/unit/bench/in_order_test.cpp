@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes of one process are sorted by time, node and arrivals, and otherwise keep their order.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that waits for other processes uses no processor time. mpirun starts it twice (mpi_peers_test.py).
 #include <sys/resource.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Two processes that meet, the second three seconds late: the first one waits without using CPU time.
 

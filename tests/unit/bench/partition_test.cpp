@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assignment of nodes to processes, and the transfer of frames between processes.
 #include <gtest/gtest.h>
 

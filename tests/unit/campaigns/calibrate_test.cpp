@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verdicts of `rnicsim calibrate`, and its sensitivity analysis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // case.toml: valid content; each mistake is reported with the file and the key's path.
 #include <gmock/gmock.h>
 #include <unistd.h>

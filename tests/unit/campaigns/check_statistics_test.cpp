@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The level `statistical`: numbers that differ, numbers that remain undecided, and the format of the file.
 #include <gmock/gmock.h>
 

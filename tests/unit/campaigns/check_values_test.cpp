@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values by name, properties and expected results, and the report in the format of Jenkins.
 #include <gmock/gmock.h>
 

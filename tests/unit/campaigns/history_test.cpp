@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Histories: changes of level, content of the database, and invalid files.
 #include <gmock/gmock.h>
 #include <sqlite3.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selection of results for a report's page, and their format.
 #include <gmock/gmock.h>
 

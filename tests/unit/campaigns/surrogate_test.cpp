@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fit finds the optimum of constructed numbers whose optimum is known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 `rnicsim sweep` as a user runs it: its folder, continued sweeps, damaged files.
 

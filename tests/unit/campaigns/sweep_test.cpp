@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Axes of a sweep, shares of its runs, and confidence intervals of the results.
 #include <gtest/gtest.h>
 

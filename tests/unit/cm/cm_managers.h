@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture with two communication managers. h0 connects to h1; each function brings both to a state of the connection.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two communication managers in the same simulated time, and a wire that can lose, delay and duplicate messages.
 #pragma once
 

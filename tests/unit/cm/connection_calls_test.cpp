@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls to the communication manager: allowed states of a connection for each, and sizes of private data.
 #include <gtest/gtest.h>
 

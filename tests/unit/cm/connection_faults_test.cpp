@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A connection, or the lookup of a service, with one message lost once or always, duplicated, or late: the events on
 // both sides, and their times, by the timeouts in the messages.
 #include <gtest/gtest.h>

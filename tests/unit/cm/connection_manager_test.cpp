@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The communication manager: connecting, refusals, and ends of connections.
 #include "model/cm/connection_manager.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many connections and lookups at once, over a wire that loses, repeats and reorders messages. Owners make random calls
 // in random order. Every event must be possible after the earlier events. After all are destroyed and time has passed,
 // nothing is left.

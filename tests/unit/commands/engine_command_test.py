@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`--engine` and `--fst` of run, bench and replay, as a user gives them.
 
 usage: engine_command_test.py RNICSIM [TESTS]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 Help of rnicsim: commands, parameters, counters; and the existence of the files that the help names.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 rnicsim in a shell: manual pages and bash completion, both generated from the command line's own tables.
 

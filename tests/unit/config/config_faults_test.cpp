@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fault rule means the same in a file and on the command line; a mistake gives one clear line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

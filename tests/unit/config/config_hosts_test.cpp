@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's profile is chosen independently of the NIC's, choices have the right precedence, and a mistake gives one
 // clear line.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values in files and options reach the parameters; a mistake gives one clear line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

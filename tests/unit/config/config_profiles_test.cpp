@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each host, device, switch and cable has the profile that it names; a mistake gives one clear line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line means what a user expects, and programs that cannot run are refused before the run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each value of the installed profiles names its source, and the marks can be read.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

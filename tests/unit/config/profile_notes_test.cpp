@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A NIC profile without measurements is marked as such wherever it is named.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

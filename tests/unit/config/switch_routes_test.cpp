@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Routes through a topology: the shortest ways to each host, and one tree to all hosts.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Does one sentence name each parameter of a policy that is not selected, and no other parameter?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

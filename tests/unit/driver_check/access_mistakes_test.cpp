@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mistakes at configuration space, registers and interrupts: each is reported at its first wrong access.
 #include "tests/unit/driver_check/checked_pair.h"
 

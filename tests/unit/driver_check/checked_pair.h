@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two NICs on a cable, each with a scripted driver. A driver check watches node `a` from its first access on.
 #pragma once
 

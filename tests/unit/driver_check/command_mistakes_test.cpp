@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mistakes at the command queue, with objects and with memory: each is reported at its first wrong access.
 #include "model/nic/queues/command_unit.h"
 #include "tests/unit/driver_check/checked_pair.h"

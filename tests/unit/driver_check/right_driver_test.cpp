@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver that follows the manual gets no finding, and the check changes nothing that it observes.
 #include <fstream>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Alarms run in their order, and running ahead of the kernel's clock has no visible effect.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

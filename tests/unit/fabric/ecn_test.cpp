@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ECN marking: frames that a switch marks, their number, and the other content of a marked frame.
 #include <gtest/gtest.h>
 

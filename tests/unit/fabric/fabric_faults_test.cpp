@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames that a fault rule selects, and their times and order at the end of the cable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

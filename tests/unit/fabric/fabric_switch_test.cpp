@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Output ports of a switch's frames.
 #include <gtest/gtest.h>
 

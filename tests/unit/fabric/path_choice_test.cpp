@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Path choice of a switch: ecmp, spray, flowlet and adaptive.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deadlocks of flow control between switches: a ring of pauses is found; plain waiting is no deadlock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

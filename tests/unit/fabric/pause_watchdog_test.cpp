@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The PFC watchdog: conditions of a pause storm.
 #include <gtest/gtest.h>
 

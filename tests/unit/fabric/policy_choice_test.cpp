@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Policies with their own parameters, as seen by the configuration.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Policies by name: only registered policies exist.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Histograms of a switch's port: queue lengths weighted by time, and lengths of pauses.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queue disciplines of a port: strict priority, DWRR and ETS.
 #include <gtest/gtest.h>
 

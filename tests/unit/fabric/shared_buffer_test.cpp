@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A switch's packet memory: thresholds, headroom, and the division among queues.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

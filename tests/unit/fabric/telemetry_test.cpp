@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In-band telemetry: bytes of a block, differences between two blocks, frames with a block, and records that a switch
 // adds.
 #include <gtest/gtest.h>

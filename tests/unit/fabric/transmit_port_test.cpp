@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Order and times of frames that leave a port.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`rnicsim device`: the command line, the sockets and the end.
 
 usage: device_command_test.py RNICSIM [TESTS]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 `rnicsim device`: virtual machines enumerate the NICs, reset them and exchange messages; simulated time follows the wall
 clock.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """
 `rnicsim device`: virtual machines that break the rules. The device stays up and serves the other machines.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`rnicsim device`: the protocol vfio-user, command by command.
 
 usage: device_vfio_user_test.py RNICSIM [TESTS]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A guest's memory: mapped ranges, access rights, and a file that its owner truncates.
 #include "sim/guest/transactor/guest_memory.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imitated virtual machines: the client's end of each protocol of `rnicsim device`. A machine has the members that
 tests/library/python/driver.py needs: configuration space, BAR0, memory and interrupts."""
 

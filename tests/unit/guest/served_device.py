@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rnicsim device` as a process, with virtual machines of machines.py: shared parts of this folder's tests."""
 
 import pathlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture for tests of the kernel's command gate: the gate, its state, and commands as a process sends them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each event goes to the channels that it concerns, once and in order, with and without room.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

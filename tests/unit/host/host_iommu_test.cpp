@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device reaches exactly the pinned memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel brings a device up, keeps processes apart, and cleans up after processes that end.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process can use only its own objects, and the kernel fills in fields that only the kernel knows.
 #include "tests/unit/host/command_gate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects that processes share, within their rights: device memory, contexts with their PDs and regions, XRC domains.
 #include "tests/unit/host/command_gate.h"
 

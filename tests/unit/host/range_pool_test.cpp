@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool gives each index once, from the first gap that is large enough, and merges adjacent gaps.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

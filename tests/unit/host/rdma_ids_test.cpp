@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rdma_cm commands lose no state that must be kept, whatever a program asks for.
 #include <gtest/gtest.h>
 #include <rdma/rdma_user_cm.h>

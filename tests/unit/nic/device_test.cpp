@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The NIC as a module of another platform: answers, delays, memory that waits, frames.
 #include "model/device/device.h"
 

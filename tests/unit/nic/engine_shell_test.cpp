@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine shell at the seam: answers whose payload cannot be read, in every order of the results.
 #include <gtest/gtest.h>
 

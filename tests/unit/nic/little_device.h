@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second personality that shares no layout with ours: little-endian, packed, with another order of fields, other
 // sizes of queue entries, other opcodes, and one doorbell register for all queues. Supported: RC queue pairs with SEND,
 // WRITE and READ.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many QPs between the two nodes of a cable. QP i of one node is connected to QP i of the other.
 #pragma once
 

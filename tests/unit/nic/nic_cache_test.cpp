@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The context cache's bookkeeping against simple models.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

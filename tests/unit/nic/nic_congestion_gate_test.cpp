@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gate in front of one queue pair's packets, and the telemetry in its acknowledgements, tested alone.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notification point: CNPs as answers to marks and losses. Reaction point: CNPs slow a queue pair down.
 #include <algorithm>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of a QP engine that do not know the transport: tags, rings, lanes, turns.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Completion statuses and events of bad requests, bad WQEs, bad doorbells and bad commands.
 #include <random>
 

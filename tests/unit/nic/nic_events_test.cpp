@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interrupts, arming, function-level reset, and contexts that are fetched from ICM.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cable's signal, the device's health, and a driver's view of both.
 #include "model/nic/nic.h"
 #include "model/nic/personality/values.h"

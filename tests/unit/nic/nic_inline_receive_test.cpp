@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A SEND's payload within the CQE: layout of the CQE, which is the only write to memory.
 #include "model/nic/engine/qp_context.h"
 #include "tests/unit/nic/nic_pair.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets to the own device bypass the cable, and are treated by the transport as any others.
 #include "model/nic/packets/receive/flow_table.h"
 #include "model/nic/packets/gid_table.h"

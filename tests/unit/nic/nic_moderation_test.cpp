@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Completion moderation: an armed CQ's event waits for a number of CQEs, or for a time from the first CQE, exact to a
 // picosecond.
 #include "model/nic/nic.h"

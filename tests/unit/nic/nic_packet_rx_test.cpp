@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RoCE frames that become packets, and the facts that accompany them.
 #include <gtest/gtest.h>
 

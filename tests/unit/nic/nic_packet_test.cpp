@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A packet by reference: its bytes are written when they are read, which must have no other visible effect.
 #include "model/nic/packets/receive/flow_table.h"
 #include "model/nic/packets/gid_table.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture for tests of the NIC: two NICs on one cable, each with a scripted host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The NIC as another device (little_device.h): bring-up, SEND, WRITE and READ; only the personality knows the layouts.
 #include "model/fabric/link.h"
 #include "model/nic/engine/qp_context.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A NIC's port, and pauses that the other end of its cable requests.
 #include <gtest/gtest.h>
 

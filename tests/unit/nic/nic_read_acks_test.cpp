@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Acknowledgements of READ responses (nic.transport.read_acks): responses that request one, its content, and limits
 // that delay responses.
 #include <algorithm>

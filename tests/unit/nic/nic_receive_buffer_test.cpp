@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The receive buffer: its content, frames without room, and pauses for the sender.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // resize_cq on the device: the next CQE is written to the new ring, at its position and with the right owner bit.
 #include "model/nic/queues/command_unit.h"
 #include "tests/unit/nic/nic_pair.h"

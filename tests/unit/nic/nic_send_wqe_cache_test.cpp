@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The send-WQE cache alone: order of requests that wait for miss slots, and order of completions.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receiver of a received frame, and its time.
 #include <gtest/gtest.h>
 

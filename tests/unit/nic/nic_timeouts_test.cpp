@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unanswered packets are retransmitted after the QP's timeout, and earlier if the NIC adapts (nic.adaptive_timeout).
 #include <set>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Doorbell to CQE over two NICs: every operation, every MTU, sizes at boundaries.
 #include "tests/unit/nic/nic_pair.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cache of translations alone: requests to a host, cached translations, and their invalidation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GIDs of a VLAN: do packets between two NICs have the right tags, do only NICs of the same VLAN accept them, and do
 // credits return to the priority by PCP?
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Configuration space as the kernel's PCI code reads it.
 #include "model/nic/pcie/pci_config.h"
 

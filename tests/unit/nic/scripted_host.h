@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A minimal host: flat memory behind the device, and MMIO functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host, its NIC and a minimal driver with one QP.
 #pragma once
 

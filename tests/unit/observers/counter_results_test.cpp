@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results derived from counters: growth, hit rates, shares, rates.
 #include "model/nic/contexts/cache_params.h"
 #include "sim/adapter_counters.h"

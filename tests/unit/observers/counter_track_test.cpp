@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counter tracks of a timeline: samples, and their reduction.
 #include <gtest/gtest.h>
 

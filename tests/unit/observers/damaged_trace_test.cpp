@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A golden trace that is truncated or damaged: one clear error or the events before the damage, with bounded memory.
 #include <gmock/gmock.h>
 #include <zstd.h>

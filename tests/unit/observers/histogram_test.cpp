@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Percentiles equal those of the sorted values within 1/256, and means are exact.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON value: text that it writes, reads and refuses.
 #include "sim/results/json.h"
 

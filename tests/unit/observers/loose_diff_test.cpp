@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comparison of two traces with a tolerance for times: differences, and the events that they name.
 #include <gmock/gmock.h>
 

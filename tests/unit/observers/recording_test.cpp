@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recorded traces: writing and reading, damaged files, and the first difference of two traces.
 #include <gmock/gmock.h>
 #include <rapidcheck.h>

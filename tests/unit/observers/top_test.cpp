@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The view that `rnicsim top` computes from two snapshots.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals that end a run, and signals that end the process.
 #include "sim/watch.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of the waterfall, with events that the test makes.
 #include "sim/results/json.h"
 #include "sim/waterfall/assembler.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waves of a trace, read with GTKWave's reader.
 #include <gmock/gmock.h>
 #include <gtkwave/fstapi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of the communication manager: captured messages decode to the right values, every field has its own place,
 // and no peer's bytes do harm.
 #include "model/cm/messages.h"

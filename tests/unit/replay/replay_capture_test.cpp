@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading captures: valid files in both formats, and invalid files, each with an error that names the fault.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The comparer alone: it finds a difference in each field, and accepts exactly the listed equivalences.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Environment that a capture implies for a responder: memory, receives and refusals. The conversations have known right
 // answers: the engine agrees only if it got the same environment as the real NIC.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check of connection management. Two managers over a wire that loses, repeats and delays messages: the check
 // agrees at either end. Each deviation of a port is one difference.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Environment that a capture implies for a requester and a receiver: posts, delays and refusals. The conversations have
 // known right packets: the engine agrees only if host and wire behaved as at the real NIC.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets of ibv_uc_pingpong and ibv_ud_pingpong between two hosts with Linux' rxe: our responders accept all, and our
 // requester's headers are equal to the bit.
 #include <gtest/gtest.h>

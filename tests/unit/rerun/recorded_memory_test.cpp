@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of a recorded run: the time of stores that wait for a device.
 #include <gtest/gtest.h>
 

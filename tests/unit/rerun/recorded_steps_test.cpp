@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of a recorded run: times of stores, and inconsistent traces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

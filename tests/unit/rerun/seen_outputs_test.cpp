@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs of its devices that software can have seen.
 #include <gtest/gtest.h>
 

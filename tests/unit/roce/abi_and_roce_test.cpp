@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // model/abi and model/roce may not include each other, so each defines these values. The NIC's personality casts them
 // from one to the other, and to the NIC's own, and passes masks unchanged: the values must be the same.
 #include <gtest/gtest.h>

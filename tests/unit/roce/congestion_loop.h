@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of congestion controls: a control with parameters that a test sets by name, and a small closed loop. In
 // the loop some flows, each with a control of its own, share one port. The port has a queue without end, marks
 // packets, and adds telemetry. Receivers acknowledge each few packets.

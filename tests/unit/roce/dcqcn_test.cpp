@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DCQCN's reaction point: rates step by step, in both variants; the times of queries must not matter.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

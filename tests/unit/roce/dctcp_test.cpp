@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DCTCP: alpha and the window at computed points, windows counted in bytes, losses, and the closed loop.
 #include "tests/unit/roce/congestion_loop.h"
 

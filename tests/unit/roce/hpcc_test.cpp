@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HPCC: the window at computed points of telemetry, the reference that moves once per round trip, incomplete telemetry,
 // losses, and the closed loop.
 #include "tests/unit/roce/congestion_loop.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loss recovery, one sequence of events at a time: packets that a responder keeps and reports, and the requester's
 // reaction. Random walks are in roce_property_test.cpp.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pending answers of a responder: order, combined acknowledgements, atomics and writes, payload that could not be
 // placed.
 #include <gtest/gtest.h>

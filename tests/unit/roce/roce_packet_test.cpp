@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Framing, parsing and the ICRC, checked with frames that two Linux Soft-RoCE guests exchanged.
 #include <gtest/gtest.h>
 

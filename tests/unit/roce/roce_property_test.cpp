@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A requester and a responder over a channel that loses, duplicates and reorders: every posted request completes
 // exactly once, in order, with the right bytes.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requester, responder and completer over a direct channel, without time.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The responders of UC and UD, one packet at a time.
 #include <gtest/gtest.h>
 

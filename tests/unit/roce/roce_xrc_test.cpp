@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Both XRC ends: packets of a send QP, and the answers of a receive QP.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Swift: the window at computed points on both sides of the target, flow scaling, pacing, losses, and the closed loop.
 #include "tests/unit/roce/congestion_loop.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TIMELY: updates at computed points on both sides of each threshold, losses, and the closed loop. The paper does not
 // promise equal shares, and a later paper (CoNEXT 2016) shows that there is no unique fixed point: the loop is checked
 // only for utilisation and for a bounded queue.

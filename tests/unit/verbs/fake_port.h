@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A port with a minimal device: WQEs complete at once, and a SEND arrives at the QP's own receive queue. No payload is
 // moved.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers of a host on netlink, without a socket: bytes in, datagrams out.
 #include <errno.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Path resolution on a host with its own folder: /…/here belongs to the host, and lies at /…/deep/there.
 #include "sim/host/kernel/files/path_walk.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's rings and commands, with a device that is a few lines of the test.
 #include <gtest/gtest.h>
 

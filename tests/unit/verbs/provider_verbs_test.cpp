@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libibverbs.so.1 as a program uses it, with a port whose device does the least.
 #include <fcntl.h>
 #include <gtest/gtest.h>

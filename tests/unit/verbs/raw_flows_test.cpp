@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flows and counters; a context that is closed with all its objects; a device without raw packets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

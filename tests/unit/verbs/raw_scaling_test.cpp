@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work queues, indirection tables, and RSS queue pairs: refusals, and commands to the device.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture for tests of raw packets: a fake device that records commands, and attributes that a device accepts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Raw packet queue pairs: refusals by the library, and commands to the device.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datagram rsockets find each other over UDP, and then communicate from queue pair to queue pair.
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stream's flow control delivers every byte in order, into free memory, and never stalls.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

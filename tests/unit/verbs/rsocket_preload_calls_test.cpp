@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program with socket calls uses rsockets, and ordinary sockets if the peer has no rsocket. The calls of this test
 // are those of librspreload.so.
 #include <arpa/inet.h>

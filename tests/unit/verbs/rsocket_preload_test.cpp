@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets that become rsockets.
 #include <gtest/gtest.h>
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream rsockets behave like sockets, over a fake connection manager and fake verbs without a device.
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rsockets send the same bytes as rdma-core's, and refuse bytes that are no valid message.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions executed in software, compared with the processor: the same registers, flags and memory after each
 // instruction of a list, from many random states.
 #include "sim/host/shim/spin/software_step.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Does a capture give the work of its hosts: each request once, with its time, memory and receive, and a sentence for
 // each omitted request?
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory windows: accessible range, rights, lifetime, and the errors of wrong use.
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random walk over operations on memory windows, compared with a model.
 #include <algorithm>
 #include <random>

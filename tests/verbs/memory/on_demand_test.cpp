@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // On-demand regions: pages are brought in when the device requests them, and invalidated when the program unmaps them;
 // and errors for pages that do not exist.
 #include <sys/mman.h>

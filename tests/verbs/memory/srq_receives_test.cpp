@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receives of a shared receive queue: use in order, and their fate when queue pairs fail or are destroyed.
 #include <gmock/gmock.h>
 

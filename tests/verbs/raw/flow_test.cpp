@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flows: the receiver of each frame, tags, and counters.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Offloads of raw packets: segmentation, removal of VLAN tags, delivery of the FCS.
 #include <optional>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packet pacing: frames leave no sooner than their rate allows (ibv_modify_qp_rate_limit(3)).
 #include <algorithm>
 #include <vector>

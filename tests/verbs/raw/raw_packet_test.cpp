@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Raw packets: frames as programs send and receive them, and refusals of the verbs.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture for tests of raw packets: frames, raw packet QPs beside an endpoint's QP, and flow rules for the QPs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work queues, and the distribution of frames by receive-side scaling.
 #include <map>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // librdmacm over a scripted kernel: commands of the library and their order, and the effects of answers, errors and
 // events.
 #include <arpa/inet.h>

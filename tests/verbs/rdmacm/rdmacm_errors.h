@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fixture for tests of wrong use of librdmacm: a program on each of two hosts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors of librdmacm over the kernel's connection manager, for calls in the wrong order or with invalid arguments: the
 // errno or the event that Linux gives, and the event at the other side.
 #include <cerrno>

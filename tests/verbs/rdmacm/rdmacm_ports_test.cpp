@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses and ports: rdma_create_id, rdma_bind_addr, rdma_listen, and shared ports.
 #include "tests/verbs/rdmacm/rdmacm_errors.h"
 

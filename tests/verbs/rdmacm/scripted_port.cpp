@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/verbs/rdmacm/scripted_port.h"
 
 #include <arpa/inet.h>

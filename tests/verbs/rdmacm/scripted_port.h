@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests of librdmacm alone: a scripted kernel, and a device that only counts its objects.
 #pragma once
 

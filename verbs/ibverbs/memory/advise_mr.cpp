@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ibv_advise_mr: brings pages of on-demand regions in before they are needed.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory: ranges allocated by the kernel, accessed by the CPU in the BAR.
 #include <infiniband/verbs.h>
 

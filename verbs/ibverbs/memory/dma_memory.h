@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of rings and doorbell records: zeroed, allocated by the port or by a program's allocator, released with the
 // object.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory windows: created and destroyed by commands, bound by work requests.
 #include <infiniband/verbs.h>
 

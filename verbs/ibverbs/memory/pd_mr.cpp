@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protection domains and memory regions.
 #include <infiniband/verbs.h>
 #undef ibv_reg_mr

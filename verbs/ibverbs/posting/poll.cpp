@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Polling a CQ, with struct ibv_wc and with the extended calls.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Posting to the send queue.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ibv_wr_* interface. The caller holds the send queue between wr_start and wr_complete. A WQE is copied into the
 // ring when the next one begins or the batch ends. The doorbell is rung by wr_complete.
 #include <infiniband/verbs.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flows: rules that choose the received frames of a raw packet QP.
 #include <infiniband/verbs.h>
 

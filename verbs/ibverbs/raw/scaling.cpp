@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receive-side scaling: tables of work queues, and the QPs through which flows use a table.
 #include <infiniband/verbs.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work queues: receive queues of their own, which tables for receive-side scaling list.
 #include <infiniband/verbs.h>
 

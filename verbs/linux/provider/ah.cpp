@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Address handles. The kernel resolves the destination MAC address of a path.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entry point of the rdma-core provider, found by PCI vendor and device; contexts, and verbs that need no rings.
 #include <endian.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Completion queues: creation, resizing, notification. Polling is in poll.cpp.
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory mapped from the kernel driver: rings, doorbell records, a UAR page.
 #pragma once
 

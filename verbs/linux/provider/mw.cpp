@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory windows: allocated by commands to the kernel, bound by work requests.
 #include <memory>
 

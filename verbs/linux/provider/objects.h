@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verbs objects of the provider. Each begins with the library's struct that libibverbs and programs use.
 #pragma once
 

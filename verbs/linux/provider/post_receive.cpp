@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Posting to the receive queue of a QP, or to a shared one.
 #include <span>
 

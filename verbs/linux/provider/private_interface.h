@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The private interface between libibverbs and its providers, IBVERBS_PRIVATE_34 of rdma-core 44: the parts that this
 // provider uses, with the sizes and offsets of the library. Debian ships no header for it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Posts a list of work requests up to the first one that fails.
 #pragma once
 

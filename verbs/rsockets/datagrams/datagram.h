@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A SOCK_DGRAM rsocket: a UDP socket, which provides the port number, and a UD QP for each local address in use.
 //
 // A datagram to a peer whose QP number is unknown goes by UDP, with a lookup header in front. The peer answers with

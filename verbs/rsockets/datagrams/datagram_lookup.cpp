@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses of a datagram socket: its own, its destinations and the ports from which they are reached; and the lookup
 // datagrams of peers.
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A datagram socket's UD QP for one local address.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "verbs/rsockets/datagrams/lookup_service.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that reads the UDP sockets of all datagram sockets; it ends when there are none.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors of the program that stand for a socket with another number. A placeholder keeps the program's number;
 // the socket behind it may change from an rsocket to an ordinary socket. Copies made by dup2() share the socket.
 #pragma once

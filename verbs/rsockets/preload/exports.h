@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exported functions of librspreload.so, and the choice between rsockets and ordinary sockets.
 #pragma once
 

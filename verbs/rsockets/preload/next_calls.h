@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interposed functions, as the next library in the search order defines them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules that choose the sockets to become rsockets: /etc/rdma/rsocket/preload_config, with one rule per line:
 //
 //   program domain type protocol

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interposed functions of sockets and descriptors, from socket() to close().
 #include <fcntl.h>
 #include <netinet/tcp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interposed functions for reading, writing and waiting.
 #include <pthread.h>
 #include <rdma/rsocket.h>

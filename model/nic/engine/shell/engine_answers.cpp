@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers of the responder in the engine shell: payload that reached memory, completed receives, packets that leave.
 #include <algorithm>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands on queue pairs: creation, state machine, queries. The core is queried for its part of a context.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Congestion control in the engine shell: inputs of a queue pair's control, received CNPs (the reaction point), and
 // inputs of the notification point.
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Request packets that arrive before missing ones, in the engine shell (nic.transport.reorder_window).
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The receive ring of the engine shell, and flushing both queues in the error state.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests at the responder in the engine shell: request packets in, payload placed, receives taken. Pending answers
 // are in the core and in engine_answers.cpp.
 #include <algorithm>

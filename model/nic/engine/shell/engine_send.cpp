@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requester's side of the engine shell: send WQEs, request packets, responses, send completions.
 #include <algorithm>
 

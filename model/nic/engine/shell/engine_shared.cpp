@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receives of a shared queue in the engine shell: one receive is taken for each message that begins. A receive that no
 // message will complete goes back, so that each posted receive completes once.
 #include <utility>

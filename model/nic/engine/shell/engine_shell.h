@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The QP engine: one shell around a transport core (model/roce/qp_core.h), in C++ or Verilated. The shell has the
 // rings, the contexts, packets that wait for their payload, and the CQEs; the core decides what is sent, placed and
 // completed.

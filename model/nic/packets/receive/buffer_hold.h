@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Space of a frame in the receive buffer; the destructor frees it. A copy holds no space.
 #pragma once
 

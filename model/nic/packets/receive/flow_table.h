@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flow rules: assign frames to queues, by priority; the first matching rule takes the frame (ibv_create_flow,
 // IBV_FLOW_ATTR_*). Rules of equal priority and equal conditions share the frame; among others of equal priority the
 // older is first.

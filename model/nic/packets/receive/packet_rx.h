@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames of the RoCE transport: validates a frame and gives its packet to the engine. Invalid frames, and frames for
 // others, are dropped and counted by cause. A packet to a multicast group is delivered to each attached QP. A frame
 // that is still its sender's packet is taken as that packet; any other frame is parsed, and its ICRC checked.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Received raw frames: flow rules choose the destinations, and receive-side scaling one of their queues.
 #pragma once
 

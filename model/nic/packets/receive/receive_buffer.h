@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The receive buffer: holds frames until their payload is on its way over PCIe. The buffer fills when frames arrive
 // faster than the engine takes them, addresses are translated, or PCIe takes the payload. A frame that finds no space
 // is lost. Before that, the sender is asked to pause (IEEE 802.1Qbb), if the frame's priority is lossless.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/nic/packets/receive/receive_scaling.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receive-side scaling: a hash over a frame's fields chooses one of several receive queues (Microsoft's Toeplitz hash;
 // ibv_create_qp_ex(3), IBV_RX_HASH_*).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of a raw queue pair for received frames.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first stage of receiving: after a fixed latency it gives each frame to a part of the device: the RoCE transport,
 // or, for another protocol or UDP port, the flows of raw packets. Sniffer flows get a copy of every frame. Frames keep
 // their order.

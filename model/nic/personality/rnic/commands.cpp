@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command queue and mailboxes of the device in docs/device.md.
 #include "model/abi/command.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts of the device in docs/device.md, as stored in ICM.
 #include <cstring>
 

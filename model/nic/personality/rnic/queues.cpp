@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues of the device in docs/device.md: doorbells, work requests, completions, events.
 #include <algorithm>
 #include <array>

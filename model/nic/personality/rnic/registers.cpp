@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PCI function, sizes and register page of the device in docs/device.md.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names from docs/device.md, and decoding of driver data in its layouts.
 #include <algorithm>
 #include <array>

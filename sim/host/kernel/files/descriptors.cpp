@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for descriptors. A thread in its turn must not block in the real kernel, because the world stands still until
 // the thread gives its turn back.
 

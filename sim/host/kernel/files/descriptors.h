@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for descriptors in simulated time. The simulator watches copies of the descriptors; the thread polls them again
 // when it continues.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors of timers and signals (timerfd, signalfd). Each is an eventfd that the simulator counts up. Processes
 // with the same descriptor share its timer, or its set of signals.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opening a FIFO waits in simulated time until its other end is open.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks on files. The real kernel grants them, but a thread must not wait there: the thread tries again, with growing
 // pauses.
 

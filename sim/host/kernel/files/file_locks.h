@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks on files in simulated time.
 #pragma once
 

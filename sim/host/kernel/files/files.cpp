@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interposed functions that take a path. All translate it by HostPath, which leads to the simulated host's own file
 // where there is one.
 

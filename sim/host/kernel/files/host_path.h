@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths of a simulated program, and the files that they lead to. The host's own files lie in a tree that the simulator
 // made (sim/attached/host_files.cpp); all other files are this machine's.
 #pragma once

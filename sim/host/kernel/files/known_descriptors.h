@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of descriptors that the kernel does not tell. An entry belongs to the file behind a number: if the number
 // is closed and given to another file, the entry no longer counts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host's /tmp and /var/tmp. Entries of this machine's folder appear as symbolic links, because programs and their
 // input may lie there; files that the host makes are its own. The links are made when a program first uses the folder,
 // which on most hosts never happens.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files whose contents the library makes when they are opened: files of /proc (proc_files.h), and random devices.
 #pragma once
 

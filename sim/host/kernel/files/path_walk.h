@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows a path on a simulated host as Linux does, name by name and link by link, in a tree in which some folders are
 // the host's own and replace this machine's. Another process of this machine can change a link between this walk and
 // the call that uses its result. Programs of the run cannot, because one thread runs at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of a port's counters in sysfs. As in real sysfs, the value is read from the device when a program opens such a
 // file, and again when the program reads the file from its beginning.
 #pragma once

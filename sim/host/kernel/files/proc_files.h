@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of /proc and /sys that would show this machine's other activity, or the real process.
 #pragma once
 

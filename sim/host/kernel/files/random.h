@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers of a simulated host, drawn from the run's seed: two runs draw the same.
 #pragma once
 

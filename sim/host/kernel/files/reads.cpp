@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads from any descriptor that may block.
 
 #include <errno.h>

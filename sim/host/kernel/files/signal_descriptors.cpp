@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // signalfd in simulated time. The descriptor is an eventfd, which the simulator counts up while a signal of the set is
 // pending. A read returns the signals.
 

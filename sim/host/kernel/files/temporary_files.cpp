@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Temporary files and named memory. The C library forms their names from the machine's clock and random numbers. On a
 // simulated host the names are drawn from the run's seed, and the files lie in folders of the host.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // sendfile() and splice(): waits for room or for data are in simulated time.
 
 #include <errno.h>

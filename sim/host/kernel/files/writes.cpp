@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes that may block. A descriptor that blocks takes all bytes of a write, in simulated time: bytes without room are
 // written in pieces, with a wait before each.
 

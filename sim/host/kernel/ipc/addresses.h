@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits on addresses and wakes them in simulated time. Locks, condition variables and futexes use this.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // futex(2) in simulated time: std::future, atomic waits of C++20, Rust's std::sync and others use it.
 #pragma once
 

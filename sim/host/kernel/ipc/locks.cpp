@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks and other objects that threads wait for. Only one thread of the simulation has its turn, so a lock that is
 // taken stays taken until its owner's next turn: a native wait would stop the world. A thread tries the lock and, if it
 // is taken, waits on the lock's address; the thread that releases the lock wakes the first waiter.

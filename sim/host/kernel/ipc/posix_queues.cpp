@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POSIX message queues: the real kernel's, under names of the simulated host. Waits for them end in simulated time.
 
 #include <errno.h>

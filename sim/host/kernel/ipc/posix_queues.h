@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // POSIX message queues by system call: names without the leading slash of the C library's names.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System V shared memory. Numbers and keys are the simulated host's, because those of the real kernel differ in each
 // run. Files of the host, which its processes share, hold the real number of each segment.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System V semaphores and message queues. The simulator keeps those of the host; waits for them end in simulated time.
 
 #include <errno.h>

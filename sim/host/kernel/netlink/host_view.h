@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network as this process's host sees it.
 #pragma once
 

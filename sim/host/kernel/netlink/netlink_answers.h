@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated kernel's answers on netlink sockets: takes the bytes of a send, produces datagrams. Independent of
 // descriptors and of the session.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A dump answers a request for all objects of a kind with as many messages as needed. As the kernel's, a dump continues
 // while the program reads: a mark at the end of the queue stands for the messages to come.
 #pragma once

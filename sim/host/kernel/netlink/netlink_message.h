@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Netlink messages as bytes: reads requests from any source, and builds answers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One NETLINK_ protocol of a simulated host: the functions that answer its requests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/kernel/netlink/network_devices.h"
 
 #include <linux/if.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network devices of a simulated host: `lo` and those of its NICs.
 #pragma once
 

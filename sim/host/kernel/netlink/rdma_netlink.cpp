@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/kernel/netlink/rdma_netlink.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/kernel/netlink/rtnetlink.h"
 
 #include <errno.h>

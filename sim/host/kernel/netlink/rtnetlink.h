@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rtnetlink (NETLINK_ROUTE): a host's devices, addresses, routes, rules and neighbours, as the command `ip` asks for
 // them. Changes need CAP_NET_ADMIN, which programs of a host do not have.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Network devices (links) and their addresses.
 
 #include "sim/host/kernel/netlink/rtnetlink.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Neighbours. The simulated network knows the interface of each address without asking: all neighbours are permanent.
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Routes: those that Linux makes for a host's addresses, and one to each subnet of the simulated network in which no
 // device has an address, because such a subnet is reached without a router. No route leads outside.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules for the lookup of routes: those with which Linux starts.
 
 #include <linux/fib_rules.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processor affinity as a simulated program sets and reads it. The simulator decides where the threads really run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C11 threads. The C library builds them from the parts of POSIX threads, but under names of their own.
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Children of this process that it has not waited for.
 #pragma once
 

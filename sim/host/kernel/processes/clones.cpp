@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/kernel/processes/clones.h"
 
 #include <errno.h>

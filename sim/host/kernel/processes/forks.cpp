@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forks. Each new process attaches itself. The process that made it announces it to the simulator, so that the order of
 // attaching does not depend on the real scheduler. Functions for which the C library uses a fork of its own are built
 // on the interposed fork() instead.

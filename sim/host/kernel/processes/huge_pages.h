@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Huge pages of a simulated host: mmap(2) with MAP_HUGETLB, shmget(2) with SHM_HUGETLB. The host has host.huge_pages
 // pages of 2 MiB. They are ordinary memory at the addresses and with the sizes that Linux would give.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Other processes of the simulated host, by their virtual pids.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes: virtual pids, wait and exit.
 
 #include "sim/host/kernel/processes/process.h"

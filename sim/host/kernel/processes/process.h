@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes by the pids that a simulated program knows (virtual pids).
 #pragma once
 

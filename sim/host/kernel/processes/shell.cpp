@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands for the shell. The C library's own functions would create children, and wait for them, without the
 // simulator.
 

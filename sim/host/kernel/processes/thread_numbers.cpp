@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that take the number of a thread or a process. The program gives a number of the simulated host, which must not
 // reach the real kernel, where it may belong to a stranger.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Translates numbers of threads and processes that a simulated program knows into the real kernel's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts of threads. A thread has a slot before it runs, and waits there for its first turn.
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that run: their slots, their ends, and joins.
 
 #include "sim/host/kernel/processes/threads.h"

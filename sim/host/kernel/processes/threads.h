@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads of this process that the simulator knows.
 #pragma once
 

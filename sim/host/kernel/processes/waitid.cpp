@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // waitid(), by the same wait as wait4().
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SIGCHLD in simulated time. The real kernel sends SIGCHLD when a child really ends; the program's handler is called
 // when the child has ended in simulated time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls about signals, with the kernel's structures: sets of eight bytes, and the kernel's struct sigaction. The
 // C library's functions answer them. In the handler of a trapped system call, signal mask and signal stack are those of
 // the interrupted context.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals by the numbers of processes and threads that a simulated program knows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of System V and BSD that block and catch signals. The C library's own change the mask without an interposed
 // call.
 

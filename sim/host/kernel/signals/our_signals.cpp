@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/kernel/signals/our_signals.h"
 
 #include "sim/host/shim/next.h"

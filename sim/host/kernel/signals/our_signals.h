@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The signals that this library handles itself: masks and handlers of programs do not hold them back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulator's signal records, as programs see them.
 #pragma once
 

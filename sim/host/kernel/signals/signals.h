@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Actions and masks of signals. Some signals are used by simulated time (handlers.h). A program's action for such a
 // signal is kept, and runs when the signal has another cause; a program's mask never blocks them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UDP of the simulated network. Each message on the program's descriptor begins with a header (abi::DatagramHeader).
 // These functions put the header before a message that is sent and remove it from one that is received.
 #pragma once

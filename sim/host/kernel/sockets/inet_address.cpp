@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/kernel/sockets/inet_address.h"
 
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of TCP, UDP and IP on sockets of the simulated network. The network has no routers, no fragments and no lost
 // segments, so that no option changes what a socket does. A value is checked against Linux's bounds and kept.
 #pragma once

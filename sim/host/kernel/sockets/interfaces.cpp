@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network devices of a simulated host, as getifaddrs() and the old ioctls report them.
 
 #include <errno.h>

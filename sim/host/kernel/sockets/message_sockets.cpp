@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/kernel/sockets/message_sockets.h"
 
 #include "sim/host/kernel/sockets/datagrams.h"

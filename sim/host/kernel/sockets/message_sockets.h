@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets whose messages differ from the bytes on the descriptor: UDP and netlink.
 #pragma once
 

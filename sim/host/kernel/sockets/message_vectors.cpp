@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several messages by one call: each is sent or received as by a call of its own.
 
 #include <errno.h>

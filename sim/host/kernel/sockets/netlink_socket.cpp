@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/kernel/sockets/netlink_socket.h"
 
 #include <errno.h>

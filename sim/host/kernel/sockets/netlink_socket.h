@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Netlink sockets. A program's descriptor is a UNIX datagram socket that is connected to itself: answers of the
 // simulated kernel are written into its own queue. The name of the UNIX socket holds protocol and port. By this name
 // every process recognizes the socket; no other socket can write to it, and no two sockets have the same port.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C library's calls that open, connect, name, copy and close sockets and other descriptors.
 #pragma once
 

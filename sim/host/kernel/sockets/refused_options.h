@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of SOL_SOCKET that UDP and netlink sockets cannot have.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets of the simulated out-of-band network: TCP and UDP between simulated hosts. A program's descriptor is one end
 // of a real socket pair; the simulator holds the other end. TCP is a pair of streams; each message of UDP begins with a
 // header (datagrams.h).

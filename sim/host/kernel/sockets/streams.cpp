@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams read and write by calls inside the C library, which cannot be interposed by name and would block in the real
 // kernel. The C library has a table of functions for each kind of stream: its read and write functions are replaced
 // there.

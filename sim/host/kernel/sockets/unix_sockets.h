@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of UNIX sockets. Abstract names, and names below one of the host's own folders, belong to the host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "sim/host/shim/counter/counter_sites.h"
 
 #include <Zydis/Zydis.h>

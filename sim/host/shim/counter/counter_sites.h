@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that read the time-stamp counter often. A trap costs microseconds of real time, so rdtsc is replaced by
 // a jump to generated code, which reads the thread's clock, executes the instruction behind rdtsc and jumps back.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Called by the generated code of counter_sites.h, which saves no registers: changes only the register of its result
 // (built with -mgeneral-regs-only).
 #pragma once

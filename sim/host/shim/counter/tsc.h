@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rdtsc and rdtscp fault, and are answered from the thread's clock (one cycle a nanosecond).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes the program's instructions and finds the addresses of their memory operands.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Breakpoints at the heads of loops that were proved to wait for memory (spin.h). The next thread that comes there is
 // checked at once, and not only when the simulator asks for a check. Only the thread that has the turn may set and
 // clear them.

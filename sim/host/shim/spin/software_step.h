@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes single instructions of a thread in software, during a spin check (spin.h): a step by the processor traps,
 // which costs microseconds. Only the few kinds of instructions of which waiting loops consist are known.
 #pragma once

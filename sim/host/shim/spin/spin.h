@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks whether a thread that keeps its turn waits for memory to change. While the thread has its turn, the world
 // stands still. A loop that comes back to the same instruction with the same registers and the same memory, and makes
 // no call, would repeat for ever: it waits for the device. The check follows the thread's steps and its writes to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks in simulated time. A look is one check of memory that the device or another thread writes: an empty poll, a
 // yield. A look costs time, and sees what was written until CpuCost::detect before its end. The simulator tells until
 // when nothing can be written: looks that end before that time need no turn.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows a loop of looks (timed_look.h) step by step. If the loop comes back to the same state, the thread waits: the
 // time of each further look is known as long as the looks find nothing.
 #pragma once

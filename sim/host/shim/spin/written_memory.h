@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records the words of memory that a stretch of instructions writes, to tell whether memory is again as at the
 // beginning.
 #pragma once

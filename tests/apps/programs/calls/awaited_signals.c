@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for a user's signals with sigwait and with a signalfd, while other programs of the host run.
 #include <poll.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* pthread_cancel() of a thread that waits in a cancellation point: the thread ends at once, after its clean-up. */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Children made with clone(2): flags that act as fork work, with own clock and end; other flags are refused. */
 #define _GNU_SOURCE
 #include <errno.h>

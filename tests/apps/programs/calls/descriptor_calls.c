@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Reads, writes and waits on descriptors within a simulated host. The mode selects the test. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The simulator's descriptors in a process: for the connection, and for the libraries of the next image. Whatever a
  * program does to all of its descriptors, its children stay on the host. The mode selects the operation. */
 #define _GNU_SOURCE

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints the properties of netlink sockets that calls of the socket API return. Runs on a simulated host."""
 import ctypes
 import errno

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals read from signalfds. Each output line shows a result and the time in milliseconds.
 #include <errno.h>
 #include <fcntl.h>

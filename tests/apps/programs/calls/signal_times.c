@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals and timers in simulated time. Each output line shows a result and the time in milliseconds.
 #include <errno.h>
 #include <pthread.h>

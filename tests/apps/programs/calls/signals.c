@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends signals to itself and to a child.
 //
 //   signals HOW

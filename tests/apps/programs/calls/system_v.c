@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System V semaphores and message queues between processes of a host. Each output line shows a result and the time in
 // milliseconds.
 #include <errno.h>

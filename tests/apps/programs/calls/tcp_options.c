@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Options of a TCP socket between two hosts, before and after they are set. tcp_options [SERVER] */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Timers that call functions, timers set by other processes, and timers after exec. Each output line shows a result and
 // the time in milliseconds.
 #include <errno.h>

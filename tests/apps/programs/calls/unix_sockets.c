@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* accept() on a Unix socket waits in simulated time. */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A peer that ends while requests arrive: dead_peer END REQUEST [SERVER]. END: how the server ends (exit, abort, kill,
 // exec, or destroy: only the QP is destroyed, by the owner). REQUEST: the client's requests (write, read, atomic, send,
 // or many: READs, eight at a time). The client prints the status of the last request, and whether all data that it read

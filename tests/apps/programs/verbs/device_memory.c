@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory shared by two processes: `device_memory MODE` on one host, `device_memory peer ADDRESS` on another. The
 // owner allocates and ends as MODE says. The importer has imported the memory before, and serves it to the peer.
 #define _GNU_SOURCE

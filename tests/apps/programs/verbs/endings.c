@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that end in an unusual way: endings MODE [ARGUMENT]. Prints the result of each.
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server scans mailboxes and waits for them by spinning; two boxes are filled at once, repeatedly. Prints the order
 // in which the server found them.
 #include <pthread.h>

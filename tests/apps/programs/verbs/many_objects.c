@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Very many objects in one process: created, connected to another host's, used, and destroyed.
 //
 //   many_objects QPS MRS CQS [SERVER]       QPS a multiple of 10

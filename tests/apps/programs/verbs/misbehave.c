@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A verbs program that misbehaves on request: misbehave MODE [HOW] [SERVER'S ADDRESS]. Without the address it is the
 // server. MODE is the point or kind of the fault, HOW the way to die: segv, kill, exit. Prints the consequences.
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* MPI: a token around the ring, sums over all ranks, and a broadcast of some megabytes; each rank checks its
  * results. */
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Numbered messages over RC. The receiver checks that each message comes once, in order and complete.
  *
  * usage: numbered_messages [-g GID] [-n MESSAGES] [-s BYTES] [-p PORT] [-m MTU] [-t TIMEOUT] [SERVER]

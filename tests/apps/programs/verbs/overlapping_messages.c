@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Messages of one queue pair to the same bytes: each must be in memory before the next, whatever translations the
  * device has cached. Argument: the seed. */
 #include <infiniband/verbs.h>

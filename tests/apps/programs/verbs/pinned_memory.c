@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers memory and then unmaps, replaces, drops, moves or frees the memory: pinned_memory MODE. The queue pairs are
 // connected to each other in this process. Prints the data that the device finds.
 #define _GNU_SOURCE

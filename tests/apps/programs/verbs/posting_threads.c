@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that post at once, each on its own queue pair, which accepts work requests and sends nothing.
 //
 //   posting_threads THREADS POSTS

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A child waits for a DMA write to memory that it shares with its parent. The parent registered the memory, and only
  * waits for its child. */
 #include <infiniband/verbs.h>

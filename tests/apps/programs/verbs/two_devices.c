@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A program with both devices of its host: which objects belong to which device, and a WRITE from one to the other. */
 #include <errno.h>
 #include <infiniband/verbs.h>

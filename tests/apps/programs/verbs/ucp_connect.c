@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server and a client that connect with UCP's listener, over librdmacm.
 //
 //   ucp_connect ADDRESS server|client COUNT

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two processes of a host and an XRC domain named by a file: the maker creates the receive QP, the user opens it and
 // keeps it when the maker dies.
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads of Rust's standard library, the iteration order of its hash maps (random), and a child.
 use std::collections::HashMap;
 use std::process::Command;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads of C++20: futures, atomic waits, barriers, latches, semaphores, stop tokens; and two threads that spin.
 #include <atomic>
 #include <barrier>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads, asyncio with streams, child processes and signals, with concurrent RDMA traffic by pyverbs."""
 import asyncio
 import multiprocessing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receivers that flow rules select for a frame, against a reference that checks every rule.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

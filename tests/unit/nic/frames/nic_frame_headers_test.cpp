@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Headers that the reader finds in a frame, and checksums, for any bytes.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header reader and the checksums against a second reader, on random frames: complete, truncated, damaged.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Raw packets over two NICs: frames are sent as posted; flows and receive-side scaling select receivers; errors are
 // refused.
 #include <boost/crc.hpp>

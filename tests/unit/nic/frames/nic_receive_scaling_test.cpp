@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receive-side scaling against Microsoft's published verification suite, with real frames.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Headers of each segment, against frames that are built for each segment.
 #include <gtest/gtest.h>
 

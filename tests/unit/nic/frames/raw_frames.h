@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds Ethernet frames header by header.
 #pragma once
 

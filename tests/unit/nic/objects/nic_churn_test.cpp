@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events while contexts are being fetched or evicted: eviction of CQs with their state, destruction, and reset of the
 // device.
 #include "model/nic/nic_params.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eviction of contexts: with very small caches every transfer is right, timers and commands find their QP, and a miss
 // costs the time of its read.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device's own memory: access times, rights, and the order of a queue pair's writes to it and to host memory.
 #include <algorithm>
 #include <cstring>

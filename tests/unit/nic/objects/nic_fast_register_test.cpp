@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fast registration: work requests give a region its pages and its key, and invalidate the key.
 #include <algorithm>
 #include <functional>

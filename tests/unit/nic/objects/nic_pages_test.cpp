@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions whose pages lie anywhere: a driver writes the MTT itself.
 #include "model/nic/contexts/context_cache.h"
 #include "model/nic/contexts/translation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared receive queues on the device: the chain, read-ahead, invalid entries, and commands.
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/nic.h"

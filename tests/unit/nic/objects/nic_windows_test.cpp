@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory windows on the device: entries, commands, and binds that a driver builds itself.
 #include "model/nic/queues/command_unit.h"
 #include "tests/unit/nic/nic_pair.h"

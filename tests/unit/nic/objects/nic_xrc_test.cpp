@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XRC on the device, through its published interface alone: commands, WQEs, CQEs, and hostile input.
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/nic.h"

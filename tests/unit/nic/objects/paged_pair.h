@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two NICs with paged regions. Each driver maps memory for the MTT and writes the entries itself.
 #pragma once
 

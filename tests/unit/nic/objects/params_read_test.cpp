@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every documented parameter must have an effect: a change of each NIC parameter changes counters, times or traces.
 #include <algorithm>
 #include <array>

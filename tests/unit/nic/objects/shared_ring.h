@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A shared receive queue of a scripted node. Entry i is linked to entry i + 1.
 #pragma once
 
