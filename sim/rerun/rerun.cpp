@@ -22,6 +22,7 @@
 #include "sim/rerun/recorded_software.h"
 #include "sim/rerun/recorded_steps.h"
 #include "sim/rerun/results.h"
+#include "sim/results/json_output.h"
 #include "sim/system.h"
 #include "sim/trace/request_summary.h"
 
