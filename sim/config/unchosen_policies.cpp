@@ -33,7 +33,7 @@ struct Unchosen {
 bool is_option(const Setting& setting) { return setting.where.starts_with("--set "); }
 
 // The parameter of `group` that selects one of several policies, among them `policy`.
-const ParamEntry* choosing_key_of(const ParamList& list, std::string_view group, std::string_view policy) {
+const ParamEntry* choosing_parameter(const ParamList& list, std::string_view group, std::string_view policy) {
   for (const auto& entry : list.entries()) {
     const std::string_view path = entry.path;
     const bool within = path.size() > group.size() + 1 && path.starts_with(group) && path[group.size()] == '.' &&
@@ -62,7 +62,7 @@ std::optional<Unchosen> unchosen(const ParamList& list, const Setting& setting) 
     const auto before = group.rfind('.');
     if (before == group.npos) break;
     const std::string policy(group.substr(before + 1));
-    const auto* choice = choosing_key_of(list, group.substr(0, before), policy);
+    const auto* choice = choosing_parameter(list, group.substr(0, before), policy);
     if (choice == nullptr) continue;
     if (choice->value_text() == policy || profile_chooses(list, choice->path, policy)) return std::nullopt;
     return Unchosen{std::string(group), choice->path, choice->value_text(),

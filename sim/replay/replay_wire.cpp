@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "model/nic/engine/qp_context.h"
 #include "model/nic/seam/qp_engine.h"
 #include "sim/config/config_error.h"
 #include "sim/replay/report.h"

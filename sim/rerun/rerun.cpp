@@ -13,6 +13,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "sim/adapter.h"
 #include "sim/config/config.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
