@@ -428,7 +428,10 @@ class Runs(unittest.TestCase):
         requests = {trailer for opcode, trailers in carried.items() if int(opcode) < 17 for trailer in trailers}
         self.assertEqual(requests, {"00" * 42})               # unchanged since their senders
         self.assertGreater(len(carried["17"]), 1)
-        for trailer in carried["17"]:
+        # An acknowledgement just after another one has no newer telemetry to return.
+        answers = [trailer for opcode, trailer, _ in rows if opcode == "17"]
+        self.assertLess(answers.count(""), 0.05 * len(answers))
+        for trailer in carried["17"] - {""}:
             self.assertEqual((len(trailer), trailer[0]), (84, "9"))   # one record; the responder returns the telemetry
 
     def test_what_cannot_be(self):

@@ -63,7 +63,8 @@ class Tags(unittest.TestCase):
 class Priorities(unittest.TestCase):
     def shares(self, sets, **keys):
         """Goodputs of a paced flow with `keys`, and of a flow without a pace; and the results."""
-        flows = [flow("h1", "h0", pace="60 Gb/s", **keys), flow("h2", "h0")]
+        # Both windows fit the port's buffer: after a loss at the end of a message a flow would wait for its timeout.
+        flows = [flow("h1", "h0", size="64 KiB", pace="60 Gb/s", **keys), flow("h2", "h0", size="64 KiB")]
         results = bench(flows, {**ALL_PORTS, **sets}, "star:3")
         return *goodputs(results), results
 

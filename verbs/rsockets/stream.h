@@ -75,7 +75,6 @@ class Stream final : public Socket, public std::enable_shared_from_this<Stream> 
   }
 
   // Connecting (stream_connect.cpp). Return 0 or a positive errno; EINPROGRESS: not finished.
-  int begin_connect();
   int resolve_address();
   int resolve_route();
   int request_connection();
