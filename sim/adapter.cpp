@@ -30,8 +30,8 @@ Adapter::Adapter(sc_core::sc_module_name name, const Config& config, std::size_t
       label_(label_of(interface_)),
       root_complex_(std::make_unique<host::RootComplex>("root_complex", config.host_of(interface_.host), iommu,
                                                         interface_.device)),
-      nic_(std::make_unique<nic::Nic>("nic", with_address(config.nic_of(index), host::mac_of(interface_)),
-                                      make_engine)),
+      nic_(
+          std::make_unique<nic::Nic>("nic", with_address(config.nic_of(index), host::mac_of(interface_)), make_engine)),
       agent_(std::make_unique<host::KernelAgent>("kernel", config.host_of(interface_.host), kernel, *root_complex_,
                                                  interface_)) {
   root_complex_->bar.bind(nic_->bar());

@@ -104,8 +104,8 @@ std::string describe(DescribeTopic topic, const RunOptions& options) {
   const bool all = topic == DescribeTopic::everything;
   std::string text;
   if (all || topic == DescribeTopic::nic)
-    text += fmt::format("NIC profiles: {}\nParameters, with the values of {}{}:\n\n{}\n",
-                        fmt::join(nic_texts(), ", "), nic_text(options.nic), of_host(" on ", config),
+    text += fmt::format("NIC profiles: {}\nParameters, with the values of {}{}:\n\n{}\n", fmt::join(nic_texts(), ", "),
+                        nic_text(options.nic), of_host(" on ", config),
                         parameters(config, "nic.") + parameters(config, "engine.") + parameters(config, "nics."));
   if (all || topic == DescribeTopic::host)
     text += fmt::format("Host profiles: {}\nA host's parameters{}:\n\n{}\n",

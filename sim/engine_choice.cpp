@@ -25,8 +25,7 @@ namespace {
 
 }  // namespace
 
-Engines::Engines(const EngineParams& params, std::filesystem::path waves)
-    : params_(params), waves_(std::move(waves)) {
+Engines::Engines(const EngineParams& params, std::filesystem::path waves) : params_(params), waves_(std::move(waves)) {
   if (!waves_.empty() && params_.is_model())
     throw ConfigError("--fst: the model has no signals to show: it goes with --engine rtl or --engine lockstep");
 }

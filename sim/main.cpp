@@ -87,8 +87,8 @@ void refuse_empty_names(const CLI::App& command) {
   if (command.get_name() != "run" || extra.empty() || extra.front().starts_with('-')) throw ConfigError(complaint);
   std::string meant;
   for (auto word = std::ranges::find(words, extra.front()); word != words.end(); ++word) meant += ' ' + *word;
-  throw ConfigError(fmt::format("'{}' is no option; a program comes behind `--`: rnicsim run --{}", extra.front(),
-                                shown(meant)));
+  throw ConfigError(
+      fmt::format("'{}' is no option; a program comes behind `--`: rnicsim run --{}", extra.front(), shown(meant)));
 }
 
 int execute_words(const Program& words) {

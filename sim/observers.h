@@ -24,8 +24,8 @@ struct ObserverOptions {
   std::string pcap;  // file names; empty: no file
   std::string record;
   bool record_software = false;  // record the software's side, too
-  bool audit = false;  // a recorded run is always audited
-  bool check = false;  // check the drivers
+  bool audit = false;            // a recorded run is always audited
+  bool check = false;            // check the drivers
   driver_check::CheckParams check_params;
   std::vector<LogChoice> log;
   FollowOptions follow;

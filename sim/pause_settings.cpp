@@ -17,18 +17,18 @@ namespace rnicsim::sim {
 namespace {
 
 constexpr std::size_t kMost = 8;
-constexpr std::uint64_t kPauseBytes = 84;   // length of a pause frame on the line
+constexpr std::uint64_t kPauseBytes = 84;  // length of a pause frame on the line
 
 // One end of a cable: the priorities for which it sends pauses, and the priorities whose pauses it obeys.
 struct End {
   std::string name;
-  std::string asks_by;    // name of the parameter
+  std::string asks_by;  // name of the parameter
   std::string obeys_by;
   std::uint32_t asks = 0;
   std::uint32_t obeys = 0;
   std::uint64_t headroom = 0;
   std::string headroom_by;
-  PriorityMap map;         // priority of each frame
+  PriorityMap map;  // priority of each frame
   std::string map_by;
 };
 
@@ -46,15 +46,28 @@ End end_of(const Config& config, std::uint32_t node) {
     const auto priorities = params.pfc.priorities;
     const bool shares = params.buffer.size.bytes != 0;
     const auto headroom = shares ? params.buffer.lossless.xoff : params.pfc.headroom;
-    return {name, "switch.pfc.priorities", "switch.pfc.priorities", priorities, priorities, headroom.bytes,
+    return {name,
+            "switch.pfc.priorities",
+            "switch.pfc.priorities",
+            priorities,
+            priorities,
+            headroom.bytes,
             shares ? "switch.buffer.lossless.xoff" : "switch.pfc.headroom",
-            params.priority.map(), map_path("switch", params.priority)};
+            params.priority.map(),
+            map_path("switch", params.priority)};
   }
   const auto nic = config.nic_of(node);
   const auto& buffer = nic.receive_buffer;
   const auto headroom = buffer.size.bytes > buffer.xoff.bytes ? buffer.size.bytes - buffer.xoff.bytes : 0;
-  return {name, "nic.receive_buffer.pfc", "nic.port.pfc", buffer.pfc, nic.port.pfc, headroom,
-          "nic.receive_buffer.size less xoff", nic.port.priorities(), map_path("nic.port", nic.port.priority)};
+  return {name,
+          "nic.receive_buffer.pfc",
+          "nic.port.pfc",
+          buffer.pfc,
+          nic.port.pfc,
+          headroom,
+          "nic.receive_buffer.size less xoff",
+          nic.port.priorities(),
+          map_path("nic.port", nic.port.priority)};
 }
 
 std::string priorities_text(std::uint32_t bits) {
@@ -77,9 +90,9 @@ std::optional<std::string> unused_priorities(const End& end, const std::string& 
 void look_at(const End& end, const End& peer, std::uint64_t needed, std::vector<std::string>& warnings) {
   const auto one_sided = end.asks & ~peer.obeys;
   if (one_sided != 0)
-    warnings.push_back(fmt::format(
-        "PFC on one side: {} has {} pause priority {} ({}), and {} does not obey ({}); frames will be lost", end.name,
-        peer.name, priorities_text(one_sided), end.asks_by, peer.name, peer.obeys_by));
+    warnings.push_back(
+        fmt::format("PFC on one side: {} has {} pause priority {} ({}), and {} does not obey ({}); frames will be lost",
+                    end.name, peer.name, priorities_text(one_sided), end.asks_by, peer.name, peer.obeys_by));
   if ((end.asks & peer.obeys) != 0 && end.headroom < needed)
     warnings.push_back(fmt::format("{}: headroom of {} ({}) is less than what comes from {} until a pause acts, {}",
                                    end.name, to_string(ByteCount{end.headroom}), end.headroom_by, peer.name,
@@ -96,8 +109,8 @@ std::vector<std::string> pause_warnings(const Config& config) {
     const auto rate = config.port_of(cable).rate;
     // Time of both directions on the cable, and of the pause frame itself.
     const auto flight = 2 * config.link_of(cable).latency + rate.time_for({kPauseBytes});
-    const auto needed = static_cast<std::uint64_t>(static_cast<double>(flight.ps) *
-                                                   static_cast<double>(rate.bits_per_second) / 8e12);
+    const auto needed =
+        static_cast<std::uint64_t>(static_cast<double>(flight.ps) * static_cast<double>(rate.bits_per_second) / 8e12);
     const auto one = end_of(config, from), other = end_of(config, to);
     look_at(one, other, needed, warnings);
     look_at(other, one, needed, warnings);

@@ -40,8 +40,8 @@ void load(const std::string& name) {
   if (*interface != kPluginInterface)
     throw ConfigError(fmt::format("{}: {} was built with the headers of another version of rnicsim", kVariable, name));
   if (before == last_policies())
-    throw ConfigError(fmt::format("{}: {} registers no congestion control, no queue discipline and no path choice",
-                                  kVariable, name));
+    throw ConfigError(
+        fmt::format("{}: {} registers no congestion control, no queue discipline and no path choice", kVariable, name));
 }
 
 }  // namespace

@@ -15,16 +15,11 @@ namespace {
 
 const char* explain(int wordexp_error) {
   switch (wordexp_error) {
-    case WRDE_BADCHAR:
-      return "it has a character that means something to a shell only; quote it, or use sh -c '...'";
-    case WRDE_BADVAL:
-      return "a variable in it is not set";
-    case WRDE_CMDSUB:
-      return "it has a command substitution; use sh -c '...'";
-    case WRDE_SYNTAX:
-      return "a quote or bracket is not closed";
-    default:
-      return "it cannot be split into words";
+    case WRDE_BADCHAR: return "it has a character that means something to a shell only; quote it, or use sh -c '...'";
+    case WRDE_BADVAL: return "a variable in it is not set";
+    case WRDE_CMDSUB: return "it has a command substitution; use sh -c '...'";
+    case WRDE_SYNTAX: return "a quote or bracket is not closed";
+    default: return "it cannot be split into words";
   }
 }
 

@@ -68,7 +68,8 @@ CounterEntry::Kind kind_of(int number) {
 std::vector<Snapshot::Block> read_blocks(const Json& json) {
   std::vector<CounterEntry> counters;
   for (const auto& each : json.at("counters")) {
-    CounterEntry entry{each.at(0).get<std::string>(), 0, each.at(1).get<std::string>(), {},
+    CounterEntry entry{each.at(0).get<std::string>(),  0,
+                       each.at(1).get<std::string>(),  {},
                        kind_of(each.at(2).get<int>()), each.at(3).get<std::uint32_t>()};
     entry.units = std::max(1u, entry.units);
     counters.push_back(std::move(entry));

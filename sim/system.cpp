@@ -25,9 +25,9 @@
 #include "sim/config/config_error.h"
 #include "sim/engine_choice.h"
 #include "sim/frame_facts.h"
-#include "sim/simulated_host.h"
 #include "sim/outages.h"
 #include "sim/processes/boundary.h"
+#include "sim/simulated_host.h"
 #include "sim/switch_routes.h"
 
 namespace rnicsim::sim {

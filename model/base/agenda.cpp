@@ -105,7 +105,7 @@ inline void Agenda::put(Due* hole, const Due& due) {
 }
 
 void Agenda::move(std::size_t place, Due due) {
-  place != kRoot && due.before(heap_[place / 2]) ? rise(place, due) : sink(place, due);
+  place != kRoot&& due.before(heap_[place / 2]) ? rise(place, due) : sink(place, due);
 }
 
 inline Agenda::Due Agenda::due_of(const Alarm& alarm, Duration at) const {
@@ -209,9 +209,7 @@ void Agenda::await_idle() {
   while (serving_ && sc_core::sc_get_current_process_handle() != process_) sc_core::wait(idle_);
 }
 
-Duration Agenda::ask_now() {
-  return current_ == nullptr ? kernel_now() : std::max(kernel_now(), current_->ahead_);
-}
+Duration Agenda::ask_now() { return current_ == nullptr ? kernel_now() : std::max(kernel_now(), current_->ahead_); }
 
 // Lets the kernel's time catch up with the agenda, also when no alarm is left.
 void Agenda::release() {

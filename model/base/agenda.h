@@ -41,8 +41,8 @@ class Alarm {
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
 
-  void arm(Duration at);        // absolute, not in the past; replaces an earlier time
-  void arm_by(Duration at);     // keeps an earlier time if the alarm is armed for one
+  void arm(Duration at);     // absolute, not in the past; replaces an earlier time
+  void arm_by(Duration at);  // keeps an earlier time if the alarm is armed for one
   void disarm();
   bool armed() const;
 
@@ -98,7 +98,7 @@ class Agenda {
   struct Horizon;
   struct Due {
     Duration at;
-    std::uint64_t order;        // order among alarms of one time: the round, then the rank
+    std::uint64_t order;  // order among alarms of one time: the round, then the rank
     std::uint32_t round() const { return static_cast<std::uint32_t>(order >> 32); }
     std::uint32_t rank() const { return static_cast<std::uint32_t>(order); }
     bool before(const Due& other) const { return at < other.at || (at == other.at && order < other.order); }
@@ -112,7 +112,7 @@ class Agenda {
   explicit Agenda(Process kind = Process::method);
   static Agenda& made(Process kind = Process::method);  // creates the agenda for the first user; counts users
   void leave();
-  std::uint32_t admit(Alarm& alarm);   // returns the alarm's rank
+  std::uint32_t admit(Alarm& alarm);  // returns the alarm's rank
   static std::uint64_t order(std::uint32_t round, std::uint32_t rank) { return std::uint64_t{round} << 32 | rank; }
   Due due_of(const Alarm& alarm, Duration at) const;
   void arm(Alarm& alarm, const Due& due);
@@ -139,25 +139,25 @@ class Agenda {
   static inline constinit Duration known_now_ = kNever;  // kNever: ask the kernel
 
   std::vector<Due> heap_;
-  std::size_t size_ = 0;                 // entries of the heap, from kRoot on; kNothing behind them
-  std::vector<Alarm*> alarms_;           // by rank
-  std::vector<std::uint32_t> places_;    // position in the heap, by rank; apart, so that a move touches no alarm
+  std::size_t size_ = 0;               // entries of the heap, from kRoot on; kNothing behind them
+  std::vector<Alarm*> alarms_;         // by rank
+  std::vector<std::uint32_t> places_;  // position in the heap, by rank; apart, so that a move touches no alarm
   sc_core::sc_event wake_{"agenda_wake"};
   sc_core::sc_event idle_{"agenda_idle"};  // notified when an agenda that is a thread has served
   sc_core::sc_process_handle process_;
-  const bool may_wait_;         // true for a thread: the actions of alarms may call wait()
+  const bool may_wait_;  // true for a thread: the actions of alarms may call wait()
   std::uint32_t users_ = 0;
-  Duration ahead_;              // time of the last alarm
-  std::uint32_t round_ = 0;     // round of the last alarm
+  Duration ahead_;           // time of the last alarm
+  std::uint32_t round_ = 0;  // round of the last alarm
   Duration horizon_;
-  Duration limit_;              // alarms before this time are served now
-  Sleep* server_ = nullptr;     // the thread that serves
-  Due until_{};                 // the server's own turn
-  Sleep* next_ = nullptr;       // the thread whose turn it is, until it runs
-  bool held_ = false;           // a thread serves and is ahead of the kernel: the process is not woken
-  Duration wake_at_ = kNever;   // time for which the process is notified; kNever: none
+  Duration limit_;             // alarms before this time are served now
+  Sleep* server_ = nullptr;    // the thread that serves
+  Due until_{};                // the server's own turn
+  Sleep* next_ = nullptr;      // the thread whose turn it is, until it runs
+  bool held_ = false;          // a thread serves and is ahead of the kernel: the process is not woken
+  Duration wake_at_ = kNever;  // time for which the process is notified; kNever: none
   bool serving_ = false;
-  bool root_free_ = false;      // the alarm that is served was at the root: the next armed alarm takes its place
+  bool root_free_ = false;  // the alarm that is served was at the root: the next armed alarm takes its place
   static constexpr std::uint8_t kYield = 1, kInterrupt = 2;
   std::atomic<std::uint8_t> requests_{0};
   std::uint64_t served_ = 0;
@@ -171,14 +171,14 @@ inline bool Alarm::armed() const { return agenda_.places_[rank_] != Agenda::kNow
 class Sleep {
  public:
   Sleep();
-  void until(Duration at);         // returns at once if `at` is in the past
+  void until(Duration at);                // returns at once if `at` is in the past
   void end(Duration at = Agenda::now());  // no effect if the thread is not asleep
 
  private:
   friend class Agenda;
 
   sc_core::sc_event ended_;
-  Alarm alarm_;                    // not armed while this thread serves the agenda
+  Alarm alarm_;  // not armed while this thread serves the agenda
   bool asleep_ = false;
 };
 

@@ -61,11 +61,9 @@ class EventQueue {
   struct Entry {
     Duration at;
     std::uint64_t sequence;
-    std::uint32_t place;        // index of the item in items_
+    std::uint32_t place;  // index of the item in items_
   };
-  static bool later(const Entry& a, const Entry& b) {
-    return a.at != b.at ? a.at > b.at : a.sequence > b.sequence;
-  }
+  static bool later(const Entry& a, const Entry& b) { return a.at != b.at ? a.at > b.at : a.sequence > b.sequence; }
   auto end() { return heap_.begin() + static_cast<std::ptrdiff_t>(size_); }
   void arm() { alarm_.arm(heap_.front().at); }
   [[gnu::noinline]] void add_place() {
@@ -73,9 +71,9 @@ class EventQueue {
     items_.emplace_back();
   }
 
-  std::vector<Entry> heap_;     // the heap, then an entry for each free place
-  std::vector<Item> items_;     // items do not move when the heap is sorted
-  std::size_t size_ = 0;        // entries of the heap
+  std::vector<Entry> heap_;  // the heap, then an entry for each free place
+  std::vector<Item> items_;  // items do not move when the heap is sorted
+  std::size_t size_ = 0;     // entries of the heap
   std::uint64_t sequence_ = 0;
   Alarm alarm_;
 };

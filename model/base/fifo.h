@@ -39,9 +39,7 @@ class Fifo {
   }
   // The item is not destroyed, since its memory is used again: move from front() first if it holds resources. An empty
   // queue starts again at place 0, so that a queue that stays short stays in few cache lines.
-  void pop_front() {
-    head_ = --count_ == 0 ? 0 : (head_ + 1) & mask_;
-  }
+  void pop_front() { head_ = --count_ == 0 ? 0 : (head_ + 1) & mask_; }
   void pop_back() { --count_; }
   // Releases the memory of an empty queue.
   void trim() {
@@ -85,7 +83,7 @@ class Fifo {
   }
 
   std::unique_ptr<Item[]> ring_;
-  std::uint32_t mask_ = ~0u;             // number of places - 1; the number of places is 0 or a power of two
+  std::uint32_t mask_ = ~0u;  // number of places - 1; the number of places is 0 or a power of two
   std::uint32_t head_ = 0;
   std::uint32_t count_ = 0;
 };

@@ -42,7 +42,7 @@ class FrameBody {
  public:
   static constexpr std::size_t kTrailerCapacity = 8;
   using Mac = std::array<std::uint8_t, 6>;
-  struct Kind {};                          // identifies a derived class by the address of its member kKind
+  struct Kind {};  // identifies a derived class by the address of its member kKind
 
   FrameBody(const FrameBody&) = delete;
   FrameBody& operator=(const FrameBody&) = delete;
@@ -51,24 +51,24 @@ class FrameBody {
   explicit FrameBody(const Kind& kind) : kind_(&kind) {}
   ~FrameBody() = default;
 
-  virtual void write() = 0;                // sets header_ and trailer_
+  virtual void write() = 0;                             // sets header_ and trailer_
   virtual boost::intrusive_ptr<FrameBody> alone() = 0;  // returns this body, or a copy if other handles share the body
   // Returns this frame with CE in its IP header: a copy if other handles share the body.
   virtual boost::intrusive_ptr<FrameBody> marked() = 0;
   bool is_shared() const { return owners_ > 1; }
-  virtual void release() = 0;              // called when the last handle is gone
+  virtual void release() = 0;  // called when the last handle is gone
 
   Payload payload_;
   std::uint64_t id_ = 0;
-  std::uint32_t bytes_ = 0;                // size of the whole frame
+  std::uint32_t bytes_ = 0;  // size of the whole frame
   std::uint32_t header_bytes_ = 0;
   Mac destination_mac_{};
   std::uint8_t trailer_bytes_ = 0;
-  std::uint8_t traffic_class_ = 0;         // DSCP and ECN of the IP header
-  VlanTag tag_;                            // outermost VLAN tag
-  const std::byte* header_ = nullptr;      // nullptr until write()
+  std::uint8_t traffic_class_ = 0;     // DSCP and ECN of the IP header
+  VlanTag tag_;                        // outermost VLAN tag
+  const std::byte* header_ = nullptr;  // nullptr until write()
   std::array<std::byte, kTrailerCapacity> trailer_;
-  Telemetry* telemetry_ = nullptr;         // part of the derived body; nullptr: the frame carries none
+  Telemetry* telemetry_ = nullptr;  // part of the derived body; nullptr: the frame carries none
 
  private:
   friend class Frame;
@@ -88,7 +88,7 @@ class Frame {
  public:
   static constexpr std::size_t kTrailerCapacity = FrameBody::kTrailerCapacity;
 
-  Frame() = default;                       // no frame: a place that a frame is moved to
+  Frame() = default;  // no frame: a place that a frame is moved to
   explicit Frame(boost::intrusive_ptr<FrameBody> body) : body_(std::move(body)) {}
   // Makes a frame from bytes. `payload` and `trailer` may be empty: then `header` is the whole frame, and a telemetry
   // block at its end is found. `trailer` has at most kTrailerCapacity bytes.

@@ -39,7 +39,7 @@ class IndexTable {
 
  private:
   std::vector<std::unique_ptr<Object>> places_;
-  std::size_t size_ = 0;                 // places_.size(), kept here because each packet calls find() several times
+  std::size_t size_ = 0;  // places_.size(), kept here because each packet calls find() several times
 };
 
 }  // namespace rnicsim

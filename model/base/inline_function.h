@@ -23,8 +23,7 @@ class InlineFunction<Result(Arguments...), kCapacity> {
   InlineFunction() = default;
   InlineFunction(std::nullptr_t) {}
   template <class Callable>
-    requires(!std::same_as<std::remove_cvref_t<Callable>, InlineFunction>)
-  InlineFunction(Callable&& callable) {
+  requires(!std::same_as<std::remove_cvref_t<Callable>, InlineFunction>) InlineFunction(Callable&& callable) {
     using Held = std::remove_cvref_t<Callable>;
     static_assert(sizeof(Held) <= kCapacity && alignof(Held) <= kAlignment);
     static_assert(std::is_nothrow_move_constructible_v<Held>);
@@ -89,11 +88,12 @@ class Callback<Result(Arguments...)> : public InlineFunction<Result(Arguments...
  public:
   Callback() = default;
   template <class Callable>
-    requires(!std::same_as<std::remove_cvref_t<Callable>, Callback> && sizeof(Callable) <= sizeof(void*))
-  Callback(Callable&& callable) : Base(std::forward<Callable>(callable)) {}
+  requires(!std::same_as<std::remove_cvref_t<Callable>, Callback> && sizeof(Callable) <= sizeof(void*))
+      Callback(Callable&& callable)
+      : Base(std::forward<Callable>(callable)) {}
   template <class Callable>
-    requires(!std::same_as<std::remove_cvref_t<Callable>, Callback> && sizeof(Callable) > sizeof(void*))
-  Callback(Callable&& callable)
+  requires(!std::same_as<std::remove_cvref_t<Callable>, Callback> && sizeof(Callable) > sizeof(void*))
+      Callback(Callable&& callable)
       : Base([kept = std::make_unique<std::remove_cvref_t<Callable>>(std::forward<Callable>(callable))](
                  Arguments... arguments) -> Result { return (*kept)(std::forward<Arguments>(arguments)...); }) {}
 };

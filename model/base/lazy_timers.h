@@ -10,7 +10,7 @@ namespace rnicsim {
 
 struct LazyTimer {
   Duration deadline = Agenda::kNever;
-  Duration event = Agenda::kNever;     // time of the timer's earliest queued event
+  Duration event = Agenda::kNever;  // time of the timer's earliest queued event
 
   bool armed() const { return deadline != Agenda::kNever; }
   void cancel() { deadline = Agenda::kNever; }

@@ -52,12 +52,12 @@ class Payload {
   struct alignas(64) Buffer {
     std::uint32_t owners;
     std::uint32_t size_class;
-    Buffer* next;                         // next idle buffer of this size
+    Buffer* next;  // next idle buffer of this size
   };
   // Buffers have sizes of powers of two. Released buffers are kept for reuse, because the general heap is slow for
   // buffers of a packet's size. Results do not depend on the memory that a payload gets.
-  static constexpr std::uint32_t kLeast = 6;            // log2 of bytes
-  static constexpr std::uint32_t kLargest = 17;         // larger buffers are not kept
+  static constexpr std::uint32_t kLeast = 6;     // log2 of bytes
+  static constexpr std::uint32_t kLargest = 17;  // larger buffers are not kept
   static constinit thread_local std::array<Buffer*, kLargest + 1> idle_;
 
   static std::uint32_t size_class_of(std::size_t bytes) {

@@ -69,7 +69,7 @@ struct PageTranslation {
   bool present = false;
   bool writable = false;
   std::uint64_t address = 0;
-  Duration walk{};                       // time of the IOMMU's page walk, also if the page is not present
+  Duration walk{};  // time of the IOMMU's page walk, also if the page is not present
 };
 // Asks the host to make a page present; the host answers with a response of the same index.
 struct PageRequest {
@@ -80,7 +80,7 @@ struct PageRequest {
 };
 struct PageResponse {
   std::uint32_t index = 0;
-  bool ok = false;                       // false: the process has no such page, or no right to write it
+  bool ok = false;  // false: the process has no such page, or no right to write it
 };
 // The host withdraws these pages: the device drops their translations, and answers with the tag when no access uses
 // them any more.
@@ -96,12 +96,12 @@ struct PageInvalidation {
 struct PageMessageExtension : tlm::tlm_extension<PageMessageExtension> {
   enum class Kind : std::uint8_t { translate, request, invalidated, response, invalidate };
   Kind kind = Kind::translate;
-  PageTranslation translation;           // translate: filled in by the host
-  std::uint64_t address = 0;             // address of the translate request
+  PageTranslation translation;  // translate: filled in by the host
+  std::uint64_t address = 0;    // address of the translate request
   PageRequest request;
   PageResponse response;
   PageInvalidation invalidation;
-  std::uint32_t tag = 0;                 // invalidated
+  std::uint32_t tag = 0;  // invalidated
   tlm::tlm_extension_base* clone() const override { return new PageMessageExtension(*this); }
   void copy_from(const tlm::tlm_extension_base& other) override {
     *this = static_cast<const PageMessageExtension&>(other);

@@ -19,6 +19,6 @@ inline constexpr std::uint32_t kPluginInterface = 4;
 
 }  // namespace rnicsim
 
-#define RNICSIM_PLUGIN \
+#define RNICSIM_PLUGIN                                                                            \
   extern "C" __attribute__((visibility("default"))) const std::uint32_t rnicsim_plugin_interface; \
   const std::uint32_t rnicsim_plugin_interface = rnicsim::kPluginInterface;

@@ -27,7 +27,7 @@
 
 namespace rnicsim {
 
-class PolicyParams;                        // model/base/policy_params.h
+class PolicyParams;  // model/base/policy_params.h
 
 // The entry and `name` have static storage.
 template <class Policy>

@@ -57,7 +57,7 @@ class PolicyChoice {
     const char* policy;
     OwnedPolicyParams params;
   };
-  std::vector<Own> own_;                   // in the order of the policies' names
+  std::vector<Own> own_;  // in the order of the policies' names
 };
 
 }  // namespace rnicsim

@@ -9,8 +9,7 @@
 namespace rnicsim {
 
 template <class Item>
-using PooledList =
-    boost::container::list<Item, boost::fast_pool_allocator<Item, boost::default_user_allocator_new_delete,
-                                                            boost::details::pool::null_mutex>>;
+using PooledList = boost::container::list<
+    Item, boost::fast_pool_allocator<Item, boost::default_user_allocator_new_delete, boost::details::pool::null_mutex>>;
 
 }  // namespace rnicsim

@@ -27,8 +27,7 @@ class Output {
   void operator()(Given<Items>... items) const { sink_(std::forward<Given<Items>>(items)...); }
   // Passes a copy, if the caller keeps its item.
   void operator()(const Items&... items) const
-    requires(sizeof...(Items) == 1 && (std::is_rvalue_reference_v<Given<Items>> && ...))
-  {
+      requires(sizeof...(Items) == 1 && (std::is_rvalue_reference_v<Given<Items>> && ...)) {
     sink_(Items(items)...);
   }
 

@@ -10,8 +10,8 @@ namespace {
 using namespace rnicsim::literals;
 
 // By rate code. Code 0: slower than all.
-constexpr BitRate kRates[] = {{0},         1_Gbps,    {2'500'000'000}, 5_Gbps,   10_Gbps,  25_Gbps,   40_Gbps,  50_Gbps,
-                              100_Gbps,    200_Gbps,  400_Gbps,        800_Gbps, 1600_Gbps, 3200_Gbps, 6400_Gbps};
+constexpr BitRate kRates[] = {{0},      1_Gbps,   {2'500'000'000}, 5_Gbps,   10_Gbps,   25_Gbps,   40_Gbps,  50_Gbps,
+                              100_Gbps, 200_Gbps, 400_Gbps,        800_Gbps, 1600_Gbps, 3200_Gbps, 6400_Gbps};
 constexpr unsigned kPathBits = 12, kCountBits = 3;
 constexpr std::uint32_t kPathMask = (1u << kPathBits) - 1;
 
@@ -141,8 +141,8 @@ std::span<const HopChange> TelemetryReader::read(const Telemetry& block, Duratio
   constexpr std::uint64_t kMostSent = HopRecord::kSentUnit << HopRecord::kSentBits;
   const auto before = last_;
   const auto hops = block.hops();
-  const bool alike = before && now - came_ < kLongest && before->path() == block.path() &&
-                     before->hops().size() == hops.size();
+  const bool alike =
+      before && now - came_ < kLongest && before->path() == block.path() && before->hops().size() == hops.size();
   for (std::size_t i = 0; alike && i < hops.size(); ++i) {
     const auto &from = before->hops()[i], &to = hops[i];
     const auto ticks = (to.time() - from.time()) & mask(HopRecord::kTimeBits);

@@ -30,9 +30,9 @@ namespace rnicsim {
 struct PortState {
   BitRate rate;
   Duration at;
-  std::uint64_t sent = 0;                  // bytes sent on the line so far, without this packet
-  std::uint64_t queue = 0;                 // bytes waiting
-  std::uint32_t id = 0;                    // unique among all ports
+  std::uint64_t sent = 0;   // bytes sent on the line so far, without this packet
+  std::uint64_t queue = 0;  // bytes waiting
+  std::uint32_t id = 0;     // unique among all ports
 };
 
 // A PortState in 8 bytes, with the widths of the paper and the units of the authors' simulator. From the top bit on: 4
@@ -83,9 +83,9 @@ class Telemetry {
   bool goes_back() const { return goes_back_; }
   void give_back() { goes_back_ = true; }
   bool takes_hops() const { return is_of_ports_ && !goes_back_ && count_ != kHops; }
-  void add(const PortState& port);         // adds a record if takes_hops()
+  void add(const PortState& port);  // adds a record if takes_hops()
   bool asks_for_delay() const { return !is_of_ports_ && !goes_back_; }
-  void give_back(Duration delay);          // for a block with asks_for_delay()
+  void give_back(Duration delay);  // for a block with asks_for_delay()
   // nullopt: the block carries no delay.
   std::optional<Duration> delay() const;
   bool operator==(const Telemetry&) const = default;
@@ -107,11 +107,11 @@ std::optional<Telemetry> telemetry_behind(std::span<const std::byte> frame);
 
 // Change of a port's state between two packets of one path.
 struct HopChange {
-  BitRate rate;                            // rate of the port; 0: not known, and `sent` is not valid
-  Duration over{};                         // time between the two packets' last bits at the port
-  std::uint64_t sent = 0;                  // bytes that left the port on the line in this time
-  std::uint64_t queue = 0;                 // bytes that waited when the second packet left
-  std::uint64_t queue_before = 0;          // bytes that waited when the first packet left
+  BitRate rate;                    // rate of the port; 0: not known, and `sent` is not valid
+  Duration over{};                 // time between the two packets' last bits at the port
+  std::uint64_t sent = 0;          // bytes that left the port on the line in this time
+  std::uint64_t queue = 0;         // bytes that waited when the second packet left
+  std::uint64_t queue_before = 0;  // bytes that waited when the first packet left
 };
 
 // Compares each block with the block before it.

@@ -19,8 +19,14 @@ struct Duration {
   friend constexpr bool operator>(Duration a, Duration b) { return a.ps > b.ps; }
   friend constexpr bool operator<=(Duration a, Duration b) { return a.ps <= b.ps; }
   friend constexpr bool operator>=(Duration a, Duration b) { return a.ps >= b.ps; }
-  constexpr Duration& operator+=(Duration other) { ps += other.ps; return *this; }
-  constexpr Duration& operator-=(Duration other) { ps -= other.ps; return *this; }
+  constexpr Duration& operator+=(Duration other) {
+    ps += other.ps;
+    return *this;
+  }
+  constexpr Duration& operator-=(Duration other) {
+    ps -= other.ps;
+    return *this;
+  }
 };
 constexpr Duration operator+(Duration a, Duration b) { return {a.ps + b.ps}; }
 constexpr Duration operator-(Duration a, Duration b) { return {a.ps - b.ps}; }
@@ -71,9 +77,9 @@ class SteadyRate {
   static constexpr std::uint64_t kPsPerByte = 8 * 1'000'000'000'000ull;  // at 1 b/s
 
   BitRate rate_;
-  std::uint64_t whole_ps_;      // ps of a byte, integer part
-  std::uint64_t fraction_ps_;   // ps of a byte, fraction in units of 2^-64
-  std::uint64_t most_;          // largest size in bytes for which the fast way is exact
+  std::uint64_t whole_ps_;     // ps of a byte, integer part
+  std::uint64_t fraction_ps_;  // ps of a byte, fraction in units of 2^-64
+  std::uint64_t most_;         // largest size in bytes for which the fast way is exact
 };
 
 namespace literals {

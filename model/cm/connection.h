@@ -17,7 +17,7 @@ enum class State : std::uint8_t {
   idle,
   request_sent,
   request_received,
-  request_acknowledged,      // a peer that retransmits gets an MRA
+  request_acknowledged,  // a peer that retransmits gets an MRA
   reply_sent,
   reply_received,
   established,
@@ -50,7 +50,7 @@ struct Peer {
 struct Pending {
   Envelope envelope;
   Duration interval;
-  unsigned retries = 0;      // retries left
+  unsigned retries = 0;  // retries left
 };
 
 struct Connection {
@@ -58,7 +58,7 @@ struct Connection {
   State state = State::idle;
   Route route;
   Peer peer;
-  bool peer_known = false;   // in the manager's table, which shows stale connections to the same peer
+  bool peer_known = false;  // in the manager's table, which shows stale connections to the same peer
   std::uint64_t service_id = 0;
   std::uint64_t transaction_id = 0;
 
@@ -75,12 +75,12 @@ struct Connection {
   std::uint8_t rnr_retry_count = 0;
   TimeCode ack_timeout = 0;
 
-  Duration response_timeout; // for messages sent by this side
+  Duration response_timeout;  // for messages sent by this side
   unsigned max_retries = 0;
-  std::optional<Envelope> last_answer;     // sent again if the peer retransmits its request
+  std::optional<Envelope> last_answer;  // sent again if the peer retransmits its request
   std::optional<Pending> pending;
-  std::optional<Duration> deadline;        // of `pending`, or the end of timewait
-  bool orphan = false;       // the owner destroyed the connection; it is erased after timewait
+  std::optional<Duration> deadline;  // of `pending`, or the end of timewait
+  bool orphan = false;               // the owner destroyed the connection; it is erased after timewait
 };
 
 }  // namespace rnicsim::cm

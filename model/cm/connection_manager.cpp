@@ -9,9 +9,7 @@
 namespace rnicsim::cm {
 namespace {
 
-bool is_before_reply(State state) {
-  return state == State::request_received || state == State::request_acknowledged;
-}
+bool is_before_reply(State state) { return state == State::request_received || state == State::request_acknowledged; }
 
 }  // namespace
 
@@ -61,7 +59,9 @@ void ConnectionManager::destroy(ConnectionId id) {
       const std::uint64_t ca_guid = guid_of(connection->route.local);
       std::array<std::uint8_t, 8> guid;
       for (int i = 0; i < 8; ++i) guid[std::size_t(i)] = std::uint8_t(ca_guid >> (56 - 8 * i));
-      ConnectReject message{.local_id = id, .subject = Subject::request, .information_length = guid.size(),
+      ConnectReject message{.local_id = id,
+                            .subject = Subject::request,
+                            .information_length = guid.size(),
                             .reason = RejectReason::timeout};
       std::ranges::copy(guid, message.information.begin());
       send(connection->route, {connection->transaction_id, message});
@@ -70,25 +70,14 @@ void ConnectionManager::destroy(ConnectionId id) {
     case State::request_received:
     case State::request_acknowledged:
     case State::reply_sent:
-    case State::reply_received:
-      reject(id, RejectReason::consumer);
-      break;
-    case State::established:
-      disconnect(id);
-      [[fallthrough]];
-    case State::disconnect_sent:
-      enter_timewait(*connection);
-      break;
-    case State::disconnect_received:
-      confirm_disconnect(id);
-      break;
-    case State::service_request_received:
-      answer_service(id, ServiceIdStatus::rejected, 0, 0);
-      break;
+    case State::reply_received: reject(id, RejectReason::consumer); break;
+    case State::established: disconnect(id); [[fallthrough]];
+    case State::disconnect_sent: enter_timewait(*connection); break;
+    case State::disconnect_received: confirm_disconnect(id); break;
+    case State::service_request_received: answer_service(id, ServiceIdStatus::rejected, 0, 0); break;
     case State::idle:
     case State::timewait:
-    case State::service_request_sent:
-      break;
+    case State::service_request_sent: break;
   }
   std::erase_if(events_, [&](const Event& event) { return event.id == id; });
   if (connection->state == State::timewait) {
@@ -193,8 +182,7 @@ int ConnectionManager::connect(ConnectionId id, const ConnectParams& params) {
   connection->initiator_depth = params.initiator_depth;
   connection->retry_count = params.retry_count;
   connection->ack_timeout = message.primary.local_ack_timeout;
-  connection->response_timeout =
-      2 * duration_of(params.packet_life_time) + duration_of(params.response_timeout);
+  connection->response_timeout = 2 * duration_of(params.packet_life_time) + duration_of(params.response_timeout);
   connection->max_retries = params.max_retries;
   connection->transaction_id = new_transaction(*connection);
   move(*connection, State::request_sent);
@@ -252,11 +240,8 @@ int ConnectionManager::promise(ConnectionId id, TimeCode service_timeout) {
       message.subject = Subject::request;
       move(*connection, State::request_acknowledged);
       break;
-    case State::reply_received:
-      message.subject = Subject::reply;
-      break;
-    default:
-      return EINVAL;
+    case State::reply_received: message.subject = Subject::reply; break;
+    default: return EINVAL;
   }
   connection->last_answer = Envelope{connection->transaction_id, message};
   return 0;
@@ -270,18 +255,11 @@ int ConnectionManager::reject(ConnectionId id, RejectReason reason, std::span<co
   message.remote_id = connection->peer.id;
   switch (before) {
     case State::request_received:
-    case State::request_acknowledged:
-      message.subject = Subject::request;
-      break;
-    case State::reply_received:
-      message.subject = Subject::reply;
-      break;
+    case State::request_acknowledged: message.subject = Subject::request; break;
+    case State::reply_received: message.subject = Subject::reply; break;
     case State::request_sent:
-    case State::reply_sent:
-      message.subject = Subject::other;
-      break;
-    default:
-      return EINVAL;
+    case State::reply_sent: message.subject = Subject::other; break;
+    default: return EINVAL;
   }
   send(connection->route, {connection->transaction_id, message});
   if (before == State::reply_sent) {
@@ -295,8 +273,7 @@ int ConnectionManager::reject(ConnectionId id, RejectReason reason, std::span<co
 int ConnectionManager::disconnect(ConnectionId id) {
   Connection* connection = lookup(id);
   if (connection == nullptr || connection->state != State::established) return EINVAL;
-  const DisconnectRequest message{.local_id = id, .remote_id = connection->peer.id,
-                                  .remote_qpn = connection->peer.qpn};
+  const DisconnectRequest message{.local_id = id, .remote_id = connection->peer.id, .remote_qpn = connection->peer.qpn};
   move(*connection, State::disconnect_sent);
   send_until_answered(*connection, {new_transaction(*connection), message});
   return 0;
@@ -401,18 +378,10 @@ void ConnectionManager::expire(Connection& connection) {
 
 void ConnectionManager::give_up(Connection& connection) {
   switch (connection.state) {
-    case State::request_sent:
-      reset(connection);
-      return tell(EventKind::request_failed, connection);
-    case State::reply_sent:
-      reset(connection);
-      return tell(EventKind::reply_failed, connection);
-    case State::service_request_sent:
-      reset(connection);
-      return tell(EventKind::service_failed, connection);
-    default:
-      enter_timewait(connection);
-      return tell(EventKind::disconnected, connection);
+    case State::request_sent: reset(connection); return tell(EventKind::request_failed, connection);
+    case State::reply_sent: reset(connection); return tell(EventKind::reply_failed, connection);
+    case State::service_request_sent: reset(connection); return tell(EventKind::service_failed, connection);
+    default: enter_timewait(connection); return tell(EventKind::disconnected, connection);
   }
 }
 

@@ -24,24 +24,24 @@ constexpr Duration duration_of(TimeCode code) { return {std::int64_t{4'096'000} 
 TimeCode ack_timeout_of(TimeCode ack_delay, TimeCode packet_life_time);
 
 enum class EventKind : std::uint8_t {
-  request_received,          // REQ; `id` is new
-  request_failed,            // no answer
-  reply_received,            // REP
+  request_received,  // REQ; `id` is new
+  request_failed,    // no answer
+  reply_received,    // REP
   reply_failed,
-  established,               // RTU, or data before the RTU
-  rejected,                  // REJ
-  disconnect_requested,      // DREQ
-  disconnected,              // DREP, or the peer did not answer
+  established,           // RTU, or data before the RTU
+  rejected,              // REJ
+  disconnect_requested,  // DREQ
+  disconnected,          // DREP, or the peer did not answer
   timewait_over,
-  service_requested,         // SIDR_REQ; `id` is new
-  service_answered,          // SIDR_REP
+  service_requested,  // SIDR_REQ; `id` is new
+  service_answered,   // SIDR_REP
   service_failed,
 };
 
 struct Event {
   EventKind kind;
   ConnectionId id;
-  Message message{};         // message that caused the event, if any
+  Message message{};  // message that caused the event, if any
 };
 
 // Change of a connection's state.
@@ -58,7 +58,7 @@ struct Outgoing {
 
 struct ConnectParams {
   std::uint64_t service_id = 0;
-  RequestedPath path;        // local_ack_timeout is computed by connect()
+  RequestedPath path;  // local_ack_timeout is computed by connect()
   TimeCode packet_life_time = 0;
   std::uint8_t path_mtu = 0;
   std::uint16_t pkey = 0xffff;
@@ -71,7 +71,7 @@ struct ConnectParams {
   std::uint8_t retry_count = 0;
   std::uint8_t rnr_retry_count = 0;
   bool srq = false;
-  TimeCode response_timeout = 0;           // of the managers on both sides
+  TimeCode response_timeout = 0;  // of the managers on both sides
   std::uint8_t max_retries = 0;
   std::span<const std::uint8_t> private_data;
 };
@@ -101,16 +101,16 @@ struct ManagerCounters {
   std::uint64_t repeated = 0;
   std::uint64_t received = 0;
   std::uint64_t duplicates = 0;
-  std::uint64_t unexpected = 0;            // no such connection, or not expected in its state
-  std::uint64_t stale = 0;                 // requests of a peer that forgot a connection which exists here
+  std::uint64_t unexpected = 0;  // no such connection, or not expected in its state
+  std::uint64_t stale = 0;       // requests of a peer that forgot a connection which exists here
 };
 
 class ConnectionManager {
  public:
   struct Params {
     std::uint64_t ca_guid = 0;
-    TimeCode ack_delay = 0;                // local CA ACK delay
-    std::uint32_t id_mask = 0;             // communication IDs count up from 1, XORed with this mask
+    TimeCode ack_delay = 0;                      // local CA ACK delay
+    std::uint32_t id_mask = 0;                   // communication IDs count up from 1, XORed with this mask
     std::map<Gid, std::uint64_t> other_guids{};  // GUIDs of the host's other CAs, by their GIDs
   };
   explicit ConnectionManager(const Params& params) : params_(params) {}
@@ -137,9 +137,9 @@ class ConnectionManager {
   int reject(ConnectionId id, RejectReason reason, std::span<const std::uint8_t> private_data = {});
   // A peer that retransmits its REQ or REP gets an MRA with this service timeout from now on.
   int promise(ConnectionId id, TimeCode service_timeout);
-  int disconnect(ConnectionId id);         // DREQ
+  int disconnect(ConnectionId id);          // DREQ
   int confirm_disconnect(ConnectionId id);  // DREP
-  int establish(ConnectionId id);          // data arrived before the RTU
+  int establish(ConnectionId id);           // data arrived before the RTU
   int resolve_service(ConnectionId id, const ServiceParams& params);
   int answer_service(ConnectionId id, ServiceIdStatus status, std::uint32_t qpn, std::uint32_t qkey,
                      std::span<const std::uint8_t> private_data = {});

@@ -11,7 +11,7 @@ namespace {
 namespace header {
 constexpr std::size_t kBytes = 24;
 constexpr std::uint8_t kBaseVersion = 1;
-constexpr std::uint8_t kClass = 0x07;        // communication management
+constexpr std::uint8_t kClass = 0x07;  // communication management
 constexpr std::uint8_t kClassVersion = 2;
 constexpr std::uint8_t kSend = 0x03;
 constexpr std::size_t kTransactionId = 8;
@@ -23,7 +23,7 @@ struct Word {
   using Type = T;
 };
 template <class T>
-  requires std::is_enum_v<T>
+requires std::is_enum_v<T>
 struct Word<T> {
   using Type = std::underlying_type_t<T>;
 };
@@ -88,7 +88,7 @@ void path_fields(const Codec& field, Path& path, unsigned at) {
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, ConnectRequest>
+requires std::is_same_v<std::remove_const_t<M>, ConnectRequest>
 void fields(const Codec& field, M& m) {
   field(m.local_id, 0);
   field(m.service_id, 8);
@@ -118,7 +118,7 @@ void fields(const Codec& field, M& m) {
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, MessageReceiptAck>
+requires std::is_same_v<std::remove_const_t<M>, MessageReceiptAck>
 void fields(const Codec& field, M& m) {
   field(m.local_id, 0);
   field(m.remote_id, 4);
@@ -128,7 +128,7 @@ void fields(const Codec& field, M& m) {
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, ConnectReject>
+requires std::is_same_v<std::remove_const_t<M>, ConnectReject>
 void fields(const Codec& field, M& m) {
   field(m.local_id, 0);
   field(m.remote_id, 4);
@@ -140,7 +140,7 @@ void fields(const Codec& field, M& m) {
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, ConnectReply>
+requires std::is_same_v<std::remove_const_t<M>, ConnectReply>
 void fields(const Codec& field, M& m) {
   field(m.local_id, 0);
   field(m.remote_id, 4);
@@ -160,8 +160,7 @@ void fields(const Codec& field, M& m) {
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, ReadyToUse> ||
-           std::is_same_v<std::remove_const_t<M>, DisconnectReply>
+requires std::is_same_v<std::remove_const_t<M>, ReadyToUse> || std::is_same_v<std::remove_const_t<M>, DisconnectReply>
 void fields(const Codec& field, M& m) {
   field(m.local_id, 0);
   field(m.remote_id, 4);
@@ -169,7 +168,7 @@ void fields(const Codec& field, M& m) {
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, DisconnectRequest>
+requires std::is_same_v<std::remove_const_t<M>, DisconnectRequest>
 void fields(const Codec& field, M& m) {
   field(m.local_id, 0);
   field(m.remote_id, 4);
@@ -178,7 +177,7 @@ void fields(const Codec& field, M& m) {
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, ServiceIdRequest>
+requires std::is_same_v<std::remove_const_t<M>, ServiceIdRequest>
 void fields(const Codec& field, M& m) {
   field(m.request_id, 0);
   field(m.pkey, 4);
@@ -187,7 +186,7 @@ void fields(const Codec& field, M& m) {
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, ServiceIdReply>
+requires std::is_same_v<std::remove_const_t<M>, ServiceIdReply>
 void fields(const Codec& field, M& m) {
   field(m.request_id, 0);
   field(m.status, 4);
@@ -200,14 +199,14 @@ void fields(const Codec& field, M& m) {
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, LoadAlternatePath>
+requires std::is_same_v<std::remove_const_t<M>, LoadAlternatePath>
 void fields(const Codec& field, M& m) {
   field(m.local_id, 0);
   field(m.remote_id, 4);
 }
 
 template <class Codec, class M>
-  requires std::is_same_v<std::remove_const_t<M>, AlternatePathResponse>
+requires std::is_same_v<std::remove_const_t<M>, AlternatePathResponse>
 void fields(const Codec& field, M& m) {
   field(m.local_id, 0);
   field(m.remote_id, 4);

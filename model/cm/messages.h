@@ -33,7 +33,7 @@ struct RequestedPath {
   Gid local_gid{};
   Gid remote_gid{};
   std::uint32_t flow_label = 0;
-  std::uint8_t packet_rate = 0;            // enum ibv_rate
+  std::uint8_t packet_rate = 0;  // enum ibv_rate
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 0;
   std::uint8_t service_level = 0;
@@ -42,7 +42,7 @@ struct RequestedPath {
   bool operator==(const RequestedPath&) const = default;
 };
 
-struct ConnectRequest {                    // REQ
+struct ConnectRequest {  // REQ
   static constexpr std::uint16_t kAttribute = 0x0010;
   std::uint32_t local_id = 0;
   std::uint64_t service_id = 0;
@@ -60,14 +60,14 @@ struct ConnectRequest {                    // REQ
   TimeCode local_response_timeout = 0;
   std::uint8_t retry_count = 0;
   std::uint16_t pkey = 0;
-  std::uint8_t path_mtu = 0;               // enum ibv_mtu
+  std::uint8_t path_mtu = 0;  // enum ibv_mtu
   bool rdc_exists = false;
   std::uint8_t rnr_retry_count = 0;
   std::uint8_t max_cm_retries = 0;
   bool srq = false;
   std::uint8_t extended_transport = 0;
   RequestedPath primary;
-  RequestedPath alternate;                 // local_lid 0: no alternate path
+  RequestedPath alternate;  // local_lid 0: no alternate path
   PrivateData<92> private_data{};
   bool operator==(const ConnectRequest&) const = default;
 };
@@ -75,7 +75,7 @@ struct ConnectRequest {                    // REQ
 // Kind of message that an MRA or REJ answers.
 enum class Subject : std::uint8_t { request = 0, reply = 1, other = 2 };
 
-struct MessageReceiptAck {                 // MRA
+struct MessageReceiptAck {  // MRA
   static constexpr std::uint16_t kAttribute = 0x0011;
   std::uint32_t local_id = 0;
   std::uint32_t remote_id = 0;
@@ -99,7 +99,7 @@ enum class RejectReason : std::uint16_t {  // 12.6.7.2
   consumer = 28,
 };
 
-struct ConnectReject {                     // REJ
+struct ConnectReject {  // REJ
   static constexpr std::uint16_t kAttribute = 0x0012;
   std::uint32_t local_id = 0;
   std::uint32_t remote_id = 0;
@@ -111,13 +111,13 @@ struct ConnectReject {                     // REJ
   bool operator==(const ConnectReject&) const = default;
 };
 
-struct ConnectReply {                      // REP
+struct ConnectReply {  // REP
   static constexpr std::uint16_t kAttribute = 0x0013;
   std::uint32_t local_id = 0;
   std::uint32_t remote_id = 0;
   std::uint32_t local_qkey = 0;
   std::uint32_t local_qpn = 0;
-  std::uint32_t local_eecn = 0;            // XRC: number of the responder's QP
+  std::uint32_t local_eecn = 0;  // XRC: number of the responder's QP
   std::uint32_t starting_psn = 0;
   std::uint8_t responder_resources = 0;
   std::uint8_t initiator_depth = 0;
@@ -135,7 +135,7 @@ struct ConnectReply {                      // REP
   bool operator==(const ConnectReply&) const = default;
 };
 
-struct ReadyToUse {                        // RTU
+struct ReadyToUse {  // RTU
   static constexpr std::uint16_t kAttribute = 0x0014;
   std::uint32_t local_id = 0;
   std::uint32_t remote_id = 0;
@@ -143,7 +143,7 @@ struct ReadyToUse {                        // RTU
   bool operator==(const ReadyToUse&) const = default;
 };
 
-struct DisconnectRequest {                 // DREQ
+struct DisconnectRequest {  // DREQ
   static constexpr std::uint16_t kAttribute = 0x0015;
   std::uint32_t local_id = 0;
   std::uint32_t remote_id = 0;
@@ -152,7 +152,7 @@ struct DisconnectRequest {                 // DREQ
   bool operator==(const DisconnectRequest&) const = default;
 };
 
-struct DisconnectReply {                   // DREP
+struct DisconnectReply {  // DREP
   static constexpr std::uint16_t kAttribute = 0x0016;
   std::uint32_t local_id = 0;
   std::uint32_t remote_id = 0;
@@ -160,7 +160,7 @@ struct DisconnectReply {                   // DREP
   bool operator==(const DisconnectReply&) const = default;
 };
 
-struct ServiceIdRequest {                  // SIDR_REQ
+struct ServiceIdRequest {  // SIDR_REQ
   static constexpr std::uint16_t kAttribute = 0x0017;
   std::uint32_t request_id = 0;
   std::uint16_t pkey = 0;
@@ -178,7 +178,7 @@ enum class ServiceIdStatus : std::uint8_t {  // 12.11.2
   unsupported_version = 5,
 };
 
-struct ServiceIdReply {                    // SIDR_REP
+struct ServiceIdReply {  // SIDR_REP
   static constexpr std::uint16_t kAttribute = 0x0018;
   std::uint32_t request_id = 0;
   ServiceIdStatus status = ServiceIdStatus::valid;
@@ -191,14 +191,14 @@ struct ServiceIdReply {                    // SIDR_REP
   bool operator==(const ServiceIdReply&) const = default;
 };
 
-struct LoadAlternatePath {                 // LAP
+struct LoadAlternatePath {  // LAP
   static constexpr std::uint16_t kAttribute = 0x0019;
   std::uint32_t local_id = 0;
   std::uint32_t remote_id = 0;
   bool operator==(const LoadAlternatePath&) const = default;
 };
 
-struct AlternatePathResponse {             // APR
+struct AlternatePathResponse {  // APR
   static constexpr std::uint16_t kAttribute = 0x001a;
   static constexpr std::uint8_t kNotSupported = 2;
   std::uint32_t local_id = 0;

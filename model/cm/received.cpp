@@ -101,9 +101,10 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const C
   if (!enter_peer(*connection, {reply.local_ca_guid, reply.local_id, reply.qpn(connection->transport)})) {
     ++counters_.stale;
     // The peer needs both IDs to find its connection.
-    send(route, {envelope.transaction_id,
-                 ConnectReject{.local_id = connection->id, .remote_id = reply.local_id, .subject = Subject::reply,
-                               .reason = RejectReason::stale_connection}});
+    send(route, {envelope.transaction_id, ConnectReject{.local_id = connection->id,
+                                                        .remote_id = reply.local_id,
+                                                        .subject = Subject::reply,
+                                                        .reason = RejectReason::stale_connection}});
     reset(*connection);
     return tell(EventKind::request_failed, *connection);
   }
@@ -155,12 +156,8 @@ void ConnectionManager::on(const Route&, const Envelope&, const ConnectReject& m
       break;
     case State::reply_received:
     case State::established:
-    case State::disconnect_sent:
-      enter_timewait(*connection);
-      break;
-    default:
-      ++counters_.unexpected;
-      return;
+    case State::disconnect_sent: enter_timewait(*connection); break;
+    default: ++counters_.unexpected; return;
   }
   tell(EventKind::rejected, *connection, message);
 }
@@ -181,21 +178,14 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const D
   }
   switch (connection->state) {
     case State::reply_sent:
-    case State::disconnect_sent:
-      answered(*connection);
-      break;
-    case State::established:
-      break;
+    case State::disconnect_sent: answered(*connection); break;
+    case State::established: break;
     case State::timewait:
       ++counters_.duplicates;
-      return send(route, {envelope.transaction_id,
-                          DisconnectReply{.local_id = connection->id, .remote_id = message.local_id}});
-    case State::disconnect_received:
-      ++counters_.duplicates;
-      return;
-    default:
-      ++counters_.unexpected;
-      return;
+      return send(
+          route, {envelope.transaction_id, DisconnectReply{.local_id = connection->id, .remote_id = message.local_id}});
+    case State::disconnect_received: ++counters_.duplicates; return;
+    default: ++counters_.unexpected; return;
   }
   move(*connection, State::disconnect_received);
   connection->transaction_id = envelope.transaction_id;
@@ -221,9 +211,9 @@ void ConnectionManager::on(const Route& route, const Envelope& envelope, const S
     return;
   }
   if (!services_.contains(request.service_id))
-    return send(route, {envelope.transaction_id,
-                        ServiceIdReply{.request_id = request.request_id, .status = ServiceIdStatus::not_supported,
-                                       .service_id = request.service_id}});
+    return send(route, {envelope.transaction_id, ServiceIdReply{.request_id = request.request_id,
+                                                                .status = ServiceIdStatus::not_supported,
+                                                                .service_id = request.service_id}});
   Connection& connection = connections_[create()];
   move(connection, State::service_request_received);
   connection.route = route;

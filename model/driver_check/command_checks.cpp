@@ -21,28 +21,23 @@ std::optional<ObjectKind> kind_of(nic::CommandOpcode opcode) {
   using enum nic::CommandOpcode;
   switch (opcode) {
     case create_eq:
-    case destroy_eq:
-      return ObjectKind::eq;
+    case destroy_eq: return ObjectKind::eq;
     case create_cq:
     case destroy_cq:
     case query_cq:
     case modify_cq:
-    case resize_cq:
-      return ObjectKind::cq;
+    case resize_cq: return ObjectKind::cq;
     case create_qp:
     case destroy_qp:
     case modify_qp:
     case query_qp:
     case attach_multicast:
-    case detach_multicast:
-      return ObjectKind::qp;
+    case detach_multicast: return ObjectKind::qp;
     case create_srq:
     case destroy_srq:
     case query_srq:
-    case modify_srq:
-      return ObjectKind::srq;
-    default:
-      return std::nullopt;
+    case modify_srq: return ObjectKind::srq;
+    default: return std::nullopt;
   }
 }
 
@@ -238,38 +233,21 @@ void CommandChecks::apply(const nic::CommandExecuted& executed) {
   if (!current_) return;
   const auto& input = current_->input;
   switch (executed.opcode) {
-    case teardown:
-      return objects.destroy_all(now());
-    case map_icm:
-      return lent(std::get<nic::IcmRange>(input), true);
-    case unmap_icm:
-      return lent(std::get<nic::IcmRange>(input), false);
-    case create_eq:
-      return made_eq(number, std::get<nic::EventQueueContext>(input));
-    case destroy_eq:
-      return objects.destroy(ObjectKind::eq, number, now());
-    case create_cq:
-      return made_cq(number, std::get<nic::CompletionQueue>(input));
-    case destroy_cq:
-      return objects.destroy(ObjectKind::cq, number, now());
-    case resize_cq:
-      return resized_cq(std::get<nic::CqResize>(input));
-    case modify_mpt:
-      objects.destroy_region(number, now());
-      [[fallthrough]];
-    case create_mpt:
-      objects.regions[number] = std::get<nic::MemoryRegion>(input);
-      return;
-    case destroy_mpt:
-      return objects.destroy_region(number, now());
-    case create_qp:
-      return made_qp(number, std::get<nic::QpContext>(input));
-    case destroy_qp:
-      return objects.destroy(ObjectKind::qp, number, now());
-    case create_srq:
-      return made_srq(number, std::get<nic::SharedReceiveQueue>(input));
-    case destroy_srq:
-      return objects.destroy(ObjectKind::srq, number, now());
+    case teardown: return objects.destroy_all(now());
+    case map_icm: return lent(std::get<nic::IcmRange>(input), true);
+    case unmap_icm: return lent(std::get<nic::IcmRange>(input), false);
+    case create_eq: return made_eq(number, std::get<nic::EventQueueContext>(input));
+    case destroy_eq: return objects.destroy(ObjectKind::eq, number, now());
+    case create_cq: return made_cq(number, std::get<nic::CompletionQueue>(input));
+    case destroy_cq: return objects.destroy(ObjectKind::cq, number, now());
+    case resize_cq: return resized_cq(std::get<nic::CqResize>(input));
+    case modify_mpt: objects.destroy_region(number, now()); [[fallthrough]];
+    case create_mpt: objects.regions[number] = std::get<nic::MemoryRegion>(input); return;
+    case destroy_mpt: return objects.destroy_region(number, now());
+    case create_qp: return made_qp(number, std::get<nic::QpContext>(input));
+    case destroy_qp: return objects.destroy(ObjectKind::qp, number, now());
+    case create_srq: return made_srq(number, std::get<nic::SharedReceiveQueue>(input));
+    case destroy_srq: return objects.destroy(ObjectKind::srq, number, now());
     case modify_srq: {
       const auto& change = std::get<nic::SrqModification>(input);
       const auto found = objects.srqs.find(number);
@@ -281,8 +259,7 @@ void CommandChecks::apply(const nic::CommandExecuted& executed) {
       return objects.add(queue.pasid,
                          {MemoryKind::srq_ring, number, queue.ring, 1ull << (queue.log_entries + queue.log_stride)});
     }
-    default:
-      return;
+    default: return;
   }
 }
 

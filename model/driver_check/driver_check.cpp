@@ -151,16 +151,11 @@ void DriverCheck::Watcher::sampled(Pasid pasid, std::uint64_t address, std::span
     const bool whole = range.address >= address && range.address + range.bytes <= address + bytes.size();
     const auto record = whole ? bytes.subspan(range.address - address, range.bytes) : std::span<const std::byte>();
     switch (range.kind) {
-      case MemoryKind::cq_record:
-        return whole ? completions_.record_read(range.number, record) : void();
-      case MemoryKind::qp_record:
-        return whole ? receives_.record_read(range.number, record) : void();
-      case MemoryKind::srq_record:
-        return whole ? receives_.shared_record_read(range.number, record) : void();
-      case MemoryKind::srq_ring:
-        return receives_.shared_entries_read(range, address, bytes);
-      default:
-        return;
+      case MemoryKind::cq_record: return whole ? completions_.record_read(range.number, record) : void();
+      case MemoryKind::qp_record: return whole ? receives_.record_read(range.number, record) : void();
+      case MemoryKind::srq_record: return whole ? receives_.shared_record_read(range.number, record) : void();
+      case MemoryKind::srq_ring: return receives_.shared_entries_read(range, address, bytes);
+      default: return;
     }
   });
 }

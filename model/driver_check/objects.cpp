@@ -7,16 +7,11 @@ namespace rnicsim::driver_check {
 
 const char* name_of(ObjectKind kind) {
   switch (kind) {
-    case ObjectKind::eq:
-      return "event queue";
-    case ObjectKind::cq:
-      return "completion queue";
-    case ObjectKind::qp:
-      return "queue pair";
-    case ObjectKind::srq:
-      return "shared receive queue";
-    case ObjectKind::key:
-      return "key";
+    case ObjectKind::eq: return "event queue";
+    case ObjectKind::cq: return "completion queue";
+    case ObjectKind::qp: return "queue pair";
+    case ObjectKind::srq: return "shared receive queue";
+    case ObjectKind::key: return "key";
   }
   return "";
 }
@@ -24,42 +19,27 @@ const char* name_of(ObjectKind kind) {
 std::string in_words(const MemoryRange& range) {
   const auto of = [&range](const char* what) { return fmt::format("{} {}", what, range.number); };
   switch (range.kind) {
-    case MemoryKind::send_ring:
-      return of("send ring of queue pair");
-    case MemoryKind::receive_ring:
-      return of("receive ring of queue pair");
-    case MemoryKind::qp_record:
-      return of("doorbell record of queue pair");
-    case MemoryKind::cq_ring:
-      return of("ring of completion queue");
-    case MemoryKind::cq_record:
-      return of("doorbell record of completion queue");
-    case MemoryKind::eq_ring:
-      return of("ring of event queue");
-    case MemoryKind::srq_ring:
-      return of("ring of shared receive queue");
-    case MemoryKind::srq_record:
-      return of("doorbell record of shared receive queue");
-    case MemoryKind::command_queue:
-      return "command queue";
-    case MemoryKind::icm:
-      return of("ICM of table");
+    case MemoryKind::send_ring: return of("send ring of queue pair");
+    case MemoryKind::receive_ring: return of("receive ring of queue pair");
+    case MemoryKind::qp_record: return of("doorbell record of queue pair");
+    case MemoryKind::cq_ring: return of("ring of completion queue");
+    case MemoryKind::cq_record: return of("doorbell record of completion queue");
+    case MemoryKind::eq_ring: return of("ring of event queue");
+    case MemoryKind::srq_ring: return of("ring of shared receive queue");
+    case MemoryKind::srq_record: return of("doorbell record of shared receive queue");
+    case MemoryKind::command_queue: return "command queue";
+    case MemoryKind::icm: return of("ICM of table");
   }
   return "";
 }
 
 bool Objects::exists(ObjectKind kind, std::uint32_t number) const {
   switch (kind) {
-    case ObjectKind::eq:
-      return eqs.contains(number);
-    case ObjectKind::cq:
-      return cqs.contains(number);
-    case ObjectKind::qp:
-      return qps.contains(number);
-    case ObjectKind::srq:
-      return srqs.contains(number);
-    case ObjectKind::key:
-      break;
+    case ObjectKind::eq: return eqs.contains(number);
+    case ObjectKind::cq: return cqs.contains(number);
+    case ObjectKind::qp: return qps.contains(number);
+    case ObjectKind::srq: return srqs.contains(number);
+    case ObjectKind::key: break;
   }
   for (const auto& [index, region] : regions)
     if (region.key == number) return true;
@@ -84,9 +64,7 @@ void Objects::destroy(ObjectKind kind, std::uint32_t number, Duration at) {
   if (gone_.size() >= kMostGone) gone_.clear();
   gone_[{kind, number}] = at;
   switch (kind) {
-    case ObjectKind::eq:
-      eqs.erase(number);
-      return remove(MemoryKind::eq_ring, number);
+    case ObjectKind::eq: eqs.erase(number); return remove(MemoryKind::eq_ring, number);
     case ObjectKind::cq:
       cqs.erase(number);
       remove(MemoryKind::cq_ring, number);
@@ -100,8 +78,7 @@ void Objects::destroy(ObjectKind kind, std::uint32_t number, Duration at) {
       srqs.erase(number);
       remove(MemoryKind::srq_ring, number);
       return remove(MemoryKind::srq_record, number);
-    case ObjectKind::key:
-      return;
+    case ObjectKind::key: return;
   }
 }
 

@@ -18,9 +18,7 @@ void FaultInjector::send(Frame&& frame) {
 
 void FaultInjector::strike(const Fault& fault, std::uint64_t sequence, Frame&& frame) {
   switch (fault.action) {
-    case FaultAction::drop:
-      ++counters_.dropped;
-      return;
+    case FaultAction::drop: ++counters_.dropped; return;
     case FaultAction::corrupt:
       ++counters_.corrupted;
       flip_bit(frame, fault.bit);
@@ -64,12 +62,8 @@ void FaultInjector::release_due() {
   while (due_.pop_due(due)) {
     const auto held = std::ranges::find(reordered_, due.sequence, &Reordered::sequence);
     switch (due.what) {
-      case Waiting::delayed:
-        pass(due.sequence, std::move(due.frame));
-        break;
-      case Waiting::copy:
-        out(std::move(due.frame));
-        break;
+      case Waiting::delayed: pass(due.sequence, std::move(due.frame)); break;
+      case Waiting::copy: out(std::move(due.frame)); break;
       case Waiting::limit:
         if (held != reordered_.end()) let_go(held);
     }

@@ -30,7 +30,7 @@ struct FaultRule {
   std::optional<std::uint32_t> qp;    // destination QP
   std::optional<std::bitset<256>> opcodes;
   std::optional<std::bitset<16>> management;  // management messages, by FrameFacts::management
-  std::vector<NumberRange> psn;  // the PSN is in one of the ranges; a range with first > last wraps around
+  std::vector<NumberRange> psn;               // the PSN is in one of the ranges; a range with first > last wraps around
 
   // Selection among matching frames: first by number (counted from 1) in one of the ranges of `nth`, then by
   // probability, then the first `count`.

@@ -19,7 +19,7 @@ struct FrameFacts {
   std::uint32_t qp = 0;
   std::uint32_t psn = 0;
   std::optional<std::uint8_t> management;  // number of the message in a management datagram
-  std::uint32_t checked_from = 0;  // first byte from which the receiver detects a change of any bit
+  std::uint32_t checked_from = 0;          // first byte from which the receiver detects a change of any bit
 };
 // nullopt: not a frame of the protocol; rules by QP, opcode, PSN or message do not match it.
 using FrameMatcher = std::function<std::optional<FrameFacts>(const Frame&)>;

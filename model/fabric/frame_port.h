@@ -18,14 +18,14 @@ class FramePort {
  public:
   explicit FramePort(const LineTiming& timing) : timing_(timing) {}
 
-  Output<Frame> out;                             // to the cable, called when the last bit leaves
+  Output<Frame> out;  // to the cable, called when the last bit leaves
   // True: this port takes the frame; the enclosing module gives other frames to the NIC.
   std::function<bool(const Frame&)> takes = [](const Frame&) { return true; };
-  std::function<void(const Frame&)> arrived;     // called when the last bit has arrived
+  std::function<void(const Frame&)> arrived;  // called when the last bit has arrived
 
   void send(Frame&& frame);
   std::size_t waiting() const { return leaving_.frames(); }
-  void receive(Frame&& frame, Duration delay);   // `delay`: time until the last bit arrives
+  void receive(Frame&& frame, Duration delay);  // `delay`: time until the last bit arrives
   // While the link is down, sent and received frames are lost.
   void set_link(bool up) { link_up_ = up; }
 

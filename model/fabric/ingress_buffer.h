@@ -51,10 +51,10 @@ class IngressBuffer {
   struct Held {
     SharedBuffer::Use use;
     Counter most = 0;
-    std::uint32_t stops = 0;                   // number of pauses of the sender so far
+    std::uint32_t stops = 0;  // number of pauses of the sender so far
     bool stopped = false;
-    Duration since{};                          // start of the present pause
-    Counter stopped_ps = 0;                    // earlier pauses
+    Duration since{};        // start of the present pause
+    Counter stopped_ps = 0;  // earlier pauses
   };
   struct Refresh {
     std::uint32_t port = 0;
@@ -69,7 +69,7 @@ class IngressBuffer {
 
   const PfcParams params_;
   SharedBuffer& memory_;
-  std::vector<Duration> half_pauses_;          // by port: half the duration of a pause
+  std::vector<Duration> half_pauses_;  // by port: half the duration of a pause
   std::vector<std::array<Held, kPriorities>> held_;
   std::set<std::pair<std::uint32_t, std::uint8_t>> stopped_;  // ports and priorities with a pause in effect
   EventQueue<Refresh> refreshes_{[this] { refresh_due(); }};

@@ -28,7 +28,7 @@ class PauseDeadlock {
   static constexpr Duration kLook{20'000'000};
 
   struct End {
-    std::uint32_t box = 0;                 // number of a switch
+    std::uint32_t box = 0;  // number of a switch
     std::uint32_t port = 0;
     bool operator==(const End&) const = default;
     auto operator<=>(const End&) const = default;
@@ -63,8 +63,8 @@ class PauseDeadlock {
   const Name name_;
   std::vector<Switch*> boxes_;
   std::map<End, End> cables_;
-  std::set<Buffer> before_;                // buffers deadlocked at the last check
-  Duration before_since_{};                // time of the first check with this result
+  std::set<Buffer> before_;  // buffers deadlocked at the last check
+  Duration before_since_{};  // time of the first check with this result
   std::string found_;
   bool armed_ = false;
   Alarm alarm_{[this] { look(); }};

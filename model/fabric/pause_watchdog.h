@@ -22,9 +22,9 @@ namespace rnicsim::fabric {
 struct PauseStorm {
   std::uint32_t port = 0;
   std::uint8_t priority = 0;
-  Duration since{};                        // time since which the queue sent nothing
+  Duration since{};  // time since which the queue sent nothing
   Duration detected{};
-  Duration restored{};                     // 0: not restored
+  Duration restored{};  // 0: not restored
 };
 
 class PauseWatchdog {
@@ -56,12 +56,12 @@ class PauseWatchdog {
 
  private:
   struct State {
-    Duration since{};                      // start of the present sequence of pauses without a gap
+    Duration since{};  // start of the present sequence of pauses without a gap
     Duration until{};
     Duration last_left{};
-    std::uint64_t look = 0;                // number of the scheduled check; 0: none
+    std::uint64_t look = 0;  // number of the scheduled check; 0: none
     bool in_storm = false;
-    std::size_t storm = 0;                 // index in storms_
+    std::size_t storm = 0;  // index in storms_
   };
 
   struct Look {

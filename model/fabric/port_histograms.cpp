@@ -10,7 +10,7 @@
 namespace rnicsim::fabric {
 namespace {
 
-constexpr int kBinBits = 3;            // log2 of the bins an octave
+constexpr int kBinBits = 3;  // log2 of the bins an octave
 constexpr std::uint64_t kLeastPart = 1024;
 constexpr std::int64_t kPsOfUs = 1'000'000;
 

@@ -92,8 +92,8 @@ class PortRecord {
  private:
   struct Queue {
     std::uint64_t bytes = 0;
-    Duration since{};            // time since which the queue has `bytes`
-    bool paused = false;         // a pause that is not counted yet
+    Duration since{};     // time since which the queue has `bytes`
+    bool paused = false;  // a pause that is not counted yet
     Duration paused_since{}, paused_until{};
   };
   void end_pause(std::uint8_t priority, Duration now);

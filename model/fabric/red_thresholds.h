@@ -12,9 +12,9 @@
 namespace rnicsim::fabric {
 
 struct RedThresholds {
-  ByteCount kmin{};                        // queue length in bytes from which some frames are marked
-  ByteCount kmax{};                        // queue length in bytes from which all frames are marked
-  double pmax = 0;                         // probability of a mark just below kmax
+  ByteCount kmin{};  // queue length in bytes from which some frames are marked
+  ByteCount kmax{};  // queue length in bytes from which all frames are marked
+  double pmax = 0;   // probability of a mark just below kmax
 };
 
 // Parses "3:100KB:400KB:0.2 4:5KB:200KB:0.01"; other priorities get `others`. nullopt: another form, a kmin above its

@@ -37,7 +37,7 @@ class SharedBuffer {
     return use.headroom != 0 || (use.reserved >= lossless_.reserved && use.shared >= threshold(lossless_));
   }
   bool may_go_on(const Use& use) const { return use.headroom == 0 && use.total() <= resume_at(); }
-  std::uint64_t resume_at() const;         // number of held bytes at which a paused sender may resume
+  std::uint64_t resume_at() const;  // number of held bytes at which a paused sender may resume
   // --- Lossy output queues. False: no room; nothing is taken.
   bool take_lossy(Use& use, std::uint32_t bytes);
 
@@ -50,23 +50,22 @@ class SharedBuffer {
  private:
   struct Limits {
     std::uint64_t reserved = 0;
-    double alpha = 0;                        // 0: `bytes` is the threshold
+    double alpha = 0;  // 0: `bytes` is the threshold
     std::uint64_t bytes = 0;
   };
 
   std::uint64_t free() const { return size_ - std::min(shared_, size_); }
   // Present limit of shared bytes for a buffer or queue.
   std::uint64_t threshold(const Limits& limits) const {
-    return limits.alpha == 0 ? limits.bytes
-                             : static_cast<std::uint64_t>(limits.alpha * static_cast<double>(free()));
+    return limits.alpha == 0 ? limits.bytes : static_cast<std::uint64_t>(limits.alpha * static_cast<double>(free()));
   }
   void add(Use& use, std::uint64_t reserved, std::uint64_t shared, std::uint64_t headroom);
 
   const bool counts_lossy_;
   Limits lossless_, lossy_;
-  std::uint64_t size_ = 0;                   // shared bytes
+  std::uint64_t size_ = 0;  // shared bytes
   std::uint64_t headroom_each_ = 0;
-  std::uint64_t headroom_size_ = 0;          // headroom of all buffers together
+  std::uint64_t headroom_size_ = 0;  // headroom of all buffers together
   std::uint64_t xon_ = 0, xon_offset_ = 0;
   std::uint64_t shared_ = 0, headroom_ = 0;  // used bytes
   Counter most_shared_ = 0, most_headroom_ = 0;

@@ -12,14 +12,14 @@ namespace rnicsim::fabric {
 struct StoppedBuffer {
   std::uint32_t port = 0;
   std::uint8_t priority = 0;
-  std::uint64_t bytes = 0;                 // bytes held
-  std::uint64_t xon = 0;                   // number of bytes at which the pause ends
-  Duration since{};                        // start of the pause
+  std::uint64_t bytes = 0;  // bytes held
+  std::uint64_t xon = 0;    // number of bytes at which the pause ends
+  Duration since{};         // start of the pause
 };
 // Bytes of an input buffer that wait in the queue of a paused output port.
 struct PausedBytes {
-  std::uint32_t from = 0;                  // input port
-  std::uint32_t to = 0;                    // output port
+  std::uint32_t from = 0;  // input port
+  std::uint32_t to = 0;    // output port
   std::uint8_t priority = 0;
   std::uint64_t bytes = 0;
 };

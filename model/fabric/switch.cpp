@@ -11,8 +11,8 @@
 namespace rnicsim::fabric {
 namespace {
 
-constexpr std::uint8_t kGroupBit = 1;  // multicast bit in the first byte of a MAC address
-constexpr std::uint64_t kSeedsApart = 1 << 20;  // greater than the number of switches
+constexpr std::uint8_t kGroupBit = 1;                 // multicast bit in the first byte of a MAC address
+constexpr std::uint64_t kSeedsApart = 1 << 20;        // greater than the number of switches
 constexpr std::uint64_t kPathGenerator = 1ull << 32;  // number of the path generator; ports use their own numbers
 
 std::vector<BitRate> rates_of(const SwitchWiring& wiring) {
@@ -84,12 +84,10 @@ Switch::Switch(sc_core::sc_module_name name, const SwitchParams& params, SwitchW
 // The histograms subscribe to trace points, so a switch without histograms has no extra work for a frame.
 void Switch::record_queues() {
   records_.resize(ports_.size());
-  queue_changed.subscribe([this](const QueueChanged& queue) {
-    records_[queue.port].length(queue.priority, queue.bytes, now());
-  });
-  queue_paused.subscribe([this](const QueuePaused& queue) {
-    records_[queue.port].pause(queue.priority, queue.until, now());
-  });
+  queue_changed.subscribe(
+      [this](const QueueChanged& queue) { records_[queue.port].length(queue.priority, queue.bytes, now()); });
+  queue_paused.subscribe(
+      [this](const QueuePaused& queue) { records_[queue.port].pause(queue.priority, queue.until, now()); });
 }
 
 void Switch::receive(std::size_t port, Frame&& frame, Duration delay) {
@@ -222,8 +220,11 @@ void Switch::add_hop(const Port& port, TransmitPort::Departure& leaving) const {
   const auto& counted = port.counted;
   const auto busy_ps = std::accumulate(counted.busy_ps.begin(), counted.busy_ps.end(), counted.control_ps) -
                        static_cast<Counter>(leaving.took.ps);
-  leaving.frame.add_hop({.rate = port.timing.rate, .at = leaving.began, .sent = bytes_of(busy_ps, port.timing.rate),
-                         .queue = leaving.behind, .id = wiring_.number * kMostPorts + port.number});
+  leaving.frame.add_hop({.rate = port.timing.rate,
+                         .at = leaving.began,
+                         .sent = bytes_of(busy_ps, port.timing.rate),
+                         .queue = leaving.behind,
+                         .id = wiring_.number * kMostPorts + port.number});
 }
 
 bool Switch::lose_not_ect(Port& port, std::uint8_t priority, const Frame& frame) {

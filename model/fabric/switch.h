@@ -43,7 +43,7 @@ namespace rnicsim::fabric {
 
 // A switch's place in the topology.
 struct SwitchWiring {
-  std::uint32_t number = 0;  // unique number of the switch, as in Stations::Place
+  std::uint32_t number = 0;       // unique number of the switch, as in Stations::Place
   std::vector<LineTiming> lines;  // by port
   std::shared_ptr<const Stations> stations;
   // First ports of the shortest paths to another switch: ways[way_to[its number]]; empty: no path.
@@ -99,7 +99,7 @@ class Switch : public sc_core::sc_module {
     TransmitPort queues;
     std::array<SharedBuffer::Use, kPriorities> queue_use{};  // lossy priorities
     Output<Frame> out;
-    SmallGenerator generator;                  // for marks and jitter
+    SmallGenerator generator;                                 // for marks and jitter
     DelayLine<Frame> late{[this] { home.late_due(*this); }};  // frames delayed by jitter
     Duration last_put_off{};
     SwitchPortCounters counted;
@@ -157,10 +157,10 @@ class Switch : public sc_core::sc_module {
   IngressBuffer ingress_;
   PauseWatchdog watchdog_;
   const EcnMarker ecn_;
-  const bool jitter_begins_;                   // jitter "auto": starts at the first lost frame
+  const bool jitter_begins_;  // jitter "auto": starts at the first lost frame
   bool jitter_;
   SwitchCounters counters_;
-  std::vector<PortRecord> records_;            // by port; empty without switch.histograms
+  std::vector<PortRecord> records_;  // by port; empty without switch.histograms
 };
 
 }  // namespace rnicsim::fabric

@@ -48,8 +48,7 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
   switch (opcode_of(input)) {
     case CommandOpcode::query_device:
     case CommandOpcode::query_port:
-    case CommandOpcode::query_port_counters:
-      return 0;
+    case CommandOpcode::query_port_counters: return 0;
     case CommandOpcode::create_cq:
       return input.size() < sizeof(abi::CreateCq) ? EINVAL : admit_create_cq(process, input);
     case CommandOpcode::create_mpt:
@@ -66,10 +65,8 @@ int CommandGate::admit(Pasid process, std::vector<std::byte>& input) {
       return input.size() < sizeof(abi::CreateRss) ? EINVAL : admit_create_rss(process, input);
     case CommandOpcode::create_flow:
       return input.size() < sizeof(abi::CreateFlow) ? EINVAL : admit_create_flow(process, input);
-    case CommandOpcode::create_counter:
-      return admit_create_counter(process, input);
-    default:
-      return admit_use(process, input);
+    case CommandOpcode::create_counter: return admit_create_counter(process, input);
+    default: return admit_use(process, input);
   }
 }
 
@@ -137,15 +134,10 @@ int CommandGate::admit_create_mpt(Pasid process, std::span<std::byte> input) {
   switch (mailbox.context.kind) {
     case abi::MptKind::region:
     case abi::MptKind::null:
-    case abi::MptKind::device_memory:
-      error = admit_create_region(process, mailbox);
-      break;
+    case abi::MptKind::device_memory: error = admit_create_region(process, mailbox); break;
     case abi::MptKind::window1:
-    case abi::MptKind::window2:
-      objects_.add_mw(*index, {.owner = process, .pd = mailbox.context.pd});
-      break;
-    default:
-      error = EINVAL;
+    case abi::MptKind::window2: objects_.add_mw(*index, {.owner = process, .pd = mailbox.context.pd}); break;
+    default: error = EINVAL;
   }
   if (error != 0) objects_.mr_numbers.give_back(*index);
   replace(input, mailbox);
@@ -378,32 +370,22 @@ int CommandGate::resolve(abi::AddressVector& path) const {
 std::optional<CommandGate::Context> CommandGate::context_of(std::span<const std::byte> input) {
   const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
   switch (opcode_of(input)) {
-    case CommandOpcode::create_cq:
-      return Context{abi::IcmTable::cqc, object};
-    case CommandOpcode::create_mpt:
-      return Context{abi::IcmTable::mpt, object};
-    case CommandOpcode::create_srq:
-      return Context{abi::IcmTable::srqc, object};
-    case CommandOpcode::create_qp:
-      return Context{abi::IcmTable::qpc, object};
-    default:
-      return std::nullopt;
+    case CommandOpcode::create_cq: return Context{abi::IcmTable::cqc, object};
+    case CommandOpcode::create_mpt: return Context{abi::IcmTable::mpt, object};
+    case CommandOpcode::create_srq: return Context{abi::IcmTable::srqc, object};
+    case CommandOpcode::create_qp: return Context{abi::IcmTable::qpc, object};
+    default: return std::nullopt;
   }
 }
 
 std::optional<CommandGate::Context> CommandGate::destroyed_by(std::span<const std::byte> input) {
   const std::uint32_t object = provider::decode<abi::CommandHeader>(input).object;
   switch (opcode_of(input)) {
-    case CommandOpcode::destroy_cq:
-      return Context{abi::IcmTable::cqc, object};
-    case CommandOpcode::destroy_mpt:
-      return Context{abi::IcmTable::mpt, object};
-    case CommandOpcode::destroy_srq:
-      return Context{abi::IcmTable::srqc, object};
-    case CommandOpcode::destroy_qp:
-      return Context{abi::IcmTable::qpc, object};
-    default:
-      return std::nullopt;
+    case CommandOpcode::destroy_cq: return Context{abi::IcmTable::cqc, object};
+    case CommandOpcode::destroy_mpt: return Context{abi::IcmTable::mpt, object};
+    case CommandOpcode::destroy_srq: return Context{abi::IcmTable::srqc, object};
+    case CommandOpcode::destroy_qp: return Context{abi::IcmTable::qpc, object};
+    default: return std::nullopt;
   }
 }
 
@@ -481,9 +463,7 @@ void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus st
     case CommandOpcode::destroy_mpt:
       if (ok) objects_.remove_mpt(object);
       break;
-    case CommandOpcode::modify_mpt:
-      objects_.end_move(objects_.mrs.at(object), ok);
-      break;
+    case CommandOpcode::modify_mpt: objects_.end_move(objects_.mrs.at(object), ok); break;
     case CommandOpcode::destroy_qp:
       objects_.qps.at(object).going = false;
       if (ok) objects_.remove_qp(object);
@@ -503,8 +483,7 @@ void CommandGate::settle(std::span<const std::byte> input, abi::CommandStatus st
     case CommandOpcode::detach_multicast:
       if (ok) objects_.qps.at(object).groups.erase(group_of(input));
       break;
-    default:
-      break;
+    default: break;
   }
 }
 

@@ -56,7 +56,7 @@ class CommandGate {
   struct Pages {
     std::uint32_t first;
     std::uint32_t count;
-    std::uint64_t bus_address;             // address of the first page
+    std::uint64_t bus_address;  // address of the first page
     ByteCount size;
   };
   std::optional<Pages> pages_of(std::span<const std::byte> input) const;

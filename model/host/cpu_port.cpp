@@ -369,10 +369,10 @@ void CpuPort::pass_lock(TimedLock& lock, abi::CpuCost held) {
   Thread& thread = current_thread();
   if (!alone()) settle(thread);
   const auto cost = [&](abi::CpuCost which) { return std::uint64_t(params_.cpu.cost(which).ps); };
-  const std::uint64_t has_it = lock.take(
-      std::uint64_t((now() + thread.owed).ps),
-      {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended),
-       cost(abi::CpuCost::doorbell_lock_waiting), cost(held)});
+  const std::uint64_t has_it =
+      lock.take(std::uint64_t((now() + thread.owed).ps),
+                {cost(abi::CpuCost::doorbell_lock), cost(abi::CpuCost::doorbell_lock_contended),
+                 cost(abi::CpuCost::doorbell_lock_waiting), cost(held)});
   work(thread, Duration{std::int64_t(has_it)} - now() - thread.owed);
 }
 

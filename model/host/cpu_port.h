@@ -96,10 +96,10 @@ class CpuPort : public DevicePort {
   struct Thread {
     Duration owed;
     Sleep sleep;
-    Duration busy_until;         // end of its own work, after an empty poll: not woken before
+    Duration busy_until;  // end of its own work, after an empty poll: not woken before
     // DMA wrote while the thread waited between its poll and wait_visible(): wait_visible() must return at once.
     bool seen_meanwhile = false;
-    Duration* meter = nullptr;   // sum of the thread's work
+    Duration* meter = nullptr;  // sum of the thread's work
   };
 
   // A store that a thread ahead of the simulation made; executed when the simulation reaches its time.
@@ -122,13 +122,13 @@ class CpuPort : public DevicePort {
   void system_call();
 
   const HostParams params_;
-  sc_core::sc_simcontext& simulation_;     // kept, because each charge asks for the running process
+  sc_core::sc_simcontext& simulation_;  // kept, because each charge asks for the running process
   KernelAgent& agent_;
   HostKernel& kernel_;
   RootComplex& root_complex_;
   LocalMemory memory_;
   Pasid pasid_;
-  std::map<std::uint32_t, int> channels_;  // duplicate of the caller's descriptor, by channel
+  std::map<std::uint32_t, int> channels_;      // duplicate of the caller's descriptor, by channel
   std::multimap<std::uint32_t, int> domains_;  // duplicate of the domain's descriptor, so that no later file gets the
                                                // same inode
 
@@ -139,7 +139,7 @@ class CpuPort : public DevicePort {
   std::vector<Thread*> sleeping_;
   std::uint64_t visible_writes_ = 0;
   DelayLine<Store> stores_{[this] { store_due(); }};
-  StorePath path_;                                                    // path with the stores in stores_
+  StorePath path_;  // path with the stores in stores_
   sc_core::sc_event readable_{"readable"};
   sc_core::sc_event unlocked_{"unlocked"};
 };

@@ -22,44 +22,28 @@ constexpr std::uint32_t kPort = 1;
 std::size_t output_bytes_of(std::span<const std::byte> input) {
   using abi::CommandOpcode;
   switch (CommandOpcode(std::uint16_t(provider::decode<abi::CommandHeader>(input).opcode))) {
-    case CommandOpcode::query_device:
-      return sizeof(abi::DeviceCapabilities);
-    case CommandOpcode::query_port:
-      return sizeof(abi::PortAttributes);
-    case CommandOpcode::query_port_counters:
-      return sizeof(abi::PortCounters);
-    case CommandOpcode::query_cq:
-      return sizeof(abi::QueryCq);
-    case CommandOpcode::resize_cq:
-      return sizeof(abi::ResizedCq);
-    case CommandOpcode::query_mpt:
-      return sizeof(abi::QueryMpt);
-    case CommandOpcode::query_srq:
-      return sizeof(abi::QuerySrq);
-    case CommandOpcode::query_qp:
-      return sizeof(abi::QueryQp);
-    case CommandOpcode::query_counter:
-      return sizeof(abi::QueryCounter);
-    default:
-      return sizeof(abi::CommandResult);
+    case CommandOpcode::query_device: return sizeof(abi::DeviceCapabilities);
+    case CommandOpcode::query_port: return sizeof(abi::PortAttributes);
+    case CommandOpcode::query_port_counters: return sizeof(abi::PortCounters);
+    case CommandOpcode::query_cq: return sizeof(abi::QueryCq);
+    case CommandOpcode::resize_cq: return sizeof(abi::ResizedCq);
+    case CommandOpcode::query_mpt: return sizeof(abi::QueryMpt);
+    case CommandOpcode::query_srq: return sizeof(abi::QuerySrq);
+    case CommandOpcode::query_qp: return sizeof(abi::QueryQp);
+    case CommandOpcode::query_counter: return sizeof(abi::QueryCounter);
+    default: return sizeof(abi::CommandResult);
   }
 }
 
 // Number of indices of a table, from the device's capabilities.
 std::uint32_t table_size(const abi::DeviceCapabilities& device, abi::IcmTable table) {
   switch (table) {
-    case abi::IcmTable::qpc:
-      return device.max_qp;
-    case abi::IcmTable::cqc:
-      return device.max_cq;
-    case abi::IcmTable::eqc:
-      return device.max_eq;
-    case abi::IcmTable::mpt:
-      return device.max_mr;
-    case abi::IcmTable::mtt:
-      return device.max_mtt;
-    case abi::IcmTable::srqc:
-      return device.max_srq;
+    case abi::IcmTable::qpc: return device.max_qp;
+    case abi::IcmTable::cqc: return device.max_cq;
+    case abi::IcmTable::eqc: return device.max_eq;
+    case abi::IcmTable::mpt: return device.max_mr;
+    case abi::IcmTable::mtt: return device.max_mtt;
+    case abi::IcmTable::srqc: return device.max_srq;
   }
   return 0;
 }

@@ -70,7 +70,7 @@ class Driver {
   provider::Mmio mmio_;
   provider::Uar uar_;
   std::optional<provider::CommandQueue> commands_;
-  std::vector<provider::EventRing> events_;  // by eqn
+  std::vector<provider::EventRing> events_;                                      // by eqn
   std::map<std::pair<abi::IcmTable, std::uint32_t>, provider::DmaBuffer> lent_;  // by table and first index of the
                                                                                  // chunk
   abi::DeviceCapabilities capabilities_;

@@ -14,17 +14,13 @@ using abi::IcmTable;
 std::optional<IcmTable> table_of(EventType type) {
   switch (type) {
     case EventType::completion:
-    case EventType::cq_error:
-      return IcmTable::cqc;
+    case EventType::cq_error: return IcmTable::cqc;
     case EventType::srq_limit:
-    case EventType::srq_error:
-      return IcmTable::srqc;
+    case EventType::srq_error: return IcmTable::srqc;
     case EventType::port_active:
     case EventType::port_error:
-    case EventType::device_fatal:
-      return std::nullopt;
-    default:
-      return IcmTable::qpc;
+    case EventType::device_fatal: return std::nullopt;
+    default: return IcmTable::qpc;
   }
 }
 

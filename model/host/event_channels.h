@@ -47,8 +47,8 @@ class EventChannels {
   struct Channel {
     Pasid owner;
     Sink sink;
-    bool listens = false;                  // to events of port and device
-    std::deque<abi::EventRecord> kept{};   // records for which the sink had no room, in order
+    bool listens = false;                 // to events of port and device
+    std::deque<abi::EventRecord> kept{};  // records for which the sink had no room, in order
   };
 
   std::optional<std::uint32_t> asynchronous_channel(abi::IcmTable table, std::uint32_t number) const;

@@ -42,7 +42,7 @@ class HostKernel {
   // False until all devices are up: system calls return EAGAIN, and commands wait.
   bool ready() const { return devices_up_ == drivers_.size(); }
   const sc_core::sc_event& became_ready() const { return became_ready_; }
-  std::string failure() const;             // reason for which a device failed; empty: no failure
+  std::string failure() const;  // reason for which a device failed; empty: no failure
 
   // --- Processes. `space` must live until `done` of detach() has run. For an attached process the caller pins kMemory*
   // of attach.h.
@@ -65,8 +65,8 @@ class HostKernel {
   // --- Connections: a command of <rdma/rdma_user_cm.h>, as Call::rdma_cm of attach.h. 0 or errno.
   int rdma_cm(Pasid process, std::uint32_t channel, std::uint32_t command, std::span<const std::byte> input,
               std::span<std::byte> output);
-  std::size_t connection_ids() const;      // rdma_cm_ids of all processes
-  std::size_t connections() const;         // connections of the communication manager, including timewait
+  std::size_t connection_ids() const;  // rdma_cm_ids of all processes
+  std::size_t connections() const;     // connections of the communication manager, including timewait
   RdmaCm& cm() { return *cm_; }
 
  private:

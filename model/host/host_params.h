@@ -57,11 +57,22 @@ struct CpuParams {
   }
 
   Duration cost(abi::CpuCost which) const {
-    static constexpr Duration CpuParams::*kOf[] = {
-        &CpuParams::clock_read, &CpuParams::system_call, &CpuParams::post_wqe, &CpuParams::post_recv,
-        &CpuParams::mmio_write, &CpuParams::mmio_read, &CpuParams::poll_cq, &CpuParams::poll_cqe, &CpuParams::detect,
-        &CpuParams::wakeup, &CpuParams::command, &CpuParams::ring_doorbell, &CpuParams::doorbell_lock,
-        &CpuParams::doorbell_lock_contended, &CpuParams::doorbell_lock_waiting, &CpuParams::inline_receive};
+    static constexpr Duration CpuParams::*kOf[] = {&CpuParams::clock_read,
+                                                   &CpuParams::system_call,
+                                                   &CpuParams::post_wqe,
+                                                   &CpuParams::post_recv,
+                                                   &CpuParams::mmio_write,
+                                                   &CpuParams::mmio_read,
+                                                   &CpuParams::poll_cq,
+                                                   &CpuParams::poll_cqe,
+                                                   &CpuParams::detect,
+                                                   &CpuParams::wakeup,
+                                                   &CpuParams::command,
+                                                   &CpuParams::ring_doorbell,
+                                                   &CpuParams::doorbell_lock,
+                                                   &CpuParams::doorbell_lock_contended,
+                                                   &CpuParams::doorbell_lock_waiting,
+                                                   &CpuParams::inline_receive};
     static_assert(std::size(kOf) == std::size_t(abi::CpuCost::count));
     return this->*kOf[std::size_t(which)];
   }
@@ -129,7 +140,8 @@ struct HostParams {
     visit.param("iommu_walk", iommu_walk, "a page's translation that the device asks for, in the IOMMU; E", {0, 1e12});
     visit.param("page_fault", page_fault,
                 "a page that the device asks for, from its request until the answer sets out: the IOMMU's interrupt, "
-                "the kernel's thread, the page; E", {0, 1e12});
+                "the kernel's thread, the page; E",
+                {0, 1e12});
     visit.param("page_in", page_in, "each page that ibv_advise_mr has brought in; E, a minor fault", {0, 1e12});
     visit.param("completion_vectors", completion_vectors, "event queues, each with its MSI-X vector, for completions",
                 {1, 62});

@@ -95,9 +95,7 @@ int KernelAgent::open_context(Pasid process, const ContextFile& file, std::uint3
 int KernelAgent::import_context(Pasid process, const ContextFile& file, std::uint32_t& number) {
   return objects_.import_context(process, file, number);
 }
-int KernelAgent::close_context(Pasid process, std::uint32_t number) {
-  return objects_.close_context(process, number);
-}
+int KernelAgent::close_context(Pasid process, std::uint32_t number) { return objects_.close_context(process, number); }
 int KernelAgent::import_pd(Pasid process, std::uint32_t context, std::uint32_t number) const {
   return objects_.import_pd(process, context, number);
 }
@@ -142,16 +140,10 @@ int KernelAgent::close_channel(Pasid process, std::uint32_t channel) {
 int KernelAgent::bind_completions(Pasid process, std::uint32_t cqn, std::uint32_t channel) {
   return channels_.bind_completions(process, cqn, channel);
 }
-int KernelAgent::bind_events(Pasid process, std::uint32_t channel) {
-  return channels_.bind_events(process, channel);
-}
-int KernelAgent::refill_channel(Pasid process, std::uint32_t channel) {
-  return channels_.refill(process, channel);
-}
+int KernelAgent::bind_events(Pasid process, std::uint32_t channel) { return channels_.bind_events(process, channel); }
+int KernelAgent::refill_channel(Pasid process, std::uint32_t channel) { return channels_.refill(process, channel); }
 
-bool KernelAgent::owns_channel(Pasid process, std::uint32_t channel) const {
-  return channels_.owns(process, channel);
-}
+bool KernelAgent::owns_channel(Pasid process, std::uint32_t channel) const { return channels_.owns(process, channel); }
 void KernelAgent::deliver_connection(std::uint32_t channel, std::uint32_t id) {
   channels_.deliver_connection(channel, id);
 }

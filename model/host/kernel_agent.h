@@ -46,7 +46,7 @@ struct CommandAnswered {
   Pasid process;
   abi::CommandOpcode opcode;
   std::uint32_t object;
-  int error;                               // errno of the kernel's refusal; 0: the device answered
+  int error;  // errno of the kernel's refusal; 0: the device answered
   abi::CommandStatus status;
   std::uint32_t syndrome;
 };

@@ -31,7 +31,7 @@ class NumberPool {
  private:
   std::uint32_t first_ = 0;
   std::uint32_t count_ = 0;
-  std::vector<bool> used_;     // grows with the numbers given out
+  std::vector<bool> used_;  // grows with the numbers given out
   std::uint32_t next_ = 0;
 };
 

@@ -156,8 +156,8 @@ int Objects::import_pd(Pasid holder, std::uint32_t context, std::uint32_t number
 
 bool Objects::may_use(Pasid process, Pasid owner) const {
   return process == owner || std::ranges::any_of(contexts_, [&](const auto& entry) {
-    return entry.second.holder == process && entry.second.owner == owner;
-  });
+           return entry.second.holder == process && entry.second.owner == owner;
+         });
 }
 
 QueuePair* Objects::find_qp(Pasid process, std::uint32_t qpn) {

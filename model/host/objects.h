@@ -22,20 +22,20 @@ namespace rnicsim::host {
 struct Pd {
   Pasid owner;
   std::uint32_t users = 0;
-  bool orphan = false;                     // the owner has died
+  bool orphan = false;  // the owner has died
 };
 // A context that a process opened or imported, named by its file. The holder may use PDs and regions of the owner.
 struct ContextRight {
   Pasid holder;
-  Pasid owner;                             // owner of the objects
+  Pasid owner;  // owner of the objects
   ContextFile file;
 };
 // A range of the device's own memory: whole pages, because processes map pages.
 struct DeviceRange {
   Pasid owner;
-  std::uint32_t bytes;                     // requested size
+  std::uint32_t bytes;  // requested size
   std::uint32_t users = 0;
-  bool orphan = false;                     // the owner has died
+  bool orphan = false;  // the owner has died
 
   static constexpr std::uint32_t kPage = 4096;
   std::uint32_t pages() const { return (bytes + kPage - 1) / kPage; }
@@ -54,22 +54,20 @@ struct CompletionQueue {
 // Location of a memory region.
 struct RegionPlace {
   std::uint32_t pd;
-  std::uint32_t first_page = 0;            // index in the MTT
+  std::uint32_t first_page = 0;  // index in the MTT
   std::uint32_t pages = 0;
   std::uint8_t log_page = 0;
-  bool on_demand = false;                  // no pages in the MTT
+  bool on_demand = false;  // no pages in the MTT
   std::uint64_t bus_address = 0;
   std::uint64_t length = 0;
   std::optional<std::uint32_t> device_range{};  // memory of the device: `bus_address` is an offset there
 
-  bool has_pages_of(const RegionPlace& other) const {
-    return first_page == other.first_page && pages == other.pages;
-  }
+  bool has_pages_of(const RegionPlace& other) const { return first_page == other.first_page && pages == other.pages; }
 };
 struct MemoryRegion {
   Pasid owner;
   RegionPlace place;
-  std::optional<RegionPlace> next;         // the new location while the region is being re-registered
+  std::optional<RegionPlace> next;  // the new location while the region is being re-registered
 };
 struct MemoryWindow {
   Pasid owner;
@@ -79,7 +77,7 @@ struct SharedReceiveQueue {
   Pasid owner;
   std::uint32_t pd;
   std::uint32_t users = 0;
-  std::optional<std::uint32_t> xrcd{};     // XRC only, with the CQ for its completions
+  std::optional<std::uint32_t> xrcd{};  // XRC only, with the CQ for its completions
   std::uint32_t cqn = 0;
   std::optional<std::uint32_t> events{};
 };
@@ -91,7 +89,7 @@ struct QueuePair {
   std::uint32_t receive_cqn;
   std::optional<std::uint32_t> srqn{};
   abi::Transport transport = abi::Transport::rc;
-  std::uint32_t users = 0;                 // RSS contexts and flows that lead here
+  std::uint32_t users = 0;  // RSS contexts and flows that lead here
   std::optional<std::uint32_t> events{};
   boost::container::flat_set<Gid> groups{};  // multicast groups to which the QP is attached
   // A QP that receives for an XRC domain uses none of the members above, and the kernel owns it. Each process that made
@@ -102,21 +100,21 @@ struct QueuePair {
   };
   std::optional<std::uint32_t> xrcd{};
   std::vector<Handle> handles{};
-  bool going = false;                      // the last handle is being closed
+  bool going = false;  // the last handle is being closed
 };
 // A context of receive-side scaling; numbered like QPs.
 struct RssContext {
   Pasid owner;
-  std::vector<std::uint32_t> qpns;         // a QP may occur several times
-  std::uint32_t users = 0;                 // flows
+  std::vector<std::uint32_t> qpns;  // a QP may occur several times
+  std::uint32_t users = 0;          // flows
 };
 struct FlowCounter {
   Pasid owner;
-  std::uint32_t users = 0;                 // flows
+  std::uint32_t users = 0;  // flows
 };
 struct Flow {
   Pasid owner;
-  std::uint32_t qpn;                       // QP or RSS context
+  std::uint32_t qpn;  // QP or RSS context
   std::optional<std::uint32_t> counter{};
 };
 
@@ -186,7 +184,7 @@ class Objects {
   void add_rss(std::uint32_t number, const RssContext& rss);
   void add_flow(std::uint32_t number, const Flow& flow);
   void remove_cq(std::uint32_t cqn);
-  void remove_mpt(std::uint32_t index);    // a region or a window
+  void remove_mpt(std::uint32_t index);  // a region or a window
   void remove_srq(std::uint32_t srqn);
   void remove_qp(std::uint32_t qpn);
   void remove_rss(std::uint32_t number);
@@ -210,12 +208,12 @@ class Objects {
   XrcDomains domains;
 
   NumberPool cq_numbers;
-  NumberPool mr_numbers;                   // numbers of regions and windows
+  NumberPool mr_numbers;  // numbers of regions and windows
   NumberPool srq_numbers;
-  NumberPool qp_numbers;                   // numbers of QPs and RSS contexts
+  NumberPool qp_numbers;  // numbers of QPs and RSS contexts
   NumberPool counter_numbers;
   NumberPool flow_numbers;
-  RangePool pages;                         // entries of the MTT
+  RangePool pages;  // entries of the MTT
   std::uint64_t max_mr_size = 0;
 
  private:

@@ -33,16 +33,16 @@ struct DmaWrite {
 struct DmaRead {
   Pasid pasid;
   std::uint64_t address;
-  std::span<const std::byte> bytes;     // the bytes read
+  std::span<const std::byte> bytes;  // the bytes read
 };
 
 // A request of the CPU, at the time when the CPU makes it.
 struct CpuRequest {
   enum class Kind : std::uint8_t { mmio_write, mmio_read, config_write, config_read };
   Kind kind;
-  std::uint32_t offset;                 // in BAR0 or in configuration space
+  std::uint32_t offset;  // in BAR0 or in configuration space
   std::uint32_t length;
-  std::span<const std::byte> bytes;     // data of a write, by address
+  std::span<const std::byte> bytes;  // data of a write, by address
 };
 
 struct Interrupt {
@@ -57,7 +57,7 @@ struct MmioAnswered {
 // A posted write of the CPU has reached the device.
 struct MmioCarried {
   std::uint32_t offset;
-  Duration stored;                      // time at which the CPU made the store
+  Duration stored;  // time at which the CPU made the store
 };
 
 // The CPU's path to the device: one line each mmio_line_interval, and mmio_write_buffers lines of buffer.
@@ -125,11 +125,11 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   void invalidate(const PageInvalidation& invalidation);
 
   // --- Actions of the device, at the time of the action.
-  Output<PageRequest> page_requested;   // bound by the kernel, as `invalidated` is
-  Output<std::uint32_t> invalidated;    // the tag
-  Output<std::uint32_t> interrupt;      // vector; bound by the kernel
-  trace::Point<CpuRequest> requested;   // configuration requests: when the request reaches the device
-  trace::Point<MmioCarried> carried;    // before the device acts on it
+  Output<PageRequest> page_requested;  // bound by the kernel, as `invalidated` is
+  Output<std::uint32_t> invalidated;   // the tag
+  Output<std::uint32_t> interrupt;     // vector; bound by the kernel
+  trace::Point<CpuRequest> requested;  // configuration requests: when the request reaches the device
+  trace::Point<MmioCarried> carried;   // before the device acts on it
   trace::Point<DmaRead> dma_read;
   trace::Point<DmaWrite> dma_written;   // after the bytes are in memory
   trace::Point<Interrupt> interrupts;   // before the kernel handles it
@@ -158,7 +158,7 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
     std::uint16_t bytes;
     bool reads;
     Duration stored;
-    Payload data{};              // data of a write
+    Payload data{};  // data of a write
   };
   struct Answer {
     std::uint64_t value;
@@ -185,7 +185,7 @@ class RootComplex : public sc_core::sc_module, public HostMemory {
   StorePath path_;
   DeviceBar* device_ = nullptr;
   tlm::tlm_generic_payload message_;
-  tlm::tlm_generic_payload request_;   // for all requests of the CPU: the device answers at once, so two never overlap
+  tlm::tlm_generic_payload request_;  // for all requests of the CPU: the device answers at once, so two never overlap
   RootComplexCounters counters_;
 };
 

@@ -40,7 +40,7 @@ class XrcDomains {
   std::optional<std::uint32_t> domain_of(const std::optional<ContextFile>& file) const;
   void remove_unwanted(std::uint32_t number);
 
-  std::map<std::uint32_t, std::optional<ContextFile>> files_;          // by domain
+  std::map<std::uint32_t, std::optional<ContextFile>> files_;  // by domain
   std::map<std::pair<std::uint32_t, Pasid>, Right> rights_;
   NumberPool numbers_{1, kEnd};
 };

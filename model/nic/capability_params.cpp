@@ -15,10 +15,21 @@ constexpr double kLinkWidths[] = {1, 2, 4, 8, 16};
 }  // namespace
 
 DeviceFeatures CapabilityParams::features() const {
-  return {.invalidate = invalidate, .uc = uc, .ud = ud, .srq = srq, .multicast = max_multicast_groups != 0,
-          .windows = windows, .raw = raw, .atomic_write = atomic_write, .pacing = raw && max_rate_limit != 0,
-          .source_qpn = ud && source_qpn, .device_memory = device_memory != 0, .write_padding = write_padding && raw,
-          .relaxed_ordering = relaxed_ordering, .xrc = xrc && srq, .on_demand = on_demand,
+  return {.invalidate = invalidate,
+          .uc = uc,
+          .ud = ud,
+          .srq = srq,
+          .multicast = max_multicast_groups != 0,
+          .windows = windows,
+          .raw = raw,
+          .atomic_write = atomic_write,
+          .pacing = raw && max_rate_limit != 0,
+          .source_qpn = ud && source_qpn,
+          .device_memory = device_memory != 0,
+          .write_padding = write_padding && raw,
+          .relaxed_ordering = relaxed_ordering,
+          .xrc = xrc && srq,
+          .on_demand = on_demand,
           .fast_register = fast_register};
 }
 

@@ -69,7 +69,7 @@ struct CapabilityParams {
   bool relaxed_ordering = true;
   bool write_padding = true;
   std::uint64_t mac = 0x0200'0000'0001;
-  std::uint32_t device_memory = 0;       // bytes; set from DeviceMemoryParams
+  std::uint32_t device_memory = 0;  // bytes; set from DeviceMemoryParams
 
   DeviceFeatures features() const;
   MulticastLimits multicast_limits() const;

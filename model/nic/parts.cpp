@@ -15,16 +15,26 @@ constexpr std::uint32_t kQueuedBytes = 320;  // payload bytes before the port, f
 QpLimits limits_of(const NicParams& params, const Personality& personality) {
   const auto& caps = params.capabilities;
   return {.max_mtu = static_cast<std::uint8_t>(caps.max_mtu),
-          .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic), .max_message = caps.max_message,
+          .max_rd_atomic = static_cast<std::uint8_t>(caps.max_rd_atomic),
+          .max_message = caps.max_message,
           .max_inline_receive = std::min(caps.max_inline_receive, personality.layout.inline_receive),
-          .invalidate = caps.invalidate, .windows = caps.windows, .fast_register = caps.fast_register,
+          .invalidate = caps.invalidate,
+          .windows = caps.windows,
+          .fast_register = caps.fast_register,
           .atomic_write = caps.atomic_write,
-          .uc = caps.uc, .ud = caps.ud, .source_qpn = caps.source_qpn, .raw = caps.raw, .max_frame = caps.max_frame,
-          .max_tso = caps.max_tso, .max_tso_header = CapabilityParams::kMostTsoHeader,
-          .max_rate_limit = caps.max_rate_limit, .srq = caps.srq,
+          .uc = caps.uc,
+          .ud = caps.ud,
+          .source_qpn = caps.source_qpn,
+          .raw = caps.raw,
+          .max_frame = caps.max_frame,
+          .max_tso = caps.max_tso,
+          .max_tso_header = CapabilityParams::kMostTsoHeader,
+          .max_rate_limit = caps.max_rate_limit,
+          .srq = caps.srq,
           .xrc = caps.features().xrc,
           .transmit_units = params.units.transmit_units,
-          .queue_bytes = params.tx.queue_packets * kQueuedBytes, .sends_ahead = params.send_wqes.ahead,
+          .queue_bytes = params.tx.queue_packets * kQueuedBytes,
+          .sends_ahead = params.send_wqes.ahead,
           .receives_ahead = params.receive_wqes.ahead,
           .payload_reads = params.units.payload_reads,
           .read_ahead = static_cast<std::uint32_t>(params.units.read_ahead.bytes),
@@ -96,8 +106,8 @@ NicParts::NicParts(const NicParams& params, const EngineFactory& make_engine, co
       shared_receives(personality, contexts, dma_unit, events),
       completion("completion", personality, contexts, dma_unit, events, pcie),
       doorbell(personality, contexts),
-      command_unit(personality, capabilities_, contexts, windows, gids_, groups_, flows_, scaling_,
-                   dma_unit, events, pcie),
+      command_unit(personality, capabilities_, contexts, windows, gids_, groups_, flows_, scaling_, dma_unit, events,
+                   pcie),
       timers("timers"),
       units("units", params.units, qp_contexts),
       send_wqes(params.send_wqes, params.units.transmit_units, personality.layout.send_block(), dma_unit),
@@ -189,9 +199,8 @@ void NicParts::wire_engine() {
   out.transmit_wanted.bind([this](std::uint32_t unit) { units.wanted(unit); });
   units.transmit_free.bind([this](std::uint32_t unit) { engine_->transmit_free(unit); });
   units.packet.bind([this](PacketIn&& packet) { engine_->packet(std::move(packet)); });
-  out.context_write_back.bind([this](ContextWriteBack back) {
-    contexts.icm().write(IcmTable::qpc, back.qpn.value, back.context);
-  });
+  out.context_write_back.bind(
+      [this](ContextWriteBack back) { contexts.icm().write(IcmTable::qpc, back.qpn.value, back.context); });
   out.wqe_fetch.bind([this](WqeFetch fetch) { wqe_fetch.fetch(fetch); });
   out.gather.bind([this](Gather&& gather) { gather_scatter.gather(std::move(gather)); });
   out.scatter.bind([this](Scatter&& scatter) { gather_scatter.scatter(std::move(scatter)); });
@@ -238,9 +247,7 @@ void NicParts::wire_engine() {
 
 void NicParts::wire_network() {
   tx.frame.bind([this](Frame&& frame, Duration ready) { port.send(std::move(frame), ready); });
-  tx.looped.bind([this](Frame&& frame, Duration ready, Looped how) {
-    loopback.send(std::move(frame), ready, how);
-  });
+  tx.looped.bind([this](Frame&& frame, Duration ready, Looped how) { loopback.send(std::move(frame), ready, how); });
   tx.credit.bind([this](std::uint8_t credit_class, std::uint32_t packets) { engine_->credit(credit_class, packets); });
   port.left.bind([this](std::uint64_t frame) { tx.left(frame); });
   loopback.left.bind([this](std::uint64_t frame) { tx.left(frame); });
@@ -297,22 +304,63 @@ void NicParts::fail_users_of(CqOverrun&& overrun) {
 }
 
 NicBlocks NicParts::blocks() {
-  return {receive_buffer, pcie, dma_unit, device_memory, payload_memory, contexts, qp_contexts, translation_cache,
-          translation, windows, gather_scatter, atomic_unit, wqe_fetch, events, shared_receives, completion, doorbell,
-          command_unit, timers, units, send_wqes, notification, tx, steering, rx, raw, port, loopback, *engine_};
+  return {receive_buffer,
+          pcie,
+          dma_unit,
+          device_memory,
+          payload_memory,
+          contexts,
+          qp_contexts,
+          translation_cache,
+          translation,
+          windows,
+          gather_scatter,
+          atomic_unit,
+          wqe_fetch,
+          events,
+          shared_receives,
+          completion,
+          doorbell,
+          command_unit,
+          timers,
+          units,
+          send_wqes,
+          notification,
+          tx,
+          steering,
+          rx,
+          raw,
+          port,
+          loopback,
+          *engine_};
 }
 
 NicCounters NicParts::counters() const {
-  return {pcie.counters(),        doorbell.counters(),   command_unit.counters(),
-          contexts.counters(),    wqe_fetch.counters(),  shared_receives.counters(),
-          translation.counters(), translation_cache.counters(),
-          windows.counters(),     dma_unit.counters(),   device_memory.counters(),
-          atomic_unit.counters(), units.counters(),      send_wqes.counters(),
-          engine_->counters(),    completion.counters(), events.counters(),
+  return {pcie.counters(),
+          doorbell.counters(),
+          command_unit.counters(),
+          contexts.counters(),
+          wqe_fetch.counters(),
+          shared_receives.counters(),
+          translation.counters(),
+          translation_cache.counters(),
+          windows.counters(),
+          dma_unit.counters(),
+          device_memory.counters(),
+          atomic_unit.counters(),
+          units.counters(),
+          send_wqes.counters(),
+          engine_->counters(),
+          completion.counters(),
+          events.counters(),
           notification.counters(),
-          tx.counters(),          steering.counters(),   rx.counters(),
-          receive_buffer.counters(), raw.counters(),
-          port.counters(),        loopback.counters()};
+          tx.counters(),
+          steering.counters(),
+          rx.counters(),
+          receive_buffer.counters(),
+          raw.counters(),
+          port.counters(),
+          loopback.counters()};
 }
 
 PortStatistics NicParts::port_counters() const {

@@ -66,7 +66,7 @@ class NicParts {
   RssTable scaling_;
 
  public:
-  ReceiveBuffer receive_buffer;           // before all blocks that hold frames of it
+  ReceiveBuffer receive_buffer;  // before all blocks that hold frames of it
   PcieEndpoint pcie;
   Dma dma_unit;
   DeviceMemory device_memory;

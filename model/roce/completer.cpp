@@ -114,8 +114,7 @@ ResponseOutcome Completer::take_read(Message& message, const OpcodeInfo& row, st
   if (in_order && row.ends() != last) return fail(Status::bad_response_error);
   // A response begins where a request begins; before it may come the rest of the response to an earlier request.
   const bool begins_here = message.acknowledged == message.asked_from;
-  if (in_order && (row.begins() ? !begins_here : message.acknowledged == 0))
-    return fail(Status::bad_response_error);
+  if (in_order && (row.begins() ? !begins_here : message.acknowledged == 0)) return fail(Status::bad_response_error);
   window_.advance(message, 1);
   window_.replenish();
   if (payload == 0) return {Kind::progress};
@@ -146,8 +145,8 @@ ResponseOutcome Completer::take_early(const Headers& headers, const OpcodeInfo& 
   auto outcome = response_missing(psn);
   if (atomic || payload != 0) {
     ++message->placing;
-    outcome.placement = Placement{message->request.id, offset,
-                                  atomic ? std::optional(*headers.atomic_ack) : std::nullopt};
+    outcome.placement =
+        Placement{message->request.id, offset, atomic ? std::optional(*headers.atomic_ack) : std::nullopt};
   }
   return outcome;
 }

@@ -14,19 +14,19 @@ namespace rnicsim::roce {
 struct Placement {
   std::uint64_t message = 0;
   std::uint32_t offset = 0;
-  std::optional<std::uint64_t> original;   // atomic: the payload is this number
+  std::optional<std::uint64_t> original;  // atomic: the payload is this number
 };
 
 struct ResponseOutcome {
   enum class Kind : std::uint8_t { dropped, duplicate, progress, sequence_error, implied_sequence_error, rnr, failed };
   Kind kind = Kind::dropped;
-  bool rewound = false;                    // packets that are not yet on the wire are void
+  bool rewound = false;  // packets that are not yet on the wire are void
   std::optional<Placement> placement;
-  std::uint8_t rnr_timer = 0;              // Kind::rnr: code of the time until rnr_timeout()
+  std::uint8_t rnr_timer = 0;  // Kind::rnr: code of the time until rnr_timeout()
 };
 
 struct Completion {
-  std::uint64_t id = 0;                    // SendRequest::id
+  std::uint64_t id = 0;  // SendRequest::id
   Status status = Status::success;
 };
 

@@ -32,19 +32,19 @@ struct Allowance {
   static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
   static constexpr std::uint64_t kNoWindow = std::numeric_limits<std::uint64_t>::max();
 
-  double rate = kUnlimited;                // bits a second on the wire: headers, FCS, preamble and gap count
-  std::uint64_t window = kNoWindow;        // bytes on the wire that are sent and not acknowledged
+  double rate = kUnlimited;          // bits a second on the wire: headers, FCS, preamble and gap count
+  std::uint64_t window = kNoWindow;  // bytes on the wire that are sent and not acknowledged
 };
 
 // An acknowledgement of at least one new packet.
 struct AckFacts {
-  Duration rtt{};                          // since the newest acknowledged packet left the port; 0: not known
-  std::uint64_t bytes = 0;                 // on the wire, of the acknowledged packets
-  std::uint64_t in_flight = 0;             // bytes that are still unacknowledged
+  Duration rtt{};               // since the newest acknowledged packet left the port; 0: not known
+  std::uint64_t bytes = 0;      // on the wire, of the acknowledged packets
+  std::uint64_t in_flight = 0;  // bytes that are still unacknowledged
   // Time from the arrival of the newest acknowledged packet at the receiver until the acknowledgement left the
   // receiver's engine; 0: not known.
   Duration endpoint{};
-  bool marked = false;                     // ECN echo: a packet since the last acknowledgement had a mark
+  bool marked = false;  // ECN echo: a packet since the last acknowledgement had a mark
   // Telemetry: changes of the ports on the path, in the order of the path, between two packets. Valid during the call
   // only. Empty: no telemetry came, or there is no earlier block to compare with.
   std::span<const HopChange> hops{};
@@ -53,9 +53,9 @@ struct AckFacts {
 // State of a control, for traces. Observers may ask for it at any time, so state() must not change later results of
 // allowance().
 struct ControlState {
-  double rate = Allowance::kUnlimited;     // bits a second
-  double target = Allowance::kUnlimited;   // bits a second that the rate rises to
-  double alpha = 0;                        // estimate of congestion, 0 .. 1
+  double rate = Allowance::kUnlimited;    // bits a second
+  double target = Allowance::kUnlimited;  // bits a second that the rate rises to
+  double alpha = 0;                       // estimate of congestion, 0 .. 1
   bool operator==(const ControlState&) const = default;
 };
 
@@ -93,9 +93,9 @@ class CongestionControl {
   // --- Inputs.
   virtual void sent(std::uint32_t /*bytes on the wire*/, Duration /*now*/) {}
   virtual void acknowledged(const AckFacts&, Duration /*now*/) {}
-  virtual void notified(Duration /*now*/) {}      // a CNP (IBTA annex A17.9.3)
-  virtual void lost(Duration /*now*/) {}          // a NAK reported a gap in the sequence of PSNs
-  virtual void timed_out(Duration /*now*/) {}     // the ACK timer expired
+  virtual void notified(Duration /*now*/) {}   // a CNP (IBTA annex A17.9.3)
+  virtual void lost(Duration /*now*/) {}       // a NAK reported a gap in the sequence of PSNs
+  virtual void timed_out(Duration /*now*/) {}  // the ACK timer expired
 };
 
 }  // namespace rnicsim::roce

@@ -12,9 +12,9 @@ struct HeaderSize {
   std::uint8_t bit;
   std::uint8_t bytes;
 };
-constexpr HeaderSize kSizes[] = {{header::kDeth, 8}, {header::kXrceth, 4}, {header::kReth, 16}, {header::kAtomic, 28},
-                                 {header::kAeth, 4}, {header::kAtomicAck, 8}, {header::kImmediate, 4},
-                                 {header::kInvalidate, 4}};
+constexpr HeaderSize kSizes[] = {{header::kDeth, 8},      {header::kXrceth, 4},    {header::kReth, 16},
+                                 {header::kAtomic, 28},   {header::kAeth, 4},      {header::kAtomicAck, 8},
+                                 {header::kImmediate, 4}, {header::kInvalidate, 4}};
 
 // Bytes of BTH and headers, by the header:: bits of an opcode.
 constexpr auto kEncodedSize = [] {
@@ -124,8 +124,8 @@ std::optional<Headers> decode(std::span<const std::byte> bytes) {
   if (row->has(header::kReth))
     headers.reth = Reth{in.get<std::uint64_t>(), {in.get<std::uint32_t>()}, in.get<std::uint32_t>()};
   if (row->has(header::kAtomic))
-    headers.atomic = AtomicEth{in.get<std::uint64_t>(), {in.get<std::uint32_t>()}, in.get<std::uint64_t>(),
-                               in.get<std::uint64_t>()};
+    headers.atomic =
+        AtomicEth{in.get<std::uint64_t>(), {in.get<std::uint32_t>()}, in.get<std::uint64_t>(), in.get<std::uint64_t>()};
   if (row->has(header::kAeth)) headers.aeth = Aeth{in.get<std::uint8_t>(), in.get24()};
   if (row->has(header::kAtomicAck)) headers.atomic_ack = in.get<std::uint64_t>();
   if (row->has(header::kImmediate)) headers.immediate = in.get<std::uint32_t>();

@@ -18,7 +18,7 @@ struct Bth {
   Opcode opcode = Opcode::acknowledge;
   bool solicited = false;
   bool migrated = true;
-  std::uint8_t pad = 0;      // bytes that bring the payload to a multiple of 4
+  std::uint8_t pad = 0;  // bytes that bring the payload to a multiple of 4
   std::uint8_t version = 0;
   std::uint16_t pkey = kDefaultPkey;
   bool fecn = false;
@@ -52,7 +52,7 @@ struct Aeth {
   // packets between the BTH's PSN and that PSN may be missing (selective retransmission).
   static constexpr std::uint8_t kSelectiveNak = 0x70;
   std::uint8_t syndrome = kAck | kNoCredits;
-  std::uint32_t msn = 0;     // 24 bits
+  std::uint32_t msn = 0;  // 24 bits
   bool operator==(const Aeth&) const = default;
 };
 
@@ -74,11 +74,11 @@ struct Headers {
   static constexpr std::size_t kMaxBytes = Bth::kBytes + 28 + 8 + 4;
   Bth bth;
   std::optional<Deth> deth;
-  std::optional<std::uint32_t> xrc_srqn;      // XRC: shared receive queue of the message
+  std::optional<std::uint32_t> xrc_srqn;  // XRC: shared receive queue of the message
   std::optional<Reth> reth;
   std::optional<AtomicEth> atomic;
   std::optional<Aeth> aeth;
-  std::optional<std::uint64_t> atomic_ack;    // value before the atomic
+  std::optional<std::uint64_t> atomic_ack;  // value before the atomic
   std::optional<std::uint32_t> immediate;
   std::optional<Rkey> invalidate;
   bool operator==(const Headers&) const = default;

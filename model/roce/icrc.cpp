@@ -15,15 +15,15 @@ constexpr std::size_t kPseudoLrh = 8;
 constexpr std::byte kOnes{0xff};
 
 void mask_ipv4(std::byte* ip) {
-  ip[1] = kOnes;                          // type of service
-  ip[8] = kOnes;                          // time to live
-  ip[10] = ip[11] = kOnes;                // header checksum
+  ip[1] = kOnes;            // type of service
+  ip[8] = kOnes;            // time to live
+  ip[10] = ip[11] = kOnes;  // header checksum
 }
 
 void mask_ipv6(std::byte* ip) {
-  ip[0] |= std::byte{0x0f};               // traffic class and flow label
+  ip[0] |= std::byte{0x0f};  // traffic class and flow label
   ip[1] = ip[2] = ip[3] = kOnes;
-  ip[7] = kOnes;                          // hop limit
+  ip[7] = kOnes;  // hop limit
 }
 
 std::uint32_t chain(std::uint32_t crc, std::span<const std::byte> bytes) {
@@ -42,8 +42,8 @@ std::uint32_t icrc(std::span<const std::byte> headers, std::span<const std::byte
   const bool ipv6 = std::to_integer<int>(ip[0]) >> 4 == 6;
   ipv6 ? mask_ipv6(ip) : mask_ipv4(ip);
   std::byte* udp = ip + (ipv6 ? kIpv6Bytes : kIpv4Bytes);
-  udp[6] = udp[7] = kOnes;                // checksum
-  udp[kUdpBytes + 4] = kOnes;             // BTH: FECN, BECN and reserved bits
+  udp[6] = udp[7] = kOnes;     // checksum
+  udp[kUdpBytes + 4] = kOnes;  // BTH: FECN, BECN and reserved bits
   const auto crc = chain(chain(0, {masked.data(), kPseudoLrh + bytes}), payload);
   return pad.empty() ? crc : chain(crc, pad);
 }

@@ -7,9 +7,9 @@
 namespace rnicsim::roce {
 
 enum class Recovery : std::uint8_t {
-  go_back_n,                             // resends everything from the first missing packet on
-  go_back_0,                             // resends everything from the first packet of the interrupted message on
-  selective                              // resends missing packets only (IRN, SIGCOMM 2018)
+  go_back_n,  // resends everything from the first missing packet on
+  go_back_0,  // resends everything from the first packet of the interrupted message on
+  selective   // resends missing packets only (IRN, SIGCOMM 2018)
 };
 
 struct LossRecovery {
@@ -18,10 +18,10 @@ struct LossRecovery {
   std::uint32_t reorder_window = 0;
   // Distance from the first missing packet, in packets, up to which an arriving packet is no sign of a loss.
   std::uint32_t nak_gap = 0;
-  std::uint32_t most_in_flight = 0;      // packets sent and not acknowledged; 0: no limit
-  std::uint32_t few_in_flight = 0;       // at most this many packets in flight are few (CoreActions::arm)
-  bool place_early = true;               // payload with a known target goes to memory before the packet's turn
-  bool reth_in_each = false;             // each packet of a WRITE is a WRITE of its own, with its address
+  std::uint32_t most_in_flight = 0;  // packets sent and not acknowledged; 0: no limit
+  std::uint32_t few_in_flight = 0;   // at most this many packets in flight are few (CoreActions::arm)
+  bool place_early = true;           // payload with a known target goes to memory before the packet's turn
+  bool reth_in_each = false;         // each packet of a WRITE is a WRITE of its own, with its address
 
   // Distance of acknowledgement requests within a message, in packets; the last packet always requests one. Small
   // enough that the limit of packets in flight is not reached without a request.

@@ -35,7 +35,7 @@ enum class Opcode : std::uint8_t {
   fetch_add = 0x14,
   send_last_inv = 0x16,
   send_only_inv = 0x17,
-  atomic_write = 0x1d,     // IBTA 1.5
+  atomic_write = 0x1d,  // IBTA 1.5
   uc_send_first = 0x20,
   uc_send_middle = 0x21,
   uc_send_last = 0x22,
@@ -50,8 +50,8 @@ enum class Opcode : std::uint8_t {
   uc_write_only_imm = 0x2b,
   ud_send_only = 0x64,
   ud_send_only_imm = 0x65,
-  cnp = 0x81,              // congestion notification packet (IBTA annex A17.9.3): valid for queue pairs of every
-                           // transport
+  cnp = 0x81,  // congestion notification packet (IBTA annex A17.9.3): valid for queue pairs of every
+               // transport
   xrc_send_first = 0xa0,
   xrc_send_middle = 0xa1,
   xrc_send_last = 0xa2,
@@ -75,8 +75,8 @@ enum class Opcode : std::uint8_t {
   xrc_fetch_add = 0xb4,
   xrc_send_last_inv = 0xb6,
   xrc_send_only_inv = 0xb7,
-  read_acknowledge = 0xc1, // manufacturer opcode of this device: acknowledges packets of READ responses
-  raw_frame = 0xff,        // never on a wire: a frame of a raw queue pair, within a device
+  read_acknowledge = 0xc1,  // manufacturer opcode of this device: acknowledges packets of READ responses
+  raw_frame = 0xff,         // never on a wire: a frame of a raw queue pair, within a device
 };
 
 enum class Operation : std::uint8_t {
@@ -88,7 +88,7 @@ enum class Operation : std::uint8_t {
   atomic_acknowledge,
   atomic,
   atomic_write,
-  notify                   // CNP or read_acknowledge: not part of a message, takes no PSN, is not given to a core
+  notify  // CNP or read_acknowledge: not part of a message, takes no PSN, is not given to a core
 };
 enum class Position : std::uint8_t { first, middle, last, only };
 enum class PayloadRule : std::uint8_t { none, full_mtu, last_part, whole };  // 0; MTU; 1..MTU; 0..MTU
@@ -107,7 +107,7 @@ inline constexpr std::uint8_t kXrceth = 1u << 7;
 struct OpcodeInfo {
   Opcode opcode;
   const char* name;
-  Transport transport;   // transport of the queue pair that receives the packet
+  Transport transport;  // transport of the queue pair that receives the packet
   Operation operation;
   Position position;
   std::uint8_t headers;  // header:: bits after the BTH, in the order of IBTA 5.2

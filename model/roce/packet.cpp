@@ -15,7 +15,7 @@ constexpr std::uint16_t kEtherTypeVlan = 0x8100;
 constexpr unsigned kPcpShift = 13;
 constexpr std::uint16_t kVlanMask = 0xfff;
 constexpr std::uint8_t kProtocolUdp = 17;
-constexpr std::uint8_t kIpv4Start = 0x45;        // version 4, header without options
+constexpr std::uint8_t kIpv4Start = 0x45;  // version 4, header without options
 constexpr std::uint16_t kDontFragment = 0x4000;
 constexpr std::uint16_t kFragmentBits = 0x3fff;  // "more fragments" or an offset
 constexpr std::size_t kMappedPrefix = 12;
@@ -154,8 +154,8 @@ std::size_t link_header_bytes(std::span<const std::byte> frame) {
 }
 
 std::size_t frame_header_bytes(const FrameAddresses& addresses, Opcode opcode) {
-  return kEthernetBytes + (addresses.tagged() ? kVlanTagBytes : 0) +
-         (is_ipv4(addresses) ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + encoded_size(info(opcode));
+  return kEthernetBytes + (addresses.tagged() ? kVlanTagBytes : 0) + (is_ipv4(addresses) ? kIpv4Bytes : kIpv6Bytes) +
+         kUdpBytes + encoded_size(info(opcode));
 }
 
 std::size_t frame_header(const FrameAddresses& addresses, const Headers& headers, std::uint32_t payload_bytes,
@@ -190,8 +190,8 @@ bool is_foreign(std::span<const std::byte> front) {
   const auto datagram = ip + (ipv4 ? kIpv4Bytes : kIpv6Bytes);
   if (front.size() < datagram) return false;
   if (at(ip + (ipv4 ? kProtocolAt : kNextHeaderAt), std::uint8_t{}) != kProtocolUdp) return true;
-  const bool no_ports = ipv4 && (at(ip, std::uint8_t{}) != kIpv4Start ||
-                                 (at(ip + kFragmentAt, std::uint16_t{}) & kFragmentBits) != 0);
+  const bool no_ports =
+      ipv4 && (at(ip, std::uint8_t{}) != kIpv4Start || (at(ip + kFragmentAt, std::uint16_t{}) & kFragmentBits) != 0);
   return !no_ports && front.size() >= datagram + kUdpBytes && at(datagram + 2, std::uint16_t{}) != kRoceUdpPort;
 }
 

@@ -27,11 +27,11 @@ struct FrameAddresses {
   std::uint8_t hop_limit = 64;
   std::uint32_t flow_label = 0;
   std::uint16_t source_port = kLeastSourcePort;
-  std::uint16_t vlan = kNoVlan;            // VLAN of the tag; 0: a tag with a priority only
-  std::uint8_t service_level = 0;          // the low 3 bits are the PCP of the tag
+  std::uint16_t vlan = kNoVlan;    // VLAN of the tag; 0: a tag with a priority only
+  std::uint8_t service_level = 0;  // the low 3 bits are the PCP of the tag
 
   bool tagged() const { return vlan != kNoVlan; }
-  std::uint16_t tag() const {              // PCP 3 bits, DEI 1 bit, VLAN 12 bits
+  std::uint16_t tag() const {  // PCP 3 bits, DEI 1 bit, VLAN 12 bits
     return static_cast<std::uint16_t>((service_level & 7) << 13 | (vlan & 0xfff));
   }
   bool operator==(const FrameAddresses&) const = default;
@@ -59,15 +59,15 @@ bool is_foreign(std::span<const std::byte> front);
 
 enum class ParseError : std::uint8_t {
   none,
-  truncated,            // shorter than its length fields
+  truncated,  // shorter than its length fields
   not_ip,
-  bad_ip_header,        // version, header length, fragment or total length
+  bad_ip_header,  // version, header length, fragment or total length
   bad_checksum,
-  not_roce,             // another protocol or another UDP port
+  not_roce,  // another protocol or another UDP port
   bad_udp_length,
-  bad_version,          // version of the BTH
+  bad_version,  // version of the BTH
   bad_opcode,
-  bad_length,           // no room for headers, pad and ICRC
+  bad_length,  // no room for headers, pad and ICRC
 };
 std::string_view text(ParseError error);
 
@@ -75,8 +75,8 @@ struct ParsedFrame {
   ParseError error = ParseError::none;
   FrameAddresses addresses;
   Headers headers;
-  std::uint32_t payload_offset = 0;   // from the start of the frame
-  std::uint32_t payload_bytes = 0;    // without pad
+  std::uint32_t payload_offset = 0;  // from the start of the frame
+  std::uint32_t payload_bytes = 0;   // without pad
 };
 
 // Parses a frame of `frame_bytes` bytes. `front`: the whole frame, or at least all its headers. Ethernet padding after

@@ -37,7 +37,7 @@ class PsnSet {
 
  private:
   Psn first_;
-  Fifo<bool> in_;                        // by distance from `first_`
+  Fifo<bool> in_;  // by distance from `first_`
 };
 
 }  // namespace rnicsim::roce

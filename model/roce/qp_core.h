@@ -19,11 +19,11 @@
 
 namespace rnicsim::roce {
 
-using Slot = std::uint32_t;              // index of a queue pair in its core
+using Slot = std::uint32_t;  // index of a queue pair in its core
 
 enum class MemoryResult : std::uint8_t {
   ok,
-  refused,                               // the key does not grant the access
+  refused,  // the key does not grant the access
   unreachable
 };
 
@@ -31,31 +31,31 @@ enum class Timer : std::uint8_t { ack, rnr };
 
 // An answer that is sent now.
 struct SentAnswer {
-  bool is_read = false;                  // a packet of a READ response, with the bytes of `range`
+  bool is_read = false;  // a packet of a READ response, with the bytes of `range`
   bool begins = true;
-  bool fatal = false;                    // a NAK after which the queue pair is in error
+  bool fatal = false;  // a NAK after which the queue pair is in error
   RemoteRange range;
-  std::uint32_t domain = 0;              // XRC: domain of the key
+  std::uint32_t domain = 0;  // XRC: domain of the key
 };
 
 // State that every core reports: the contents of a context.
 struct CoreState {
   Psn oldest_unanswered;
-  Psn unsent;                            // one past the last PSN ever sent
+  Psn unsent;  // one past the last PSN ever sent
   Psn expected;
   std::uint32_t msn = 0;
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
   bool drained = false;
-  bool idle = true;                      // no pending answer, so no action comes without an event
+  bool idle = true;  // no pending answer, so no action comes without an event
 };
 
 // The payload or the atomic of a request failed in memory. Reliable transports: a NAK is pending for it.
 struct PlacementFailure {
   OwedId owed = 0;
-  bool to_receive = false;               // the payload belonged to a receive WQE
+  bool to_receive = false;  // the payload belonged to a receive WQE
   bool completes_receive = false;
-  bool refused = false;                  // the requester's key did not grant the access
+  bool refused = false;  // the requester's key did not grant the access
 };
 
 class CoreActions {
@@ -127,7 +127,7 @@ class QpCore {
   virtual std::optional<std::uint64_t> next_send(Slot slot) = 0;
   virtual bool sends_again(Slot) const { return false; }  // the next request packet is a retransmission
   virtual SentRequest send(Slot slot, Headers& headers) = 0;
-  virtual void left(Slot slot, bool is_request, Psn end) = 0;  // a packet is on the wire
+  virtual void left(Slot slot, bool is_request, Psn end) = 0;           // a packet is on the wire
   virtual void dropped_requests(Slot slot, std::uint32_t packets) = 0;  // void packets that never left
   // Bytes of the message could not be read; `packets` packets are void.
   virtual void unreadable(Slot slot, std::uint64_t message, Status status, std::uint32_t packets) = 0;

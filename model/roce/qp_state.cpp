@@ -18,7 +18,7 @@ struct Row {
   QpState from;
   QpState to;
   Masks ud, uc, rc;
-  Masks raw{};                           // raw packets need a port only
+  Masks raw{};  // raw packets need a port only
 
   Masks of(Transport transport) const;
 };
@@ -30,16 +30,33 @@ constexpr std::uint32_t kRetries = kTimeout | kRetryCount | kRnrRetry | kMaxRdAt
 constexpr Row kTransitions[] = {
     {reset, init, {kIdentity | kQkey, 0}, {kIdentity | kAccess, 0}, {kIdentity | kAccess, 0}, {kPort, 0}},
     {init, init, {0, kIdentity | kQkey}, {0, kIdentity | kAccess}, {0, kIdentity | kAccess}},
-    {init, rtr, {0, kPkeyIndex | kQkey}, {kConnect, kAlternatePath | kAccess | kPkeyIndex},
+    {init,
+     rtr,
+     {0, kPkeyIndex | kQkey},
+     {kConnect, kAlternatePath | kAccess | kPkeyIndex},
      {kConnect | kMaxDestRdAtomic | kMinRnrTimer, kAlternatePath | kAccess | kPkeyIndex}},
-    {rtr, rts, {kSendPsn, kCurrentState | kQkey}, {kSendPsn, kCurrentState | kPathMoves},
-     {kSendPsn | kRetries, kCurrentState | kPathMoves | kMinRnrTimer}, {0, kRateLimit}},
-    {rts, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kPathMoves},
-     {0, kCurrentState | kPathMoves | kMinRnrTimer}, {0, kRateLimit}},
+    {rtr,
+     rts,
+     {kSendPsn, kCurrentState | kQkey},
+     {kSendPsn, kCurrentState | kPathMoves},
+     {kSendPsn | kRetries, kCurrentState | kPathMoves | kMinRnrTimer},
+     {0, kRateLimit}},
+    {rts,
+     rts,
+     {0, kCurrentState | kQkey},
+     {0, kCurrentState | kPathMoves},
+     {0, kCurrentState | kPathMoves | kMinRnrTimer},
+     {0, kRateLimit}},
     {rts, sqd, {0, kSqdNotify}, {0, kSqdNotify}, {0, kSqdNotify}},
-    {sqd, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kPathMoves},
+    {sqd,
+     rts,
+     {0, kCurrentState | kQkey},
+     {0, kCurrentState | kPathMoves},
      {0, kCurrentState | kPathMoves | kMinRnrTimer}},
-    {sqd, sqd, {0, kPkeyIndex | kQkey}, {0, kPath | kPathMoves | kPkeyIndex},
+    {sqd,
+     sqd,
+     {0, kPkeyIndex | kQkey},
+     {0, kPath | kPathMoves | kPkeyIndex},
      {0, kPort | kPath | kRetries | kMaxDestRdAtomic | kPathMoves | kPkeyIndex | kMinRnrTimer}},
     {sqe, rts, {0, kCurrentState | kQkey}, {0, kCurrentState | kAccess}, {0, 0}},
 };

@@ -144,16 +144,15 @@ SentRequest Requester::response_request(const Message& message, std::uint32_t fr
                                         Headers& headers) const {
   const auto& request = message.request;
   const auto transport = window_.attributes.transport;
-  SentRequest packet{.operation = operation_of(message),
-                     .offset = from * window_.attributes.mtu, .end = {}};
+  SentRequest packet{.operation = operation_of(message), .offset = from * window_.attributes.mtu, .end = {}};
   headers.bth.psn = message.first + from;
   headers.bth.ack_request = true;
   if (message.is_read()) {
     headers.bth.opcode = reliable_opcode(transport, Opcode::read_request);
     const auto left = request.length - packet.offset;
     const bool to_end = from + packets == message.packets;
-    headers.reth = Reth{request.remote_address + packet.offset, request.rkey,
-                        to_end ? left : packets * window_.attributes.mtu};
+    headers.reth =
+        Reth{request.remote_address + packet.offset, request.rkey, to_end ? left : packets * window_.attributes.mtu};
   } else if (message.is_atomic_write()) {
     headers.bth.opcode = Opcode::atomic_write;
     headers.reth = Reth{request.remote_address, request.rkey, request.length};

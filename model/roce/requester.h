@@ -13,12 +13,12 @@ namespace rnicsim::roce {
 // A request packet without its headers.
 struct SentRequest {
   Operation operation{};
-  bool begins = true;            // first packet of the message
-  bool again = false;            // a retransmission of this packet alone
-  std::uint64_t message = 0;     // SendRequest::id
-  std::uint32_t offset = 0;      // offset of the payload within the message
+  bool begins = true;         // first packet of the message
+  bool again = false;         // a retransmission of this packet alone
+  std::uint64_t message = 0;  // SendRequest::id
+  std::uint32_t offset = 0;   // offset of the payload within the message
   std::uint32_t payload = 0;
-  Psn end;                       // one past the last PSN of the packet (READ: of its response)
+  Psn end;  // one past the last PSN of the packet (READ: of its response)
 };
 
 struct RequestPacket : SentRequest {
@@ -39,7 +39,7 @@ class Requester {
 
   // --- Timers; the caller runs them. ack_timeout(): true: packets must be resent.
   bool awaits_answer() const;
-  bool ack_timeout(bool early);          // early: before the timeout, so no retry is counted
+  bool ack_timeout(bool early);  // early: before the timeout, so no retry is counted
   void rnr_timeout() { window_.rnr_waiting = false; }
 
   // --- Local operations, in order: each when all earlier messages are complete. The caller executes them.

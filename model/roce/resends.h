@@ -43,7 +43,7 @@ class Resends {
 
   // --- Packets to resend.
   bool pending() const { return next_ != end_; }  // next_ is never after end_
-  Psn next() const { return next_; }     // valid if pending()
+  Psn next() const { return next_; }              // valid if pending()
   Psn end() const { return end_; }
   // Some packets that were sent before the loss was known are still unacknowledged.
   bool recovering() const { return recovering_; }
@@ -87,9 +87,9 @@ class Resends {
 
   PsnSet arrived_;
   Psn acknowledged_;
-  Psn begin_;                            // start of the recovery
-  Psn next_, end_;                       // to resend, except packets that have arrived
-  Psn recovery_end_;                     // one past the last packet sent when the loss became known
+  Psn begin_;         // start of the recovery
+  Psn next_, end_;    // to resend, except packets that have arrived
+  Psn recovery_end_;  // one past the last packet sent when the loss became known
   bool recovering_ = false;
 };
 

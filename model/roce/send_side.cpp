@@ -36,8 +36,7 @@ void SendSide::fail() {
 }
 
 void SendSide::flush() {
-  while (const auto done = completer_.take_flushed())
-    actions_.completed(slot_, done->id, Status::flushed_error, false);
+  while (const auto done = completer_.take_flushed()) actions_.completed(slot_, done->id, Status::flushed_error, false);
 }
 
 std::size_t SendSide::post_room() const {

@@ -55,9 +55,9 @@ class SendSide {
   Completer completer_{window_};
   Life life_ = Life::idle;
   bool ack_timer_ = false;
-  bool few_in_flight_ = false;           // value when the timer was started
+  bool few_in_flight_ = false;  // value when the timer was started
   bool drain_told_ = false;
-  Psn left_psn_;                         // one past the last request on the wire since the last rewind
+  Psn left_psn_;  // one past the last request on the wire since the last rewind
 };
 
 }  // namespace rnicsim::roce

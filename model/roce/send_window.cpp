@@ -45,8 +45,7 @@ void SendWindow::post(const SendRequest& request) {
   message.first = next_psn;
   message.error = request.refused;
   if (message.is_local() && !message.error) message.local = Message::Local::waiting;
-  const bool silent =
-      message.error || request.operation == SendOperation::nop || message.local != Message::Local::none;
+  const bool silent = message.error || request.operation == SendOperation::nop || message.local != Message::Local::none;
   message.packets = silent ? 0 : packets_for(request.length, message.part(attributes.mtu));
   next_psn = next_psn + message.packets;
   pass_answered();

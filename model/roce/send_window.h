@@ -22,39 +22,39 @@ enum class SendOperation : std::uint8_t {
   compare_swap,
   atomic_write,
   local_invalidate,
-  change_key                             // bind of a window, or fast registration
+  change_key  // bind of a window, or fast registration
 };
 
 struct SendRequest {
-  std::uint64_t id = 0;                  // chosen by the caller; one more than that of the request before
+  std::uint64_t id = 0;  // chosen by the caller; one more than that of the request before
   SendOperation operation = SendOperation::nop;
   std::uint32_t length = 0;
-  std::uint32_t segment = 0;             // raw: payload bytes of each frame; 0: one frame
+  std::uint32_t segment = 0;  // raw: payload bytes of each frame; 0: one frame
   std::uint64_t remote_address = 0;
   Rkey rkey;
-  std::uint64_t swap_add = 0;            // atomics
+  std::uint64_t swap_add = 0;  // atomics
   std::uint64_t compare = 0;
   std::optional<std::uint32_t> immediate;
-  Qpn remote;                            // UD
-  std::uint32_t qkey = 0;                // UD
-  std::uint32_t srqn = 0;                // XRC
-  std::optional<Rkey> invalidate;        // key to invalidate: at the responder with the message; local_invalidate: here
+  Qpn remote;                      // UD
+  std::uint32_t qkey = 0;          // UD
+  std::uint32_t srqn = 0;          // XRC
+  std::optional<Rkey> invalidate;  // key to invalidate: at the responder with the message; local_invalidate: here
   bool signaled = false;
   bool solicited = false;
   bool fence = false;
-  std::optional<Status> refused;         // malformed request: completes with this status at its turn
+  std::optional<Status> refused;  // malformed request: completes with this status at its turn
 };
 
 struct Message {
   SendRequest request;
   Psn first;
-  std::uint32_t packets = 0;             // PSNs taken; a READ takes one for each packet of its response
-  std::uint32_t sent = 0;                // PSNs sent; the request of a READ counts for all its PSNs
-  std::uint32_t acknowledged = 0;        // PSNs that the responder has answered
-  std::uint32_t asked_from = 0;          // READ: first packet of its last request
-  std::uint32_t placing = 0;             // packets of a response on their way to memory
-  bool started = false;                  // a packet was sent once (and may be resent), or the local work was started
-  bool outstanding = false;              // counts in SendWindow::rd_atomic_outstanding
+  std::uint32_t packets = 0;       // PSNs taken; a READ takes one for each packet of its response
+  std::uint32_t sent = 0;          // PSNs sent; the request of a READ counts for all its PSNs
+  std::uint32_t acknowledged = 0;  // PSNs that the responder has answered
+  std::uint32_t asked_from = 0;    // READ: first packet of its last request
+  std::uint32_t placing = 0;       // packets of a response on their way to memory
+  bool started = false;            // a packet was sent once (and may be resent), or the local work was started
+  bool outstanding = false;        // counts in SendWindow::rd_atomic_outstanding
   enum class Local : std::uint8_t { none, waiting, running } local = Local::none;  // work inside the device
   std::optional<Status> error;
 
@@ -84,12 +84,12 @@ struct Message {
 struct SendAttributes {
   Transport transport = Transport::rc;
   Qpn local;
-  Qpn remote;                            // for a connected queue pair
+  Qpn remote;  // for a connected queue pair
   std::uint32_t mtu = 1024;
   std::uint8_t max_rd_atomic = 0;
   std::uint8_t retry_count = 0;
-  std::uint8_t rnr_retry = 0;            // 7: no limit
-  std::uint8_t timeout = 0;              // code of the ACK timeout; 0: no timeout
+  std::uint8_t rnr_retry = 0;  // 7: no limit
+  std::uint8_t timeout = 0;    // code of the ACK timeout; 0: no timeout
   LossRecovery recovery;
 };
 
@@ -100,24 +100,24 @@ struct SendWindow {
 
   SendAttributes attributes;
   Fifo<Message> messages;
-  std::size_t cursor = 0;                // index of the next message to send
-  std::size_t oldest = 0;                // index of the first unanswered message; messages.size(): none
-  Psn next_psn;                          // first PSN of the next posted message
-  Psn unsent_psn;                        // one past the last PSN ever sent
+  std::size_t cursor = 0;  // index of the next message to send
+  std::size_t oldest = 0;  // index of the first unanswered message; messages.size(): none
+  Psn next_psn;            // first PSN of the next posted message
+  Psn unsent_psn;          // one past the last PSN ever sent
   std::uint32_t rd_atomic_outstanding = 0;
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
   bool rnr_waiting = false;
-  bool gap_known = false;                // a lost response was requested again: responses in flight are out of date
-  bool draining = false;                 // messages that have not begun wait: not sent, not completed
-  std::uint32_t asks_every = 1;          // packets between acknowledgement requests of a message
+  bool gap_known = false;        // a lost response was requested again: responses in flight are out of date
+  bool draining = false;         // messages that have not begun wait: not sent, not completed
+  std::uint32_t asks_every = 1;  // packets between acknowledgement requests of a message
   Resends resends;
   struct Refused {
     Psn psn;
     Status status;
   };
-  std::optional<Refused> refused;        // refused request: its NAK overtook responses to earlier requests
-  std::uint32_t reads_again = 0;         // READs requested again in part since the last progress
+  std::optional<Refused> refused;  // refused request: its NAK overtook responses to earlier requests
+  std::uint32_t reads_again = 0;   // READs requested again in part since the last progress
 
   void start(const SendAttributes& given, Psn initial);
   void update(const SendAttributes& given);  // changed retry counts take effect at once
@@ -151,7 +151,7 @@ struct SendWindow {
   void rewind();
   void fail_oldest(Status status);
   void retire_front();
-  bool replenish();                      // after progress: resets the retry counts
+  bool replenish();  // after progress: resets the retry counts
   // The first unanswered PSN.
   Psn oldest_psn() const { return oldest != messages.size() ? messages[oldest].unanswered() : next_psn; }
 

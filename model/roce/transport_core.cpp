@@ -38,9 +38,12 @@ void TransportCore::fail(Slot slot) {
 CoreState TransportCore::state(Slot slot) const {
   const auto& [transport, sends, answers] = of(slot);
   const auto& window = sends.window();
-  return {.oldest_unanswered = window.oldest_psn(), .unsent = window.unsent_psn,
-          .expected = answers.responder().expected_psn(), .msn = answers.responder().msn(),
-          .retries_left = window.retries_left, .rnr_retries_left = window.rnr_retries_left,
+  return {.oldest_unanswered = window.oldest_psn(),
+          .unsent = window.unsent_psn,
+          .expected = answers.responder().expected_psn(),
+          .msn = answers.responder().msn(),
+          .retries_left = window.retries_left,
+          .rnr_retries_left = window.rnr_retries_left,
           .drained = sends.drained()};
 }
 

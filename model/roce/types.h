@@ -50,7 +50,7 @@ enum class Transport : std::uint8_t {
   rc = 2,
   uc = 3,
   ud = 4,
-  raw = 8,                               // whole Ethernet frames
+  raw = 8,  // whole Ethernet frames
   xrc_send = 9,
   xrc_recv = 10,
 };

@@ -64,9 +64,9 @@ void unpack(const std::uint32_t* words, Transaction& to) {
 // Calls `visit(name, value)` for each field, as a number.
 template <class Transaction, class Visit>
 void for_each_field(const Transaction& transaction, Visit&& visit) {
-  std::apply([&](const auto&... fields) {
-    (visit(fields.name, static_cast<std::uint64_t>(transaction.*fields.member)), ...);
-  }, kFields<Transaction>);
+  std::apply(
+      [&](const auto&... fields) { (visit(fields.name, static_cast<std::uint64_t>(transaction.*fields.member)), ...); },
+      kFields<Transaction>);
 }
 template <class Transaction>
 bool same(const Transaction& a, const Transaction& b) {

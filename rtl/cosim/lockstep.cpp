@@ -14,7 +14,7 @@ namespace rnicsim::rtl {
 namespace {
 
 const char* name_of(SendOp op) {
-  constexpr const char* kNames[] = {"control", "ack timeout", "rnr timeout", "event", "response",
+  constexpr const char* kNames[] = {"control", "ack timeout", "rnr timeout", "event",  "response",
                                     "post",    "packet",      "complete",    "drained"};
   return kNames[static_cast<int>(op)];
 }
@@ -71,8 +71,10 @@ void Lockstep::compare(std::deque<One>& history, One&& last) {
   for (const auto& step : history) {
     const auto in = std::visit(
         []<class Input>(const Input& one) {
-          if constexpr (std::is_same_v<Input, std::monostate>) return std::string();
-          else return fields(one);
+          if constexpr (std::is_same_v<Input, std::monostate>)
+            return std::string();
+          else
+            return fields(one);
         },
         step.input);
     if (!in.empty()) mismatch_ += fmt::format("  {:14} in   {}\n", "", in);

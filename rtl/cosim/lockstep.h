@@ -57,10 +57,10 @@ class Lockstep final : private roce::CoreActions {
     std::uint64_t posted = 0;
     std::uint64_t retired = 0;
     bool alive = false;
-    bool failing = false;                // remaining messages are flushed
+    bool failing = false;  // remaining messages are flushed
     // Deadlines of running timers.
     std::optional<std::uint64_t> ack_due, rnr_due;
-    std::deque<SendRecord> to_come;      // expected completions, and the end of a drain
+    std::deque<SendRecord> to_come;  // expected completions, and the end of a drain
   };
   struct AnswerSide {
     AnswerSide(roce::Slot slot, roce::CoreActions& actions) : core(slot, actions, roce::Transport::rc) {}
@@ -73,7 +73,7 @@ class Lockstep final : private roce::CoreActions {
       roce::OwedId owed;
       AnswerRecord record;
     };
-    std::deque<ToCome> to_come;          // expected completions, and a failed placement
+    std::deque<ToCome> to_come;  // expected completions, and a failed placement
     // READs and atomics that may be repeated, in any order; the RTL need not repeat them.
     struct Again {
       roce::Verdict verdict;
@@ -138,7 +138,7 @@ class Lockstep final : private roce::CoreActions {
 
   std::array<Slot, kSlots> slots_;
   std::uint64_t now_ = 0;
-  SendRecord told_;                      // expected record, filled by the core's actions
+  SendRecord told_;  // expected record, filled by the core's actions
   const char* illegal_ = nullptr;
   std::string mismatch_;
 };

@@ -83,14 +83,14 @@ AnswerRecord Lockstep::answer_core(AnswerSide& side, const AnswerRecord& rtl, co
 }
 
 AnswerRecord Lockstep::control(AnswerSide& side, AnswerRecord core, const AnswerControl& control) {
-  const roce::ResponderAttributes attributes{
-      .remote = {control.remote_qpn},
-      .mtu = roce::mtu_bytes(control.mtu),
-      .access = (control.allow_write ? roce::remote_access::kWrite : 0) |
-                (control.allow_read ? roce::remote_access::kRead : 0) |
-                (control.allow_atomic ? roce::remote_access::kAtomic : 0),
-      .max_dest_rd_atomic = control.max_dest_rd_atomic, .min_rnr_timer = control.min_rnr_timer,
-      .max_message = control.max_message};
+  const roce::ResponderAttributes attributes{.remote = {control.remote_qpn},
+                                             .mtu = roce::mtu_bytes(control.mtu),
+                                             .access = (control.allow_write ? roce::remote_access::kWrite : 0) |
+                                                       (control.allow_read ? roce::remote_access::kRead : 0) |
+                                                       (control.allow_atomic ? roce::remote_access::kAtomic : 0),
+                                             .max_dest_rd_atomic = control.max_dest_rd_atomic,
+                                             .min_rnr_timer = control.min_rnr_timer,
+                                             .max_message = control.max_message};
   if (side.alive) {
     core.psn = side.core.responder().expected_psn().value();
     core.msn = side.core.responder().msn();
@@ -199,7 +199,8 @@ AnswerRecord Lockstep::event(AnswerSide& side, AnswerRecord core, const AnswerEv
 }
 
 void Lockstep::receive_completed(roce::Slot slot, roce::OwedId owed) {
-  AnswerRecord record{.slot = static_cast<std::uint8_t>(slot), .op = AnswerOp::complete,
+  AnswerRecord record{.slot = static_cast<std::uint8_t>(slot),
+                      .op = AnswerOp::complete,
                       .owed = static_cast<std::uint8_t>(owed % kOwed)};
   slots_[slot].answers->to_come.push_back({owed, record});
 }
@@ -207,8 +208,11 @@ void Lockstep::receive_completed(roce::Slot slot, roce::OwedId owed) {
 void Lockstep::placement_failed(roce::Slot slot, const roce::PlacementFailure& failure) {
   auto& side = *slots_[slot].answers;
   side.deaf = true;
-  AnswerRecord record{.slot = static_cast<std::uint8_t>(slot), .op = AnswerOp::failed, .to_receive = failure.to_receive,
-                      .access_event = failure.refused, .owed = static_cast<std::uint8_t>(failure.owed % kOwed),
+  AnswerRecord record{.slot = static_cast<std::uint8_t>(slot),
+                      .op = AnswerOp::failed,
+                      .to_receive = failure.to_receive,
+                      .access_event = failure.refused,
+                      .owed = static_cast<std::uint8_t>(failure.owed % kOwed),
                       .had_cqe = failure.completes_receive};
   side.to_come.push_back({failure.owed, record});
 }

@@ -45,9 +45,12 @@ SendRecord Lockstep::send_core(SendSide& side, const SendRecord& rtl, const Veri
 }
 
 SendRecord Lockstep::control(SendSide& side, SendRecord core, const SendControl& control) {
-  const roce::SendAttributes attributes{.remote = {control.remote_qpn}, .mtu = roce::mtu_bytes(control.mtu),
-                                        .max_rd_atomic = control.max_rd_atomic, .retry_count = control.retry_count,
-                                        .rnr_retry = control.rnr_retry, .timeout = control.timeout};
+  const roce::SendAttributes attributes{.remote = {control.remote_qpn},
+                                        .mtu = roce::mtu_bytes(control.mtu),
+                                        .max_rd_atomic = control.max_rd_atomic,
+                                        .retry_count = control.retry_count,
+                                        .rnr_retry = control.rnr_retry,
+                                        .timeout = control.timeout};
   if (side.alive) {
     const auto& window = side.core.window();
     core.psn = window.oldest_psn().value();
@@ -75,10 +78,18 @@ SendRecord Lockstep::control(SendSide& side, SendRecord core, const SendControl&
 }
 
 SendRecord Lockstep::post(SendSide& side, SendRecord core, const Post& post) {
-  roce::SendRequest request{.id = side.posted++, .operation = operation_of(post.operation), .length = post.length,
-                            .remote_address = post.remote_address, .rkey = {post.rkey}, .swap_add = post.swap_add,
-                            .compare = post.compare, .immediate = {}, .invalidate = {}, .solicited = post.solicited,
-                            .fence = post.fence, .refused = {}};
+  roce::SendRequest request{.id = side.posted++,
+                            .operation = operation_of(post.operation),
+                            .length = post.length,
+                            .remote_address = post.remote_address,
+                            .rkey = {post.rkey},
+                            .swap_add = post.swap_add,
+                            .compare = post.compare,
+                            .immediate = {},
+                            .invalidate = {},
+                            .solicited = post.solicited,
+                            .fence = post.fence,
+                            .refused = {}};
   if (post.has_immediate) request.immediate = post.immediate;
   if (post.refused != 0) request.refused = static_cast<roce::Status>(post.refused);
   if (side.posted - side.retired > kMessages) illegal("more messages than the window holds");
@@ -206,8 +217,8 @@ void Lockstep::cancel(roce::Slot slot, roce::Timer timer) {
 
 void Lockstep::completed(roce::Slot slot, std::uint64_t, roce::Status status, bool) {
   auto& side = *slots_[slot].sends;
-  side.to_come.push_back({.slot = static_cast<std::uint8_t>(slot), .op = SendOp::complete,
-                          .status = static_cast<std::uint8_t>(status)});
+  side.to_come.push_back(
+      {.slot = static_cast<std::uint8_t>(slot), .op = SendOp::complete, .status = static_cast<std::uint8_t>(status)});
   if (status == roce::Status::success || std::exchange(side.failing, true)) return;
   side.core.fail();
 }

@@ -22,18 +22,28 @@ std::uint8_t mtu_code(std::uint32_t bytes) {
 }
 
 SendControl send_control(roce::Slot slot, Control kind, const roce::SendAttributes& attributes, bool draining) {
-  return {.slot = static_cast<std::uint8_t>(slot), .kind = kind, .mtu = mtu_code(attributes.mtu),
-          .remote_qpn = attributes.remote.value, .max_rd_atomic = attributes.max_rd_atomic,
-          .retry_count = attributes.retry_count, .rnr_retry = attributes.rnr_retry, .timeout = attributes.timeout,
+  return {.slot = static_cast<std::uint8_t>(slot),
+          .kind = kind,
+          .mtu = mtu_code(attributes.mtu),
+          .remote_qpn = attributes.remote.value,
+          .max_rd_atomic = attributes.max_rd_atomic,
+          .retry_count = attributes.retry_count,
+          .rnr_retry = attributes.rnr_retry,
+          .timeout = attributes.timeout,
           .draining = draining};
 }
 
 AnswerControl answer_control(roce::Slot slot, Control kind, const roce::ResponderAttributes& attributes) {
   const auto granted = [&](std::uint32_t access) { return (attributes.access & access) != 0; };
-  return {.slot = static_cast<std::uint8_t>(slot), .kind = kind, .mtu = mtu_code(attributes.mtu),
-          .remote_qpn = attributes.remote.value, .allow_write = granted(roce::remote_access::kWrite),
-          .allow_read = granted(roce::remote_access::kRead), .allow_atomic = granted(roce::remote_access::kAtomic),
-          .max_dest_rd_atomic = attributes.max_dest_rd_atomic, .min_rnr_timer = attributes.min_rnr_timer,
+  return {.slot = static_cast<std::uint8_t>(slot),
+          .kind = kind,
+          .mtu = mtu_code(attributes.mtu),
+          .remote_qpn = attributes.remote.value,
+          .allow_write = granted(roce::remote_access::kWrite),
+          .allow_read = granted(roce::remote_access::kRead),
+          .allow_atomic = granted(roce::remote_access::kAtomic),
+          .max_dest_rd_atomic = attributes.max_dest_rd_atomic,
+          .min_rnr_timer = attributes.min_rnr_timer,
           .max_message = attributes.max_message};
 }
 
@@ -180,9 +190,14 @@ void RtlCore::answered(Fifo<std::shared_ptr<Query>>& asked, Record Query::*part,
   const auto& qp = qps_[query->slot];
   if (++query->parts < 2 || !qp.open || qp.life.number != query->life) return;
   const auto& [slot, life, send, answer, parts] = *query;
-  actions_->told(slot, {.oldest_unanswered = roce::Psn(send.psn), .unsent = roce::Psn(send.end_psn),
-                        .expected = roce::Psn(answer.psn), .msn = answer.msn, .retries_left = send.retries,
-                        .rnr_retries_left = send.rnr_retries, .drained = send.drained, .idle = answer.idle});
+  actions_->told(slot, {.oldest_unanswered = roce::Psn(send.psn),
+                        .unsent = roce::Psn(send.end_psn),
+                        .expected = roce::Psn(answer.psn),
+                        .msn = answer.msn,
+                        .retries_left = send.retries,
+                        .rnr_retries_left = send.rnr_retries,
+                        .drained = send.drained,
+                        .idle = answer.idle});
 }
 template void RtlCore::answered(Fifo<std::shared_ptr<Query>>&, SendRecord Query::*, const SendRecord&);
 template void RtlCore::answered(Fifo<std::shared_ptr<Query>>&, AnswerRecord Query::*, const AnswerRecord&);

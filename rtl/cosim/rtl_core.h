@@ -22,9 +22,9 @@
 namespace rnicsim::rtl {
 
 struct RtlOptions {
-  bool lockstep = false;                 // check each step by the core in C++
-  std::string waves;                     // FST file for the signals; empty: none
-  Duration clock{4'000};                 // period
+  bool lockstep = false;                             // check each step by the core in C++
+  std::string waves;                                 // FST file for the signals; empty: none
+  Duration clock{4'000};                             // period
   std::function<void(const std::string&)> mismatch;  // lockstep: called once, with the histories of both
 };
 
@@ -60,8 +60,7 @@ class RtlCore final : public roce::QpCore {
   void local_work_done(roce::Slot, std::uint64_t, roce::Status) override {}  // never called: no local work
   void expired(roce::Slot, roce::Timer, bool) override {}                    // never called: the RTL has timers
 
-  void request(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload,
-               const roce::Offer& offer) override;
+  void request(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload, const roce::Offer& offer) override;
   void settle_answers(roce::Slot) override {}
   void placed(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result) override;
   void carried_out(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result, std::uint64_t original) override;
@@ -84,16 +83,16 @@ class RtlCore final : public roce::QpCore {
     // Messages and pending answers are counted here without limit; the RTL numbers them modulo 32.
     std::uint64_t posted = 0;
     std::uint64_t retired = 0;
-    Fifo<Post> posts;                    // waiting for room in the window
-    Fifo<RequestPacket> request_packets; // put out, waiting for their turn
-    std::uint32_t responses = 0;         // number of responses in the RTL
-    bool judging = false;                // a request is in the RTL:
+    Fifo<Post> posts;                     // waiting for room in the window
+    Fifo<RequestPacket> request_packets;  // put out, waiting for their turn
+    std::uint32_t responses = 0;          // number of responses in the RTL
+    bool judging = false;                 // a request is in the RTL:
     Request request;
     roce::AtomicEth operands;
-    roce::OwedId owed = kOwed - 1;       // number of the last pending answer
+    roce::OwedId owed = kOwed - 1;            // number of the last pending answer
     std::array<std::uint8_t, kOwed> saved{};  // by pending answer: index at which the RTL keeps an atomic's result
     Fifo<AnswerRecord> answer_packets;
-    bool answers_void = false;           // until the NAK that replaces them arrives
+    bool answers_void = false;  // until the NAK that replaces them arrives
   };
   struct Qp {
     bool open = false;
@@ -109,7 +108,7 @@ class RtlCore final : public roce::QpCore {
     std::uint64_t life = 0;
     SendRecord send;
     AnswerRecord answer;
-    int parts = 0;                       // number of sides received
+    int parts = 0;  // number of sides received
   };
 
   // --- rtl_core.cpp: clock, lifetimes, queries.
@@ -138,7 +137,7 @@ class RtlCore final : public roce::QpCore {
   std::array<Qp, kSlots> qps_;
   std::uint64_t lives_ = 0;
   Fifo<std::shared_ptr<Query>> asked_of_sends_, asked_of_answers_;
-  bool placed_last_ = false;             // the message that the RTL completes was placed just before
+  bool placed_last_ = false;  // the message that the RTL completes was placed just before
 };
 
 // A QP engine with the RTL core.

@@ -50,10 +50,14 @@ bool is_read_response(const AnswerRecord& record) {
 
 void RtlCore::request(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload, const roce::Offer& offer) {
   using Receive = roce::Offer::Receive;
-  Request request{.slot = static_cast<std::uint8_t>(slot), .opcode = static_cast<std::uint8_t>(headers.bth.opcode),
-                  .psn = headers.bth.psn.value(), .ack_request = headers.bth.ack_request, .bytes = bytes_of(payload),
+  Request request{.slot = static_cast<std::uint8_t>(slot),
+                  .opcode = static_cast<std::uint8_t>(headers.bth.opcode),
+                  .psn = headers.bth.psn.value(),
+                  .ack_request = headers.bth.ack_request,
+                  .bytes = bytes_of(payload),
                   .receive_known = offer.receive != Receive::unknown,
-                  .receive_available = offer.receive == Receive::available, .receive_bytes = offer.receive_bytes,
+                  .receive_available = offer.receive == Receive::available,
+                  .receive_bytes = offer.receive_bytes,
                   .access_known = offer.access_granted.has_value(),
                   .access_granted = offer.access_granted.value_or(false)};
   auto& life = qps_[slot].life;
@@ -73,14 +77,20 @@ void RtlCore::request(roce::Slot slot, const roce::Headers& headers, std::uint32
 }
 
 void RtlCore::placed(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result) {
-  feed(AnswerEvent{.slot = static_cast<std::uint8_t>(slot), .kind = AnswerEvent::Kind::placed,
-                   .owed = static_cast<std::uint8_t>(owed % kOwed), .result = result_of(result)});
+  feed(AnswerEvent{.slot = static_cast<std::uint8_t>(slot),
+                   .kind = AnswerEvent::Kind::placed,
+                   .owed = static_cast<std::uint8_t>(owed % kOwed),
+                   .result = result_of(result)});
 }
 
 void RtlCore::carried_out(roce::Slot slot, roce::OwedId owed, roce::MemoryResult result, std::uint64_t original) {
   const auto index = static_cast<std::uint8_t>(owed % kOwed);
-  feed(AnswerEvent{.slot = static_cast<std::uint8_t>(slot), .kind = AnswerEvent::Kind::atomic, .owed = index,
-                   .saved = qps_[slot].life.saved[index], .result = result_of(result), .original = original});
+  feed(AnswerEvent{.slot = static_cast<std::uint8_t>(slot),
+                   .kind = AnswerEvent::Kind::atomic,
+                   .owed = index,
+                   .saved = qps_[slot].life.saved[index],
+                   .result = result_of(result),
+                   .original = original});
 }
 
 std::optional<std::uint32_t> RtlCore::next_answer(roce::Slot slot) const {
@@ -105,13 +115,14 @@ roce::SentAnswer RtlCore::answer(roce::Slot slot, roce::Headers& headers) {
 
 void RtlCore::answer_unreadable(roce::Slot slot, roce::Psn psn, roce::MemoryResult result, std::uint32_t packets) {
   auto& life = qps_[slot].life;
-  AnswerEvent event{.slot = static_cast<std::uint8_t>(slot), .kind = AnswerEvent::Kind::left,
+  AnswerEvent event{.slot = static_cast<std::uint8_t>(slot),
+                    .kind = AnswerEvent::Kind::left,
                     .count = static_cast<std::uint8_t>(packets + life.answer_packets.size())};
   life.answer_packets.clear();
   life.answers_void = true;
   feed(event);
-  feed(AnswerEvent{.slot = event.slot, .kind = AnswerEvent::Kind::failed, .result = result_of(result),
-                   .psn = psn.value()});
+  feed(AnswerEvent{
+      .slot = event.slot, .kind = AnswerEvent::Kind::failed, .result = result_of(result), .psn = psn.value()});
 }
 
 void RtlCore::take(const AnswerRecord& record) {
@@ -133,8 +144,10 @@ void RtlCore::take(const AnswerRecord& record) {
       break;
     case AnswerOp::complete: actions_->receive_completed(slot, owed); break;
     case AnswerOp::failed:
-      actions_->placement_failed(slot, {.owed = owed, .to_receive = record.to_receive,
-                                        .completes_receive = record.had_cqe, .refused = record.access_event});
+      actions_->placement_failed(slot, {.owed = owed,
+                                        .to_receive = record.to_receive,
+                                        .completes_receive = record.had_cqe,
+                                        .refused = record.access_event});
       break;
     default: break;
   }
@@ -146,8 +159,7 @@ void RtlCore::judged(roce::Slot slot, Life& life, const AnswerRecord& record) {
   roce::Verdict verdict{kind_of(record.verdict)};
   const bool accepted = verdict.kind == Kind::place || verdict.kind == Kind::reject || verdict.kind == Kind::read ||
                         verdict.kind == Kind::atomic || verdict.kind == Kind::acknowledge;
-  if (accepted && !(record.duplicate && verdict.kind == Kind::read))
-    life.owed += (record.owed - life.owed) % kOwed;
+  if (accepted && !(record.duplicate && verdict.kind == Kind::read)) life.owed += (record.owed - life.owed) % kOwed;
   verdict.owed = life.owed;
   verdict.to_receive_wqe = record.to_receive;
   verdict.offset = record.offset;

@@ -19,10 +19,17 @@ MessageKind as_kind(roce::SendOperation operation) {
 }
 
 Post post_of(roce::Slot slot, const roce::SendRequest& request) {
-  return {.slot = static_cast<std::uint8_t>(slot), .operation = as_kind(request.operation), .length = request.length,
-          .remote_address = request.remote_address, .rkey = request.rkey.value, .swap_add = request.swap_add,
-          .compare = request.compare, .has_immediate = request.immediate.has_value(),
-          .immediate = request.immediate.value_or(0), .solicited = request.solicited, .fence = request.fence,
+  return {.slot = static_cast<std::uint8_t>(slot),
+          .operation = as_kind(request.operation),
+          .length = request.length,
+          .remote_address = request.remote_address,
+          .rkey = request.rkey.value,
+          .swap_add = request.swap_add,
+          .compare = request.compare,
+          .has_immediate = request.immediate.has_value(),
+          .immediate = request.immediate.value_or(0),
+          .solicited = request.solicited,
+          .fence = request.fence,
           .refused = static_cast<std::uint8_t>(request.refused.value_or(roce::Status::success))};
 }
 
@@ -67,8 +74,12 @@ roce::SentRequest RtlCore::send(roce::Slot slot, roce::Headers& headers) {
   if (row.has(roce::header::kAtomic))
     headers.atomic = roce::AtomicEth{record.address, {record.rkey}, record.swap_add, record.compare};
   if (row.has(roce::header::kImmediate)) headers.immediate = record.immediate;
-  return {.operation = row.operation, .begins = row.begins(), .message = message, .offset = record.offset,
-          .payload = record.bytes, .end = roce::Psn(record.end_psn)};
+  return {.operation = row.operation,
+          .begins = row.begins(),
+          .message = message,
+          .offset = record.offset,
+          .payload = record.bytes,
+          .end = roce::Psn(record.end_psn)};
 }
 
 void RtlCore::left(roce::Slot slot, bool is_request, roce::Psn end) {
@@ -106,7 +117,8 @@ void RtlCore::unreadable(roce::Slot slot, std::uint64_t message, roce::Status st
 
 void RtlCore::response(roce::Slot slot, const roce::Headers& headers, std::uint32_t payload) {
   ++qps_[slot].life.responses;
-  feed(Response{.slot = static_cast<std::uint8_t>(slot), .opcode = static_cast<std::uint8_t>(headers.bth.opcode),
+  feed(Response{.slot = static_cast<std::uint8_t>(slot),
+                .opcode = static_cast<std::uint8_t>(headers.bth.opcode),
                 .psn = headers.bth.psn.value(),
                 .syndrome = headers.aeth ? headers.aeth->syndrome : roce::Aeth::kNoCredits,
                 .bytes = bytes_of(payload)});
@@ -136,8 +148,8 @@ void RtlCore::take(const SendRecord& record) {
     case SendOp::ack_timeout: actions_->ack_timed_out(slot, record.rewound); break;
     case SendOp::response: {
       --life.responses;
-      roce::ResponseOutcome outcome{.kind = static_cast<roce::ResponseOutcome::Kind>(record.outcome),
-                                    .rewound = record.rewound, .placement = {}};
+      roce::ResponseOutcome outcome{
+          .kind = static_cast<roce::ResponseOutcome::Kind>(record.outcome), .rewound = record.rewound, .placement = {}};
       if (record.place) outcome.placement = {message_of(life.retired, record.message), record.offset, {}};
       actions_->responded(slot, outcome, roce::Psn(record.end_psn));
       break;

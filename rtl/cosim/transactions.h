@@ -71,14 +71,14 @@ struct Post {
   std::uint32_t immediate = 0;
   bool solicited = false;
   bool fence = false;
-  std::uint8_t refused = 0;            // roce::Status
+  std::uint8_t refused = 0;  // roce::Status
 };
 
 struct Response {
   std::uint8_t slot = 0;
   std::uint8_t opcode = 0;
   std::uint32_t psn = 0;
-  std::uint8_t syndrome = 0;           // of an ACK when the packet has no AETH
+  std::uint8_t syndrome = 0;  // of an ACK when the packet has no AETH
   std::uint16_t bytes = 0;
 };
 
@@ -94,11 +94,17 @@ struct SendEvent {
 };
 
 enum class SendOp : std::uint8_t {
-  control, ack_timeout, rnr_timeout, event, response, post, packet, complete, drained
+  control,
+  ack_timeout,
+  rnr_timeout,
+  event,
+  response,
+  post,
+  packet,
+  complete,
+  drained
 };
-enum class Outcome : std::uint8_t {
-  dropped, duplicate, progress, sequence_error, implied_sequence_error, rnr, failed
-};
+enum class Outcome : std::uint8_t { dropped, duplicate, progress, sequence_error, implied_sequence_error, rnr, failed };
 
 struct SendRecord {
   std::uint8_t slot = 0;
@@ -138,7 +144,7 @@ struct Request {
   std::uint32_t length = 0;
   bool receive_known = false;
   bool receive_available = false;
-  std::uint64_t receive_bytes = 0;     // 33 bits
+  std::uint64_t receive_bytes = 0;  // 33 bits
   bool access_known = false;
   bool access_granted = false;
 };
@@ -159,7 +165,16 @@ struct AnswerEvent {
 
 enum class AnswerOp : std::uint8_t { control, event, request, packet, complete, failed };
 enum class Verdict : std::uint8_t {
-  drop, busy, want_receive, want_access, acknowledge, reject, place, read, atomic, replay
+  drop,
+  busy,
+  want_receive,
+  want_access,
+  acknowledge,
+  reject,
+  place,
+  read,
+  atomic,
+  replay
 };
 
 struct AnswerRecord {
@@ -217,28 +232,30 @@ inline constexpr auto kFields<Post> = std::tuple(
     field<1>("has_immediate", &Post::has_immediate), field<32>("immediate", &Post::immediate),
     field<1>("solicited", &Post::solicited), field<1>("fence", &Post::fence), field<4>("refused", &Post::refused));
 template <>
-inline constexpr auto kFields<Response> = std::tuple(
-    field<8>("slot", &Response::slot), field<8>("opcode", &Response::opcode), field<24>("psn", &Response::psn),
-    field<8>("syndrome", &Response::syndrome), field<16>("bytes", &Response::bytes));
+inline constexpr auto kFields<Response> = std::tuple(field<8>("slot", &Response::slot),
+                                                     field<8>("opcode", &Response::opcode),
+                                                     field<24>("psn", &Response::psn),
+                                                     field<8>("syndrome", &Response::syndrome),
+                                                     field<16>("bytes", &Response::bytes));
 template <>
 inline constexpr auto kFields<SendEvent> = std::tuple(
     field<8>("slot", &SendEvent::slot), field<2>("kind", &SendEvent::kind), field<5>("message", &SendEvent::message),
     field<4>("status", &SendEvent::status), field<6>("count", &SendEvent::count),
     field<1>("has_psn", &SendEvent::has_psn), field<24>("psn", &SendEvent::psn));
 template <>
-inline constexpr auto kFields<SendRecord> = std::tuple(
-    field<8>("slot", &SendRecord::slot), field<4>("op", &SendRecord::op), field<5>("message", &SendRecord::message),
-    field<3>("outcome", &SendRecord::outcome), field<1>("rewound", &SendRecord::rewound),
-    field<1>("place", &SendRecord::place), field<4>("status", &SendRecord::status),
-    field<8>("opcode", &SendRecord::opcode), field<24>("destination", &SendRecord::destination),
-    field<24>("psn", &SendRecord::psn), field<24>("end_psn", &SendRecord::end_psn),
-    field<1>("ack_request", &SendRecord::ack_request), field<1>("solicited", &SendRecord::solicited),
-    field<32>("offset", &SendRecord::offset), field<13>("bytes", &SendRecord::bytes),
-    field<64>("address", &SendRecord::address), field<32>("rkey", &SendRecord::rkey),
-    field<32>("length", &SendRecord::length), field<32>("immediate", &SendRecord::immediate),
-    field<64>("swap_add", &SendRecord::swap_add), field<64>("compare", &SendRecord::compare),
-    field<3>("retries", &SendRecord::retries), field<3>("rnr_retries", &SendRecord::rnr_retries),
-    field<1>("drained", &SendRecord::drained));
+inline constexpr auto kFields<SendRecord> =
+    std::tuple(field<8>("slot", &SendRecord::slot), field<4>("op", &SendRecord::op),
+               field<5>("message", &SendRecord::message), field<3>("outcome", &SendRecord::outcome),
+               field<1>("rewound", &SendRecord::rewound), field<1>("place", &SendRecord::place),
+               field<4>("status", &SendRecord::status), field<8>("opcode", &SendRecord::opcode),
+               field<24>("destination", &SendRecord::destination), field<24>("psn", &SendRecord::psn),
+               field<24>("end_psn", &SendRecord::end_psn), field<1>("ack_request", &SendRecord::ack_request),
+               field<1>("solicited", &SendRecord::solicited), field<32>("offset", &SendRecord::offset),
+               field<13>("bytes", &SendRecord::bytes), field<64>("address", &SendRecord::address),
+               field<32>("rkey", &SendRecord::rkey), field<32>("length", &SendRecord::length),
+               field<32>("immediate", &SendRecord::immediate), field<64>("swap_add", &SendRecord::swap_add),
+               field<64>("compare", &SendRecord::compare), field<3>("retries", &SendRecord::retries),
+               field<3>("rnr_retries", &SendRecord::rnr_retries), field<1>("drained", &SendRecord::drained));
 template <>
 inline constexpr auto kFields<Request> = std::tuple(
     field<8>("slot", &Request::slot), field<8>("opcode", &Request::opcode), field<24>("psn", &Request::psn),
@@ -248,11 +265,11 @@ inline constexpr auto kFields<Request> = std::tuple(
     field<33>("receive_bytes", &Request::receive_bytes), field<1>("access_known", &Request::access_known),
     field<1>("access_granted", &Request::access_granted));
 template <>
-inline constexpr auto kFields<AnswerEvent> = std::tuple(
-    field<8>("slot", &AnswerEvent::slot), field<2>("kind", &AnswerEvent::kind), field<5>("owed", &AnswerEvent::owed),
-    field<4>("saved", &AnswerEvent::saved), field<2>("result", &AnswerEvent::result),
-    field<64>("original", &AnswerEvent::original), field<6>("count", &AnswerEvent::count),
-    field<24>("psn", &AnswerEvent::psn));
+inline constexpr auto kFields<AnswerEvent> =
+    std::tuple(field<8>("slot", &AnswerEvent::slot), field<2>("kind", &AnswerEvent::kind),
+               field<5>("owed", &AnswerEvent::owed), field<4>("saved", &AnswerEvent::saved),
+               field<2>("result", &AnswerEvent::result), field<64>("original", &AnswerEvent::original),
+               field<6>("count", &AnswerEvent::count), field<24>("psn", &AnswerEvent::psn));
 template <>
 inline constexpr auto kFields<AnswerRecord> = std::tuple(
     field<8>("slot", &AnswerRecord::slot), field<3>("op", &AnswerRecord::op),

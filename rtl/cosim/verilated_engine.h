@@ -19,8 +19,8 @@ class VerilatedTop;
 class VerilatedEngine {
  public:
   struct Options {
-    bool checked = true;                 // check the assertions, which costs a tenth of the speed
-    std::string waves;                   // FST file for the signals; empty: none
+    bool checked = true;  // check the assertions, which costs a tenth of the speed
+    std::string waves;    // FST file for the signals; empty: none
   };
   explicit VerilatedEngine(const Options& options);
   VerilatedEngine() : VerilatedEngine(Options{}) {}
@@ -30,13 +30,19 @@ class VerilatedEngine {
   template <class Input>
   void offer(const Input& input);
   template <class Input>
-  bool offers() const { return std::get<Stream<Input>>(streams_).offered; }
+  bool offers() const {
+    return std::get<Stream<Input>>(streams_).offered;
+  }
   // True: an input of this kind is offered or accepted, and its record has not come yet.
   template <class Input>
-  bool awaits() const { return !std::get<Stream<Input>>(streams_).taken.empty(); }
+  bool awaits() const {
+    return !std::get<Stream<Input>>(streams_).taken.empty();
+  }
   // The input that caused the present cycle's record.
   template <class Input>
-  const Input& input() const { return std::get<Stream<Input>>(streams_).taken.front(); }
+  const Input& input() const {
+    return std::get<Stream<Input>>(streams_).taken.front();
+  }
 
   bool offering() const {
     return std::apply([](const auto&... streams) { return (streams.offered || ...); }, streams_);
@@ -64,7 +70,7 @@ class VerilatedEngine {
  private:
   template <class Input>
   struct Stream {
-    Fifo<Input> taken;                   // inputs without their record yet; the last one may still be offered
+    Fifo<Input> taken;  // inputs without their record yet; the last one may still be offered
     bool offered = false;
   };
 

@@ -31,9 +31,7 @@ constexpr int kMostAccepted = 64;
 // Guests that await() has not taken: children not announced by their parents yet, and strangers.
 constexpr std::size_t kMostGuests = 256;
 
-bool is_file_name(const std::string& name) {
-  return name.find('/') == name.npos && name != "." && name != "..";
-}
+bool is_file_name(const std::string& name) { return name.find('/') == name.npos && name != "." && name != ".."; }
 
 // Throws ConfigError with the reason.
 [[noreturn]] void refuse_name(const std::string& name, int error) {
@@ -44,8 +42,8 @@ bool is_file_name(const std::string& name) {
           : is_own_user(*holder) ? fmt::format("your process {} listens there", holder->pid)
                                  : fmt::format("process {} of user {} listens there", holder->pid, holder->uid);
   }
-  throw ConfigError(fmt::format("cannot listen for programs at {}: {}; name another socket by {}", name, why,
-                                abi::kSocketVariable));
+  throw ConfigError(
+      fmt::format("cannot listen for programs at {}: {}; name another socket by {}", name, why, abi::kSocketVariable));
 }
 
 void send_welcome(int socket, const abi::Welcome& welcome, std::span<const int> descriptors) {

@@ -52,8 +52,10 @@ std::string bash_start(const std::vector<std::string>& variables, const std::str
   }
   // A search path set by ~/.bashrc stays, behind the simulator's folder.
   const std::string folder = shell_word(libraries);
-  text += fmt::format("case $LD_LIBRARY_PATH in {0} | {0}:*) ;; *) export LD_LIBRARY_PATH={0}"
-                      "${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} ;; esac\n", folder);
+  text += fmt::format(
+      "case $LD_LIBRARY_PATH in {0} | {0}:*) ;; *) export LD_LIBRARY_PATH={0}"
+      "${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} ;; esac\n",
+      folder);
   text += fmt::format("PS1=\"(rnicsim {}) $PS1\"\n", host);
   // rnicsim itself runs outside of the simulation, in real time.
   text += "rnicsim() { LD_PRELOAD= command rnicsim \"$@\"; }\n";

@@ -35,7 +35,7 @@ class NativePrograms final : public Programs {
     bool operator==(const Turn&) const = default;
   };
   Turn last_;
-  bool of_another_ = false;            // the last turn belonged to another thread
+  bool of_another_ = false;  // the last turn belonged to another thread
   std::uint64_t turns_since_look_ = 0;
   Processors processors_;
   std::set<std::uint32_t> answering_;  // by real number: threads that have a handler for abi::kLookSignal

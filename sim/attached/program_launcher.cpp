@@ -33,8 +33,15 @@ Pipe make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-constexpr std::string_view kReplaced[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", abi::kSocketVariable, abi::kHostVariable,
-                                          abi::kLibrariesVariable, "RNICSIM_PAD", "RNICSIM_EXEC", "OLDPWD", "_",
+constexpr std::string_view kReplaced[] = {"LD_PRELOAD",
+                                          "LD_LIBRARY_PATH",
+                                          abi::kSocketVariable,
+                                          abi::kHostVariable,
+                                          abi::kLibrariesVariable,
+                                          "RNICSIM_PAD",
+                                          "RNICSIM_EXEC",
+                                          "OLDPWD",
+                                          "_",
                                           "TMPDIR"};
 
 bool is_replaced(std::string_view entry) {
@@ -111,7 +118,9 @@ std::vector<std::string> ProgramLauncher::variables(const std::string& host) con
   return {fmt::format("LD_PRELOAD={}/librnicsim_os.so", params_.library_folder),
           fmt::format("LD_LIBRARY_PATH={}", library_path(params_.library_folder)),
           fmt::format("{}={}", abi::kSocketVariable, params_.socket_name),
-          fmt::format("{}={}", abi::kHostVariable, host), "PYTHONHASHSEED=0", "TMPDIR=/tmp"};
+          fmt::format("{}={}", abi::kHostVariable, host),
+          "PYTHONHASHSEED=0",
+          "TMPDIR=/tmp"};
 }
 
 std::vector<std::string> ProgramLauncher::shell_environment(const std::string& host) const {

@@ -15,15 +15,15 @@ namespace rnicsim::sim {
 
 struct LaunchParams {
   std::string socket_name;
-  std::string library_folder;   // holds librnicsim_os.so and libibverbs.so.1
-  rlimit descriptors;           // limit of open files for programs
+  std::string library_folder;  // holds librnicsim_os.so and libibverbs.so.1
+  rlimit descriptors;          // limit of open files for programs
 };
 
 enum class Tool { none, gdb, valgrind };
 
 struct Launched {
   pid_t pid = 0;
-  Descriptor standard_output;   // read ends; not open if the program keeps the simulator's own
+  Descriptor standard_output;  // read ends; not open if the program keeps the simulator's own
   Descriptor standard_error;
 };
 

@@ -39,9 +39,9 @@
 #include "sim/config/config_error.h"
 #include "sim/config/own_files.h"
 #include "sim/engine_choice.h"
-#include "sim/simulated_host.h"
 #include "sim/os/progress_line.h"
 #include "sim/pause_settings.h"
+#include "sim/simulated_host.h"
 #include "sim/snapshot_server.h"
 #include "sim/watch.h"
 
@@ -117,9 +117,7 @@ TimeKeeperParams keeper_params(const System& system, const RunOptions& options, 
   TimeKeeperParams params;
   params.simulated = options.time != TimeMode::real;
   params.each_look = options.time == TimeMode::each_look;
-  const auto times_of = [](const host::HostParams& host) {
-    return HostTimes{host.cpu.detect, host.cpu.wakeup};
-  };
+  const auto times_of = [](const host::HostParams& host) { return HostTimes{host.cpu.detect, host.cpu.wakeup}; };
   params.times = times_of(system.config().host);
   if (!system.config().profiles.host_types.by_name.empty())
     for (std::size_t i = 0; i < system.hosts(); ++i) params.of_hosts.push_back(times_of(system.config().host_of(i)));
@@ -201,8 +199,8 @@ class Run {
     keeper_.at(now(), [this] { launch_from(0); });
     const Duration limit = options_.limits.simulated.value_or(Agenda::kNever);
     // The start of the devices may have taken until the limit.
-    if (now() < limit)
-      do run_on(limit);
+    if (now() < limit) do
+        run_on(limit);
       while (!stopped_ && !mismatched() && now() < limit && keeper_.outlast_silence());
     if (!stopped_ && !mismatched() && now() >= limit) end_early(at_simulated_limit(limit));
   }
@@ -496,9 +494,10 @@ class Run {
     for (std::size_t i = 0; i < system_.adapters(); ++i) {
       const auto frames = system_.adapter(i).nic().blocks().receive_buffer.counters().rx_discards_phy;
       if (frames != 0)
-        outcome_.warnings.push_back(fmt::format("{}: the NIC had no room for {} received frames and dropped them "
-                                                "(nic.receive_buffer.size)",
-                                                system_.adapter(i).label(), frames));
+        outcome_.warnings.push_back(
+            fmt::format("{}: the NIC had no room for {} received frames and dropped them "
+                        "(nic.receive_buffer.size)",
+                        system_.adapter(i).label(), frames));
     }
   }
 
@@ -544,9 +543,9 @@ class Run {
   std::uint64_t seen_relayed_ = 0;  // output_.relayed() at the last standstill
   std::size_t launched_ = 0;        // number of commands
   Settling settling_;
-  Clock::time_point last_ended_;    // when the last program ended
+  Clock::time_point last_ended_;  // when the last program ended
   int end_status_ = 0;
-  bool ready_ = false;              // the devices have started
+  bool ready_ = false;  // the devices have started
   bool ending_ = false;
   bool stopped_ = false;
 };

@@ -61,8 +61,8 @@ void remove_queues(const std::string& socket_name) {
        host.increment(error)) {
     std::error_code none;
     for (fs::directory_iterator at(host->path() / ".mqueue", none), last; !none && at != last; at.increment(none))
-      ::mq_unlink(("/" + socket_name + '.' + host->path().filename().string() + '.' +
-                   at->path().filename().string()).c_str());
+      ::mq_unlink(
+          ("/" + socket_name + '.' + host->path().filename().string() + '.' + at->path().filename().string()).c_str());
   }
 }
 

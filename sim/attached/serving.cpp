@@ -42,16 +42,17 @@ std::optional<Serving> find_serving() {
     const auto holder = AttachServer::holder(name);
     if (!holder) return std::nullopt;
     if (!is_own_user(*holder))
-      throw ConfigError(fmt::format("process {} of user {} listens at {}, which is no simulation of yours: name "
-                                    "another socket by {}",
-                                    holder->pid, holder->uid, name, abi::kSocketVariable));
+      throw ConfigError(
+          fmt::format("process {} of user {} listens at {}, which is no simulation of yours: name "
+                      "another socket by {}",
+                      holder->pid, holder->uid, name, abi::kSocketVariable));
     return Serving{name, holder->pid};
   }
   const auto found = all_serving();
   if (found.empty()) return std::nullopt;
   if (found.size() == 1) return found.front();
-  std::string text = fmt::format("several simulations of yours serve: name the socket of one by {}",
-                                 abi::kSocketVariable);
+  std::string text =
+      fmt::format("several simulations of yours serve: name the socket of one by {}", abi::kSocketVariable);
   for (const Serving& serving : found) text += fmt::format("\n  {} (pid {})", serving.socket_name, serving.pid);
   throw ConfigError(text);
 }
@@ -65,8 +66,7 @@ Serving serving_with(const std::string& host) {
   }
   const bool is_name = !host.empty() && !host.starts_with('.') && host.find('/') == std::string::npos;
   std::error_code none;
-  if (!is_name ||
-      !fs::is_directory(fmt::format("{}{}/{}", abi::kHostFilesPrefix, serving->socket_name, host), none))
+  if (!is_name || !fs::is_directory(fmt::format("{}{}/{}", abi::kHostFilesPrefix, serving->socket_name, host), none))
     throw ConfigError(
         fmt::format("the simulation at {} (pid {}) has no host {}", serving->socket_name, serving->pid, host));
   return *serving;
@@ -81,9 +81,10 @@ void require_alone(const std::string& socket_name) {
   if (given_name() != nullptr) return;
   for (const Serving& serving : all_serving())
     if (serving.socket_name != socket_name)
-      throw ConfigError(fmt::format("a simulation of yours serves at {} already (pid {}): end that one first, or give "
-                                    "this one a socket of its own by {}",
-                                    serving.socket_name, serving.pid, abi::kSocketVariable));
+      throw ConfigError(
+          fmt::format("a simulation of yours serves at {} already (pid {}): end that one first, or give "
+                      "this one a socket of its own by {}",
+                      serving.socket_name, serving.pid, abi::kSocketVariable));
 }
 
 int print_environment(const std::string& host) {

@@ -197,9 +197,8 @@ void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
   if (length == write.length && agent != nullptr &&
       agent->mmio_write(process.pasid, write.offset, Payload::copy_of(bytes)))
     return;
-  host::log_error(
-      fmt::format("{}: {}: a write of {} bytes at BAR offset {:#x}, not a page of its own, was dropped",
-                  host_of(process).name, process.label(), write.length, write.offset));
+  host::log_error(fmt::format("{}: {}: a write of {} bytes at BAR offset {:#x}, not a page of its own, was dropped",
+                              host_of(process).name, process.label(), write.length, write.offset));
 }
 
 void SystemCalls::milestone(Process& process, const abi::Milestone& milestone) {
@@ -216,10 +215,8 @@ bool SystemCalls::context_call(Thread& thread, ThreadSlot& slot) {
     case Call::close_context:
       process.contexts.erase({slot.device, number});
       return answer(slot, kernel.close_context(process.pasid, number));
-    case Call::import_pd:
-      return answer(slot, kernel.import_pd(process.pasid, number, std::uint32_t(slot.argument[1])));
-    default:
-      return new_context(thread, slot);
+    case Call::import_pd: return answer(slot, kernel.import_pd(process.pasid, number, std::uint32_t(slot.argument[1])));
+    default: return new_context(thread, slot);
   }
 }
 
@@ -247,12 +244,10 @@ bool SystemCalls::device_memory_call(Thread& thread, ThreadSlot& slot) {
   std::uint32_t value = 0;
   int error = 0;
   switch (slot.call) {
-    case Call::alloc_dm:
-      error = kernel.alloc_dm(pasid, slot.argument[0], slot.argument[1], value);
-      break;
+    case Call::alloc_dm: error = kernel.alloc_dm(pasid, slot.argument[0], slot.argument[1], value); break;
     case Call::free_dm:
-      error = slot.argument[0] > abi::kMostDeviceMemory ? ENOENT
-                                                        : kernel.free_dm(pasid, std::uint32_t(slot.argument[0]));
+      error =
+          slot.argument[0] > abi::kMostDeviceMemory ? ENOENT : kernel.free_dm(pasid, std::uint32_t(slot.argument[0]));
       break;
     default:
       error = slot.argument[1] > abi::kMostDeviceMemory
@@ -271,8 +266,8 @@ bool SystemCalls::domain_call(Thread& thread, ThreadSlot& slot) {
   const auto number = std::uint32_t(slot.argument[0]);
   if (slot.call == Call::open_xrcd) return answer(slot, open_domain(thread, slot));
   if (slot.call == Call::open_qp)
-    return answer(slot, kernel.open_qp(process.pasid, number, std::uint32_t(slot.argument[1]),
-                                       std::uint32_t(slot.argument[2])));
+    return answer(
+        slot, kernel.open_qp(process.pasid, number, std::uint32_t(slot.argument[1]), std::uint32_t(slot.argument[2])));
   const int error = kernel.close_xrcd(process.pasid, number);
   const auto file = error == 0 ? process.domains.find({slot.device, number}) : process.domains.end();
   if (file != process.domains.end()) process.domains.erase(file);
@@ -313,14 +308,10 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   host::KernelAgent& kernel = agent_of(thread);
   switch (slot.call) {
-    case Call::command:
-      return command(thread, slot);
-    case Call::make_present:
-      return make_present(thread, slot);
-    case Call::open_channel:
-      return open_channel(thread, slot);
-    case Call::await_event:
-      return await_event(thread, slot);
+    case Call::command: return command(thread, slot);
+    case Call::make_present: return make_present(thread, slot);
+    case Call::open_channel: return open_channel(thread, slot);
+    case Call::await_event: return await_event(thread, slot);
     case Call::close_channel:
       process.channels.erase({slot.device, std::uint32_t(slot.argument[0])});
       return answer(slot, kernel.close_channel(process.pasid, std::uint32_t(slot.argument[0])));
@@ -347,8 +338,7 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
       put_output(slot, route);
       return answer(slot, error);
     }
-    case Call::resolve_path:
-      return resolve_path(thread, slot);
+    case Call::resolve_path: return resolve_path(thread, slot);
     case Call::rdma_cm: {
       if (slot.input_bytes > sizeof slot.input || slot.output_bytes > sizeof slot.output) return answer(slot, EINVAL);
       const int error = kernel.kernel().rdma_cm(
@@ -356,8 +346,7 @@ bool SystemCalls::device_call(Thread& thread, ThreadSlot& slot) {
           std::span(slot.input).first(slot.input_bytes), std::span(slot.output).first(slot.output_bytes));
       return answer(slot, error);
     }
-    default:
-      return mmio_read(thread, slot);
+    default: return mmio_read(thread, slot);
   }
 }
 

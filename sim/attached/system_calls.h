@@ -40,10 +40,10 @@ struct HostServices {
 
 struct SessionParams {
   bool simulated_time = true;
-  bool each_look = false;               // every look (an empty poll or a yield) takes a turn
+  bool each_look = false;  // every look (an empty poll or a yield) takes a turn
   std::uint64_t seed = 1;
-  std::uint64_t epoch = 1'700'000'000;  // Unix time in seconds at simulated time 0
-  std::uint64_t uptime = 12'345;        // seconds from the hosts' boot to simulated time 0
+  std::uint64_t epoch = 1'700'000'000;              // Unix time in seconds at simulated time 0
+  std::uint64_t uptime = 12'345;                    // seconds from the hosts' boot to simulated time 0
   abi::ProcessorSet processors = own_processors();  // shown to programs
 };
 
@@ -75,7 +75,7 @@ class SystemCalls : public CallHandler {
   // For one access to a program's memory. Long, since the machine may swap.
   static constexpr std::chrono::seconds kStallPatience{5};
 
-  struct Family {                     // children of a process, for wait(2)
+  struct Family {  // children of a process, for wait(2)
     std::vector<Process*> running;
     std::vector<Process*> ended;
   };
@@ -154,8 +154,8 @@ class SystemCalls : public CallHandler {
   SystemV system_v_;
   std::set<std::string> shortages_;  // texts that were already logged
   std::map<Process*, Family> families_;
-  Duration least_doorbell_;               // shortest latency of an MMIO write, of all hosts
-  std::vector<std::uint32_t> next_pid_;   // by host
+  Duration least_doorbell_;              // shortest latency of an MMIO write, of all hosts
+  std::vector<std::uint32_t> next_pid_;  // by host
   std::uint32_t next_order_ = 0;
   StallGuard stalls_{kStallPatience, &SystemCalls::end_stall};
 };

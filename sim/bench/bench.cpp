@@ -63,8 +63,7 @@ bool run(const BenchOptions& options, const Prepared& prepared, Then&& then, Bou
   system.engines().check();
   if (const auto& end = runner.ended()) throw Ended({failure, end->status});
   if (!failure.empty()) throw std::runtime_error(failure);
-  then(BenchResult{prepared.workload, prepared.plan, runner, system, observers->waterfall(),
-                   options.all_counters});
+  then(BenchResult{prepared.workload, prepared.plan, runner, system, observers->waterfall(), options.all_counters});
   return observers->finish();
 }
 
@@ -108,8 +107,8 @@ Prepared prepare_shared(const BenchOptions& options) {
       !options.engine.fst.empty())
     throw ConfigError("several processes do not go with --log, --waterfall, --perfetto and --fst");
   if (prepared.workload.measure.operations)
-    throw ConfigError(fmt::format("{}: measure.operations: several processes need measure.duration instead",
-                                  prepared.workload.file));
+    throw ConfigError(
+        fmt::format("{}: measure.operations: several processes need measure.duration instead", prepared.workload.file));
   return prepared;
 }
 

@@ -25,7 +25,7 @@ struct BenchOptions {
   std::optional<std::string> nic, host, topology;
   EngineOptions engine;
   std::optional<std::uint64_t> seed;
-  std::string json;  // output file; empty: none
+  std::string json;           // output file; empty: none
   bool all_counters = false;  // the text has the counters of each host and switch
   ObserverOptions observers;
   Limits limits;

@@ -32,7 +32,7 @@ struct Measured {
     of_senders.assign(senders, Batches(from, kMostOfSender));
   }
 
-  Batches batches;  // operations; for raw packets, received frames
+  Batches batches;                  // operations; for raw packets, received frames
   std::vector<Batches> of_senders;  // operations, by PlannedAgent::place; fewer and longer intervals
 };
 
@@ -90,10 +90,10 @@ struct FlowState : Measured {
   std::uint64_t wanted = ~0ull;  // number of operations after which the flow stops
   bool stopped = false;
 
-  std::uint32_t senders = 0;    // senders that are running
-  std::uint64_t posted = 0;     // since the run began
-  std::uint64_t completed = 0;  // since the run began
-  Duration progress{};          // last time at which the flow progressed or began to wait
+  std::uint32_t senders = 0;     // senders that are running
+  std::uint64_t posted = 0;      // since the run began
+  std::uint64_t completed = 0;   // since the run began
+  Duration progress{};           // last time at which the flow progressed or began to wait
   std::vector<SenderWork> work;  // by sender
   Backlog backlog;               // backlog of the flow's receivers
 

@@ -339,9 +339,7 @@ std::string topology_of(const Workload& workload) {
   return fmt::format("star:{}", std::uint64_t(last) + 1);
 }
 
-bool posts_wrs(const PlannedAgent& agent, const Flow& flow) {
-  return agent.sends || flow.ping_pong || flow.both_ways;
-}
+bool posts_wrs(const PlannedAgent& agent, const Flow& flow) { return agent.sends || flow.ping_pong || flow.both_ways; }
 
 // The queues of a table share a context, and so do the users of a shared region.
 bool has_own_context(const PlannedAgent& agent, const Flow& flow) {

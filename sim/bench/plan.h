@@ -23,9 +23,9 @@ struct PlannedAgent {
   std::uint32_t host;
   std::uint32_t thread;  // for a receiver of raw packets, its queue
   bool sends;
-  std::uint32_t place = 0;  // index among the flow's senders, or among its receivers
-  std::vector<PlannedQp> qps;  // empty for receivers of raw packets
-  ByteCount region{};  // size of each memory region
+  std::uint32_t place = 0;        // index among the flow's senders, or among its receivers
+  std::vector<PlannedQp> qps;     // empty for receivers of raw packets
+  ByteCount region{};             // size of each memory region
   std::uint32_t lender = ~0u;     // index of the agent that owns the regions; may be the agent itself
   std::uint32_t first_place = 0;  // index in the regions of the place of the agent's first QP
 };

@@ -25,9 +25,9 @@
 #include "sim/bench/results/steadiness.h"
 #include "sim/config/config.h"
 #include "sim/engine_choice.h"
-#include "sim/simulated_host.h"
 #include "sim/os/progress_line.h"
 #include "sim/processes/boundary.h"
+#include "sim/simulated_host.h"
 
 namespace rnicsim::sim::bench {
 namespace {
@@ -129,8 +129,7 @@ void Runner::host_body(HostAgents& host) {
     meet(host);
     if (is_here(plan_.agents[host.agents.front()].host)) start_threads(host);
   } catch (const std::runtime_error& error) {
-    control_.fail(
-        fmt::format("{}: {}", system_.adapter(plan_.agents[host.agents.front()].host).label(), error.what()));
+    control_.fail(fmt::format("{}: {}", system_.adapter(plan_.agents[host.agents.front()].host).label(), error.what()));
   }
   host.process->port().leave();
   while (!control_.stopping || host.working != 0) sleep_on(*closing_);
@@ -352,9 +351,8 @@ void Runner::gather_results() {
 std::string Runner::execute(Watch* watch) {
   if (watch != nullptr) {
     limit_ = watch->limits().simulated.value_or(FlowState::kNever);
-    snapshots_.emplace(system_, [this](sim::Snapshot& snapshot) {
-      snapshot.work = fmt::format("{} operations done", completed());
-    });
+    snapshots_.emplace(
+        system_, [this](sim::Snapshot& snapshot) { snapshot.work = fmt::format("{} operations done", completed()); });
     watch->look_with([this, watch] { look_outside(*watch); });
   }
   system_.start();
@@ -374,8 +372,9 @@ std::string Runner::execute(Watch* watch) {
   see_to_it_that_all_agree();
   if (control_.failure().empty()) run_measurement();
   if (!failure_is_known_) in_any_process(false);
-  if (watch != nullptr && failure_is_known_ && !ended_) ended_ = watch->end();  // the signal or limit may have come to
-                                                                                // all processes
+  if (watch != nullptr && failure_is_known_ && !ended_)
+    ended_ = watch->end();  // the signal or limit may have come to
+                            // all processes
   gather_results();
   return control_.failure();
 }
@@ -489,8 +488,9 @@ void Runner::measure_as_given() {
 
 // Called at any time, on the stack of any thread.
 void Runner::look_outside(Watch& watch) {
-  if (system_.boundary() != nullptr && system_.boundary()->rank() != 0) return look_for_end(watch);  // only rank 0
-                                                                                                     // shows progress
+  if (system_.boundary() != nullptr && system_.boundary()->rank() != 0)
+    return look_for_end(watch);  // only rank 0
+                                 // shows progress
   if (progress_line::is_due())
     progress_line::show(fmt::format("{}; {} operations done", progress_line::pace(now()), completed()));
   if (watch.report_wanted()) {

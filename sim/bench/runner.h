@@ -100,23 +100,23 @@ class Runner {
   const Plan& plan_;
   Control control_;
   std::vector<FlowState> flows_;
-  std::vector<std::uint64_t> stocks_;                 // by flow: receives that all its receivers keep posted
+  std::vector<std::uint64_t> stocks_;  // by flow: receives that all its receivers keep posted
   Arrivals arrivals_;
-  std::vector<Duration> agents_busy_;                 // by agent
-  std::vector<std::unique_ptr<Station>> stations_;    // by agent
-  std::vector<std::unique_ptr<Agent>> agents_;        // null: the agent has no work
-  std::vector<std::uint32_t> sink_places_;            // by agent: index of its queue in FlowState::received
+  std::vector<Duration> agents_busy_;               // by agent
+  std::vector<std::unique_ptr<Station>> stations_;  // by agent
+  std::vector<std::unique_ptr<Agent>> agents_;      // null: the agent has no work
+  std::vector<std::uint32_t> sink_places_;          // by agent: index of its queue in FlowState::received
   std::vector<std::unique_ptr<HostAgents>> hosts_;
   std::size_t arrived_ = 0;
   std::unique_ptr<sc_core::sc_event> met_;
   std::unique_ptr<sc_core::sc_event> closing_;
   std::uintptr_t next_memory_;  // address for the memory of the next host
-  Duration begin_{};  // begin of the agents' work
+  Duration begin_{};            // begin of the agents' work
   Duration check_every_{};
   BitRate slowest_;  // slowest port of the system
   Duration limit_ = FlowState::kNever;
   std::optional<Watch::End> ended_;
-  bool failure_is_known_ = false;  // all processes know the failure
+  bool failure_is_known_ = false;            // all processes know the failure
   std::optional<SnapshotServer> snapshots_;  // only for a watched run
   Snapshot before_, after_;
   std::optional<Snapshot> middle_;

@@ -36,8 +36,8 @@ std::string_view to_string(Uars uars) {
   return name_of(std::to_array<std::string_view>({"shared", "per_thread"}), uars);
 }
 std::string_view to_string(Addressing addressing) {
-  return name_of(
-      std::to_array<std::string_view>({"fixed", "sequential", "random", "one", "stride", "slots", "zipf"}), addressing);
+  return name_of(std::to_array<std::string_view>({"fixed", "sequential", "random", "one", "stride", "slots", "zipf"}),
+                 addressing);
 }
 
 ByteCount Flow::longest() const {
@@ -50,8 +50,7 @@ double Flow::mean_bytes() const {
   double bytes = 0, weights = 0;
   for (const auto& of : sequences) {
     weights += of.weight;
-    for (std::uint32_t i = 0; i < of.count; ++i)
-      bytes += static_cast<double>(mix[of.first + i].size.bytes) * of.weight;
+    for (std::uint32_t i = 0; i < of.count; ++i) bytes += static_cast<double>(mix[of.first + i].size.bytes) * of.weight;
   }
   for (const auto& entry : sequence ? std::vector<MixedOp>() : mix) {
     bytes += static_cast<double>(entry.size.bytes) * entry.weight;

@@ -19,7 +19,16 @@ using namespace rnicsim::literals;
 
 // lock_write stands for a sequence of operations; reg_mr and connect_qp send no message.
 enum class Op : std::uint8_t {
-  write, write_imm, send, send_imm, read, fetch_add, cmp_swap, lock_write, reg_mr, connect_qp
+  write,
+  write_imm,
+  send,
+  send_imm,
+  read,
+  fetch_add,
+  cmp_swap,
+  lock_write,
+  reg_mr,
+  connect_qp
 };
 inline constexpr std::size_t kOps = 10, kPostedOps = 7;
 
@@ -83,14 +92,14 @@ struct Flow {
   bool inline_device = false;  // inline_most is the device's limit
   std::uint32_t signal_every = 1;
   WindowPer signal_per = WindowPer::qp;  // WQEs that signal_every counts: of a QP or of a thread
-  bool both_ways = false;      // the agents of `to` post, too, on the same QPs
-  bool srq = false;            // the QPs of a receiver share its receives
-  bool odp = false;            // regions on demand
+  bool both_ways = false;                // the agents of `to` post, too, on the same QPs
+  bool srq = false;                      // the QPs of a receiver share its receives
+  bool odp = false;                      // regions on demand
   Doorbell doorbell = Doorbell::blueflame;
   Uars uars = Uars::shared;
   bool ping_pong = false;
-  ByteCount recv_inline{};           // longest message that is received in its completion
-  bool recv_inline_device = false;   // recv_inline is the device's limit
+  ByteCount recv_inline{};                  // longest message that is received in its completion
+  bool recv_inline_device = false;          // recv_inline is the device's limit
   std::optional<std::uint32_t> recv_depth;  // absent: twice the window, and at least 16
   std::uint32_t mrs = 1;
   std::optional<ByteCount> mr_size;  // absent: a place for each QP
@@ -99,7 +108,7 @@ struct Flow {
   ByteCount stride{};                  // distance of the places; 0: size of a place
   std::optional<std::uint64_t> slots;  // limit of the number of places
   double zipf = 0;
-  bool share = false;  // the receivers of a host share their regions
+  bool share = false;                          // the receivers of a host share their regions
   std::optional<std::uint32_t> mtu;            // absent: the port's
   std::optional<std::uint32_t> max_rd_atomic;  // absent: the device's
   std::uint32_t dscp = 0;
@@ -135,7 +144,7 @@ struct Flow {
 struct Measure {
   static constexpr Duration kFirstLook = 256_us;
 
-  std::optional<Duration> warmup;  // absent: until the rates are steady
+  std::optional<Duration> warmup;    // absent: until the rates are steady
   std::optional<Duration> duration;  // duration or operations; both absent (only without warmup): as long as needed
   std::optional<std::uint64_t> operations;
   Duration limit = kFirstLook * 256;  // limit of the search for steady rates

@@ -140,8 +140,8 @@ void read_mix(TableReader& reader, Flow& flow) {
   constexpr std::size_t kMost = 64;
   const auto* list = reader.find("mix")->as_array();
   if (!list || list->empty() || list->size() > kMost || !list->is_array_of_tables())
-    reader.refuse("mix", fmt::format("a list of 1..{} tables {{ op, weight, size }} or {{ sequence, weight, size }}",
-                                     kMost));
+    reader.refuse("mix",
+                  fmt::format("a list of 1..{} tables {{ op, weight, size }} or {{ sequence, weight, size }}", kMost));
   for (std::size_t i = 0; i < list->size(); ++i) {
     TableReader entry(*list->get_as<toml::table>(i), reader.file(), reader.path_of(fmt::format("mix[{}]", i)));
     std::vector<MixedOp> steps;
@@ -222,9 +222,10 @@ void read_what(TableReader& reader, Flow& flow) {
 // Objects are made at one end of the flow, and no message is sent.
 void check_churn(const TableReader& reader, const std::string& op) {
   for (const char* key :
-       {"to", "transport", "qps", "connect", "window", "window_per", "pick", "batch", "inline", "signal_every",
-        "signal_per", "both_ways", "srq", "odp", "doorbell", "ping_pong", "recv_depth", "recv_inline", "mrs", "mr_size",
-        "address", "share", "mtu", "dscp", "sl", "max_rd_atomic", "rnr_timer", "timeout", "retry"})
+       {"to",         "transport",     "qps",        "connect",   "window",  "window_per", "pick",     "batch",
+        "inline",     "signal_every",  "signal_per", "both_ways", "srq",     "odp",        "doorbell", "ping_pong",
+        "recv_depth", "recv_inline",   "mrs",        "mr_size",   "address", "share",      "mtu",      "dscp",
+        "sl",         "max_rd_atomic", "rnr_timer",  "timeout",   "retry"})
     if (reader.has(key)) reader.complain(key, fmt::format("does not go with op = \"{}\"", op));
 }
 
@@ -317,12 +318,10 @@ void check_shared_receives(const TableReader& reader, const Flow& flow) {
 // Reports keys that contradict each other.
 void check(const TableReader& reader, const Flow& flow) {
   check_transport(reader, flow);
-  if (flow.sequence && flow.transport != Transport::rc)
-    reader.complain("transport", "sequences need \"rc\"");
+  if (flow.sequence && flow.transport != Transport::rc) reader.complain("transport", "sequences need \"rc\"");
   if (flow.transport == Transport::raw) check_frames(reader, flow);
   if (flow.transport == Transport::xrc && flow.recv_depth == 0u) reader.refuse("recv_depth", "1..32768");
-  if (flow.batch > flow.window)
-    reader.refuse("batch", fmt::format("1..{}", flow.window), "no more than the window");
+  if (flow.batch > flow.window) reader.refuse("batch", fmt::format("1..{}", flow.window), "no more than the window");
   if (flow.signal_every > flow.window)
     reader.refuse("signal_every", fmt::format("1..{}", flow.window), "no more than the window");
   const bool simple = flow.mix.size() == 1 && flow.mix.front().op == Op::write && flow.qps == 1 && flow.window == 1 &&

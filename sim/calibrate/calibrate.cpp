@@ -37,8 +37,8 @@ std::vector<Row> chosen_rows(const std::vector<std::string>& names) {
   auto rows = all_rows();
   for (const auto& name : names)
     if (std::ranges::find(rows, upper(name), &Row::id) == rows.end())
-      throw ConfigError(fmt::format("there is no experiment '{}'; there are {} to {}", shown(name), rows.front().id,
-                                    rows.back().id));
+      throw ConfigError(
+          fmt::format("there is no experiment '{}'; there are {} to {}", shown(name), rows.front().id, rows.back().id));
   if (!names.empty())
     std::erase_if(rows, [&](const Row& row) {
       return std::ranges::none_of(names, [&](const auto& name) { return upper(name) == row.id; });
@@ -198,8 +198,10 @@ int run_calibrate(const CalibrateOptions& options) {
   print_sources(profiles);
   const auto* others = argued > 0 ? "every other number" : "every number";
   if (argued > 0) fmt::print("\n{} not within its tolerance, and argued", argued);
-  if (failed > 0) fmt::print("\n{} not within its tolerance\n", failed);
-  else fmt::print("\n{} is within its tolerance\n", others);
+  if (failed > 0)
+    fmt::print("\n{} not within its tolerance\n", failed);
+  else
+    fmt::print("\n{} is within its tolerance\n", others);
   return failed == 0 ? 0 : 1;
 }
 

@@ -9,9 +9,9 @@
 namespace rnicsim::sim::calibrate {
 
 struct CalibrateOptions {
-  std::vector<std::string> rows;   // empty: all
-  std::string json;                // file for the table; empty: none
-  std::string out;                 // folder for the results of every point; empty: none
+  std::vector<std::string> rows;  // empty: all
+  std::string json;               // file for the table; empty: none
+  std::string out;                // folder for the results of every point; empty: none
   unsigned jobs = 1;
   bool sensitivity = false;        // instead of the comparison: how the numbers change with each estimate
   std::optional<std::string> fit;  // instead of the comparison: NIC profile whose estimates are searched

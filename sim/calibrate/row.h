@@ -16,9 +16,9 @@ class Measured {
   explicit Measured(const std::vector<Json>& results) : results_(results) {}
 
   std::size_t size() const { return results_.size(); }
-  double rate(std::size_t point, std::size_t flow = 0) const;      // operations per second
-  double goodput(std::size_t point, std::size_t flow = 0) const;   // bits per second
-  double latency(std::size_t point, std::size_t flow = 0) const;   // mean, in ns
+  double rate(std::size_t point, std::size_t flow = 0) const;     // operations per second
+  double goodput(std::size_t point, std::size_t flow = 0) const;  // bits per second
+  double latency(std::size_t point, std::size_t flow = 0) const;  // mean, in ns
   double counter(std::size_t point, const char* host, const char* path) const;
   double derived(std::size_t point, const char* host, const char* path) const;
 

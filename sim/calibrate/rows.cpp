@@ -42,9 +42,10 @@ Row inline_step() {
                                                {"cx3-40g", "xeon-e5", 0.74, false}}) {
     const auto first = row.points.size();
     for (const int size : kSizes)
-      row.points.push_back({fmt::format("{} {} B", name, size), "cal-1",
-                            {fmt::format("nic={}", name), fmt::format("host={}", host),
-                             fmt::format("flow.size={} B", size)}});
+      row.points.push_back(
+          {fmt::format("{} {} B", name, size),
+           "cal-1",
+           {fmt::format("nic={}", name), fmt::format("host={}", host), fmt::format("flow.size={} B", size)}});
     const auto rise = [first](const Measured& m, std::size_t at) {
       return (m.latency(first + at) - m.latency(first + at - 1)) / 1e3;
     };
@@ -179,9 +180,8 @@ Row loaded_reads() {
           .points = {},
           .checks = {within("time of a read at full load over idle", 2, 0.4, "x",
                             [=](const Measured& m) { return read_time(m, 4) / read_time(m, 0); }),
-                     within("that load", 88, 3, "%", [](const Measured& m) {
-                       return 100 * m.derived(4, "h1", "nic.dma.to_host_busy_share");
-                     })}};
+                     within("that load", 88, 3, "%",
+                            [](const Measured& m) { return 100 * m.derived(4, "h1", "nic.dma.to_host_busy_share"); })}};
   for (const auto* pace : {"0.1", "25", "50", "75", "98"})
     row.points.push_back({fmt::format("{} Gb-s", pace), "cal-10", {fmt::format("flow[0].pace={} Gb/s", pace)}});
   return row;
@@ -217,13 +217,19 @@ Row small_context_cache() {
     int peers, qps;  // QPs of each of eight threads to each peer
     double expected;
   };
-  for (const auto& [peers, qps, expected] : {Step{11, 1, 0.69}, {9, 2, 0.29}, {11, 2, 0.24}, {10, 3, 0.19},
-                                             {6, 7, 0.159}, {9, 6, 0.145}, {11, 6, 0.135}, {10, 9, 0.12}}) {
+  for (const auto& [peers, qps, expected] : {Step{11, 1, 0.69},
+                                             {9, 2, 0.29},
+                                             {11, 2, 0.24},
+                                             {10, 3, 0.19},
+                                             {6, 7, 0.159},
+                                             {9, 6, 0.145},
+                                             {11, 6, 0.135},
+                                             {10, 9, 0.12}}) {
     const auto point = row.points.size();
     const auto name = fmt::format("{} QPs", 8 * peers * qps);
     row.points.push_back({name, "cal-12", {fmt::format("flow.to=h1..h{}", peers), fmt::format("flow.qps={}", qps)}});
-    row.checks.push_back(within(name, expected, 0.3 * expected, "",
-                                [point](const Measured& m) { return m.rate(point) / m.rate(0); }));
+    row.checks.push_back(
+        within(name, expected, 0.3 * expected, "", [point](const Measured& m) { return m.rate(point) / m.rate(0); }));
   }
   return row;
 }
@@ -246,8 +252,7 @@ Row writes_not_inline() {
         {name, "cal-13", {fmt::format("flow.threads={}", threads), fmt::format("flow.window={}", window)}});
     row.checks.push_back(
         within(name, expected, off, "M/s", [point](const Measured& m) { return m.rate(point) / 1e6; }));
-    if (window == 16)
-      row.checks.back().argued = "docs/timing.md, CAL-13";
+    if (window == 16) row.checks.back().argued = "docs/timing.md, CAL-13";
   }
   row.checks.push_back(within("96 x 32 over the peak", 0.68, 0.06, "",
                               [](const Measured& m) { return m.rate(4) / std::max(m.rate(0), m.rate(1)); }));
@@ -264,8 +269,8 @@ Row sizes_one_way() {
     const char* name;
     double measured;  // us
   };
-  static constexpr Size kSizes[] = {{"2 B", 1.87},   {"64 B", 1.91},  {"128 B", 1.96}, {"256 B", 2.87},
-                                    {"512 B", 2.96}, {"1 KiB", 3.05}, {"2 KiB", 3.19}, {"4 KiB", 3.85},
+  static constexpr Size kSizes[] = {{"2 B", 1.87},   {"64 B", 1.91},   {"128 B", 1.96},  {"256 B", 2.87},
+                                    {"512 B", 2.96}, {"1 KiB", 3.05},  {"2 KiB", 3.19},  {"4 KiB", 3.85},
                                     {"8 KiB", 4.22}, {"16 KiB", 4.39}, {"32 KiB", 5.24}, {"64 KiB", 6.76},
                                     {"1 MiB", 46.9}};
   for (const auto& [name, measured] : kSizes) {
@@ -274,12 +279,10 @@ Row sizes_one_way() {
         {name, "cal-1", {"nic=cx6-200g", "host=epyc-gen4", "flow.mtu=4096", fmt::format("flow.size={}", name)}});
     if (point == 0) continue;
     const double step = measured - kSizes[point - 1].measured;
-    row.checks.push_back(within(fmt::format("{} to {}", kSizes[point - 1].name, name), step,
-                                std::max(0.05, 0.3 * step), "us", [point](const Measured& m) {
-                                  return (m.latency(point) - m.latency(point - 1)) / 1e3;
-                                }));
-    if (step < 0.7 && measured > 2.9)
-      row.checks.back().argued = "docs/timing.md, CAL-15";
+    row.checks.push_back(
+        within(fmt::format("{} to {}", kSizes[point - 1].name, name), step, std::max(0.05, 0.3 * step), "us",
+               [point](const Measured& m) { return (m.latency(point) - m.latency(point - 1)) / 1e3; }));
+    if (step < 0.7 && measured > 2.9) row.checks.back().argued = "docs/timing.md, CAL-15";
   }
   return row;
 }
@@ -367,10 +370,10 @@ double Measured::derived(std::size_t point, const char* host, const char* path) 
 }
 
 std::vector<Row> all_rows() {
-  return {one_way(),           inline_step(),     wire_share(),    doorbells(),     inline_receive(),
-          context_cache(),     send_wqe_cache(),  atomics(),       reads_in_flight(), loaded_reads(),
-          losses(),            small_context_cache(), writes_not_inline(), doorbell_lock(), sizes_one_way(),
-          writes_inline(),     atomics_of_a_qp()};
+  return {one_way(),       inline_step(),         wire_share(),        doorbells(),       inline_receive(),
+          context_cache(), send_wqe_cache(),      atomics(),           reads_in_flight(), loaded_reads(),
+          losses(),        small_context_cache(), writes_not_inline(), doorbell_lock(),   sizes_one_way(),
+          writes_inline(), atomics_of_a_qp()};
 }
 
 }  // namespace rnicsim::sim::calibrate

@@ -224,8 +224,8 @@ class Bisection {
     const auto& judged = judge(commit);
     if (judged.state == expected) return tell(commit, judged);
     if (judged.state == CommitState::unknown)
-      throw ConfigError(fmt::format("--bisect: {} {} cannot be judged: {}", name, described(commit),
-                                    last_line(judged.text)));
+      throw ConfigError(
+          fmt::format("--bisect: {} {} cannot be judged: {}", name, described(commit), last_line(judged.text)));
     throw ConfigError(fmt::format("--bisect: {} {} is {}: {}", name, described(commit), word_of(judged.state),
                                   last_line(judged.text)));
   }

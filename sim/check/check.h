@@ -20,8 +20,8 @@ struct CheckOptions {
   std::string history;                 // folder of a history, which stores this check under `label`; empty: none
   std::string label;
   std::vector<std::string> path;  // folders that are searched for programs before PATH
-  std::string bisect;  // GOOD..BAD; empty: checks the working tree
-  std::string build;   // shell command that builds a commit; empty: no build
+  std::string bisect;             // GOOD..BAD; empty: checks the working tree
+  std::string build;              // shell command that builds a commit; empty: no build
   bool update = false;
   bool yes = false;  // do not ask before --update writes
 };

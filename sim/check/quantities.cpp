@@ -31,14 +31,10 @@ bool has_unit(Unit unit) { return unit == Unit::time || unit == Unit::rate; }
 
 const char* example(Unit unit) {
   switch (unit) {
-    case Unit::time:
-      return "a time such as \"5 us\"";
-    case Unit::rate:
-      return "a rate such as \"95 Gb/s\"";
-    case Unit::bytes:
-      return "a number of bytes, or a size such as \"4 KiB\"";
-    default:
-      return "a number";
+    case Unit::time: return "a time such as \"5 us\"";
+    case Unit::rate: return "a rate such as \"95 Gb/s\"";
+    case Unit::bytes: return "a number of bytes, or a size such as \"4 KiB\"";
+    default: return "a number";
   }
 }
 

@@ -21,24 +21,13 @@ std::string xml_text(std::string_view text) {
   std::string result;
   for (const char c : valid) {
     switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
       case '\n':
-      case '\t':
-        result += c;
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+      case '\t': result += c; break;
+      default: result += static_cast<unsigned char>(c) < ' ' ? '?' : c;
     }
   }
   return result;
@@ -80,12 +69,9 @@ Json difference_json(const Difference& difference) {
 
 const char* name_of(Outcome outcome) {
   switch (outcome) {
-    case Outcome::passed:
-      return "passed";
-    case Outcome::failed:
-      return "failed";
-    default:
-      return "broken";
+    case Outcome::passed: return "passed";
+    case Outcome::failed: return "failed";
+    default: return "broken";
   }
 }
 

@@ -72,31 +72,21 @@ std::string missing(std::string_view name, const std::vector<Value>& values) {
 
 const char* words(Property::Relation relation) {
   switch (relation) {
-    case Property::Relation::below:
-      return "below";
-    case Property::Relation::at_most:
-      return "at most";
-    case Property::Relation::above:
-      return "above";
-    case Property::Relation::at_least:
-      return "at least";
-    default:
-      return "equal to";
+    case Property::Relation::below: return "below";
+    case Property::Relation::at_most: return "at most";
+    case Property::Relation::above: return "above";
+    case Property::Relation::at_least: return "at least";
+    default: return "equal to";
   }
 }
 
 bool holds(const Property& property, double value, double operand) {
   switch (property.relation) {
-    case Property::Relation::below:
-      return value < operand;
-    case Property::Relation::at_most:
-      return value <= operand;
-    case Property::Relation::above:
-      return value > operand;
-    case Property::Relation::at_least:
-      return value >= operand;
-    default:
-      return std::abs(value - operand) <= property.margin.allowed(operand);
+    case Property::Relation::below: return value < operand;
+    case Property::Relation::at_most: return value <= operand;
+    case Property::Relation::above: return value > operand;
+    case Property::Relation::at_least: return value >= operand;
+    default: return std::abs(value - operand) <= property.margin.allowed(operand);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnicsim check: runs a folder of cases, and compares the outcome with the expected results.
-#include "sim/check/bisect.h"
 #include "sim/check/check.h"
+#include "sim/check/bisect.h"
 
 #include <algorithm>
 #include <map>
@@ -64,9 +64,8 @@ Command add_check(CLI::App& app) {
       "The exit status is 0 when all cases passed, 1 when one failed or is broken, 2 when there was nothing to run or "
       "all are broken, 128 + signal when it was ended by one. With --bisect: 0 when one commit is the first "
       "bad one, 1 when commits that cannot be judged leave several, 2 when GOOD is not good or BAD is not bad.");
-  return {&command, [options] {
-            return options->bisect.empty() ? check::run_check(*options) : check::run_bisect(*options);
-          }};
+  return {&command,
+          [options] { return options->bisect.empty() ? check::run_check(*options) : check::run_bisect(*options); }};
 }
 
 }  // namespace rnicsim::sim

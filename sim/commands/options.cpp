@@ -46,8 +46,7 @@ std::string wrong_seed(const std::string& text) {
 
 Duration time_of(const char* option, const std::string& text) {
   const auto time = parse_duration(text);
-  if (!time)
-    throw CLI::ValidationError(fmt::format("{}: '{}' is not a time with its unit, such as 10s", option, text));
+  if (!time) throw CLI::ValidationError(fmt::format("{}: '{}' is not a time with its unit, such as 10s", option, text));
   if (time->ps <= 0) throw CLI::ValidationError(fmt::format("{}: '{}' is not longer than 0", option, text));
   return *time;
 }
@@ -141,9 +140,10 @@ void refuse_simulated_host(const char* command) {
   const char* host = std::getenv(abi::kHostVariable);
   if (host == nullptr || preload == nullptr) return;
   if (std::string_view(preload).find("librnicsim_os.so") == std::string_view::npos) return;
-  throw ConfigError(fmt::format("{} wants this machine's time, and this is a program of the simulated host {}: put "
-                                "`LD_PRELOAD=` before it, or use another terminal",
-                                command, host));
+  throw ConfigError(
+      fmt::format("{} wants this machine's time, and this is a program of the simulated host {}: put "
+                  "`LD_PRELOAD=` before it, or use another terminal",
+                  command, host));
 }
 
 }  // namespace rnicsim::sim

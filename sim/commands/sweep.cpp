@@ -14,7 +14,7 @@ Command add_sweep(CLI::App& app, const Program& words) {
   const auto options = std::make_shared<sweep::SweepOptions>();
   command
       .add_option("SWEEP", options->file,
-                     "a TOML file (docs/sweep.md), or the name of one of ours; none: what is in the folder goes on")
+                  "a TOML file (docs/sweep.md), or the name of one of ours; none: what is in the folder goes on")
       ->type_name("SWEEP");
   command
       .add_option("--out", options->out,

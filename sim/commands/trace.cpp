@@ -137,16 +137,14 @@ int import_capture(TraceCommand& command) {
   return wire_workload::import_capture(command.imported);
 }
 
-int run_tool(TraceCommand& command) try {
-  return command.execute(command);
-} catch (const TraceError& error) {
+int run_tool(TraceCommand& command) try { return command.execute(command); } catch (const TraceError& error) {
   fmt::print(stderr, "rnicsim: {}\n", error.what());
   return 2;
 }
 
 void add_import(CLI::App& trace, TraceCommand& command) {
-  CLI::App& line = add_tool(trace, command, "import", "make a recorded workload of a capture of real hosts",
-                            import_capture);
+  CLI::App& line =
+      add_tool(trace, command, "import", "make a recorded workload of a capture of real hosts", import_capture);
   auto& imported = command.imported;
   line.add_option("--pcap", imported.pcap, "a capture of RoCEv2, pcap or pcapng")->required()->type_name("FILE");
   line.add_option("--output,-o", command.output, "the trace to write, for `rnicsim replay`")
@@ -182,9 +180,9 @@ Command add_trace(CLI::App& app) {
       ->type_name("NAME[,NAME]...");
   shows.add_option("--lines", command->show.most, "end after so many events")->type_name("N");
 
-  add_filter(add_reader(line, *command, "stat", "count events; rates, latencies and retransmissions of queue pairs",
-                        stat),
-             command->filter);
+  add_filter(
+      add_reader(line, *command, "stat", "count events; rates, latencies and retransmissions of queue pairs", stat),
+      command->filter);
   add_wqe(add_reader(line, *command, "follow", "print all events of one WQE", follow), command->wqe);
 
   CLI::App& cuts = add_reader(line, *command, "cut", "write the events of a filter as a trace", cut);

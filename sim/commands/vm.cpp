@@ -31,8 +31,8 @@ struct VmCommand {
   GuestOptions options;
   RunOptions simulation;
   ObserverOptions observers;
-  std::vector<std::string> devices;    // "g0=SOCKET,qtest=SOCKET"
-  std::optional<std::size_t> guests;  // nullopt: as many as the topology has hosts
+  std::vector<std::string> devices;                     // "g0=SOCKET,qtest=SOCKET"
+  std::optional<std::size_t> guests;                    // nullopt: as many as the topology has hosts
   std::vector<std::pair<std::string, std::string>> on;  // guests, command
   std::string wire;
   bool image_only = false;
@@ -62,8 +62,7 @@ std::set<std::uint32_t> first_hosts(VmCommand& command, const Topology& topology
   const std::size_t hosts = topology.interfaces.back().host + 1;
   auto& guests = command.options.guests;
   guests = command.guests.value_or(std::min(hosts, kMostGuests));
-  if (guests > hosts)
-    throw ConfigError(fmt::format("--guests {}: the topology has {} hosts", guests, hosts));
+  if (guests > hosts) throw ConfigError(fmt::format("--guests {}: the topology has {} hosts", guests, hosts));
   std::set<std::uint32_t> found;
   for (std::uint32_t host = 0; host < guests; ++host) {
     refuse_second_nic(host, topology);

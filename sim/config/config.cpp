@@ -73,10 +73,10 @@ void check_switches(const Config& config) {
     const auto& params = config.switch_of(i);
     const auto reserved = params.reserved_bytes(ports[i]);
     if (params.buffer.size.bytes == 0 || reserved < params.buffer.size.bytes) continue;
-    throw ConfigError(fmt::format("switch.buffer.size: {} of {} is not more than the {} that lossless.size and "
-                                  "lossy.size reserve for its {} ports",
-                                  to_string(params.buffer.size), topology.switches[i], to_string(ByteCount{reserved}),
-                                  ports[i]));
+    throw ConfigError(
+        fmt::format("switch.buffer.size: {} of {} is not more than the {} that lossless.size and "
+                    "lossy.size reserve for its {} ports",
+                    to_string(params.buffer.size), topology.switches[i], to_string(ByteCount{reserved}), ports[i]));
   }
 }
 

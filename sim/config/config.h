@@ -35,8 +35,8 @@ struct Config {
   Choices choices;
   Topology topology;
   std::vector<std::optional<std::size_t>> cables_of;  // by interface: index of its cable
-  std::vector<FaultSetting> faults;  // rules of all files, then of the command line
-  std::vector<std::string> warnings;  // a sentence for each setting without effect
+  std::vector<FaultSetting> faults;                   // rules of all files, then of the command line
+  std::vector<std::string> warnings;                  // a sentence for each setting without effect
 
   // Parameters of one interface, switch or cable (index in the topology) or host (number). nic_of() has no capability
   // that the NIC's engine lacks, has the port that the NIC's cable names, and the PCIe costs of the host's type.

@@ -22,8 +22,12 @@ struct Names {
   const char* folder;
 };
 constexpr std::array<Names, 6> kNames = {{
-    {"NIC profile", "nics"}, {"host profile", "hosts"}, {"topology", "topologies"}, {"workload", "workloads"},
-    {"sweep", "sweeps"}, {"part of a report", "report"},
+    {"NIC profile", "nics"},
+    {"host profile", "hosts"},
+    {"topology", "topologies"},
+    {"workload", "workloads"},
+    {"sweep", "sweeps"},
+    {"part of a report", "report"},
 }};
 
 const char* what(DataKind kind) { return kNames[static_cast<std::size_t>(kind)].what; }
@@ -65,7 +69,7 @@ bool is_shipped_file(DataKind kind, const fs::path& file) {
   try {
     return fs::equivalent(file.parent_path(), data_folder(kind), none);
   } catch (const ConfigError&) {
-    return false;                          // no folder of shipped files: no file is shipped
+    return false;  // no folder of shipped files: no file is shipped
   }
 }
 

@@ -31,8 +31,8 @@ void EngineParams::limit([[maybe_unused]] nic::CapabilityParams& capabilities) c
 }
 
 void EngineParams::check(const nic::TransportParams& transport) const {
-  const bool plain = transport.loss_recovery() == roce::LossRecovery{} && transport.rto_high == Duration{} &&
-                     !transport.read_acks;
+  const bool plain =
+      transport.loss_recovery() == roce::LossRecovery{} && transport.rto_high == Duration{} && !transport.read_acks;
   if (is_model() || plain) return;
   throw ConfigError(fmt::format(
       "nic.transport: the engine in SystemVerilog (engine.kind = {}) goes back N, and keeps no packet that comes "

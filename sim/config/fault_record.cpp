@@ -73,8 +73,7 @@ std::optional<std::uint64_t> decimal_or_hexadecimal(std::string_view text) {
 // A rule may name an opcode by its own name, or all opcodes of an operation by this name.
 std::string family_of(const roce::OpcodeInfo& info) {
   static constexpr const char* kOperations[] = {
-      "SEND", "WRITE", "READ_REQUEST", "READ_RESPONSE", "ACKNOWLEDGE", "ATOMIC_ACKNOWLEDGE", "ATOMIC",
-      "ATOMIC_WRITE"};
+      "SEND", "WRITE", "READ_REQUEST", "READ_RESPONSE", "ACKNOWLEDGE", "ATOMIC_ACKNOWLEDGE", "ATOMIC", "ATOMIC_WRITE"};
   if (info.operation == roce::Operation::notify) return info.name;
   const bool xrc = info.transport == roce::Transport::xrc_send || info.transport == roce::Transport::xrc_recv;
   const char* transport = info.transport == roce::Transport::uc   ? "UC_"
@@ -233,8 +232,8 @@ Outage read_outage(const Reader& reader, const Record& record, const Topology& t
   Outage outage{.kind = kind, .interface = 0, .at = {}, .lasts = {}};
   const Setting* host = reader.find("host");
   if (!host || !reader.read("at", outage.at, kTimes))
-    reader.refuse(record.where, fmt::format("{} needs 'host' and 'at', such as host=h0,at=10ms",
-                                            reader.find("action")->text));
+    reader.refuse(record.where,
+                  fmt::format("{} needs 'host' and 'at', such as host=h0,at=10ms", reader.find("action")->text));
   outage.interface = read_host(reader, *host, topology);
   Duration lasts;
   if (reader.read("for", lasts, {1, kTimes.most})) outage.lasts = lasts;

@@ -18,14 +18,14 @@ namespace rnicsim::sim {
 struct Outage {
   enum class Kind : std::uint8_t { link_down, fatal };
   Kind kind;
-  std::uint32_t interface;      // index in the topology
+  std::uint32_t interface;  // index in the topology
   Duration at;
   std::optional<Duration> lasts;  // for link_down; nullopt: to the end of the run
 };
 
 struct FaultSetting {
-  fabric::FaultRule rule;       // for an outage: a rule that matches no frame
-  Record record;                // as written by the user
+  fabric::FaultRule rule;  // for an outage: a rule that matches no frame
+  Record record;           // as written by the user
   std::optional<Outage> outage{};
 };
 

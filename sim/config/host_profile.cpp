@@ -91,9 +91,10 @@ std::vector<Setting> host_settings(const fs::path& path) {
         throw ConfigError(fmt::format("{}: a host's profile has parameters alone", records->front().where));
     for (auto& setting : file.settings) {
       if (!is_hosts(setting.path))
-        throw ConfigError(fmt::format("{}: {}: a host's profile has [host] and, of [nic.pcie], read_latency, "
-                                      "read_queueing, line_read, write_latency and ordered_write",
-                                      setting.where, shown(setting.path)));
+        throw ConfigError(
+            fmt::format("{}: {}: a host's profile has [host] and, of [nic.pcie], read_latency, "
+                        "read_queueing, line_read, write_latency and ordered_write",
+                        setting.where, shown(setting.path)));
       settings.push_back(std::move(setting));
     }
   }

@@ -16,8 +16,8 @@ namespace rnicsim::sim {
 namespace {
 
 [[noreturn]] void refuse(const Setting& setting, const char* needed) {
-  throw ConfigError(fmt::format("{}: hosts.{}: {} is needed, not '{}'", setting.where, setting.path, needed,
-                                shown(setting.text)));
+  throw ConfigError(
+      fmt::format("{}: hosts.{}: {} is needed, not '{}'", setting.where, setting.path, needed, shown(setting.text)));
 }
 
 // Splits "address/prefix".
@@ -64,11 +64,9 @@ void take_addresses(const Record& record, std::string_view name, const char* own
   const bool is_host = name == "name";
   for (const auto& [key, setting] : record.fields) {
     if (key == "ipv4") {
-      parse_address(setting, AF_INET, interface.ipv4, interface.ipv4_prefix,
-                    "an IPv4 address such as \"10.0.0.1/16\"");
+      parse_address(setting, AF_INET, interface.ipv4, interface.ipv4_prefix, "an IPv4 address such as \"10.0.0.1/16\"");
     } else if (key == "ipv6") {
-      parse_address(setting, AF_INET6, interface.ipv6, interface.ipv6_prefix,
-                    "an IPv6 address such as \"fd00::1/64\"");
+      parse_address(setting, AF_INET6, interface.ipv6, interface.ipv6_prefix, "an IPv6 address such as \"fd00::1/64\"");
     } else if (key == "mac") {
       parse_mac(setting, interface.mac);
     } else if (key != name && !Choices::kind_of(is_host ? "hosts" : "devices", key)) {
@@ -94,8 +92,7 @@ abi::NetworkInterface to_device(const Record& record, const Topology& topology) 
   const auto name = record.fields.find("host");
   if (name == record.fields.end()) throw ConfigError(fmt::format("{}: a device needs its host", record.where));
   const auto host = topology.find_host(name->second.text);
-  if (!host)
-    throw ConfigError(fmt::format("{}: no host is called '{}'", name->second.where, shown(name->second.text)));
+  if (!host) throw ConfigError(fmt::format("{}: no host is called '{}'", name->second.where, shown(name->second.text)));
   const auto number = static_cast<std::uint32_t>(
       std::ranges::count(topology.interfaces, static_cast<std::uint16_t>(*host), &abi::NetworkInterface::host));
   if (number >= abi::kMaxDevices)

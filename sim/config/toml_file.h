@@ -28,7 +28,7 @@ struct Record {
 
 struct TomlFile {
   std::filesystem::path path;
-  std::string base;  // the value of `base =`, or empty
+  std::string base;             // the value of `base =`, or empty
   std::optional<Setting> host;  // value of `host =`: a host's profile
   std::vector<Setting> settings;
   std::vector<Record> hosts;

@@ -23,10 +23,10 @@ struct Heirs {
 constexpr Heirs kHeirs[] = {{"nic.port.", "ports."}, {"nic.", "nics."}, {"switch.", "switch_types."}};
 
 struct Unchosen {
-  std::string group;                       // "nic.congestion.dcqcn"
-  std::string choice;                      // "nic.congestion.control"
-  std::string chosen;                      // "swift"
-  std::string first;                       // place and path of the first setting
+  std::string group;   // "nic.congestion.dcqcn"
+  std::string choice;  // "nic.congestion.control"
+  std::string chosen;  // "swift"
+  std::string first;   // place and path of the first setting
   std::set<std::string> paths;
 };
 
@@ -65,8 +65,11 @@ std::optional<Unchosen> unchosen(const ParamList& list, const Setting& setting) 
     const auto* choice = choosing_parameter(list, group.substr(0, before), policy);
     if (choice == nullptr) continue;
     if (choice->value_text() == policy || profile_chooses(list, choice->path, policy)) return std::nullopt;
-    return Unchosen{std::string(group), choice->path, choice->value_text(),
-                    is_option(setting) ? setting.where : fmt::format("{}: {}", setting.where, shown(path)), {}};
+    return Unchosen{std::string(group),
+                    choice->path,
+                    choice->value_text(),
+                    is_option(setting) ? setting.where : fmt::format("{}: {}", setting.where, shown(path)),
+                    {}};
   }
   return std::nullopt;
 }

@@ -49,8 +49,8 @@ void DeviceServer::greet() const {
   for (const auto& [host, socket] : served_) {
     const auto& adapter = guest_adapter(system_, host);
     fmt::print("rnicsim: {} (MAC {}, {}): {} at {}\n", adapter.label(), mac_text(adapter.interface()),
-               ipv4_text(adapter.interface()),
-               socket.protocol == GuestProtocol::qemu ? "x-pci-proxy" : "vfio-user", socket.path);
+               ipv4_text(adapter.interface()), socket.protocol == GuestProtocol::qemu ? "x-pci-proxy" : "vfio-user",
+               socket.path);
   }
   std::fflush(stdout);
 }

@@ -14,8 +14,8 @@
 #include "sim/config/config_error.h"
 #include "sim/config/topology.h"
 #include "sim/engine_choice.h"
-#include "sim/simulated_host.h"
 #include "sim/os/progress_line.h"
+#include "sim/simulated_host.h"
 #include "sim/system.h"
 
 namespace rnicsim::sim {

@@ -78,8 +78,7 @@ bool read_some(Child& child) {
 ChildResult finish(Child& child) {
   close(child.results);
   int status = 0;
-  while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {}
   if (WIFSIGNALED(status))
     return {child.job,
             {},
@@ -110,8 +109,7 @@ class Pool {
     std::vector<pollfd> waiting;
     for (const auto& child : children_) waiting.push_back({child.results, POLLIN, 0});
     constexpr int kLookMs = 250;
-    if (poll(waiting.data(), waiting.size(), kLookMs) < 0 && errno != EINTR)
-      throw_errno("poll");
+    if (poll(waiting.data(), waiting.size(), kLookMs) < 0 && errno != EINTR) throw_errno("poll");
     std::vector<ChildResult> ended;
     for (std::size_t i = children_.size(); i-- > 0;) {
       if (waiting[i].revents == 0 || !read_some(children_[i])) continue;

@@ -37,7 +37,7 @@ class InOrder final : private Reporter {
     Duration at;
     std::uint32_t node;
     Origin origin;
-    std::size_t begin, bytes;              // position in notes_
+    std::size_t begin, bytes;  // position in notes_
   };
 
   Message report() override;
@@ -48,7 +48,7 @@ class InOrder final : private Reporter {
 
   Boundary* const boundary_;
   const Then then_;
-  Duration met_;                           // time of the last exchange
+  Duration met_;  // time of the last exchange
   std::vector<Held> held_;
   std::vector<std::byte> notes_;
   // Buffers during pass_on(); members to reuse their memory.

@@ -27,8 +27,8 @@ std::unique_ptr<Peers> mpi_peers() {
 
 void run_under_mpi(std::uint32_t processes, const std::vector<std::string>& words) {
   // Permit running as root (common in containers), and more processes than processors (slow but correct).
-  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
-                           "OMPI_MCA_rmaps_base_oversubscribe"})
+  for (const char* name :
+       {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"})
     ::setenv(name, "1", 0);
   // Without this setting, the processes of two parallel runs would be bound to the same first processors.
   ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);

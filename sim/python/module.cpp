@@ -54,11 +54,10 @@ std::vector<Station*> make(std::uint32_t count, const std::string& profile, cons
   const auto judge = check_params(check);
   std::vector<Station*> made;
   for (std::uint32_t i = 0; i < count; ++i)
-    made.push_back(
-        stations()
-            .emplace_back(std::make_unique<Station>(fmt::format("device{}", i).c_str(), i, params,
-                                                    judge ? &*judge : nullptr))
-            .get());
+    made.push_back(stations()
+                       .emplace_back(std::make_unique<Station>(fmt::format("device{}", i).c_str(), i, params,
+                                                               judge ? &*judge : nullptr))
+                       .get());
   if (count == 2) {
     made[0]->connect(*made[1], Duration{latency_ps});
     made[1]->connect(*made[0], Duration{latency_ps});
@@ -158,16 +157,15 @@ void define_station(py::module_& module) {
              py::list findings;
              if (self.check() == nullptr) return findings;
              for (const auto& finding : self.check()->findings())
-               findings.append(py::make_tuple(finding.name(), finding.at.ps, finding.text, finding.section(),
-                                              finding.accesses));
+               findings.append(
+                   py::make_tuple(finding.name(), finding.at.ps, finding.text, finding.section(), finding.accesses));
              return findings;
            })
       .def("finish_check",
            [](Station& self) {
              if (self.check() != nullptr) self.check()->finish();
            })
-      .def("burndown",
-           [](Station& self) { return self.check() != nullptr ? self.check()->burndown() : std::string(); })
+      .def("burndown", [](Station& self) { return self.check() != nullptr ? self.check()->burndown() : std::string(); })
       .def("record", &Station::record)
       .def("log", &Station::log)
       .def("take_trace", [](Station& self) {

@@ -154,9 +154,7 @@ std::optional<std::pair<Duration, std::uint32_t>> Station::next_interrupt(std::o
   }
 }
 
-void Station::inject(std::span<const std::byte> bytes) {
-  nic_.receive(Frame::of(Payload::copy_of(bytes)));
-}
+void Station::inject(std::span<const std::byte> bytes) { nic_.receive(Frame::of(Payload::copy_of(bytes))); }
 
 std::vector<CounterEntry> Station::counters() const {
   return CounterList(Counters{nic_.counters(), iommu_.counters()}).entries();

@@ -52,9 +52,9 @@ void CounterAudit::recount_network(Counters& counters, const nic::NicBlocks& nic
   };
   packets("nic.tx", nic.tx.sent);
   packets("nic.rx", nic.rx.received);
-  const std::array causes{&counters["nic.tx.no_source_gid"],  &counters["nic.rx.rx_icrc_encapsulated"],
-                          &counters["nic.rx.malformed"],      &counters["nic.raw.no_flow"],
-                          &counters["nic.rx.not_ours"],       &counters["nic.rx.bad_pkey"]};
+  const std::array causes{&counters["nic.tx.no_source_gid"], &counters["nic.rx.rx_icrc_encapsulated"],
+                          &counters["nic.rx.malformed"],     &counters["nic.raw.no_flow"],
+                          &counters["nic.rx.not_ours"],      &counters["nic.rx.bad_pkey"]};
   for (auto* point : {&nic.tx.dropped, &nic.raw.dropped, &nic.rx.dropped})
     point->subscribe([causes](const nic::PacketDropped& drop) { ++*causes.at(std::size_t(drop.cause)); });
   nic.port.sent.subscribe(

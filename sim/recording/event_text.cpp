@@ -171,21 +171,21 @@ constexpr const char* kQueues[] = {"send", "receive", "shared_receive"};
 constexpr const char* kDropCauses[] = {"no_source_gid", "wrong_icrc", "malformed", "not_roce", "not_ours", "bad_pkey"};
 constexpr const char* kDoorbellKinds[] = {"send", "blueflame", "cq_arm", "unknown"};
 constexpr const char* kDoorbellReasons[] = {"wrong_page", "malformed"};
-constexpr const char* kRefusedWhats[] = {"send_doorbell", "blueflame", "cq_arm",  "eq_doorbell",
+constexpr const char* kRefusedWhats[] = {"send_doorbell", "blueflame",  "cq_arm",    "eq_doorbell",
                                          "doorbell",      "mmio_write", "mmio_read", "command",
                                          "dma_read",      "dma_write",  "memory"};
 static_assert(std::size(kRefusedWhats) == std::size_t(nic::Refusal::What::memory) + 1);
-constexpr const char* kRefusedWhys[] = {"no_object",   "wrong_page", "malformed",      "past_ring",     "wrong_state",
+constexpr const char* kRefusedWhys[] = {"no_object",     "wrong_page",  "malformed",  "past_ring",      "wrong_state",
                                         "no_send_queue", "no_register", "memory_off", "bus_master_off", "bad_alignment",
-                                        "unreadable",  "not_owned",  "bad_key",        "bad_range",     "other_pd",
-                                        "no_right", "device_fatal"};
+                                        "unreadable",    "not_owned",   "bad_key",    "bad_range",      "other_pd",
+                                        "no_right",      "device_fatal"};
 static_assert(std::size(kRefusedWhys) == std::size_t(nic::Refusal::Why::device_fatal) + 1);
 constexpr const char* kAbortReasons[] = {"no_process", "not_pinned", "not_mapped", "read_only"};
 static_assert(std::size(kDropCauses) == std::size_t(nic::DropCause::bad_pkey) + 1);
 static_assert(std::size(kDoorbellKinds) == std::size_t(nic::DoorbellRefused::Kind::unknown) + 1);
 constexpr const char* kFaultActions[] = {"drop", "corrupt", "duplicate", "delay", "reorder"};
 static_assert(std::size(kFaultActions) == std::size_t(fabric::FaultAction::reorder) + 1);
-constexpr const char* kCmMessages[] = {"REQ",  "MRA",  "REJ",      "REP",      "RTU", "DREQ",
+constexpr const char* kCmMessages[] = {"REQ",  "MRA",      "REJ",      "REP", "RTU", "DREQ",
                                        "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"};
 static_assert(std::size(kCmMessages) == std::variant_size_v<cm::Message>);
 constexpr const char* kCmStates[] = {"idle",

@@ -52,8 +52,12 @@ std::vector<FieldInfo> packet_fields() {
 // local_id is the sender's ID and remote_id the receiver's. `value`: reason of a REJ, status of a SIDR_REP, service
 // timeout of an MRA.
 std::vector<FieldInfo> cm_message_fields() {
-  return {{"message", FieldStyle::cm_message}, {"local_id", hex, kIfSet}, {"remote_id", hex, kIfSet},
-          {"qp", hex, kIfSet},                 {"psn", number, kIfSet},   {"value", number, kIfSet}};
+  return {{"message", FieldStyle::cm_message},
+          {"local_id", hex, kIfSet},
+          {"remote_id", hex, kIfSet},
+          {"qp", hex, kIfSet},
+          {"psn", number, kIfSet},
+          {"value", number, kIfSet}};
 }
 
 std::vector<FieldInfo> with_words(std::vector<FieldInfo> fields) {
@@ -123,14 +127,16 @@ const std::vector<KindInfo>& kinds() {
       {K::cm_state, "cm_state", {{"id", hex}, {"from", FieldStyle::cm_state}, {"to", FieldStyle::cm_state}}},
       {K::refused,
        "refused",
-       {{"what", refused_what}, {"object", hex, kIfSet}, {"qp", hex, kIfSet}, {"why", refused_why},
+       {{"what", refused_what},
+        {"object", hex, kIfSet},
+        {"qp", hex, kIfSet},
+        {"why", refused_why},
         {"address", hex, kIfSet}}},
       {K::mmio_write, "mmio_write", with_words({{"offset", hex}, {"bytes", number}, {"part", number, kIfSet}})},
       {K::mmio_read, "mmio_read", {{"offset", hex}, {"bytes", number}}},
       {K::config_write, "config_write", {{"offset", hex}, {"bytes", number}, {"value", hex}}},
       {K::config_read, "config_read", {{"offset", hex}, {"bytes", number}}},
-      {K::memory,
-       "memory",
+      {K::memory, "memory",
        with_words({{"process", number}, {"address", hex}, {"bytes", number}, {"since", duration, kIfSet}})},
       {K::memory_pinned,
        "memory_pinned",
@@ -200,8 +206,8 @@ bool is_qp_command(std::uint64_t opcode) {
 bool is_qp_event(std::uint64_t type) {
   using enum abi::EventType;
   const auto is = [type](abi::EventType other) { return type == std::uint64_t(other); };
-  return is(communication_established) || is(send_queue_drained) || is(last_wqe_reached) ||
-         is(qp_fatal) || is(qp_request_error) || is(qp_access_error);
+  return is(communication_established) || is(send_queue_drained) || is(last_wqe_reached) || is(qp_fatal) ||
+         is(qp_request_error) || is(qp_access_error);
 }
 
 }  // namespace
@@ -225,21 +231,15 @@ std::optional<std::uint32_t> qp_of(const TraceEvent& event) {
     case EventKind::packet_sent:
     case EventKind::packet_received:
     case EventKind::cqe:
-    case EventKind::qp_state:
-      return std::uint32_t(fields[0]);
-    case EventKind::refused:
-      return fields[2] != 0 ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
-    case EventKind::command:
-      return is_qp_command(fields[1]) ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
+    case EventKind::qp_state: return std::uint32_t(fields[0]);
+    case EventKind::refused: return fields[2] != 0 ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
+    case EventKind::command: return is_qp_command(fields[1]) ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
     case EventKind::device_command:
       return is_qp_command(fields[0]) ? std::optional(std::uint32_t(fields[1])) : std::nullopt;
     case EventKind::eqe:
-    case EventKind::eqe_lost:
-      return is_qp_event(fields[1]) ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
-    case EventKind::event_taken:
-      return is_qp_event(fields[0]) ? std::optional(std::uint32_t(fields[1])) : std::nullopt;
-    default:
-      return std::nullopt;
+    case EventKind::eqe_lost: return is_qp_event(fields[1]) ? std::optional(std::uint32_t(fields[2])) : std::nullopt;
+    case EventKind::event_taken: return is_qp_event(fields[0]) ? std::optional(std::uint32_t(fields[1])) : std::nullopt;
+    default: return std::nullopt;
   }
 }
 

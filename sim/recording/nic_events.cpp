@@ -104,8 +104,8 @@ void Recorder::watch_queues(std::uint32_t host, const nic::NicBlocks& nic) {
   nic.completion.written.subscribe([this, host](const nic::CqeWritten& written) {
     const nic::Cqe& cqe = written.cqe;
     write(host, EventKind::cqe,
-          {cqe.qpn, written.cqn.value, written.index, number(cqe.opcode), cqe.wqe_counter,
-           number(cqe.syndrome), cqe.byte_count, number(cqe.send_opcode), cqe.immediate});
+          {cqe.qpn, written.cqn.value, written.index, number(cqe.opcode), cqe.wqe_counter, number(cqe.syndrome),
+           cqe.byte_count, number(cqe.send_opcode), cqe.immediate});
   });
   nic.events.written.subscribe([this, host](const nic::EventTrace& event) {
     write(host, EventKind::eqe, {event.eqn, number(event.type), event.number});

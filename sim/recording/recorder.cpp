@@ -34,9 +34,7 @@ template <class Message>
 CmDetails details_of(const Message& m) {
   return {m.local_id, m.remote_id};
 }
-CmDetails details_of(const cm::ConnectRequest& m) {
-  return {m.local_id, 0, m.local_qpn, m.starting_psn, m.service_id};
-}
+CmDetails details_of(const cm::ConnectRequest& m) { return {m.local_id, 0, m.local_qpn, m.starting_psn, m.service_id}; }
 CmDetails details_of(const cm::ConnectReply& m) { return {m.local_id, m.remote_id, m.local_qpn, m.starting_psn}; }
 CmDetails details_of(const cm::MessageReceiptAck& m) { return {m.local_id, m.remote_id, 0, 0, m.service_timeout}; }
 CmDetails details_of(const cm::ConnectReject& m) { return {m.local_id, m.remote_id, 0, 0, number(m.reason)}; }
@@ -82,9 +80,10 @@ void Recorder::watch_host(std::uint32_t host, Adapter& watched) {
           {message.content.index(), details.local_id, details.remote_id, details.qpn, details.psn, details.value});
   });
   // Connections belong to the host, so record them for its first device only.
-  if (watched.device() == 0) cm.state_changed.subscribe([this, host](const cm::Transition& change) {
-    write(host, EventKind::cm_state, {change.id, number(change.from), number(change.to)});
-  });
+  if (watched.device() == 0)
+    cm.state_changed.subscribe([this, host](const cm::Transition& change) {
+      write(host, EventKind::cm_state, {change.id, number(change.from), number(change.to)});
+    });
 }
 
 Recording::Recording(System& system, TraceHeader header, const std::filesystem::path& path, bool software)

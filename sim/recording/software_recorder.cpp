@@ -63,11 +63,11 @@ void SoftwareRecorder::watch(std::uint32_t index, Adapter& adapter) {
   subscribe(root.dma_written, [this, host, &root](const host::DmaWrite& done) {
     written(host, domain_of(root, done.pasid), done.address, done.bytes);
   });
-  subscribe(root.interrupts, [this, index, host, counts = std::vector<std::uint64_t>()](
-                                 const host::Interrupt& interrupt) mutable {
-    if (interrupt.vector >= counts.size()) counts.resize(interrupt.vector + 1);
-    seen_[host].add({Awaited::interrupt, index, interrupt.vector, ++counts[interrupt.vector], now()}, now());
-  });
+  subscribe(root.interrupts,
+            [this, index, host, counts = std::vector<std::uint64_t>()](const host::Interrupt& interrupt) mutable {
+              if (interrupt.vector >= counts.size()) counts.resize(interrupt.vector + 1);
+              seen_[host].add({Awaited::interrupt, index, interrupt.vector, ++counts[interrupt.vector], now()}, now());
+            });
   subscribe(root.answered, [this, index, host, count = std::uint64_t{0}](const host::MmioAnswered&) mutable {
     seen_[host].add({Awaited::answer, index, 0, ++count, now()}, now());
   });
@@ -107,15 +107,13 @@ void SoftwareRecorder::request(std::uint32_t index, const host::CpuRequest& requ
         write(index, EventKind::mmio_write, {request.offset, request.length, part},
               request.bytes.subspan(part, std::min<std::size_t>(kLine, request.length - part)));
       return;
-    case Kind::mmio_read:
-      return write(index, EventKind::mmio_read, {request.offset, request.length});
+    case Kind::mmio_read: return write(index, EventKind::mmio_read, {request.offset, request.length});
     case Kind::config_write: {
       std::uint64_t value = 0;
       std::memcpy(&value, request.bytes.data(), std::min(request.bytes.size(), sizeof value));
       return write(index, EventKind::config_write, {request.offset, request.length, value});
     }
-    case Kind::config_read:
-      return write(index, EventKind::config_read, {request.offset, request.length});
+    case Kind::config_read: return write(index, EventKind::config_read, {request.offset, request.length});
   }
 }
 

@@ -54,8 +54,8 @@ class SoftwareRecorder {
     using Words = std::array<Duration, kPage / kWord>;
 
     std::array<std::byte, kPage> bytes{};
-    std::array<Duration, kPage / kLine> touched{};      // by line: last access to the whole line
-    std::unique_ptr<Words> words;                       // last accesses to parts of lines; nullptr: none yet
+    std::array<Duration, kPage / kLine> touched{};  // by line: last access to the whole line
+    std::unique_ptr<Words> words;                   // last accesses to parts of lines; nullptr: none yet
     std::array<std::uint32_t, kPage / kLine> writes{};
 
     void touch(std::size_t begin, std::size_t end, Duration now);
@@ -93,10 +93,10 @@ class SoftwareRecorder {
 
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   EventSink& sink_;
-  std::vector<std::uint32_t> host_of_;                // by adapter
-  std::vector<SeenOutputs> seen_;                     // by host
-  std::unordered_map<std::uint64_t, Pages> memory_;   // by host and process
-  Page* last_ = nullptr;                              // cache of the last page() result
+  std::vector<std::uint32_t> host_of_;               // by adapter
+  std::vector<SeenOutputs> seen_;                    // by host
+  std::unordered_map<std::uint64_t, Pages> memory_;  // by host and process
+  Page* last_ = nullptr;                             // cache of the last page() result
   std::uint64_t last_process_ = 0, last_number_ = 0;
 };
 

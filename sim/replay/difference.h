@@ -57,8 +57,8 @@ struct FieldDifference {
 
 // Subject of a comparison.
 enum class Subject : std::uint8_t { answer, request, delivery, completion, timer, capture, management };
-inline constexpr std::array<const char*, 7> kSubjects{"answer",     "request", "delivery",
-                                                      "completion", "timer",   "capture",  "management"};
+inline constexpr std::array<const char*, 7> kSubjects{"answer", "request", "delivery",  "completion",
+                                                      "timer",  "capture", "management"};
 
 // Without `theirs`: the real NIC sent no such packet, or the wire implies no such event. Without `ours`: the engine did
 // not.

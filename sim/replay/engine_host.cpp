@@ -34,14 +34,13 @@ struct Way {
 constexpr Way kWays[] = {
     {roce::Transport::rc,
      {{roce::QpState::init, roce::attr::kAccess},
-      {roce::QpState::rtr, roce::attr::kPath | roce::attr::kPathMtu | roce::attr::kRemoteQpn |
-                              roce::attr::kReceivePsn | roce::attr::kMaxDestRdAtomic | roce::attr::kMinRnrTimer},
+      {roce::QpState::rtr, roce::attr::kPath | roce::attr::kPathMtu | roce::attr::kRemoteQpn | roce::attr::kReceivePsn |
+                               roce::attr::kMaxDestRdAtomic | roce::attr::kMinRnrTimer},
       {roce::QpState::rts, roce::attr::kTimeout | roce::attr::kRetryCount | roce::attr::kRnrRetry |
-                              roce::attr::kSendPsn | roce::attr::kMaxRdAtomic}}},
+                               roce::attr::kSendPsn | roce::attr::kMaxRdAtomic}}},
     {roce::Transport::uc,
      {{roce::QpState::init, roce::attr::kAccess},
-      {roce::QpState::rtr,
-       roce::attr::kPath | roce::attr::kPathMtu | roce::attr::kRemoteQpn | roce::attr::kReceivePsn},
+      {roce::QpState::rtr, roce::attr::kPath | roce::attr::kPathMtu | roce::attr::kRemoteQpn | roce::attr::kReceivePsn},
       {roce::QpState::rts, roce::attr::kSendPsn}}},
     {roce::Transport::ud,
      {{roce::QpState::init, roce::attr::kQkey}, {roce::QpState::rtr, 0}, {roce::QpState::rts, roce::attr::kSendPsn}}},

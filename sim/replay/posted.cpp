@@ -13,15 +13,12 @@ constexpr std::uint32_t kLongestMessage = 1u << 30;
 nic::SendOpcode opcode_of(const WirePacket& head, const WirePacket* tail) {
   const bool immediate = tail != nullptr && tail->headers.immediate.has_value();
   switch (head.row().operation) {
-    case Operation::write:
-      return immediate ? nic::SendOpcode::write_with_imm : nic::SendOpcode::write;
-    case Operation::read:
-      return nic::SendOpcode::read;
+    case Operation::write: return immediate ? nic::SendOpcode::write_with_imm : nic::SendOpcode::write;
+    case Operation::read: return nic::SendOpcode::read;
     case Operation::atomic:
       return head.headers.bth.opcode == roce::Opcode::fetch_add ? nic::SendOpcode::fetch_add
                                                                 : nic::SendOpcode::compare_swap;
-    case Operation::atomic_write:
-      return nic::SendOpcode::atomic_write;
+    case Operation::atomic_write: return nic::SendOpcode::atomic_write;
     default:
       if (tail != nullptr && tail->headers.invalidate) return nic::SendOpcode::send_with_inv;
       return immediate ? nic::SendOpcode::send_with_imm : nic::SendOpcode::send;

@@ -19,11 +19,11 @@ struct Posted {
   roce::Psn first;
   std::uint32_t packets = 1;  // number of PSNs used
   std::uint32_t length = 0;
-  const WirePacket* head = nullptr;         // first packet, at its first transmission
-  const WirePacket* tail = nullptr;         // last packet; nullptr: the capture ended before
-  std::vector<std::byte> payload;           // only for a SEND, WRITE or atomic WRITE
+  const WirePacket* head = nullptr;     // first packet, at its first transmission
+  const WirePacket* tail = nullptr;     // last packet; nullptr: the capture ended before
+  std::vector<std::byte> payload;       // only for a SEND, WRITE or atomic WRITE
   std::optional<roce::Status> outcome;  // implied by the answers; nullopt: no completion
-  std::vector<std::byte> brought;           // data returned for a READ or an atomic
+  std::vector<std::byte> brought;       // data returned for a READ or an atomic
 
   // True: completed only by a response, not by an ACK.
   bool wants_data() const {

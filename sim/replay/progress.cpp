@@ -10,14 +10,10 @@ using roce::Aeth;
 
 roce::Status outcome_of(std::uint8_t syndrome) {
   switch (syndrome) {
-    case Aeth::kInvalidRequest:
-      return roce::Status::remote_invalid_request_error;
-    case Aeth::kRemoteAccessError:
-      return roce::Status::remote_access_error;
-    case Aeth::kRemoteOperationError:
-      return roce::Status::remote_operation_error;
-    default:
-      return roce::Status::bad_response_error;
+    case Aeth::kInvalidRequest: return roce::Status::remote_invalid_request_error;
+    case Aeth::kRemoteAccessError: return roce::Status::remote_access_error;
+    case Aeth::kRemoteOperationError: return roce::Status::remote_operation_error;
+    default: return roce::Status::bad_response_error;
   }
 }
 

@@ -29,8 +29,8 @@ struct Replay {
   std::vector<Comparison> deliveries;   // messages delivered to each QP
   std::vector<Comparison> requests;     // of each requester, with completions and timers
   CmTraffic management;
-  Comparison managed;                   // management messages that the address sent
-  std::vector<Difference> strays;       // answers of the real NIC that belong to no QP
+  Comparison managed;              // management messages that the address sent
+  std::vector<Difference> strays;  // answers of the real NIC that belong to no QP
   MemoryUse memory_use;
 
   std::uint64_t compared() const;  // packets of the real NIC that were compared

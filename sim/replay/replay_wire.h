@@ -13,7 +13,7 @@ namespace rnicsim::sim::replay {
 
 struct ReplayOptions {
   std::filesystem::path wire;
-  std::string as;  // address whose NIC is replaced
+  std::string as;    // address whose NIC is replaced
   std::string json;  // file; empty: none
   EngineOptions engine;
 };

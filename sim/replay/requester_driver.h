@@ -26,8 +26,8 @@ class RequesterDriver : public HostSide {
   struct Result {
     std::vector<SentPacket> sent;
     std::vector<std::optional<roce::Status>> completions;  // by index of Posted; nullopt: no completion
-    std::vector<std::vector<std::byte>> brought;               // by index of Posted: data in the request's buffer
-    std::vector<Difference> timers;                            // timers that were too short
+    std::vector<std::vector<std::byte>> brought;           // by index of Posted: data in the request's buffer
+    std::vector<Difference> timers;                        // timers that were too short
   };
   // Call once. The QP is alone on the engine, because other QPs' packets do not influence it. EngineMismatch.
   Result run();

@@ -112,8 +112,7 @@ void ResponderDriver::received(const nic::CqeWrite& write) {
   Delivery delivery{.frame = current_->packet->frame, .is_write = opcode == nic::CqeOpcode::receive_write_with_imm};
   if (delivery.is_write || opcode == nic::CqeOpcode::receive_send_with_imm) delivery.immediate = cqe.immediate;
   if (opcode == nic::CqeOpcode::receive_send_with_inv) delivery.invalidate = cqe.immediate;
-  if (side.qp->transport == roce::Transport::ud)
-    delivery.source = cqe.source_qpn;
+  if (side.qp->transport == roce::Transport::ud) delivery.source = cqe.source_qpn;
   if (!delivery.is_write) {
     delivery.bytes = std::exchange(side.buffers[receive_of(side, cqe.wqe_counter)], {});
     delivery.bytes.resize(std::min<std::size_t>(cqe.byte_count, delivery.bytes.size()));
@@ -196,12 +195,9 @@ nic::WqeBytes ResponderDriver::fetch(const nic::WqeFetch& request) {
 
 AccessResult ResponderDriver::check_region(const nic::Region& region) const {
   switch (memory_.check(region.key, region.address, region.length)) {
-    case Memory::Access::ok:
-      return AccessResult::ok;
-    case Memory::Access::bad_key:
-      return AccessResult::bad_key;
-    case Memory::Access::bad_range:
-      return AccessResult::bad_range;
+    case Memory::Access::ok: return AccessResult::ok;
+    case Memory::Access::bad_key: return AccessResult::bad_key;
+    case Memory::Access::bad_range: return AccessResult::bad_range;
   }
   return AccessResult::ok;
 }

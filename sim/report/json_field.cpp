@@ -26,8 +26,7 @@ Json read_json(const std::filesystem::path& path) {
   try {
     return Json::parse(text);
   } catch (const JsonError& wrong) {
-    if (wrong.byte)
-      throw ConfigError(fmt::format("{}: not JSON, or cut short: wrong at byte {}", name, *wrong.byte));
+    if (wrong.byte) throw ConfigError(fmt::format("{}: not JSON, or cut short: wrong at byte {}", name, *wrong.byte));
     throw ConfigError(fmt::format("{}: {}", name, wrong.what()));
   }
 }
@@ -88,8 +87,7 @@ bool Field::flag_or(bool fallback) const {
 
 std::string Field::shown() const {
   if (!exists()) return "";
-  return json_->is_string() ? json_->get<std::string>()
-                            : json_->dump();
+  return json_->is_string() ? json_->get<std::string>() : json_->dump();
 }
 
 }  // namespace rnicsim::sim::report

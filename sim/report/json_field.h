@@ -26,9 +26,9 @@ class Field {
   bool exists() const { return json_ != nullptr && !json_->is_null(); }
   bool is_object() const { return exists() && json_->is_object(); }
 
-  Field operator[](std::string_view key) const;                        // member of an object; of nothing: nothing
-  Field operator[](std::size_t index) const;                           // element of a list
-  std::size_t size() const;                                            // length of a list; of nothing: 0
+  Field operator[](std::string_view key) const;  // member of an object; of nothing: nothing
+  Field operator[](std::size_t index) const;     // element of a list
+  std::size_t size() const;                      // length of a list; of nothing: 0
   // Call the function for each element of a list or each member of an object; for nothing: no call.
   void for_each(const std::function<void(const Field&)>& item) const;
   void for_each(const std::function<void(const std::string&, const Field&)>& member) const;

@@ -33,16 +33,11 @@ std::string replaced(std::string_view text, std::string_view characters,
 std::string html_text(std::string_view text) {
   return replaced(text, "&<>\"'", [](char character) -> std::string_view {
     switch (character) {
-      case '&':
-        return "&amp;";
-      case '<':
-        return "&lt;";
-      case '>':
-        return "&gt;";
-      case '"':
-        return "&quot;";
-      default:
-        return "&#39;";
+      case '&': return "&amp;";
+      case '<': return "&lt;";
+      case '>': return "&gt;";
+      case '"': return "&quot;";
+      default: return "&#39;";
     }
   });
 }

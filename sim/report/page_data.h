@@ -16,6 +16,6 @@ struct PageLimits {
 };
 
 Json page_data(const std::vector<ResultSet>& sets, const std::vector<std::string>& invocation,
-                                 const PageLimits& limits = {});
+               const PageLimits& limits = {});
 
 }  // namespace rnicsim::sim::report

@@ -53,7 +53,7 @@ struct Point {
   std::vector<std::string> values;  // by axis
   std::vector<Run> runs;
   std::map<std::string, sweep::Interval> metrics;
-  bool equal_runs = false;  // all seeds gave the same results: no confidence interval
+  bool equal_runs = false;       // all seeds gave the same results: no confidence interval
   std::map<Resource, Use> uses;  // means over the seeds
   std::vector<Stages> waterfall;
   std::optional<Limit> limit;
@@ -80,7 +80,7 @@ struct ResultSet {
   std::vector<std::string> invocation;
   std::string workload, nic, host, topology;
   std::set<std::string> extrapolated = {};  // extrapolated NICs
-  std::vector<std::string> settings;  // "key=value"
+  std::vector<std::string> settings;        // "key=value"
   std::vector<std::string> faults;
   std::vector<Axis> axes;
   std::vector<std::uint64_t> seeds;

@@ -24,9 +24,9 @@ struct RunResults {
   std::uint64_t seed = 0;
   std::map<std::string, double> flow_metrics;  // "flow[0].rate_per_s"; the same metrics as for a sweep's points
   std::map<std::string, std::pair<double, double>> own_intervals;  // confidence interval by batch means: low, high
-  std::map<std::string, double> counters;      // "h0.nic.tx.packets", and derived values
-  std::map<std::string, std::string> units;    // of metrics and counters
-  std::map<Resource, Use> uses;                // without resources that were never busy
+  std::map<std::string, double> counters;                          // "h0.nic.tx.packets", and derived values
+  std::map<std::string, std::string> units;                        // of metrics and counters
+  std::map<Resource, Use> uses;                                    // without resources that were never busy
   std::optional<Limit> limit;
   std::vector<Stages> waterfall;
   std::map<std::string, std::string> configuration;

@@ -17,7 +17,7 @@ bool is_shipped(DataKind kind, const std::string& name) { return std::ranges::co
 }  // namespace
 
 Json shipped_json(const std::string& nic, const std::string& host, const std::string& topology,
-                                    const std::map<std::string, std::string>& configuration) {
+                  const std::map<std::string, std::string>& configuration) {
   if (!is_shipped(DataKind::nic, nic)) return {{"unknown", "'" + nic + "' is no NIC profile that rnicsim ships"}};
   if (!host.empty() && !is_shipped(DataKind::host, host))
     return {{"unknown", "'" + host + "' is no host profile that rnicsim ships"}};

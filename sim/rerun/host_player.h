@@ -46,8 +46,8 @@ class HostPlayer {
   const std::function<void(const Step&)> play_;
   std::vector<std::uint32_t> own_;
   std::size_t next_ = 0;
-  Duration played_;              // time of the last step
-  Duration base_, recorded_;     // times of the last step that is no store, in this run and in the recorded one
+  Duration played_;           // time of the last step
+  Duration base_, recorded_;  // times of the last step that is no store, in this run and in the recorded one
   bool waits_ = false;
   DeviceOutputs outputs_;
   Alarm due_{[this] { go_on(); }};

@@ -54,8 +54,8 @@ class RecordedMemory final : public host::AddressSpace {
   template <class Access>
   void for_each_page(std::uint64_t address, std::size_t bytes, bool make, Access access);
 
-  std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;  // by page number
-  std::set<std::uint64_t> removed_;                                  // numbers of removed pages
+  std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;          // by page number
+  std::set<std::uint64_t> removed_;                                         // numbers of removed pages
   std::unordered_map<std::uint64_t, std::map<std::uint64_t, Word>> words_;  // by page number, then by word number
 };
 

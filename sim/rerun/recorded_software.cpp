@@ -20,8 +20,8 @@ namespace rnicsim::sim::rerun {
 RecordedSoftware::RecordedSoftware(sc_core::sc_module_name name, System& system, const RecordedSteps& steps, Pace pace)
     : sc_module(name), steps_(steps), pace_(pace) {
   for (std::size_t i = 0; i < system.hosts(); ++i)
-    hosts_.push_back(std::make_unique<Host>(system.host(i).name(), steps, pace,
-                                            [this](const Step& step) { play(step); }));
+    hosts_.push_back(
+        std::make_unique<Host>(system.host(i).name(), steps, pace, [this](const Step& step) { play(step); }));
   for (std::uint32_t i = 0; i < system.adapters(); ++i) connect(system, i);
   for (std::uint32_t i = 0; i < steps.steps().size(); ++i) {
     const Step& step = steps.steps()[i];
@@ -67,8 +67,7 @@ std::string RecordedSoftware::describe_waits() const {
     const Step& step = host->player.next_request();
     const auto& output = *steps_.awaited_by(step);
     if (!text.empty()) text += "; ";
-    text += fmt::format("{}: '{}' of the recorded {} waits for ", host->name, info(step.kind).name,
-                        to_string(step.at));
+    text += fmt::format("{}: '{}' of the recorded {} waits for ", host->name, info(step.kind).name, to_string(step.at));
     switch (output.what) {
       case Awaited::memory: text += fmt::format("write {} of a device at {:#x}", output.count, output.address); break;
       case Awaited::interrupt: text += fmt::format("interrupt {} of vector {}", output.count, output.address); break;

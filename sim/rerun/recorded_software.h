@@ -49,7 +49,7 @@ class RecordedSoftware : public sc_core::sc_module {
     const std::string name;
     host::Iommu iommu;
     HostPlayer player;
-    std::map<Pasid, RecordedMemory> memory;    // by domain
+    std::map<Pasid, RecordedMemory> memory;  // by domain
     std::map<Pasid, bool> attached;
   };
 
@@ -64,7 +64,7 @@ class RecordedSoftware : public sc_core::sc_module {
   const RecordedSteps& steps_;
   const Pace pace_;
   std::vector<std::unique_ptr<Host>> hosts_;
-  std::vector<Host*> host_of_;                 // by adapter
+  std::vector<Host*> host_of_;  // by adapter
   std::vector<std::unique_ptr<host::RootComplex>> root_complexes_;
 };
 

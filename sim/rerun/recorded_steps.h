@@ -33,17 +33,17 @@ struct Step {
   Duration at;
   EventKind kind;
   std::uint32_t adapter;
-  std::uint64_t process;   // memory and process steps: the IOMMU domain
-  std::uint64_t address;   // memory address, offset of a request, or state of a process
+  std::uint64_t process;  // memory and process steps: the IOMMU domain
+  std::uint64_t address;  // memory address, offset of a request, or state of a process
   std::uint64_t length;
-  bool writable;           // only for a pin step
+  bool writable;  // only for a pin step
   bool pinned;
-  bool precedes_request;   // a store that is executed before the next request
+  bool precedes_request;  // a store that is executed before the next request
   // Only for a store: wait until a device has read the old contents, or execute the waiting stores now.
   enum class Wait : std::uint8_t { none, for_access, no_longer } wait;
-  std::uint32_t awaited;   // position in RecordedSteps' outputs, from 1; 0: the step waits for the step before it
-  std::size_t data;        // offset in RecordedSteps of a store's or write's bytes
-  std::uint64_t order;     // order of steps of equal time
+  std::uint32_t awaited;  // position in RecordedSteps' outputs, from 1; 0: the step waits for the step before it
+  std::size_t data;       // offset in RecordedSteps of a store's or write's bytes
+  std::uint64_t order;    // order of steps of equal time
 };
 
 class RecordedSteps {

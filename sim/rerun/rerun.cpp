@@ -77,16 +77,15 @@ std::vector<std::uint32_t> hosts_of(const Config& config) {
 
 // Skips events of kernels and programs, which the replay does not produce.
 void leave_out_software(TraceReader& trace) {
-  for (const auto kind : {EventKind::command, EventKind::event_taken, EventKind::cm_sent, EventKind::cm_received,
-                          EventKind::cm_state})
+  for (const auto kind :
+       {EventKind::command, EventKind::event_taken, EventKind::cm_sent, EventKind::cm_received, EventKind::cm_state})
     trace.leave_out(kind);
   for (auto kind = EventKind::mmio_write; kind < EventKind::count; kind = EventKind(int(kind) + 1))
     trace.leave_out(kind);
 }
 
 void simulate_to(Duration until) {
-  while (now() < until && sc_core::sc_get_status() != sc_core::SC_STOPPED)
-    sc_core::sc_start(to_sc_time(until - now()));
+  while (now() < until && sc_core::sc_get_status() != sc_core::SC_STOPPED) sc_core::sc_start(to_sc_time(until - now()));
 }
 
 // Runs until all steps are done, or a host waits too long. Returns a description of the waits; empty: all done.
@@ -170,8 +169,7 @@ Played play(const RerunOptions& options, const std::string& replayed, bool with_
   new_header.commands = header.commands;  // a recording with commands shows memory addresses
   Observers observers(system, watched, new_header);
   Recording recording(system, new_header, replayed);
-  RecordedSoftware software("software", system, steps,
-                            options.as_possible ? Pace::as_possible : Pace::recorded);
+  RecordedSoftware software("software", system, steps, options.as_possible ? Pace::as_possible : Pace::recorded);
   for (std::uint32_t i = 0; i < system.adapters(); ++i)
     recording.watch_root(i, software.root_complex(i), system.adapter(i).device());
   system.start();
@@ -185,8 +183,8 @@ Played play(const RerunOptions& options, const std::string& replayed, bool with_
   played.end = now();
   played.recorded_end = trace.end();
   if (with_results)
-    played.results = results_json({options, header, played.recorded_end, requests_of(options.trace), system,
-                                   played.end, requests_of(replayed), seed});
+    played.results = results_json({options, header, played.recorded_end, requests_of(options.trace), system, played.end,
+                                   requests_of(replayed), seed});
   return played;
 }
 

@@ -17,8 +17,8 @@ struct CounterEntry {
   std::string unit;
   std::string meaning;
   Kind kind = Kind::count;
-  std::uint32_t units = 1;                // number of units; only for `busy`
-  std::vector<Counter> each = {};         // only for `busy`: the counter of each unit, or empty
+  std::uint32_t units = 1;         // number of units; only for `busy`
+  std::vector<Counter> each = {};  // only for `busy`: the counter of each unit, or empty
 };
 
 class CounterList : public CounterVisitor {

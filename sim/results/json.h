@@ -39,13 +39,12 @@ class Json {
   Json(std::string text) : value_(std::move(text)) {}
   Json(std::string_view text) : value_(std::string(text)) {}
   template <class Number>
-    requires std::is_arithmetic_v<Number>
-  Json(Number number) : value_(widest(number)) {}
+  requires std::is_arithmetic_v<Number> Json(Number number) : value_(widest(number)) {}
   template <class Element>
-    requires(!std::is_same_v<Element, Json>)
-  Json(const std::vector<Element>& elements) : value_(Array(elements.begin(), elements.end())) {}
+  requires(!std::is_same_v<Element, Json>) Json(const std::vector<Element>& elements)
+      : value_(Array(elements.begin(), elements.end())) {}
   template <class Map>
-    requires requires { typename Map::mapped_type; }
+  requires requires { typename Map::mapped_type; }
   Json(const Map& members) : value_(Object()) {
     for (const auto& [key, value] : members) member(key) = Json(value);
   }
@@ -101,25 +100,17 @@ class Json {
   const Json& at(std::size_t index) const;
   Json& at(std::size_t index) { return const_cast<Json&>(std::as_const(*this).at(index)); }
   template <class Key>
-    requires std::is_convertible_v<Key, std::string_view>
-  const Json& operator[](const Key& key) const {
-    return at(std::string_view(key));
-  }
+  requires std::is_convertible_v<Key, std::string_view>
+  const Json& operator[](const Key& key) const { return at(std::string_view(key)); }
   template <class Key>
-    requires std::is_convertible_v<Key, std::string_view>
-  Json& operator[](const Key& key) {
+  requires std::is_convertible_v<Key, std::string_view> Json& operator[](const Key& key) {
     return member(std::string_view(key));
   }
   template <class Index>
-    requires std::is_integral_v<Index>
-  const Json& operator[](Index index) const {
-    return at(static_cast<std::size_t>(index));
-  }
+  requires std::is_integral_v<Index>
+  const Json& operator[](Index index) const { return at(static_cast<std::size_t>(index)); }
   template <class Index>
-    requires std::is_integral_v<Index>
-  Json& operator[](Index index) {
-    return at(static_cast<std::size_t>(index));
-  }
+  requires std::is_integral_v<Index> Json& operator[](Index index) { return at(static_cast<std::size_t>(index)); }
   // Elements of an array; null has none. JsonError: another type.
   const Array& elements() const;
   Array& elements();
@@ -143,8 +134,7 @@ class Json {
   friend bool operator==(const Json& one, const Json& other);
 
  private:
-  using Value =
-      std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object>;
+  using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object>;
 
   template <class Number>
   static Value widest(Number number) {

@@ -8,9 +8,7 @@
 #include "sim/config/param_list.h"
 
 namespace rnicsim::sim {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 Json results_of_command(std::string_view command) {
   return {{"schema", kResultsSchema}, {"command", command}, {"rnicsim", RNICSIM_VERSION}};

@@ -119,8 +119,7 @@ std::vector<std::filesystem::path> SweepPlan::files() const {
     try {
       prepare_run(*this, {point, seeds.front()});
       known.insert(named);
-    } catch (const ConfigError&) {
-    }
+    } catch (const ConfigError&) {}
   }
   auto paths = read.paths();
   // Leaves out the recording's configuration, a file without a name: it is part of the recording.

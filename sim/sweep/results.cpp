@@ -24,10 +24,14 @@ struct FlowMetric {
   bool of_all = true;   // false: only flows of some transports have this metric
 };
 constexpr FlowMetric kFlowMetrics[] = {
-    {"rate_per_s", "op/s", "/rate_per_s"},         {"goodput_bits_per_s", "b/s", "/goodput_bits_per_s"},
-    {"latency_ps.mean", "ps", "/latency_ps/mean"}, {"latency_ps.p50", "ps", "/latency_ps/p50"},
-    {"latency_ps.p99", "ps", "/latency_ps/p99"},   {"latency_ps.p99.9", "ps", "/latency_ps/p99.9"},
-    {"latency_ps.max", "ps", "/latency_ps/max"},   {"received.rate_per_s", "frame/s", "/received/rate_per_s", false},
+    {"rate_per_s", "op/s", "/rate_per_s"},
+    {"goodput_bits_per_s", "b/s", "/goodput_bits_per_s"},
+    {"latency_ps.mean", "ps", "/latency_ps/mean"},
+    {"latency_ps.p50", "ps", "/latency_ps/p50"},
+    {"latency_ps.p99", "ps", "/latency_ps/p99"},
+    {"latency_ps.p99.9", "ps", "/latency_ps/p99.9"},
+    {"latency_ps.max", "ps", "/latency_ps/max"},
+    {"received.rate_per_s", "frame/s", "/received/rate_per_s", false},
     {"fairness.jain", "of 1", "/fairness/jain", false},
 };
 
@@ -185,8 +189,8 @@ class Collector {
     json["metrics"] = Json::object();
     for (const auto& column : columns_)
       if (const auto found = samples_.find(column); found != samples_.end())
-        json["metrics"][column] = interval_json(
-            found->second, units_[column], equal_ + 1 == done_, own_.contains(column) ? own_[column] : std::nullopt);
+        json["metrics"][column] = interval_json(found->second, units_[column], equal_ + 1 == done_,
+                                                own_.contains(column) ? own_[column] : std::nullopt);
     if (!limit_.is_null()) json["limit"] = limit_;
     if (done_ > 1 && equal_ + 1 == done_) {
       json["equal_runs"] = true;
@@ -263,11 +267,11 @@ class Collector {
   const Store& store_;
   const SweepPlan& plan_;
   std::set<std::string> own_columns_;  // names in columns_ that are no metric
-  std::vector<std::string> columns_;  // in the order of first appearance
+  std::vector<std::string> columns_;   // in the order of first appearance
   std::map<std::string, std::string> units_;
   std::set<std::string> known_;  // metrics of the plan that some run has
   std::vector<Line> lines_;
-  std::map<std::string, std::vector<double>> samples_;  // of the present point, by metric
+  std::map<std::string, std::vector<double>> samples_;     // of the present point, by metric
   std::map<std::string, std::optional<OwnInterval>> own_;  // of the present point's first run, by metric
   Json limit_;
   Json first_;             // results of the present point's first completed run, without the seed

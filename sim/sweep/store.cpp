@@ -154,9 +154,10 @@ Json Store::results(const Run& run) const {
   auto json = parsed(path, *text);
   check_origin(path, json, plan_.is_of_recording() ? "replay" : "bench");
   if (!is_sealed(*text))
-    throw ConfigError(fmt::format("{}: it was changed since its run wrote it, says its CRC-32; remove it, and the run "
-                                  "is done again",
-                                  path.string()));
+    throw ConfigError(
+        fmt::format("{}: it was changed since its run wrote it, says its CRC-32; remove it, and the run "
+                    "is done again",
+                    path.string()));
   return json;
 }
 

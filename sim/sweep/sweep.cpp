@@ -154,9 +154,10 @@ int run_sweep(const SweepOptions& options) {
   fmt::print("{}: {} of {} runs done, {} failed, {} points; {}\n", store.plan().name, tally.done, store.plan().runs(),
              tally.failed, store.plan().points(), (store.folder() / "results.json").string());
   if (tally.equal > 0)
-    fmt::print("{}: the seeds change nothing at {} of {} points: nothing is random there, and the intervals of rates "
-               "are those of one run\n",
-               store.plan().name, tally.equal, store.plan().points());
+    fmt::print(
+        "{}: the seeds change nothing at {} of {} points: nothing is random there, and the intervals of rates "
+        "are those of one run\n",
+        store.plan().name, tally.equal, store.plan().points());
   return tally.failed + tally.missing == 0 ? 0 : 1;
 }
 

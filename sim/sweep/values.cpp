@@ -46,14 +46,10 @@ std::optional<Quantity> parse_quantity(std::string_view text) {
 std::string text_of(const Quantity& quantity) {
   const auto whole = std::llround(quantity.value);
   switch (quantity.kind) {
-    case Quantity::Kind::time:
-      return rnicsim::to_string(Duration{whole});
-    case Quantity::Kind::bytes:
-      return rnicsim::to_string(ByteCount{static_cast<std::uint64_t>(whole)});
-    case Quantity::Kind::bits_per_second:
-      return rnicsim::to_string(BitRate{static_cast<std::uint64_t>(whole)});
-    case Quantity::Kind::bare:
-      break;
+    case Quantity::Kind::time: return rnicsim::to_string(Duration{whole});
+    case Quantity::Kind::bytes: return rnicsim::to_string(ByteCount{static_cast<std::uint64_t>(whole)});
+    case Quantity::Kind::bits_per_second: return rnicsim::to_string(BitRate{static_cast<std::uint64_t>(whole)});
+    case Quantity::Kind::bare: break;
   }
   return std::abs(quantity.value) < 1e15 && quantity.value == std::round(quantity.value)
              ? fmt::format("{}", whole)

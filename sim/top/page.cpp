@@ -93,16 +93,11 @@ std::vector<const AdapterView*> ordered(const View& view, Order order) {
   for (const auto& adapter : view.adapters) adapters.push_back(&adapter);
   const auto key = [order](const AdapterView* adapter) {
     switch (order) {
-      case Order::host:
-        return 0.0;
-      case Order::transmitted:
-        return adapter->transmitted;
-      case Order::received:
-        return adapter->received;
-      case Order::retries:
-        return adapter->retries;
-      case Order::busiest:
-        return adapter->shares.empty() ? 0.0 : adapter->shares.front().value;
+      case Order::host: return 0.0;
+      case Order::transmitted: return adapter->transmitted;
+      case Order::received: return adapter->received;
+      case Order::retries: return adapter->retries;
+      case Order::busiest: return adapter->shares.empty() ? 0.0 : adapter->shares.front().value;
     }
     return 0.0;
   };
@@ -169,16 +164,11 @@ void add_head(Page& page, const View& view) {
 
 const char* to_string(Order order) {
   switch (order) {
-    case Order::host:
-      return "host";
-    case Order::transmitted:
-      return "tx";
-    case Order::received:
-      return "rx";
-    case Order::retries:
-      return "retries";
-    case Order::busiest:
-      return "busiest";
+    case Order::host: return "host";
+    case Order::transmitted: return "tx";
+    case Order::received: return "rx";
+    case Order::retries: return "retries";
+    case Order::busiest: return "busiest";
   }
   return "?";
 }

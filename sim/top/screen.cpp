@@ -31,32 +31,21 @@ void note_signals() {
 
 Key key_of(int code) {
   switch (code) {
-    case 'q':
-      return Key::quit;
+    case 'q': return Key::quit;
     case 'h':
-    case '?':
-      return Key::help;
-    case 's':
-      return Key::order;
+    case '?': return Key::help;
+    case 's': return Key::order;
     case KEY_UP:
-    case 'k':
-      return Key::up;
+    case 'k': return Key::up;
     case KEY_DOWN:
-    case 'j':
-      return Key::down;
-    case KEY_PPAGE:
-      return Key::page_up;
+    case 'j': return Key::down;
+    case KEY_PPAGE: return Key::page_up;
     case KEY_NPAGE:
-    case ' ':
-      return Key::page_down;
-    case KEY_HOME:
-      return Key::home;
-    case KEY_END:
-      return Key::end;
-    case KEY_RESIZE:
-      return Key::resized;
-    default:
-      return Key::none;
+    case ' ': return Key::page_down;
+    case KEY_HOME: return Key::home;
+    case KEY_END: return Key::end;
+    case KEY_RESIZE: return Key::resized;
+    default: return Key::none;
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/top/top.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <chrono>
 #include <string>
@@ -107,37 +107,20 @@ class Show {
     for (Key key = screen_.key(); key != Key::none && !quits_; key = screen_.key()) {
       const std::size_t step = std::max<std::size_t>(1, screen_.height() / 2);
       switch (key) {
-        case Key::quit:
-          quits_ = true;
-          break;
+        case Key::quit: quits_ = true; break;
         case Key::help:
           help_ = !help_;
           offset_ = 0;
           break;
-        case Key::order:
-          order_ = Order((int(order_) + 1) % kOrders);
-          break;
-        case Key::up:
-          offset_ -= std::min<std::size_t>(offset_, 1);
-          break;
-        case Key::down:
-          ++offset_;
-          break;
-        case Key::page_up:
-          offset_ -= std::min(offset_, step);
-          break;
-        case Key::page_down:
-          offset_ += step;
-          break;
-        case Key::home:
-          offset_ = 0;
-          break;
-        case Key::end:
-          offset_ = SIZE_MAX / 2;
-          break;
+        case Key::order: order_ = Order((int(order_) + 1) % kOrders); break;
+        case Key::up: offset_ -= std::min<std::size_t>(offset_, 1); break;
+        case Key::down: ++offset_; break;
+        case Key::page_up: offset_ -= std::min(offset_, step); break;
+        case Key::page_down: offset_ += step; break;
+        case Key::home: offset_ = 0; break;
+        case Key::end: offset_ = SIZE_MAX / 2; break;
         case Key::resized:
-        case Key::none:
-          break;
+        case Key::none: break;
       }
       draw();
     }

@@ -123,22 +123,20 @@ SwitchView switch_view(const CounterList& before, const Snapshot::Block& after, 
   return view;
 }
 
-Json or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : nullptr;
-}
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : nullptr; }
 
 Json adapter_json(const AdapterView& view) {
   Json json{{"tx_bits_per_second", view.transmitted},
-                              {"rx_bits_per_second", view.received},
-                              {"tx_packets_per_second", view.packets_sent},
-                              {"rx_packets_per_second", view.packets_received},
-                              {"doorbells_per_second", view.doorbells},
-                              {"completions_per_second", view.completions},
-                              {"qpc_hit_rate", or_null(view.qpc)},
-                              {"cqc_hit_rate", or_null(view.cqc)},
-                              {"mpt_hit_rate", or_null(view.mpt)},
-                              {"mtt_hit_rate", or_null(view.mtt)},
-                              {"retries", view.retries}};
+            {"rx_bits_per_second", view.received},
+            {"tx_packets_per_second", view.packets_sent},
+            {"rx_packets_per_second", view.packets_received},
+            {"doorbells_per_second", view.doorbells},
+            {"completions_per_second", view.completions},
+            {"qpc_hit_rate", or_null(view.qpc)},
+            {"cqc_hit_rate", or_null(view.cqc)},
+            {"mpt_hit_rate", or_null(view.mpt)},
+            {"mtt_hit_rate", or_null(view.mtt)},
+            {"retries", view.retries}};
   for (const auto& share : view.shares) json["shares"][share.resource] = share.value;
   json.update(counters_json(view.results));
   return json;
@@ -167,14 +165,14 @@ View make_view(const Snapshot* before, Snapshot after) {
 
 Json view_json(const View& view) {
   Json json{{"pid", view.snapshot.pid},
-                              {"command_line", view.snapshot.command},
-                              {"simulated_ps", view.snapshot.time.ps},
-                              {"interval_ps", view.interval.ps},
-                              {"simulated_seconds_per_second", or_null(view.speed)},
-                              {"work", view.snapshot.work},
-                              {"adapters", Json::object()},
-                              {"switches", Json::object()},
-                              {"programs", Json::array()}};
+            {"command_line", view.snapshot.command},
+            {"simulated_ps", view.snapshot.time.ps},
+            {"interval_ps", view.interval.ps},
+            {"simulated_seconds_per_second", or_null(view.speed)},
+            {"work", view.snapshot.work},
+            {"adapters", Json::object()},
+            {"switches", Json::object()},
+            {"programs", Json::array()}};
   for (const auto& adapter : view.adapters) json["adapters"][adapter.label] = adapter_json(adapter);
   for (const auto& box : view.switches)
     json["switches"][box.label] = {{"bits_per_second", box.bits},

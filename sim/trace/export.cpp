@@ -52,8 +52,9 @@ void append_csv(std::string& out, const TraceEvent& event, const std::vector<std
 
 void check_exportable(TraceFormat format) {
   if (format != TraceFormat::pcapng) return;
-  throw ConfigError("--format pcapng: a trace has no frames, only headers and CRCs of payload; record frames by --pcap "
-                    "of the run");
+  throw ConfigError(
+      "--format pcapng: a trace has no frames, only headers and CRCs of payload; record frames by --pcap "
+      "of the run");
 }
 
 bool export_trace(TraceSource& trace, TraceFormat format, std::FILE* file) {

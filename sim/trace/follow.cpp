@@ -138,14 +138,13 @@ class Follower {
 std::string follow_wqe(TraceSource& trace, const FollowedWqe& followed) {
   const auto& hosts = trace.header().hosts;
   const auto host = std::ranges::find(hosts, followed.host);
-  if (host == hosts.end())
-    throw ConfigError(fmt::format("--host: the trace has no host '{}'", shown(followed.host)));
+  if (host == hosts.end()) throw ConfigError(fmt::format("--host: the trace has no host '{}'", shown(followed.host)));
   Follower follower(trace.header(), followed, static_cast<std::uint32_t>(host - hosts.begin()));
   for (TraceEvent event; trace.next(event);)
     if (!follower.add(event)) return follower.text();
   if (!follower.found())
-    throw ConfigError(fmt::format("--wqe: QP {:#x} of {} takes no WQE number {}", followed.qp, followed.host,
-                                  followed.number));
+    throw ConfigError(
+        fmt::format("--wqe: QP {:#x} of {} takes no WQE number {}", followed.qp, followed.host, followed.number));
   return follower.text() + "the trace ends before the WQE completes\n";
 }
 

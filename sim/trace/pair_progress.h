@@ -16,8 +16,8 @@ class PairProgress {
   // Adds an event of this queue pair. True: a value has changed.
   bool add(const TraceEvent& event);
 
-  const std::string& state() const { return state_; }  // "?" before the first change of state in the trace
-  std::uint32_t sent_psn() const { return sent_.value_or(0); }                  // highest PSN sent
+  const std::string& state() const { return state_; }           // "?" before the first change of state in the trace
+  std::uint32_t sent_psn() const { return sent_.value_or(0); }  // highest PSN sent
   std::uint32_t acknowledged_psn() const { return acknowledged_.value_or(0); }  // highest PSN acknowledged
   // Number of PSNs sent and not acknowledged.
   std::uint32_t outstanding_psns() const;

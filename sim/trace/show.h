@@ -13,7 +13,7 @@
 namespace rnicsim::sim {
 
 struct ShowOptions {
-  std::vector<std::string> columns;  // time, host, kind, or names of fields; empty: whole lines
+  std::vector<std::string> columns;   // time, host, kind, or names of fields; empty: whole lines
   std::optional<std::uint64_t> most;  // limit of printed lines
 };
 

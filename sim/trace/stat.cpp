@@ -61,8 +61,7 @@ class Statistics {
     for (const auto& [place, of] : qps_)
       if (of.wqes + of.packets + of.received + of.completions != 0) places.push_back(place);
     std::ranges::sort(places);
-    for (const auto place : places)
-      text += qp_text(std::uint32_t(place >> 32), std::uint32_t(place), qps_.at(place));
+    for (const auto place : places) text += qp_text(std::uint32_t(place >> 32), std::uint32_t(place), qps_.at(place));
     return text;
   }
 

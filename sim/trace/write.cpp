@@ -45,8 +45,8 @@ void merge_configuration(const TraceSource& trace, std::map<std::string, std::st
     if (is_new)
       header.configuration.emplace_back(path, value);
     else if (known->second != value)
-      throw ConfigError(fmt::format("{}: {} is {}, and {} in a trace before", trace.path(), path, value,
-                                    known->second));
+      throw ConfigError(
+          fmt::format("{}: {} is {}, and {} in a trace before", trace.path(), path, value, known->second));
   }
 }
 

@@ -133,8 +133,8 @@ class Assembler {
     std::deque<Expected> completing;
     std::optional<QueueName> sender;  // queue pair whose requests arrive here
     std::deque<Expected> receiving;
-    std::deque<Departed> arriving;    // taken and not yet placed
-    std::optional<Duration> seen;  // time when a message for this queue pair was last seen, since the last post
+    std::deque<Departed> arriving;  // taken and not yet placed
+    std::optional<Duration> seen;   // time when a message for this queue pair was last seen, since the last post
   };
   struct Entry {
     std::uint32_t qpn;
@@ -153,7 +153,7 @@ class Assembler {
     std::unordered_map<std::uint32_t, Queue> queues;  // never iterated: the order would not be fixed
     std::map<std::uint32_t, CompletionRing> rings;
     std::unordered_map<nic::Tag, std::pair<std::uint32_t, std::uint64_t>> gathers;  // QP and message by tag
-    std::unordered_map<std::uint64_t, Sending> sending;  // by frame
+    std::unordered_map<std::uint64_t, Sending> sending;                             // by frame
   };
 
   Queue& queue(std::uint32_t host, std::uint32_t qpn) { return hosts_[host].queues[qpn]; }

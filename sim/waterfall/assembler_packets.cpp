@@ -8,11 +8,11 @@
 namespace rnicsim::sim {
 namespace {
 
-constexpr std::size_t kMostAttempts = 8;       // limit; a new attempt replaces the oldest
-constexpr std::size_t kMostAnswers = 1 << 16;  // limit, for a requester that takes none of them
+constexpr std::size_t kMostAttempts = 8;        // limit; a new attempt replaces the oldest
+constexpr std::size_t kMostAnswers = 1 << 16;   // limit, for a requester that takes none of them
 constexpr std::size_t kMostDeparted = 1 << 16;  // limit, because lost packets never arrive
-constexpr std::size_t kMostArriving = 64;      // limit for a queue pair: taken, and neither placed nor known as dropped
-constexpr std::size_t kAnswersBehind = 64;     // limit of older answers, lost or late, kept after one was taken
+constexpr std::size_t kMostArriving = 64;   // limit for a queue pair: taken, and neither placed nor known as dropped
+constexpr std::size_t kAnswersBehind = 64;  // limit of older answers, lost or late, kept after one was taken
 
 }  // namespace
 

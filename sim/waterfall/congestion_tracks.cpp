@@ -106,8 +106,7 @@ void CongestionTracks::add(std::uint32_t host, const nic::ControlChanged& change
   tracks_.add(*qp.rate, now(), shown(changed.state.rate));
   tracks_.add(*qp.target, now(), shown(changed.state.target));
   tracks_.add(*qp.alpha, now(), changed.state.alpha);
-  if (changed.window != roce::Allowance::kNoWindow)
-    tracks_.add(*qp.window, now(), static_cast<double>(changed.window));
+  if (changed.window != roce::Allowance::kNoWindow) tracks_.add(*qp.window, now(), static_cast<double>(changed.window));
 }
 
 std::string CongestionTracks::text(Duration end) {

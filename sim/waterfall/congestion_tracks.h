@@ -69,7 +69,7 @@ class CongestionTracks {
   PauseTrack& make_pause(std::uint32_t process, const std::string& name);
 
   CounterTracks tracks_;
-  std::vector<double> lines_;        // by host: line rate in b/s
+  std::vector<double> lines_;  // by host: line rate in b/s
   std::vector<std::string> switches_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, QpTracks> qps_;  // by host and QP number
   std::deque<PauseTrack> pauses_;

@@ -14,8 +14,26 @@
 namespace rnicsim::sim {
 
 enum class Stage : std::uint8_t {
-  turnaround, post, doorbell, context, fetch, unit, retry, packets, translation, dma, tx, wire, rx, placement,
-  answer_tx, answer_wire, answer_rx, scatter, cqe, poll
+  turnaround,
+  post,
+  doorbell,
+  context,
+  fetch,
+  unit,
+  retry,
+  packets,
+  translation,
+  dma,
+  tx,
+  wire,
+  rx,
+  placement,
+  answer_tx,
+  answer_wire,
+  answer_rx,
+  scatter,
+  cqe,
+  poll
 };
 inline constexpr std::size_t kStages = 20;
 
@@ -23,16 +41,16 @@ const char* to_string(Stage stage);
 const char* to_string(nic::SendOpcode opcode);  // such as "WRITE", "FETCH_ADD"
 
 struct Journey {
-  std::uint64_t number = 0;              // number among all WQEs that devices took, from 0
-  std::uint32_t host = 0;                // host that posted the work request
-  std::uint32_t peer = 0;                // host at the other end; valid if one_way, or answered
+  std::uint64_t number = 0;  // number among all WQEs that devices took, from 0
+  std::uint32_t host = 0;    // host that posted the work request
+  std::uint32_t peer = 0;    // host at the other end; valid if one_way, or answered
   std::uint32_t qpn = 0;
-  std::uint16_t index = 0;               // index of the WQE
+  std::uint16_t index = 0;  // index of the WQE
   nic::SendOpcode opcode{};
   std::uint64_t bytes = 0;
-  bool one_way = false;                  // ends when the payload is seen, not at the completion
+  bool one_way = false;  // ends when the payload is seen, not at the completion
   Duration start;
-  std::array<Duration, kStages> end{};   // end time of each stage
+  std::array<Duration, kStages> end{};  // end time of each stage
 
   Duration latency() const { return end.back() - start; }
   Duration begin_of(Stage stage) const { return stage == Stage{} ? start : end[std::size_t(stage) - 1]; }

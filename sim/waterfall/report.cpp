@@ -45,9 +45,9 @@ Json waterfall_json(const WaterfallSummary& summary) {
   Json operations = Json::array();
   for (const auto& operation : summary.operations) {
     Json entry{{"operation", to_string(operation.opcode)},
-                                 {"one_way", operation.one_way},
-                                 {"work_requests", operation.latency.count},
-                                 {"latency", spread_json(operation.latency)}};
+               {"one_way", operation.one_way},
+               {"work_requests", operation.latency.count},
+               {"latency", spread_json(operation.latency)}};
     for (std::size_t i = 0; i < kStages; ++i) entry["stages"][to_string(Stage(i))] = spread_json(operation.stages[i]);
     operations.push_back(std::move(entry));
   }

@@ -22,8 +22,7 @@ struct Fresh {
 Fresh fresh_packets(std::span<const WirePacket* const> sent, std::uint32_t mtu) {
   std::vector<std::pair<std::int64_t, const WirePacket*>> placed;  // PSNs that do not wrap
   for (const auto* packet : sent) {
-    const auto place =
-        placed.empty() ? 0 : placed.back().first + distance(placed.back().second->psn(), packet->psn());
+    const auto place = placed.empty() ? 0 : placed.back().first + distance(placed.back().second->psn(), packet->psn());
     placed.emplace_back(place, packet);
   }
   std::ranges::stable_sort(placed, {}, &std::pair<std::int64_t, const WirePacket*>::first);

@@ -15,7 +15,7 @@ namespace rnicsim::sim::wire_workload {
 struct Messages {
   std::vector<replay::Posted> whole;
   std::size_t packets_again = 0;
-  std::size_t in_part = 0;            // messages with missing packets
+  std::size_t in_part = 0;             // messages with missing packets
   std::vector<std::uint32_t> holes{};  // frames before which packets are missing
 };
 

@@ -70,9 +70,7 @@ std::uint8_t without_ecn(const Posted& posted) {
   return static_cast<std::uint8_t>(posted.head->addresses.traffic_class & ~kEcnBits);
 }
 
-bool is_not_ready(const replay::Request& request) {
-  return (request.refusal & Aeth::kClassMask) == Aeth::kRnrNak;
-}
+bool is_not_ready(const replay::Request& request) { return (request.refusal & Aeth::kClassMask) == Aeth::kRnrNak; }
 
 // Only RNR NAKs show that a receive was missing. All other receives count as posted early enough.
 std::vector<Receive> receives_of(const QpEnvironment& qp, std::optional<roce::Psn> from, std::uint32_t largest) {
@@ -167,9 +165,8 @@ class Builder {
   void add_connection(std::uint32_t host, const RequesterEnvironment& requester) {
     const auto* responder = responder_of(host, requester);
     const auto own = endpoint(host, requester.transport, own_number(host, requester));
-    const auto peer = responder != nullptr
-                          ? endpoint(host_of(requester.peer), requester.transport, requester.peer_qpn)
-                          : own;
+    const auto peer =
+        responder != nullptr ? endpoint(host_of(requester.peer), requester.transport, requester.peer_qpn) : own;
     auto& qps = workload_.qps;
     const bool known_otherwise = qps[own].peer.value_or(peer) != peer || qps[peer].peer.value_or(own) != own;
     if (own == peer || known_otherwise) {
@@ -180,9 +177,8 @@ class Builder {
     qps[own].peer = peer;
     qps[peer].peer = own;
     auto mtu = std::max({requester.path_mtu, responder->path_mtu, qps[own].path_mtu, qps[peer].path_mtu});
-    auto messages = requester.transport == Transport::rc
-                        ? reliable_messages(requester, mtu)
-                        : unreliable_messages(requester.sent, roce::mtu_bytes(mtu));
+    auto messages = requester.transport == Transport::rc ? reliable_messages(requester, mtu)
+                                                         : unreliable_messages(requester.sent, roce::mtu_bytes(mtu));
     qps[own].path_mtu = qps[peer].path_mtu = mtu;
     if (requester.timeout != 0) qps[own].timeout = requester.timeout;
     qps[own].retry_count = requester.retry_count;
@@ -258,8 +254,7 @@ class Builder {
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < environments_.size(); ++i) {
       std::vector<Region> named;
-      for (const auto& region : environments_[i].regions)
-        named.push_back({region.rkey, region.address, region.length});
+      for (const auto& region : environments_[i].regions) named.push_back({region.rkey, region.address, region.length});
       auto& host = workload_.hosts[i];
       host.regions = joined_regions(std::move(named));
       for (const auto& region : host.regions) bytes = std::min(kMostMemory + 1, bytes + region.length);
@@ -288,8 +283,7 @@ class Builder {
       const auto& row = packet.row();
       if (!packet.icrc_right)
         ++corrupt;
-      else if (row.transport == Transport::ud &&
-               packet.headers.bth.destination.value == replay::kGeneralServicesQp)
+      else if (row.transport == Transport::ud && packet.headers.bth.destination.value == replay::kGeneralServicesQp)
         ++workload_.management;
       else if (row.transport == Transport::xrc_send || row.transport == Transport::xrc_recv)
         ++xrc;

@@ -16,8 +16,7 @@ const char* text_of(roce::Status status) { return ibv_wc_status_str(static_cast<
 
 std::string qp_line(const QueuePair& qp, const WireHost& host, std::size_t number) {
   auto text = fmt::format("{} is QP {:#x}: ", name_of(qp), host.objects().qp(number)->qp_num);
-  if (!qp.requests.empty())
-    text += fmt::format("{} requests from PSN {}, ", qp.requests.size(), qp.sq_psn.value());
+  if (!qp.requests.empty()) text += fmt::format("{} requests from PSN {}, ", qp.requests.size(), qp.sq_psn.value());
   return text + fmt::format("{} receives, MTU {}\n", qp.receives.size(), roce::mtu_bytes(qp.path_mtu));
 }
 
@@ -59,8 +58,7 @@ class Ends {
 }  // namespace
 
 std::string import_text(const std::string& file, const replay::WireCapture& capture, const Workload& workload,
-                        const std::vector<std::unique_ptr<WireHost>>& hosts,
-                        const std::vector<Judgement>& judgements) {
+                        const std::vector<std::unique_ptr<WireHost>>& hosts, const std::vector<Judgement>& judgements) {
   auto text = fmt::format("{}: {} frames, {} of them RoCEv2\n", shown(std::filesystem::path(file).filename().string()),
                           capture.frames, capture.roce_frames());
   for (std::size_t i = 0; i < workload.hosts.size(); ++i)

@@ -21,7 +21,6 @@ struct Judgement {
 };
 
 std::string import_text(const std::string& file, const replay::WireCapture& capture, const Workload& workload,
-                        const std::vector<std::unique_ptr<WireHost>>& hosts,
-                        const std::vector<Judgement>& judgements);
+                        const std::vector<std::unique_ptr<WireHost>>& hosts, const std::vector<Judgement>& judgements);
 
 }  // namespace rnicsim::sim::wire_workload

@@ -74,8 +74,7 @@ void InitialMemory::write(std::uint32_t rkey, std::uint64_t address, std::uint64
 std::vector<KnownBytes> InitialMemory::contents() const {
   std::vector<KnownBytes> contents;
   for (const auto& [place, page] : pages_)
-    if (page.is_known)
-      contents.push_back({place.first, place.second * kPage, {page.bytes.begin(), page.bytes.end()}});
+    if (page.is_known) contents.push_back({place.first, place.second * kPage, {page.bytes.begin(), page.bytes.end()}});
   return contents;
 }
 
@@ -90,19 +89,14 @@ std::vector<KnownBytes> contents_of(const replay::Environment& environment) {
   for (const auto& [qp, request] : order) {
     const auto& packet = *request->packet;
     switch (packet.row().operation) {
-      case roce::Operation::read:
-        learn_from_answers(*qp, *request, memory);
-        break;
+      case roce::Operation::read: learn_from_answers(*qp, *request, memory); break;
       case roce::Operation::atomic:
         learn_from_answers(*qp, *request, memory);
         memory.write(packet.headers.atomic->rkey.value, packet.headers.atomic->address, roce::kAtomicBytes);
         break;
       case roce::Operation::write:
-      case roce::Operation::atomic_write:
-        targets.take(*qp, packet, memory);
-        break;
-      default:
-        break;
+      case roce::Operation::atomic_write: targets.take(*qp, packet, memory); break;
+      default: break;
     }
   }
   return memory.contents();

@@ -47,8 +47,8 @@ void aim(ibv_send_wr& wr, const Request& request, const WireObjects& peer) {
 
 }  // namespace
 
-WireHost::WireHost(System& system, const Workload& workload, std::uint32_t host, std::uintptr_t memory_at,
-                   Stage& stage, std::vector<WireObjects*>& all)
+WireHost::WireHost(System& system, const Workload& workload, std::uint32_t host, std::uintptr_t memory_at, Stage& stage,
+                   std::vector<WireObjects*>& all)
     : workload_(workload),
       host_(host),
       stage_(stage),
@@ -64,9 +64,8 @@ WireHost::WireHost(System& system, const Workload& workload, std::uint32_t host,
   }
   stage_.expect(requests);
   auto& adapter = system.adapter(host);
-  process_ = std::make_unique<host::SoftwareProcess>(fmt::format("wire_host{}", host).c_str(),
-                                                     system.config().host_of(host), adapter.agent(),
-                                                     [this] { body(); });
+  process_ = std::make_unique<host::SoftwareProcess>(
+      fmt::format("wire_host{}", host).c_str(), system.config().host_of(host), adapter.agent(), [this] { body(); });
   process_->port().trust(memory_.bytes());
 }
 

@@ -79,9 +79,7 @@ std::uint32_t WireObjects::share(std::size_t count) const {
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(count, 1, std::max<std::size_t>(1, most)));
 }
 
-std::uint32_t WireObjects::send_depth(std::size_t number) const {
-  return share(workload_.qps[number].requests.size());
-}
+std::uint32_t WireObjects::send_depth(std::size_t number) const { return share(workload_.qps[number].requests.size()); }
 
 std::uint32_t WireObjects::receive_depth(std::size_t number) const {
   return share(workload_.qps[number].receives.size());
@@ -161,9 +159,9 @@ void WireObjects::connect_qp(std::size_t number, std::uint32_t peer_qpn, const i
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = kPort;
   attributes.qp_access_flags = kAccess;
-  must(ibv_modify_qp(qps_.at(number), &attributes,
-                     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-       "ibv_modify_qp to INIT");
+  must(
+      ibv_modify_qp(qps_.at(number), &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+      "ibv_modify_qp to INIT");
 
   attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = static_cast<ibv_mtu>(qp.path_mtu);
@@ -183,10 +181,10 @@ void WireObjects::connect_qp(std::size_t number, std::uint32_t peer_qpn, const i
   attributes.retry_cnt = qp.retry_count;
   attributes.rnr_retry = qp.rnr_retry;
   attributes.max_rd_atomic = kMostReads;
-  must(ibv_modify_qp(qps_.at(number), &attributes,
-                     IBV_QP_STATE | IBV_QP_SQ_PSN |
-                         (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
-                                   : 0)),
+  must(ibv_modify_qp(
+           qps_.at(number), &attributes,
+           IBV_QP_STATE | IBV_QP_SQ_PSN |
+               (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0)),
        "ibv_modify_qp to RTS");
 }
 

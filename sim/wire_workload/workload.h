@@ -62,8 +62,8 @@ struct Receive {
 struct QueuePair {
   std::uint32_t host = 0;
   roce::Transport transport = roce::Transport::rc;
-  roce::Qpn number{};                // as in the capture; 0: unknown
-  std::optional<roce::Gid> group{};  // UD: multicast group of the queue pair
+  roce::Qpn number{};                 // as in the capture; 0: unknown
+  std::optional<roce::Gid> group{};   // UD: multicast group of the queue pair
   std::optional<std::size_t> peer{};  // RC, UC: index of a queue pair
   std::uint8_t path_mtu = 1;          // enum ibv_mtu
   std::uint8_t traffic_class = 0;
@@ -78,7 +78,7 @@ struct QueuePair {
 };
 
 struct Host {
-  roce::Gid address{};  // zeros: a member of groups that the capture does not name
+  roce::Gid address{};            // zeros: a member of groups that the capture does not name
   std::vector<Region> regions{};  // regions of one key do not touch each other
   std::vector<KnownBytes> contents{};
 };
@@ -86,7 +86,7 @@ struct Host {
 struct Workload {
   std::vector<Host> hosts;
   std::vector<QueuePair> qps;
-  std::vector<std::string> left_out;    // a sentence for each omitted or changed request
+  std::vector<std::string> left_out;  // a sentence for each omitted or changed request
   // --- Counts of omitted items
   std::size_t sent_again = 0;    // packets
   std::size_t seen_in_part = 0;  // requests

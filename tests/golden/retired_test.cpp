@@ -37,16 +37,12 @@ bool is_before_programs(EventKind kind, const std::vector<std::uint64_t>& fields
   if (kind == EventKind::qp_state) return fields[0] == kManagementQpn;
   if (kind != EventKind::device_command) return false;
   switch (abi::CommandOpcode(fields[0])) {
-    case abi::CommandOpcode::map_icm:
-      return true;
-    case abi::CommandOpcode::create_cq:
-      return fields[1] == 0;
+    case abi::CommandOpcode::map_icm: return true;
+    case abi::CommandOpcode::create_cq: return fields[1] == 0;
     case abi::CommandOpcode::create_mpt:
     case abi::CommandOpcode::create_qp:
-    case abi::CommandOpcode::modify_qp:
-      return fields[1] < kFirstOfPrograms;
-    default:
-      return false;
+    case abi::CommandOpcode::modify_qp: return fields[1] < kFirstOfPrograms;
+    default: return false;
   }
 }
 
@@ -62,21 +58,17 @@ Retired retired_in(std::istream& file) {
     switch (event->kind) {
       case EventKind::wqe:
       case EventKind::qp_state:
-      case EventKind::device_command:
-        break;
+      case EventKind::device_command: break;
       case EventKind::cqe:
         fields[2] = 0;  // position in a CQ that several QPs may share
         break;
-      case EventKind::eqe:
-        stream.number = fields[2];
-        break;
+      case EventKind::eqe: stream.number = fields[2]; break;
       case EventKind::packet_sent: {
         const auto& row = roce::info(static_cast<roce::Opcode>(fields[1]));
         if (row.response() || !sent.emplace(stream, fields[2]).second) continue;
         break;
       }
-      default:
-        continue;
+      default: continue;
     }
     retired[stream].push_back(std::move(fields));
   }

@@ -162,7 +162,7 @@ std::string title(const ::testing::TestParamInfo<Case>& about) {
 
 struct Expected {
   rdma_cm_event_type type;
-  Duration after;            // after the program's call, without the time of wire, kernels and programs
+  Duration after;  // after the program's call, without the time of wire, kernels and programs
 };
 
 class CmFaults : public CmWire, public ::testing::WithParamInterface<Case> {
@@ -172,14 +172,10 @@ class CmFaults : public CmWire, public ::testing::WithParamInterface<Case> {
   static std::string rule() {
     const std::string of = std::string(",cm=") + GetParam().message;
     switch (GetParam().fault) {
-      case Fault::lost_once:
-        return "drop" + of + ",count=1";
-      case Fault::lost_always:
-        return "drop" + of;
-      case Fault::duplicated:
-        return "duplicate" + of + ",count=1,by=1s";
-      case Fault::late:
-        return "delay" + of + ",count=1,by=1s";
+      case Fault::lost_once: return "drop" + of + ",count=1";
+      case Fault::lost_always: return "drop" + of;
+      case Fault::duplicated: return "duplicate" + of + ",count=1,by=1s";
+      case Fault::late: return "delay" + of + ",count=1,by=1s";
     }
     return {};
   }
@@ -216,7 +212,7 @@ class CmConnectionFaults : public CmFaults {
  protected:
   static constexpr Duration kClose = 150 * kSecond;
   static constexpr Duration kEnd = 300 * kSecond;
-  static constexpr Duration kGone = 10 * kSecond;        // more than timewait
+  static constexpr Duration kGone = 10 * kSecond;  // more than timewait
 
   std::vector<Expected> expected_[2];
   void expect_opening() {
@@ -286,7 +282,7 @@ TEST_P(CmConnectionFaults, EndAsTheTimeoutsSay) {
           CmProgram program(process(1));
           accept_all(program);
           program.listen(kPort);
-          program.run_until(kMillisecond);   // until the client has begun
+          program.run_until(kMillisecond);  // until the client has begun
           live(1, program, nullptr);
         }
         settle(1);
@@ -327,8 +323,8 @@ TEST_P(CmLookupFaults, EndAsTheTimeoutsSay) {
         seen[1] = program.seen;
       },
       2 * kEnd);
-  std::vector<Expected> client{{RDMA_CM_EVENT_ESTABLISHED, delay_of("SIDR_REQ", kPassive) +
-                                                               delay_of("SIDR_REP", kPassive)}};
+  std::vector<Expected> client{
+      {RDMA_CM_EVENT_ESTABLISHED, delay_of("SIDR_REQ", kPassive) + delay_of("SIDR_REP", kPassive)}};
   if (GetParam().fault == Fault::lost_always) client = {{RDMA_CM_EVENT_UNREACHABLE, kSends * kPassive}};
   // A request that arrives after the answer counts as a new request.
   std::vector<Expected> server{{RDMA_CM_EVENT_CONNECT_REQUEST, delay_of("SIDR_REQ", kPassive)}};
@@ -350,8 +346,8 @@ INSTANTIATE_TEST_SUITE_P(Of, CmLookupFaults, ::testing::ValuesIn(cases({"SIDR_RE
 
 struct Death {
   const char* at;
-  Types told;                // events of the connection that the peer gets
-  int status = 0;            // status of the last event
+  Types told;      // events of the connection that the peer gets
+  int status = 0;  // status of the last event
 
   friend std::ostream& operator<<(std::ostream& out, const Death& death) { return out << death.at; }
 };
@@ -371,7 +367,7 @@ class CmDeaths : public CmWire, public ::testing::WithParamInterface<Death> {
     expect_nothing_left();
     for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(host(i).kernel().processes(), 0u);
   }
-  static constexpr Duration kSettled = 5 * kSecond;      // more than timewait
+  static constexpr Duration kSettled = 5 * kSecond;  // more than timewait
 };
 
 class CmClientDies : public CmDeaths {
@@ -436,12 +432,11 @@ constexpr auto kEstablished = RDMA_CM_EVENT_ESTABLISHED;
 constexpr auto kDisconnected = RDMA_CM_EVENT_DISCONNECTED;
 constexpr auto kOver = RDMA_CM_EVENT_TIMEWAIT_EXIT;
 constexpr auto kRejected = RDMA_CM_EVENT_REJECTED;
-constexpr int kConsumer = 28, kNoService = 8;            // reasons of a REJ (IBTA vol 1, 12.6.7.2)
+constexpr int kConsumer = 28, kNoService = 8;  // reasons of a REJ (IBTA vol 1, 12.6.7.2)
 
 INSTANTIATE_TEST_SUITE_P(At, CmClientDies,
                          ::testing::Values(Death{"channel", {}}, Death{"id", {}}, Death{"resolving", {}},
-                                           Death{"unread", {}}, Death{"qp", {}},
-                                           Death{"connecting", {kRequest}},
+                                           Death{"unread", {}}, Death{"qp", {}}, Death{"connecting", {kRequest}},
                                            Death{"answered", {kRequest, kRejected}, kConsumer},
                                            Death{"established", {kRequest, kEstablished, kDisconnected, kOver}},
                                            Death{"disconnecting", {kRequest, kEstablished, kDisconnected, kOver}},

@@ -129,9 +129,9 @@ TEST_F(SelectiveLostResponse, IsAskedForAlone) {
 class SelectiveTail : public Reorder {
  protected:
   SelectiveTail()
-      : Reorder({"drop,host=h0,count=1,psn=7"}, {kSelective[0], kSelective[1], "nic.transport.rto_low=100us",
-                                                 "nic.transport.rto_high=320us"}) {
-    options_.timeout = 14;               // 67 ms
+      : Reorder({"drop,host=h0,count=1,psn=7"},
+                {kSelective[0], kSelective[1], "nic.transport.rto_low=100us", "nic.transport.rto_high=320us"}) {
+    options_.timeout = 14;  // 67 ms
   }
 };
 // No packet behind the loss reports it. All eight packets are then unacknowledged, more than three.
@@ -178,9 +178,8 @@ TEST_F(EarlyPayload, IsInMemoryBeforeTheMissingPacket) {
 class Window : public Reorder, public ::testing::WithParamInterface<std::uint32_t> {
  protected:
   Window()
-      : Reorder({"reorder,host=h0,psn=2,count=1,by=3"},
-                {"nic.transport.reorder_window=" + std::to_string(GetParam()), "nic.transport.nak_gap=" +
-                                                                                  std::to_string(GetParam())}) {}
+      : Reorder({"reorder,host=h0,psn=2,count=1,by=3"}, {"nic.transport.reorder_window=" + std::to_string(GetParam()),
+                                                         "nic.transport.nak_gap=" + std::to_string(GetParam())}) {}
 };
 // Packet 2 arrives after packet 5, which is three packets ahead.
 TEST_P(Window, OfThePacketsThatOvertakeIsEnough) {
@@ -282,8 +281,8 @@ TEST_P(BadCable, EveryMessageArrivesOnceAndInOrder) {
 class RethInEach : public Reorder {
  protected:
   RethInEach()
-      : Reorder({"drop,host=h0,count=1,psn=0"}, {kSelective[0], kSelective[1], "nic.transport.reth=each",
-                                                 "nic.transport.reorder_buffer=0 B"}) {}
+      : Reorder({"drop,host=h0,count=1,psn=0"},
+                {kSelective[0], kSelective[1], "nic.transport.reth=each", "nic.transport.reorder_buffer=0 B"}) {}
 };
 TEST_F(RethInEach, NothingWaitsForAPlace) {
   transfer(IBV_WR_RDMA_WRITE);
@@ -295,10 +294,10 @@ TEST_F(RethInEach, NothingWaitsForAPlace) {
 class WindowAndLoss : public Reorder {
  protected:
   WindowAndLoss()
-      : Reorder({"drop,host=h0,nth=20"}, {kSelective[0], kSelective[1], "nic.congestion.control=swift",
-                                          "nic.congestion.swift.base_target=100ns",
-                                          "nic.congestion.swift.min_cwnd=4"}) {
-    options_.timeout = 14;               // 67 ms
+      : Reorder({"drop,host=h0,nth=20"},
+                {kSelective[0], kSelective[1], "nic.congestion.control=swift", "nic.congestion.swift.base_target=100ns",
+                 "nic.congestion.swift.min_cwnd=4"}) {
+    options_.timeout = 14;  // 67 ms
     options_.buffer_bytes = 1 << 18;
   }
 };
@@ -326,8 +325,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Mode{"selective", kSelective},
                       Mode{"selective_limited", {kSelective[0], kSelective[1], "nic.transport.most_in_flight=8"}},
                       Mode{"selective_patient", {kSelective[0], kSelective[1], "nic.transport.nak_gap=6"}},
-                      Mode{"selective_read_acks", {kSelective[0], kSelective[1], "nic.transport.most_in_flight=8",
-                                                   "nic.transport.read_acks=true"}}));
+                      Mode{"selective_read_acks",
+                           {kSelective[0], kSelective[1], "nic.transport.most_in_flight=8",
+                            "nic.transport.read_acks=true"}}));
 
 }  // namespace
 }  // namespace rnicsim::testing::rc_reorder_test

@@ -10,8 +10,8 @@
 namespace rnicsim::testing::uc_test {
 namespace {
 
-using ::testing::ElementsAreArray;
 using roce::Opcode;
+using ::testing::ElementsAreArray;
 
 class UcWire : public UnreliableWire {
  protected:
@@ -71,32 +71,32 @@ TEST_P(UcPackets, AreTheseAndNoOthers) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Of, UcPackets,
-    ::testing::Values(
-        Message{"send_of_nothing", IBV_WR_SEND, 0, {{Opcode::uc_send_only, 0}}},
-        Message{"odd_send", IBV_WR_SEND, 5, {{Opcode::uc_send_only, 5}}},
-        Message{"send_imm", IBV_WR_SEND_WITH_IMM, 1024, {{Opcode::uc_send_only_imm, 1024}}},
-        Message{"long_send",
-                IBV_WR_SEND,
-                3000,
-                {{Opcode::uc_send_first, 1024}, {Opcode::uc_send_middle, 1024}, {Opcode::uc_send_last, 952}}},
-        Message{"long_send_imm",
-                IBV_WR_SEND_WITH_IMM,
-                2048,
-                {{Opcode::uc_send_first, 1024}, {Opcode::uc_send_last_imm, 1024}}},
-        Message{"write", IBV_WR_RDMA_WRITE, 8, {{Opcode::uc_write_only, 8}}},
-        Message{"write_imm", IBV_WR_RDMA_WRITE_WITH_IMM, 0, {{Opcode::uc_write_only_imm, 0}}},
-        Message{"long_write",
-                IBV_WR_RDMA_WRITE,
-                4097,
-                {{Opcode::uc_write_first, 1024},
-                 {Opcode::uc_write_middle, 1024},
-                 {Opcode::uc_write_middle, 1024},
-                 {Opcode::uc_write_middle, 1024},
-                 {Opcode::uc_write_last, 1}}},
-        Message{"long_write_imm",
-                IBV_WR_RDMA_WRITE_WITH_IMM,
-                1025,
-                {{Opcode::uc_write_first, 1024}, {Opcode::uc_write_last_imm, 1}}}),
+    ::testing::Values(Message{"send_of_nothing", IBV_WR_SEND, 0, {{Opcode::uc_send_only, 0}}},
+                      Message{"odd_send", IBV_WR_SEND, 5, {{Opcode::uc_send_only, 5}}},
+                      Message{"send_imm", IBV_WR_SEND_WITH_IMM, 1024, {{Opcode::uc_send_only_imm, 1024}}},
+                      Message{
+                          "long_send",
+                          IBV_WR_SEND,
+                          3000,
+                          {{Opcode::uc_send_first, 1024}, {Opcode::uc_send_middle, 1024}, {Opcode::uc_send_last, 952}}},
+                      Message{"long_send_imm",
+                              IBV_WR_SEND_WITH_IMM,
+                              2048,
+                              {{Opcode::uc_send_first, 1024}, {Opcode::uc_send_last_imm, 1024}}},
+                      Message{"write", IBV_WR_RDMA_WRITE, 8, {{Opcode::uc_write_only, 8}}},
+                      Message{"write_imm", IBV_WR_RDMA_WRITE_WITH_IMM, 0, {{Opcode::uc_write_only_imm, 0}}},
+                      Message{"long_write",
+                              IBV_WR_RDMA_WRITE,
+                              4097,
+                              {{Opcode::uc_write_first, 1024},
+                               {Opcode::uc_write_middle, 1024},
+                               {Opcode::uc_write_middle, 1024},
+                               {Opcode::uc_write_middle, 1024},
+                               {Opcode::uc_write_last, 1}}},
+                      Message{"long_write_imm",
+                              IBV_WR_RDMA_WRITE_WITH_IMM,
+                              1025,
+                              {{Opcode::uc_write_first, 1024}, {Opcode::uc_write_last_imm, 1}}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(UcWire, PacketsOfAConnectionTakeOnePath) {

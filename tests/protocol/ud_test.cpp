@@ -11,8 +11,8 @@
 namespace rnicsim::testing::ud_test {
 namespace {
 
-using ::testing::ElementsAre;
 using roce::Opcode;
+using ::testing::ElementsAre;
 
 constexpr std::uint32_t kGrh = 40;
 
@@ -295,19 +295,18 @@ TEST_P(UdHostile, IsDroppedAndCounted) {
       ud(), ud());
   for (const auto& frame : wire()) EXPECT_EQ(frame.from, 0u) << "an answer";
 }
-INSTANTIATE_TEST_SUITE_P(Of, UdHostile,
-                         ::testing::Values(Hostile{"rc_send", Opcode::send_only, 64, Counted::wrong_state},
-                                           Hostile{"rc_read", Opcode::read_request, 0, Counted::wrong_state},
-                                           Hostile{"rc_ack", Opcode::acknowledge, 0, Counted::wrong_state},
-                                           Hostile{"uc_write", Opcode::uc_write_only, 64, Counted::wrong_state},
-                                           Hostile{"beyond_mtu", Opcode::ud_send_only, 4100, Counted::unfit},
-                                           Hostile{"qkey", Opcode::ud_send_only_imm, 64, Counted::bad_qkey, 1},
-                                           Hostile{"controlled_qkey", Opcode::ud_send_only, 64, Counted::bad_qkey,
-                                                   0x80000000},
-                                           Hostile{"nobody", Opcode::ud_send_only, 64, Counted::unknown_qp, 0, 0x800},
-                                           Hostile{"bad_pkey", Opcode::ud_send_only, 64, Counted::bad_pkey, 0, 0,
-                                                   0x8001}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Of, UdHostile,
+    ::testing::Values(Hostile{"rc_send", Opcode::send_only, 64, Counted::wrong_state},
+                      Hostile{"rc_read", Opcode::read_request, 0, Counted::wrong_state},
+                      Hostile{"rc_ack", Opcode::acknowledge, 0, Counted::wrong_state},
+                      Hostile{"uc_write", Opcode::uc_write_only, 64, Counted::wrong_state},
+                      Hostile{"beyond_mtu", Opcode::ud_send_only, 4100, Counted::unfit},
+                      Hostile{"qkey", Opcode::ud_send_only_imm, 64, Counted::bad_qkey, 1},
+                      Hostile{"controlled_qkey", Opcode::ud_send_only, 64, Counted::bad_qkey, 0x80000000},
+                      Hostile{"nobody", Opcode::ud_send_only, 64, Counted::unknown_qp, 0, 0x800},
+                      Hostile{"bad_pkey", Opcode::ud_send_only, 64, Counted::bad_pkey, 0, 0, 0x8001}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 // Any sender that knows the Q_Key is accepted.
 TEST_F(UdWire, AnyHostIsHeard) {

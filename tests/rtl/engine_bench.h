@@ -22,12 +22,27 @@ inline constexpr std::uint32_t kMaxMessage = 1u << 31;
 
 // Start of a QP with a path MTU of 256 bytes (mtu code 1).
 inline SendControl send_start(std::uint8_t slot, std::uint32_t psn) {
-  return {.slot = slot, .kind = Control::start, .psn = psn, .mtu = 1, .remote_qpn = 0x100u + slot, .max_rd_atomic = 4,
-          .retry_count = 7, .rnr_retry = 7, .timeout = 4};
+  return {.slot = slot,
+          .kind = Control::start,
+          .psn = psn,
+          .mtu = 1,
+          .remote_qpn = 0x100u + slot,
+          .max_rd_atomic = 4,
+          .retry_count = 7,
+          .rnr_retry = 7,
+          .timeout = 4};
 }
 inline AnswerControl answer_start(std::uint8_t slot, std::uint32_t psn) {
-  return {.slot = slot, .kind = Control::start, .psn = psn, .mtu = 1, .remote_qpn = 0x100u + slot, .allow_write = true,
-          .allow_read = true, .allow_atomic = true, .max_dest_rd_atomic = 4, .min_rnr_timer = 12,
+  return {.slot = slot,
+          .kind = Control::start,
+          .psn = psn,
+          .mtu = 1,
+          .remote_qpn = 0x100u + slot,
+          .allow_write = true,
+          .allow_read = true,
+          .allow_atomic = true,
+          .max_dest_rd_atomic = 4,
+          .min_rnr_timer = 12,
           .max_message = kMaxMessage};
 }
 inline std::uint8_t code(roce::Opcode opcode) { return static_cast<std::uint8_t>(opcode); }
@@ -44,7 +59,9 @@ class Bench {
   Bench& operator=(const Bench&) = delete;
 
   template <class... Inputs>
-  void push(const Inputs&... inputs) { (queues.push(inputs), ...); }
+  void push(const Inputs&... inputs) {
+    (queues.push(inputs), ...);
+  }
   void start(const SendControl& control) {
     push(SendControl{.slot = control.slot, .kind = Control::reset}, control);
     settle();

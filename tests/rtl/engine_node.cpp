@@ -23,11 +23,26 @@ void Node::start(std::uint8_t slot, std::uint32_t psn, std::uint32_t peer_psn) {
     queues_.push(SendControl{.slot = slot, .kind = kind});
     queues_.push(AnswerControl{.slot = slot, .kind = kind});
   }
-  queues_.push(SendControl{.slot = slot, .kind = Control::start, .psn = psn, .mtu = weather_.mtu, .remote_qpn = slot,
-                           .max_rd_atomic = kRdAtomic, .retry_count = 7, .rnr_retry = 7, .timeout = weather_.timeout});
-  queues_.push(AnswerControl{.slot = slot, .kind = Control::start, .psn = peer_psn, .mtu = weather_.mtu,
-                             .remote_qpn = slot, .allow_write = true, .allow_read = true, .allow_atomic = true,
-                             .max_dest_rd_atomic = kRdAtomic, .min_rnr_timer = 1, .max_message = kMaxMessage});
+  queues_.push(SendControl{.slot = slot,
+                           .kind = Control::start,
+                           .psn = psn,
+                           .mtu = weather_.mtu,
+                           .remote_qpn = slot,
+                           .max_rd_atomic = kRdAtomic,
+                           .retry_count = 7,
+                           .rnr_retry = 7,
+                           .timeout = weather_.timeout});
+  queues_.push(AnswerControl{.slot = slot,
+                             .kind = Control::start,
+                             .psn = peer_psn,
+                             .mtu = weather_.mtu,
+                             .remote_qpn = slot,
+                             .allow_write = true,
+                             .allow_read = true,
+                             .allow_atomic = true,
+                             .max_dest_rd_atomic = kRdAtomic,
+                             .min_rnr_timer = 1,
+                             .max_message = kMaxMessage});
   auto& qp = slots_[slot];
   const auto life = qp.life + 1;
   qp = {};
@@ -75,9 +90,9 @@ void Node::post() {
   const auto slot = static_cast<std::uint8_t>(random_() % weather_.slots);
   auto& qp = slots_[slot];
   if (!posting_ || qp.outstanding == kMessages || qp.resets != 0 || qp.failing) return;
-  constexpr MessageKind kKinds[] = {
-      MessageKind::send, MessageKind::send,      MessageKind::write,        MessageKind::write, MessageKind::write,
-      MessageKind::read, MessageKind::fetch_add, MessageKind::compare_swap, MessageKind::nop};
+  constexpr MessageKind kKinds[] = {MessageKind::send,      MessageKind::send,         MessageKind::write,
+                                    MessageKind::write,     MessageKind::write,        MessageKind::read,
+                                    MessageKind::fetch_add, MessageKind::compare_swap, MessageKind::nop};
   Post post{.slot = slot, .operation = kKinds[random_() % std::size(kKinds)]};
   const bool is_atomic = post.operation == MessageKind::fetch_add || post.operation == MessageKind::compare_swap;
   post.length = is_atomic ? 8 : chance(100) ? 0 : static_cast<std::uint32_t>(random_() % weather_.longest);
@@ -118,10 +133,17 @@ void Node::take(const SendRecord& record) {
     const auto at = qp.requests.empty() ? draw() : std::max(draw(), qp.requests.back().at);
     const auto bytes = record.bytes;
     qp.requests.push_back({at,
-                           {.is_request = true, .slot = slot, .opcode = record.opcode, .psn = record.psn,
-                            .ack_request = record.ack_request, .bytes = bytes, .address = record.address,
-                            .rkey = record.rkey, .length = record.length},
-                           record.end_psn, record.message});
+                           {.is_request = true,
+                            .slot = slot,
+                            .opcode = record.opcode,
+                            .psn = record.psn,
+                            .ack_request = record.ack_request,
+                            .bytes = bytes,
+                            .address = record.address,
+                            .rkey = record.rkey,
+                            .length = record.length},
+                           record.end_psn,
+                           record.message});
   }
   if (record.op == SendOp::complete) {
     --qp.outstanding;
@@ -137,15 +159,15 @@ void Node::leave(std::uint8_t slot) {
     auto& first = qp.requests.front();
     if (first.packet.bytes != 0 && error()) {
       const auto count = static_cast<std::uint8_t>(qp.requests.size());
-      queues_.push(SendEvent{.slot = slot, .kind = SendEvent::Kind::failed, .message = first.message,
-                             .status = kProtectionError});
+      queues_.push(SendEvent{
+          .slot = slot, .kind = SendEvent::Kind::failed, .message = first.message, .status = kProtectionError});
       queues_.push(SendEvent{.slot = slot, .kind = SendEvent::Kind::left, .count = count});
       qp.requests.clear();
     } else {
       ++opcodes_[first.packet.opcode];
       ++packets_;
-      queues_.push(SendEvent{.slot = slot, .kind = SendEvent::Kind::left, .count = 1, .has_psn = true,
-                             .psn = first.end_psn});
+      queues_.push(
+          SendEvent{.slot = slot, .kind = SendEvent::Kind::left, .count = 1, .has_psn = true, .psn = first.end_psn});
       send_(first.packet);
       qp.requests.pop_front();
     }
@@ -156,8 +178,8 @@ void Node::leave(std::uint8_t slot) {
     if (row.operation == roce::Operation::read_response && first.packet.bytes != 0 && error()) {
       const auto count = static_cast<std::uint8_t>(qp.answers.size());
       queues_.push(AnswerEvent{.slot = slot, .kind = AnswerEvent::Kind::left, .count = count});
-      queues_.push(AnswerEvent{.slot = slot, .kind = AnswerEvent::Kind::failed, .result = Result::access,
-                               .psn = first.packet.psn});
+      queues_.push(AnswerEvent{
+          .slot = slot, .kind = AnswerEvent::Kind::failed, .result = Result::access, .psn = first.packet.psn});
       qp.answers.clear();
     } else {
       ++opcodes_[first.packet.opcode];
@@ -216,11 +238,14 @@ void Node::take(const AnswerRecord& record) {
     const auto& row = *roce::find_opcode(record.opcode);
     const bool is_data = row.operation == roce::Operation::read_response;
     qp.answers.push_back({at,
-                          {.slot = slot, .opcode = record.opcode, .psn = record.psn,
+                          {.slot = slot,
+                           .opcode = record.opcode,
+                           .psn = record.psn,
                            .bytes = static_cast<std::uint16_t>(is_data ? record.length : 0),
                            .syndrome = row.has(roce::header::kAeth) ? record.syndrome : std::uint8_t{0x1f},
                            .original = record.original},
-                          0, 0});
+                          0,
+                          0});
     if (record.fatal) fail(slot);
   }
   const bool may_help = record.op == AnswerOp::event || record.op == AnswerOp::packet;
@@ -263,8 +288,12 @@ void Node::judged(const AnswerRecord& record) {
       break;
     case Verdict::atomic:
       later(slot, [this, slot, owed = record.owed, saved = record.saved] {
-        queues_.push(AnswerEvent{.slot = slot, .kind = AnswerEvent::Kind::atomic, .owed = owed, .saved = saved,
-                                 .result = error() ? Result::access : Result::ok, .original = random_()});
+        queues_.push(AnswerEvent{.slot = slot,
+                                 .kind = AnswerEvent::Kind::atomic,
+                                 .owed = owed,
+                                 .saved = saved,
+                                 .result = error() ? Result::access : Result::ok,
+                                 .original = random_()});
       });
       break;
     default: break;
@@ -278,10 +307,12 @@ void Node::judged(const AnswerRecord& record) {
 Network::Network(const Weather& weather)
     : weather_(weather),
       random_(weather.seed),
-      a_(weather, weather.seed + 1, [this](const Packet& packet) { carry(b_, packet); },
-         [this](std::uint8_t slot) { broke(slot); }),
-      b_(weather, weather.seed + 2, [this](const Packet& packet) { carry(a_, packet); },
-         [this](std::uint8_t slot) { broke(slot); }) {
+      a_(
+          weather, weather.seed + 1, [this](const Packet& packet) { carry(b_, packet); },
+          [this](std::uint8_t slot) { broke(slot); }),
+      b_(
+          weather, weather.seed + 2, [this](const Packet& packet) { carry(a_, packet); },
+          [this](std::uint8_t slot) { broke(slot); }) {
   for (unsigned slot = 0; slot < weather.slots; ++slot) restart(static_cast<std::uint8_t>(slot));
 }
 
@@ -298,8 +329,8 @@ void Network::restart(std::uint8_t slot) {
 
 Packet Network::spoil(Packet packet) {
   const std::uint32_t mtu = roce::mtu_bytes(weather_.mtu);
-  const std::uint32_t sizes[] = {0, 1, mtu - 1, mtu, mtu + 1, 0xffff, 0xffffffff, 1u << 31,
-                                 static_cast<std::uint32_t>(random_())};
+  const std::uint32_t sizes[] = {
+      0, 1, mtu - 1, mtu, mtu + 1, 0xffff, 0xffffffff, 1u << 31, static_cast<std::uint32_t>(random_())};
   const auto size = sizes[random_() % std::size(sizes)];
   switch (random_() % 8) {
     case 0: packet.opcode = static_cast<std::uint8_t>(random_()); break;

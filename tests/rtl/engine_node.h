@@ -38,13 +38,13 @@ struct Weather {
   unsigned lost = 0;
   unsigned doubled = 0;
   unsigned reordered = 0;
-  unsigned spoiled = 0;                  // a copy with one random change is sent beside the packet
-  unsigned no_receive = 0;               // no receive WQE is posted: RNR NAK
-  unsigned stalled = 0;                  // a record is not taken in a cycle
-  unsigned idle = 0;                     // no new input is offered in a cycle
-  unsigned errors = 0;                   // per 100,000: a key does not fit, or memory is unreachable
-  unsigned delay = 60;                   // most cycles until the NIC answers
-  std::uint8_t mtu = 1;                  // enum ibv_mtu
+  unsigned spoiled = 0;     // a copy with one random change is sent beside the packet
+  unsigned no_receive = 0;  // no receive WQE is posted: RNR NAK
+  unsigned stalled = 0;     // a record is not taken in a cycle
+  unsigned idle = 0;        // no new input is offered in a cycle
+  unsigned errors = 0;      // per 100,000: a key does not fit, or memory is unreachable
+  unsigned delay = 60;      // most cycles until the NIC answers
+  std::uint8_t mtu = 1;     // enum ibv_mtu
   std::uint32_t longest = 1500;
   std::uint8_t timeout = 3;
 };
@@ -80,12 +80,12 @@ class Node {
   };
   struct Slot {
     std::uint64_t life = 0;
-    unsigned resets = 0;                 // sides (send, answer) whose reset is not complete
+    unsigned resets = 0;  // sides (send, answer) whose reset is not complete
     unsigned outstanding = 0;
     bool failing = false;
     std::deque<Packet> inbound;
-    bool asked = false;                  // the first packet is being checked, or a lookup for the packet is pending
-    bool waits = false;                  // waits for an event
+    bool asked = false;  // the first packet is being checked, or a lookup for the packet is pending
+    bool waits = false;  // waits for an event
     Request offer;
     std::deque<Leaving> requests, answers;
   };

@@ -80,7 +80,9 @@ TEST(Layout, FieldsAreWhereTheyAreInTheRtl) {
 }
 
 template <class Enum>
-constexpr std::uint32_t number(Enum value) { return static_cast<std::uint32_t>(value); }
+constexpr std::uint32_t number(Enum value) {
+  return static_cast<std::uint32_t>(value);
+}
 
 TEST(Layout, ValuesAreThoseOfTheRtl) {
   const std::map<std::string, std::uint32_t> expected{

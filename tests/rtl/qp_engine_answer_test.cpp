@@ -7,29 +7,43 @@
 namespace rnicsim::rtl::test::qp_engine_answer {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 using roce::Aeth;
 using roce::Opcode;
 using roce::Status;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr std::uint8_t kSlot = 9;
 constexpr std::uint32_t kMtu = 256;
 
 // A request with all facts about receives and access known.
 Request request(Opcode opcode, std::uint32_t psn, std::uint16_t bytes = 0, std::uint32_t length = 0) {
-  return {.slot = kSlot, .opcode = code(opcode), .psn = psn, .ack_request = true, .bytes = bytes, .address = 0x20000,
-          .rkey = 6, .length = length == 0 ? bytes : length, .receive_known = true, .receive_available = true,
-          .receive_bytes = kMaxMessage, .access_known = true, .access_granted = true};
+  return {.slot = kSlot,
+          .opcode = code(opcode),
+          .psn = psn,
+          .ack_request = true,
+          .bytes = bytes,
+          .address = 0x20000,
+          .rkey = 6,
+          .length = length == 0 ? bytes : length,
+          .receive_known = true,
+          .receive_available = true,
+          .receive_bytes = kMaxMessage,
+          .access_known = true,
+          .access_granted = true};
 }
 AnswerEvent left(std::uint8_t count) { return {.slot = kSlot, .kind = AnswerEvent::Kind::left, .count = count}; }
 AnswerEvent placed(const AnswerRecord& request, Result result = Result::ok) {
   return {.slot = kSlot, .kind = AnswerEvent::Kind::placed, .owed = request.owed, .result = result};
 }
 AnswerEvent carried_out(const AnswerRecord& request, std::uint64_t original, Result result = Result::ok) {
-  return {.slot = kSlot, .kind = AnswerEvent::Kind::atomic, .owed = request.owed, .saved = request.saved,
-          .result = result, .original = original};
+  return {.slot = kSlot,
+          .kind = AnswerEvent::Kind::atomic,
+          .owed = request.owed,
+          .saved = request.saved,
+          .result = result,
+          .original = original};
 }
 
 struct Brief {
@@ -118,8 +132,8 @@ TEST(QpEngineAcks, ReceivesCompleteInOrderAndBeforeTheirAcknowledgement) {
   const auto all = bench.answer(placed(one));
   std::vector<AnswerOp> ops;
   for (const auto& record : all) ops.push_back(record.op);
-  EXPECT_THAT(ops, ElementsAre(AnswerOp::event, AnswerOp::complete, AnswerOp::complete, AnswerOp::complete,
-                               AnswerOp::packet));
+  EXPECT_THAT(
+      ops, ElementsAre(AnswerOp::event, AnswerOp::complete, AnswerOp::complete, AnswerOp::complete, AnswerOp::packet));
   EXPECT_THAT(packets(all), ElementsAre(ack(2)));
 }
 
@@ -312,9 +326,9 @@ TEST(QpEngineOrder, NothingIsTakenWhenAsMuchIsOwedAsFits) {
   bench.start(answer_start(kSlot, 0));
   std::vector<AnswerRecord> requests;
   for (std::uint32_t i = 0; i < kOwed; ++i) requests.push_back(bench.answer(request(Opcode::write_only, i, 8)).at(0));
-  for (const auto& one : {request(Opcode::write_only, 32, 8), request(Opcode::write_only, 3, 8),
-                          request(Opcode::fetch_add, 3), request(Opcode::write_only, 40, 8),
-                          request(Opcode::read_request, 32, 0, 8)})
+  for (const auto& one :
+       {request(Opcode::write_only, 32, 8), request(Opcode::write_only, 3, 8), request(Opcode::fetch_add, 3),
+        request(Opcode::write_only, 40, 8), request(Opcode::read_request, 32, 0, 8)})
     EXPECT_THAT(verdicts(bench.answer(one)), ElementsAre(Verdict::busy)) << one.psn;
   EXPECT_THAT(verdicts(bench.answer(request(Opcode::acknowledge, 32))), ElementsAre(Verdict::drop));
   EXPECT_THAT(packets(bench.answer(placed(requests[0]))), ElementsAre(ack(0)));

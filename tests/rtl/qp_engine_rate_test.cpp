@@ -52,8 +52,8 @@ class Sending {
     const auto opcode = static_cast<Opcode>(record.opcode);
     if (opcode != Opcode::read_request && opcode != Opcode::fetch_add) ++packets_;
     if (++ahead_[slot] == batch_ || record.ack_request) {
-      bench_.push(SendEvent{.slot = slot, .kind = SendEvent::Kind::left, .count = ahead_[slot], .has_psn = true,
-                            .psn = record.end_psn});
+      bench_.push(SendEvent{
+          .slot = slot, .kind = SendEvent::Kind::left, .count = ahead_[slot], .has_psn = true, .psn = record.end_psn});
       ahead_[slot] = 0;
     }
     if (opcode == Opcode::read_request) {
@@ -105,9 +105,14 @@ class Answering {
     turn_ = (turn_ + 1) % slots_;
     const auto packets = roce::packets_for(length_, kMtu);
     auto& index = indices_[slot];
-    Request request{.slot = static_cast<std::uint8_t>(slot), .psn = psns_[slot], .length = length_,
-                    .receive_known = true, .receive_available = true, .receive_bytes = kMaxMessage,
-                    .access_known = true, .access_granted = true};
+    Request request{.slot = static_cast<std::uint8_t>(slot),
+                    .psn = psns_[slot],
+                    .length = length_,
+                    .receive_known = true,
+                    .receive_available = true,
+                    .receive_bytes = kMaxMessage,
+                    .access_known = true,
+                    .access_granted = true};
     if (operation_ == roce::Operation::read) {
       request.opcode = code(Opcode::read_request);
       request.ack_request = true;
@@ -191,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Of, QpEngineSendRate,
 class QpEngineAnswerRate : public ::testing::TestWithParam<Rate> {};
 TEST_P(QpEngineAnswerRate, InCyclesAPacket) {
   const auto& rate = GetParam();
-  const auto opcode = rate.kind == MessageKind::send ? Opcode::send_first
+  const auto opcode = rate.kind == MessageKind::send   ? Opcode::send_first
                       : rate.kind == MessageKind::read ? Opcode::read_request
                                                        : Opcode::write_first;
   EXPECT_NEAR(Answering(rate.slots, opcode, rate.length, rate.batch).cycles_a_packet(), rate.cycles, kTolerance);

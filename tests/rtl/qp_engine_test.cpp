@@ -29,24 +29,38 @@ TEST(QpEngine, CarriesMessagesOverABadOne) {
 }
 
 TEST(QpEngine, ErrorsEndAQueuePairAndNotItsNeighbours) {
-  Network network({.seed = 3, .lost = 5, .doubled = 5, .reordered = 5, .no_receive = 20, .stalled = 50, .idle = 50,
-                   .errors = 100});
+  Network network(
+      {.seed = 3, .lost = 5, .doubled = 5, .reordered = 5, .no_receive = 20, .stalled = 50, .idle = 50, .errors = 100});
   expect_sound(network, 10'000);
 }
 
 // Opcodes, PSNs, lengths and syndromes that no peer would send, to working queue pairs.
 TEST(QpEngine, TakesWhateverComes) {
   for (unsigned seed = 5; seed < 13; ++seed) {
-    Network network({.seed = seed, .slots = 8, .lost = 5, .doubled = 5, .reordered = 5, .spoiled = 60, .stalled = 50,
-                     .idle = 50, .errors = 20});
+    Network network({.seed = seed,
+                     .slots = 8,
+                     .lost = 5,
+                     .doubled = 5,
+                     .reordered = 5,
+                     .spoiled = 60,
+                     .stalled = 50,
+                     .idle = 50,
+                     .errors = 20});
     expect_sound(network, 5'000);
   }
 }
 
 // This run covers each opcode, verdict and outcome.
 TEST(QpEngine, IsInLockstepFor200000Messages) {
-  Network network({.seed = 4, .slots = 12, .lost = 10, .doubled = 10, .reordered = 10, .no_receive = 20, .stalled = 50,
-                   .idle = 50, .errors = 20});
+  Network network({.seed = 4,
+                   .slots = 12,
+                   .lost = 10,
+                   .doubled = 10,
+                   .reordered = 10,
+                   .no_receive = 20,
+                   .stalled = 50,
+                   .idle = 50,
+                   .errors = 20});
   expect_sound(network, 200'000);
   const auto count = [&](auto of, auto key) {
     std::uint64_t sum = 0;

@@ -23,15 +23,15 @@ inline Response answer(Opcode opcode, std::uint32_t psn, std::uint16_t bytes = 0
 inline Response ack(std::uint32_t psn) { return answer(Opcode::acknowledge, psn); }
 inline Response nak(std::uint32_t psn, std::uint8_t syndrome) { return answer(Opcode::acknowledge, psn, 0, syndrome); }
 inline SendEvent placed(std::uint8_t message, Status status = Status::success) {
-  return {.slot = kSlot, .kind = SendEvent::Kind::placed, .message = message,
-          .status = static_cast<std::uint8_t>(status)};
+  return {
+      .slot = kSlot, .kind = SendEvent::Kind::placed, .message = message, .status = static_cast<std::uint8_t>(status)};
 }
 
 // Reports each packet of `records` as sent by the port, at once.
 inline void leave(Bench& bench, const std::vector<SendRecord>& records) {
   for (const auto& packet : only(records, SendOp::packet))
-    bench.push(SendEvent{.slot = packet.slot, .kind = SendEvent::Kind::left, .count = 1, .has_psn = true,
-                         .psn = packet.end_psn});
+    bench.push(SendEvent{
+        .slot = packet.slot, .kind = SendEvent::Kind::left, .count = 1, .has_psn = true, .psn = packet.end_psn});
 }
 inline std::vector<SendRecord> follow(Bench& bench, std::vector<SendRecord> records) {
   auto all = records;
@@ -44,7 +44,9 @@ inline std::vector<SendRecord> follow(Bench& bench, std::vector<SendRecord> reco
   return all;
 }
 template <class... Inputs>
-std::vector<SendRecord> carry(Bench& bench, const Inputs&... inputs) { return follow(bench, bench.send(inputs...)); }
+std::vector<SendRecord> carry(Bench& bench, const Inputs&... inputs) {
+  return follow(bench, bench.send(inputs...));
+}
 
 inline std::vector<std::uint32_t> psns(const std::vector<SendRecord>& records) {
   std::vector<std::uint32_t> psns;

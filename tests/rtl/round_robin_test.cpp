@@ -68,18 +68,18 @@ TEST_P(RoundRobin, GrantsTheNextInACircle) {
   }
   for (unsigned i = 0; i < kEntries; i += kEntries / GetParam().spread) EXPECT_GT(granted[i], 20u) << i;
 }
-INSTANTIATE_TEST_SUITE_P(
-    Under, RoundRobin,
-    ::testing::Values(Walk{Inserter::Mode::always, Inserter::Mode::always, 256},
-                      Walk{Inserter::Mode::always, Inserter::Mode::often, 256},
-                      Walk{Inserter::Mode::always, Inserter::Mode::seldom, 256},
-                      Walk{Inserter::Mode::seldom, Inserter::Mode::always, 16},
-                      Walk{Inserter::Mode::bursts, Inserter::Mode::bursts, 64},
-                      Walk{Inserter::Mode::often, Inserter::Mode::bursts, 2},
-                      Walk{Inserter::Mode::often, Inserter::Mode::often, 1}),
-    [](const auto& info) {
-      return name_of(info.param.asks) + "_" + name_of(info.param.takes) + "_" + std::to_string(info.param.spread);
-    });
+INSTANTIATE_TEST_SUITE_P(Under, RoundRobin,
+                         ::testing::Values(Walk{Inserter::Mode::always, Inserter::Mode::always, 256},
+                                           Walk{Inserter::Mode::always, Inserter::Mode::often, 256},
+                                           Walk{Inserter::Mode::always, Inserter::Mode::seldom, 256},
+                                           Walk{Inserter::Mode::seldom, Inserter::Mode::always, 16},
+                                           Walk{Inserter::Mode::bursts, Inserter::Mode::bursts, 64},
+                                           Walk{Inserter::Mode::often, Inserter::Mode::bursts, 2},
+                                           Walk{Inserter::Mode::often, Inserter::Mode::often, 1}),
+                         [](const auto& info) {
+                           return name_of(info.param.asks) + "_" + name_of(info.param.takes) + "_" +
+                                  std::to_string(info.param.spread);
+                         });
 
 }  // namespace
 }  // namespace rnicsim::rtl::test

@@ -287,24 +287,19 @@ class TimerWheelWalk : public ::testing::TestWithParam<Walk> {
   unsigned after() {
     if (random(100) == 0) return 1'000'000 + random(1'000'000);
     switch (random(4)) {
-      case 0:
-        return random(8);
-      case 1:
-        return kRows * (1 + random(1 + GetParam().longest / kRows)) - 1;  // a whole number of revolutions
-      default:
-        return random(GetParam().longest);
+      case 0: return random(8);
+      case 1: return kRows * (1 + random(1 + GetParam().longest / kRows)) - 1;  // a whole number of revolutions
+      default: return random(GetParam().longest);
     }
   }
   unsigned ticks(Bench& wheel) {
     switch (GetParam().time) {
-      case Time::creeps:
-        return random(16) == 0;
+      case Time::creeps: return random(16) == 0;
       case Time::jumps:
         if (random(40) != 0) return 0;
         if (random(8) == 0) return kRows * random(4);
         return random(50) == 0 ? 100'000 + random(1000) : random(150);
-      case Time::sleeps:
-        break;
+      case Time::sleeps: break;
     }
     // As a shell does: to the time at which the clock is needed, or to an earlier external event.
     if (wheel.busy() || !wheel.armed()) return random(8) == 0;

@@ -28,14 +28,14 @@
 namespace rnicsim::testing::rc_soak_test {
 namespace {
 
-constexpr std::uint32_t kMostBytes = 4000;         // bytes per message: up to four packets at MTU 1024
+constexpr std::uint32_t kMostBytes = 4000;  // bytes per message: up to four packets at MTU 1024
 constexpr std::uint32_t kSlot = 4096;
-constexpr std::uint64_t kWindow = 16;              // most incomplete messages of a sender
-constexpr std::uint64_t kReceives = 3;             // most posted receives
-constexpr std::uint64_t kWriteSlots = 128;         // a WRITE is checked long before its slot is used again
+constexpr std::uint64_t kWindow = 16;       // most incomplete messages of a sender
+constexpr std::uint64_t kReceives = 3;      // most posted receives
+constexpr std::uint64_t kWriteSlots = 128;  // a WRITE is checked long before its slot is used again
 constexpr std::uint64_t kNoticeEvery = 16;
 // Offsets in the buffer of each end.
-constexpr std::uint32_t kLocal = 0;                // one slot for each incomplete message
+constexpr std::uint32_t kLocal = 0;  // one slot for each incomplete message
 constexpr std::uint32_t kReceive = kLocal + kWindow * kSlot;
 constexpr std::uint32_t kWritten = kReceive + kReceives * kSlot;
 constexpr std::uint32_t kRead = kWritten + kWriteSlots * kSlot;
@@ -54,8 +54,12 @@ std::uint64_t mix(std::uint64_t value) {  // splitmix64
 // Message `number` in the sequence of one sender.
 struct Planned {
   Planned(std::uint64_t sender, std::uint64_t message) : number(message), hash(mix(message * 2 + sender)) {
-    constexpr std::array kOperations{IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,      IBV_WR_RDMA_WRITE,
-                                     IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+    constexpr std::array kOperations{IBV_WR_SEND,
+                                     IBV_WR_SEND_WITH_IMM,
+                                     IBV_WR_RDMA_WRITE,
+                                     IBV_WR_RDMA_READ,
+                                     IBV_WR_ATOMIC_FETCH_AND_ADD,
+                                     IBV_WR_ATOMIC_CMP_AND_SWP,
                                      IBV_WR_RDMA_WRITE_WITH_IMM};
     operation =
         number % kNoticeEvery == kNoticeEvery - 1 ? IBV_WR_RDMA_WRITE_WITH_IMM : kOperations[hash % kOperations.size()];
@@ -107,7 +111,7 @@ class Peer {
       const bool lags = mix(++looks_ / 64) % 8 == 0;
       if (!lags && posted_receives_ - received_ < kReceives) post_receive();
       ibv_wc wc;
-      while (ibv_poll_cq(end_.cq, 1, &wc) == 1) wc.opcode & IBV_WC_RECV ? take_receive(wc) : take_completion(wc);
+      while (ibv_poll_cq(end_.cq, 1, &wc) == 1) wc.opcode& IBV_WC_RECV ? take_receive(wc) : take_completion(wc);
       if (::testing::Test::HasFailure()) return;
       // Messages behind the last one with a receive cannot be seen here; the other side's completions show them.
       if (expected_ >= messages_) checked_ = messages_;
@@ -132,8 +136,7 @@ class Peer {
     wr.wr_id = plan.number;
     wr.imm_data = static_cast<std::uint32_t>(plan.number);
     wr.send_flags = (plan.signaled || plan.number + 1 == messages_ ? unsigned(IBV_SEND_SIGNALED) : 0u) |
-                    (plan.fence ? unsigned(IBV_SEND_FENCE) : 0u) |
-                    (plan.is_inline ? unsigned(IBV_SEND_INLINE) : 0u);
+                    (plan.fence ? unsigned(IBV_SEND_FENCE) : 0u) | (plan.is_inline ? unsigned(IBV_SEND_INLINE) : 0u);
     ASSERT_EQ(end_.post(wr), 0);
     ++posted_;
   }
@@ -246,8 +249,7 @@ TEST(RcSoak, NothingIsLostNothingTwice) {
   };
   for (std::size_t i = 0; i < 2; ++i)
     processes.push_back(std::make_unique<host::SoftwareProcess>(i == 0 ? "process0" : "process1", system.config().host,
-                                                                system.adapter(i).agent(),
-                                                                [&, i] { body(i); }));
+                                                                system.adapter(i).agent(), [&, i] { body(i); }));
   system.start();
   std::uint64_t warm = 0;
   const auto frames = [&] { return system.adapter(0).nic().counters().port.tx_frames; };

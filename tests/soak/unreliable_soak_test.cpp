@@ -17,17 +17,17 @@ namespace rnicsim::testing::unreliable_soak_test {
 namespace {
 
 constexpr std::uint32_t kGrh = 40;
-constexpr std::uint32_t kNumber = 8;               // bytes; a SEND begins with its message number
-constexpr std::uint32_t kMostBytes = 4000;         // bytes per message: up to four packets at MTU 1024, or one datagram
+constexpr std::uint32_t kNumber = 8;        // bytes; a SEND begins with its message number
+constexpr std::uint32_t kMostBytes = 4000;  // bytes per message: up to four packets at MTU 1024, or one datagram
 constexpr std::uint32_t kSlot = 4096;
 constexpr std::uint64_t kWindow = 16;
 constexpr std::uint64_t kReceives = 64;
-constexpr std::uint64_t kWriteSlots = 128;         // a WRITE is checked long before its slot is used again
+constexpr std::uint64_t kWriteSlots = 128;  // a WRITE is checked long before its slot is used again
 constexpr std::uint32_t kReceive = kWindow * kSlot;
 constexpr std::uint32_t kWritten = kReceive + kReceives * kSlot;
 constexpr std::uint32_t kBuffer = kWritten + kWriteSlots * kSlot;
-constexpr Duration kCatchUp{30'000'000};           // time for the other side after each window
-constexpr Duration kQuiet{200'000'000};            // longer than any packet is delayed
+constexpr Duration kCatchUp{30'000'000};  // time for the other side after each window
+constexpr Duration kQuiet{200'000'000};   // longer than any packet is delayed
 
 std::uint64_t mix(std::uint64_t value) {  // splitmix64
   value += 0x9e3779b97f4a7c15;
@@ -195,7 +195,8 @@ class UnreliableSoak : public RcPair {
   void catch_up(std::size_t me, std::array<Line*, 2> lines, Duration time) {
     for (const auto end = now() + time; now() < end && !HasFailure();) {
       pass(me, Duration{2'000'000});
-      for (auto* line : lines) while (line->poll()) {}
+      for (auto* line : lines)
+        while (line->poll()) {}
     }
   }
   nic::EngineCounters counters(std::size_t index) { return host(index).nic().counters().engine; }

@@ -27,8 +27,8 @@ namespace {
 class VerbsWalk : public TwoHosts {
  protected:
   static constexpr std::size_t kProcesses = 3;
-  static inline const std::vector<std::string> kFew = {
-      "nic.capabilities.max_flows=5", "nic.capabilities.max_rss=2", "nic.capabilities.max_flow_counters=3"};
+  static inline const std::vector<std::string> kFew = {"nic.capabilities.max_flows=5", "nic.capabilities.max_rss=2",
+                                                       "nic.capabilities.max_flow_counters=3"};
   static bool few() { return number_of_environment("RNICSIM_WALK_FEW", 0) != 0; }
 
   VerbsWalk()

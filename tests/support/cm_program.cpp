@@ -103,7 +103,7 @@ int CmProgram::accept(rdma_cm_id* id) {
 CmEvent CmProgram::next() {
   rdma_cm_event* event = nullptr;
   must(rdma_get_cm_event(channel_, &event), "rdma_get_cm_event");
-  
+
   const CmEvent told{event->event, process_.port().thread_time(), event->status, event->id};
   if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) ids_.insert(event->id);
   seen.push_back(told);
@@ -133,8 +133,7 @@ void CmProgram::run_until(Duration time) {
     std::memcpy(&own.sin_addr, self.ipv4, sizeof self.ipv4);
     must(rdma_resolve_addr(alarm, nullptr, reinterpret_cast<sockaddr*>(&own), kPatience), "rdma_resolve_addr");
   });
-  while (next().id != alarm) {
-  }
+  while (next().id != alarm) {}
   seen.pop_back();
   seen.insert(seen.begin(), events.begin(), events.end());
   destroy(alarm);

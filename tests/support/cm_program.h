@@ -31,7 +31,7 @@ class CmProgram {
  public:
   // Create and use the object in threads of `process`.
   explicit CmProgram(host::SoftwareProcess& process);
-  ~CmProgram();              // destroys all ids and the channel, unless leave_behind() was called
+  ~CmProgram();  // destroys all ids and the channel, unless leave_behind() was called
   CmProgram(const CmProgram&) = delete;
   CmProgram& operator=(const CmProgram&) = delete;
 

@@ -29,7 +29,7 @@ struct EndpointOptions {
   std::uint8_t min_rnr_timer = 1;
   std::uint8_t max_rd_atomic = 16;
   std::uint8_t gid_index = 1;
-  std::uint32_t qkey = 0x1234567;    // UD only
+  std::uint32_t qkey = 0x1234567;  // UD only
   bool signal_all = true;
   bool channel = false;
 };

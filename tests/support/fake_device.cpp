@@ -96,14 +96,10 @@ void FakeDevice::access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time&
 
 std::uint64_t FakeDevice::read_register(std::uint32_t offset) const {
   switch (offset) {
-    case abi::reg::kMagic:
-      return abi::kMagicValue;
-    case abi::reg::kAbiVersion:
-      return abi_version;
-    case abi::reg::kStatus:
-      return ready_;
-    default:
-      return 0;
+    case abi::reg::kMagic: return abi::kMagicValue;
+    case abi::reg::kAbiVersion: return abi_version;
+    case abi::reg::kStatus: return ready_;
+    default: return 0;
   }
 }
 

@@ -61,8 +61,7 @@ Signal::~Signal() = default;
 void Signal::wake_all() { wake(event_->event); }
 void Signal::wait() { sleep_on(event_->event); }
 
-TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::string>& faults,
-                   std::uint64_t seed)
+TwoHosts::TwoHosts(const std::vector<std::string>& sets, const std::vector<std::string>& faults, std::uint64_t seed)
     : system_(std::make_unique<sim::System>(
           "system", sim::load_config("cx5-100g", "back-to-back", with_sets_of_environment(sets), faults), seed)),
       audit_(std::make_unique<sim::CounterAudit>(*system_)) {
@@ -96,8 +95,8 @@ void TwoHosts::run(std::function<void()> on_h0, std::function<void()> on_h1, Dur
   const std::array bodies{std::move(on_h0), std::move(on_h1)};
   for (std::size_t i = 0; i < 2; ++i) {
     auto& host = system_->adapter(i);
-    processes_.push_back(std::make_unique<host::SoftwareProcess>(
-        i == 0 ? "process0" : "process1", system_->config().host, host.agent(), bodies[i]));
+    processes_.push_back(std::make_unique<host::SoftwareProcess>(i == 0 ? "process0" : "process1",
+                                                                 system_->config().host, host.agent(), bodies[i]));
   }
   system_->start();
   const auto running = [&] { return !processes_[0]->finished() || !processes_[1]->finished(); };

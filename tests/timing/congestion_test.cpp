@@ -29,10 +29,9 @@ class Metronome final : public CongestionControl {
  private:
   double rate_ = roce::Allowance::kUnlimited;
 };
-const PolicyEntry<CongestionControl> kEntry{"metronome",
-                                            [](const PolicyParams*, BitRate) -> std::unique_ptr<CongestionControl> {
-                                              return std::make_unique<Metronome>();
-                                            }};
+const PolicyEntry<CongestionControl> kEntry{
+    "metronome",
+    [](const PolicyParams*, BitRate) -> std::unique_ptr<CongestionControl> { return std::make_unique<Metronome>(); }};
 
 class Congestion : public ManyPairs {
  protected:

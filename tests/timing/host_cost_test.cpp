@@ -24,10 +24,13 @@ using namespace rnicsim::literals;
 // Odd and different values, so that each sum is unique.
 constexpr Duration kWqe = 17_ns, kRing = 41_ns, kStore = 31_ns, kFree = 13_ns, kContended = 103_ns, kWaiting = 7_ns,
                    kTravel = 171_ns, kLine = 5'003_ps;
-const std::vector<std::string> kCosts{"host.cpu.post_wqe=17ns",      "host.cpu.ring_doorbell=41ns",
-                                      "host.cpu.mmio_write=31ns",    "host.cpu.doorbell_lock=13ns",
+const std::vector<std::string> kCosts{"host.cpu.post_wqe=17ns",
+                                      "host.cpu.ring_doorbell=41ns",
+                                      "host.cpu.mmio_write=31ns",
+                                      "host.cpu.doorbell_lock=13ns",
                                       "host.cpu.doorbell_lock_contended=103ns",
-                                      "host.cpu.doorbell_lock_waiting=7ns",     "host.mmio_write_latency=171ns",
+                                      "host.cpu.doorbell_lock_waiting=7ns",
+                                      "host.mmio_write_latency=171ns",
                                       "host.mmio_line_interval=5.003ns"};
 
 class HostCost : public RcPair {
@@ -39,8 +42,9 @@ class HostCost : public RcPair {
   };
 
   explicit HostCost(const std::vector<std::string>& sets = kCosts) : RcPair(sets) {
-    host(0).nic().blocks().doorbell.rung.subscribe(
-        [this](const nic::DoorbellRung& bell) { rung_.push_back({now(), bell.qpn.value, bell.page}); });
+    host(0).nic().blocks().doorbell.rung.subscribe([this](const nic::DoorbellRung& bell) {
+      rung_.push_back({now(), bell.qpn.value, bell.page});
+    });
   }
 
   static EndpointOptions options(std::uint32_t max_wr = 32) {
@@ -121,7 +125,9 @@ TEST_F(HostCost, AListAgainstSingles) {
         ASSERT_EQ(bells.size(), 1u);
         EXPECT_EQ(bells[0].at, start + kWqe * 16 + kRing + kTravel);
         start = clock();
-        EXPECT_EQ(cost_of([&] { for (int i = 0; i < 16; ++i) EXPECT_EQ(post(end, qps[0]), 0); }),
+        EXPECT_EQ(cost_of([&] {
+                    for (int i = 0; i < 16; ++i) EXPECT_EQ(post(end, qps[0]), 0);
+                  }),
                   (kWqe + kRing + kStore) * 16);
         bells = rung_after(start);
         ASSERT_EQ(bells.size(), 16u);
@@ -136,8 +142,8 @@ TEST_F(HostCost, OnlySharedPagesAreLocked) {
       [&](Endpoint& end) {
         const auto qps = queue_pairs(end, 5);
         for (std::size_t i = 0; i < 5; ++i)
-          EXPECT_EQ(cost_of([&] { EXPECT_EQ(post(end, qps[i]), 0); }),
-                    kWqe + kRing + (i < 4 ? 0_ns : kFree) + kStore) << i;
+          EXPECT_EQ(cost_of([&] { EXPECT_EQ(post(end, qps[i]), 0); }), kWqe + kRing + (i < 4 ? 0_ns : kFree) + kStore)
+              << i;
         destroy_but_first(qps);
       },
       options());
@@ -175,8 +181,7 @@ TEST_F(OnePageForAll, WhoFindsTheLockTakenWaitsAndPaysMore) {
         const Duration first = kWqe + kRing + kFree;
         const Duration next = kStore + kContended;
         // Each thread also waits for the cache line on which the threads before it spin.
-        check(end, qps, 0_ns,
-              {first, first + next, first + next * 2 + kWaiting, first + next * 3 + kWaiting * 3});
+        check(end, qps, 0_ns, {first, first + next, first + next * 2 + kWaiting, first + next * 3 + kWaiting * 3});
         // The lock is free for a thread that comes as the holder leaves, and taken one picosecond earlier.
         const Duration held = kFree + kStore;
         check(end, qps, held, {first, first + held});

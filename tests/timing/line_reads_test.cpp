@@ -57,9 +57,7 @@ TEST_F(LineReads, OthersPassThoseThatWait) {
 }
 
 // The reader of a ring depends on the order of reads.
-TEST_F(LineReads, OnlyPayloadWaits) {
-  EXPECT_EQ(done(kLine, {0, 0, 0, 64}, false), done({}, {0, 0, 0, 64}, false));
-}
+TEST_F(LineReads, OnlyPayloadWaits) { EXPECT_EQ(done(kLine, {0, 0, 0, 64}, false), done({}, {0, 0, 0, 64}, false)); }
 
 TEST_F(LineReads, AResetForgetsWhoWaits) {
   DmaBench bench(params(kLine));

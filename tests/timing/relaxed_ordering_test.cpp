@@ -88,9 +88,8 @@ TEST(RelaxedWrite, DoesNotStarveOthers) {
   for (int i = 0; i < 2000; ++i) bench.at(10_ns * i, [&] { bench.write(8192, 64, true); });
   bench.run();
   EXPECT_EQ(bench.unfinished(), 0u);
-  const auto ahead = std::ranges::count_if(bench.accesses, [&](const auto& access) {
-    return access.done < bench.accesses[waiting].done;
-  });
+  const auto ahead = std::ranges::count_if(
+      bench.accesses, [&](const auto& access) { return access.done < bench.accesses[waiting].done; });
   EXPECT_LE(ahead, 1 + 64);
 }
 

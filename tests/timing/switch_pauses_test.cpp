@@ -15,16 +15,16 @@ namespace {
 
 constexpr std::uint32_t kBytes = 1000;
 constexpr Duration kLatency = 300_ns, kCable = 100_ns;
-constexpr std::uint32_t kOut = 2;                       // port of the only station
+constexpr std::uint32_t kOut = 2;  // port of the only station
 constexpr std::uint8_t kLossless = 1 << 3;
 constexpr Duration kTime = (100_Gbps).time_for({kBytes + 24});
 constexpr Duration kPauseTime = (100_Gbps).time_for({84_B});
-constexpr Duration kTransit = kCable + kLatency;        // time until the last bit of a frame that meets no queue leaves
+constexpr Duration kTransit = kCable + kLatency;  // time until the last bit of a frame that meets no queue leaves
 
 struct Seen {
   std::size_t port;
   Duration at;
-  std::uint64_t id;                                     // 0: a pause
+  std::uint64_t id;  // 0: a pause
   std::uint16_t quanta = 0;
   bool operator==(const Seen&) const = default;
 };
@@ -158,7 +158,7 @@ TEST_F(SwitchPauses, XonIsAtItsByte) {
 TEST_F(SwitchPauses, OtherPrioritiesMayBeLost) {
   auto params = without_loss({2 * kBytes});
   params.port_buffer = {kBytes};
-  params.jitter = SwitchParams::kJitterWords[1];        // would begin if frames were not lost
+  params.jitter = SwitchParams::kJitterWords[1];  // would begin if frames were not lost
   make(params);
   for (std::uint64_t id = 1; id <= 3; ++id) receive(0, id, 0);
   receive(0, 4);

@@ -125,8 +125,7 @@ TEST_F(Units, ALineMoreTakesAUnitLonger) {
     auto params = sending_in(1_us);
     params.units.line = 100_ns;
     start(params);
-    for (int i = 0; i < 8; ++i)
-      qa->post(3, {.opcode = SendOpcode::write, .length = length, .remote = remote_of(3)});
+    for (int i = 0; i < 8; ++i) qa->post(3, {.opcode = SendOpcode::write, .length = length, .remote = remote_of(3)});
     EXPECT_EQ(completions(a(), kSendCqn, 8), 8);
     std::vector<Duration> times;
     for (const auto& [address, at] : b().host.landed)

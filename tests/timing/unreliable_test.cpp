@@ -80,8 +80,7 @@ TEST_F(Sums, OfSeveralPacketsIsTheLastOnesLeaving) {
 // Eight more bytes on the wire, and forty more bytes into memory.
 TEST_F(Sums, OfDatagrams) {
   const auto times = measure(IBV_QPT_UD, 6);
-  EXPECT_EQ(times.completed[2],
-            posted() + read(6) + nic().tx.latency + leaving(kDeth + pad(6)) + write(64) + polled());
+  EXPECT_EQ(times.completed[2], posted() + read(6) + nic().tx.latency + leaving(kDeth + pad(6)) + write(64) + polled());
   EXPECT_EQ(times.received[2], posted() + read(6) + hop(kDeth + pad(6)) + write(kGrh + 6) + polled());
 }
 TEST_F(Sums, OfDatagramsOfTheMtu) {
@@ -96,8 +95,7 @@ TEST_F(Sums, OfInlineDatagrams) {
 // RC waits for the acknowledgement.
 TEST_F(Sums, OfRcForComparison) {
   const auto times = measure(IBV_QPT_RC, 6);
-  EXPECT_EQ(times.completed[2],
-            posted() + read(6) + hop(pad(6)) + write(6) + hop(4) + write(64) + polled());
+  EXPECT_EQ(times.completed[2], posted() + read(6) + hop(pad(6)) + write(6) + hop(4) + write(64) + polled());
   EXPECT_EQ(times.received[2], posted() + read(6) + hop(pad(6)) + write(6) + polled());
 }
 

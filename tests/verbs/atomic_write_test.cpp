@@ -58,7 +58,8 @@ TEST_F(AtomicWrites, WriteAWord) {
 }
 
 TEST_F(AtomicWrites, InlineByTheExtendedCalls) {
-  run([&] {
+  run(
+      [&] {
         Endpoint end;
         ibv_qp_init_attr_ex wanted{};
         wanted.send_cq = wanted.recv_cq = end.cq;

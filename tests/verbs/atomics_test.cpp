@@ -191,8 +191,8 @@ TEST_F(AtomicsOfRelaxedOrdering, NoUpdateIsLost) {
         end.qp = qps[i];
         const bool counts = i < kCounting;
         for (; under_way[i] < 4 && (!counts || sent[i] < kAdds); ++under_way[i], ++sent[i]) {
-          auto wr = counts ? end.fetch_add(8 * std::uint32_t(i), 1, 64)
-                           : end.request(IBV_WR_RDMA_WRITE, 4096, 16384, 16384);
+          auto wr =
+              counts ? end.fetch_add(8 * std::uint32_t(i), 1, 64) : end.request(IBV_WR_RDMA_WRITE, 4096, 16384, 16384);
           wr.wr_id = i;
           ASSERT_EQ(end.post(wr), 0);
         }

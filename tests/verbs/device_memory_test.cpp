@@ -180,8 +180,13 @@ TEST_F(DeviceMemory, NonsenseIsRefused) {
     EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, int(kAll)), IBV_REREG_MR_ERR_INPUT);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
     std::uint8_t bytes[128] = {};
-    for (const auto& [offset, length] : {std::pair<std::uint64_t, std::size_t>{3, 4}, {4, 3}, {104, 4}, {0, 104},
-                                         {100, 4}, {~0ull - 3, 8}, {4, ~std::size_t{3}}}) {
+    for (const auto& [offset, length] : {std::pair<std::uint64_t, std::size_t>{3, 4},
+                                         {4, 3},
+                                         {104, 4},
+                                         {0, 104},
+                                         {100, 4},
+                                         {~0ull - 3, 8},
+                                         {4, ~std::size_t{3}}}) {
       EXPECT_EQ(ibv_memcpy_to_dm(dm, offset, bytes, length), EINVAL) << offset;
       EXPECT_EQ(ibv_memcpy_from_dm(bytes, dm, offset, length), EINVAL) << offset;
     }
@@ -425,9 +430,7 @@ class DeviceMemoryTime : public DeviceMemory {
     return link.time_for(link.read_request(0, bytes)) + dma.read_latency + link.time_for(link.completion(0, bytes)) +
            dma.read_internal;
   }
-  Duration device_takes(std::uint32_t bytes) {
-    return params().line_interval * ((bytes + 63) / 64) + params().latency;
-  }
+  Duration device_takes(std::uint32_t bytes) { return params().line_interval * ((bytes + 63) / 64) + params().latency; }
   // Time of the READ with this response frame: from the request's last bit to the response's.
   Duration answered_in(std::size_t answer) {
     EXPECT_EQ(wire()[answer - 1].from, 0u);
@@ -472,8 +475,8 @@ TEST_F(DeviceMemoryTime, TheCpuStoresFastAndLoadsSlowly) {
     port.settle();
     const auto stored = now() - begun;
     EXPECT_GE(stored, cpu.cpu.mmio_write * std::int64_t{kPage / 256});
-    EXPECT_LE(stored, cpu.cpu.mmio_write * std::int64_t{kPage / 256} +
-                          cpu.mmio_line_interval * std::int64_t{kPage / 64});
+    EXPECT_LE(stored,
+              cpu.cpu.mmio_write * std::int64_t{kPage / 256} + cpu.mmio_line_interval * std::int64_t{kPage / 64});
     begun = now();
     EXPECT_EQ(read(dm, 0, 64), numbers(64));
     EXPECT_GE(now() - begun, cpu.cpu.mmio_read * 8);

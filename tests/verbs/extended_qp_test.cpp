@@ -368,8 +368,10 @@ TEST_F(ExtendedQp, NoMoreThanTheDeviceHas) {
     std::uint32_t most;
   };
   const auto& device = capabilities();
-  const Limit limits[] = {{&ibv_qp_cap::max_send_wr, device.max_qp_wr},   {&ibv_qp_cap::max_recv_wr, device.max_qp_wr},
-                          {&ibv_qp_cap::max_send_sge, device.max_sge},    {&ibv_qp_cap::max_recv_sge, device.max_sge},
+  const Limit limits[] = {{&ibv_qp_cap::max_send_wr, device.max_qp_wr},
+                          {&ibv_qp_cap::max_recv_wr, device.max_qp_wr},
+                          {&ibv_qp_cap::max_send_sge, device.max_sge},
+                          {&ibv_qp_cap::max_recv_sge, device.max_sge},
                           {&ibv_qp_cap::max_inline_data, device.max_inline}};
   run_alone([&](Endpoint& end) {
     for (const auto& limit : limits) {

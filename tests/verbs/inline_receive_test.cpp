@@ -138,7 +138,9 @@ TEST_F(InlineReceive, SeveralSegments) {
   run_receiving(
       [&](Endpoint& end) {
         const auto key = end.mr->lkey;
-        ASSERT_EQ(receive(end, {{address(end, 100), 5, key}, {address(end, 200), 0, key}, {address(end, 300), 9, key},
+        ASSERT_EQ(receive(end, {{address(end, 100), 5, key},
+                                {address(end, 200), 0, key},
+                                {address(end, 300), 9, key},
                                 {address(end, 400), 50, key}}),
                   0);
         meet(0);

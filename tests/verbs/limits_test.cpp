@@ -212,15 +212,15 @@ TEST_P(LargeQueues, AreAsLargeAsItSays) {
 }
 
 using Sets = std::vector<std::string>;
-INSTANTIATE_TEST_SUITE_P(
-    Devices, LargeQueues,
-    ::testing::Values(Sets{"nic.capabilities.max_cqe=100000"},
-                      Sets{"nic.capabilities.max_cqe=100000", "nic.capabilities.max_sge=1",
-                           "nic.capabilities.max_inline=0"},
-                      Sets{"nic.capabilities.max_cqe=100000", "nic.capabilities.max_sge=2",
-                           "nic.capabilities.max_inline=956"},
-                      Sets{"nic.capabilities.max_cqe=100000", "nic.capabilities.max_sge=60",
-                           "nic.capabilities.max_qp_wr=1000", "nic.capabilities.max_srq_wr=1000"}));
+INSTANTIATE_TEST_SUITE_P(Devices, LargeQueues,
+                         ::testing::Values(Sets{"nic.capabilities.max_cqe=100000"},
+                                           Sets{"nic.capabilities.max_cqe=100000", "nic.capabilities.max_sge=1",
+                                                "nic.capabilities.max_inline=0"},
+                                           Sets{"nic.capabilities.max_cqe=100000", "nic.capabilities.max_sge=2",
+                                                "nic.capabilities.max_inline=956"},
+                                           Sets{"nic.capabilities.max_cqe=100000", "nic.capabilities.max_sge=60",
+                                                "nic.capabilities.max_qp_wr=1000",
+                                                "nic.capabilities.max_srq_wr=1000"}));
 
 }  // namespace
 }  // namespace rnicsim::testing

@@ -52,9 +52,15 @@ class MemoryPages : public RcPair {
   static void check_transfers(Endpoint& near, Endpoint& far) {
     const auto last = std::uint32_t(near.buffer.size());
     std::uint8_t seed = 0;
-    for (const auto& [offset, length] :
-         {std::pair{0u, 1u}, {kPage - 1, 1u}, {kPage - 1, 2u}, {kPage, 1u}, {kPage - 7, 2 * kPage + 9}, {0u, last},
-          {last - 1, 1u}, {8 * kPage - 1, 101u}, {3 * kPage, kPage}})
+    for (const auto& [offset, length] : {std::pair{0u, 1u},
+                                         {kPage - 1, 1u},
+                                         {kPage - 1, 2u},
+                                         {kPage, 1u},
+                                         {kPage - 7, 2 * kPage + 9},
+                                         {0u, last},
+                                         {last - 1, 1u},
+                                         {8 * kPage - 1, 101u},
+                                         {3 * kPage, kPage}})
       for (const auto opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND}) {
         SCOPED_TRACE(::testing::Message() << "opcode " << opcode << " offset " << offset << " length " << length);
         ++seed;

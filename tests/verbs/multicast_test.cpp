@@ -152,8 +152,7 @@ class Multicast : public RcPair {
   explicit Multicast(const std::vector<std::string>& sets = {}) : RcPair(sets) {}
   void SetUp() override {
     const auto features = system().config().nic.capabilities.features();
-    if (!features.ud || !features.multicast)
-      GTEST_SKIP() << "nic.capabilities.max_multicast_groups";
+    if (!features.ud || !features.multicast) GTEST_SKIP() << "nic.capabilities.max_multicast_groups";
   }
 
   void run_both(const Body& on_h0, const Body& on_h1) {

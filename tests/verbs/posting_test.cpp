@@ -172,7 +172,7 @@ TEST_F(Posting, ReceivesAfterAnErrorCompletionAreFlushed) {
     ASSERT_EQ(end.post(wr), 0);
     ASSERT_EQ(completion_soon(end.cq).value().status, IBV_WC_LOC_PROT_ERR);
     EXPECT_EQ(end.qp->state, IBV_QPS_RTS);  // no query since the error
-    pass(0, kSettled);          // the device has flushed the posted requests
+    pass(0, kSettled);                      // the device has flushed the posted requests
     for (std::uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(end.receive(0, 64, id), 0);
     expect_completions(end.cq, IBV_WC_WR_FLUSH_ERR, 1, 3);
     EXPECT_FALSE(completion_soon(end.cq, 10));

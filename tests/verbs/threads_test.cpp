@@ -251,9 +251,11 @@ TEST_P(ThreadsOf, BothEndsShareAQueuePair) {
         run_threads(kThreads + 1, [&](std::size_t i) { i == kThreads ? drain(end, sent) : send_all(end, i); });
       },
       [&](Endpoint& end) {
-        run_threads(kThreads, [&](std::size_t i) { post_all(end, i); }, 1);
+        run_threads(
+            kThreads, [&](std::size_t i) { post_all(end, i); }, 1);
         meet(1);
-        run_threads(kThreads, [&](std::size_t) { drain(end, received); }, 1);
+        run_threads(
+            kThreads, [&](std::size_t) { drain(end, received); }, 1);
       },
       options, receiver);
   EXPECT_EQ(sent.size(), kThreads * kMessages);

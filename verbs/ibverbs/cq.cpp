@@ -154,8 +154,8 @@ int create_cq(Context& context, const ibv_cq_init_attr_ex& attributes, Cq*& crea
   cq->channel = attributes.channel;
   cq->cq_context = attributes.cq_context;
   if (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) cq->parent_domain = attributes.parent_domain;
-  const bool asked = (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
-                     (attributes.flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+  const bool asked =
+      (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (attributes.flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
   cq->single_threaded = asked || is_of_one_thread(cq->parent_domain);
   pthread_mutex_init(&cq->mutex, nullptr);
   pthread_cond_init(&cq->cond, nullptr);

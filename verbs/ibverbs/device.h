@@ -12,9 +12,9 @@
 
 #include "model/abi/command.h"
 #include "verbs/ibverbs/doorbell_pages.h"
-#include "verbs/port/event_pipe.h"
 #include "verbs/ibverbs/registry.h"
 #include "verbs/port/device_port.h"
+#include "verbs/port/event_pipe.h"
 #include "verbs/provider/commands.h"
 
 namespace rnicsim::verbs {
@@ -44,8 +44,8 @@ struct VerbsDevice {
 static_assert(offsetof(VerbsDevice, ops) == sizeof(ibv_device));
 
 struct Device : VerbsDevice {
-  std::uint32_t number = 0;               // among the devices of the process's host
-  std::uint64_t guid = 0;                 // in CPU order
+  std::uint32_t number = 0;  // among the devices of the process's host
+  std::uint64_t guid = 0;    // in CPU order
   std::atomic<std::uint32_t> next_tag{1};
 
   // Low byte of the next key. Never 0, so that no key equals abi::kInvalidLkey.
@@ -80,7 +80,7 @@ struct Context : verbs_context {
   bool has_feature(std::uint64_t feature) const { return (capabilities.features & feature) != 0; }
 
   DevicePort& port;
-  bool blue_flame;  // QPs created from now on may use BlueFlame
+  bool blue_flame;                   // QPs created from now on may use BlueFlame
   std::uint32_t inline_receive = 0;  // most bytes of a SEND in a receive's CQE, for QPs created from now on
   DoorbellPages pages;
   EventPipe events;

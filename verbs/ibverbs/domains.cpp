@@ -15,9 +15,7 @@ namespace {
 constexpr std::uint32_t kKnownMask =
     std::uint32_t(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
 
-const Pd::Parent* parent_of(ibv_pd* pd) {
-  return pd != nullptr && Pd::of(pd).parent ? &*Pd::of(pd).parent : nullptr;
-}
+const Pd::Parent* parent_of(ibv_pd* pd) { return pd != nullptr && Pd::of(pd).parent ? &*Pd::of(pd).parent : nullptr; }
 
 bool holds(const Context& context, const Td& td) { return context.thread_domains.holds(td.number, &td); }
 

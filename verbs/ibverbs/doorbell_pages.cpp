@@ -31,8 +31,7 @@ DoorbellPage::DoorbellPage(DeviceAccess& device, std::uint32_t page)
 DoorbellPages::Limits DoorbellPages::limits_from_environment() {
   Limits limits;
   limits.total = std::clamp(number_in("RNICSIM_TOTAL_UUARS").value_or(limits.total), 1u, kMostPages);
-  limits.dedicated =
-      std::min(number_in("RNICSIM_NUM_LOW_LAT_UUARS").value_or(limits.dedicated), limits.total - 1);
+  limits.dedicated = std::min(number_in("RNICSIM_NUM_LOW_LAT_UUARS").value_or(limits.dedicated), limits.total - 1);
   return limits;
 }
 
@@ -105,8 +104,8 @@ DoorbellPage& DoorbellPages::least_used() const {
 }
 
 std::uint32_t DoorbellPages::count(bool shared) const {
-  return std::uint32_t(std::ranges::count_if(
-      pages_, [&](const auto& page) { return page->shared == shared && !page->of_thread; }));
+  return std::uint32_t(
+      std::ranges::count_if(pages_, [&](const auto& page) { return page->shared == shared && !page->of_thread; }));
 }
 
 }  // namespace rnicsim::verbs

@@ -25,7 +25,7 @@ struct DoorbellPage {
 
   provider::Uar uar;
   std::uint32_t users = 0;
-  bool shared = false;  // may have several QPs, which take the lock
+  bool shared = false;     // may have several QPs, which take the lock
   bool of_thread = false;  // belongs to a thread domain and is freed with it; its QPs need no lock
   TimedLock lock;
 };

@@ -52,12 +52,12 @@ struct Pd : ibv_pd {
 };
 
 struct Mr : ibv_mr {
-  bool null = false;        // no memory of the program
-  bool on_device = false;   // in the device's memory; `bus_address` is an offset there
+  bool null = false;       // no memory of the program
+  bool on_device = false;  // in the device's memory; `bus_address` is an offset there
   bool pinned = false;
-  bool writable = false;    // by the device
+  bool writable = false;  // by the device
   std::uint64_t bus_address = 0;
-  std::uint32_t import = 0; // not 0: the kernel's region has other users, too
+  std::uint32_t import = 0;  // not 0: the kernel's region has other users, too
   unsigned access = 0;
   std::uint64_t start = 0;  // lowest address that a work request may name
 
@@ -81,7 +81,7 @@ struct Mw : ibv_mw {
 struct Dm : ibv_dm {
   explicit Dm(DevicePort& carrier) : ibv_dm{}, port(carrier) {}
 
-  DevicePort& port;          // the allocating process's: a forked child uses its own
+  DevicePort& port;  // the allocating process's: a forked child uses its own
   std::uint64_t length = 0;
   std::uint32_t import = 0;  // not 0: the kernel's range has other users, too
 
@@ -102,11 +102,11 @@ struct Cq : ibv_cq_ex {
   DmaMemory memory;
   DmaMemory record;
   provider::CompletionRing ring;
-  QueueLock lock;                              // protects `ring`, `users` and `shared`
-  std::unordered_map<std::uint32_t, Qp*> users;  // QPs by number
+  QueueLock lock;                                  // protects `ring`, `users` and `shared`
+  std::unordered_map<std::uint32_t, Qp*> users;    // QPs by number
   std::unordered_map<std::uint32_t, Srq*> shared;  // XRC SRQs whose receives complete here, by number
   Qp* last_user = nullptr;
-  abi::Cqe current;                            // the CQE that the extended poll reads
+  abi::Cqe current;  // the CQE that the extended poll reads
   bool single_threaded = false;
   ibv_pd* parent_domain = nullptr;
   // Notification that the program requested since it took the last event of this CQ.
@@ -117,7 +117,7 @@ struct Cq : ibv_cq_ex {
   static constexpr std::uint32_t kNeverTold = ~0u;
   std::atomic<std::uint32_t> told_at{kNeverTold};
   std::uint32_t seen_when_asked = 0;
-  std::uint32_t completions_delivered = 0;     // protected by the registry's mutex while the CQ is there
+  std::uint32_t completions_delivered = 0;  // protected by the registry's mutex while the CQ is there
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(context); }
@@ -139,12 +139,12 @@ struct Srq : ibv_srq {
 
   DmaMemory memory;
   DmaMemory record;
-  provider::SharedReceiveRing ring;            // protected by `lock`, like max_wr and max_sge
+  provider::SharedReceiveRing ring;  // protected by `lock`, like max_wr and max_sge
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;
-  QueueLock lock;                              // lock order: after the lock of a CQ
-  const Xrcd* xrcd = nullptr;                  // XRC only
-  Cq* cq = nullptr;                            // XRC only: CQ of the receives
+  QueueLock lock;              // lock order: after the lock of a CQ
+  const Xrcd* xrcd = nullptr;  // XRC only
+  Cq* cq = nullptr;            // XRC only: CQ of the receives
   std::uint32_t events_delivered = 0;
 
   Context& owner() const { return Context::of(context); }
@@ -156,12 +156,12 @@ inline constexpr std::uint32_t kMaxSegmentBytes = 0x7fffffff;  // per segment; t
 // State of the ibv_wr_* interface between wr_start and wr_complete.
 struct Batch {
   provider::SendRing::Mark start;
-  int error = 0;       // the first error; no WQE of the batch is executed then
+  int error = 0;  // the first error; no WQE of the batch is executed then
   bool building = false;
-  bool takes_inline = false;  // by the WQE that is being built
-  bool has_data = false;      // the WQE's only data setter was called
-  bool wants_address = false; // UD: wr_set_ud_addr must be called; XRC: wr_set_xrc_srqn
-  bool has_address = false;   // ... was called
+  bool takes_inline = false;   // by the WQE that is being built
+  bool has_data = false;       // the WQE's only data setter was called
+  bool wants_address = false;  // UD: wr_set_ud_addr must be called; XRC: wr_set_xrc_srqn
+  bool has_address = false;    // ... was called
   std::uint64_t wr_id = 0;
 };
 
@@ -183,17 +183,17 @@ struct Qp : ibv_qp_ex {
 
   ibv_qp_cap capabilities{};
   bool signal_all = false;
-  std::uint64_t operations = 0; // IBV_QP_EX_WITH_*: operations of the transport that the device supports
-  std::uint64_t known_operations = 0;  // operations that the device supports on some transport
-  bool extended = false;        // ibv_wr_* may be used
-  const Xrcd* xrcd = nullptr;   // set: receives for this domain, without queues and CQs of its own
+  std::uint64_t operations = 0;             // IBV_QP_EX_WITH_*: operations of the transport that the device supports
+  std::uint64_t known_operations = 0;       // operations that the device supports on some transport
+  bool extended = false;                    // ibv_wr_* may be used
+  const Xrcd* xrcd = nullptr;               // set: receives for this domain, without queues and CQs of its own
   const IndirectionTable* table = nullptr;  // set: an RSS QP without queues; the device knows no such QP
-  std::uint32_t create_flags = 0;    // IBV_QP_CREATE_*
-  std::uint32_t source_qpn = 0;      // for IBV_QP_CREATE_SOURCE_QPN
-  std::uint32_t max_tso_header = 0;  // 0: no TSO
-  std::uint8_t port_number = 0; // valid from INIT on
-  std::atomic<bool> failed{false};  // an error CQE or an event reported that the device moved the QP to ERR
-  std::atomic<bool> posted_unseen{false};  // receives posted since the device last had to read the doorbell record
+  std::uint32_t create_flags = 0;           // IBV_QP_CREATE_*
+  std::uint32_t source_qpn = 0;             // for IBV_QP_CREATE_SOURCE_QPN
+  std::uint32_t max_tso_header = 0;         // 0: no TSO
+  std::uint8_t port_number = 0;             // valid from INIT on
+  std::atomic<bool> failed{false};          // an error CQE or an event reported that the device moved the QP to ERR
+  std::atomic<bool> posted_unseen{false};   // receives posted since the device last had to read the doorbell record
   DmaMemory send_memory;
   DmaMemory receive_memory;
   DmaMemory record;

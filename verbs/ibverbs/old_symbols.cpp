@@ -3,6 +3,7 @@
 // with ENOSYS. All symbols must exist, since the loader binds them at once.
 #include <cerrno>
 
+// clang-format off
 #define RNICSIM_OLD_CALLS(X)                                                                                    \
   X(ibv_ack_async_event) X(ibv_ack_cq_events) X(ibv_attach_mcast) X(ibv_close_device) X(ibv_dealloc_pd)         \
   X(ibv_dereg_mr) X(ibv_destroy_ah) X(ibv_destroy_cq) X(ibv_destroy_qp) X(ibv_destroy_srq) X(ibv_detach_mcast)  \
@@ -13,13 +14,14 @@
 #define RNICSIM_OLD_OBJECTS(X)                                                                                  \
   X(ibv_alloc_pd) X(ibv_create_ah) X(ibv_create_cq) X(ibv_create_qp)                 \
   X(ibv_create_srq) X(ibv_get_device_list) X(ibv_get_device_name) X(ibv_open_device) X(ibv_reg_mr)
+// clang-format on
 
 #define RNICSIM_DEFINE_OLD_CALL(name) \
   __attribute__((symver(#name "@IBVERBS_1.0"))) int old_##name() { return errno = ENOSYS; }
-#define RNICSIM_DEFINE_OLD_OBJECT(name)                                   \
-  __attribute__((symver(#name "@IBVERBS_1.0"))) void* old_##name() {      \
-    errno = ENOSYS;                                                       \
-    return nullptr;                                                       \
+#define RNICSIM_DEFINE_OLD_OBJECT(name)                              \
+  __attribute__((symver(#name "@IBVERBS_1.0"))) void* old_##name() { \
+    errno = ENOSYS;                                                  \
+    return nullptr;                                                  \
   }
 
 extern "C" {

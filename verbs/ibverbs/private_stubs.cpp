@@ -4,6 +4,7 @@
 // and the other functions fail. The symbol test compares the list with the providers' import tables.
 #include <cerrno>
 
+// clang-format off
 #define RNICSIM_PRIVATE_CALLS(X)                                                                                \
   X(__ioctl_final_num_attrs) X(execute_ioctl) X(ibv_cmd_advise_mr) X(ibv_cmd_alloc_dm) X(ibv_cmd_alloc_mw)      \
   X(ibv_cmd_alloc_pd) X(ibv_cmd_attach_mcast) X(ibv_cmd_close_xrcd) X(ibv_cmd_create_ah)                        \
@@ -22,6 +23,7 @@
   X(ibv_cmd_resize_cq)
 
 #define RNICSIM_PRIVATE_OBJECTS(X) X(_verbs_init_and_alloc_context) X(verbs_open_device)
+// clang-format on
 
 #define RNICSIM_PRIVATE_NOTHING(X) \
   X(__verbs_log) X(verbs_init_cq) X(verbs_register_driver_34) X(verbs_set_ops) X(verbs_uninit_context)

@@ -19,18 +19,18 @@ namespace {
 constexpr std::uint64_t kRawOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO;
 constexpr std::uint64_t kUdOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-constexpr std::uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                                        IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-constexpr std::uint32_t kKnownMask =
-    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER |
-    IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+constexpr std::uint64_t kRcOperations =
+    kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+constexpr std::uint32_t kKnownMask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+                                     IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
+                                     IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 constexpr std::uint32_t kSupportedMask =
     IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 constexpr std::uint32_t kScalingMask = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 constexpr std::uint32_t kRawMask = kScalingMask | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
-constexpr std::uint32_t kKnownCreateFlags =
-    IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
-    IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING;
+constexpr std::uint32_t kKnownCreateFlags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS |
+                                            IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_SOURCE_QPN |
+                                            IBV_QP_CREATE_PCI_WRITE_END_PADDING;
 constexpr std::uint32_t kFrameFlags = IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING;
 constexpr std::uint32_t kMaxRingEntries = 1u << 15;  // indices have 16 bits; a full ring must differ from an empty one
 
@@ -380,8 +380,7 @@ int make_qp(Context& context, ibv_qp_init_attr_ex& attributes, std::unique_ptr<Q
 std::uint32_t most_work_requests(const abi::DeviceCapabilities& limits) {
   const std::uint32_t sges = std::min(std::uint32_t(limits.max_send_sge), std::uint32_t(limits.max_receive_sge));
   std::uint32_t largest = 1;
-  for (const auto transport :
-       {abi::Transport::rc, abi::Transport::uc, abi::Transport::ud, abi::Transport::xrc_send})
+  for (const auto transport : {abi::Transport::rc, abi::Transport::uc, abi::Transport::ud, abi::Transport::xrc_send})
     largest = std::max(largest, send_wqe_blocks(transport, sges, limits.max_inline));
   if (limits.max_tso_header != 0)
     largest = std::max(largest, send_wqe_blocks(abi::Transport::raw, sges, limits.max_inline, limits.max_tso_header));

@@ -77,10 +77,10 @@ void fill_attributes(const Context& context, ibv_device_attr& to) {
   fill_limits(from, to);
 }
 
-constexpr std::uint64_t kHashFields =
-    IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
-    IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP |
-    IBV_RX_HASH_IPSEC_SPI | IBV_RX_HASH_INNER;
+constexpr std::uint64_t kHashFields = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 |
+                                      IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
+                                      IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP | IBV_RX_HASH_IPSEC_SPI |
+                                      IBV_RX_HASH_INNER;
 
 void fill_raw_packets(const Context& context, ibv_device_attr_ex& to) {
   if (!context.has_feature(abi::feature::kRaw)) return;

@@ -7,14 +7,10 @@
 
 namespace {
 
-constexpr std::array kNodeTypes{"invalid node type",
-                                "InfiniBand channel adapter",
-                                "InfiniBand switch",
-                                "InfiniBand router",
-                                "iWARP NIC",
-                                "usNIC",
-                                "usNIC UDP",
-                                "unspecified"};
+constexpr std::array kNodeTypes{"invalid node type", "InfiniBand channel adapter",
+                                "InfiniBand switch", "InfiniBand router",
+                                "iWARP NIC",         "usNIC",
+                                "usNIC UDP",         "unspecified"};
 
 constexpr std::array kPortStates{"no state change (NOP)", "down", "init", "armed", "active", "active defer"};
 

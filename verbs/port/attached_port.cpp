@@ -287,8 +287,7 @@ class AttachedPort : public DevicePort {
     const auto& cost = clock::session()->header().cost;
     slot->now = lock.take(slot->now, {cost[std::size_t(abi::CpuCost::doorbell_lock)],
                                       cost[std::size_t(abi::CpuCost::doorbell_lock_contended)],
-                                      cost[std::size_t(abi::CpuCost::doorbell_lock_waiting)],
-                                      cost[std::size_t(held)]});
+                                      cost[std::size_t(abi::CpuCost::doorbell_lock_waiting)], cost[std::size_t(held)]});
   }
   bool wait_for_event(std::uint32_t channel, int fd, bool found_nothing) override {
     if (!found_nothing) return true;

@@ -49,7 +49,7 @@ class EventPipe {
   std::uint32_t refill_after_ = 1;
   int read_fd_ = -1;
   int write_fd_ = -1;
-  bool reads_at_own_end_ = false;          // records are read from write_fd_, opened by the library itself
+  bool reads_at_own_end_ = false;  // records are read from write_fd_, opened by the library itself
   std::uint32_t number_ = 0;
   bool opened_ = false;
 };

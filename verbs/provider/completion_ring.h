@@ -71,9 +71,7 @@ class CompletionRing {
   static constexpr std::uint32_t kRecordMask = 0xffffff;
 
   std::uint32_t ahead(std::uint32_t producer) const;
-  abi::Cqe& at(std::uint64_t position) const {
-    return reinterpret_cast<abi::Cqe*>(ring_.memory)[position & mask_];
-  }
+  abi::Cqe& at(std::uint64_t position) const { return reinterpret_cast<abi::Cqe*>(ring_.memory)[position & mask_]; }
   bool ready(std::uint64_t position) const {
     const std::uint8_t opcode_owner = observe(at(position).opcode_owner);
     const auto opcode = abi::CqeOpcode(opcode_owner >> 4);

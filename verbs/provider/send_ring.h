@@ -74,8 +74,8 @@ class SendRing {
   Uar* uar_ = nullptr;
   std::uint32_t mask_ = 0;
   std::vector<Slot> slots_;
-  std::uint32_t producer_ = 0;       // blocks posted, modulo 2^32
-  std::uint64_t wqes_ = 0;           // WQEs posted
+  std::uint32_t producer_ = 0;  // blocks posted, modulo 2^32
+  std::uint64_t wqes_ = 0;      // WQEs posted
   std::uint32_t rung_producer_ = 0;
   std::uint64_t rung_wqes_ = 0;
   std::atomic<std::uint64_t> retired_{0};

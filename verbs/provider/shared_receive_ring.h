@@ -67,9 +67,9 @@ class SharedReceiveRing {
   DmaBuffer ring_;
   abi::QpDoorbellRecord* record_ = nullptr;
   std::vector<Slot> slots_;
-  std::uint16_t head_ = 0;      // next entry to post
-  std::uint16_t tail_ = 0;      // last free entry
-  std::uint16_t posted_ = 0;    // entries posted, modulo 2^16
+  std::uint16_t head_ = 0;    // next entry to post
+  std::uint16_t tail_ = 0;    // last free entry
+  std::uint16_t posted_ = 0;  // entries posted, modulo 2^16
   std::uint32_t outstanding_ = 0;
   std::uint32_t segments_ = 0;  // segments of the open entry so far
 };

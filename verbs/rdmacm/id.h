@@ -27,7 +27,7 @@ struct Group {
   sockaddr_storage address{};
   std::uint32_t handle = 0;  // the kernel's
   std::uint16_t join_flags = 0;
-  bool attached = false;     // the QP is attached to the group
+  bool attached = false;  // the QP is attached to the group
   ibv_gid gid{};
   std::atomic<std::uint32_t> events_completed{0};
 };
@@ -47,15 +47,15 @@ struct Id : rdma_cm_id {
   std::unique_ptr<EventChannel> own_channel;  // set: the id is synchronous
   Device* device = nullptr;                   // set once the id is bound to a device
   std::atomic<std::uint32_t> events_completed{0};
-  bool connect_failed = false;                // the program got CONNECT_ERROR; later ends are not reported
+  bool connect_failed = false;  // the program got CONNECT_ERROR; later ends are not reported
   std::uint8_t initiator_depth = 0;
   std::uint8_t responder_resources = 0;
-  std::vector<ibv_sa_path_rec> paths;         // memory of route.path_rec
-  std::vector<std::byte> connect_data;        // for an endpoint: sent before the program's private data
+  std::vector<ibv_sa_path_rec> paths;                     // memory of route.path_rec
+  std::vector<std::byte> connect_data;                    // for an endpoint: sent before the program's private data
   std::optional<ibv_qp_init_attr> connection_attributes;  // for a passive endpoint: attributes of its connections' QPs
   kernel::rdma_ucm_ece local_ece{};
   kernel::rdma_ucm_ece remote_ece{};
-  std::mutex groups_mutex;                    // never held during a call that may wait
+  std::mutex groups_mutex;  // never held during a call that may wait
   std::list<std::unique_ptr<Group>> groups;
 
   static Id& of(rdma_cm_id* id) { return *static_cast<Id*>(id); }

@@ -61,13 +61,9 @@ Answer open(int domain, int type, int protocol) {
 
 Answer control(Socket& socket, int command, int argument) {
   switch (command) {
-    case F_GETFL:
-      return socket.flags();
-    case F_SETFL:
-      socket.set_flags(argument);
-      return 0;
-    default:
-      return -ENOTSUP;
+    case F_GETFL: return socket.flags();
+    case F_SETFL: socket.set_flags(argument); return 0;
+    default: return -ENOTSUP;
   }
 }
 

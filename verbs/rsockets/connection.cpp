@@ -15,20 +15,14 @@ namespace {
 
 int error_of(const rdma_cm_event& event) {
   switch (event.event) {
-    case RDMA_CM_EVENT_REJECTED:
-      return ECONNREFUSED;  // event.status is the reject reason
+    case RDMA_CM_EVENT_REJECTED: return ECONNREFUSED;  // event.status is the reject reason
     case RDMA_CM_EVENT_ADDR_ERROR:
     case RDMA_CM_EVENT_ROUTE_ERROR:
-    case RDMA_CM_EVENT_CONNECT_ERROR:
-      return event.status != 0 ? std::abs(event.status) : ECONNABORTED;
-    case RDMA_CM_EVENT_UNREACHABLE:
-      return event.status != 0 ? std::abs(event.status) : ETIMEDOUT;
-    case RDMA_CM_EVENT_DEVICE_REMOVAL:
-      return ENODEV;
-    case RDMA_CM_EVENT_DISCONNECTED:
-      return ECONNRESET;
-    default:
-      return std::abs(event.status);
+    case RDMA_CM_EVENT_CONNECT_ERROR: return event.status != 0 ? std::abs(event.status) : ECONNABORTED;
+    case RDMA_CM_EVENT_UNREACHABLE: return event.status != 0 ? std::abs(event.status) : ETIMEDOUT;
+    case RDMA_CM_EVENT_DEVICE_REMOVAL: return ENODEV;
+    case RDMA_CM_EVENT_DISCONNECTED: return ECONNRESET;
+    default: return std::abs(event.status);
   }
 }
 

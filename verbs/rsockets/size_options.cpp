@@ -32,39 +32,21 @@ int set_rdma_size(Sizes& sizes, int name, int value) {
   if (value < 0) return EINVAL;
   const auto limited = std::uint16_t(std::min(value, kLargestQueue));
   switch (name) {
-    case RDMA_SQSIZE:
-      sizes.send_queue = limited;
-      return 0;
-    case RDMA_RQSIZE:
-      sizes.receive_queue = limited;
-      return 0;
-    case RDMA_INLINE:
-      sizes.inline_bytes = limited;
-      return 0;
-    case RDMA_IOMAPSIZE:
-      sizes.iomap_entries = round_iomap_entries(limited);
-      return 0;
-    default:
-      return ENOTSUP;
+    case RDMA_SQSIZE: sizes.send_queue = limited; return 0;
+    case RDMA_RQSIZE: sizes.receive_queue = limited; return 0;
+    case RDMA_INLINE: sizes.inline_bytes = limited; return 0;
+    case RDMA_IOMAPSIZE: sizes.iomap_entries = round_iomap_entries(limited); return 0;
+    default: return ENOTSUP;
   }
 }
 
 int get_rdma_size(const Sizes& sizes, int name, int& value) {
   switch (name) {
-    case RDMA_SQSIZE:
-      value = sizes.send_queue;
-      return 0;
-    case RDMA_RQSIZE:
-      value = sizes.receive_queue;
-      return 0;
-    case RDMA_INLINE:
-      value = sizes.inline_bytes;
-      return 0;
-    case RDMA_IOMAPSIZE:
-      value = sizes.iomap_entries;
-      return 0;
-    default:
-      return ENOTSUP;
+    case RDMA_SQSIZE: value = sizes.send_queue; return 0;
+    case RDMA_RQSIZE: value = sizes.receive_queue; return 0;
+    case RDMA_INLINE: value = sizes.inline_bytes; return 0;
+    case RDMA_IOMAPSIZE: value = sizes.iomap_entries; return 0;
+    default: return ENOTSUP;
   }
 }
 

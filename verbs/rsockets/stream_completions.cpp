@@ -51,34 +51,27 @@ void Stream::received(const ibv_wc& completion) {
       window_.granted(std::uint16_t(message.value));
       targets_.look(endpoint_->targets());
       return;
-    case Op::iomap:
-      return take_mapping(message.value);
-    case Op::control:
-      return take_control(message.value);
-    default:
-      return broke(EPROTO);
+    case Op::iomap: return take_mapping(message.value);
+    case Op::control: return take_control(message.value);
+    default: return broke(EPROTO);
   }
 }
 
 void Stream::take_control(std::uint32_t value) {
   switch (Control(value)) {
-    case Control::disconnect:
-      return disconnected();
+    case Control::disconnect: return disconnected();
     case Control::shutdown:
       if (!writable_) return disconnected();
       readable_ = false;
       return;
-    default:
-      return;
+    default: return;
   }
 }
 
 void Stream::sent(const ibv_wc& completion) {
   const Message message = decode_message(std::uint32_t(completion.wr_id));
   switch (message.op) {
-    case Op::grant:
-      controls_.done();
-      break;
+    case Op::grant: controls_.done(); break;
     case Op::control:
       controls_.done();
       if (message == control_message(Control::disconnect)) disconnected();

@@ -181,19 +181,15 @@ int Stream::advance(Lock& lock, bool waits) {
 
 int Stream::follow(const ConnectionEvent& event) {
   switch (event.type) {
-    case RDMA_CM_EVENT_ADDR_RESOLVED:
-      attempts_ = 0;
-      return resolve_route();
-    case RDMA_CM_EVENT_ROUTE_RESOLVED:
-      return request_connection();
+    case RDMA_CM_EVENT_ADDR_RESOLVED: attempts_ = 0; return resolve_route();
+    case RDMA_CM_EVENT_ROUTE_RESOLVED: return request_connection();
     case RDMA_CM_EVENT_ESTABLISHED:
       if (state_ == State::connecting) {
         if (const int error = learn_peer(event)) return error;
       }
       establish();
       return 0;
-    default:
-      return follow_failed(event);
+    default: return follow_failed(event);
   }
 }
 

@@ -70,15 +70,10 @@ Answer Stream::set_socket_option(int name, const void* value, socklen_t length) 
       reuse_address_ = number != 0;
       return 0;
     case SO_RCVBUF:
-    case SO_SNDBUF:
-      return endpoint_ != nullptr ? 0 : -set_buffer_size(sizes_, name, number);
-    case SO_KEEPALIVE:
-      return -set_keepalive(number != 0);
-    case SO_OOBINLINE:
-      out_of_band_inline_ = number != 0;
-      return 0;
-    default:
-      return -ENOTSUP;
+    case SO_SNDBUF: return endpoint_ != nullptr ? 0 : -set_buffer_size(sizes_, name, number);
+    case SO_KEEPALIVE: return -set_keepalive(number != 0);
+    case SO_OOBINLINE: out_of_band_inline_ = number != 0; return 0;
+    default: return -ENOTSUP;
   }
 }
 
@@ -86,9 +81,7 @@ Answer Stream::set_tcp_option(int name, const void* value, socklen_t length) {
   int number;
   if (const int error = read_option(value, length, number)) return -error;
   switch (name) {
-    case TCP_NODELAY:
-      no_delay_ = number != 0;
-      return 0;
+    case TCP_NODELAY: no_delay_ = number != 0; return 0;
     case TCP_KEEPIDLE:
       if (number <= 0) return -EINVAL;
       keepalive_seconds_ = unsigned(number);
@@ -96,10 +89,8 @@ Answer Stream::set_tcp_option(int name, const void* value, socklen_t length) {
     // Accepted without effect: the RDMA connection is reliable and segments the data itself.
     case TCP_KEEPCNT:
     case TCP_KEEPINTVL:
-    case TCP_MAXSEG:
-      return 0;
-    default:
-      return -ENOTSUP;
+    case TCP_MAXSEG: return 0;
+    default: return -ENOTSUP;
   }
 }
 
@@ -119,16 +110,11 @@ Answer Stream::set_rdma_option(int name, const void* value, socklen_t length) {
 Answer Stream::set_option(int level, int name, const void* value, socklen_t length) {
   const Lock lock(mutex_);
   switch (level) {
-    case SOL_SOCKET:
-      return set_socket_option(name, value, length);
-    case IPPROTO_TCP:
-      return set_tcp_option(name, value, length);
-    case SOL_RDMA:
-      return set_rdma_option(name, value, length);
-    case IPPROTO_IPV6:
-      break;
-    default:
-      return -ENOTSUP;
+    case SOL_SOCKET: return set_socket_option(name, value, length);
+    case IPPROTO_TCP: return set_tcp_option(name, value, length);
+    case SOL_RDMA: return set_rdma_option(name, value, length);
+    case IPPROTO_IPV6: break;
+    default: return -ENOTSUP;
   }
   int number;
   if (name != IPV6_V6ONLY) return -ENOTSUP;
@@ -164,36 +150,24 @@ Answer Stream::get_route(void* value, socklen_t* length) const {
 std::optional<int> Stream::number_option(int level, int name) {
   if (level == SOL_SOCKET) {
     switch (name) {
-      case SO_REUSEADDR:
-        return reuse_address_;
-      case SO_KEEPALIVE:
-        return keepalive_;
-      case SO_OOBINLINE:
-        return out_of_band_inline_;
-      case SO_RCVBUF:
-        return int(sizes_.receive_bytes);
-      case SO_SNDBUF:
-        return int(sizes_.send_bytes);
-      case SO_ERROR:
-        return std::exchange(error_, 0);
-      default:
-        return std::nullopt;
+      case SO_REUSEADDR: return reuse_address_;
+      case SO_KEEPALIVE: return keepalive_;
+      case SO_OOBINLINE: return out_of_band_inline_;
+      case SO_RCVBUF: return int(sizes_.receive_bytes);
+      case SO_SNDBUF: return int(sizes_.send_bytes);
+      case SO_ERROR: return std::exchange(error_, 0);
+      default: return std::nullopt;
     }
   }
   if (level == IPPROTO_TCP) {
     const rdma_route& route = connection_.id()->route;
     switch (name) {
       case TCP_KEEPCNT:
-      case TCP_KEEPINTVL:
-        return 1;
-      case TCP_KEEPIDLE:
-        return int(keepalive_seconds_);
-      case TCP_NODELAY:
-        return no_delay_;
-      case TCP_MAXSEG:
-        return route.num_paths != 0 ? 1 << (7 + route.path_rec[0].mtu) : kUnknownPathMtu;
-      default:
-        return std::nullopt;
+      case TCP_KEEPINTVL: return 1;
+      case TCP_KEEPIDLE: return int(keepalive_seconds_);
+      case TCP_NODELAY: return no_delay_;
+      case TCP_MAXSEG: return route.num_paths != 0 ? 1 << (7 + route.path_rec[0].mtu) : kUnknownPathMtu;
+      default: return std::nullopt;
     }
   }
   int value;

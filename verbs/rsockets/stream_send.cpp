@@ -115,8 +115,7 @@ void Stream::close() {
     connected = state_ == State::connected;
   }
   // shutdown() is repeated after a signal.
-  while (connected && shutdown(SHUT_RDWR) == -EINTR) {
-  }
+  while (connected && shutdown(SHUT_RDWR) == -EINTR) {}
   const Lock lock(mutex_);
   readable_ = writable_ = false;
   if (state_ == State::connected) state_ = State::disconnected;

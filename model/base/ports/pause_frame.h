@@ -16,12 +16,10 @@ namespace rnicsim {
 struct PriorityPause {
   static constexpr std::uint64_t kQuantumBytes = 64;  // the time of 512 bits at the line rate
 
-  std::uint8_t enabled = 0;                           // a bit a priority: the priorities whose quanta are valid
-  std::array<std::uint16_t, kPriorities> quanta{};    // 0: the priority may send again
+  std::uint8_t enabled = 0;                         // a bit a priority: the priorities whose quanta are valid
+  std::array<std::uint16_t, kPriorities> quanta{};  // 0: the priority may send again
 
-  Duration time(std::size_t priority, BitRate rate) const {
-    return rate.time_for({quanta[priority] * kQuantumBytes});
-  }
+  Duration time(std::size_t priority, BitRate rate) const { return rate.time_for({quanta[priority] * kQuantumBytes}); }
   bool operator==(const PriorityPause&) const = default;
 };
 

@@ -67,9 +67,7 @@ struct PriorityParams {
   PriorityMap::Trust trusted() const {
     return trust == kTrustWords[0] ? PriorityMap::Trust::dscp : PriorityMap::Trust::pcp;
   }
-  PriorityMap map() const {
-    return PriorityMap::parse(dscp_priority, pcp_priority, trusted()).value_or(PriorityMap());
-  }
+  PriorityMap map() const { return PriorityMap::parse(dscp_priority, pcp_priority, trusted()).value_or(PriorityMap()); }
   // Describes the parameters in the caller's group: they have no group of their own.
   void describe(ParamVisitor& visit) {
     visit.param("trust", trust,

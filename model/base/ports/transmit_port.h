@@ -34,9 +34,9 @@ class TransmitPort {
 
   struct Departure {
     Frame frame;
-    Duration wanted;           // when the first bit could have left without other frames and pauses
-    Duration began;            // when the first bit left
-    Duration took;             // time on the line; the last bit leaves now
+    Duration wanted;  // when the first bit could have left without other frames and pauses
+    Duration began;   // when the first bit left
+    Duration took;    // time on the line; the last bit leaves now
     std::uint32_t origin = 0;
     std::uint8_t priority = 0;
     std::uint64_t behind = 0;  // bytes waiting when the frame's first bit left
@@ -93,10 +93,10 @@ class TransmitPort {
   std::uint64_t bytes(std::uint8_t priority) const { return bytes_of_[priority]; }
   Counter most_bytes() const { return most_bytes_; }
   Counter most_bytes(std::uint8_t priority) const { return most_bytes_of_[priority]; }
-  Counter paused_ps() const;                      // sum over all priorities
+  Counter paused_ps() const;  // sum over all priorities
   Counter paused_ps(std::uint8_t priority) const { return paused_ps_of_[priority] + pause_so_far(priority); }
 
-  void clear();                                   // drops all frames and pauses, keeps the counts (device reset)
+  void clear();  // drops all frames and pauses, keeps the counts (device reset)
 
  private:
   static constexpr std::size_t kQueues = kPriorities + 1;
@@ -121,22 +121,22 @@ class TransmitPort {
   const std::uint64_t capacity_;
   const std::uint8_t lossless_;
   const std::unique_ptr<QueueDiscipline> discipline_;
-  std::uint8_t next_ = kNone;                     // the queue of the frame that leaves next, or is leaving
-  bool popping_ = false;                          // pop_due() will arm the alarm
-  std::uint16_t filled_ = 0;                      // a bit for each queue with frames
+  std::uint8_t next_ = kNone;  // the queue of the frame that leaves next, or is leaving
+  bool popping_ = false;       // pop_due() will arm the alarm
+  std::uint16_t filled_ = 0;   // a bit for each queue with frames
   Duration next_begins_;
   Duration next_ends_;
-  Duration free_;                                 // when the last bit of the last frame left
-  std::uint64_t bytes_later_ = 0;                 // bytes queued since the first bit of the leaving frame left
+  Duration free_;                  // when the last bit of the last frame left
+  std::uint64_t bytes_later_ = 0;  // bytes queued since the first bit of the leaving frame left
   std::size_t frames_ = 0;
   Counter bytes_ = 0;
-  std::uint64_t counted_bytes_ = 0;               // bytes that count against the capacity
+  std::uint64_t counted_bytes_ = 0;  // bytes that count against the capacity
   Counter most_bytes_ = 0;
   std::array<std::uint64_t, kQueues> bytes_of_{};  // by queue
   std::array<Counter, kQueues> most_bytes_of_{};
   Alarm alarm_;
   std::array<Fifo<Waiting>, kQueues> queues_;
-  std::array<Duration, kQueues> not_before_{};    // by queue: end of its pause
+  std::array<Duration, kQueues> not_before_{};  // by queue: end of its pause
   std::array<Duration, kPriorities> paused_since_{};
   std::array<Counter, kPriorities> paused_ps_of_{};  // pauses that ended or were replaced
 };

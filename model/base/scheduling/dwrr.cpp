@@ -60,7 +60,7 @@ class Dwrr final : public QueueDiscipline {
 
  private:
   struct State {
-    std::uint8_t at = kPriorities - 1;             // the queue whose turn it is; its quantum of this round is added
+    std::uint8_t at = kPriorities - 1;  // the queue whose turn it is; its quantum of this round is added
     std::array<std::uint64_t, kPriorities> deficit{};
   };
 

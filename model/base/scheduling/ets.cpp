@@ -82,9 +82,9 @@ class Ets final : public QueueDiscipline {
 
   const PriorityValues shares_;
   std::uint32_t strict_ = 0;
-  double now_ = 0;                                 // virtual time: bytes a percent
-  std::array<double, kPriorities> begins_{};       // start of the first frame; for an empty queue, end of its last one
-  std::uint32_t waiting_ = 0;                      // queues that were ready when the last frame began, a bit each
+  double now_ = 0;                            // virtual time: bytes a percent
+  std::array<double, kPriorities> begins_{};  // start of the first frame; for an empty queue, end of its last one
+  std::uint32_t waiting_ = 0;                 // queues that were ready when the last frame began, a bit each
   // --- State of the last answer.
   std::uint32_t ready_ = 0;
   std::uint8_t chosen_ = 0;

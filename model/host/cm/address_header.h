@@ -15,7 +15,7 @@ namespace rnicsim::host {
 struct AddressHeader {
   static constexpr std::size_t kBytes = 36;
   IpAddress source;
-  IpAddress destination;     // the port is not encoded; the service ID has it
+  IpAddress destination;  // the port is not encoded; the service ID has it
 
   std::array<std::uint8_t, kBytes> encode() const;
   // nullopt: unknown version, or not IP.

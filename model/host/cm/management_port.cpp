@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::uint32_t kQpn = 1;
 constexpr std::uint32_t kWellKnownQkey = 0x80010000;  // well-known Q_Key (IBTA vol 1, 10.2.4)
-constexpr std::uint32_t kPd = 0;             // the kernel's protection domain
+constexpr std::uint32_t kPd = 0;                      // the kernel's protection domain
 constexpr std::uint32_t kRegion = 0;
 constexpr std::uint32_t kLkey = kRegion << 8;
 constexpr std::uint32_t kSends = 128;
 constexpr std::uint32_t kReceives = 512;
-constexpr std::uint32_t kEntries = 1024;     // entries of the CQ: more than both
+constexpr std::uint32_t kEntries = 1024;  // entries of the CQ: more than both
 constexpr std::size_t kGrh = 40;
 constexpr std::size_t kReceiveBuffer = 320;  // GRH and datagram, in whole cache lines
 static_assert(kReceiveBuffer >= kGrh + cm::kMadBytes);
@@ -85,8 +85,8 @@ void ManagementPort::register_buffers() {
 }
 
 abi::Qpc ManagementPort::create_queue_pair(const provider::DmaBuffer& records) {
-  const auto wqe_blocks = std::uint32_t(
-      (provider::wqe_bytes_with_sges(abi::Transport::ud, 1) + abi::kSendBlock - 1) / abi::kSendBlock);
+  const auto wqe_blocks =
+      std::uint32_t((provider::wqe_bytes_with_sges(abi::Transport::ud, 1) + abi::kSendBlock - 1) / abi::kSendBlock);
   const std::uint8_t log_blocks = provider::log_send_blocks(kSends, wqe_blocks);
   const std::uint8_t log_stride = provider::log_receive_stride(1);
   const auto send_ring = driver_.allocate(std::size_t(abi::kSendBlock) << log_blocks);
@@ -164,8 +164,8 @@ std::optional<ManagementPort::Arrival> ManagementPort::arrival_in(const abi::Cqe
   Arrival arrival;
   arrival.remote = gid_at(grh, ipv4, 32, 8);
   arrival.local = gid_at(grh, ipv4, 36, 24);
-  arrival.traffic_class = ipv4 ? std::uint8_t(grh[21])
-                               : std::uint8_t(std::uint8_t(grh[0]) << 4 | std::uint8_t(grh[1]) >> 4);
+  arrival.traffic_class =
+      ipv4 ? std::uint8_t(grh[21]) : std::uint8_t(std::uint8_t(grh[0]) << 4 | std::uint8_t(grh[1]) >> 4);
   std::copy_n(grh.data() + kGrh, cm::kMadBytes, arrival.mad.begin());
   return arrival;
 }

@@ -23,12 +23,10 @@ namespace rnicsim::host {
 class ManagementPort {
  public:
   static constexpr std::uint32_t kCqn = 0;
-  static bool is_for_it(const abi::Eqe& eqe) {
-    return eqe.type == abi::EventType::completion && eqe.number == kCqn;
-  }
+  static bool is_for_it(const abi::Eqe& eqe) { return eqe.type == abi::EventType::completion && eqe.number == kCqn; }
 
   struct Arrival {
-    Gid local;               // GIDs of the packet's GRH or IPv4 header
+    Gid local;  // GIDs of the packet's GRH or IPv4 header
     Gid remote;
     std::uint8_t traffic_class;
     cm::Mad mad;

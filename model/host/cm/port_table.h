@@ -14,9 +14,9 @@ class PortTable {
  public:
   using Owner = std::uint32_t;
   struct Binding {
-    IpAddress address;       // with the bound port
+    IpAddress address;  // with the bound port
     bool reuse = false;
-    bool one_family = false; // no conflict with a binding of the other address family that is also one_family
+    bool one_family = false;  // no conflict with a binding of the other address family that is also one_family
   };
 
   // Binds `binding`, and chooses its port if the port is 0. 0 or errno. EADDRINUSE: another owner has the address;

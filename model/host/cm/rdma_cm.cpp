@@ -15,9 +15,9 @@ std::uint8_t rate_of(const abi::PortAttributes& port) {
     std::uint8_t rate;
   };
   // Speeds: 2.5, 5, 10, 10, 14, 25, 50, 100 Gb/s a lane. Widths: 1, 4, 8, 12 lanes.
-  constexpr Rate kRates[] = {{1, 1, 2},   {1, 2, 5},   {2, 1, 5},   {2, 2, 6},   {4, 1, 3},    {4, 2, 7},
-                             {8, 1, 3},   {8, 2, 7},   {16, 1, 11}, {16, 2, 12}, {32, 1, 15},  {32, 2, 16},
-                             {32, 4, 17}, {32, 8, 18}, {64, 1, 20}, {64, 2, 17}, {64, 4, 21},  {64, 8, 22},
+  constexpr Rate kRates[] = {{1, 1, 2},    {1, 2, 5},    {2, 1, 5},    {2, 2, 6},   {4, 1, 3},   {4, 2, 7},
+                             {8, 1, 3},    {8, 2, 7},    {16, 1, 11},  {16, 2, 12}, {32, 1, 15}, {32, 2, 16},
+                             {32, 4, 17},  {32, 8, 18},  {64, 1, 20},  {64, 2, 17}, {64, 4, 21}, {64, 8, 22},
                              {128, 1, 16}, {128, 2, 21}, {128, 4, 23}, {128, 8, 24}};
   const auto found = std::ranges::find_if(
       kRates, [&](const Rate& rate) { return rate.speed == port.active_speed && rate.width == port.active_width; });

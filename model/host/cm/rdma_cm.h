@@ -73,13 +73,13 @@ class RdmaCm {
   const Neighbours fabric_;
   const RdmaIds::EventSink sink_;
   std::map<std::uint32_t, Device> devices_;
-  std::vector<RdmaIds::Device> known_;     // devices, as ids see them
+  std::vector<RdmaIds::Device> known_;  // devices, as ids see them
   bool up_ = false;
   std::optional<RdmaIds> ids_;
   EventQueue<Arrived> arrivals_;
   EventQueue<cm::Outgoing> departures_;
   Alarm timer_;
-  Duration worker_free_;     // end of the last queued handling: one work queue handles all received messages
+  Duration worker_free_;  // end of the last queued handling: one work queue handles all received messages
   std::uint64_t malformed_ = 0;
 };
 

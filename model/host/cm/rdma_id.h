@@ -32,8 +32,8 @@ enum class IdQpType : std::uint8_t { rc = 2, uc = 3, ud = 4, xrc_send = 9, xrc_r
 // The path of a resolved route or of a received request.
 struct IdPath {
   cm::Route route;
-  std::uint8_t mtu = 0;                    // enum ibv_mtu
-  std::uint8_t rate = 0;                   // enum ibv_rate
+  std::uint8_t mtu = 0;   // enum ibv_mtu
+  std::uint8_t rate = 0;  // enum ibv_rate
   cm::TimeCode packet_life_time = 0;
 };
 
@@ -50,31 +50,31 @@ struct RdmaId {
   std::uint32_t number = 0;
   Pasid owner = 0;
   std::uint32_t channel = 0;
-  std::uint64_t uid = 0;                   // the program's value for the id
-  bool accepted = true;                    // false: a peer's request that is not accepted yet; `uid` is not set
+  std::uint64_t uid = 0;  // the program's value for the id
+  bool accepted = true;   // false: a peer's request that is not accepted yet; `uid` is not set
   rdma_ucm_port_space port_space = RDMA_PS_TCP;
   IdQpType qp_type = IdQpType::rc;
   IdState state = IdState::idle;
 
   IpAddress source;
   std::optional<IpAddress> destination;
-  std::optional<std::uint32_t> device{};   // number of the host's device to whose address the id is bound; nullopt:
-                                           // bound to a wildcard
+  std::optional<std::uint32_t> device{};  // number of the host's device to whose address the id is bound; nullopt:
+                                          // bound to a wildcard
   std::optional<IdPath> path;
   std::optional<cm::ConnectionId> connection;
-  std::uint32_t psn = 0;                   // first PSN that the id's QP expects
+  std::uint32_t psn = 0;  // first PSN that the id's QP expects
   std::uint32_t qpn = 0;
   std::uint32_t qkey = 0;
   bool srq = false;
 
   bool reuse_address = false;
-  std::optional<bool> one_family;          // RDMA_OPTION_ID_AFONLY: a wildcard takes requests of its own address family
-                                           // only; nullopt: not set
+  std::optional<bool> one_family;  // RDMA_OPTION_ID_AFONLY: a wildcard takes requests of its own address family
+                                   // only; nullopt: not set
   std::uint8_t traffic_class = 0;
   std::optional<cm::TimeCode> ack_timeout;
 
-  std::uint32_t backlog = 0;               // requests that may still be queued
-  std::uint32_t listener = 0;              // listener of a request that the program has not received yet; else 0
+  std::uint32_t backlog = 0;   // requests that may still be queued
+  std::uint32_t listener = 0;  // listener of a request that the program has not received yet; else 0
   std::uint32_t events_reported = 0;
   std::map<std::uint32_t, IdGroup> groups;
 };

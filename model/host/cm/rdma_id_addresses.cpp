@@ -83,8 +83,8 @@ int RdmaIds::bind_wildcard(RdmaId& id, bool ipv6) {
 // destinations outside of these subnets use the first device.
 const RdmaIds::Device* RdmaIds::device_towards(const RdmaId& id, const IpAddress& destination) const {
   const Device* own = destination.is_wildcard() ? nullptr : device_with(destination.bytes);
-  const auto on_link = std::ranges::find_if(host_.devices,
-                                            [&](const Device& device) { return device.is_on_link(destination); });
+  const auto on_link =
+      std::ranges::find_if(host_.devices, [&](const Device& device) { return device.is_on_link(destination); });
   const Device* routed = on_link != host_.devices.end() ? &*on_link : nullptr;
   if (id.device) {
     const Device& bound = device_of(id);
@@ -111,8 +111,8 @@ int RdmaIds::resolve_address(RdmaId& id, const std::optional<IpAddress>& source,
   if (id.state == IdState::idle) {
     const bool chosen = source && !source->is_wildcard();
     const std::uint16_t port = source ? source->port : std::uint16_t{0};
-    IpAddress local = chosen ? *source : IpAddress::of_gid(destination.ipv6 ? Gid{} : IpAddress{}.bytes,
-                                                           destination.ipv6, port);
+    IpAddress local =
+        chosen ? *source : IpAddress::of_gid(destination.ipv6 ? Gid{} : IpAddress{}.bytes, destination.ipv6, port);
     if (const int error = bind(id, local)) return error;
   }
   if (id.state != IdState::address_bound || id.source.ipv6 != destination.ipv6) return EINVAL;

@@ -79,12 +79,9 @@ void RdmaIds::advance(Duration now) {
 void RdmaIds::do_task(const Task& task) {
   RdmaId& id = ids_.at(task.number);
   switch (task.step) {
-    case Step::address:
-      return finish_address(id, task);
-    case Step::route:
-      return finish_route(id);
-    case Step::group:
-      return finish_group(id, task.group);
+    case Step::address: return finish_address(id, task);
+    case Step::route: return finish_route(id);
+    case Step::group: return finish_group(id, task.group);
   }
 }
 
@@ -101,8 +98,7 @@ void RdmaIds::take_events() {
 
 void RdmaIds::on(const cm::Event& event) {
   using cm::EventKind;
-  if (event.kind == EventKind::request_received || event.kind == EventKind::service_requested)
-    return on_request(event);
+  if (event.kind == EventKind::request_received || event.kind == EventKind::service_requested) return on_request(event);
   RdmaId* id = by_connection(event.id);
   if (id == nullptr) return;
   switch (event.kind) {
@@ -121,12 +117,10 @@ void RdmaIds::on(const cm::Event& event) {
       manager_.promise(event.id, kServiceTimeout);
       return queue(*id, 0, response);
     }
-    case EventKind::established:
-      return tell(*id, CmEventType::established, 0);
+    case EventKind::established: return tell(*id, CmEventType::established, 0);
     case EventKind::request_failed:
     case EventKind::reply_failed:
-    case EventKind::service_failed:
-      return tell(*id, CmEventType::unreachable, -ETIMEDOUT);
+    case EventKind::service_failed: return tell(*id, CmEventType::unreachable, -ETIMEDOUT);
     case EventKind::rejected: {
       const auto& reject = std::get<cm::ConnectReject>(event.message);
       auto response = make_event(CmEventType::rejected, int(reject.reason));
@@ -138,12 +132,10 @@ void RdmaIds::on(const cm::Event& event) {
       if (id->state != IdState::connect) return;
       id->state = IdState::disconnect;
       return tell(*id, CmEventType::disconnected, answered(event) ? 0 : -ETIMEDOUT);
-    case EventKind::timewait_over:
-      return tell(*id, CmEventType::timewait_exit, 0);
+    case EventKind::timewait_over: return tell(*id, CmEventType::timewait_exit, 0);
     case EventKind::service_answered: {
       const auto& reply = std::get<cm::ServiceIdReply>(event.message);
-      if (reply.status != cm::ServiceIdStatus::valid)
-        return tell(*id, CmEventType::unreachable, int(reply.status));
+      if (reply.status != cm::ServiceIdStatus::valid) return tell(*id, CmEventType::unreachable, int(reply.status));
       auto response = make_event(CmEventType::established);
       auto& param = response.param.ud;
       set_private_data(reply.private_data, 0, param);
@@ -153,8 +145,7 @@ void RdmaIds::on(const cm::Event& event) {
       return queue(*id, 0, response);
     }
     case EventKind::request_received:
-    case EventKind::service_requested:
-      return;
+    case EventKind::service_requested: return;
   }
 }
 
@@ -175,8 +166,8 @@ void RdmaIds::on_request(const cm::Event& event) {
   const auto* connect = std::get_if<cm::ConnectRequest>(&event.message);
   const auto* resolve = std::get_if<cm::ServiceIdRequest>(&event.message);
   const std::uint8_t* data = connect != nullptr ? connect->private_data.data() : resolve->private_data.data();
-  const auto header = AddressHeader::decode(std::span<const std::uint8_t, AddressHeader::kBytes>(
-      data, AddressHeader::kBytes));
+  const auto header =
+      AddressHeader::decode(std::span<const std::uint8_t, AddressHeader::kBytes>(data, AddressHeader::kBytes));
   RdmaId* listener = header ? listener_of(connection.service_id, header->destination) : nullptr;
   const auto type = connect != nullptr ? type_of(*connect) : std::optional(IdQpType::ud);
   const bool fits = listener != nullptr && listener->qp_type == type;
@@ -228,9 +219,7 @@ void RdmaIds::on_request(const cm::Event& event) {
 
 // --- The programs' events.
 
-void RdmaIds::tell(RdmaId& id, CmEventType event, int status) {
-  queue(id, 0, make_event(event, status));
-}
+void RdmaIds::tell(RdmaId& id, CmEventType event, int status) { queue(id, 0, make_event(event, status)); }
 
 void RdmaIds::queue(RdmaId& id, std::uint32_t group, const rdma_ucm_event_resp& event) {
   // The program has no id yet for a request that it has not accepted.

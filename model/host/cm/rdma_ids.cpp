@@ -15,9 +15,9 @@ namespace {
 // Values that Linux asks for and promises.
 constexpr cm::TimeCode kResponseTimeout = 20;
 constexpr std::uint8_t kMaxRetries = 15;
-constexpr std::uint32_t kDefaultQkey = 0x01234567;   // RDMA_UDP_QKEY
+constexpr std::uint32_t kDefaultQkey = 0x01234567;  // RDMA_UDP_QKEY
 constexpr std::uint32_t kMaxBacklog = 1024;
-constexpr std::uint8_t kMaxRetryCount = 7;           // 3 bits
+constexpr std::uint8_t kMaxRetryCount = 7;  // 3 bits
 
 cm::TransportService service_of(IdQpType type) {
   if (type == IdQpType::xrc_send || type == IdQpType::xrc_recv) return cm::TransportService::extended;
@@ -52,7 +52,9 @@ std::span<const std::uint8_t> private_data_of(const rdma_ucm_conn_param& params)
 }  // namespace
 
 RdmaIds::RdmaIds(const Host& host, EventSink sink)
-    : host_(host), sink_(std::move(sink)), manager_([&] {
+    : host_(host),
+      sink_(std::move(sink)),
+      manager_([&] {
         const Device& first = host.devices.front();
         const std::uint64_t guid = abi::node_guid_of(first.interface);
         cm::ConnectionManager::Params params{guid, first.ack_delay, std::uint32_t(guid * 0x9e3779b9u) | 0x40000000u};
@@ -90,19 +92,14 @@ RdmaId& RdmaIds::add(Pasid owner, std::uint32_t channel, std::uint64_t uid) {
 int RdmaIds::create(Pasid owner, std::uint32_t channel, const rdma_ucm_create_id& wanted, std::uint32_t& number) {
   IdQpType type{};
   switch (wanted.ps) {
-    case RDMA_PS_TCP:
-      type = IdQpType::rc;
-      break;
+    case RDMA_PS_TCP: type = IdQpType::rc; break;
     case RDMA_PS_UDP:
-    case RDMA_PS_IPOIB:
-      type = IdQpType::ud;
-      break;
+    case RDMA_PS_IPOIB: type = IdQpType::ud; break;
     case RDMA_PS_IB:
       type = IdQpType(wanted.qp_type);
       if (!is_known(type)) return EINVAL;
       break;
-    default:
-      return EINVAL;
+    default: return EINVAL;
   }
   RdmaId& id = add(owner, channel, wanted.uid);
   id.port_space = rdma_ucm_port_space(wanted.ps);
@@ -203,8 +200,8 @@ int RdmaIds::listen(RdmaId& id, std::uint32_t backlog) {
 int RdmaIds::connect(RdmaId& id, const rdma_ucm_conn_param& params) {
   if (id.state != IdState::route_resolved) return EINVAL;
   const bool datagram = id.qp_type == IdQpType::ud;
-  const auto data = with_addresses(id, params, datagram ? sizeof(cm::ServiceIdRequest::private_data)
-                                                        : sizeof(cm::ConnectRequest::private_data));
+  const auto data = with_addresses(
+      id, params, datagram ? sizeof(cm::ServiceIdRequest::private_data) : sizeof(cm::ConnectRequest::private_data));
   if (!data) return EINVAL;
   id.qpn = params.qp_num & 0xffffff;
   id.srq = params.srq != 0;
@@ -338,8 +335,7 @@ int RdmaIds::set_option(RdmaId& id, std::uint32_t level, std::uint32_t name, std
       id.ack_timeout = *timeout;
       return 0;
     }
-    default:
-      return ENOSYS;
+    default: return ENOSYS;
   }
 }
 
@@ -357,8 +353,8 @@ int RdmaIds::init_qp_attributes(RdmaId& id, std::uint32_t state, ib_uverbs_qp_at
     return 0;
   }
   const cm::Connection* connection = manager_.find(*id.connection);
-  const bool usable = connection != nullptr && connection->state != cm::State::idle &&
-                      connection->state != cm::State::timewait;
+  const bool usable =
+      connection != nullptr && connection->state != cm::State::idle && connection->state != cm::State::timewait;
   if (!usable || (state != kInit && connection->state == cm::State::request_sent)) return EINVAL;
   const bool asks = id.qp_type == IdQpType::rc || id.qp_type == IdQpType::xrc_send;
   const bool answers = id.qp_type == IdQpType::rc || id.qp_type == IdQpType::xrc_recv;
@@ -368,16 +364,16 @@ int RdmaIds::init_qp_attributes(RdmaId& id, std::uint32_t state, ib_uverbs_qp_at
     if (connection->responder_resources != 0)
       attributes.qp_access_flags |= abi::access::kRemoteRead | abi::access::kRemoteAtomic;
   } else if (state == kRtr) {
-    attributes.qp_attr_mask = kState | kPath | kPathMtu | kRemoteQpn | kReceivePsn |
-                              (answers ? kMaxDestRdAtomic | kMinRnrTimer : 0);
+    attributes.qp_attr_mask =
+        kState | kPath | kPathMtu | kRemoteQpn | kReceivePsn | (answers ? kMaxDestRdAtomic | kMinRnrTimer : 0);
     set_address_handle(device_of(id), connection->route, attributes.ah_attr);
     attributes.path_mtu = connection->path_mtu;
     attributes.dest_qp_num = connection->peer.qpn;
     attributes.rq_psn = id.psn;
     attributes.max_dest_rd_atomic = connection->responder_resources;
   } else {
-    attributes.qp_attr_mask = kState | kSendPsn | (asks || answers ? kTimeout : 0) |
-                              (asks ? kRetryCount | kRnrRetry | kMaxRdAtomic : 0);
+    attributes.qp_attr_mask =
+        kState | kSendPsn | (asks || answers ? kTimeout : 0) | (asks ? kRetryCount | kRnrRetry | kMaxRdAtomic : 0);
     attributes.sq_psn = connection->send_psn;
     attributes.timeout = id.ack_timeout.value_or(connection->ack_timeout);
     attributes.retry_cnt = connection->retry_count;
@@ -401,8 +397,7 @@ void RdmaIds::set_address_handle(const Device& device, const cm::Route& route, i
 
 // --- Groups.
 
-int RdmaIds::join(RdmaId& id, std::uint64_t uid, const IpAddress& address, std::uint16_t flags,
-                  std::uint32_t& number) {
+int RdmaIds::join(RdmaId& id, std::uint64_t uid, const IpAddress& address, std::uint16_t flags, std::uint32_t& number) {
   if (flags != RDMA_MC_JOIN_FLAG_FULLMEMBER && flags != RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER) return EINVAL;
   if (id.qp_type != IdQpType::ud || !id.device || !address.is_group() ||
       (id.state != IdState::address_bound && id.state != IdState::address_resolved))

@@ -32,8 +32,8 @@ class RdmaIds {
   // A device with datagrams.
   struct Device {
     abi::NetworkInterface interface;
-    std::uint8_t mtu = 5;                  // MTU of the port: enum ibv_mtu
-    std::uint8_t rate = 0;                 // enum ibv_rate
+    std::uint8_t mtu = 5;   // MTU of the port: enum ibv_mtu
+    std::uint8_t rate = 0;  // enum ibv_rate
     cm::TimeCode ack_delay = 0;
 
     std::uint32_t gid_index(const Gid& gid) const;  // number of GIDs: the device does not have this GID
@@ -41,10 +41,10 @@ class RdmaIds {
     bool is_on_link(const IpAddress& address) const;
   };
   struct Host {
-    std::vector<Device> devices;           // at least one, in the order of their numbers
+    std::vector<Device> devices;                              // at least one, in the order of their numbers
     Neighbours fabric{std::vector<abi::NetworkInterface>{}};  // interfaces that address resolution finds
-    Duration resolve_known;                // time to resolve an address, route or group that the host knows
-    Duration resolve_neighbour;            // time to resolve an address for which the host asks the network
+    Duration resolve_known;      // time to resolve an address, route or group that the host knows
+    Duration resolve_neighbour;  // time to resolve an address for which the host asks the network
   };
   // queued: the channel has one more event of the id or group `number`. forgotten: all its events of `number` are void.
   struct EventSink {
@@ -66,9 +66,8 @@ class RdmaIds {
   // nullptr: no such id on this channel, or an id of a request that the program has not received yet.
   RdmaId* find(std::uint32_t channel, std::uint32_t number);
   int create(Pasid owner, std::uint32_t channel, const rdma_ucm_create_id& wanted, std::uint32_t& number);
-  std::uint32_t destroy(RdmaId& id);       // returns the number of the id's events that the program received
-  int migrate(Pasid owner, std::uint32_t from, std::uint32_t number, std::uint32_t to,
-              std::uint32_t& events_reported);
+  std::uint32_t destroy(RdmaId& id);  // returns the number of the id's events that the program received
+  int migrate(Pasid owner, std::uint32_t from, std::uint32_t number, std::uint32_t to, std::uint32_t& events_reported);
   void close_channel(std::uint32_t channel);
   void close_process(Pasid process);
 
@@ -96,8 +95,8 @@ class RdmaIds {
  private:
   // An event that the program has not received. The event of a request is queued for its listener.
   struct QueuedEvent {
-    std::uint32_t id;                      // the id whose event counter it raises
-    std::uint32_t group;                   // 0: not an event of a group
+    std::uint32_t id;     // the id whose event counter it raises
+    std::uint32_t group;  // 0: not an event of a group
     rdma_ucm_event_resp event;
   };
   enum class Step : std::uint8_t { address, route, group };
@@ -106,7 +105,7 @@ class RdmaIds {
     Step step;
     int error = 0;
     std::uint32_t group = 0;
-    const Device* device = nullptr;        // Step::address: the device towards the address
+    const Device* device = nullptr;  // Step::address: the device towards the address
   };
 
   RdmaId& add(Pasid owner, std::uint32_t channel, std::uint64_t uid);
@@ -122,7 +121,7 @@ class RdmaIds {
   struct Resolution {
     int error;
     Duration delay;
-    const Device* device = nullptr;        // outgoing device
+    const Device* device = nullptr;  // outgoing device
   };
   Resolution resolution_of(const RdmaId& id, const IpAddress& destination, Duration timeout);
   const Device* device_towards(const RdmaId& id, const IpAddress& destination) const;
@@ -154,10 +153,10 @@ class RdmaIds {
   std::map<std::uint32_t, RdmaId> ids_;
   std::map<cm::ConnectionId, std::uint32_t> by_connection_;
   std::map<rdma_ucm_port_space, PortTable> ports_;
-  std::map<std::uint64_t, std::uint32_t> services_;  // number of listening ids by service ID
+  std::map<std::uint64_t, std::uint32_t> services_;          // number of listening ids by service ID
   std::map<std::uint32_t, std::deque<QueuedEvent>> events_;  // by channel
   std::multimap<Duration, Task> tasks_;
-  std::set<Gid> neighbours_;               // addresses that the host has resolved before
+  std::set<Gid> neighbours_;  // addresses that the host has resolved before
   std::uint32_t next_number_ = 1;
 };
 

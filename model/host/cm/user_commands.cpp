@@ -88,14 +88,10 @@ class Request {
   int query() {
     return with<rdma_ucm_query>([&](RdmaId& id, const auto& command) {
       switch (command.option) {
-        case RDMA_USER_CM_QUERY_ADDR:
-          return query_address(id);
-        case RDMA_USER_CM_QUERY_PATH:
-          return query_path(id);
-        case RDMA_USER_CM_QUERY_GID:
-          return query_gid(id);
-        default:
-          return ENOSYS;
+        case RDMA_USER_CM_QUERY_ADDR: return query_address(id);
+        case RDMA_USER_CM_QUERY_PATH: return query_path(id);
+        case RDMA_USER_CM_QUERY_GID: return query_gid(id);
+        default: return ENOSYS;
       }
     });
   }
@@ -202,9 +198,7 @@ class Request {
 
   template <class Command, class Action>
   int with_device(Action action) {
-    return with<Command>([&](RdmaId& id, const Command& command) {
-      return id.device ? action(id, command) : EINVAL;
-    });
+    return with<Command>([&](RdmaId& id, const Command& command) { return id.device ? action(id, command) : EINVAL; });
   }
 
   template <class Action>
@@ -259,7 +253,7 @@ class Request {
   }
 
   static ib_user_path_rec path_record(const IdPath& path) {
-    constexpr std::uint8_t kExactly = 2;   // IB_SA_EQ
+    constexpr std::uint8_t kExactly = 2;  // IB_SA_EQ
     ib_user_path_rec record{};
     std::ranges::copy(path.route.remote, record.dgid);
     std::ranges::copy(path.route.local, record.sgid);
@@ -314,8 +308,7 @@ class Request {
       std::memcpy(&field, &ib, sizeof ib);
     };
     put(id.path ? id.path->route.local : id.source.bytes, id.source.port, response.src_size, response.src_addr);
-    if (id.destination)
-      put(id.destination->bytes, id.destination->port, response.dst_size, response.dst_addr);
+    if (id.destination) put(id.destination->bytes, id.destination->port, response.dst_size, response.dst_addr);
     return answer(response);
   }
 
@@ -335,8 +328,8 @@ class Request {
     const std::uint32_t flow = path.route.flow_label << 8 | path.route.hop_limit;
     for (std::size_t i = 0; i < 4; ++i) record[44 + i] = std::uint8_t(flow >> (24 - 8 * i));
     record[48] = path.route.traffic_class;
-    record[49] = 0x80 | 1;                 // reversible, one path
-    record[50] = record[51] = 0xff;        // P_Key
+    record[49] = 0x80 | 1;           // reversible, one path
+    record[50] = record[51] = 0xff;  // P_Key
     record[53] = path.route.service_level;
     record[54] = std::uint8_t(0x80 | path.mtu);
     record[55] = std::uint8_t(0x80 | path.rate);

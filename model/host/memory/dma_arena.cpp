@@ -22,8 +22,8 @@ std::byte* DmaArena::allocate(std::size_t bytes, std::size_t alignment) {
   // The heap's records lie between the pieces; pieces of whole cache lines keep DMA away from them.
   constexpr std::size_t kLine = 64;
   const std::size_t whole = (std::max<std::size_t>(bytes, 1) + kLine - 1) / kLine * kLine;
-  auto* memory = static_cast<std::byte*>(
-      heap_->pieces.allocate_aligned(whole, std::max(alignment, kLine), std::nothrow));
+  auto* memory =
+      static_cast<std::byte*>(heap_->pieces.allocate_aligned(whole, std::max(alignment, kLine), std::nothrow));
   if (memory != nullptr) SparseMemory::clear({memory, whole});
   return memory;
 }

@@ -27,7 +27,7 @@ class DmaArena {
  private:
   struct Heap;
   std::unique_ptr<Heap> heap_;
-  std::span<std::byte> memory_;         // the whole arena
+  std::span<std::byte> memory_;  // the whole arena
 };
 
 }  // namespace rnicsim::host

@@ -28,14 +28,10 @@ auto interval(std::uint64_t address, std::uint64_t bytes) {
 
 const char* to_string(IommuFault::Reason reason) {
   switch (reason) {
-    case IommuFault::Reason::no_process:
-      return "no process has this PASID";
-    case IommuFault::Reason::not_pinned:
-      return "the range was never registered";
-    case IommuFault::Reason::read_only:
-      return "the range was registered for reading";
-    case IommuFault::Reason::not_mapped:
-      return "the process has unmapped the range";
+    case IommuFault::Reason::no_process: return "no process has this PASID";
+    case IommuFault::Reason::not_pinned: return "the range was never registered";
+    case IommuFault::Reason::read_only: return "the range was registered for reading";
+    case IommuFault::Reason::not_mapped: return "the process has unmapped the range";
   }
   return "";
 }

@@ -47,7 +47,7 @@ const char* to_string(IommuFault::Reason reason);
 
 // A range was pinned or unpinned once.
 struct IommuMapping {
-  Pasid domain;                          // the process's PASID, or a function's own_domain()
+  Pasid domain;  // the process's PASID, or a function's own_domain()
   std::uint64_t address;
   std::uint64_t length;
   bool pinned;
@@ -146,7 +146,7 @@ class Iommu {
     AddressSpace* space;
     Pins pins;
     Range known[2];  // range that was last found pinned, for reading and for writing: most accesses fall into it
-    std::map<std::uint64_t, std::uint64_t> frames;  // frame by page, for pages that a device asked for
+    std::map<std::uint64_t, std::uint64_t> frames;      // frame by page, for pages that a device asked for
     std::map<std::uint64_t, OnDemandPage> on_demand{};  // by page
   };
 
@@ -170,7 +170,7 @@ class Iommu {
 
   std::string host_;
   std::map<Pasid, Process> processes_;
-  Process* last_ = nullptr;                       // process of the last request
+  Process* last_ = nullptr;  // process of the last request
   Pasid last_domain_ = 0;
   std::set<Pasid> departed_;
   std::map<SharedPage, std::uint64_t> frames_;

@@ -55,9 +55,9 @@ class PageFaults {
   Iommu& iommu_;
   std::vector<RootComplex*> devices_;
   EventQueue<std::function<void()>> work_{[this] { run_due(); }};
-  std::map<std::uint64_t, Withdrawal> withdrawals_;         // by number
-  std::map<std::uint32_t, std::uint64_t> invalidations_;    // by tag: the number of the withdrawal
-  std::vector<std::function<void()>> held_up_;              // requests that wait for the end of a withdrawal
+  std::map<std::uint64_t, Withdrawal> withdrawals_;       // by number
+  std::map<std::uint32_t, std::uint64_t> invalidations_;  // by tag: the number of the withdrawal
+  std::vector<std::function<void()>> held_up_;            // requests that wait for the end of a withdrawal
   std::uint64_t next_withdrawal_ = 0;
   std::uint32_t next_tag_ = 0;
   PageFaultCounters counters_;

@@ -22,8 +22,7 @@ namespace rnicsim::nic {
 
 class AtomicUnit : public sc_core::sc_module {
  public:
-  AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation,
-             PayloadMemory& memory);
+  AtomicUnit(sc_core::sc_module_name name, const AtomicParams& params, Translation& translation, PayloadMemory& memory);
 
   std::function<std::optional<std::uint64_t>(Pasid, std::uint64_t)> physical;  // ATS request; nullopt: the host refuses
 
@@ -40,7 +39,7 @@ class AtomicUnit : public sc_core::sc_module {
     Dma::Place place;
     std::uint64_t slot;
     std::uint64_t original = 0;
-    Translation::Hold hold{};              // hold of the page, if the page is on demand
+    Translation::Hold hold{};  // hold of the page, if the page is on demand
   };
 
   // A QP's queue of atomics. The next one begins when the one before has its place, and qp_interval has passed.
@@ -65,11 +64,11 @@ class AtomicUnit : public sc_core::sc_module {
   const AtomicParams params_;
   Translation& translation_;
   PayloadMemory& memory_;
-  std::unordered_map<std::uint32_t, Turn> turns_;              // by QP
+  std::unordered_map<std::uint32_t, Turn> turns_;  // by QP
   EventQueue<Turn*> pauses_{[this] { turns_due(); }};
   std::unordered_map<std::uint64_t, Fifo<Operation>> locked_;  // by slot: operations that wait for the lock
   EventQueue<Operation> modifying_{[this] { modify_due(); }};
-  std::uint64_t resets_ = 0;                                   // callbacks of operations from before a reset are void
+  std::uint64_t resets_ = 0;  // callbacks of operations from before a reset are void
   AtomicCounters counters_;
 };
 

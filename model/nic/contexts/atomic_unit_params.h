@@ -19,8 +19,7 @@ struct AtomicParams {
   void describe(ParamVisitor& visit) {
     visit.param("lock_slots", lock_slots,
                 "locks, by the physical address modulo their number; docs/timing.md: addr[11:0]", {8, 1 << 20});
-    visit.param("service", service, "modify, beyond the read, while the lock is held; docs/timing.md",
-                {0, 1e9});
+    visit.param("service", service, "modify, beyond the read, while the lock is held; docs/timing.md", {0, 1e9});
     visit.param("qp_interval", qp_interval,
                 "from an atomic of a QP to the next of it, at the least; docs/timing.md: 2.88 M/s", {0, 1e9});
   }

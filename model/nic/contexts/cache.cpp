@@ -33,8 +33,8 @@ void CacheParams::describe(ParamVisitor& visit) {
   visit.param("replacement", replacement, "which entry of a set leaves for another", policy_names<Replacement>());
   visit.refuse(!CacheTags::can_be(l0_entries, ways), "l0_entries", "is no multiple of", "ways");
   visit.refuse(!CacheTags::can_be(l1_entries, ways), "l1_entries", "is no multiple of", "ways");
-  visit.refuse(l1_entries != 0 && l0_entries > l1_entries, "l0_entries", "is more than the second level holds:",
-               "l1_entries");
+  visit.refuse(l1_entries != 0 && l0_entries > l1_entries, "l0_entries",
+               "is more than the second level holds:", "l1_entries");
 }
 
 void CacheCounters::describe(CounterVisitor& visit) const {

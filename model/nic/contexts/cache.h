@@ -28,7 +28,7 @@ class CacheTags {
   static bool can_be(std::uint32_t entries, std::uint32_t ways);
 
   bool contains(std::uint64_t key) const { return find(key) != nullptr; }
-  bool touch(std::uint64_t key) {                        // true: resident; updates its last use
+  bool touch(std::uint64_t key) {  // true: resident; updates its last use
     auto* way = find(key);
     if (way == nullptr) return false;
     way->used = ++uses_;
@@ -57,9 +57,9 @@ class CacheTags {
   }
 
   std::uint32_t sets_;
-  std::uint32_t ways_;                                   // 0: the level has no entries
+  std::uint32_t ways_;  // 0: the level has no entries
   std::unique_ptr<CacheWay[], Free> entries_;
-  mutable CacheWay* found_;                              // last entry found: most often it is looked up again
+  mutable CacheWay* found_;  // last entry found: most often it is looked up again
   std::uint64_t uses_ = 0;
   std::unique_ptr<Replacement> replacement_;
 };
@@ -70,7 +70,7 @@ class Cache {
 
   struct Outcome {
     bool resident;
-    Duration wait;                                       // time until the entry is available
+    Duration wait;  // time until the entry is available
   };
   Outcome look_up(std::size_t client, std::uint64_t key);
   // Looks up a resident entry; nullopt: not resident, and nothing has changed.

@@ -149,8 +149,7 @@ class ContextTable {
     auto* slot = slots_.find(index);
     if (slot == nullptr || !slot->object) return;
     residency_.forget(index);
-    if (std::exchange(slot->changed, false) || table != IcmTable::mpt)
-      icm_.write(table, index, *slot->object);
+    if (std::exchange(slot->changed, false) || table != IcmTable::mpt) icm_.write(table, index, *slot->object);
     slot->object.reset();
   }
   void destroy(std::uint32_t index) {
@@ -213,7 +212,7 @@ class PageTable {
   bool resident(std::uint32_t index) const { return pages_.contains(index) && residency_.resident(index); }
   struct Found {
     std::optional<std::uint64_t> page;
-    bool flushed;                          // the page was flushed meanwhile: if its region still exists, look up again
+    bool flushed;  // the page was flushed meanwhile: if its region still exists, look up again
   };
   void await(std::uint32_t index, std::function<void(const Found&)> found);
   // Drops pages whose region is destroyed.
@@ -227,7 +226,7 @@ class PageTable {
 
   IcmAccess& icm_;
   std::unordered_map<std::uint32_t, std::uint64_t> pages_;
-  std::unordered_set<std::uint32_t> voided_;                 // flushed during their fill
+  std::unordered_set<std::uint32_t> voided_;  // flushed during their fill
   std::uint64_t flushes_ = 0;
   Residency residency_;
 };
@@ -283,16 +282,16 @@ class ContextCache {
   IcmAccess icm_;
 
  public:
-  Residency qpc;                                             // residency of the engine's contexts; see qp_contexts.h
+  Residency qpc;  // residency of the engine's contexts; see qp_contexts.h
   ContextTable<CompletionQueue, IcmTable::cqc> cqs;
   ContextTable<EventQueueContext, IcmTable::eqc> eqs;
   ContextTable<SharedReceiveQueue, IcmTable::srqc> srqs;
   ContextTable<MemoryRegion, IcmTable::mpt> regions;
   PageTable pages;
   IndexTable<QpEntry> qps;
-  std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;  // by CQ, resident or not
-  std::unordered_map<std::uint32_t, std::uint32_t> xrc_cqns; // by XRC SRQ: the CQ for its completions
-  std::unordered_map<std::uint32_t, PageRange> page_ranges;  // by region
+  std::unordered_map<std::uint32_t, std::uint32_t> cq_eqns;   // by CQ, resident or not
+  std::unordered_map<std::uint32_t, std::uint32_t> xrc_cqns;  // by XRC SRQ: the CQ for its completions
+  std::unordered_map<std::uint32_t, PageRange> page_ranges;   // by region
 };
 
 }  // namespace rnicsim::nic

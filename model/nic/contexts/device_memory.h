@@ -48,7 +48,7 @@ class DeviceMemory : public BarMemory {
     enum class Kind : std::uint8_t { read, write, nothing };
     Kind kind = Kind::nothing;
     std::uint64_t address = 0;
-    Payload data;               // a read: its length
+    Payload data;  // a read: its length
     DmaReply reply;
   };
 

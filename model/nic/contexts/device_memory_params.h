@@ -14,7 +14,7 @@ using namespace rnicsim::literals;
 struct DeviceMemoryParams {
   static constexpr std::uint64_t kMost = 2 << 20;
   static constexpr std::uint32_t kLine = 64;
-  static constexpr std::uint32_t kPage = 4096;           // unit in which a host may allocate it
+  static constexpr std::uint32_t kPage = 4096;  // unit in which a host may allocate it
 
   ByteCount size = 256_KiB;
   Duration latency = 40_ns;

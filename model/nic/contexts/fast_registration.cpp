@@ -5,8 +5,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::uint32_t kPeersWrite = access::kRemoteWrite | access::kRemoteAtomic;
-constexpr std::uint32_t kGrantable =
-    kPeersWrite | access::kLocalWrite | access::kRemoteRead | access::kRelaxedOrdering;
+constexpr std::uint32_t kGrantable = kPeersWrite | access::kLocalWrite | access::kRemoteRead | access::kRelaxedOrdering;
 
 bool is_in_pages(const PageRange& pages, const Registration& wanted) {
   if (wanted.log_page < kLeastLogPage || wanted.log_page > kMostLogPage || wanted.length == 0) return false;
@@ -39,8 +38,8 @@ void take_pages(MemoryRegion& region, const Registration& wanted) {
 }
 
 MemoryRegion without_pages(const MemoryRegion& region) {
-  return {.kind = region.kind, .key = region.key, .pd = region.pd, .pasid = region.pasid,
-          .first_page = region.first_page};
+  return {
+      .kind = region.kind, .key = region.key, .pd = region.pd, .pasid = region.pasid, .first_page = region.first_page};
 }
 
 }  // namespace rnicsim::nic

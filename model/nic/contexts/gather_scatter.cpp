@@ -16,13 +16,13 @@ struct GatherScatter::Job {
   Tag tag;
   Qpn qpn;
   bool is_gather;
-  bool frame;                            // the bytes of a raw packet
+  bool frame;  // the bytes of a raw packet
   AccessRequest access;
   Regions regions;
   Payload payload;
   bool more = false;
-  std::uint8_t room = 0;                 // bytes that may be padded
-  Translated behind{};                   // place of the padding
+  std::uint8_t room = 0;  // bytes that may be padded
+  Translated behind{};    // place of the padding
   std::vector<Translated> places{};
   std::vector<Translation::Hold> holds{};  // holds of pages on demand
   std::size_t awaited = 0;
@@ -70,9 +70,13 @@ void GatherScatter::gather(Gather&& request) {
 }
 
 void GatherScatter::gather_in_parts(Gather&& request, const AccessRequest& access) {
-  translate(std::make_shared<Job>(
-      Job{.tag = request.tag, .qpn = request.qpn, .is_gather = true, .frame = request.frame, .access = access,
-          .regions = std::move(request.regions), .payload = {}}));
+  translate(std::make_shared<Job>(Job{.tag = request.tag,
+                                      .qpn = request.qpn,
+                                      .is_gather = true,
+                                      .frame = request.frame,
+                                      .access = access,
+                                      .regions = std::move(request.regions),
+                                      .payload = {}}));
 }
 
 void GatherScatter::scatter(Scatter&& request) {
@@ -100,10 +104,15 @@ void GatherScatter::scatter(Scatter&& request) {
 
 void GatherScatter::scatter_in_parts(Scatter&& request, const AccessRequest& access, Order& order) {
   waiting_bytes_ += request.payload.size();
-  order.jobs.push_back(std::make_shared<Job>(
-      Job{.tag = request.tag, .qpn = request.qpn, .is_gather = false, .frame = false, .access = access,
-          .regions = std::move(request.regions), .payload = std::move(request.payload), .more = request.more,
-          .room = request.room}));
+  order.jobs.push_back(std::make_shared<Job>(Job{.tag = request.tag,
+                                                 .qpn = request.qpn,
+                                                 .is_gather = false,
+                                                 .frame = false,
+                                                 .access = access,
+                                                 .regions = std::move(request.regions),
+                                                 .payload = std::move(request.payload),
+                                                 .more = request.more,
+                                                 .room = request.room}));
   translate(order.jobs.back());
 }
 
@@ -201,8 +210,9 @@ void GatherScatter::reset() {
 void GatherScatter::check(const AccessCheck& request) {
   const AccessRequest access{request.pd, request.access, request.qpn, request.remote};
   if (const auto result = translation_.check_now(access, request.region)) return checked({request.tag, *result});
-  translation_.check(access, request.region,
-                     [this, tag = request.tag](AccessResult result) { checked({tag, result}); });
+  translation_.check(access, request.region, [this, tag = request.tag](AccessResult result) {
+    checked({tag, result});
+  });
 }
 
 void GatherScatter::look(const PresenceCheck& request) {

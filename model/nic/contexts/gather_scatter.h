@@ -60,9 +60,9 @@ class GatherScatter : DmaClient {
   using JobPtr = std::shared_ptr<Job>;
   // The scatters of a QP: translated when they come, written in order.
   struct Order {
-    std::uint32_t waiting = 0;               // scatters that wait for the cache's second level
-    Duration until{};                        // when the last of them begins
-    Fifo<JobPtr> jobs{};               // scatters behind the first one that needs a fill, in order
+    std::uint32_t waiting = 0;  // scatters that wait for the cache's second level
+    Duration until{};           // when the last of them begins
+    Fifo<JobPtr> jobs{};        // scatters behind the first one that needs a fill, in order
     std::uint64_t epoch = 0;
     PayloadMemory::Order writes{};
   };
@@ -73,14 +73,14 @@ class GatherScatter : DmaClient {
     AccessResult result;
     Dma::Place place;
     std::uint32_t length;
-    Order* order;                            // scatters; nullptr: a gather
-    std::uint64_t epoch;                     // epoch of the order at the request
+    Order* order;         // scatters; nullptr: a gather
+    std::uint64_t epoch;  // epoch of the order at the request
     Payload payload;
     bool more;
-    bool relaxed;                            // the region has relaxed ordering
-    bool frame;                              // gathers: Gather::frame
-    bool remote;                             // gathers: Gather::remote
-    JobPtr job;                              // set: this entry only continues a job that was translated early
+    bool relaxed;  // the region has relaxed ordering
+    bool frame;    // gathers: Gather::frame
+    bool remote;   // gathers: Gather::remote
+    JobPtr job;    // set: this entry only continues a job that was translated early
   };
   enum Kind : std::uint32_t { kGather, kScatter };
 
@@ -105,7 +105,7 @@ class GatherScatter : DmaClient {
   Translation& translation_;
   PayloadMemory& memory_;
   const bool timing_only_;
-  IndexTable<Order> orders_;                 // by QP
+  IndexTable<Order> orders_;  // by QP
   Pool<Access> accesses_;
   std::uint64_t waiting_bytes_ = 0;
   EventQueue<Access*> at_hand_{[this] { begin_due(); }};

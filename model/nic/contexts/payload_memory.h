@@ -31,9 +31,9 @@ class PayloadMemory : DmaClient {
     friend PayloadMemory;
     enum class Side : std::uint8_t { host, device, turning };
     Side side = Side::host;
-    Duration host_until{};                   // time at which the writes to the host have landed
+    Duration host_until{};  // time at which the writes to the host have landed
     Duration device_until{};
-    std::uint64_t turn = 0;                  // number of the switch under way
+    std::uint64_t turn = 0;  // number of the switch under way
     Fifo<Write> held{};
   };
 

@@ -137,9 +137,7 @@ void ProcessingUnits::receive(PacketIn&& in) {
 
 void ProcessingUnits::await_context(QpcClient client, PacketIn&& in) {
   const auto qpn = in.destination;
-  contexts_.await(client, qpn, [this, in = std::move(in)]() mutable {
-    enqueue(std::move(in), contexts_.vain_look());
-  });
+  contexts_.await(client, qpn, [this, in = std::move(in)]() mutable { enqueue(std::move(in), contexts_.vain_look()); });
 }
 
 void ProcessingUnits::enqueue(PacketIn&& in, Duration context_wait) {

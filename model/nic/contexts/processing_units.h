@@ -31,14 +31,14 @@ class ProcessingUnits : public sc_core::sc_module {
  public:
   ProcessingUnits(sc_core::sc_module_name name, const ProcessingUnitsParams& params, QpContexts& contexts);
 
-  Output<std::uint32_t> transmit_free;    // the unit accepts more work
-  Output<SendDoorbell> doorbell;          // doorbell of a QP with a resident context
-  Output<PacketIn> packet;                // packet of a QP with a resident context
+  Output<std::uint32_t> transmit_free;  // the unit accepts more work
+  Output<SendDoorbell> doorbell;        // doorbell of a QP with a resident context
+  Output<PacketIn> packet;              // packet of a QP with a resident context
   trace::Point<DoorbellTaken> doorbell_taken;
 
   [[gnu::flatten]] void ring(SendDoorbell&& doorbell);
   void transmit(const TransmitWork& work);
-  void wanted(std::uint32_t unit);        // asks for transmit_free() when the unit is free
+  void wanted(std::uint32_t unit);  // asks for transmit_free() when the unit is free
   [[gnu::flatten]] void receive(PacketIn&& packet);
   void reset();
 
@@ -48,12 +48,12 @@ class ProcessingUnits : public sc_core::sc_module {
   struct Arrival {
     PacketIn packet;
     Duration context_wait;
-    Duration since;                       // when the packet began to wait for its unit
+    Duration since;  // when the packet began to wait for its unit
   };
   struct Unit {
     Duration free;
-    Qpn qpn{};                            // QP that occupies the unit until `free`
-    bool asked = false;                   // the unit is in freed_
+    Qpn qpn{};           // QP that occupies the unit until `free`
+    bool asked = false;  // the unit is in freed_
   };
   struct Freed {
     bool transmit = false;
@@ -80,12 +80,12 @@ class ProcessingUnits : public sc_core::sc_module {
   const ProcessingUnitsParams params_;
   QpContexts& contexts_;
   std::vector<Unit> transmit_;
-  std::vector<Duration> context_waits_;   // added to the next packet sent, by unit of the QP
+  std::vector<Duration> context_waits_;  // added to the next packet sent, by unit of the QP
   std::vector<Unit> receive_;
-  Duration away_until_;                   // until then a QP may occupy another unit than its first one
+  Duration away_until_;  // until then a QP may occupy another unit than its first one
   std::unordered_map<std::uint32_t, PooledList<Arrival>> waiting_;  // by QP; the order of iteration has no effect
-  Fifo<Qpn> ready_;                       // QPs in waiting_ that occupy no unit
-  EventQueue<Freed> freed_{[this] { free_due(); }};      // units for which something waits
+  Fifo<Qpn> ready_;                                                 // QPs in waiting_ that occupy no unit
+  EventQueue<Freed> freed_{[this] { free_due(); }};                 // units for which something waits
   ProcessingUnitsCounters counters_;
 };
 

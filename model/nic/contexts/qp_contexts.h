@@ -20,8 +20,8 @@ class QpContexts {
  public:
   explicit QpContexts(ContextCache& contexts);
 
-  Output<ContextFill> filled;              // context for the engine
-  Output<Qpn> evicted;                     // the engine must write the context back
+  Output<ContextFill> filled;  // context for the engine
+  Output<Qpn> evicted;         // the engine must write the context back
 
   // Time until the context is available; nullopt: not resident, so await() it. For a QP that does not exist: 0.
   std::optional<Duration> touch(QpcClient client, Qpn qpn);
@@ -44,7 +44,7 @@ class QpContexts {
  private:
   struct Held {
     std::uint32_t times = 0;
-    bool evicted = false;                  // report the eviction at the last release()
+    bool evicted = false;  // report the eviction at the last release()
   };
 
   void fill(Qpn qpn);

@@ -12,8 +12,8 @@ namespace rnicsim::nic {
 
 // A place for an entry; all zeros: empty.
 struct CacheWay {
-  std::uint64_t name = 0;                                 // identity of the entry, not 0
-  std::uint64_t used = 0;                                 // last use, counted in uses of all sets
+  std::uint64_t name = 0;  // identity of the entry, not 0
+  std::uint64_t used = 0;  // last use, counted in uses of all sets
 
   bool empty() const { return name == 0; }
 };
@@ -24,9 +24,9 @@ class Replacement {
   using Make = std::unique_ptr<Replacement> (*)();
 
   virtual ~Replacement() = default;
-  virtual std::size_t way_for_another(Set set) = 0;       // returns an empty way, or the way whose entry is displaced
-  virtual void clear() {}                                 // all sets become empty
-  virtual void seed(std::uint64_t) {}                     // seed of random draws; call before the first draw
+  virtual std::size_t way_for_another(Set set) = 0;  // returns an empty way, or the way whose entry is displaced
+  virtual void clear() {}                            // all sets become empty
+  virtual void seed(std::uint64_t) {}                // seed of random draws; call before the first draw
 };
 
 }  // namespace rnicsim::nic

@@ -16,8 +16,8 @@ class Random final : public Replacement {
   std::size_t way_for_another(Set set) override {
     const auto empty = std::ranges::find_if(set, &CacheWay::empty);
     if (empty != set.end()) return std::size_t(empty - set.begin());
-    return (sequence_() >> 33) % set.size();              // the low bits of a linear congruential sequence have short
-                                                          // periods
+    return (sequence_() >> 33) % set.size();  // the low bits of a linear congruential sequence have short
+                                              // periods
   }
   void clear() override { sequence_.seed(seed_); }
   void seed(std::uint64_t seed) override { sequence_.seed(seed_ = seed); }

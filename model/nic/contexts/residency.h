@@ -21,7 +21,7 @@ class Residency {
 
   Residency(const CacheParams& params, std::size_t clients) : cache_(params, clients), held_up_(clients) {}
 
-  std::function<void(std::uint64_t key)> fill;     // reads the context; then calls filled() or dropped()
+  std::function<void(std::uint64_t key)> fill;  // reads the context; then calls filled() or dropped()
   std::function<void(std::uint64_t key)> evicted;
 
   // Time until a resident context is available; nullopt: a miss, so await() it.
@@ -99,7 +99,7 @@ class Residency {
   struct Pending {
     std::size_t client = 0;
     std::vector<Then> waiting;
-    bool leaving = false;                               // filled, used, and about to be evicted
+    bool leaving = false;  // filled, used, and about to be evicted
   };
 
   // A client whose accesses wait for the fill of its last miss (hit_under_miss is false).

@@ -20,7 +20,7 @@ void extend(Translated& translated, std::uint64_t address, std::uint32_t length,
 
 // The part of a range in its first page.
 struct PagePart {
-  std::uint32_t index;    // in the MTT
+  std::uint32_t index;  // in the MTT
   std::uint64_t in_page;
   std::uint32_t length;
 };
@@ -64,7 +64,7 @@ struct Translation::Walk {
   Region region;
   Done done;
   MemoryRegion memory{};
-  std::uint32_t index = 0;               // index of the region with the memory
+  std::uint32_t index = 0;  // index of the region with the memory
   std::uint64_t serial = 0;
   std::uint64_t offset = 0;
   std::uint32_t left = 0;
@@ -79,7 +79,7 @@ struct Translation::Walk {
 // A search for the pages of a range on demand.
 struct Translation::Search {
   TranslationCache::Wanted next;
-  std::uint64_t left = 0;                // pages
+  std::uint64_t left = 0;  // pages
   std::function<void(AccessResult)> done;
   std::uint32_t under_way = 0;
   std::uint32_t absent = 0;
@@ -106,8 +106,8 @@ AccessResult check_access(const MemoryRegion* memory, const AccessRequest& reque
   if (memory->kind == RegionKind::null) return AccessResult::ok;
   if (memory->kind == RegionKind::window2 && memory->qpn != request.qpn.value) return AccessResult::bad_key;
   const auto offset = region.address - memory->start;
-  const bool inside = region.address >= memory->start && offset <= memory->length &&
-                      region.length <= memory->length - offset;
+  const bool inside =
+      region.address >= memory->start && offset <= memory->length && region.length <= memory->length - offset;
   if (!inside) return AccessResult::bad_range;
   return (memory->access & request.access) == request.access ? AccessResult::ok : AccessResult::denied;
 }
@@ -315,9 +315,7 @@ void Translation::collect(const std::shared_ptr<Walk>& walk, const MemoryRegion&
 }
 
 // The region was destroyed meanwhile; another may have its index and its pages' entries.
-bool Translation::gone(const Walk& walk) const {
-  return contexts_.regions.serial(walk.index) != walk.serial;
-}
+bool Translation::gone(const Walk& walk) const { return contexts_.regions.serial(walk.index) != walk.serial; }
 
 void Translation::finish(const std::shared_ptr<Walk>& walk) {
   later(walk->wait, [this, walk] {
@@ -356,22 +354,22 @@ void Translation::check(const AccessRequest& request, const Region& region, std:
 void Translation::look(const AccessRequest& request, const Region& region, bool waits,
                        std::function<void(AccessResult)> done) {
   if (region.length == 0) return done(AccessResult::ok);
-  contexts_.regions.lookup(region.key >> 8, [this, request, region, waits, done = std::move(done)](
-                                                const MemoryRegion* memory) {
-    const bool asks = memory != nullptr && memory->on_demand() && !memory->is_window() &&
-                      check_access(memory, request, region) == AccessResult::ok;
-    asks ? seek(request, region, *memory, waits, done) : done(AccessResult::ok);
-  });
+  contexts_.regions.lookup(region.key >> 8,
+                           [this, request, region, waits, done = std::move(done)](const MemoryRegion* memory) {
+                             const bool asks = memory != nullptr && memory->on_demand() && !memory->is_window() &&
+                                               check_access(memory, request, region) == AccessResult::ok;
+                             asks ? seek(request, region, *memory, waits, done) : done(AccessResult::ok);
+                           });
 }
 
 void Translation::seek(const AccessRequest& request, const Region& region, const MemoryRegion& entry, bool waits,
                        std::function<void(AccessResult)> done) {
   if (entry.is_window()) {
     const auto place = behind(entry, region);
-    return contexts_.regions.lookup(place.key >> 8, [this, request, place, waits, done = std::move(done)](
-                                                        const MemoryRegion* memory) {
-      memory != nullptr ? seek(request, place, *memory, waits, done) : done(AccessResult::bad_key);
-    });
+    return contexts_.regions.lookup(
+        place.key >> 8, [this, request, place, waits, done = std::move(done)](const MemoryRegion* memory) {
+          memory != nullptr ? seek(request, place, *memory, waits, done) : done(AccessResult::bad_key);
+        });
   }
   const auto address = entry.bus_address + (region.address - entry.start);
   const auto search = std::make_shared<Search>();
@@ -399,8 +397,9 @@ void Translation::go_on(const std::shared_ptr<Search>& search) {
   }
   search->going_on = false;
   if (search->under_way != 0 || search->done == nullptr) return;
-  const auto result = search->refused ? AccessResult::bad_range
-                      : search->absent != 0 ? AccessResult::absent : AccessResult::ok;
+  const auto result = search->refused       ? AccessResult::bad_range
+                      : search->absent != 0 ? AccessResult::absent
+                                            : AccessResult::ok;
   later(search->wait, [done = std::exchange(search->done, nullptr), result] { done(result); });
 }
 

@@ -40,8 +40,8 @@ struct Translated {
 struct AccessRequest {
   std::uint32_t pd;
   std::uint32_t access;
-  Qpn qpn{};                               // the QP that asks
-  bool remote = false;                     // the key is a peer's rkey
+  Qpn qpn{};            // the QP that asks
+  bool remote = false;  // the key is a peer's rkey
 };
 
 class Translation : public sc_core::sc_module {
@@ -70,7 +70,7 @@ class Translation : public sc_core::sc_module {
   // Checks if the first level of the cache has the entry. nullopt: call check().
   std::optional<AccessResult> check_now(const AccessRequest& request, const Region& region);
 
-  trace::Point<Refusal> refusal;           // an access that its key does not grant
+  trace::Point<Refusal> refusal;  // an access that its key does not grant
 
   // An entry and its pages were created or destroyed.
   void flush(std::uint32_t pages, std::function<void()> done);
@@ -111,7 +111,7 @@ class Translation : public sc_core::sc_module {
   ContextCache& contexts_;
   TranslationCache& on_demand_;
   Hold told_hold_;
-  Duration flushed_;                                     // end of the last flush
+  Duration flushed_;  // end of the last flush
   EventQueue<std::function<void()>> delayed_{[this] { run_due(); }};
   TranslationCounters counters_;
 };

@@ -67,9 +67,7 @@ TranslationCache::Page& TranslationCache::page_of(Pasid pasid, std::uint64_t add
   return place->second;
 }
 
-bool TranslationCache::hit(Page& page, bool write) {
-  return (!write || page.writable) && tags_.touch(page.number);
-}
+bool TranslationCache::hit(Page& page, bool write) { return (!write || page.writable) && tags_.touch(page.number); }
 
 bool TranslationCache::take_failure(Page& page, std::uint32_t asker) {
   const auto erased = std::erase(page.failed_for, asker);
@@ -181,7 +179,7 @@ void TranslationCache::send_request(Page& page) {
 
 void TranslationCache::respond(const PageResponse& response) {
   const auto asked = requested_.find(response.index);
-  if (asked == requested_.end()) return;                   // from before a reset
+  if (asked == requested_.end()) return;  // from before a reset
   auto& page = *asked->second;
   requested_.erase(asked);
   if (!to_request_.empty()) {

@@ -37,15 +37,15 @@ class TranslationCache : public sc_core::sc_module {
   // A lookup.
   struct Wanted {
     Pasid pasid = 0;
-    std::uint64_t address = 0;           // any address in the page
+    std::uint64_t address = 0;  // any address in the page
     bool write = false;
-    bool waits = false;                  // wait until the page is present; else return `absent` and request the page
-    std::uint32_t asker = 0;             // if a request fails, the next lookup of an asker that got `absent` returns
-                                         // `refused`
+    bool waits = false;       // wait until the page is present; else return `absent` and request the page
+    std::uint32_t asker = 0;  // if a request fails, the next lookup of an asker that got `absent` returns
+                              // `refused`
   };
   struct Found {
     Presence presence = Presence::refused;
-    std::uint64_t address = 0;           // bus address of the page
+    std::uint64_t address = 0;  // bus address of the page
     Page* page = nullptr;
     std::uint64_t version = 0;
   };
@@ -74,8 +74,8 @@ class TranslationCache : public sc_core::sc_module {
 
   // --- The host.
   std::function<PageTranslation(Pasid, std::uint64_t)> translate;
-  std::function<bool(const PageRequest&)> request;         // false: the host will not answer
-  Output<std::uint32_t> invalidated;                       // the tag
+  std::function<bool(const PageRequest&)> request;  // false: the host will not answer
+  Output<std::uint32_t> invalidated;                // the tag
   void respond(const PageResponse& response);
   void invalidate(const PageInvalidation& invalidation);
 
@@ -83,7 +83,7 @@ class TranslationCache : public sc_core::sc_module {
   void find(const Wanted& wanted, Done done);
   void forget(std::uint32_t asker);
   void reset();
-  void seed(std::uint64_t seed) { tags_.seed(seed); }      // seed of random replacement
+  void seed(std::uint64_t seed) { tags_.seed(seed); }  // seed of random replacement
 
   Duration lookup_time() const { return params_.lookup; }
   const TranslationCacheCounters& counters() const { return counters_; }
@@ -101,8 +101,8 @@ class TranslationCache : public sc_core::sc_module {
   // A request under way for a page.
   struct Search {
     enum class State : std::uint8_t { translating, requested } state = State::translating;
-    bool stale = false;                  // invalidated meanwhile: the answer is void
-    bool write = false;                  // requested for writing
+    bool stale = false;  // invalidated meanwhile: the answer is void
+    bool write = false;  // requested for writing
     std::vector<Waiting> waiting{};
     std::vector<std::uint32_t> askers{};  // askers that got `absent`
   };
@@ -111,7 +111,7 @@ class TranslationCache : public sc_core::sc_module {
   struct Page {
     Key key;
     std::uint32_t number = 0;
-    std::uint64_t version = 0;           // counts invalidations
+    std::uint64_t version = 0;  // counts invalidations
     std::uint32_t uses = 0;
     bool writable = false;
     std::uint64_t address = 0;
@@ -147,15 +147,15 @@ class TranslationCache : public sc_core::sc_module {
   CacheTags tags_;
   std::map<Key, Page> pages_;
   std::uint32_t next_number_ = 0;
-  std::map<std::uint32_t, Page*> requested_;               // by index of the request
-  std::uint32_t next_index_ = 0;                           // unique, also after a reset
+  std::map<std::uint32_t, Page*> requested_;  // by index of the request
+  std::uint32_t next_index_ = 0;              // unique, also after a reset
   Fifo<Page*> to_request_;
   std::vector<Invalidating> invalidating_;
-  std::vector<std::uint32_t> completing_;                  // tags of answers on their way to the host
-  std::size_t failures_ = 0;                               // sum over failed_for of all pages
+  std::vector<std::uint32_t> completing_;  // tags of answers on their way to the host
+  std::size_t failures_ = 0;               // sum over failed_for of all pages
   EventQueue<Answer> answers_{[this] { answer_due(); }};
   const std::shared_ptr<TranslationCache> self_{this, [](TranslationCache*) {}};
-  std::uint64_t life_ = 0;                                 // callbacks from before a reset are void
+  std::uint64_t life_ = 0;  // callbacks from before a reset are void
   TranslationCacheCounters counters_;
 };
 

@@ -27,8 +27,7 @@ AccessResult check_window(const MemoryRegion* window, const BindWindow& request)
 AccessResult check_region(const MemoryRegion* region, const BindWindow& request) {
   const auto& binding = request.binding;
   // The lkey must name the region, and the address must be in its bounds.
-  const auto inside =
-      check_access(region, {request.pd, access::kWindowBind}, {binding.region, binding.address, 0});
+  const auto inside = check_access(region, {request.pd, access::kWindowBind}, {binding.region, binding.address, 0});
   if (inside != AccessResult::ok) return inside;
   if (region->kind != RegionKind::region) return AccessResult::bad_key;
   if (binding.length > region->length - (binding.address - region->start)) return AccessResult::bad_range;

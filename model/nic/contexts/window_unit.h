@@ -24,7 +24,7 @@ class WindowUnit {
 
   explicit WindowUnit(ContextCache& contexts) : contexts_(contexts) {}
 
-  Output<KeyDone> done;                      // result of a bind, a registration or an invalidation
+  Output<KeyDone> done;                                       // result of a bind, a registration or an invalidation
   std::function<void(std::uint32_t pages, Then done)> flush;  // flushes the tables of a key
 
   void bind(const BindWindow& request);
@@ -43,7 +43,7 @@ class WindowUnit {
 
   void enqueue(Then work);
   void run();
-  void end(Then then);                       // ends the present request when its lookups are available
+  void end(Then then);  // ends the present request when its lookups are available
   void run_due();
   void answer(Tag tag, AccessResult result);
   void find(std::uint32_t index, Found found);
@@ -61,7 +61,7 @@ class WindowUnit {
   Fifo<Then> waiting_;
   bool busy_ = false;
   bool running_ = false;
-  Duration wait_{};                          // second-level cache time of the present request
+  Duration wait_{};  // second-level cache time of the present request
   EventQueue<Then> ending_{[this] { run_due(); }};
   std::map<std::uint32_t, std::set<std::uint32_t>> of_qps_;  // bound windows of type 2, by QP
   WindowCounters counters_;

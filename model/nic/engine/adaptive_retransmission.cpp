@@ -79,9 +79,9 @@ AdaptiveTimeouts::AdaptiveTimeouts(const AdaptiveRetransmissionParams& params)
       init_low_(params.timeout_init_low_bound),
       init_size_(params.timeout_init_range_size),
       start_(params.start_range_index),
-      decrement_(static_cast<std::uint32_t>(
-          std::ranges::find(AdaptiveRetransmissionParams::kDecWords, params.dec_mode) -
-          std::begin(AdaptiveRetransmissionParams::kDecWords))),
+      decrement_(
+          static_cast<std::uint32_t>(std::ranges::find(AdaptiveRetransmissionParams::kDecWords, params.dec_mode) -
+                                     std::begin(AdaptiveRetransmissionParams::kDecWords))),
       ranges_(parse(params.timeout_ranges).value_or(std::vector<Range>{})) {}
 
 void AdaptiveTimeouts::begin(AdaptiveTimer& timer, std::uint64_t draw) const {

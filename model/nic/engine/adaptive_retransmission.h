@@ -21,7 +21,7 @@ namespace rnicsim::nic {
 struct AdaptiveRetransmissionParams {
   static constexpr const char* kDecWords[] = {"low_bound", "half", "quarter"};
 
-  Duration time_base{};                    // 0: no profile
+  Duration time_base{};  // 0: no profile
   std::uint32_t timeout_init_low_bound = 4;
   std::uint32_t timeout_init_range_size = 1;
   std::string timeout_ranges = "4:6:1";
@@ -35,10 +35,10 @@ struct AdaptiveRetransmissionParams {
 struct AdaptiveTimer {
   bool begun = false;
   std::uint8_t exponent = 0;
-  std::optional<std::uint8_t> range;       // nullopt: the exponent is the first one, which is used once
-  std::uint32_t uses = 0;                  // uses of the exponent so far
-  Duration own{};                          // the queue pair's ACK timeout
-  Duration waited{};                       // time without progress since the last counted retry
+  std::optional<std::uint8_t> range;  // nullopt: the exponent is the first one, which is used once
+  std::uint32_t uses = 0;             // uses of the exponent so far
+  Duration own{};                     // the queue pair's ACK timeout
+  Duration waited{};                  // time without progress since the last counted retry
 };
 
 class AdaptiveTimeouts {
@@ -71,7 +71,7 @@ class AdaptiveTimeouts {
 
   const Duration time_base_;
   const std::uint32_t init_low_, init_size_, start_;
-  const std::uint32_t decrement_;          // exponent's decrement at progress; 0: to the lowest of the range
+  const std::uint32_t decrement_;  // exponent's decrement at progress; 0: to the lowest of the range
   std::vector<Range> ranges_;
 };
 

@@ -9,7 +9,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr double kPsPerSecond = 1e12;
-constexpr double kLongest = 1e15;          // ps: keeps times within a Duration when the rate is nearly 0
+constexpr double kLongest = 1e15;  // ps: keeps times within a Duration when the rate is nearly 0
 
 Duration time_at(double bits, double rate) {
   return {static_cast<std::int64_t>(std::min(std::ceil(bits * kPsPerSecond / rate), kLongest))};
@@ -78,8 +78,11 @@ void CongestionGate::answered(const UnansweredPackets::Answered& packets, std::u
   if (!tracks_) return;
   marked_ = marked_ || marked;
   if (packets.bytes == 0) return;
-  control_->acknowledged({.rtt = packets.rtt, .bytes = packets.bytes, .in_flight = in_flight,
-                          .endpoint = std::exchange(endpoint_, {}), .marked = std::exchange(marked_, false),
+  control_->acknowledged({.rtt = packets.rtt,
+                          .bytes = packets.bytes,
+                          .in_flight = in_flight,
+                          .endpoint = std::exchange(endpoint_, {}),
+                          .marked = std::exchange(marked_, false),
                           .hops = std::exchange(hops_, {})},
                          now);
 }

@@ -55,7 +55,7 @@ class CongestionGate {
   bool request_sent(roce::Psn end, std::uint32_t bytes, bool asks, Duration now);
   // True if a packet of `bytes` bytes, not yet in `same`, must request an acknowledgement.
   bool is_to_ask(const UnansweredPackets& same, std::uint32_t bytes, std::uint64_t other, Duration now);
-  void request_left(roce::Psn end, Duration now) {        // the last bit left the port
+  void request_left(roce::Psn end, Duration now) {  // the last bit left the port
     if (tracks_) requests_.left(end, now);
   }
   const UnansweredPackets& requests() const { return requests_; }
@@ -63,7 +63,7 @@ class CongestionGate {
   void take_telemetry(const Telemetry& block, Duration now);
   // Requests before `oldest` are acknowledged; `marked`: with an ECN echo.
   void acknowledged(roce::Psn oldest, bool marked, Duration now);
-  void rewound() { requests_.clear(); }                   // all requests are resent
+  void rewound() { requests_.clear(); }  // all requests are resent
   // The same for packets that the caller tracks; `in_flight`: all bytes that are still unacknowledged.
   void answered(const UnansweredPackets::Answered& packets, std::uint64_t in_flight, bool marked, Duration now);
 
@@ -80,11 +80,11 @@ class CongestionGate {
   std::unique_ptr<roce::CongestionControl> control_;
   bool tracks_ = false;
   std::uint32_t ack_every_ = 1;
-  bool marked_ = false;                    // an ECN echo that was not yet passed to the control
+  bool marked_ = false;  // an ECN echo that was not yet passed to the control
   bool wants_delay_ = false;
-  Duration endpoint_{};                    // delay inside the receiver that was not yet passed to the control
+  Duration endpoint_{};                         // delay inside the receiver that was not yet passed to the control
   std::unique_ptr<TelemetryReader> telemetry_;  // nullptr: the control wants no telemetry
-  std::span<const HopChange> hops_;        // changes of ports that were not yet passed to the control
+  std::span<const HopChange> hops_;             // changes of ports that were not yet passed to the control
   // Time at which the packets sent so far are paid for at `rate_`.
   double rate_ = roce::Allowance::kUnlimited;
   Duration paid_at_{};

@@ -19,9 +19,9 @@ class EarlyPackets {
   enum class Payload : std::uint8_t { here, on_its_way, placed };
   struct Entry {
     PacketIn packet;
-    BufferHold waiting{};                        // buffer space of payload that is `here`
+    BufferHold waiting{};  // buffer space of payload that is `here`
     Payload payload = Payload::here;
-    AccessResult result = AccessResult::ok;    // if `placed`
+    AccessResult result = AccessResult::ok;  // if `placed`
 
     roce::Psn psn() const { return packet.headers().bth.psn; }
   };

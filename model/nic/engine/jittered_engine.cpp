@@ -7,8 +7,8 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint64_t kStallEvery = 64;   // one of this many delayed transactions stalls
-constexpr std::int64_t kStall = 8;          // length of a stall, in `delay`
+constexpr std::uint64_t kStallEvery = 64;  // one of this many delayed transactions stalls
+constexpr std::int64_t kStall = 8;         // length of a stall, in `delay`
 
 }  // namespace
 
@@ -132,16 +132,13 @@ void JitteredEngine::reset() {
 // --- Out.
 template <class Item>
 void JitteredEngine::relay(Output<Item>& from, const Output<Item>& to) {
-  from.bind([this, &to](const Item& item) {
-    later([&to, item] { to(item); });
-  });
+  from.bind([this, &to](const Item& item) { later([&to, item] { to(item); }); });
 }
 
 template <class Item, class Number>
 void JitteredEngine::relay(Output<Item>& from, const Output<Item>& to, Stream stream, Number number) {
-  from.bind([this, &to, stream, number](const Item& item) {
-    in_order(number(item), {stream}, [&to, item] { to(item); });
-  });
+  from.bind(
+      [this, &to, stream, number](const Item& item) { in_order(number(item), {stream}, [&to, item] { to(item); }); });
 }
 
 void JitteredEngine::bind_outputs() {

@@ -55,8 +55,20 @@ class JitteredEngine : public QpEngine {
  private:
   // Transactions of one stream (and one QP, or unit) keep their order.
   enum class Stream : std::uint8_t {
-    doorbell_in, packet_in, timer_in, overrun_in,
-    scatter_out, atomic_out, srq_out, packet_out, wqe_out, cqe_out, event_out, timer_out, unit_out, key_out
+    doorbell_in,
+    packet_in,
+    timer_in,
+    overrun_in,
+    scatter_out,
+    atomic_out,
+    srq_out,
+    packet_out,
+    wqe_out,
+    cqe_out,
+    event_out,
+    timer_out,
+    unit_out,
+    key_out
   };
   struct Key {
     std::uint32_t number;
@@ -84,15 +96,15 @@ class JitteredEngine : public QpEngine {
   const std::unique_ptr<QpEngine> engine_;
   EngineOutputs out_;
   std::mt19937_64 random_;
-  std::map<Key, Duration> last_;             // time of the last action
+  std::map<Key, Duration> last_;  // time of the last action
   EventQueue<std::function<void()>> pending_{[this] { due(); }};
   // Counts armings: an expiry is void if its timer was armed again or cancelled while the expiry was on the way.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> armings_;
   // Packets of a credit class leave in the order in which the NIC got them. The engine gets their credits in the order
   // in which it sent them.
   struct PacketsOut {
-    std::map<std::uint64_t, bool> put;       // packets of the engine without a returned credit, by number: true: left
-    Fifo<std::uint64_t> sent;                // packets that the NIC has, in its order
+    std::map<std::uint64_t, bool> put;  // packets of the engine without a returned credit, by number: true: left
+    Fifo<std::uint64_t> sent;           // packets that the NIC has, in its order
   };
   std::array<PacketsOut, kCreditClasses> packets_;
   std::uint64_t next_packet_ = 0;

@@ -35,7 +35,7 @@ class Pacer {
     return Duration{milliseconds * kPicosecondsAMillisecond + rest * kPicosecondsAMillisecond / kilobits_a_second};
   }
 
-  Duration paid_for_;                    // time at which all sent packets are paid for
+  Duration paid_for_;  // time at which all sent packets are paid for
 };
 
 }  // namespace rnicsim::nic

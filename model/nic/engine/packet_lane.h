@@ -24,14 +24,14 @@ class PacketLane {
   struct Entry {
     std::uint64_t sequence = 0;
     PacketRef packet;
-    bool ready = false;                  // may leave when it is first
-    std::uint64_t message = 0;           // requests
-    roce::Psn end;                       // requests: PSN of the next packet
-    std::uint32_t bytes = 0;             // payload bytes, present or not
-    std::uint8_t credit_class = 0;       // class of the room that the packet uses (packet_streams.h)
-    std::uint32_t missing = 0;           // READ responses: payload bytes that are not here yet
-    ReadRest rest{};                     // the end of these bytes, not requested yet
-    std::uint32_t pieces = 0;            // requested pieces that are not here yet
+    bool ready = false;             // may leave when it is first
+    std::uint64_t message = 0;      // requests
+    roce::Psn end;                  // requests: PSN of the next packet
+    std::uint32_t bytes = 0;        // payload bytes, present or not
+    std::uint8_t credit_class = 0;  // class of the room that the packet uses (packet_streams.h)
+    std::uint32_t missing = 0;      // READ responses: payload bytes that are not here yet
+    ReadRest rest{};                // the end of these bytes, not requested yet
+    std::uint32_t pieces = 0;       // requested pieces that are not here yet
   };
 
   std::size_t size() const { return entries_.size(); }
@@ -58,7 +58,7 @@ class PacketLane {
   bool all_asked() const { return entries_.empty() || entries_.back().rest.bytes == 0; }
   struct Piece {
     ReadRest read;
-    std::uint32_t offset;                // in the packet
+    std::uint32_t offset;  // in the packet
   };
   // Takes up to `most` of the bytes that are not requested, as one piece to request.
   Piece ask(Entry& entry, std::uint32_t most) {

@@ -36,15 +36,15 @@ struct Qp {
 
   Qpn qpn;
   const roce::Transport transport;
-  std::uint64_t epoch;                   // distinguishes QPs that had the same number
-  roce::Slot slot;                       // index in the core
-  std::uint32_t unit;                    // transmit unit of its last turn
+  std::uint64_t epoch;  // distinguishes QPs that had the same number
+  roce::Slot slot;      // index in the core
+  std::uint32_t unit;   // transmit unit of its last turn
   QpContext context;
   roce::QpState state = roce::QpState::reset;
-  bool resident = true;                  // false: `context` is in ICM
-  bool evicted = false;                  // `context` must be written to ICM
-  std::uint64_t eviction = 0;            // order of evictions
-  std::uint32_t tickets = 0;             // answers under way for this QP
+  bool resident = true;        // false: `context` is in ICM
+  bool evicted = false;        // `context` must be written to ICM
+  std::uint64_t eviction = 0;  // order of evictions
+  std::uint32_t tickets = 0;   // answers under way for this QP
 
   // A query of the core, and the action that waits for the answer. Answers come in the order of the queries.
   struct Question {
@@ -55,26 +55,26 @@ struct Qp {
   PooledList<Question> questions;
 
   SendRing send_ring;
-  std::uint16_t send_retired = 0;        // retired blocks, modulo 2^16
-  Fifo<SendWqe> send_wqes;               // WQEs that are not complete
+  std::uint16_t send_retired = 0;  // retired blocks, modulo 2^16
+  Fifo<SendWqe> send_wqes;         // WQEs that are not complete
   std::uint64_t next_message = 0;
   PacketLane requests;
-  bool request_turn = false;             // waits for a transmit unit
-  bool awaits_read = false;              // waits to begin the read of its next payload
-  bool early_timer = false;              // the ACK timer is shorter than the QP's timeout
-  std::uint8_t early_timeouts = 0;       // early timeouts since the last progress
+  bool request_turn = false;        // waits for a transmit unit
+  bool awaits_read = false;         // waits to begin the read of its next payload
+  bool early_timer = false;         // the ACK timer is shorter than the QP's timeout
+  std::uint8_t early_timeouts = 0;  // early timeouts since the last progress
   AdaptiveTimer adaptive;
-  std::uint32_t leaving = 0;             // not RC: packets under way to the port; messages complete when these leave
-  PooledList<PacketIn> responses;        // responses without an outcome of the core
+  std::uint32_t leaving = 0;       // not RC: packets under way to the port; messages complete when these leave
+  PooledList<PacketIn> responses;  // responses without an outcome of the core
 
   ReceiveRing receive_ring;
   PooledList<PacketIn> inbound;
   EarlyPackets early;
-  bool asked = false;                    // the head of `inbound` is being judged, or a lookup for it is under way
+  bool asked = false;  // the head of `inbound` is being judged, or a lookup for it is under way
   bool looks_for_receive = false;
   bool no_receive = false;
   std::optional<bool> access_granted;
-  bool absent = false;                   // access is granted, but a page is not present
+  bool absent = false;  // access is granted, but a page is not present
   enum class ReceiveMemory : std::uint8_t { unknown, present, absent };
   ReceiveMemory receive_memory{};        // memory of the receive that the head would take, if it may be on demand
   bool waits = false;                    // the head waits for the core's next event for this queue pair
@@ -82,33 +82,33 @@ struct Qp {
   std::optional<EventType> fatal_event;  // event to raise with the fatal NAK
   bool established = false;
   struct SharedReceive {
-    bool asked = false;                  // a receive, or information about the queue, is requested
-    std::uint64_t life = 0;              // the queue's serial number, from its receives
+    bool asked = false;      // a receive, or information about the queue, is requested
+    std::uint64_t life = 0;  // the queue's serial number, from its receives
     std::uint32_t pd = 0;
-    std::uint32_t srqn = 0;              // XRC, as `cqn`
+    std::uint32_t srqn = 0;  // XRC, as `cqn`
     Cqn cqn{};
   } shared;
   // XRC: the queue that a request names.
   struct NamedQueue {
-    roce::Offer::Queue found{};          // for the request that is being judged
+    roce::Offer::Queue found{};  // for the request that is being judged
     std::uint32_t pd = 0;
-    std::uint32_t message_pd = 0;        // for the message that is being received
+    std::uint32_t message_pd = 0;  // for the message that is being received
   } named;
   struct OwedCqe {
     CqeWrite write;
     std::uint16_t receive_index = 0;
     roce::OwedId owed = 0;
   };
-  PooledList<OwedCqe> cqes;              // CQEs of complete messages with payload still under way
+  PooledList<OwedCqe> cqes;  // CQEs of complete messages with payload still under way
   PacketLane answers;
   bool answer_turn = false;
-  bool mark_to_echo = false;             // a request had a mark (CE): the next acknowledgement must echo it
+  bool mark_to_echo = false;                  // a request had a mark (CE): the next acknowledgement must echo it
   std::unique_ptr<TelemetryReturns> returns;  // nullptr: no request carried telemetry
-  std::unique_ptr<ReadAcks> read_acks;   // nullptr: no READ response needs an acknowledgement
+  std::unique_ptr<ReadAcks> read_acks;        // nullptr: no READ response needs an acknowledgement
 
-  bool held_back = false;                // waits for a timer of congestion control or of the rate limit
+  bool held_back = false;  // waits for a timer of congestion control or of the rate limit
   CongestionGate congestion;
-  Pacer pacer;                           // used if context.rate_limit is set
+  Pacer pacer;  // used if context.rate_limit is set
 
   // The request that is judged next.
   bool has_request() const { return early.due() || !inbound.empty(); }

@@ -79,17 +79,27 @@ SendRules send_rules(const QpContext& context, const QpLimits& limits) {
   return {.transport = transport,
           .least_message = raw ? std::uint32_t{roce::kEthernetBytes} : 0,
           .max_message = one_packet ? most_payload(context, limits) : max_message(context, limits),
-          .max_tso = limits.max_tso, .max_headers = limits.max_tso_header,
-          .qkey = context.qkey, .invalidate = limits.invalidate, .windows = limits.windows,
-          .fast_register = limits.fast_register, .atomic_write = limits.atomic_write};
+          .max_tso = limits.max_tso,
+          .max_headers = limits.max_tso_header,
+          .qkey = context.qkey,
+          .invalidate = limits.invalidate,
+          .windows = limits.windows,
+          .fast_register = limits.fast_register,
+          .atomic_write = limits.atomic_write};
 }
 
 roce::ResponderAttributes responder_attributes(const QpContext& context, const QpLimits& limits) {
-  return {.transport = context.transport, .remote = {context.remote_qpn}, .mtu = most_payload(context, limits),
-          .qkey = context.qkey, .access = context.access_flags,
-          .max_dest_rd_atomic = context.max_dest_rd_atomic, .min_rnr_timer = context.min_rnr_timer,
-          .max_message = max_message(context, limits), .invalidate = limits.invalidate,
-          .atomic_write = limits.atomic_write, .recovery = recovery_of(context, limits)};
+  return {.transport = context.transport,
+          .remote = {context.remote_qpn},
+          .mtu = most_payload(context, limits),
+          .qkey = context.qkey,
+          .access = context.access_flags,
+          .max_dest_rd_atomic = context.max_dest_rd_atomic,
+          .min_rnr_timer = context.min_rnr_timer,
+          .max_message = max_message(context, limits),
+          .invalidate = limits.invalidate,
+          .atomic_write = limits.atomic_write,
+          .recovery = recovery_of(context, limits)};
 }
 
 bool came_by_path(const PacketIn& packet, const QpContext& context) {
@@ -98,8 +108,7 @@ bool came_by_path(const PacketIn& packet, const QpContext& context) {
     return std::memcmp(a.data(), b.data(), sizeof(a)) == 0;
   };
   if (context.transport == roce::Transport::ud || context.transport == roce::Transport::raw) return true;
-  return packet.gid_index == context.path.sgid_index &&
-         same(packet.packet->addresses.source, context.path.remote_gid);
+  return packet.gid_index == context.path.sgid_index && same(packet.packet->addresses.source, context.path.remote_gid);
 }
 
 void address(roce::FrameAddresses& addresses, const Path& path) {
@@ -123,11 +132,19 @@ CommandStatus status_of(QpSyndrome syndrome) {
 QpSyndrome check_fixed(const QpContext& context, const QpLimits& limits) {
   switch (context.transport) {
     case roce::Transport::rc: break;
-    case roce::Transport::uc: if (!limits.uc) return QpSyndrome::transport; break;
-    case roce::Transport::ud: if (!limits.ud) return QpSyndrome::transport; break;
-    case roce::Transport::raw: if (!limits.raw) return QpSyndrome::transport; break;
+    case roce::Transport::uc:
+      if (!limits.uc) return QpSyndrome::transport;
+      break;
+    case roce::Transport::ud:
+      if (!limits.ud) return QpSyndrome::transport;
+      break;
+    case roce::Transport::raw:
+      if (!limits.raw) return QpSyndrome::transport;
+      break;
     case roce::Transport::xrc_send:
-    case roce::Transport::xrc_recv: if (!limits.xrc) return QpSyndrome::transport; break;
+    case roce::Transport::xrc_recv:
+      if (!limits.xrc) return QpSyndrome::transport;
+      break;
     default: return QpSyndrome::transport;
   }
   if (context.inline_receive > limits.max_inline_receive) return QpSyndrome::inline_receive;

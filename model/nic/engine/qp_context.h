@@ -20,40 +20,40 @@
 namespace rnicsim::nic {
 
 struct QpLimits {
-  std::uint8_t max_mtu = 5;              // enum ibv_mtu
+  std::uint8_t max_mtu = 5;  // enum ibv_mtu
   std::uint8_t max_rd_atomic = 16;
   std::uint32_t max_message = 1u << 30;
   std::uint32_t max_inline_receive = 32;
-  bool invalidate = true;                // SEND with invalidate, and local invalidate
+  bool invalidate = true;  // SEND with invalidate, and local invalidate
   bool windows = true;
   bool fast_register = true;
   bool atomic_write = true;
   bool uc = true;
   bool ud = true;
-  bool source_qpn = true;                // UD: another QP's number as source
+  bool source_qpn = true;  // UD: another QP's number as source
   bool raw = true;
-  std::uint32_t max_frame = 9018;        // bytes of a raw frame, without FCS
-  std::uint32_t max_tso = 1u << 18;      // bytes of one WQE that is sent in segments
+  std::uint32_t max_frame = 9018;    // bytes of a raw frame, without FCS
+  std::uint32_t max_tso = 1u << 18;  // bytes of one WQE that is sent in segments
   std::uint32_t max_tso_header = 256;
   std::uint32_t max_rate_limit = 100'000'000;  // kb/s
-  bool srq = true;                       // shared receive queues
+  bool srq = true;                             // shared receive queues
   bool xrc = true;
   std::uint32_t transmit_units = 1;
   // Payload of one priority that may wait for the port. Above it no packet of the priority begins.
   std::uint32_t queue_bytes = 16384;
-  std::uint32_t sends_ahead = 20;         // WQEs of a QP that are stored until their turn
-  std::uint32_t receives_ahead = 32;     // WQEs of the receive ring per read
-  std::uint32_t payload_reads = 256;     // payloads of requests that are read concurrently
-  std::uint32_t read_ahead = 6656;       // bytes of READ responses that a QP may await
-  std::uint32_t read_piece = 1024;       // bytes per read for READ responses
-  Duration adaptive_timeout{};           // 0: no adaptive timeout
+  std::uint32_t sends_ahead = 20;     // WQEs of a QP that are stored until their turn
+  std::uint32_t receives_ahead = 32;  // WQEs of the receive ring per read
+  std::uint32_t payload_reads = 256;  // payloads of requests that are read concurrently
+  std::uint32_t read_ahead = 6656;    // bytes of READ responses that a QP may await
+  std::uint32_t read_piece = 1024;    // bytes per read for READ responses
+  Duration adaptive_timeout{};        // 0: no adaptive timeout
   AdaptiveRetransmissionParams adaptive_retransmission{};
   TransportParams transport{};
   CongestionParams congestion{};
-  PriorityMap priorities{};              // map of the port
-  BitRate line{100'000'000'000};         // rate of the port
-  std::uint32_t line_overhead = 24;      // bytes that a frame takes on the line beyond itself
-  Duration receive_latency{};            // time from a packet's last bit to the engine
+  PriorityMap priorities{};          // map of the port
+  BitRate line{100'000'000'000};     // rate of the port
+  std::uint32_t line_overhead = 24;  // bytes that a frame takes on the line beyond itself
+  Duration receive_latency{};        // time from a packet's last bit to the engine
   const Personality* personality = &rnic_personality();
 };
 

@@ -12,7 +12,7 @@ namespace rnicsim::nic {
 struct ReadAcks {
   UnansweredPackets unanswered;
   TelemetryReturns returns;
-  bool mark_to_echo = false;               // a response had a mark (CE)
+  bool mark_to_echo = false;  // a response had a mark (CE)
 };
 
 }  // namespace rnicsim::nic

@@ -22,9 +22,9 @@ class ReceiveRing {
 
   enum class Found : std::uint8_t {
     nothing,
-    posted,                              // more receives were posted: begin_read() reads them
-    receives,                            // receives were read and are held
-    no_ring                              // the ring cannot be read
+    posted,    // more receives were posted: begin_read() reads them
+    receives,  // receives were read and are held
+    no_ring    // the ring cannot be read
   };
 
   // Begins the next read; nullopt: a read is under way.
@@ -71,7 +71,7 @@ class ReceiveRing {
 
   const Personality* personality_;
   std::uint32_t ahead_;
-  std::uint16_t producer_ = 0;           // at the last read
+  std::uint16_t producer_ = 0;  // at the last read
   std::uint16_t fetched_ = 0;
   Reading reading_ = Reading::nothing;
   bool look_again_ = false;

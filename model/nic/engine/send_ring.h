@@ -20,9 +20,9 @@ class SendRing {
   explicit SendRing(const Personality& personality) : personality_(&personality) {}
 
   enum class Announced : std::uint8_t {
-    invalid,                             // more blocks than the ring has: ignored
+    invalid,  // more blocks than the ring has: ignored
     producer,
-    next_wqe                             // the doorbell carried the next WQE, which is taken from it
+    next_wqe  // the doorbell carried the next WQE, which is taken from it
   };
 
   // `takes`: the engine accepts a WQE in the doorbell.
@@ -52,10 +52,10 @@ class SendRing {
   std::uint16_t fetched_ = 0;
   std::uint16_t parsed_ = 0;
   bool reading_ = false;
-  std::vector<std::byte> bytes_;         // fetched bytes; those before at_ are parsed
+  std::vector<std::byte> bytes_;  // fetched bytes; those before at_ are parsed
   std::size_t at_ = 0;
-  std::uint16_t next_blocks_ = 0;        // blocks of the WQE that has_next() found
-  bool next_is_sound_ = false;           // the WQE's length field is valid
+  std::uint16_t next_blocks_ = 0;  // blocks of the WQE that has_next() found
+  bool next_is_sound_ = false;     // the WQE's length field is valid
 };
 
 }  // namespace rnicsim::nic

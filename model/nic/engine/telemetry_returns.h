@@ -31,7 +31,7 @@ class TelemetryReturns {
   static constexpr std::size_t kMostArrivals = 4096;
 
   std::optional<Telemetry> ports_;
-  std::vector<Arrival> arrivals_;          // arrivals of packets that asked for the delay, by time
+  std::vector<Arrival> arrivals_;  // arrivals of packets that asked for the delay, by time
 };
 
 }  // namespace rnicsim::nic

@@ -17,7 +17,7 @@ class Tickets {
   struct Ticket {
     Purpose purpose{};
     Qpn qpn;
-    std::uint64_t epoch = 0;             // epoch of the QP
+    std::uint64_t epoch = 0;  // epoch of the QP
     std::uint64_t argument = 0;
   };
 
@@ -46,7 +46,7 @@ class Tickets {
   }
 
  private:
-  static constexpr std::uint32_t kOpen = ~0u;      // in use
+  static constexpr std::uint32_t kOpen = ~0u;  // in use
   static constexpr std::uint32_t kNone = kOpen - 1;
 
   struct Slot {
@@ -65,7 +65,7 @@ class Tickets {
   }
 
   std::vector<Slot> slots_;
-  std::uint32_t free_ = kNone;           // the slot that was freed last
+  std::uint32_t free_ = kNone;  // the slot that was freed last
 };
 
 }  // namespace rnicsim::nic

@@ -29,7 +29,9 @@ void TimerUnit::reset() {
 
 void TimerUnit::look() {
   queue_.look([this](const Look& due) { return &timer(due.qpn, due.kind); },
-              [this](const Look& due) { expired({due.qpn, due.kind}); });
+              [this](const Look& due) {
+                expired({due.qpn, due.kind});
+              });
 }
 
 }  // namespace rnicsim::nic

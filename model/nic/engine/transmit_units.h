@@ -21,7 +21,7 @@ class TransmitUnits {
   struct Turn {
     Qpn qpn;
     bool answers = false;
-    std::uint8_t credit_class = 0;         // credit class of the packet (packet_streams.h)
+    std::uint8_t credit_class = 0;  // credit class of the packet (packet_streams.h)
     std::uint64_t epoch = 0;
   };
 
@@ -103,9 +103,9 @@ class TransmitUnits {
 
  private:
   struct Unit {
-    Qpn qpn{};                           // QP at the unit, if it is busy
-    std::uint32_t waiting = 0;           // parked turns of this QP
-    std::array<Turn, 2> parked{};        // a turn for its requests and one for its answers
+    Qpn qpn{};                     // QP at the unit, if it is busy
+    std::uint32_t waiting = 0;     // parked turns of this QP
+    std::array<Turn, 2> parked{};  // a turn for its requests and one for its answers
   };
 
   static std::uint64_t bit(std::uint32_t number) { return std::uint64_t{1} << number; }
@@ -119,7 +119,7 @@ class TransmitUnits {
 
   struct Waiting {
     Turn turn;
-    std::uint64_t number = 0;            // order of arrival
+    std::uint64_t number = 0;  // order of arrival
   };
 
   void wait(const Turn& turn) {
@@ -130,12 +130,12 @@ class TransmitUnits {
   std::vector<Unit> units_;
   std::array<Fifo<Waiting>, kCreditClasses> turns_;
   std::uint64_t next_number_ = 0;
-  std::uint32_t filled_ = 0;             // credit classes with a waiting turn, a bit each
+  std::uint32_t filled_ = 0;  // credit classes with a waiting turn, a bit each
   std::uint32_t used_ = 0;
-  Fifo<std::uint32_t> to_ask_;           // units with a parked turn, in the order of the first turn
+  Fifo<std::uint32_t> to_ask_;  // units with a parked turn, in the order of the first turn
   // A bit for each unit:
-  std::uint64_t busy_ = 0;               // not known to be free
-  std::uint64_t unasked_;                // not asked when it will be free
+  std::uint64_t busy_ = 0;  // not known to be free
+  std::uint64_t unasked_;   // not asked when it will be free
   std::uint64_t freed_ = 0;
 };
 

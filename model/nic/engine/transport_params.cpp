@@ -8,8 +8,12 @@ roce::LossRecovery TransportParams::loss_recovery() const {
   if (recovery == kRecoveryWords[1]) mode = roce::Recovery::go_back_0;
   if (recovery == kRecoveryWords[2]) mode = roce::Recovery::selective;
   const bool tells_few = rto_high != Duration{} && rto_low_packets != 0;
-  return {.mode = mode, .reorder_window = reorder_window, .nak_gap = nak_gap, .most_in_flight = most_in_flight,
-          .few_in_flight = tells_few ? rto_low_packets - 1 : 0, .place_early = place_early,
+  return {.mode = mode,
+          .reorder_window = reorder_window,
+          .nak_gap = nak_gap,
+          .most_in_flight = most_in_flight,
+          .few_in_flight = tells_few ? rto_low_packets - 1 : 0,
+          .place_early = place_early,
           .reth_in_each = reth == kRethWords[1]};
 }
 
@@ -47,8 +51,10 @@ void TransportParams::describe(ParamVisitor& visit) {
               "what is not answered is sent again after so long, if fewer packets than rto_low_packets are in flight, "
               "and no retry is counted",
               {0, 1e12});
-  visit.param("rto_high", rto_high, "the same with more packets in flight; 0: only nic.adaptive_timeout and the queue "
-              "pair's own timeout count", {0, 1e12});
+  visit.param("rto_high", rto_high,
+              "the same with more packets in flight; 0: only nic.adaptive_timeout and the queue "
+              "pair's own timeout count",
+              {0, 1e12});
   visit.param("rto_low_packets", rto_low_packets, "packets in flight from which on rto_high counts", {0, 65536});
   visit.refuse(recovery == kRecoveryWords[2] && reorder_window == 0, "reorder_window",
                "is 0: with recovery = \"selective\" the receiver has to keep packets that come before lost ones");

@@ -16,13 +16,13 @@ class UnansweredPackets {
  public:
   struct Answered {
     std::uint64_t bytes = 0;
-    Duration rtt{};                        // since the newest of the packets left the port; 0: not known
+    Duration rtt{};  // since the newest of the packets left the port; 0: not known
   };
 
   std::size_t packets() const { return packets_.size(); }
-  std::uint64_t bytes() const { return bytes_; }          // on the wire
-  std::uint32_t asked() const { return asked_; }          // packets that request an acknowledgement
-  std::uint32_t unasked() const { return unasked_; }      // packets since the last ACK request
+  std::uint64_t bytes() const { return bytes_; }      // on the wire
+  std::uint32_t asked() const { return asked_; }      // packets that request an acknowledgement
+  std::uint32_t unasked() const { return unasked_; }  // packets since the last ACK request
 
   // `end`: one past the packet's PSNs.
   void sent(roce::Psn end, std::uint32_t bytes, bool asks) {
@@ -62,7 +62,7 @@ class UnansweredPackets {
     roce::Psn end;
     std::uint32_t bytes = 0;
     bool asks = false;
-    Duration left{};                       // 0: not left yet
+    Duration left{};  // 0: not left yet
   };
 
   Fifo<Packet> packets_;

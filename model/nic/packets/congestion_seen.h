@@ -14,12 +14,12 @@ namespace rnicsim::nic {
 struct CongestionSeen {
   enum class Cause : std::uint8_t { marked, lost };
   Cause cause;
-  roce::Qpn qpn;                           // the receiving QP
-  roce::Qpn peer;                          // the sending QP
-  std::uint16_t gid_index;                 // index of the receiving address
-  std::uint8_t traffic_class;              // traffic class of the packet
-  VlanTag tag;                             // VLAN tag of the packet
-  roce::FrameAddresses to;                 // the sender's address and the path attributes
+  roce::Qpn qpn;               // the receiving QP
+  roce::Qpn peer;              // the sending QP
+  std::uint16_t gid_index;     // index of the receiving address
+  std::uint8_t traffic_class;  // traffic class of the packet
+  VlanTag tag;                 // VLAN tag of the packet
+  roce::FrameAddresses to;     // the sender's address and the path attributes
 };
 
 }  // namespace rnicsim::nic

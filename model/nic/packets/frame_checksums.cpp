@@ -34,12 +34,12 @@ class Sum {
 // Ranges that the checksums cover, as offsets in the frame.
 struct Covered {
   std::size_t ip = 0;
-  std::size_t ip_header = 0;               // bytes; 0: IPv6, which has no checksum
+  std::size_t ip_header = 0;  // bytes; 0: IPv6, which has no checksum
   std::size_t addresses = 0;
   std::size_t addresses_bytes = 0;
   unsigned protocol = 0;
-  std::size_t transport = 0;               // after the IP header
-  std::size_t transport_bytes = 0;         // from IP's length, without padding of the frame
+  std::size_t transport = 0;        // after the IP header
+  std::size_t transport_bytes = 0;  // from IP's length, without padding of the frame
   bool fragment = false;
 
   // Offset of the checksum of TCP or UDP; nullopt: neither.
@@ -76,8 +76,7 @@ std::optional<Covered> ipv6(std::span<const std::byte> frame, std::size_t at) {
   while (is_extension(covered.protocol)) {
     const bool fragment = covered.protocol == protocol::kFragment;
     if (end - covered.transport < kExtensionUnit) return std::nullopt;
-    const std::size_t bytes =
-        fragment ? kExtensionUnit : (byte_at(frame, covered.transport + 1) + 1) * kExtensionUnit;
+    const std::size_t bytes = fragment ? kExtensionUnit : (byte_at(frame, covered.transport + 1) + 1) * kExtensionUnit;
     if (end - covered.transport < bytes) return std::nullopt;
     covered.fragment |= fragment;
     covered.protocol = byte_at(frame, covered.transport);
@@ -110,7 +109,7 @@ std::uint16_t header_sum(std::span<const std::byte> frame, const Covered& covere
   return sum.value();
 }
 
-constexpr std::uint16_t kRight = 0xffff;   // sum over data and its own checksum
+constexpr std::uint16_t kRight = 0xffff;  // sum over data and its own checksum
 
 }  // namespace
 

@@ -23,7 +23,7 @@ bool is_mpls(unsigned ether_type) { return ether_type == type::kMpls || ether_ty
 // Reads one layer; the content of a tunnel is the inner layer.
 struct FrameHeaders::Reader {
   Layer& layer;
-  Layer* inner;                            // nullptr: this is the inner layer; tunnels in it are not followed
+  Layer* inner;  // nullptr: this is the inner layer; tunnels in it are not followed
 
   FlowFields& add(FlowHeader header) {
     layer.present = static_cast<std::uint16_t>(layer.present | 1u << static_cast<unsigned>(header));
@@ -155,8 +155,7 @@ struct FrameHeaders::Reader {
     if (rest.size() < kWord) return;
     const auto flags = word_at(rest, 0), ether_type = word_at(rest, 2);
     const std::size_t key = (flags & kChecksum) != 0 ? 2 * kWord : kWord;
-    const std::size_t bytes =
-        key + ((flags & kKey) != 0 ? kWord : 0) + ((flags & kSequence) != 0 ? kWord : 0);
+    const std::size_t bytes = key + ((flags & kKey) != 0 ? kWord : 0) + ((flags & kSequence) != 0 ? kWord : 0);
     if (rest.size() < bytes) return;
     auto& fields = add(FlowHeader::gre);
     copy(rest, 0, 4, fields, 0);

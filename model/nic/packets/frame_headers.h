@@ -27,7 +27,7 @@ class FrameHeaders {
 
  private:
   struct Layer {
-    std::uint16_t present = 0;             // a bit for each header
+    std::uint16_t present = 0;  // a bit for each header
     std::array<FlowFields, kFlowHeaders> fields;
   };
   struct Reader;

@@ -77,7 +77,7 @@ class GidTable {
   static bool same(const roce::Gid& a, const roce::Gid& b) { return same_words<std::uint64_t>(a, b); }
 
   std::vector<GidEntry> entries_;
-  std::size_t end_ = 0;                    // one past the last valid entry
+  std::size_t end_ = 0;  // one past the last valid entry
 };
 
 }  // namespace rnicsim::nic

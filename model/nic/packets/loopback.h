@@ -21,10 +21,10 @@ class Loopback : public sc_core::sc_module {
  public:
   Loopback(sc_core::sc_module_name name, const LoopbackParams& params);
 
-  Output<Frame, Duration> frame_out;       // to the receive pipeline; time until the last bit arrives
-  Output<std::uint64_t> left;              // Frame::id of a frame that has left; not for copies
+  Output<Frame, Duration> frame_out;  // to the receive pipeline; time until the last bit arrives
+  Output<std::uint64_t> left;         // Frame::id of a frame that has left; not for copies
   trace::Point<FrameScheduled> scheduled;
-  trace::Point<Frame> sent;                // the last bit of the frame has left
+  trace::Point<Frame> sent;  // the last bit of the frame has left
 
   void send(Frame&& frame, Duration ready, Looped how);  // may begin to leave after `ready`
   void reset();

@@ -16,8 +16,8 @@ using roce::Qpn;
 
 struct MulticastLimits {
   std::uint32_t groups = 0;
-  std::uint32_t of_a_group = 0;            // QPs attached to one group
-  std::uint32_t attached = 0;              // attachments to all groups
+  std::uint32_t of_a_group = 0;  // QPs attached to one group
+  std::uint32_t attached = 0;    // attachments to all groups
 };
 
 class MulticastTable {
@@ -28,7 +28,7 @@ class MulticastTable {
   bool attach(const roce::Gid& group, Qpn qpn);
   // False: the QP is not attached.
   bool detach(const roce::Gid& group, Qpn qpn);
-  bool is_attached(Qpn qpn) const;         // to any group
+  bool is_attached(Qpn qpn) const;  // to any group
   // nullptr: no QP is attached.
   const std::vector<Qpn>* members(const roce::Gid& group) const {
     return groups_.empty() ? nullptr : members_of(group);  // inline, because each packet asks and most have no groups

@@ -6,9 +6,9 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::size_t kCnpPayload = 16;          // reserved bytes, zeros
+constexpr std::size_t kCnpPayload = 16;  // reserved bytes, zeros
 constexpr std::uint8_t kEcnBits = 2;
-constexpr std::size_t kMostKeys = 4096;          // above it, expired keys are removed
+constexpr std::size_t kMostKeys = 4096;  // above it, expired keys are removed
 
 PacketOut notification(const CongestionSeen& seen, std::uint32_t dscp, std::uint32_t pcp) {
   auto packet = Packet::make();

@@ -42,7 +42,7 @@ class NotificationPoint {
   const NotificationParams params_;
   const PriorityMap priorities_;
   const Moderation moderation_;
-  std::map<Key, Duration> next_;           // no CNP for this key before this time
+  std::map<Key, Duration> next_;  // no CNP for this key before this time
   DelayLine<PacketOut> waiting_{[this] { send_due(); }};
   NotificationCounters counters_;
 };

@@ -17,25 +17,25 @@ namespace rnicsim::nic {
 
 // Treatment of the ICRC.
 struct IcrcRule {
-  bool headers_only = false;               // timing only: the ICRC does not cover the payload
-  bool always = false;                     // bytes and ICRC of each packet are written, parsed and checked
+  bool headers_only = false;  // timing only: the ICRC does not cover the payload
+  bool always = false;        // bytes and ICRC of each packet are written, parsed and checked
 };
 
 // Facts of a raw frame, whose bytes are the payload; its opcode is raw_frame.
 struct RawFacts {
-  bool fill_checksums = false;           // sending, as the members up to `last`: IP, and TCP or UDP
-  Payload headers{};                     // headers before the payload, which is a segment of a message
-  std::uint32_t offset = 0;              // offset of the payload in the message
-  std::uint32_t number = 0;              // segments before this one
+  bool fill_checksums = false;  // sending, as the members up to `last`: IP, and TCP or UDP
+  Payload headers{};            // headers before the payload, which is a segment of a message
+  std::uint32_t offset = 0;     // offset of the payload in the message
+  std::uint32_t number = 0;     // segments before this one
   bool last = true;
-  bool checksums_right = false;          // receiving, as the members below
+  bool checksums_right = false;  // receiving, as the members below
   std::uint32_t rss_hash = 0;
   std::optional<std::uint32_t> flow_tag{};
-  std::optional<std::uint16_t> vlan{};     // the tag that was removed
+  std::optional<std::uint16_t> vlan{};  // the tag that was removed
 };
 
 class Packet;
-using PacketRef = boost::intrusive_ptr<Packet>;          // a packet that its maker may still change
+using PacketRef = boost::intrusive_ptr<Packet>;  // a packet that its maker may still change
 using PacketHandle = boost::intrusive_ptr<const Packet>;
 
 class Packet final : public FrameBody {
@@ -66,7 +66,7 @@ class Packet final : public FrameBody {
 
   roce::Headers headers;
   roce::FrameAddresses addresses;
-  RawFacts raw;                          // only for raw frames
+  RawFacts raw;  // only for raw frames
 
  private:
   struct Pool;
@@ -77,10 +77,10 @@ class Packet final : public FrameBody {
   boost::intrusive_ptr<FrameBody> marked() override;
   void release() override;
 
-  Packet* next_ = nullptr;                 // next idle packet of the pool
+  Packet* next_ = nullptr;  // next idle packet of the pool
   bool icrc_of_headers_only_ = false;
   std::array<std::byte, roce::kMaxFrameHeader> wire_header_;
-  Telemetry block_;                        // valid if telemetry_ points to it
+  Telemetry block_;  // valid if telemetry_ points to it
 };
 
 }  // namespace rnicsim::nic

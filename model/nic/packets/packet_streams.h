@@ -24,10 +24,10 @@ struct FrameIn {
 
 struct PacketIn {
   PacketHandle packet;
-  Qpn destination;                       // a QP; the packet itself may be for a multicast group
-  std::uint16_t gid_index = 0;           // index of the destination in the GID table; not for a group
-  Payload grh{};                         // UD: roce::kGrhBytes before the payload in memory
-  BufferHold hold{};                     // buffer that the frame holds
+  Qpn destination;              // a QP; the packet itself may be for a multicast group
+  std::uint16_t gid_index = 0;  // index of the destination in the GID table; not for a group
+  Payload grh{};                // UD: roce::kGrhBytes before the payload in memory
+  BufferHold hold{};            // buffer that the frame holds
 
   const roce::Headers& headers() const { return packet->headers; }
   const Payload& payload() const { return packet->payload(); }
@@ -37,11 +37,11 @@ struct PacketIn {
 inline constexpr std::uint8_t kRawCredits = kPriorities, kCreditClasses = kPriorities + 1;
 
 struct PacketOut {
-  Qpn source;                            // the sending QP: source and destination determine the UDP source port
-  std::uint16_t gid_index = 0;           // the sender's address
-  PacketRef packet;                      // complete except for the source address, which packet_tx adds
-  bool credited = true;                  // the packet took a credit of the engine, which returns when it leaves
-  std::uint8_t credit_class = 0;         // the class whose credit the packet took
+  Qpn source;                     // the sending QP: source and destination determine the UDP source port
+  std::uint16_t gid_index = 0;    // the sender's address
+  PacketRef packet;               // complete except for the source address, which packet_tx adds
+  bool credited = true;           // the packet took a credit of the engine, which returns when it leaves
+  std::uint8_t credit_class = 0;  // the class whose credit the packet took
 };
 
 }  // namespace rnicsim::nic

@@ -23,8 +23,7 @@ Payload wire_bytes(const Packet& packet) {
   auto end = std::ranges::copy(facts.headers.bytes(), bytes.writable().begin()).out;
   end = std::ranges::copy(packet.payload().bytes(), end).out;
   std::fill(end, bytes.writable().end(), std::byte{});
-  if (!facts.headers.empty())
-    adapt_headers(bytes.writable().first(written), facts.offset, facts.number, facts.last);
+  if (!facts.headers.empty()) adapt_headers(bytes.writable().first(written), facts.offset, facts.number, facts.last);
   if (facts.fill_checksums) fill_checksums(bytes.writable());
   return bytes;
 }

@@ -21,12 +21,12 @@
 namespace rnicsim::nic {
 
 struct PacketTrace {
-  Qpn qpn;                               // QP of this side
+  Qpn qpn;  // QP of this side
   const roce::Headers& headers;
   const Payload& payload;
   const roce::FrameAddresses& addresses;
-  std::uint64_t frame = 0;               // Frame::id
-  Duration arrived{};                    // received packets: time of the last bit
+  std::uint64_t frame = 0;  // Frame::id
+  Duration arrived{};       // received packets: time of the last bit
 };
 
 enum class DropCause : std::uint8_t { no_source_gid, wrong_icrc, malformed, not_roce, not_ours, bad_pkey };
@@ -44,7 +44,7 @@ class PacketTx {
   Output<Frame, Duration, Looped> looped;  // the same, to this device
   // Packets of a credit class that left, in the order in which they came.
   Output<std::uint8_t, std::uint32_t> credit;
-  trace::Point<PacketTrace> sent;          // at the entry of the pipeline
+  trace::Point<PacketTrace> sent;  // at the entry of the pipeline
   trace::Point<PacketDropped> dropped;
 
   [[gnu::flatten]] void send(PacketOut&& packet);

@@ -15,9 +15,9 @@ constexpr std::array kRxPause{"rx_prio0_pause", "rx_prio1_pause", "rx_prio2_paus
                               "rx_prio4_pause", "rx_prio5_pause", "rx_prio6_pause", "rx_prio7_pause"};
 constexpr std::array kTxPause{"tx_prio0_pause", "tx_prio1_pause", "tx_prio2_pause", "tx_prio3_pause",
                               "tx_prio4_pause", "tx_prio5_pause", "tx_prio6_pause", "tx_prio7_pause"};
-constexpr std::array kRxPauseDuration{
-    "rx_prio0_pause_duration", "rx_prio1_pause_duration", "rx_prio2_pause_duration", "rx_prio3_pause_duration",
-    "rx_prio4_pause_duration", "rx_prio5_pause_duration", "rx_prio6_pause_duration", "rx_prio7_pause_duration"};
+constexpr std::array kRxPauseDuration{"rx_prio0_pause_duration", "rx_prio1_pause_duration", "rx_prio2_pause_duration",
+                                      "rx_prio3_pause_duration", "rx_prio4_pause_duration", "rx_prio5_pause_duration",
+                                      "rx_prio6_pause_duration", "rx_prio7_pause_duration"};
 constexpr Counter kPsPerUs = 1'000'000;
 
 }  // namespace
@@ -115,8 +115,7 @@ void Port::control_due() {
     if (!pause) continue;
     ++counters_.rx_pause;
     for (std::uint8_t priority = 0; priority < kPriorities; ++priority)
-      if ((pause->enabled & params_.pfc) >> priority & 1)
-        obey(priority, now() + pause->time(priority, timing_.rate));
+      if ((pause->enabled & params_.pfc) >> priority & 1) obey(priority, now() + pause->time(priority, timing_.rate));
   }
 }
 

@@ -23,13 +23,13 @@ namespace rnicsim::nic {
 
 struct FrameReceived {
   std::uint32_t bytes;
-  Duration delay;                          // time until the last bit arrives
+  Duration delay;  // time until the last bit arrives
 };
 
 // Reported at the latest when the last bit leaves.
 struct FrameScheduled {
-  std::uint64_t frame;                     // Frame::id
-  Duration begins;                         // absolute time of the first bit, past or future
+  std::uint64_t frame;  // Frame::id
+  Duration begins;      // absolute time of the first bit, past or future
 };
 
 // The port sends no frame of a priority until `until`; the present time ends the pause.
@@ -42,13 +42,13 @@ class Port : public sc_core::sc_module {
  public:
   Port(sc_core::sc_module_name name, const PortParams& params);
 
-  Output<Frame> frame_out;                 // to the cable
-  Output<Frame, Duration> frame_in;        // to the receive pipeline; time until the last bit arrives
-  Output<std::uint64_t> left;              // Frame::id of a frame that has left
+  Output<Frame> frame_out;           // to the cable
+  Output<Frame, Duration> frame_in;  // to the receive pipeline; time until the last bit arrives
+  Output<std::uint64_t> left;        // Frame::id of a frame that has left
   trace::Point<FrameScheduled> scheduled;
-  trace::Point<Frame> sent;                // the last bit of the frame has left
+  trace::Point<Frame> sent;  // the last bit of the frame has left
   trace::Point<FrameReceived> received;
-  trace::Point<PriorityPaused> paused;     // pauses that the port obeys
+  trace::Point<PriorityPaused> paused;  // pauses that the port obeys
 
   [[gnu::flatten]] void send(Frame&& frame, Duration ready);  // may begin to leave after `ready`
   void receive(Frame&& frame, Duration delay);

@@ -59,8 +59,7 @@ void adapt_headers(std::span<std::byte> frame, std::uint32_t offset, std::uint32
   if (!transport) return;
   const auto [number_of, at] = *transport;
   constexpr std::size_t kUdpLength = 4;
-  if (number_of == protocol::kTcp && frame.size() >= at + kLeastTcp)
-    adapt_tcp(frame, at, offset, number == 0, last);
+  if (number_of == protocol::kTcp && frame.size() >= at + kLeastTcp) adapt_tcp(frame, at, offset, number == 0, last);
   if (number_of == protocol::kUdp && frame.size() >= at + kUdp) put_word(frame, at + kUdpLength, frame.size() - at);
 }
 

@@ -9,9 +9,9 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::uint64_t kLine = 64;
-constexpr std::uint64_t kCreditBytes = 16;     // a data credit, PCIe 2.6.1
-constexpr double kLoadWindowPs = 2e6;          // averaging window of the link's load
-constexpr double kMostLoad = 0.95;             // bound, because a queue is finite
+constexpr std::uint64_t kCreditBytes = 16;              // a data credit, PCIe 2.6.1
+constexpr double kLoadWindowPs = 2e6;                   // averaging window of the link's load
+constexpr double kMostLoad = 0.95;                      // bound, because a queue is finite
 constexpr Duration kCompletionTimeout{50'000'000'000};  // 50 ms, the end of PCIe's default range
 constexpr std::uint32_t kMostOvertakings = 64;  // limit for passing one waiting write, which must not wait for ever
 
@@ -562,8 +562,7 @@ void Dma::land_each(DelayLine<Access*>& writes) {
 
 void Dma::land(Access& access) {
   if (access.discard) return;
-  const bool ok =
-      access.data.empty() || host_->write(access.place.pasid, access.place.address, access.data.bytes());
+  const bool ok = access.data.empty() || host_->write(access.place.pasid, access.place.address, access.data.bytes());
   access.result = ok ? AccessResult::ok : AccessResult::bus_error;
   if (!ok) ++counters_.errors;
 }

@@ -41,7 +41,7 @@ struct DmaIssued {
   Pasid pasid;
   std::uint64_t address;
   std::uint32_t bytes;
-  Duration done;                // time until it is sampled or has landed
+  Duration done;  // time until it is sampled or has landed
 };
 
 // A client of the DMA unit, called when an access is done. `kind` and `tag` are the client's own; `data`: the bytes
@@ -71,12 +71,12 @@ class Dma : public sc_core::sc_module {
     bool relaxed = false;       // relaxed ordering: passes waiting writes
   };
   struct Sampling {
-    bool discard = false;       // as Placement::discard
-    bool ordered = false;       // no relaxed ordering: passes no write
-    bool relaxed = false;       // relaxed ordering of the memory region; not with `ordered`
-    bool payload = false;       // may wait for its line alone, and complete after later reads
-    bool for_peer = false;      // for the responder's answer: after an abort without completion, waits for the
-                                // completion timeout
+    bool discard = false;   // as Placement::discard
+    bool ordered = false;   // no relaxed ordering: passes no write
+    bool relaxed = false;   // relaxed ordering of the memory region; not with `ordered`
+    bool payload = false;   // may wait for its line alone, and complete after later reads
+    bool for_peer = false;  // for the responder's answer: after an abort without completion, waits for the
+                            // completion timeout
   };
   // Location of an access. TLPs end at multiples of `offset`, which counts from the start of the memory region:
   // addresses of a program differ between runs, and no result may depend on them.
@@ -137,8 +137,8 @@ class Dma : public sc_core::sc_module {
   struct Access {
     Place place{};
     DmaReply reply;
-    Payload data;               // a read before sampling: only its length
-    TlpCount tlps;              // TLPs of a write, or of a read's requests, each of which has a tag
+    Payload data;   // a read before sampling: only its length
+    TlpCount tlps;  // TLPs of a write, or of a read's requests, each of which has a tag
     AccessResult result = AccessResult::ok;
     bool discard = false;
     // Reads:
@@ -147,15 +147,15 @@ class Dma : public sc_core::sc_module {
     bool relaxed = false;
     bool payload = false;
     bool for_peer = false;
-    bool fence = false;         // a write of no bytes and no TLP (after_writes())
+    bool fence = false;  // a write of no bytes and no TLP (after_writes())
     Duration asked;
-    Duration after;             // earlier writes have landed at this time
-    std::uint64_t behind = 0;   // number of ordered writes before this read
+    Duration after;                   // earlier writes have landed at this time
+    std::uint64_t behind = 0;         // number of ordered writes before this read
     std::uint64_t writes_before = 0;  // if it waits: number of writes queued before it
     // Writes:
     Placement placement;
-    Credits credits;            // credits that the write takes
-    std::uint64_t number = 0;   // number among the ordered writes
+    Credits credits;             // credits that the write takes
+    std::uint64_t number = 0;    // number among the ordered writes
     Access* together = nullptr;  // the next write that lands together with this one
   };
   class Closures final : public DmaClient {
@@ -216,7 +216,7 @@ class Dma : public sc_core::sc_module {
   // The inline functions are used in dma.cpp only.
   inline Access& take_access(const Place& place, const DmaReply& reply);
   void give_back(Access& access);
-  inline void finish(Access& access);                // returns the access to the pool, and calls the client
+  inline void finish(Access& access);  // returns the access to the pool, and calls the client
   // Issues a read that is already counted.
   inline void ask(const Place& place, std::uint32_t bytes, const DmaReply& reply, Sampling sampling);
   [[gnu::noinline]] void read_in_parts(const Place& place, std::uint32_t bytes, const DmaReply& reply,
@@ -259,31 +259,31 @@ class Dma : public sc_core::sc_module {
   const PcieLink link_;
   const std::uint32_t largest_read_;
   static constexpr unsigned kScale = 20;
-  const std::uint64_t bytes_a_ps_;             // bytes per ps to the host, times 2^kScale
+  const std::uint64_t bytes_a_ps_;  // bytes per ps to the host, times 2^kScale
   HostMemory* host_ = nullptr;
   Direction to_host_;
   Direction to_device_;
-  Load load_;                                  // utilisation of to_host_
+  Load load_;  // utilisation of to_host_
   Pool<Access> accesses_;
   Closures closures_;
-  Fifo<Access*> waiting_reads_;                // wait for tags or bytes, or behind a waiting write
-  Fifo<Access*> waiting_writes_;               // wait for posted credits
-  std::uint64_t waiting_bytes_ = 0;            // bytes in waiting_writes_
-  std::uint64_t writes_queued_ = 0;            // total so far
+  Fifo<Access*> waiting_reads_;      // wait for tags or bytes, or behind a waiting write
+  Fifo<Access*> waiting_writes_;     // wait for posted credits
+  std::uint64_t waiting_bytes_ = 0;  // bytes in waiting_writes_
+  std::uint64_t writes_queued_ = 0;  // total so far
   std::uint64_t writes_unqueued_ = 0;
-  std::uint32_t overtaken_ = 0;                // writes that passed the head of waiting_writes_
-  Fifo<Posted> posted_;                        // credits that the host will return, with times
-  Fifo<Posted> posted_relaxed_;                // the same for writes that land before the last of posted_
+  std::uint32_t overtaken_ = 0;  // writes that passed the head of waiting_writes_
+  Fifo<Posted> posted_;          // credits that the host will return, with times
+  Fifo<Posted> posted_relaxed_;  // the same for writes that land before the last of posted_
   Credits posted_sum_;
   Alarm credits_back_{[this] { issue_waiting(); }};
   DelayLine<Access*> reads_{[this] { complete_reads(); }};
   EventQueue<Access*> late_reads_{[this] { complete_late_reads(); }};  // reads that waited for their line
   DelayLine<Access*> unanswered_{[this] { give_up_reads(); }};
   DelayLine<Access*> bursts_{[this] { land_bursts(); }};  // each the first of a list of writes that land together
-  Access* last_write_ = nullptr;               // last write of the last list
-  std::uint64_t burst_bytes_ = 0;              // bytes of that list
-  std::uint64_t writes_pushed_ = 0;            // ordered writes so far
-  std::uint64_t writes_landed_ = 0;            // ordered writes that have landed
+  Access* last_write_ = nullptr;                          // last write of the last list
+  std::uint64_t burst_bytes_ = 0;                         // bytes of that list
+  std::uint64_t writes_pushed_ = 0;                       // ordered writes so far
+  std::uint64_t writes_landed_ = 0;                       // ordered writes that have landed
   DelayLine<Access*> lone_writes_{[this] { land_each(lone_writes_); }};
   DelayLine<Access*> relaxed_writes_{[this] { land_each(relaxed_writes_); }};  // land before the last of bursts_
   std::vector<std::byte> scratch_;
@@ -292,10 +292,10 @@ class Dma : public sc_core::sc_module {
   std::uint64_t bytes_in_flight_ = 0;
   LineReads line_reads_;
   Duration lone_free_;
-  Duration last_landing_;                      // latest landing of all issued writes
-  Duration last_burst_;                        // landing of the last write in bursts_
-  Duration last_ordered_;                      // landing of the last strictly ordered write
-  Place ordered_end_{};                        // end address of that write
+  Duration last_landing_;  // latest landing of all issued writes
+  Duration last_burst_;    // landing of the last write in bursts_
+  Duration last_ordered_;  // landing of the last strictly ordered write
+  Place ordered_end_{};    // end address of that write
   DmaCounters counters_;
 };
 

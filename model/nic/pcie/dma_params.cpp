@@ -5,16 +5,15 @@ namespace rnicsim::nic {
 
 void DmaParams::describe(ParamVisitor& visit) {
   link.describe(visit);
-  visit.param("read_latency", read_latency, "PCIe read of 64 B, idle; docs/timing.md (measured 372-488 ns)",
-              {0, 1e9});
+  visit.param("read_latency", read_latency, "PCIe read of 64 B, idle; docs/timing.md (measured 372-488 ns)", {0, 1e9});
   visit.param("read_internal", read_internal, "the device's own part of a read; docs/timing.md", {0, 1e9});
   visit.param(
       "read_queueing", read_queueing,
       "a read's wait in the host behind writes: so long x load^3 / (1 - load), the load that of the link to the "
       "host; tuned to 800 ns at 88%, docs/timing.md",
       {0, 1e9});
-  visit.param("line_read", line_read,
-              "the host reads a line of 64 B once in so long, others beside it; docs/timing.md", {0, 1e9});
+  visit.param("line_read", line_read, "the host reads a line of 64 B once in so long, others beside it; docs/timing.md",
+              {0, 1e9});
   visit.param("write_latency", write_latency, "posted write until visible in memory; docs/timing.md", {0, 1e9});
   visit.param("write_issue", write_issue, "a write keeps the link so long besides its bytes; docs/timing.md", {0, 1e6});
   visit.param("read_tags", read_tags, "read requests in flight; docs/timing.md", {1, 1024});

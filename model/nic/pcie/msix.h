@@ -20,7 +20,7 @@ class MsixTable {
   explicit MsixTable(std::uint32_t vectors) : table_(vectors * kEntryBytes) { reset(); }
   void reset();
 
-  bool read_table(std::uint32_t offset, std::span<std::byte> out) const;   // false: outside of the table
+  bool read_table(std::uint32_t offset, std::span<std::byte> out) const;  // false: outside of the table
   bool write_table(std::uint32_t offset, std::span<const std::byte> in);
   bool read_pending(std::uint32_t offset, std::span<std::byte> out) const;
 

@@ -46,7 +46,7 @@ constexpr std::uint16_t kErrorFatal = 1u << 2;
 constexpr std::uint16_t kErrorUnsupported = 1u << 3;
 constexpr std::uint16_t kDeviceErrors = 0xf;
 constexpr std::uint32_t kAspmOptional = 1u << 22;
-constexpr std::uint16_t kLinkControl = 0x03cb;            // ASPM, RCB, common clock, extended synch, clock and width
+constexpr std::uint16_t kLinkControl = 0x03cb;  // ASPM, RCB, common clock, extended synch, clock and width
 constexpr std::uint16_t kSlotClock = 1u << 12;
 constexpr std::uint32_t kCompletionTimeouts = 0xf | 1u << 4;  // ranges A to D, and disabling the timeout
 constexpr std::uint16_t kDeviceControl2Writable = 0x1f;
@@ -54,7 +54,7 @@ constexpr std::uint16_t kDeviceControl2Writable = 0x1f;
 // Advanced error reporting, the first extended capability.
 constexpr unsigned kErrors = 0x100;
 constexpr std::uint32_t kErrorsHeader = 0x0001 | 2u << 16;
-constexpr std::uint32_t kUncorrectable = 0x007ff030;      // the errors of PCIe 2.0
+constexpr std::uint32_t kUncorrectable = 0x007ff030;  // the errors of PCIe 2.0
 constexpr std::uint32_t kFatalByDefault = 0x00462030;
 constexpr std::uint32_t kUnsupportedRequest = 1u << 20;
 constexpr std::uint32_t kCorrectable = 0x0000f1c1;
@@ -193,8 +193,8 @@ bool PciConfig::write(std::uint16_t offset, std::span<const std::byte> in) {
     // The function has no D1 and D2: writing them leaves the power state unchanged.
     if (at == power_control() && (bits & kPowerState) != 0 && (bits & kPowerState) != kPowerD3)
       bits = static_cast<std::uint8_t>((bits & ~kPowerState) | (value_[at] & kPowerState));
-    value_[at] = static_cast<std::uint8_t>(((value_[at] & ~writable_[at]) | (bits & writable_[at])) &
-                                           ~(bits & cleared_[at]));
+    value_[at] =
+        static_cast<std::uint8_t>(((value_[at] & ~writable_[at]) | (bits & writable_[at])) & ~(bits & cleared_[at]));
   }
   find_switches();
   return true;

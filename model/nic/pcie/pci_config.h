@@ -16,8 +16,8 @@ namespace rnicsim::nic {
 struct FunctionFacts {
   std::uint32_t link_generation = 3;
   std::uint32_t link_lanes = 16;
-  std::uint64_t max_payload = 256;      // bytes of a TLP: 128 to 4096, a power of two
-  std::uint64_t serial_number = 0;      // an EUI-64
+  std::uint64_t max_payload = 256;  // bytes of a TLP: 128 to 4096, a power of two
+  std::uint64_t serial_number = 0;  // an EUI-64
 };
 
 class PciConfig {
@@ -28,9 +28,9 @@ class PciConfig {
 
   // Function-level reset: sticky registers and link registers keep their values (6.6.2).
   void reset();
-  bool read(std::uint16_t offset, std::span<std::byte> out) const;         // false: outside
+  bool read(std::uint16_t offset, std::span<std::byte> out) const;  // false: outside
   bool write(std::uint16_t offset, std::span<const std::byte> in);
-  bool take_function_reset();                                              // true: requested since the last call
+  bool take_function_reset();  // true: requested since the last call
 
   bool memory_enabled() const { return memory_enabled_; }
   bool bus_master() const { return bus_master_; }

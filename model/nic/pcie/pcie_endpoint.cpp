@@ -24,8 +24,7 @@ std::span<std::byte> data_of(tlm::tlm_generic_payload& request) {
 }  // namespace
 
 PcieEndpoint::PcieEndpoint(sc_core::sc_module_name name, const PcieEndpointParams& params,
-                           const DeviceFeatures& features, const Personality& personality,
-                           const FunctionFacts& facts)
+                           const DeviceFeatures& features, const Personality& personality, const FunctionFacts& facts)
     : sc_module(name),
       params_(params),
       personality_(personality),
@@ -53,8 +52,8 @@ bool PcieEndpoint::read(Pasid pasid, std::uint64_t address, std::span<std::byte>
 bool PcieEndpoint::write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) {
   if (!may_ask(counters_.dma_writes, Refusal::What::dma_write, address)) return false;
   return answered(host_ != nullptr ? host_->write(pasid, address, bytes)
-                                   : ask(tlm::TLM_WRITE_COMMAND, pasid, address,
-                                         const_cast<std::byte*>(bytes.data()), bytes.size()));
+                                   : ask(tlm::TLM_WRITE_COMMAND, pasid, address, const_cast<std::byte*>(bytes.data()),
+                                         bytes.size()));
 }
 
 bool PcieEndpoint::may_ask(Counter& requests, Refusal::What what, std::uint64_t address) {
@@ -200,8 +199,8 @@ void PcieEndpoint::access_bar(tlm::tlm_generic_payload& request, sc_core::sc_tim
 bool PcieEndpoint::read_bar(std::uint64_t offset, std::span<std::byte> bytes) {
   ++counters_.mmio_reads;
   if (accessed) accessed({HostAccess::Space::bar, false, offset, bytes});
-  const bool ok = answer(config_space_.memory_enabled() && !bytes.empty() && load(offset, bytes),
-                         Refusal::What::mmio_read, offset);
+  const bool ok =
+      answer(config_space_.memory_enabled() && !bytes.empty() && load(offset, bytes), Refusal::What::mmio_read, offset);
   if (read_answered) read_answered({HostAccess::Space::bar, offset, bytes, ok});
   return ok;
 }
@@ -270,8 +269,13 @@ bool PcieEndpoint::load(std::uint64_t offset, std::span<std::byte> out) const {
 }
 
 DeviceRegisters PcieEndpoint::registers() const {
-  return {.features = features_, .status = status_, .syndrome = syndrome_, .health_counter = health_counter(),
-          .core_clock_khz = params_.core_clock_khz, .clock = clock(), .command_queue = command_queue_};
+  return {.features = features_,
+          .status = status_,
+          .syndrome = syndrome_,
+          .health_counter = health_counter(),
+          .core_clock_khz = params_.core_clock_khz,
+          .clock = clock(),
+          .command_queue = command_queue_};
 }
 
 std::uint32_t PcieEndpoint::health_counter() const {

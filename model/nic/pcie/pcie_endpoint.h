@@ -35,7 +35,7 @@ class BarMemory {
 
 struct UarWrite {
   std::uint32_t page;
-  std::uint32_t offset;                 // in the page
+  std::uint32_t offset;  // in the page
   std::span<const std::byte> data;
 };
 
@@ -45,9 +45,9 @@ struct HostAccess {
   Space space;
   bool write;
   std::uint64_t offset;
-  std::span<const std::byte> bytes;      // a read: not filled in yet
+  std::span<const std::byte> bytes;  // a read: not filled in yet
 };
-struct HostAnswer {                      // the answer to a read
+struct HostAnswer {  // the answer to a read
   HostAccess::Space space;
   std::uint64_t offset;
   std::span<const std::byte> bytes;
@@ -83,7 +83,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   bool write_bar(std::uint64_t offset, std::span<const std::byte> bytes) override;
 
   trace::Point<Refusal> refusal;
-  trace::Point<HostAccess> accessed;     // before the access has an effect
+  trace::Point<HostAccess> accessed;  // before the access has an effect
   trace::Point<HostAnswer> read_answered;
   trace::Point<InterruptRaised> raised;
   trace::Point<FunctionReset> was_reset;
@@ -92,7 +92,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   Output<std::uint64_t> memory_written;    // bytes written to device memory
   Output<std::uint32_t> command_doorbell;  // a bit for each entry
   Output<> function_reset;
-  Output<std::uint32_t> unmasked;          // a pending vector that was unmasked
+  Output<std::uint32_t> unmasked;  // a pending vector that was unmasked
 
   // Host memory, at the present time. False: completer abort, or bus mastering is off.
   bool read(Pasid pasid, std::uint64_t address, std::span<std::byte> bytes) override;
@@ -103,7 +103,7 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   std::optional<std::uint64_t> translate(Pasid pasid, std::uint64_t address);
   // --- Pages on demand. A page's translation by ATS; a host without ATS reports it as not present.
   PageTranslation translate_page(Pasid pasid, std::uint64_t address);
-  bool request_page(const PageRequest& request);       // false: the host will not answer
+  bool request_page(const PageRequest& request);  // false: the host will not answer
   void tell_invalidated(std::uint32_t tag);
   Output<PageResponse> page_response;
   Output<PageInvalidation> page_invalidation;
@@ -148,10 +148,10 @@ class PcieEndpoint : public sc_core::sc_module, public HostMemory, public Device
   PciConfig config_space_;
   MsixTable msix_;
   std::uint64_t command_queue_ = 0;
-  bool misaligned_ = false;               // the last refused write had a misaligned command queue address
+  bool misaligned_ = false;  // the last refused write had a misaligned command queue address
   DeviceStatus status_ = DeviceStatus::initializing;
   HealthSyndrome syndrome_ = HealthSyndrome::none;
-  std::uint32_t last_health_ = 0;         // value of the health counter when the device failed
+  std::uint32_t last_health_ = 0;  // value of the health counter when the device failed
   HostMemory* host_ = nullptr;
   BarMemory* own_memory_ = nullptr;
   // One object for all transfers: they take no time, so none overlap, and construction is expensive.

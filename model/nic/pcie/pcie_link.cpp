@@ -26,16 +26,14 @@ void PcieLinkParams::describe(ParamVisitor& visit) {
   visit.param("generation", generation, "PCI Express generation: 2.5, 5, 8, 16, 32 GT/s a lane; docs/timing.md",
               {1, 5});
   visit.param("lanes", lanes, "lanes; docs/timing.md", {1, 32, kWidths});
-  visit.param("max_payload", max_payload, "largest payload of a TLP (MPS); docs/timing.md",
-              {128, 4096, kTlpSizes});
+  visit.param("max_payload", max_payload, "largest payload of a TLP (MPS); docs/timing.md", {128, 4096, kTlpSizes});
   visit.param("max_read_request", max_read_request, "largest read request (MRRS); docs/timing.md",
               {128, 4096, kTlpSizes});
   visit.param("read_completion_boundary", read_completion_boundary,
               "where completions of a read may be cut (RCB); docs/timing.md", {64, 128, kBoundaries});
   visit.param("request_header", request_header, "MWr or MRd TLP with framing; docs/timing.md", {0, 64});
   visit.param("completion_header", completion_header, "CplD TLP with framing; docs/timing.md", {0, 64});
-  visit.param("dllp_share", dllp_share, "of the link, taken by acknowledgements and credits; docs/timing.md",
-              {0, 0.5});
+  visit.param("dllp_share", dllp_share, "of the link, taken by acknowledgements and credits; docs/timing.md", {0, 0.5});
 }
 
 PcieLink::PcieLink(const PcieLinkParams& params)

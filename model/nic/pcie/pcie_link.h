@@ -60,10 +60,10 @@ class PcieLink {
 
   PcieLinkParams params_;
   SteadyRate rate_;
-  unsigned log_payload_;        // MPS, MRRS and RCB are powers of two
+  unsigned log_payload_;  // MPS, MRRS and RCB are powers of two
   unsigned log_read_;
-  std::uint64_t in_boundary_;   // mask: offset within the unit at which completions may be cut
-  std::uint64_t of_largest_;    // completions of a request of MRRS bytes
+  std::uint64_t in_boundary_;  // mask: offset within the unit at which completions may be cut
+  std::uint64_t of_largest_;   // completions of a request of MRRS bytes
 };
 
 }  // namespace rnicsim::nic

@@ -22,7 +22,7 @@ struct CommandEntry {
 
 // --- Inputs of commands.
 struct IcmRange {
-  IcmTable table{};                      // may be an invalid value
+  IcmTable table{};  // may be an invalid value
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   std::uint64_t memory = 0;
@@ -36,17 +36,17 @@ struct GidSetting {
 };
 struct CqModeration {
   std::uint16_t count = 0;
-  std::uint16_t period = 0;              // us
+  std::uint16_t period = 0;  // us
 };
 struct QpModification {
-  std::uint32_t attributes = 0;          // roce::attr bits
-  roce::QpState current_state{};         // if attr::kCurrentState is set
-  QpContext context;                     // attributes named by `attributes`; `state` if attr::kState is set
+  std::uint32_t attributes = 0;   // roce::attr bits
+  roce::QpState current_state{};  // if attr::kCurrentState is set
+  QpContext context;              // attributes named by `attributes`; `state` if attr::kState is set
 };
 struct SrqModification {
-  std::uint32_t attributes = 0;          // kLimit, kRing
+  std::uint32_t attributes = 0;  // kLimit, kRing
   std::uint32_t limit = 0;
-  std::uint64_t ring = 0;                // a larger ring, whose first entries are those of the old ring
+  std::uint64_t ring = 0;  // a larger ring, whose first entries are those of the old ring
   std::uint8_t log_entries = 0;
 
   static constexpr std::uint32_t kLimit = 1u << 0;
@@ -61,12 +61,12 @@ struct FlowCounterValue {
 };
 
 struct Command {
-  CommandOpcode opcode{};                // may be an invalid value, which is refused
+  CommandOpcode opcode{};  // may be an invalid value, which is refused
   std::uint32_t object = 0;
   CommandStatus refused = CommandStatus::ok;  // mailbox too short, or unknown opcode
   std::variant<std::monostate, IcmRange, GidSetting, EventQueueContext, CompletionQueue, CqModeration, CqResize,
-               MemoryRegion, QpContext, QpModification, SharedReceiveQueue, SrqModification, MulticastGroup,
-               RssContext, FlowRule>
+               MemoryRegion, QpContext, QpModification, SharedReceiveQueue, SrqModification, MulticastGroup, RssContext,
+               FlowRule>
       input{};
 };
 
@@ -107,7 +107,7 @@ struct DeviceCapabilities {
   std::uint32_t max_eq = 0;
   std::uint32_t ports = 0;
   std::uint32_t core_clock_khz = 0;
-  std::uint32_t atomic = 0;              // enum ibv_atomic_cap
+  std::uint32_t atomic = 0;  // enum ibv_atomic_cap
   std::uint32_t max_srq = 0;
   std::uint32_t max_ah = 0;
   std::uint32_t max_mtt = 0;
@@ -126,12 +126,12 @@ struct DeviceCapabilities {
   std::uint32_t max_rss_queues = 0;
   std::uint32_t max_tso = 0;
   std::uint32_t max_tso_header = 0;
-  std::uint32_t min_rate_limit = 0;      // kb/s
+  std::uint32_t min_rate_limit = 0;  // kb/s
   std::uint32_t max_rate_limit = 0;
-  std::uint32_t device_memory = 0;       // bytes
+  std::uint32_t device_memory = 0;  // bytes
 };
 struct PortAttributes {
-  std::uint8_t state = 0;                // values as in ibv_port_attr
+  std::uint8_t state = 0;  // values as in ibv_port_attr
   std::uint8_t max_mtu = 0;
   std::uint8_t active_mtu = 0;
   std::uint8_t physical_state = 0;
@@ -183,7 +183,7 @@ struct PortStatistics {
   std::uint64_t rp_cnp_ignored = 0;
 };
 struct CqResized {
-  std::uint32_t producer = 0;            // position of the first entry in the new ring
+  std::uint32_t producer = 0;  // position of the first entry in the new ring
 };
 
 struct CommandResult {
@@ -192,8 +192,7 @@ struct CommandResult {
   std::uint32_t object = 0;
 };
 
-using CommandOutput = std::variant<std::monostate, DeviceCapabilities, PortAttributes, PortStatistics,
-                                   CompletionQueue, CqResized,
-                                   MemoryRegion, QpContext, SharedReceiveQueue, FlowCounterValue>;
+using CommandOutput = std::variant<std::monostate, DeviceCapabilities, PortAttributes, PortStatistics, CompletionQueue,
+                                   CqResized, MemoryRegion, QpContext, SharedReceiveQueue, FlowCounterValue>;
 
 }  // namespace rnicsim::nic

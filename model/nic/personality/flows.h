@@ -30,7 +30,7 @@ using FlowFields = std::array<std::byte, kFlowFieldBytes>;  // zeros after the l
 struct FlowCondition {
   FlowHeader header{};
   bool inner = false;
-  FlowFields value{};                      // value bits under `mask`
+  FlowFields value{};  // value bits under `mask`
   FlowFields mask{};
 
   bool operator==(const FlowCondition&) const = default;
@@ -38,18 +38,18 @@ struct FlowCondition {
 
 enum class FlowKind : std::uint8_t {
   normal = 0,
-  all_default = 1,                         // frames that no normal rule takes
-  multicast_default = 2,                   // those of all_default with a multicast MAC address
-  sniffer = 3,                             // a copy of every frame, also of taken ones
+  all_default = 1,        // frames that no normal rule takes
+  multicast_default = 2,  // those of all_default with a multicast MAC address
+  sniffer = 3,            // a copy of every frame, also of taken ones
 };
 
 struct FlowRule {
   FlowKind kind = FlowKind::normal;
-  std::uint16_t priority = 0;              // normal rules; the lowest value is first
-  std::vector<FlowCondition> conditions;   // normal rules: all must match
+  std::uint16_t priority = 0;             // normal rules; the lowest value is first
+  std::vector<FlowCondition> conditions;  // normal rules: all must match
   bool drops = false;
-  bool passes_on = false;                  // later rules get the frame, too
-  std::optional<std::uint32_t> tag;        // reported with the frame
+  bool passes_on = false;            // later rules get the frame, too
+  std::optional<std::uint32_t> tag;  // reported with the frame
   std::optional<std::uint32_t> counter;
   Qpn destination;
 };
@@ -73,9 +73,9 @@ inline constexpr std::uint32_t kAll = 0x1ff | kInner;
 }  // namespace rss_field
 
 struct RssContext {
-  std::uint32_t fields = 0;                // rss_field bits; 0: all frames hash to 0
+  std::uint32_t fields = 0;  // rss_field bits; 0: all frames hash to 0
   RssKey key{};
-  std::vector<Qpn> queues;                 // a power of two; the low bits of the hash are the index
+  std::vector<Qpn> queues;  // a power of two; the low bits of the hash are the index
 };
 
 }  // namespace rnicsim::nic

@@ -27,13 +27,13 @@ struct PciFunction {
   std::uint16_t pcie_capability = 0;
   std::uint16_t msix_capability = 0;
   std::uint16_t power_capability = 0;
-  std::uint16_t serial_capability = 0;   // at 0x148 or above: error reporting is below
+  std::uint16_t serial_capability = 0;  // at 0x148 or above: error reporting is below
   std::uint32_t bar_bytes = 0;
-  std::uint32_t registers = 0;           // offset of the register page, of 4 KiB
+  std::uint32_t registers = 0;  // offset of the register page, of 4 KiB
   std::uint32_t msix_table = 0;
   std::uint32_t msix_pending = 0;
-  std::uint32_t msix_vectors = 0;        // at most 64
-  std::uint32_t uar = 0;                 // offset of the UAR pages
+  std::uint32_t msix_vectors = 0;  // at most 64
+  std::uint32_t uar = 0;           // offset of the UAR pages
   std::uint32_t uar_page_bytes = 0;
   std::uint32_t uar_pages = 0;
   std::uint32_t device_memory = 0;       // offset of the device's own memory
@@ -43,18 +43,18 @@ struct PciFunction {
 // Sizes in bytes that blocks of the NIC need.
 struct Layout {
   PciFunction pci;
-  std::uint8_t log_send_block = 0;       // log2: block of a send ring
-  std::uint32_t send_head = 0;           // first bytes of a send WQE, which include its length
-  std::uint32_t data_segment = 0;        // segment of a receive WQE's list
-  std::uint32_t qp_record = 0;           // doorbell records
+  std::uint8_t log_send_block = 0;  // log2: block of a send ring
+  std::uint32_t send_head = 0;      // first bytes of a send WQE, which include its length
+  std::uint32_t data_segment = 0;   // segment of a receive WQE's list
+  std::uint32_t qp_record = 0;      // doorbell records
   std::uint32_t cq_record = 0;
   std::uint32_t cqe = 0;
-  std::uint32_t inline_receive = 0;      // largest message that a CQE holds
+  std::uint32_t inline_receive = 0;  // largest message that a CQE holds
   std::uint32_t eqe = 0;
-  std::uint32_t log_commands = 0;        // entries of the command queue
+  std::uint32_t log_commands = 0;  // entries of the command queue
   std::uint32_t command_entry = 0;
-  std::uint32_t command_header = 0;      // smallest input
-  std::uint32_t mailbox = 0;             // largest input
+  std::uint32_t command_header = 0;                  // smallest input
+  std::uint32_t mailbox = 0;                         // largest input
   std::array<std::uint32_t, kIcmTables> contexts{};  // entry size of each table
 
   std::uint32_t send_block() const { return 1u << log_send_block; }

@@ -60,8 +60,8 @@ void CommandUnit::complete(CommandStatus status, std::uint32_t syndrome) {
   if (status != CommandStatus::ok) ++counters_.refused;
   const auto output = personality_.encode({status, syndrome, object()}, current_->output);
   executed({current_->command.opcode, object(), status, syndrome});
-  const auto finish = [this, epoch = epoch_, address = pcie_.command_queue(), index = current_->index](
-                          CommandStatus final_status) {
+  const auto finish = [this, epoch = epoch_, address = pcie_.command_queue(),
+                       index = current_->index](CommandStatus final_status) {
     if (epoch != epoch_) return;
     dma_.write(kKernelPasid, address + std::uint64_t{index} * personality_.layout.command_entry,
                Payload::copy_of(personality_.command_done(final_status)),
@@ -98,8 +98,7 @@ void CommandUnit::qp_done(const QpCommandDone& done) {
       if (epoch == epoch_) complete(status, syndrome);
     });
   // For a missing queue pair the engine returns the status only.
-  if (status == CommandStatus::bad_resource && done.syndrome == 0)
-    return refuse(CommandSyndrome::no_object, status);
+  if (status == CommandStatus::bad_resource && done.syndrome == 0) return refuse(CommandSyndrome::no_object, status);
   complete(status, done.syndrome);
   if (ok && opcode == CommandOpcode::create_qp) qp_created(Qpn{number});
 }

@@ -62,7 +62,7 @@ enum class CommandSyndrome : std::uint32_t {
 struct CommandTaken {
   std::uint32_t index;
   CommandEntry entry;
-  std::span<const std::byte> input;       // empty: bad length, or not readable
+  std::span<const std::byte> input;  // empty: bad length, or not readable
 };
 
 struct CommandExecuted {
@@ -96,15 +96,15 @@ class CommandUnit {
         pcie_(pcie) {}
 
   Output<QpCommand> qp_command;
-  Output<Qpn> qp_created;                 // the engine has the QP's context
-  Output<Qpn> qp_silenced;                // outputs of the QP must stop
+  Output<Qpn> qp_created;   // the engine has the QP's context
+  Output<Qpn> qp_silenced;  // outputs of the QP must stop
   Output<std::uint32_t> cq_destroyed;
   Output<std::uint32_t> cq_moderated;
-  Output<CqResize> cq_resize;             // answered by cq_resized or cq_not_resized
+  Output<CqResize> cq_resize;                         // answered by cq_resized or cq_not_resized
   Output<std::uint32_t, std::uint32_t> srq_modified;  // bits of SrqModification
   Output<std::uint32_t> srq_destroyed;                // before its destruction
-  Output<> on_demand;                     // before the creation of a region on demand
-  Output<std::uint16_t, bool> gid_tagged;  // later frames of the GID have a VLAN tag, or have none
+  Output<> on_demand;                                 // before the creation of a region on demand
+  Output<std::uint16_t, bool> gid_tagged;             // later frames of the GID have a VLAN tag, or have none
   Output<> teardown;
   std::function<void(std::uint32_t pages, std::function<void()> done)> flush;  // flushes the tables of a key
   std::function<bool()> link_up;
@@ -139,9 +139,7 @@ class CommandUnit {
   void complete(CommandStatus status, CommandSyndrome syndrome) {
     complete(status, static_cast<std::uint32_t>(syndrome));
   }
-  void refuse(CommandSyndrome why, CommandStatus status = CommandStatus::bad_parameter) {
-    complete(status, why);
-  }
+  void refuse(CommandSyndrome why, CommandStatus status = CommandStatus::bad_parameter) { complete(status, why); }
   // Input of the present command.
   template <class Input>
   const Input& input() const {
@@ -208,7 +206,7 @@ class CommandUnit {
   PcieEndpoint& pcie_;
   std::deque<std::uint32_t> pending_;
   std::optional<Current> current_;
-  std::uint64_t epoch_ = 0;               // counts resets: callbacks from before a reset are void
+  std::uint64_t epoch_ = 0;  // counts resets: callbacks from before a reset are void
   CommandCounters counters_;
 };
 

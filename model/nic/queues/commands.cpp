@@ -31,7 +31,7 @@ MemoryRegion entry_of(const MemoryRegion& given, const CapabilityParams& params)
   return entry;
 }
 
-constexpr std::uint16_t kLastVlan = 4094;        // IEEE 802.1Q: 4095 is reserved
+constexpr std::uint16_t kLastVlan = 4094;  // IEEE 802.1Q: 4095 is reserved
 
 }  // namespace
 
@@ -149,8 +149,7 @@ void CommandUnit::query_device() {
 }
 
 void CommandUnit::initialize() {
-  if (pcie_.status() != DeviceStatus::initializing)
-    return refuse(CommandSyndrome::not_ready, CommandStatus::bad_state);
+  if (pcie_.status() != DeviceStatus::initializing) return refuse(CommandSyndrome::not_ready, CommandStatus::bad_state);
   pcie_.set_status(DeviceStatus::ready);
   complete(CommandStatus::ok);
 }
@@ -189,11 +188,12 @@ bool CommandUnit::in_use(IcmTable table, std::uint32_t first, std::uint32_t coun
     case IcmTable::eqc: return std::ranges::any_of(contexts_.eqs.indices(), hit);
     case IcmTable::mpt: return std::ranges::any_of(contexts_.regions.indices(), hit);
     case IcmTable::srqc: return std::ranges::any_of(contexts_.srqs.indices(), hit);
-    case IcmTable::mtt: return std::ranges::any_of(contexts_.page_ranges, [&](const auto& region) {
-      const auto& pages = region.second;
-      return pages.count != 0 && first < std::uint64_t{pages.first} + pages.count &&
-             pages.first < std::uint64_t{first} + count;
-    });
+    case IcmTable::mtt:
+      return std::ranges::any_of(contexts_.page_ranges, [&](const auto& region) {
+        const auto& pages = region.second;
+        return pages.count != 0 && first < std::uint64_t{pages.first} + pages.count &&
+               pages.first < std::uint64_t{first} + count;
+      });
   }
   return true;
 }
@@ -346,8 +346,7 @@ CommandSyndrome CommandUnit::check_entry(std::uint32_t index, const MemoryRegion
   if (entry.key >> 8 != index) return CommandSyndrome::bad_key;
   const auto room = [&](std::uint64_t base) { return entry.length == 0 || base <= ~0ull - (entry.length - 1); };
   const bool fits = entry.length <= params_.max_mr_size || entry.on_demand();
-  if (!fits || !room(entry.start) || !room(entry.bus_address))
-    return CommandSyndrome::bad_range;
+  if (!fits || !room(entry.start) || !room(entry.bus_address)) return CommandSyndrome::bad_range;
   if (entry.kind == RegionKind::device_memory) {
     if (entry.bus_address > params_.device_memory || entry.length > params_.device_memory - entry.bus_address)
       return CommandSyndrome::bad_range;
@@ -420,10 +419,8 @@ void CommandUnit::modify_mpt() {
   const auto entry = entry_of(input<MemoryRegion>(), params_);
   contexts_.regions.lookup(index, [this, index, entry](const MemoryRegion* old) {
     if (old == nullptr) return refuse(CommandSyndrome::no_object, CommandStatus::bad_resource);
-    if (old->kind != RegionKind::region || entry.kind != RegionKind::region)
-      return refuse(CommandSyndrome::bad_kind);
-    if (entry.on_demand() && !params_.on_demand)
-      return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
+    if (old->kind != RegionKind::region || entry.kind != RegionKind::region) return refuse(CommandSyndrome::bad_kind);
+    if (entry.on_demand() && !params_.on_demand) return refuse(CommandSyndrome::bad_kind, CommandStatus::not_supported);
     if (old->windows != 0) return refuse(CommandSyndrome::in_use, CommandStatus::resource_busy);
     if (const auto bad = check_entry(index, entry); bad != CommandSyndrome::none) return refuse(bad);
     const auto pages = drop_entry(index);
@@ -480,7 +477,7 @@ void CommandUnit::attach_multicast() {
   if (qp->transport != roce::Transport::ud) return refuse(CommandSyndrome::not_datagrams);
   if (!is_group(group)) return refuse(CommandSyndrome::bad_group);
   groups_.attach(group, {object()}) ? complete(CommandStatus::ok)
-                                            : refuse(CommandSyndrome::no_room, CommandStatus::exceeds_limit);
+                                    : refuse(CommandSyndrome::no_room, CommandStatus::exceeds_limit);
 }
 
 void CommandUnit::detach_multicast() {

@@ -11,17 +11,15 @@ namespace {
 using namespace rnicsim::literals;
 
 std::uint32_t occupied(const CompletionQueue& queue) { return (queue.producer - queue.consumer) & kCounterMask; }
-bool full(const CompletionQueue& queue) {
-  return !queue.ignore_overrun && occupied(queue) >= 1u << queue.log_entries;
-}
+bool full(const CompletionQueue& queue) { return !queue.ignore_overrun && occupied(queue) >= 1u << queue.log_entries; }
 bool half_full(const CompletionQueue& queue) {
   return !queue.ignore_overrun && 2 * occupied(queue) >= 1u << queue.log_entries;
 }
 
 }  // namespace
 
-Completion::Completion(sc_core::sc_module_name name, const Personality& personality, ContextCache& contexts,
-                       Dma& dma, EventWriter& events, PcieEndpoint& pcie)
+Completion::Completion(sc_core::sc_module_name name, const Personality& personality, ContextCache& contexts, Dma& dma,
+                       EventWriter& events, PcieEndpoint& pcie)
     : sc_module(name), personality_(personality), contexts_(contexts), dma_(dma), events_(events), pcie_(pcie) {}
 
 std::uint32_t Completion::consumer_in(const Payload& record) const {

@@ -24,7 +24,7 @@ struct CqeWritten {
   Cqn cqn;
   std::uint32_t index;
   Cqe cqe;
-  bool inline_data = false;              // the CQE carries its message
+  bool inline_data = false;  // the CQE carries its message
 };
 
 struct CqeLanded {
@@ -51,9 +51,9 @@ class Completion : public sc_core::sc_module, DmaClient {
     std::uint32_t producer;
   };
   Output<Resized> resized;
-  Output<CqeWrite> forgotten;             // an entry that is not written because its QP is destroyed
-  trace::Point<CqeWritten> written;       // the entry is on its way to memory
-  trace::Point<CqeLanded> landed;         // the entry is in memory
+  Output<CqeWrite> forgotten;        // an entry that is not written because its QP is destroyed
+  trace::Point<CqeWritten> written;  // the entry is on its way to memory
+  trace::Point<CqeLanded> landed;    // the entry is in memory
 
   [[gnu::flatten]] void write(CqeWrite&& request);
   // Raises an event after all earlier writes to a CQ.
@@ -82,9 +82,9 @@ class Completion : public sc_core::sc_module, DmaClient {
 
  private:
   struct Waiting {
-    std::deque<CqeWrite> entries;         // in order; they wait for the context, or for a read of the consumer
+    std::deque<CqeWrite> entries;  // in order; they wait for the context, or for a read of the consumer
     bool refreshing = false;
-    std::vector<EventOut> events{};       // raised after the entries
+    std::vector<EventOut> events{};  // raised after the entries
   };
 
   [[gnu::noinline]] void await(std::uint32_t cqn);
@@ -117,7 +117,7 @@ class Completion : public sc_core::sc_module, DmaClient {
   EventWriter& events_;
   PcieEndpoint& pcie_;
   std::map<std::uint32_t, Waiting> waiting_;
-  std::unordered_set<std::uint32_t> looking_;     // CQs whose consumer is being read while entries are still written
+  std::unordered_set<std::uint32_t> looking_;  // CQs whose consumer is being read while entries are still written
   EventQueue<std::uint32_t> at_hand_{[this] { drain_due(); }};  // CQs with a context in the cache's second level
   std::unordered_map<std::uint32_t, LazyTimer> moderations_;
   LazyTimers<std::uint32_t> moderation_timers_{[this] { end_moderations(); }};

@@ -22,8 +22,7 @@ void Doorbell::write(const UarWrite& write) {
       if (!said.sound)
         return refuse(place, Refused::Kind::blueflame, Refused::Reason::malformed, What::blueflame, Why::malformed);
       return ring(place, {{said.number}, static_cast<std::uint16_t>(said.position), Payload::copy_of(said.wqe)});
-    case DoorbellWrite::Kind::cq_arm:
-      return arm(place, {said.number, said.solicited_only, said.position});
+    case DoorbellWrite::Kind::cq_arm: return arm(place, {said.number, said.solicited_only, said.position});
     case DoorbellWrite::Kind::eq:
       if (write.page == kKernelPage) return consume(place, {said.number, said.position});
       return refuse(place, Refused::Kind::unknown, Refused::Reason::malformed, What::eq_doorbell, Why::wrong_page);

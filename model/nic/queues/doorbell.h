@@ -18,7 +18,7 @@ struct DoorbellRung {
   std::uint32_t page;
   Qpn qpn;
   std::uint16_t producer;
-  std::uint32_t wqe_bytes;               // 0: the WQE must be fetched
+  std::uint32_t wqe_bytes;  // 0: the WQE must be fetched
 };
 
 struct CqArmed {
@@ -58,7 +58,7 @@ class Doorbell {
   trace::Point<CqArmed> armed;
   trace::Point<EqConsumed> consumed;
   trace::Point<DoorbellRefused> refused;
-  trace::Point<Refusal> refusal;          // as `refused`, and for event queues that do not exist
+  trace::Point<Refusal> refusal;  // as `refused`, and for event queues that do not exist
 
   void write(const UarWrite& write);
 

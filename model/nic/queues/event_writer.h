@@ -27,7 +27,7 @@ class EventWriter {
   EventWriter(const Personality& personality, ContextCache& contexts, Dma& dma, PcieEndpoint& pcie)
       : personality_(personality), contexts_(contexts), dma_(dma), pcie_(pcie) {}
 
-  trace::Point<EventTrace> written;       // the entry is on its way to memory
+  trace::Point<EventTrace> written;  // the entry is on its way to memory
   trace::Point<EventTrace> lost;
 
   // An event for a full queue is held until the driver has freed space.

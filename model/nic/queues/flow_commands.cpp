@@ -41,9 +41,9 @@ void CommandUnit::create_flow() {
   if (!takes_frames(rule.destination) && scaling_.find(rule.destination) == nullptr)
     return refuse(CommandSyndrome::not_raw);
   const auto known = [](const FlowCondition& condition) { return condition.header <= FlowHeader::mpls; };
-  const bool sound = rule.kind <= FlowKind::sniffer && std::ranges::all_of(rule.conditions, known) &&
-                     (rule.kind == FlowKind::normal ? rule.conditions.size() <= FlowTable::kMostConditions
-                                                    : rule.conditions.empty());
+  const bool sound =
+      rule.kind <= FlowKind::sniffer && std::ranges::all_of(rule.conditions, known) &&
+      (rule.kind == FlowKind::normal ? rule.conditions.size() <= FlowTable::kMostConditions : rule.conditions.empty());
   if (!sound) return refuse(CommandSyndrome::bad_flow);
   complete(flows_.add(object(), rule));
 }

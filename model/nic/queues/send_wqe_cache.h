@@ -52,7 +52,7 @@ class SendWqeCache : DmaClient {
     std::uint64_t address;
     std::optional<Tag> to_send;  // nullopt: the lookup is for the completion
     std::uint64_t ticket;
-    Duration since{};            // time since which it waits for a slot
+    Duration since{};  // time since which it waits for a slot
   };
 
   struct Waiting {
@@ -65,7 +65,7 @@ class SendWqeCache : DmaClient {
     Path(std::uint32_t count, MissSlotsCounters& counters) : slots(count, counters) {}
 
     MissSlots slots;
-    std::deque<Lookup> stalled;          // wait behind a miss without a slot
+    std::deque<Lookup> stalled;  // wait behind a miss without a slot
   };
 
   static std::uint64_t key(Qpn qpn, std::uint16_t block);
@@ -86,10 +86,10 @@ class SendWqeCache : DmaClient {
   Dma& dma_;
   IndexTable<PooledList<Waiting>> waiting_;  // by QP, from the first completion that is not ready
   SendWqeCacheCounters counters_;
-  std::deque<Path> paths_;             // elements never move
-  Fifo<Lookup> reading_;               // being read again, in order
+  std::deque<Path> paths_;  // elements never move
+  Fifo<Lookup> reading_;    // being read again, in order
   std::uint64_t tickets_ = 0;
-  std::uint32_t resets_ = 0;           // replies from before a reset are void
+  std::uint32_t resets_ = 0;  // replies from before a reset are void
 };
 
 }  // namespace rnicsim::nic

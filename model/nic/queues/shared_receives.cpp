@@ -8,7 +8,7 @@ namespace rnicsim::nic {
 namespace {
 
 constexpr std::uint32_t kEntriesAtOnce = 8;
-constexpr std::uint32_t kLow = 4;           // with fewer entries at hand, more are read
+constexpr std::uint32_t kLow = 4;  // with fewer entries at hand, more are read
 
 std::uint16_t entry_count(const SharedReceiveQueue& srq) { return static_cast<std::uint16_t>(1u << srq.log_entries); }
 
@@ -221,18 +221,28 @@ void SharedReceives::hand_over(std::uint32_t srqn, SharedReceiveQueue& srq, Work
   work.takes.pop_front();
   ++srq.taken;
   ++counters_.taken;
-  answers.push_back({.tag = take.tag, .qpn = take.qpn, .srqn = srqn, .life = contexts_.srqs.serial(srqn), .pd = srq.pd,
-                     .receive = std::move(entry), .cqn = {srq.cqn}});
+  answers.push_back({.tag = take.tag,
+                     .qpn = take.qpn,
+                     .srqn = srqn,
+                     .life = contexts_.srqs.serial(srqn),
+                     .pd = srq.pd,
+                     .receive = std::move(entry),
+                     .cqn = {srq.cqn}});
 }
 
 std::optional<SharedReceives::Read> SharedReceives::next_read(const SharedReceiveQueue& srq, const Work& work,
                                                               bool gave) const {
   const auto entries = [&](Read::What what, std::uint16_t first, std::uint32_t count) {
     const auto stride = 1u << srq.log_stride;
-    return Read{.what = what, .pasid = srq.pasid, .address = srq.ring + std::uint64_t{first} * stride,
-                .bytes = count * stride, .first = first};
+    return Read{.what = what,
+                .pasid = srq.pasid,
+                .address = srq.ring + std::uint64_t{first} * stride,
+                .bytes = count * stride,
+                .first = first};
   };
-  const Read record{.what = Read::What::record, .pasid = srq.pasid, .address = srq.doorbell_record,
+  const Read record{.what = Read::What::record,
+                    .pasid = srq.pasid,
+                    .address = srq.doorbell_record,
                     .bytes = personality_.layout.qp_record};
   const auto chain = [&] {
     const std::uint32_t to_end = entry_count(srq) - work.next;

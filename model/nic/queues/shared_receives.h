@@ -41,7 +41,7 @@ class SharedReceives : DmaClient {
  private:
   struct Waiting {
     SrqTake take;
-    std::uint64_t asked;                  // number of reads begun before: their results may be older than the request
+    std::uint64_t asked;  // number of reads begun before: their results may be older than the request
   };
   struct Read {
     enum class What : std::uint8_t { record, entries, returned };
@@ -50,8 +50,8 @@ class SharedReceives : DmaClient {
     Pasid pasid = 0;
     std::uint64_t address = 0;
     std::uint32_t bytes = 0;
-    std::uint16_t first = 0;              // index of the first entry
-    std::uint16_t taken = 0;              // srq.taken when the read began
+    std::uint16_t first = 0;  // index of the first entry
+    std::uint16_t taken = 0;  // srq.taken when the read began
     bool done = false;
     bool ok = false;
     Payload data{};
@@ -59,20 +59,20 @@ class SharedReceives : DmaClient {
   // Work under way of a queue, besides its context.
   struct Work {
     std::deque<Waiting> takes;
-    std::deque<std::uint16_t> returned;   // indices given back: they go before the chain
-    std::deque<ReceiveWqe> held;          // entries read ahead
-    std::uint16_t next = 0;               // index of the entry after `held`; of the head if `held` is empty
-    std::uint16_t ahead = 0;              // entries from `next` on that are known to be posted
+    std::deque<std::uint16_t> returned;  // indices given back: they go before the chain
+    std::deque<ReceiveWqe> held;         // entries read ahead
+    std::uint16_t next = 0;              // index of the entry after `held`; of the head if `held` is empty
+    std::uint16_t ahead = 0;             // entries from `next` on that are known to be posted
 
     // Entries that are posted and not taken, as far as known.
     std::size_t posted() const { return ahead + held.size() + returned.size(); }
     bool idle() const { return !read && takes.empty() && posted() == 0; }
-    std::uint16_t uncounted = 0;          // returned entries that the context does not count yet
+    std::uint16_t uncounted = 0;  // returned entries that the context does not count yet
     std::optional<Read> read;
-    bool looking = false;                 // waits for the context
-    bool fails = false;                   // must enter the error state
-    bool check_limit = false;             // the limit must be checked with the next read of the record
-    std::uint64_t armed_at = 0;           // number of reads begun before the limit was set
+    bool looking = false;        // waits for the context
+    bool fails = false;          // must enter the error state
+    bool check_limit = false;    // the limit must be checked with the next read of the record
+    std::uint64_t armed_at = 0;  // number of reads begun before the limit was set
   };
   using Answers = std::vector<SrqTaken>;
 

@@ -5,7 +5,7 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr std::uint8_t kMaxLogEntries = 15;     // the producer counts entries modulo 2^16
+constexpr std::uint8_t kMaxLogEntries = 15;  // the producer counts entries modulo 2^16
 constexpr std::uint8_t kLeastLogEntryStride = 5;
 constexpr std::uint8_t kMostLogStride = 10;
 

@@ -25,7 +25,7 @@ class WqeFetcher : DmaClient {
         slots_(params.reads, counters_.receive_reads) {}
 
   Output<WqeBytes> fetched;
-  Output<Qpn> displaced;                   // the receives held for this QP have left the device
+  Output<Qpn> displaced;  // the receives held for this QP have left the device
   trace::Point<WqeFetch> requested;
 
   void fetch(const WqeFetch& request) {
@@ -66,9 +66,9 @@ class WqeFetcher : DmaClient {
 
   Dma& dma_;
   WqeFetchCounters counters_;
-  CacheTags room_;                         // by QP
+  CacheTags room_;  // by QP
   MissSlots slots_;
-  std::uint32_t resets_ = 0;               // a reply from before a reset has no slot
+  std::uint32_t resets_ = 0;  // a reply from before a reset has no slot
 };
 
 }  // namespace rnicsim::nic

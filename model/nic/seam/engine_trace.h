@@ -34,8 +34,8 @@ struct WqeTaken {
   SendOpcode opcode;
   std::uint64_t bytes;
   bool signaled;
-  std::uint64_t message = 0;               // sends: number of the message of its QP, from 0
-  roce::Psn first{};                       // sends: first PSN of the message
+  std::uint64_t message = 0;  // sends: number of the message of its QP, from 0
+  roce::Psn first{};          // sends: first PSN of the message
   std::uint32_t packets = 0;
 };
 
@@ -44,8 +44,8 @@ struct RequestBegan {
   Qpn qpn;
   std::uint64_t message;
   roce::Psn psn;
-  roce::Psn end;                           // one past the packet's PSNs
-  std::optional<Tag> gather;               // tag of the payload's gather; nullopt: no payload, or inline
+  roce::Psn end;              // one past the packet's PSNs
+  std::optional<Tag> gather;  // tag of the payload's gather; nullopt: no payload, or inline
 };
 
 // The engine got a request from its receive unit.
@@ -59,7 +59,7 @@ struct RequestTaken {
 struct RequestPlaced {
   Qpn qpn;
   roce::Psn psn;
-  std::optional<std::uint16_t> receive;    // the receive WQE that its message completes
+  std::optional<std::uint16_t> receive;  // the receive WQE that its message completes
 };
 
 // The requester got an answer; the responder has answered all requests before `oldest`.
@@ -79,7 +79,7 @@ struct AnswerPlaced {
 struct SendCompleted {
   Qpn qpn;
   std::uint64_t message;
-  bool cqe;                                // a CQE will be written
+  bool cqe;  // a CQE will be written
   bool ok;
 };
 
@@ -99,7 +99,7 @@ struct CnpTaken {
 struct ControlChanged {
   Qpn qpn;
   roce::ControlState state;
-  std::uint64_t window;                    // bytes; roce::Allowance::kNoWindow: no window
+  std::uint64_t window;  // bytes; roce::Allowance::kNoWindow: no window
 };
 
 struct EngineTrace {

@@ -32,19 +32,19 @@ namespace rnicsim::nic {
 // --- Into the engine.
 struct SendDoorbell {
   Qpn qpn;
-  std::uint16_t producer;                // blocks posted so far, modulo 2^16
-  Payload wqe;                           // BlueFlame: the WQE that ends at `producer`; else empty
+  std::uint16_t producer;  // blocks posted so far, modulo 2^16
+  Payload wqe;             // BlueFlame: the WQE that ends at `producer`; else empty
 };
 
 struct WqeBytes {
   Tag tag;
-  bool ok;                               // false: the ring could not be read
+  bool ok;  // false: the ring could not be read
   Payload bytes;
 };
 
 struct ContextFill {
   Qpn qpn;
-  std::optional<QpContext> context;       // nullopt: no such QP
+  std::optional<QpContext> context;  // nullopt: no such QP
 };
 
 // absent: access is granted, but some pages on demand are not present; they are requested.
@@ -53,7 +53,7 @@ enum class AccessResult : std::uint8_t { ok, bad_key, bad_range, bad_pd, denied,
 struct DmaDone {
   Tag tag;
   AccessResult result;
-  Payload payload;                       // gather only
+  Payload payload;  // gather only
 };
 
 // Result of a check of a range, or of a bind, registration or invalidation of a key.
@@ -65,7 +65,7 @@ struct KeyDone {
 struct AtomicDone {
   Tag tag;
   AccessResult result;
-  std::uint64_t original;                // value before the operation
+  std::uint64_t original;  // value before the operation
 };
 
 // The answer to a take from a shared receive queue. No receive: none is posted, the queue is in error, or the QP may
@@ -74,12 +74,12 @@ struct SrqTaken {
   Tag tag;
   Qpn qpn;
   std::uint32_t srqn;
-  std::uint64_t life = 0;                // serial number of the queue, because numbers are reused
-  std::uint32_t pd = 0;                  // protection domain of the queue, for the keys in the entry
+  std::uint64_t life = 0;  // serial number of the queue, because numbers are reused
+  std::uint32_t pd = 0;    // protection domain of the queue, for the keys in the entry
   std::optional<ReceiveWqe> receive{};
   bool failed = false;
-  bool refused = false;                  // XRC: not a queue of the domain
-  Cqn cqn{};                             // XRC: CQ for the queue's completions
+  bool refused = false;  // XRC: not a queue of the domain
+  Cqn cqn{};             // XRC: CQ for the queue's completions
 };
 
 // A command on a QP, in the order of the command unit.
@@ -104,34 +104,34 @@ struct WqeFetch {
   Qpn qpn;
   QueueKind queue;
   Pasid pasid;
-  std::uint64_t address;                 // address of the first byte in the ring
-  std::uint32_t bytes;                   // the range does not wrap
+  std::uint64_t address;  // address of the first byte in the ring
+  std::uint32_t bytes;    // the range does not wrap
 };
 
-struct Gather {                          // memory -> payload of one packet
+struct Gather {  // memory -> payload of one packet
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
-  std::uint32_t access;                  // rights that the keys must grant; 0: local read
-  bool remote;                           // keys are rkeys (READ at the responder)
+  std::uint32_t access;  // rights that the keys must grant; 0: local read
+  bool remote;           // keys are rkeys (READ at the responder)
   Regions regions;
-  bool frame = false;                    // raw frame, whose bytes determine its destination: read also in timing-only
-                                         // mode
+  bool frame = false;  // raw frame, whose bytes determine its destination: read also in timing-only
+                       // mode
 };
 
-struct Scatter {                         // payload of one packet -> memory
+struct Scatter {  // payload of one packet -> memory
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
   std::uint32_t access;
   bool remote;
-  Regions regions;                       // their length is that of the payload
+  Regions regions;  // their length is that of the payload
   Payload payload;
-  bool more = false;                     // a packet of the same message follows: both may land together, at its time
-  std::uint8_t room = 0;                 // bytes after the last region that padding to a cache line may use
+  bool more = false;      // a packet of the same message follows: both may land together, at its time
+  std::uint8_t room = 0;  // bytes after the last region that padding to a cache line may use
 };
 
-struct AccessCheck {                     // the whole range of a request, before its first packet is executed
+struct AccessCheck {  // the whole range of a request, before its first packet is executed
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
@@ -151,15 +151,15 @@ struct PresenceCheck {
   Regions regions;
 };
 
-struct Atomic {                          // on 8 aligned bytes of memory, in the host's byte order
+struct Atomic {  // on 8 aligned bytes of memory, in the host's byte order
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
-  bool is_swap;                          // false: fetch and add
+  bool is_swap;  // false: fetch and add
   roce::AtomicEth operation;
 };
 
-struct Invalidate {                      // invalidates the key of a window, or of a region of kind fast_register
+struct Invalidate {  // invalidates the key of a window, or of a region of kind fast_register
   Tag tag;
   Qpn qpn;
   std::uint32_t pd;
@@ -180,28 +180,28 @@ struct FastRegister {
   Registration registration;
 };
 
-struct SrqTake {                         // a message needs an entry of a shared receive queue
+struct SrqTake {  // a message needs an entry of a shared receive queue
   Tag tag;
   Qpn qpn;
   std::uint32_t srqn;
-  std::optional<std::uint32_t> xrcd{};   // the queue must be of this domain
-  bool looks = false;                    // only asks about the queue, takes no entry
+  std::optional<std::uint32_t> xrcd{};  // the queue must be of this domain
+  bool looks = false;                   // only asks about the queue, takes no entry
 };
 
-struct SrqGiveBack {                     // an entry that no message will complete: it becomes the queue's next entry
+struct SrqGiveBack {  // an entry that no message will complete: it becomes the queue's next entry
   Qpn qpn;
   std::uint32_t srqn;
-  std::uint64_t life;                    // as in SrqTaken
+  std::uint64_t life;  // as in SrqTaken
   std::uint16_t index;
 };
 
 struct CqeWrite {
   Cqn cqn;
   Cqe cqe;
-  bool solicited;                        // may satisfy an arm for solicited events only
-  bool behind_payload = false;           // the message's payload has just landed: the CQE follows without latency
-  Payload payload{};                     // message that the CQE carries
-  std::uint64_t life = 0;                // XRC SRQ of the receive: as in SrqTaken
+  bool solicited;               // may satisfy an arm for solicited events only
+  bool behind_payload = false;  // the message's payload has just landed: the CQE follows without latency
+  Payload payload{};            // message that the CQE carries
+  std::uint64_t life = 0;       // XRC SRQ of the receive: as in SrqTaken
 };
 
 // The engine has begun a packet on one of its transmit units. It does not use the unit again before transmit_free().
@@ -210,8 +210,8 @@ struct TransmitWork {
   std::uint32_t unit;
   Qpn qpn;
   Kind kind;
-  bool begins;                           // first packet of its message
-  std::uint16_t payload;                 // bytes
+  bool begins;            // first packet of its message
+  std::uint16_t payload;  // bytes
 };
 
 // First unit of a QP among `units`; also the index for data that is partitioned by QP.
@@ -220,7 +220,7 @@ inline std::uint32_t unit_of(Qpn qpn, std::uint32_t units) { return qpn.value % 
 // A send WQE was read. It is needed again when it is sent and when it completes.
 struct WqeHeld {
   Qpn qpn;
-  std::uint16_t index;                   // index of the first block
+  std::uint16_t index;  // index of the first block
   std::uint16_t blocks;
 };
 
@@ -231,7 +231,7 @@ struct WqeNeeded {
   std::uint16_t index;
   std::uint16_t blocks;
   Pasid pasid;
-  std::uint64_t address;                 // address in the ring
+  std::uint64_t address;  // address in the ring
 };
 
 // A send WQE is complete; in the order of the ring.
@@ -240,20 +240,20 @@ struct WqeRetired {
   std::uint16_t index;
   std::uint16_t blocks;
   Pasid pasid;
-  std::uint64_t address;                 // address in the ring
+  std::uint64_t address;  // address in the ring
   std::optional<CqeWrite> cqe;
 };
 
 struct EventOut {
   EventType type;
   std::uint32_t number;
-  std::optional<Cqn> behind{};           // the event follows all earlier writes to this CQ
+  std::optional<Cqn> behind{};  // the event follows all earlier writes to this CQ
 };
 
 struct TimerArm {
   Qpn qpn;
-  std::uint32_t kind;                    // chosen by the engine; returned by timer_expired()
-  Duration after;                        // from now; arming the same (qpn, kind) again replaces this time
+  std::uint32_t kind;  // chosen by the engine; returned by timer_expired()
+  Duration after;      // from now; arming the same (qpn, kind) again replaces this time
   bool cancel = false;
 };
 
@@ -261,7 +261,7 @@ struct QpCommandDone {
   Tag tag;
   CommandStatus status;
   std::uint32_t syndrome;
-  QpContext context;                     // for query and modify
+  QpContext context;  // for query and modify
 };
 
 struct EngineOutputs {
@@ -270,7 +270,7 @@ struct EngineOutputs {
   Output<Gather> gather;
   Output<Scatter> scatter;
   Output<AccessCheck> access_check;
-  Output<PresenceCheck> presence_check;   // used only after on_demand()
+  Output<PresenceCheck> presence_check;  // used only after on_demand()
   Output<Atomic> atomic;
   Output<Invalidate> invalidate;
   Output<BindWindow> bind_window;
@@ -284,7 +284,7 @@ struct EngineOutputs {
   Output<WqeHeld> wqe_held;
   Output<WqeNeeded> wqe_needed;
   Output<WqeRetired> wqe_retired;
-  Output<CqeWrite> cqe;                   // CQEs of receives
+  Output<CqeWrite> cqe;  // CQEs of receives
   Output<EventOut> event;
   Output<TimerArm> timer;
   Output<QpCommandDone> command_done;
@@ -326,11 +326,11 @@ class QpEngine {
   // From now on packets whose source is this entry of the GID table have a VLAN tag, or have none. After a reset no
   // entry has a tag.
   virtual void gid_tagged(std::uint16_t index, bool tagged) = 0;
-  virtual void cq_overrun(Qpn qpn) = 0;   // a CQ of this QP overran: the QP enters the error state
+  virtual void cq_overrun(Qpn qpn) = 0;  // a CQ of this QP overran: the QP enters the error state
   // Credits of a class (PacketOut::credit_class) in packet_tx. Initially the engine has none; later each packet returns
   // its credit when it has left, in the order of its class.
   virtual void credit(std::uint8_t credit_class, std::uint32_t packets) = 0;
-  virtual void reset() = 0;               // function-level reset: drops all state
+  virtual void reset() = 0;  // function-level reset: drops all state
 };
 
 }  // namespace rnicsim::nic

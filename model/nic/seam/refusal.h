@@ -12,32 +12,32 @@ struct Refusal {
     blueflame,
     cq_arm,
     eq_doorbell,
-    doorbell,          // no doorbell at this offset of a UAR page, or wrong size
+    doorbell,  // no doorbell at this offset of a UAR page, or wrong size
     mmio_write,
     mmio_read,
-    command,           // an entry of the command queue
+    command,  // an entry of the command queue
     dma_read,
     dma_write,
-    memory,            // an access with a key
+    memory,  // an access with a key
   };
   enum class Why : std::uint8_t {
-    no_object,         // no queue has this number
-    wrong_page,        // the queue belongs to another UAR page
+    no_object,   // no queue has this number
+    wrong_page,  // the queue belongs to another UAR page
     malformed,
-    past_ring,         // the producer announces more than the ring has
-    wrong_state,       // the queue pair is in RESET
+    past_ring,    // the producer announces more than the ring has
+    wrong_state,  // the queue pair is in RESET
     no_send_queue,
-    no_register,       // no register at this offset, or not of this size
-    memory_off,        // memory space is disabled in the command register of configuration space
+    no_register,  // no register at this offset, or not of this size
+    memory_off,   // memory space is disabled in the command register of configuration space
     bus_master_off,
     bad_alignment,
-    unreadable,        // the host aborted the read of the entry
-    not_owned,         // the device does not own the entry
+    unreadable,  // the host aborted the read of the entry
+    not_owned,   // the device does not own the entry
     bad_key,
     bad_range,
     other_pd,
-    no_right,          // the region or window does not grant the access
-    device_fatal,      // the device has failed and waits for a reset
+    no_right,      // the region or window does not grant the access
+    device_fatal,  // the device has failed and waits for a reset
   };
   What what;
   Why why;

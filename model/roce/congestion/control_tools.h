@@ -75,7 +75,7 @@ class TimeApart {
 
 // The window in whole bytes for the seam: at least a full packet (`packet` bytes).
 inline std::uint64_t whole_window(double window, std::uint32_t packet) {
-  constexpr double kMost = 1e18;           // keeps every window within an integer
+  constexpr double kMost = 1e18;  // keeps every window within an integer
   return std::max<std::uint64_t>({static_cast<std::uint64_t>(std::clamp(window, 0.0, kMost)), packet, 1});
 }
 

@@ -21,10 +21,10 @@ namespace {
 
 using namespace rnicsim::literals;
 
-constexpr double kParts = 1024;              // unit of dce_tcp_g: 1 / kParts
-constexpr double kMostAlpha = 1023;          // initial_alpha_value: 1
-constexpr int kGdUnit = 10;                  // rpg_gd: alpha is divided by 2 to the power of rpg_gd - 10
-constexpr double kResolution = 1e6;          // bits per second: a rate this near to the line's counts as the line's
+constexpr double kParts = 1024;      // unit of dce_tcp_g: 1 / kParts
+constexpr double kMostAlpha = 1023;  // initial_alpha_value: 1
+constexpr int kGdUnit = 10;          // rpg_gd: alpha is divided by 2 to the power of rpg_gd - 10
+constexpr double kResolution = 1e6;  // bits per second: a rate this near to the line's counts as the line's
 
 // --- Parameters of both variants.
 struct DcqcnParams {
@@ -56,8 +56,13 @@ struct DcqcnParams {
 struct NvidiaParams : DcqcnParams {
   // NVIDIA's defaults.
   NvidiaParams()
-      : DcqcnParams{.dce_tcp_g = 1019, .dce_tcp_rtt = 1_us, .rpg_time_reset = 300_us, .rpg_byte_reset = {},
-                    .rpg_threshold = 1, .rpg_ai_rate = {5'000'000}, .rpg_hai_rate = {50'000'000},
+      : DcqcnParams{.dce_tcp_g = 1019,
+                    .dce_tcp_rtt = 1_us,
+                    .rpg_time_reset = 300_us,
+                    .rpg_byte_reset = {},
+                    .rpg_threshold = 1,
+                    .rpg_ai_rate = {5'000'000},
+                    .rpg_hai_rate = {50'000'000},
                     .rpg_min_rate = {1'000'000}} {}
 
   Duration rate_reduce_monitor_period = 4_us;
@@ -77,8 +82,8 @@ struct NvidiaParams : DcqcnParams {
     visit.param("clamp_tgt_rate", clamp_tgt_rate, "each cut makes the rate before the cut the target rate");
     visit.param("clamp_tgt_rate_after_time_inc", clamp_tgt_rate_after_time_inc,
                 "a cut behind an increase by the timer makes the rate before the cut the target rate");
-    visit.param("rate_to_set_on_first_cnp", rate_to_set_on_first_cnp,
-                "the rate at the first CNP; 0: the line's rate", {0, 1e13});
+    visit.param("rate_to_set_on_first_cnp", rate_to_set_on_first_cnp, "the rate at the first CNP; 0: the line's rate",
+                {0, 1e13});
     visit.param("hyper_by_timer", hyper_by_timer,
                 "without rpg_byte_reset the timer alone leads to hyper increase; else both counters do, or none");
   }
@@ -87,8 +92,13 @@ struct NvidiaParams : DcqcnParams {
 // The paper's values, section 5; hyper increase as the authors' simulator has it.
 struct PaperParams : DcqcnParams {
   PaperParams()
-      : DcqcnParams{.dce_tcp_g = 1020, .dce_tcp_rtt = 55_us, .rpg_time_reset = 55_us, .rpg_byte_reset = {10'000'000},
-                    .rpg_threshold = 5, .rpg_ai_rate = {40'000'000}, .rpg_hai_rate = {200'000'000},
+      : DcqcnParams{.dce_tcp_g = 1020,
+                    .dce_tcp_rtt = 55_us,
+                    .rpg_time_reset = 55_us,
+                    .rpg_byte_reset = {10'000'000},
+                    .rpg_threshold = 5,
+                    .rpg_ai_rate = {40'000'000},
+                    .rpg_hai_rate = {200'000'000},
                     .rpg_min_rate = {1'000'000}} {}
 };
 
@@ -195,10 +205,10 @@ class Increase {
   bool limited_ = false;
   double rate_ = 0;
   double target_ = 0;
-  std::uint32_t time_stage_ = 0;           // increases by the timer since the last cut
-  std::uint32_t byte_stage_ = 0;           // increases by the byte counter since the last cut
-  std::uint64_t bytes_ = 0;                // bytes sent since the last increase by the byte counter
-  Duration due_{};                         // next increase by the timer
+  std::uint32_t time_stage_ = 0;  // increases by the timer since the last cut
+  std::uint32_t byte_stage_ = 0;  // increases by the byte counter since the last cut
+  std::uint64_t bytes_ = 0;       // bytes sent since the last increase by the byte counter
+  Duration due_{};                // next increase by the timer
 };
 
 // --- NVIDIA's variant.
@@ -213,9 +223,7 @@ class Nvidia final : public CongestionControl {
     advance(now);
     return {.rate = increase_.rate()};
   }
-  Duration next_change() const override {
-    return increase_.limited() ? std::min(cut_at_, increase_.due()) : kNever;
-  }
+  Duration next_change() const override { return increase_.limited() ? std::min(cut_at_, increase_.due()) : kNever; }
   bool at_rest() const override { return !increase_.limited(); }
   ControlState state(Duration now) override {
     advance(now);
@@ -273,9 +281,9 @@ class Nvidia final : public CongestionControl {
   const double line_;
   Increase increase_;
   Alpha alpha_{params_};
-  Duration began_{};                       // time of the first CNP: periods are counted from there
-  Duration cut_at_ = kNever;               // end of the period in which a CNP came; kNever: no CNP
-  Duration raise_at_ = kNever;             // end of alpha's step in which a CNP came; kNever: no CNP
+  Duration began_{};            // time of the first CNP: periods are counted from there
+  Duration cut_at_ = kNever;    // end of the period in which a CNP came; kNever: no CNP
+  Duration raise_at_ = kNever;  // end of alpha's step in which a CNP came; kNever: no CNP
 };
 
 // --- The paper's variant.
@@ -322,7 +330,7 @@ class Paper final : public CongestionControl {
   const double line_;
   Increase increase_;
   Alpha alpha_{params_};
-  bool is_notified_ = false;               // true after the first CNP: alpha does not fall before it
+  bool is_notified_ = false;  // true after the first CNP: alpha does not fall before it
 };
 
 template <class Control>

@@ -103,17 +103,17 @@ class Dctcp final : public CongestionControl {
 
   const DctcpParams& params_;
   const RateBounds bounds_;
-  double window_;                          // bytes; less than a packet: a pace
+  double window_;  // bytes; less than a packet: a pace
   double alpha_;
-  double slow_start_below_ = 0;            // bytes
-  std::uint32_t packet_ = 0;               // bytes of the largest packet sent
-  Duration rtt_{};                         // last round trip; 0: none yet
-  double answered_ = 0;                    // bytes of the largest acknowledgement
-  std::uint64_t acknowledged_ = 0;         // bytes since the last estimate
-  std::uint64_t marked_ = 0;               // bytes of `acknowledged_` with a mark
+  double slow_start_below_ = 0;     // bytes
+  std::uint32_t packet_ = 0;        // bytes of the largest packet sent
+  Duration rtt_{};                  // last round trip; 0: none yet
+  double answered_ = 0;             // bytes of the largest acknowledgement
+  std::uint64_t acknowledged_ = 0;  // bytes since the last estimate
+  std::uint64_t marked_ = 0;        // bytes of `acknowledged_` with a mark
   RoundTrip since_estimate_;
   RoundTrip since_cut_;
-  bool reduced_ = false;                   // a mark has reduced the window that is now in flight
+  bool reduced_ = false;  // a mark has reduced the window that is now in flight
   TimeApart losses_;
 };
 

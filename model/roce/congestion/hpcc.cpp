@@ -92,8 +92,8 @@ class Hpcc final : public CongestionControl {
       since = hop.over;
     }
     if (busiest < 0) return false;
-    const auto share = static_cast<double>(std::min(since, params_.base_rtt).ps) /
-                       static_cast<double>(params_.base_rtt.ps);
+    const auto share =
+        static_cast<double>(std::min(since, params_.base_rtt).ps) / static_cast<double>(params_.base_rtt.ps);
     used_ += share * (busiest - used_);
     return true;
   }
@@ -118,14 +118,14 @@ class Hpcc final : public CongestionControl {
 
   const HpccParams& params_;
   const RateBounds bounds_;
-  const double least_;                     // bytes of the smallest window
-  const double most_;                      // bytes of the largest window
-  double window_;                          // bytes; less than a packet: a pace
+  const double least_;  // bytes of the smallest window
+  const double most_;   // bytes of the largest window
+  double window_;       // bytes; less than a packet: a pace
   double reference_;
-  double used_ = 1;                        // bytes in flight at the busiest port, as a share of its rate x base_rtt
-  std::uint32_t stage_ = 0;                // round trips in a row without a jump
-  std::uint32_t packet_ = 0;               // bytes of the largest packet sent
-  RoundTrip round_;                        // since the reference window moved
+  double used_ = 1;           // bytes in flight at the busiest port, as a share of its rate x base_rtt
+  std::uint32_t stage_ = 0;   // round trips in a row without a jump
+  std::uint32_t packet_ = 0;  // bytes of the largest packet sent
+  RoundTrip round_;           // since the reference window moved
   TimeApart cuts_;
 };
 

@@ -27,9 +27,9 @@ using namespace rnicsim::literals;
 // KB, so that the window acts before nic.receive_buffer.xoff.
 struct SwiftParams {
   Duration base_target = 20_us;
-  Duration h = 3053_ns;                      // base_target / 6.55
+  Duration h = 3053_ns;  // base_target / 6.55
   std::uint32_t hops = 1;
-  Duration fs_range = 100_us;                // 5 x base_target
+  Duration fs_range = 100_us;  // 5 x base_target
   double fs_min_cwnd = 0.1;
   double fs_max_cwnd = 100;
   Duration endpoint_target = 10_us;
@@ -110,7 +110,7 @@ class Swift final : public CongestionControl {
 
  private:
   struct DelayWindow {
-    double bytes;                          // less than a packet: a pace
+    double bytes;  // less than a packet: a pace
     TimeApart cuts;
   };
 
@@ -152,13 +152,13 @@ class Swift final : public CongestionControl {
 
   const SwiftParams& params_;
   const RateBounds bounds_;
-  const double scale_;                     // ps: flow scaling is scale_ over the root of the window
+  const double scale_;  // ps: flow scaling is scale_ over the root of the window
   DelayWindow fabric_;
-  std::optional<DelayWindow> endpoint_;    // nullopt: no acknowledgement has brought a delay
-  std::uint32_t packet_ = 0;               // bytes of the largest packet sent
-  Duration rtt_{};                         // last round trip; 0: none yet
-  double answered_ = 0;                    // bytes of the largest acknowledgement
-  std::uint32_t timeouts_ = 0;             // in a row
+  std::optional<DelayWindow> endpoint_;  // nullopt: no acknowledgement has brought a delay
+  std::uint32_t packet_ = 0;             // bytes of the largest packet sent
+  Duration rtt_{};                       // last round trip; 0: none yet
+  double answered_ = 0;                  // bytes of the largest acknowledgement
+  std::uint32_t timeouts_ = 0;           // in a row
 };
 
 const PolicyEntry<CongestionControl> kSwift{"swift", make_control<Swift>, make_policy_params<SwiftParams>};

@@ -22,7 +22,7 @@ namespace {
 
 using namespace rnicsim::literals;
 
-constexpr double kDeltaLine = 10e9;          // bits per second: `delta` is given for a line of this rate
+constexpr double kDeltaLine = 10e9;  // bits per second: `delta` is given for a line of this rate
 
 // The paper's values, section 6; alpha, beta, t_high, min_rtt and min_rate are as HPCC's simulator has them.
 struct TimelyParams {
@@ -123,12 +123,12 @@ class Timely final : public CongestionControl {
 
   const TimelyParams& params_;
   const RateBounds bounds_;
-  const double delta_;                     // bits a second
+  const double delta_;  // bits a second
   double rate_;
-  double difference_ = 0;                  // ps: moving average of the growth
-  Duration rtt_{};                         // round trip at the last update; 0: none yet
-  std::uint32_t not_growing_ = 0;          // updates in a row between the thresholds
-  std::uint64_t acknowledged_ = 0;         // bytes since the last update
+  double difference_ = 0;           // ps: moving average of the growth
+  Duration rtt_{};                  // round trip at the last update; 0: none yet
+  std::uint32_t not_growing_ = 0;   // updates in a row between the thresholds
+  std::uint64_t acknowledged_ = 0;  // bytes since the last update
   TimeApart updates_;
   TimeApart cuts_;
 };

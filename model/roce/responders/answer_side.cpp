@@ -259,8 +259,7 @@ void AnswerSide::put(Headers& headers, Opcode opcode, Psn psn, const Owed& owed)
 // A NAK replaces the packet; all later answers are dropped.
 void AnswerSide::unreadable(Psn psn, MemoryResult result) {
   owed_.clear();
-  const auto syndrome =
-      result == MemoryResult::unreachable ? Aeth::kRemoteOperationError : Aeth::kRemoteAccessError;
+  const auto syndrome = result == MemoryResult::unreachable ? Aeth::kRemoteOperationError : Aeth::kRemoteAccessError;
   auto& nak = owed_.emplace_back();
   nak.kind = Owed::Kind::nak;
   nak.id = next_owed_++;

@@ -62,18 +62,18 @@ class AnswerSide {
     Psn psn;
     std::uint8_t syndrome = Aeth::kAck | Aeth::kNoCredits;
     std::uint32_t msn = 0;
-    bool waits = false;                    // the payload, atomic or invalidation is under way
-    bool to_receive = false;               // the payload belongs to a receive WQE
-    bool completes_receive = false;        // and its completion was not reported yet
-    bool duplicate = false;                // read, atomic: a repeated answer
-    bool fatal = false;                    // nak: the queue pair enters the error state after it
+    bool waits = false;              // the payload, atomic or invalidation is under way
+    bool to_receive = false;         // the payload belongs to a receive WQE
+    bool completes_receive = false;  // and its completion was not reported yet
+    bool duplicate = false;          // read, atomic: a repeated answer
+    bool fatal = false;              // nak: the queue pair enters the error state after it
     bool is_swap = false;
     MemoryResult result = MemoryResult::ok;
-    std::optional<Rkey> invalidate;        // key to invalidate before the receive completes
-    RemoteRange range;                     // read
+    std::optional<Rkey> invalidate;  // key to invalidate before the receive completes
+    RemoteRange range;               // read
     std::uint32_t next_packet = 0;
-    std::uint32_t domain = 0;              // XRC: read, atomic: domain of the key
-    std::optional<AtomicEth> atomic;       // to be executed when all earlier payload is in memory
+    std::uint32_t domain = 0;         // XRC: read, atomic: domain of the key
+    std::optional<AtomicEth> atomic;  // to be executed when all earlier payload is in memory
     std::uint64_t original = 0;
 
     bool has_data() const { return kind == Kind::read || kind == Kind::atomic; }
@@ -105,8 +105,8 @@ class AnswerSide {
   OwedId next_owed_ = 0;
   std::uint32_t rd_atomic_pending_ = 0;
   std::uint32_t duplicates_pending_ = 0;
-  std::uint32_t atomics_pending_ = 0;      // accepted and not executed
-  bool wants_access_ = false;              // the last verdict was wants_access, and all other checks passed
+  std::uint32_t atomics_pending_ = 0;  // accepted and not executed
+  bool wants_access_ = false;          // the last verdict was wants_access, and all other checks passed
 };
 
 }  // namespace rnicsim::roce

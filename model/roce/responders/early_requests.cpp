@@ -15,8 +15,7 @@ std::optional<RemoteRange> EarlyWrite::part(Psn psn, std::uint32_t payload, bool
   return fits ? std::optional(RemoteRange{target.address + offset, target.rkey, payload}) : std::nullopt;
 }
 
-std::optional<RemoteRange> EarlyRequests::place_of(Psn psn, std::uint32_t payload, bool ends,
-                                                   std::uint32_t mtu) const {
+std::optional<RemoteRange> EarlyRequests::place_of(Psn psn, std::uint32_t payload, bool ends, std::uint32_t mtu) const {
   for (const auto& write : writes_)
     if (const auto part = write.part(psn, payload, ends, mtu)) return part;
   return std::nullopt;

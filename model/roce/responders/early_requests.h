@@ -15,8 +15,8 @@ namespace rnicsim::roce {
 // A WRITE whose first packet arrived early.
 struct EarlyWrite {
   Psn first;
-  RemoteRange target;                    // range of the whole message
-  bool granted = false;                  // the key grants the range, and its memory is present
+  RemoteRange target;    // range of the whole message
+  bool granted = false;  // the key grants the range, and its memory is present
 
   // Target of the payload of packet `psn`; nullopt: the packet does not fit this WRITE.
   std::optional<RemoteRange> part(Psn psn, std::uint32_t payload, bool ends, std::uint32_t mtu) const;

@@ -18,7 +18,7 @@ class RawResponder {
   std::uint32_t msn() const { return msn_; }
 
  private:
-  std::uint32_t msn_ = 0;                // frames; not reported to the peer
+  std::uint32_t msn_ = 0;  // frames; not reported to the peer
 };
 
 }  // namespace rnicsim::roce

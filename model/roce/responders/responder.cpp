@@ -24,8 +24,7 @@ Verdict Responder::receive(const Headers& headers, std::uint32_t payload, const 
   Verdict verdict;
   const bool passed = check_psn(packet, verdict) && check_opcode_sequence(packet, verdict) &&
                       check_opcode_valid(packet, verdict) && check_queue(packet, verdict) &&
-                      check_resources(packet, verdict) && check_length(packet, verdict) &&
-                      check_rkey(packet, verdict);
+                      check_resources(packet, verdict) && check_length(packet, verdict) && check_rkey(packet, verdict);
   if (passed) execute(packet, verdict);
   return verdict;
 }
@@ -46,8 +45,8 @@ bool Responder::check_psn(const Packet& packet, Verdict& verdict) {
   const auto ahead = distance(expected_, packet.headers.bth.psn);
   if (ahead == 0) return true;
   if (ahead < 0) {
-    const bool restarts = goes_back_0() && message_ && packet.headers.bth.psn == message_->first &&
-                          begins_again(packet);
+    const bool restarts =
+        goes_back_0() && message_ && packet.headers.bth.psn == message_->first && begins_again(packet);
     if (!restarts) return duplicate(packet, verdict);
     restart_message();
     return true;
@@ -110,7 +109,8 @@ std::optional<EarlyWrite> Responder::begun_early(const Packet& packet) const {
   const bool begins = packet.row.operation == Operation::write && packet.row.begins() && !of_xrc();
   const bool wanted = begins && attributes_.recovery.place_early;
   if (!wanted || reth->length == 0 || (attributes_.access & remote_access::kWrite) == 0) return std::nullopt;
-  return EarlyWrite{packet.headers.bth.psn, {reth->address, reth->rkey, reth->length},
+  return EarlyWrite{packet.headers.bth.psn,
+                    {reth->address, reth->rkey, reth->length},
                     packet.offer.access_granted.value_or(false) && !packet.offer.absent};
 }
 

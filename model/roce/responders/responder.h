@@ -32,12 +32,12 @@ class Responder {
 
   struct InMessage {
     Operation operation;
-    RemoteRange target;                  // write
+    RemoteRange target;  // write
     std::uint32_t received = 0;
     bool has_receive = false;
-    std::uint32_t srqn = 0;              // XRC
+    std::uint32_t srqn = 0;  // XRC
     Psn first;
-    bool restarts = false;               // go-back-0: the first packet of the message comes again
+    bool restarts = false;  // go-back-0: the first packet of the message comes again
   };
   struct SavedAtomic {
     Psn psn;
@@ -94,8 +94,8 @@ class Responder {
   Psn expected_;
   std::uint32_t msn_ = 0;
   std::optional<InMessage> message_;
-  std::vector<SavedAtomic> saved_;       // the last max_dest_rd_atomic atomics
-  bool nak_sent_ = false;                // at most one NAK for a gap
+  std::vector<SavedAtomic> saved_;  // the last max_dest_rd_atomic atomics
+  bool nak_sent_ = false;           // at most one NAK for a gap
   EarlyRequests early_;
 };
 

@@ -27,7 +27,7 @@ class UcResponder {
 
   struct InMessage {
     Operation operation;
-    RemoteRange target;                  // write
+    RemoteRange target;  // write
     std::uint32_t received = 0;
   };
   struct Packet {
@@ -35,7 +35,7 @@ class UcResponder {
     const OpcodeInfo& row;
     std::uint32_t payload;
     const Offer& offer;
-    const InMessage* message;            // message that the packet continues; nullptr: none
+    const InMessage* message;  // message that the packet continues; nullptr: none
   };
 
   std::optional<DropCause> check(const Packet& packet) const;
@@ -46,9 +46,9 @@ class UcResponder {
 
   ResponderAttributes attributes_;
   Psn expected_;
-  std::uint32_t msn_ = 0;                // messages; not reported to the peer
+  std::uint32_t msn_ = 0;  // messages; not reported to the peer
   std::optional<InMessage> message_;
-  bool holds_receive_ = false;           // a receive WQE was taken and no whole message has filled it yet
+  bool holds_receive_ = false;  // a receive WQE was taken and no whole message has filled it yet
 };
 
 }  // namespace rnicsim::roce

@@ -23,7 +23,7 @@ class UdResponder {
 
  private:
   ResponderAttributes attributes_;
-  std::uint32_t msn_ = 0;                // messages; not reported to the peer
+  std::uint32_t msn_ = 0;  // messages; not reported to the peer
 };
 
 }  // namespace rnicsim::roce

@@ -15,7 +15,7 @@ namespace rnicsim::sim {
 
 class MessageQueues {
  public:
-  static constexpr std::size_t kMostBytes = 8192;        // bytes of one message
+  static constexpr std::size_t kMostBytes = 8192;         // bytes of one message
   static constexpr std::size_t kMostBytesQueued = 16384;  // MSGMNB
   static constexpr std::size_t kMostQueues = 32000;
   static constexpr int kWaits = -1;

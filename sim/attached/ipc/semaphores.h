@@ -54,8 +54,8 @@ class Semaphores {
   struct Set {
     IpcOwner owner;
     std::vector<Semaphore> semaphores;
-    std::int64_t operated = 0, changed = 0;  // seconds since 1970
-    std::deque<Waiting> waiting{};           // in order of arrival
+    std::int64_t operated = 0, changed = 0;                        // seconds since 1970
+    std::deque<Waiting> waiting{};                                 // in order of arrival
     std::map<std::uint32_t, std::map<std::uint16_t, int>> undo{};  // SEM_UNDO adjustments, by process and semaphore
   };
 

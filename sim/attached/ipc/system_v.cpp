@@ -58,19 +58,14 @@ bool SystemV::execute(Thread& thread) {
     case Call::sem_get:
       return answer(slot, host.semaphores.get(key_t(slot.argument[0]), std::int64_t(slot.argument[1]),
                                               int(slot.argument[2]), caller(process, slot.argument[3]), slot.value));
-    case Call::sem_operate:
-      return operate(thread, slot);
-    case Call::sem_control:
-      return answer(slot, control_semaphores(host, process, slot));
+    case Call::sem_operate: return operate(thread, slot);
+    case Call::sem_control: return answer(slot, control_semaphores(host, process, slot));
     case Call::msg_get:
       return answer(slot, host.queues.get(key_t(slot.argument[0]), int(slot.argument[1]),
                                           caller(process, slot.argument[2]), slot.value));
-    case Call::msg_send:
-      return send(thread, slot);
-    case Call::msg_receive:
-      return receive(thread, slot);
-    default:
-      return answer(slot, control_queues(host, process, slot));
+    case Call::msg_send: return send(thread, slot);
+    case Call::msg_receive: return receive(thread, slot);
+    default: return answer(slot, control_queues(host, process, slot));
   }
 }
 
@@ -147,10 +142,8 @@ int SystemV::control_semaphores(Host& host, const Process& process, ThreadSlot& 
     case GETVAL:
     case GETPID:
     case GETNCNT:
-    case GETZCNT:
-      return semaphores.value(number, slot.argument[1], operation, caller, slot.value);
-    case SETVAL:
-      return semaphores.set_value(number, slot.argument[1], std::int64_t(slot.argument[3]), caller);
+    case GETZCNT: return semaphores.value(number, slot.argument[1], operation, caller, slot.value);
+    case SETVAL: return semaphores.set_value(number, slot.argument[1], std::int64_t(slot.argument[3]), caller);
     case GETALL: {
       const int error = semaphores.values(number, caller, values);
       std::memcpy(room(slot), values.data(), values.size() * sizeof values[0]);
@@ -160,10 +153,8 @@ int SystemV::control_semaphores(Host& host, const Process& process, ThreadSlot& 
     case SETALL:
       return slot.argument[3] == 1 ? semaphores.count(number, caller, slot.argument[1])
                                    : set_values(semaphores, slot, caller);
-    case IPC_RMID:
-      return semaphores.remove(number, caller);
-    case IPC_SET:
-      return semaphores.set_owner(number, input<semid_ds>(slot), caller);
+    case IPC_RMID: return semaphores.remove(number, caller);
+    case IPC_SET: return semaphores.set_owner(number, input<semid_ds>(slot), caller);
     case IPC_INFO:
     case SEM_INFO:
       put_output(slot, semaphores.info(operation == SEM_INFO));
@@ -183,8 +174,7 @@ int SystemV::control_semaphores(Host& host, const Process& process, ThreadSlot& 
       slot.argument[1] = told.sem_nsems;
       return error;
     }
-    default:
-      return EINVAL;
+    default: return EINVAL;
   }
 }
 
@@ -219,10 +209,8 @@ int SystemV::control_queues(Host& host, const Process& process, ThreadSlot& slot
   msqid_ds told{};
   slot.value = 0;
   switch (operation) {
-    case IPC_RMID:
-      return queues.remove(number, caller);
-    case IPC_SET:
-      return queues.set(number, input<msqid_ds>(slot), caller);
+    case IPC_RMID: return queues.remove(number, caller);
+    case IPC_SET: return queues.set(number, input<msqid_ds>(slot), caller);
     case IPC_INFO:
     case MSG_INFO:
       put_output(slot, queues.info(operation == MSG_INFO));
@@ -241,8 +229,7 @@ int SystemV::control_queues(Host& host, const Process& process, ThreadSlot& slot
       put_output(slot, told);
       return error;
     }
-    default:
-      return EINVAL;
+    default: return EINVAL;
   }
 }
 

@@ -88,9 +88,8 @@ Duration Datagrams::latency(std::uint32_t from, std::uint32_t to) const {
 
 std::optional<std::uint16_t> Datagrams::free_port(std::uint32_t host) {
   return ports_.take(host, [&](std::uint16_t port) {
-    return std::ranges::any_of(sockets_, [&](const auto& entry) {
-      return entry.second.host == host && entry.second.local.port == port;
-    });
+    return std::ranges::any_of(
+        sockets_, [&](const auto& entry) { return entry.second.host == host && entry.second.local.port == port; });
   });
 }
 
@@ -178,17 +177,13 @@ int Datagrams::disconnect(Number number) {
 int Datagrams::set_option(Number number, abi::DatagramOption option, std::uint64_t value) {
   Socket& socket = sockets_.at(number);
   switch (option) {
-    case abi::DatagramOption::reuse_address:
-      socket.reuses_address = value != 0;
-      return 0;
+    case abi::DatagramOption::reuse_address: socket.reuses_address = value != 0; return 0;
     case abi::DatagramOption::v6_only:
       if (socket.version != Version::v6) return ENOPROTOOPT;
       if (socket.local.port != 0) return EINVAL;
       socket.v6_only = value != 0;
       return 0;
-    case abi::DatagramOption::receive_buffer:
-      set_buffer(socket.far_end, value);
-      return 0;
+    case abi::DatagramOption::receive_buffer: set_buffer(socket.far_end, value); return 0;
     case abi::DatagramOption::reuse_port: break;  // for streams only
   }
   return EINVAL;
@@ -318,8 +313,8 @@ std::optional<Datagrams::Number> Datagrams::receiver(const Datagram& datagram) c
   for (const auto& [number, socket] : sockets_) {
     if (socket.host != datagram.to_host || socket.local.port != datagram.destination.port) continue;
     if (!covers(socket.local, socket.v6_only, datagram.destination)) continue;
-    const bool from_peer = socket.remote && same_ip(*socket.remote, datagram.source) &&
-                           socket.remote->port == datagram.source.port;
+    const bool from_peer =
+        socket.remote && same_ip(*socket.remote, datagram.source) && socket.remote->port == datagram.source.port;
     if (socket.remote && !from_peer) continue;
     const std::tuple rank(from_peer, !is_wildcard(socket.local), socket.order);
     if (best && rank < best_rank) continue;

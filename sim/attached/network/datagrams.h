@@ -68,9 +68,9 @@ class Datagrams {
     bool port_asked = false;
     bool reuses_address = false;
     bool v6_only = false;
-    std::uint64_t order = 0;                // counts bindings to ports; the later one is greater
+    std::uint64_t order = 0;  // counts bindings to ports; the later one is greater
     Duration line_free;
-    bool line_awaited = false;              // a message waits until line_free
+    bool line_awaited = false;  // a message waits until line_free
   };
   struct Datagram {
     Number from = 0;

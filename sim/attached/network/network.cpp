@@ -104,8 +104,8 @@ bool Network::is_taken(const Socket& socket, const abi::NetAddress& address) con
   return std::ranges::any_of(sockets_, [&](const auto& entry) {
     const Socket& other = entry.second;
     if (socket.reuse_port && other.reuse_port) return false;
-    return has_port(other, socket.host, address.port) && (covers(address, socket.v6_only, other.local) ||
-                                                          covers(other.local, other.v6_only, address));
+    return has_port(other, socket.host, address.port) &&
+           (covers(address, socket.v6_only, other.local) || covers(other.local, other.v6_only, address));
   });
 }
 
@@ -258,9 +258,8 @@ void Network::end_writing(Number number, Duration start, End end) {
   listens_no_more(socket);
   if (socket.peer) {
     const Duration arrival = start + latency(socket.host, sockets_.at(*socket.peer).host);
-    arrivals_.push(arrival, [this, to = *socket.peer, end] {
-      end == End::reset ? deliver_reset(to) : deliver_end(to);
-    });
+    arrivals_.push(arrival,
+                   [this, to = *socket.peer, end] { end == End::reset ? deliver_reset(to) : deliver_end(to); });
   }
   for (const Number waiting : socket.waiting) {
     sockets_.at(waiting).refused = true;

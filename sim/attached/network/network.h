@@ -67,7 +67,7 @@ class Network : public sc_core::sc_module {
   struct Socket {
     std::uint32_t host = 0;
     Descriptor far_end;
-    Descriptor near_end;                 // set until the connection is accepted
+    Descriptor near_end;  // set until the connection is accepted
     IpVersion version = IpVersion::v4;
     bool v6_only = false;
     bool reuse_port = false;
@@ -75,7 +75,7 @@ class Network : public sc_core::sc_module {
     abi::NetAddress local;
     abi::NetAddress remote;
     std::optional<Number> peer;
-    bool refused = false;                // the listener was closed before it accepted this connection
+    bool refused = false;  // the listener was closed before it accepted this connection
     bool listening = false;
     std::uint32_t backlog = 0;
     std::deque<Number> waiting;          // connections that wait for accept()
@@ -115,9 +115,9 @@ class Network : public sc_core::sc_module {
   const HostAddresses addresses_;
   OutsideWorld* const outside_;
   std::map<Number, Socket> sockets_;
-  std::set<Number> full_;                // have undelivered bytes
+  std::set<Number> full_;                   // have undelivered bytes
   std::map<Number, std::uint32_t> resets_;  // host of each reset socket whose program has not asked yet
-  std::set<Number> halted_;              // nothing is read from these until their peers have room
+  std::set<Number> halted_;                 // nothing is read from these until their peers have room
   Number next_ = 1;
   EphemeralPorts ports_{32768};
   Descriptor epoll_;

@@ -80,15 +80,12 @@ bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
       slot.value = port;
       return answer(slot, error);
     }
-    case Call::net_listen:
-      return answer(slot, network_.listen(number, std::uint32_t(slot.argument[1])));
+    case Call::net_listen: return answer(slot, network_.listen(number, std::uint32_t(slot.argument[1])));
     case Call::net_option:
-      return answer(slot, set_stream_option(network_, number, abi::DatagramOption(slot.argument[1]),
-                                            slot.argument[2] != 0));
-    case Call::net_accept:
-      return accept(thread, slot, number);
-    case Call::net_connect:
-      return connect(thread, slot, number);
+      return answer(slot,
+                    set_stream_option(network_, number, abi::DatagramOption(slot.argument[1]), slot.argument[2] != 0));
+    case Call::net_accept: return accept(thread, slot, number);
+    case Call::net_connect: return connect(thread, slot, number);
     default: {
       abi::NetAddress names[2];
       const int error = network_.names(number, names);
@@ -147,8 +144,8 @@ bool SystemCalls::new_datagrams(Thread& thread, ThreadSlot& slot) {
   if (slot.argument[0] != 4 && slot.argument[0] != 6) return answer(slot, EAFNOSUPPORT);
   if (lacks_descriptors(process, "socket")) return answer(slot, EMFILE);
   const auto version = slot.argument[0] == 4 ? Datagrams::Version::v4 : Datagrams::Version::v6;
-  slot.value = network_.datagrams().open(process.identity().host, std::move(descriptors.front()), version,
-                                         slot.argument[1]);
+  slot.value =
+      network_.datagrams().open(process.identity().host, std::move(descriptors.front()), version, slot.argument[1]);
   return true;
 }
 
@@ -157,12 +154,9 @@ bool SystemCalls::datagram_call(ThreadSlot& slot, std::uint32_t host) {
   const auto number = Datagrams::Number(slot.argument[0]);
   if (!datagrams.belongs_to(number, host)) return answer(slot, EBADF);
   switch (slot.call) {
-    case Call::dgram_bind:
-      return answer(slot, datagrams.bind(number, address_in(slot)));
-    case Call::dgram_connect:
-      return answer(slot, datagrams.connect(number, address_in(slot)));
-    case Call::dgram_disconnect:
-      return answer(slot, datagrams.disconnect(number));
+    case Call::dgram_bind: return answer(slot, datagrams.bind(number, address_in(slot)));
+    case Call::dgram_connect: return answer(slot, datagrams.connect(number, address_in(slot)));
+    case Call::dgram_disconnect: return answer(slot, datagrams.disconnect(number));
     case Call::dgram_send: {
       abi::NetAddress to = address_in(slot);
       const int error = datagrams.prepare_send(number, to);

@@ -26,9 +26,7 @@ void Process::share_memory() {
   address_space_ = std::make_unique<ProcessMemory>(identity_.pid, pid_descriptor_, *memory_);
 }
 
-std::string Process::label() const {
-  return fmt::format("{} (pid {})", identity_.program, identity_.virtual_pid);
-}
+std::string Process::label() const { return fmt::format("{} (pid {})", identity_.program, identity_.virtual_pid); }
 
 abi::ControlHeader& Process::header() const {
   return *reinterpret_cast<abi::ControlHeader*>(control_->data() + abi::kControlHeader);

@@ -34,8 +34,8 @@ class Process {
  public:
   struct Identity {
     std::uint32_t host = 0;
-    std::uint32_t order = 0;        // counts attached processes; breaks ties of time
-    pid_t pid = 0;                  // real
+    std::uint32_t order = 0;  // counts attached processes; breaks ties of time
+    pid_t pid = 0;            // real
     std::uint32_t virtual_pid = 0;
     std::string program;
   };
@@ -43,7 +43,7 @@ class Process {
   Process(Identity identity, Descriptor socket);
 
   const Identity& identity() const { return identity_; }
-  std::string label() const;        // "ib_write_lat (pid 1001)", with the virtual process number
+  std::string label() const;  // "ib_write_lat (pid 1001)", with the virtual process number
   abi::ControlHeader& header() const;
   abi::ThreadSlot& slot(std::uint32_t index) const;
   const SharedMemory& control() const { return *control_; }
@@ -69,19 +69,19 @@ class Process {
   // Descriptors that came with the call of this thread: all that were announced, or none.
   std::vector<Descriptor> receive_descriptors(std::uint32_t slot);
   bool send_descriptor(int fd);
-  void drain_kicks();               // real time: drops messages that were sent only to wake the simulator
+  void drain_kicks();  // real time: drops messages that were sent only to wake the simulator
 
   // --- State of TimeKeeper and SystemCalls.
   Pasid pasid = 0;
-  std::deque<Thread> threads;       // by slot index; the slot of an ended thread is used again
+  std::deque<Thread> threads;  // by slot index; the slot of an ended thread is used again
   std::map<std::uint32_t, std::shared_ptr<Timer>> timers;
   std::uint32_t next_timer = kAlarmTimer + 1;
-  PendingSignals pending_signals;   // blocked by all threads of the process
+  PendingSignals pending_signals;  // blocked by all threads of the process
   std::map<std::uint32_t, SignalWatch> signal_watches;
-  SignalSet outside_signals = 0;    // pending in the real kernel, as far as a signalfd shows them
-  std::uint64_t memory_writes = 0;  // DMA writes to the process, and interrupts for the process
+  SignalSet outside_signals = 0;         // pending in the real kernel, as far as a signalfd shows them
+  std::uint64_t memory_writes = 0;       // DMA writes to the process, and interrupts for the process
   std::optional<Duration> ring_written;  // last DMA write to the process's DMA memory
-  std::uint64_t stores = 0;         // turns of threads of the host that may have stored something
+  std::uint64_t stores = 0;              // turns of threads of the host that may have stored something
   // By device and number. The file stays open so that no later file gets the inode by which contexts are known.
   std::map<std::pair<std::uint32_t, std::uint32_t>, Descriptor> contexts;
   // Files of XRC domains, open for the same reason.
@@ -89,9 +89,9 @@ class Process {
   // Write ends of the event channels' pipes, by device and number.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<Descriptor>> channels;
   bool alive = true;
-  bool stopped = false;             // by a signal: the process's threads get no turn
-  Duration ended_threads_time;      // CPU time of ended threads, of all images
-  int child_status = 0;             // wait status of a stop or a SIGCONT that the parent has not waited for; 0: none
+  bool stopped = false;         // by a signal: the process's threads get no turn
+  Duration ended_threads_time;  // CPU time of ended threads, of all images
+  int child_status = 0;         // wait status of a stop or a SIGCONT that the parent has not waited for; 0: none
   Process* parent = nullptr;
   // As getppid() returns it: init (1) adopts orphans.
   std::uint32_t parent_pid() const { return parent != nullptr && parent->alive ? parent->identity().virtual_pid : 1; }

@@ -30,24 +30,15 @@ bool SystemCalls::process_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   switch (slot.call) {
     case Call::forked:
-    case Call::spawned:
-      return new_child(thread, slot);
-    case Call::check_image:
-      return check_image(thread, slot);
-    case Call::exec_begin:
-      return exec(thread, slot);
-    case Call::process_exit:
-      return await_exit(process);
-    case Call::wait_child:
-      return wait_child(thread, slot);
-    case Call::send_signal:
-      return send_signal(thread, slot);
-    case Call::find_process:
-      return find_process(process, slot);
-    case Call::affinity:
-      return affinity(thread, slot);
-    default:
-      return true;  // exec_failed outside an exec
+    case Call::spawned: return new_child(thread, slot);
+    case Call::check_image: return check_image(thread, slot);
+    case Call::exec_begin: return exec(thread, slot);
+    case Call::process_exit: return await_exit(process);
+    case Call::wait_child: return wait_child(thread, slot);
+    case Call::send_signal: return send_signal(thread, slot);
+    case Call::find_process: return find_process(process, slot);
+    case Call::affinity: return affinity(thread, slot);
+    default: return true;  // exec_failed outside an exec
   }
 }
 
@@ -217,8 +208,7 @@ static abi::SignalRecord end_of(const Process& process) {
 
 // The order of Linux: queue pairs go first, then regions, pages last.
 void SystemCalls::detach(Process& process) {
-  host_of(process).kernel->detach(process.pasid,
-                                  [&process, image = process.image()] { process.forget_memory(image); });
+  host_of(process).kernel->detach(process.pasid, [&process, image = process.image()] { process.forget_memory(image); });
 }
 
 void SystemCalls::process_died(Process& process) {

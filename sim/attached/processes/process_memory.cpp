@@ -188,8 +188,8 @@ std::size_t ProcessMemory::write_some(std::size_t first) {
 bool ProcessMemory::write_by_force(KeptPages::Page& page) {
   const Descriptor memory = open_memory(O_RDWR);
   const auto bytes = page.written();
-  return memory && !has_exited() && ::pwrite(memory.get(), bytes.data(), bytes.size(),
-                                             off_t(page.address + page.begin)) == ssize_t(bytes.size());
+  return memory && !has_exited() &&
+         ::pwrite(memory.get(), bytes.data(), bytes.size(), off_t(page.address + page.begin)) == ssize_t(bytes.size());
 }
 
 Descriptor ProcessMemory::open_memory(int flags) const {

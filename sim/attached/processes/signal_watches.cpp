@@ -154,9 +154,8 @@ void TimeKeeper::share_events(const Process& parent, Process& child) {
 // POSIX timers are deleted; the alarm stays, and so do timerfds and signalfds that are still open.
 void TimeKeeper::replace_image(Process& process) {
   forget_threads(process);
-  const bool asks = !process.signal_watches.empty() || std::ranges::any_of(process.timers, [](const auto& entry) {
-    return bool(entry.second->counter);
-  });
+  const bool asks = !process.signal_watches.empty() ||
+                    std::ranges::any_of(process.timers, [](const auto& entry) { return bool(entry.second->counter); });
   const auto open = asks ? EventCounter::ids_of(process.identity().pid) : std::set<std::uint64_t>{};
   std::erase_if(process.timers, [&](const auto& entry) {
     const Timer& timer = *entry.second;

@@ -22,9 +22,7 @@ bool discards(const SignalMasks& masks, SignalSet signal) {
 
 constexpr std::size_t kMostDue = 1024;
 
-bool lives(const Thread& thread) {
-  return thread.state != ThreadState::free && thread.state != ThreadState::starting;
-}
+bool lives(const Thread& thread) { return thread.state != ThreadState::free && thread.state != ThreadState::starting; }
 
 bool stops(const SignalMasks& masks, SignalSet signal) {
   return (kStops & signal) != 0 && ((masks.ignored | masks.caught) & signal) == 0;
@@ -141,17 +139,10 @@ bool TimeKeeper::end_wait_for_signal(Thread& thread) {
     case ThreadState::awaiting_address:
     case ThreadState::awaiting_child:
     case ThreadState::awaiting_signal:
-    case ThreadState::awaiting_ipc:
-      resume(thread, now(), EINTR);
-      return true;
-    case ThreadState::polling:
-      end_loop(thread, now() + times_of(*thread.process).detect, false);
-      return true;
-    case ThreadState::spinning:
-      resume(thread, now());
-      return true;
-    default:
-      return false;
+    case ThreadState::awaiting_ipc: resume(thread, now(), EINTR); return true;
+    case ThreadState::polling: end_loop(thread, now() + times_of(*thread.process).detect, false); return true;
+    case ThreadState::spinning: resume(thread, now()); return true;
+    default: return false;
   }
 }
 

@@ -76,8 +76,7 @@ void TimeKeeper::wake_sharers(std::uint32_t host) {
 // The same after the end of a thread, whose locks may be private to its process.
 void TimeKeeper::wake_all(Process& process) {
   for (Thread& thread : process.threads)
-    if (thread.state == ThreadState::awaiting_address && !thread.shared_word)
-      wake(thread);
+    if (thread.state == ThreadState::awaiting_address && !thread.shared_word) wake(thread);
   wake_sharers(process.identity().host);
 }
 

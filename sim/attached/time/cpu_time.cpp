@@ -25,10 +25,8 @@ bool leaves_processor(ThreadState state) {
     case ThreadState::awaiting_signal:
     case ThreadState::awaiting_ipc:
     case ThreadState::awaiting_peer:
-    case ThreadState::in_real_kernel:
-      return true;
-    default:
-      return false;
+    case ThreadState::in_real_kernel: return true;
+    default: return false;
   }
 }
 

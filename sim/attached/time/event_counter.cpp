@@ -30,12 +30,14 @@ bool EventCounter::is_ready(short events) const {
 
 void EventCounter::add() const {
   constexpr std::uint64_t kOne = 1;
-  if (is_ready(POLLOUT)) [[maybe_unused]] const auto written = ::write(fd_.get(), &kOne, sizeof kOne);
+  if (is_ready(POLLOUT)) [[maybe_unused]]
+    const auto written = ::write(fd_.get(), &kOne, sizeof kOne);
 }
 
 void EventCounter::clear() const {
   std::uint64_t count;
-  if (is_ready(POLLIN)) [[maybe_unused]] const auto got = ::read(fd_.get(), &count, sizeof count);
+  if (is_ready(POLLIN)) [[maybe_unused]]
+    const auto got = ::read(fd_.get(), &count, sizeof count);
 }
 
 std::uint64_t EventCounter::id_of(int fd) { return fd < 0 ? 0 : id_in(fmt::format("/proc/self/fdinfo/{}", fd)); }

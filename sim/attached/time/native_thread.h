@@ -15,11 +15,11 @@ class NativeThread {
  public:
   NativeThread(pid_t process, std::uint32_t thread) : process_(process), thread_(pid_t(thread)) {}
   bool exists() const;
-  bool sleeps() const;              // state S: blocked in a system call
-  bool is_stopped() const;          // state T: by a signal
-  std::string system_call() const;  // for people: "system call 202"
-  bool catches(int signal) const;   // the thread's process has a handler for the signal
-  bool awaits(int signal) const;    // the signal is pending for the thread
+  bool sleeps() const;                                       // state S: blocked in a system call
+  bool is_stopped() const;                                   // state T: by a signal
+  std::string system_call() const;                           // for people: "system call 202"
+  bool catches(int signal) const;                            // the thread's process has a handler for the signal
+  bool awaits(int signal) const;                             // the signal is pending for the thread
   std::map<std::string, std::uint64_t> signal_sets() const;  // by name as in /proc: SigBlk, SigCgt; bit 0 is signal 1
   void send(int signal) const;
 

@@ -22,16 +22,16 @@ class ParkedLoop {
   bool sees(std::uint64_t address, std::uint64_t bytes) const;
 
   struct Look {
-    std::uint32_t index;      // in its round of the loop
+    std::uint32_t index;  // in its round of the loop
     Duration begins, ends;
   };
   // The first look that ends at `visible` or later.
   Look first_look(Duration visible) const;
 
-  bool only_stores = true;    // the wait so far ended only because other threads may have stored something
+  bool only_stores = true;  // the wait so far ended only because other threads may have stored something
 
  private:
-  Duration begins_;           // first look of the first round
+  Duration begins_;  // first look of the first round
   Duration period_;
   std::vector<abi::LoopLook> looks_;
   std::vector<std::uint64_t> pages_;  // sorted

@@ -71,7 +71,7 @@ class Processors {
   const bool several_;
   Companionship companionship_;
   abi::ProcessorSet home_;
-  std::set<pid_t> placed_;         // threads placed since the last change
+  std::set<pid_t> placed_;  // threads placed since the last change
   std::chrono::steady_clock::time_point settled_, turn_began_;
   bool floats_ = false;
 };

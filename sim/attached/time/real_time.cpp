@@ -64,8 +64,8 @@ bool TimeKeeper::serve_slots() {
       if (thread.state != ThreadState::running) continue;
       ThreadSlot& slot = process.slot(std::uint32_t(index));
       const bool called = slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel;
-      const bool posted = slot.mmio_produced.load(std::memory_order_acquire) !=
-                          slot.mmio_consumed.load(std::memory_order_relaxed);
+      const bool posted =
+          slot.mmio_produced.load(std::memory_order_acquire) != slot.mmio_consumed.load(std::memory_order_relaxed);
       if (!called && !posted) continue;
       served = true;
       slot.now = std::uint64_t(now().ps);

@@ -38,47 +38,32 @@ bool TimeKeeper::execute(Thread& thread) {
   slot.error = 0;
   deliver_posted();  // writes posted before the call take effect first
   switch (slot.call) {
-    case Call::sync:
-      return true;  // simulated time has reached the thread's clock
-    case Call::look:
-      return look(thread);
-    case Call::spin:
-      return spin(thread);
+    case Call::sync: return true;  // simulated time has reached the thread's clock
+    case Call::look: return look(thread);
+    case Call::spin: return spin(thread);
     case Call::sleep:
       if (duration(slot.argument[0]) <= now()) return true;
       wait(thread, ThreadState::sleeping, deadline(slot.argument[0]));
       return false;
-    case Call::wait_descriptors:
-      return wait_descriptors(thread, slot);
-    case Call::wait_address:
-      wait_address(thread, slot, deadline(slot.argument[1]));
-      return false;
+    case Call::wait_descriptors: return wait_descriptors(thread, slot);
+    case Call::wait_address: wait_address(thread, slot, deadline(slot.argument[1])); return false;
     case Call::wake_address:
       slot.value = wake_address(process, {slot.argument[0], slot.argument[1], slot.argument[2] != 0, clock_of(thread),
                                           slot.argument[3] != 0});
       return true;
-    case Call::set_timer:
-      return set_timer(process, slot);
-    case Call::get_timer:
-      return get_timer(process, slot);
-    case Call::new_timer:
-      return new_timer(thread, slot);
+    case Call::set_timer: return set_timer(process, slot);
+    case Call::get_timer: return get_timer(process, slot);
+    case Call::new_timer: return new_timer(thread, slot);
     case Call::delete_timer:
       return answer(slot, process.timers.erase(std::uint32_t(slot.argument[0])) != 0 ? 0 : EINVAL);
-    case Call::await_signal:
-      return await_signal(thread, slot, deadline(slot.argument[1]));
-    case Call::take_signals:
-      return take_signals(thread, slot);
-    case Call::watch_signals:
-      return watch_signals(thread, slot);
+    case Call::await_signal: return await_signal(thread, slot, deadline(slot.argument[1]));
+    case Call::take_signals: return take_signals(thread, slot);
+    case Call::watch_signals: return watch_signals(thread, slot);
     case Call::unwatch_signals:
       return answer(slot, process.signal_watches.erase(std::uint32_t(slot.argument[0])) != 0 ? 0 : EINVAL);
-    case Call::read_signals:
-      return read_signals(thread, slot);
-    case Call::find_event:
-      return find_event(thread, slot);
-    case Call::thread_new:
-      return new_thread(thread, slot);
+    case Call::read_signals: return read_signals(thread, slot);
+    case Call::find_event: return find_event(thread, slot);
+    case Call::thread_new: return new_thread(thread, slot);
     case Call::thread_start: {
       const std::uint64_t index = slot.argument[0];
       if (index >= process.threads.size() || process.threads[index].state != ThreadState::starting)
@@ -86,10 +71,8 @@ bool TimeKeeper::execute(Thread& thread) {
       start_thread(process, std::uint32_t(index), now());
       return true;
     }
-    case Call::thread_exit:
-      return exit_thread(thread, slot);
-    default:
-      return execute_by_handler(thread);
+    case Call::thread_exit: return exit_thread(thread, slot);
+    default: return execute_by_handler(thread);
   }
 }
 

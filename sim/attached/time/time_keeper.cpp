@@ -53,9 +53,7 @@ void TimeKeeper::unschedule(Thread& thread) {
 }
 
 // True: the thread waits for memory that other threads may store to.
-bool TimeKeeper::watches(ThreadState state) {
-  return state == ThreadState::spinning || state == ThreadState::polling;
-}
+bool TimeKeeper::watches(ThreadState state) { return state == ThreadState::spinning || state == ThreadState::polling; }
 
 // True: the thread runs as soon as its event happens, without HostTimes::wakeup.
 bool TimeKeeper::goes_on_at_once(ThreadState state) {
@@ -255,8 +253,7 @@ void TimeKeeper::run(Thread& thread) {
   for (;;) {
     if (pending && !execute(thread)) return;
     if (!thread.process->alive || thread.state == ThreadState::free) return;
-    if (thread.process->stopped)
-      return schedule(thread, ThreadState::due, std::max(clock_of(thread), now()), false);
+    if (thread.process->stopped) return schedule(thread, ThreadState::due, std::max(clock_of(thread), now()), false);
     if (!thread.loop && world_wanted(thread, pending) > now() && !(pending && at_once(slot_of(thread).call)))
       return schedule(thread, ThreadState::due, clock_of(thread), false);
     grant(thread);

@@ -27,23 +27,23 @@ namespace rnicsim::sim {
 
 // CPU delays of a host, in ps.
 struct HostTimes {
-  Duration detect{80'000};            // from a DMA write until a spinning or polling CPU sees the data
-  Duration wakeup{3'000'000};         // from an event until a blocked thread runs again
+  Duration detect{80'000};     // from a DMA write until a spinning or polling CPU sees the data
+  Duration wakeup{3'000'000};  // from an event until a blocked thread runs again
 };
 
 struct TimeKeeperParams {
   bool simulated = true;
   HostTimes times;
-  std::vector<HostTimes> of_hosts;          // by host number, if hosts differ; empty: `times` holds for all
+  std::vector<HostTimes> of_hosts;  // by host number, if hosts differ; empty: `times` holds for all
   // Each look (an empty poll or a yield) takes a turn: slower, with the same results.
   bool each_look = false;
   // A thread that does nothing but read clocks may be ahead of simulated time by a part of the time since its last
   // other act, and by this at most.
   Duration most_clock_slack{1'000'000'000};
-  Duration most_unseen{1'000'000'000};       // looks without a turn may end that far ahead of simulated time
-  Duration least_unseen{1'000'000};          // ... at least, even if other processes of the host store meanwhile
-  Duration act_slack{100'000'000};           // how far a thread that posts may be ahead
-  int watched_end = INT_MAX;            // copies of watched descriptors have numbers below this
+  Duration most_unseen{1'000'000'000};      // looks without a turn may end that far ahead of simulated time
+  Duration least_unseen{1'000'000};         // ... at least, even if other processes of the host store meanwhile
+  Duration act_slack{100'000'000};          // how far a thread that posts may be ahead
+  int watched_end = INT_MAX;                // copies of watched descriptors have numbers below this
   std::optional<Duration> look_when_quiet;  // period of on_quiet while there is no progress
 };
 
@@ -55,7 +55,7 @@ class CallHandler {
   virtual bool execute(Thread& thread) = 0;
   // Called after a thread gave its turn back: takes data that the thread wrote to sockets.
   virtual void collect_all(Duration at) = 0;
-  virtual int descriptor() const = 0;                  // readable when collect_all() has something to take
+  virtual int descriptor() const = 0;  // readable when collect_all() has something to take
   virtual void mmio_write(Process& process, const abi::MmioWrite& write) = 0;
   virtual void milestone(Process&, const abi::Milestone&) {}
   // Earliest time at which a device of `host` may write to host memory, if no event happens in the devices before
@@ -94,19 +94,19 @@ class TimeKeeper : public sc_core::sc_module {
 
   // --- For the call handler.
   void start_thread(Process& process, std::uint32_t index, Duration start);
-  void resume(Thread& thread, Duration at, int error = 0);          // answers the thread's call
+  void resume(Thread& thread, Duration at, int error = 0);  // answers the thread's call
   void wait(Thread& thread, ThreadState state, std::optional<Duration> until);
-  void end_process(Process& process);                               // the process is dead; its threads are removed
+  void end_process(Process& process);  // the process is dead; its threads are removed
   // Sends SIGHUP and SIGCONT to stopped processes that `dead` leaves orphaned.
   void release_orphans(const Process& dead);
   void forget_threads(Process& process);
-  void share_events(const Process& parent, Process& child);         // the child inherits timerfds and signalfds
+  void share_events(const Process& parent, Process& child);  // the child inherits timerfds and signalfds
   // exec: removes state that the new image does not inherit.
   void replace_image(Process& process);
   // Gives the thread the turn and does not wait for its end.
   void release(Thread& thread);
-  void descriptors_may_be_ready();                                  // after a write to a descriptor
-  void poll_descriptors();                                          // wakes threads whose wait for descriptors is over
+  void descriptors_may_be_ready();  // after a write to a descriptor
+  void poll_descriptors();          // wakes threads whose wait for descriptors is over
   // Wait and wake-up for a pipe to which only the simulator writes.
   void await_pipe(Thread& thread, const Descriptor& pipe);
   void pipe_written(Process& process, const Descriptor& pipe);
@@ -152,7 +152,7 @@ class TimeKeeper : public sc_core::sc_module {
   std::string awaited() const;
   // For people: the state of every thread, one line each.
   std::string describe() const;
-  void be_patient(bool patient) { patient_ = patient; }             // a debugger holds a program
+  void be_patient(bool patient) { patient_ = patient; }  // a debugger holds a program
   // In real time: True if every program waits, in the simulator or in the real kernel.
   bool all_sleep() const;
 
@@ -279,7 +279,7 @@ class TimeKeeper : public sc_core::sc_module {
   CallHandler* handler_ = nullptr;
   std::map<std::uint32_t, HostTurns> turns_of_;  // by host
   std::deque<std::unique_ptr<Process>> processes_;
-  std::set<Thread*, Earlier> timed_;          // threads with `at`
+  std::set<Thread*, Earlier> timed_;  // threads with `at`
   EventQueue<std::function<void()>> actions_{[this] { step(); }};
   struct PostedWrite {
     Process* process;
@@ -296,11 +296,11 @@ class TimeKeeper : public sc_core::sc_module {
   std::uint64_t turns_ = 0;
   std::uint64_t progress_ = 0;
   Duration progressed_at_;
-  Duration quiet_look_;                       // when on_quiet was last called
-  std::size_t in_real_kernel_ = 0;            // number of threads
+  Duration quiet_look_;             // when on_quiet was last called
+  std::size_t in_real_kernel_ = 0;  // number of threads
   // Counts of threads in a state; looked up by key, never iterated, since pointers have no fixed order.
-  std::map<const Process*, std::size_t> prompt_;    // threads that continue as soon as their event happens
-  std::map<const Process*, std::size_t> watching_;  // threads that wait for memory that others may store to
+  std::map<const Process*, std::size_t> prompt_;           // threads that continue as soon as their event happens
+  std::map<const Process*, std::size_t> watching_;         // threads that wait for memory that others may store to
   std::map<std::uint32_t, std::size_t> watching_of_host_;  // the same, for all processes of a host
   std::set<std::string> disturbances_;
   // Real time: when the simulation began to wait for the real clock, and the simulated time for which it waits.

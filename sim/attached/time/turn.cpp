@@ -136,11 +136,8 @@ bool TimeKeeper::await_return(Thread& thread) {
   while (end == TurnEnd::blocked && patient_);
   running_ = nullptr;
   switch (end) {
-    case TurnEnd::given_back:
-      return true;
-    case TurnEnd::died:
-      handler_->process_died(*thread.process);
-      return false;
+    case TurnEnd::given_back: return true;
+    case TurnEnd::died: handler_->process_died(*thread.process); return false;
     case TurnEnd::blocked:
       disturbed(fmt::format("{}: blocked in the real kernel, {}", thread.process->label(), programs_.activity(thread)));
       schedule(thread, ThreadState::in_real_kernel, std::nullopt, false);

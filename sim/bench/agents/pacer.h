@@ -25,7 +25,7 @@ class Pacer {
   const FlowState& state_;
   const Control& control_;
   host::CpuPort& port_;
-  double between_ps_;    // 0: no pace
+  double between_ps_;  // 0: no pace
   double next_ps_ = 0;
 };
 

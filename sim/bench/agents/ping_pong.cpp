@@ -81,8 +81,8 @@ void PingPong::await_completion() {
 }
 
 void PingPong::await_answer() {
-  const auto* last = reinterpret_cast<const volatile std::uint8_t*>(station_.regions().front().address + landing_ +
-                                                                    bytes_ - 1);
+  const auto* last =
+      reinterpret_cast<const volatile std::uint8_t*>(station_.regions().front().address + landing_ + bytes_ - 1);
   port_.settle();
   while (*last != static_cast<std::uint8_t>(turn_) && !control_.stopping) port_.wait_visible();
   if (!begins()) return;
@@ -100,8 +100,6 @@ void PingPong::count(Duration round_trip) {
   if (state_.count(*interval, 0, at)) control_.report();
 }
 
-std::string PingPong::describe() const {
-  return fmt::format("{}: waits in turn {} of a ping-pong", name_, turn_);
-}
+std::string PingPong::describe() const { return fmt::format("{}: waits in turn {} of a ping-pong", name_, turn_); }
 
 }  // namespace rnicsim::sim::bench

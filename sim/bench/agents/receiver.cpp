@@ -60,8 +60,8 @@ void Receiver::run() {
     for (int i = 0; i < count && !control_.stopping;) {
       const auto& first = completions_[static_cast<std::size_t>(i)];
       if (first.status != IBV_WC_SUCCESS)
-        return control_.fail(fmt::format("{}, qp {:#x}: a receive ended with: {}", name_,
-                                         first.qp_num, ibv_wc_status_str(first.status)));
+        return control_.fail(fmt::format("{}, qp {:#x}: a receive ended with: {}", name_, first.qp_num,
+                                         ibv_wc_status_str(first.status)));
       // Posts receives for consecutive completions of one QP together.
       int last = i + 1;
       while (last < count && completions_[static_cast<std::size_t>(last)].wr_id == first.wr_id &&

@@ -80,7 +80,7 @@ class Sender : public Agent {
   const std::string name_;
   Generator generator_;
   Walk walk_;
-  std::vector<std::unique_ptr<Walk>> remote_walks_;  // by peer
+  std::vector<std::unique_ptr<Walk>> remote_walks_;   // by peer
   std::vector<std::unique_ptr<FrameSource>> frames_;  // by peer
   std::vector<Queue> queues_;
   Fifo<std::uint32_t> ready_;                // queues with room for a batch

@@ -237,10 +237,10 @@ void Station::connect_qp(ibv_qp* qp, std::uint32_t peer, const ibv_gid& gid) con
   attributes.retry_cnt = static_cast<std::uint8_t>(flow_.retry);
   attributes.rnr_retry = kRetryForEver;
   attributes.max_rd_atomic = static_cast<std::uint8_t>(*flow_.max_rd_atomic);
-  must(ibv_modify_qp(qp, &attributes,
-                     IBV_QP_STATE | IBV_QP_SQ_PSN |
-                         (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
-                                   : 0)),
+  must(ibv_modify_qp(
+           qp, &attributes,
+           IBV_QP_STATE | IBV_QP_SQ_PSN |
+               (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0)),
        "ibv_modify_qp to RTS");
 }
 

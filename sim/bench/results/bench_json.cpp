@@ -115,10 +115,9 @@ Json frames_json(const FramesResult& frames, Duration interval) {
 }
 
 Json fairness_json(const Fairness& fairness) {
-  return {{"senders", fairness.senders},         {"jain", fairness.jain},
-          {"least_per_s", fairness.least_per_s}, {"most_per_s", fairness.most_per_s},
-          {"silent", fairness.silent},           {"halted", fairness.halted},
-          {"await_ack", fairness.await_ack},     {"await_rnr", fairness.await_rnr}};
+  return {{"senders", fairness.senders},       {"jain", fairness.jain},          {"least_per_s", fairness.least_per_s},
+          {"most_per_s", fairness.most_per_s}, {"silent", fairness.silent},      {"halted", fairness.halted},
+          {"await_ack", fairness.await_ack},   {"await_rnr", fairness.await_rnr}};
 }
 
 Json rate_interval(const Steadiness& steadiness, double rate) {
@@ -216,8 +215,7 @@ Json results_json(const BenchResult& result) {
   json["steady"] = all_steady(result);
   json["from_ps"] = result.runner.before().at.ps;
   json["interval_ps"] = result.runner.interval().ps;
-  for (std::size_t i = 0; i < workload.flows.size(); ++i)
-    json["flows"].push_back(flow_json(result, i));
+  for (std::size_t i = 0; i < workload.flows.size(); ++i) json["flows"].push_back(flow_json(result, i));
   json["agents"] = agents_json(result);
   for (std::size_t i = 0; i < result.system.adapters(); ++i)
     json["hosts"][result.system.adapter(i).label()] = counters_json(host_counters(result, i));

@@ -138,8 +138,7 @@ bool waits_for(const ResourceUse& slots, const ResourceUse& link) {
 }
 
 bool is_transmit_port(const BenchResult& result, const ResourceUse& use) {
-  return use.resource == "nic.port.tx" ||
-         std::ranges::count(result.system.config().topology.switches, use.host) != 0;
+  return use.resource == "nic.port.tx" || std::ranges::count(result.system.config().topology.switches, use.host) != 0;
 }
 
 // Ports that a stream passes one after another are equally busy: the first of them has the queue.

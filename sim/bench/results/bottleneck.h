@@ -13,8 +13,8 @@
 namespace rnicsim::sim::bench {
 
 struct ResourceUse {
-  std::string resource;  // "nic.port.tx"; "flow[0].from.cpu"; for a switch "port.h0.tx", "port.h0.tx.p3"
-  std::string host;      // name of the host or switch
+  std::string resource;          // "nic.port.tx"; "flow[0].from.cpu"; for a switch "port.h0.tx", "port.h0.tx.p3"
+  std::string host;              // name of the host or switch
   double use = 0;                // share, of 1; use of the busiest unit if work is bound to a unit
   std::optional<double> queue;   // average number of waiting entries
   std::optional<double> growth;  // queue in the second half of the time minus queue in the first half

@@ -94,9 +94,8 @@ Steadiness steadiness_of(const BenchResult& result, std::size_t flow) {
   const auto senders = sender_counts(state.of_senders, state.work, std::min(state.measured_until, runner.after().at));
   steadiness.halted = halted_of(senders);
   if (const auto* middle = runner.middle(); middle && runner.stock(flow) != 0) {
-    const auto backlog =
-        backlog_halves(runner.before().at, runner.before().backlogs[flow], middle->at, middle->backlogs[flow],
-                       runner.after().at, runner.after().backlogs[flow]);
+    const auto backlog = backlog_halves(runner.before().at, runner.before().backlogs[flow], middle->at,
+                                        middle->backlogs[flow], runner.after().at, runner.after().backlogs[flow]);
     steadiness.fills = fills_up(backlog.early, backlog.late, runner.stock(flow));
   }
   if (steadiness.halted != 0 || steadiness.fills) steadiness.steady = false;

@@ -63,9 +63,9 @@ Speed speed_of(const Runner& runner);
 struct Fairness {
   std::size_t senders = 0;
   double least_per_s = 0, most_per_s = 0;
-  double jain = 1;           // Jain's index: 1 for equal shares; 1 / senders if one sender did all
-  std::size_t silent = 0;    // senders that have work to do and completed nothing
-  std::size_t halted = 0;    // senders that have work to do and completed nothing in one of the halves
+  double jain = 1;                           // Jain's index: 1 for equal shares; 1 / senders if one sender did all
+  std::size_t silent = 0;                    // senders that have work to do and completed nothing
+  std::size_t halted = 0;                    // senders that have work to do and completed nothing in one of the halves
   std::size_t await_ack = 0, await_rnr = 0;  // silent and halted senders that wait for an ACK, or after an RNR NAK
 };
 Fairness fairness_of(const BenchResult& result, std::size_t flow);

@@ -140,13 +140,12 @@ std::string agents_table(const BenchResult& result) {
 std::string results_text(const BenchResult& result) {
   const auto speed = speed_of(result.runner);
   const auto engines = engines_text(result.system.config());
-  std::string text =
-      fmt::format("{}: {}{}, {}, seed {}{}; measured for {}, from {} on, after a warm-up of {}{}\n\n",
-                  result.workload.file, nic_text(result.workload.nic), engines.empty() ? "" : ", engine " + engines,
-                  result.workload.topology, result.workload.seed,
-                  random_parts(result).empty() ? " (nothing is random)" : "",
-                  shown_time(result.runner.interval()), shown_time(result.runner.before().at),
-                  shown_time(result.runner.warmup()), result.workload.measure.warmup ? "" : ", as it was needed");
+  std::string text = fmt::format(
+      "{}: {}{}, {}, seed {}{}; measured for {}, from {} on, after a warm-up of {}{}\n\n", result.workload.file,
+      nic_text(result.workload.nic), engines.empty() ? "" : ", engine " + engines, result.workload.topology,
+      result.workload.seed, random_parts(result).empty() ? " (nothing is random)" : "",
+      shown_time(result.runner.interval()), shown_time(result.runner.before().at), shown_time(result.runner.warmup()),
+      result.workload.measure.warmup ? "" : ", as it was needed");
   text += flows_table(result) + '\n' + frames_table(result) + agents_table(result) + '\n';
   text += hosts_table(result) + '\n';
   if (const auto switches = switches_table(result); !switches.empty()) text += switches + '\n';

@@ -89,8 +89,7 @@ class Agent {
   // Also reaps orphans: the kernel makes the first process their parent.
   void reap() {
     std::array<signalfd_siginfo, 16> notes;
-    while (::read(deaths_.get(), notes.data(), sizeof notes) > 0) {
-    }
+    while (::read(deaths_.get(), notes.data(), sizeof notes) > 0) {}
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
       for (auto& command : commands_)
@@ -112,16 +111,13 @@ class Agent {
 
   void obey(const Frame& frame) {
     switch (frame.kind) {
-      case FrameKind::start:
-        return start(frame);
+      case FrameKind::start: return start(frame);
       case FrameKind::signal:
         for (const auto& command : commands_)
           if (command.number() == frame.command) command.signal(int(payload_number(frame.payload).value_or(SIGTERM)));
         return;
-      case FrameKind::power_off:
-        power_off();
-      default:
-        std::fprintf(stderr, "guest_agent: a frame of kind %d is not for an agent\n", int(frame.kind));
+      case FrameKind::power_off: power_off();
+      default: std::fprintf(stderr, "guest_agent: a frame of kind %d is not for an agent\n", int(frame.kind));
     }
   }
 

@@ -12,15 +12,15 @@ namespace rnicsim::sim {
 
 enum class FrameKind : std::uint8_t {
   // To the agent.
-  start = 1,      // payload: a command line for the guest's shell
-  signal = 2,     // payload: the signal's number, for the command and its children
+  start = 1,   // payload: a command line for the guest's shell
+  signal = 2,  // payload: the signal's number, for the command and its children
   power_off = 3,
   // payload: standard output of the command
-  ready = 16,     // payload: standard error of the command
-  output = 17,    // all processes of the command sleep, for example a server that waits for its client
-  errors = 18,    // payload: the exit status, as of a shell
-  settled = 19,   // the command's processes sleep: a server waits for its client
-  ended = 20,     // payload: the exit status, as a shell has it
+  ready = 16,    // payload: standard error of the command
+  output = 17,   // all processes of the command sleep, for example a server that waits for its client
+  errors = 18,   // payload: the exit status, as of a shell
+  settled = 19,  // the command's processes sleep: a server waits for its client
+  ended = 20,    // payload: the exit status, as a shell has it
 };
 
 struct Frame {

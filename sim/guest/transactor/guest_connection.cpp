@@ -70,8 +70,7 @@ bool GuestConnection::fill(std::span<std::byte> bytes) {
 }
 
 void GuestConnection::keep_descriptors(const msghdr& message) {
-  for (auto* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(const_cast<msghdr*>(&message), part)) {
+  for (auto* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(const_cast<msghdr*>(&message), part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     for (std::size_t i = 0; i < (part->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
       int descriptor = -1;
@@ -80,9 +79,10 @@ void GuestConnection::keep_descriptors(const msghdr& message) {
     }
   }
   if ((message.msg_flags & MSG_CTRUNC) != 0 || incoming_.descriptors.size() > kMostDescriptors)
-    throw ConnectionLost(fmt::format("it sent more than {} descriptors with a message, or this process has too many "
-                                     "open",
-                                     kMostDescriptors));
+    throw ConnectionLost(
+        fmt::format("it sent more than {} descriptors with a message, or this process has too many "
+                    "open",
+                    kMostDescriptors));
 }
 
 void GuestConnection::send(std::span<const std::byte> message) {

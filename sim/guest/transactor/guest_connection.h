@@ -59,7 +59,7 @@ class GuestConnection {
   Descriptor socket_;
   const BodyBytes body_bytes_;
   GuestMessage incoming_;
-  std::size_t come_ = 0;              // bytes of incoming_ that have arrived, header and body
+  std::size_t come_ = 0;  // bytes of incoming_ that have arrived, header and body
   bool header_read_ = false;
   std::vector<std::byte> outgoing_;
 };

@@ -27,8 +27,8 @@ void refuse_short_file(int file, std::uint64_t bytes, std::uint64_t offset) {
   if (!S_ISREG(facts.st_mode)) return;
   const auto held = static_cast<std::uint64_t>(std::max<off_t>(facts.st_size, 0));
   if (offset > held || bytes > held - offset)
-    throw MapError(EINVAL, fmt::format("its descriptor's file holds {} bytes, and the range ends at {}", held,
-                                       offset + bytes));
+    throw MapError(EINVAL,
+                   fmt::format("its descriptor's file holds {} bytes, and the range ends at {}", held, offset + bytes));
 }
 
 }  // namespace

@@ -138,8 +138,7 @@ bool GuestPort::read(Pasid pasid, std::uint64_t address, std::span<std::byte> by
 
 bool GuestPort::write(Pasid pasid, std::uint64_t address, std::span<const std::byte> bytes) {
   if (!in_guest(pasid, "write", address, bytes.size())) return false;
-  if (!is_message(address, bytes.size()))
-    return judge(memory_.write(address, bytes), "write", address, bytes.size());
+  if (!is_message(address, bytes.size())) return judge(memory_.write(address, bytes), "write", address, bytes.size());
   ++counters_.interrupts;
   std::uint32_t data = 0;  // little-endian
   std::memcpy(&data, bytes.data(), sizeof data);
@@ -155,8 +154,8 @@ bool GuestPort::look(Pasid pasid, std::uint64_t address, std::span<std::byte> by
 bool GuestPort::in_guest(Pasid pasid, const char* what, std::uint64_t address, std::size_t bytes) {
   if (pasid == kKernelPasid) return true;
   ++counters_.dma_refused;
-  complain(fmt::format("DMA {} of {} bytes at {:#x} in PASID {}: a guest has PASID 0 only", what, bytes, address,
-                       pasid));
+  complain(
+      fmt::format("DMA {} of {} bytes at {:#x} in PASID {}: a guest has PASID 0 only", what, bytes, address, pasid));
   return false;
 }
 
@@ -169,15 +168,14 @@ bool GuestPort::judge(GuestMemory::Answer answer, const char* what, std::uint64_
 
 void GuestPort::serve_device(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
   if (auto* translation = request.get_extension<TranslationExtension>()) return translate(request, *translation);
-  if (request.get_byte_enable_ptr() != nullptr)
-    return request.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+  if (request.get_byte_enable_ptr() != nullptr) return request.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
   const auto* extension = request.get_extension<PasidExtension>();
   const Pasid pasid = extension != nullptr ? extension->pasid : kKernelPasid;
   const std::span bytes(reinterpret_cast<std::byte*>(request.get_data_ptr()), request.get_data_length());
   if (request.get_command() == tlm::TLM_IGNORE_COMMAND)
     return request.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
-  const bool done = request.is_read() ? read(pasid, request.get_address(), bytes)
-                                      : write(pasid, request.get_address(), bytes);
+  const bool done =
+      request.is_read() ? read(pasid, request.get_address(), bytes) : write(pasid, request.get_address(), bytes);
   request.set_response_status(done ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
 }
 

@@ -62,7 +62,7 @@ class GuestPort : public sc_core::sc_module, private HostMemory {
   struct Msix {
     std::uint32_t control = 0;  // the offset of Message Control
     std::uint32_t vectors = 0;
-    std::uint64_t table = 0;    // offset in BAR0
+    std::uint64_t table = 0;  // offset in BAR0
   };
   const Msix& msix();
   GuestMemory& memory() { return memory_; }

@@ -26,7 +26,7 @@ class Pace {
   void anchor();
   Duration present() const;
 
-  Duration simulated_;   // simulated time at wall_
+  Duration simulated_;  // simulated time at wall_
   Clock::time_point wall_ = Clock::now();
 };
 

@@ -117,9 +117,7 @@ void QemuProxy::execute(const GuestMessage& message) {
     case Command::bar_write: return access_bar(message, true);
     case Command::bar_read: return access_bar(message, false);
     case Command::set_irqfd: return;  // for INTx, which the function does not have
-    case Command::reset:
-      port_.reset();
-      return answer(0);
+    case Command::reset: port_.reset(); return answer(0);
     case Command::answer: break;
   }
   throw ConnectionLost(fmt::format("it sent command {}, which x-pci-proxy does not have", int(command)));

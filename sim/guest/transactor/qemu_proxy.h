@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/guest/transactor/guest_connection.h"
 #include "sim/guest/transactor/guest_client.h"
+#include "sim/guest/transactor/guest_connection.h"
 #include "sim/guest/transactor/qtest.h"
 
 namespace rnicsim::sim {

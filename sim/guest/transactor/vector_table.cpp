@@ -66,8 +66,7 @@ void VectorTable::enable() {
   std::uint16_t control = 0;
   const auto bytes = std::as_writable_bytes(std::span(&control, 1));
   port_.read_config(at, bytes);
-  const auto wanted = static_cast<std::uint16_t>(any() ? control | pci::kMsixEnable
-                                                       : control & ~pci::kMsixEnable);
+  const auto wanted = static_cast<std::uint16_t>(any() ? control | pci::kMsixEnable : control & ~pci::kMsixEnable);
   if (wanted == control) return;
   control = wanted;
   port_.write_config(at, bytes);
@@ -108,8 +107,7 @@ void VectorTable::trigger(std::uint32_t vector) {
 
 void VectorTable::forget_writes() {
   std::ranges::fill(written_, std::byte{0});
-  for (std::uint32_t vector = 0; vector < vectors(); ++vector)
-    written_[kEntryBytes * vector + 12] = std::byte{kMasked};
+  for (std::uint32_t vector = 0; vector < vectors(); ++vector) written_[kEntryBytes * vector + 12] = std::byte{kMasked};
 }
 
 void VectorTable::read(std::uint64_t bar_offset, std::span<std::byte> bytes) const {

@@ -14,7 +14,7 @@ namespace {
 
 using namespace vfio_user;
 
-constexpr std::uint64_t kMostData = 1 << 20;       // the protocol's default
+constexpr std::uint64_t kMostData = 1 << 20;  // the protocol's default
 constexpr std::size_t kMostBody = kMostData + 4096;
 constexpr std::size_t kMostDeferred = 1024;
 constexpr int kMostAtOnce = 64;
@@ -174,11 +174,10 @@ std::vector<std::byte> VfioUser::map(const GuestMessage& message) {
     if (!message.descriptors.empty())
       port_.memory().map(range.address, range.bytes, rights, message.descriptors.front(), range.offset);
     else
-      port_.memory().map(range.address, range.bytes, rights,
-                         {[this](std::uint64_t address, std::span<std::byte> bytes) {
-                            return read_memory(address, bytes);
-                          },
-                          [this](std::uint64_t address, Bytes bytes) { return write_memory(address, bytes); }});
+      port_.memory().map(
+          range.address, range.bytes, rights,
+          {[this](std::uint64_t address, std::span<std::byte> bytes) { return read_memory(address, bytes); },
+           [this](std::uint64_t address, Bytes bytes) { return write_memory(address, bytes); }});
   } catch (const MapError& error) {
     throw RequestError(error.error, error.what());
   }
@@ -193,8 +192,8 @@ std::vector<std::byte> VfioUser::unmap(Bytes body) {
   else if (range.flags != 0)
     throw RequestError(EINVAL, fmt::format("flags {:#x}", range.flags));
   else if (!port_.memory().unmap(range.address, range.bytes))
-    throw RequestError(ENOENT, fmt::format("{} bytes at {:#x} are no range that was mapped", range.bytes,
-                                           range.address));
+    throw RequestError(ENOENT,
+                       fmt::format("{} bytes at {:#x} are no range that was mapped", range.bytes, range.address));
   return bytes_of(range);
 }
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/guest/transactor/guest_connection.h"
 #include "sim/guest/transactor/guest_client.h"
+#include "sim/guest/transactor/guest_connection.h"
 #include "sim/guest/transactor/vector_table.h"
 #include "sim/guest/transactor/vfio_user_messages.h"
 
@@ -62,11 +62,11 @@ class VfioUser : public GuestClient {
   GuestConnection connection_;
   VectorTable vectors_;
   const std::chrono::milliseconds patience_;
-  bool agreed_ = false;                 // on a protocol version
-  std::uint64_t most_data_;             // limit of the data of one message, bytes
+  bool agreed_ = false;      // on a protocol version
+  std::uint64_t most_data_;  // limit of the data of one message, bytes
   std::uint16_t next_id_ = 0;
-  std::deque<GuestMessage> deferred_;   // commands that arrived during a wait
-  std::string broken_;                  // the reason to close the connection
+  std::deque<GuestMessage> deferred_;  // commands that arrived during a wait
+  std::string broken_;                 // the reason to close the connection
   std::uint64_t resets_seen_;
 };
 

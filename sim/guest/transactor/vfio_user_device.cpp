@@ -21,8 +21,8 @@ std::uint64_t bytes_of_region(const GuestPort& port, std::uint32_t region) {
 void refuse_outside(const GuestPort& port, std::uint32_t region, std::uint64_t offset, std::uint64_t count) {
   const auto size = bytes_of_region(port, region);
   if (offset > size || count > size - offset)
-    throw RequestError(EINVAL, fmt::format("{} bytes at {:#x} are not inside region {}, of {} bytes", count, offset,
-                                           region, size));
+    throw RequestError(
+        EINVAL, fmt::format("{} bytes at {:#x} are not inside region {}, of {} bytes", count, offset, region, size));
 }
 
 }  // namespace
@@ -42,8 +42,7 @@ std::vector<std::byte> VfioUser::irq_info(Bytes body) const {
   const auto asked = query_of<IrqInfo>(body);
   if (asked.index >= kIrqs) throw RequestError(EINVAL, fmt::format("there is no interrupt of type {}", asked.index));
   const bool there = asked.index == kMsix;
-  return bytes_of(
-      IrqInfo{sizeof(IrqInfo), there ? IrqInfo::kEventfd : 0, asked.index, there ? vectors_.vectors() : 0});
+  return bytes_of(IrqInfo{sizeof(IrqInfo), there ? IrqInfo::kEventfd : 0, asked.index, there ? vectors_.vectors() : 0});
 }
 
 std::vector<std::byte> VfioUser::set_irqs(GuestMessage& message) {

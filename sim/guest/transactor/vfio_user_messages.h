@@ -21,11 +21,11 @@ enum class Command : std::uint16_t {
   set_irqs = 8,
   region_read = 9,
   region_write = 10,
-  dma_read = 11,           // dma_read and dma_write are sent by the server
+  dma_read = 11,  // dma_read and dma_write are sent by the server
   dma_write = 12,
   reset = 13,
   region_write_multi = 15,
-  feature = 16,            // migration, from here on: not supported
+  feature = 16,  // migration, from here on: not supported
   migration_read = 17,
   migration_write = 18,
 };
@@ -36,11 +36,11 @@ struct Header {
   static constexpr std::uint32_t kNoReply = 0x10;
   static constexpr std::uint32_t kError = 0x20;
 
-  std::uint16_t id = 0;        // chosen by the sender
+  std::uint16_t id = 0;  // chosen by the sender
   Command command{};
-  std::uint32_t bytes = 0;     // length of the message with this header
+  std::uint32_t bytes = 0;  // length of the message with this header
   std::uint32_t flags = 0;
-  std::uint32_t error = 0;     // an errno, with kError
+  std::uint32_t error = 0;  // an errno, with kError
 };
 static_assert(sizeof(Header) == 16);
 
@@ -56,7 +56,7 @@ struct DmaMap {
 
   std::uint32_t argsz = 0;
   std::uint32_t flags = 0;
-  std::uint64_t offset = 0;    // offset in the file
+  std::uint64_t offset = 0;  // offset in the file
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
 };

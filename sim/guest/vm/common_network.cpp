@@ -20,8 +20,7 @@ std::string stream_end(const std::string& name, const Descriptor& end) {
 
 CommonNetwork::Wire CommonNetwork::make_wire(int type) {
   int ends[2];
-  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
-    throw_errno("socketpair");
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) throw_errno("socketpair");
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 

@@ -26,7 +26,7 @@ class CommonNetwork final : public GuestDevices {
   const std::vector<std::string> macs_;
   std::vector<Wire> wires_;  // wires of guest 1 and the following
   Descriptor outside_;
-  Descriptor lone_end_;      // for a single guest without a wire: its frames are lost
+  Descriptor lone_end_;  // for a single guest without a wire: its frames are lost
 };
 
 }  // namespace rnicsim::sim

@@ -36,8 +36,9 @@ std::filesystem::path driver_folder() {
 GuestImage make_guest_image(const ImageOptions& options) {
   GuestImage image{memory_file("kernel"), memory_file("initramfs")};
   ChildProgram maker;
-  maker.command = {"python3", (share_folder() / "guest/image/make_image").string(), "--agent",
-                   (library_folder() / "rnicsim_guest_agent").string(), "--kernel-to", path_of(image.kernel),
+  maker.command = {"python3",        (share_folder() / "guest/image/make_image").string(),
+                   "--agent",        (library_folder() / "rnicsim_guest_agent").string(),
+                   "--kernel-to",    path_of(image.kernel),
                    "--initramfs-to", path_of(image.initramfs)};
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) maker.command.push_back(fmt::format("{}={}", option, value));
@@ -57,8 +58,8 @@ GuestImage make_guest_image(const ImageOptions& options) {
     const int status = Child(maker).wait();
     if (status != 0) throw ImageFailed{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
   } catch (const std::system_error& error) {
-    throw ConfigError(fmt::format("python3, which makes the guests' image, cannot be started: {}",
-                                  error.code().message()));
+    throw ConfigError(
+        fmt::format("python3, which makes the guests' image, cannot be started: {}", error.code().message()));
   }
   return image;
 }

@@ -80,8 +80,7 @@ class GuestRun {
       const MachineParams params{i, options_.guests, options_.memory, options_.kernel_words, file};
       machines_.push_back(std::make_unique<Machine>(params, image_, arguments[i]));
     }
-    for (const auto& command : options_.commands)
-      commands_.emplace_back(machines_[command.guest]->name(), command);
+    for (const auto& command : options_.commands) commands_.emplace_back(machines_[command.guest]->name(), command);
   }
 
   bool all_booted() const {
@@ -148,15 +147,9 @@ class GuestRun {
     }
     auto& command = *std::next(commands_.begin(), std::ptrdiff_t(frame.command) - 1);
     switch (frame.kind) {
-      case FrameKind::output:
-        command.output.print(frame.payload);
-        return true;
-      case FrameKind::errors:
-        command.errors.print(frame.payload);
-        return true;
-      case FrameKind::settled:
-        command.waits = true;
-        return false;
+      case FrameKind::output: command.output.print(frame.payload); return true;
+      case FrameKind::errors: command.errors.print(frame.payload); return true;
+      case FrameKind::settled: command.waits = true; return false;
       case FrameKind::ended:
         command.waits = true;
         command.status = int(payload_number(frame.payload).value_or(1));

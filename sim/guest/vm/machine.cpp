@@ -42,17 +42,15 @@ std::string kernel_parameters(const MachineParams& params) {
 std::vector<std::string> qemu_words(const MachineParams& params, const GuestImage& image, int console, int agent) {
   constexpr std::uint64_t kMiB = 1u << 20;
   const auto memory = fmt::format("{}M", params.memory.bytes / kMiB);
-  return {kQemu, "-name", fmt::format("g{}", params.number), "-accel", "tcg", "-cpu", "max", "-smp", "1",
-          "-m", memory, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+  return {kQemu, "-name", fmt::format("g{}", params.number), "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", memory,
+          "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
           // Shared memory, for devices outside of QEMU.
-          "-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory),
-          "-machine", "q35,memory-backend=memory",
-          "-kernel", fmt::format("/proc/self/fd/{}", image.kernel.get()),
-          "-initrd", fmt::format("/proc/self/fd/{}", image.initramfs.get()),
-          "-append", kernel_parameters(params),
-          "-chardev", fmt::format("socket,id=console,fd={}", console), "-serial", "chardev:console",
-          "-chardev", fmt::format("socket,id=agent,fd={}", agent), "-device", "virtio-serial-pci",
-          "-device", "virtserialport,chardev=agent,name=rnicsim.agent"};
+          "-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", memory), "-machine",
+          "q35,memory-backend=memory", "-kernel", fmt::format("/proc/self/fd/{}", image.kernel.get()), "-initrd",
+          fmt::format("/proc/self/fd/{}", image.initramfs.get()), "-append", kernel_parameters(params), "-chardev",
+          fmt::format("socket,id=console,fd={}", console), "-serial", "chardev:console", "-chardev",
+          fmt::format("socket,id=agent,fd={}", agent), "-device", "virtio-serial-pci", "-device",
+          "virtserialport,chardev=agent,name=rnicsim.agent"};
 }
 
 // Reads the available bytes, up to a limit. False: end of the stream.

@@ -24,10 +24,10 @@ namespace rnicsim::sim {
 
 struct MachineParams {
   std::size_t number = 0;
-  std::size_t count = 1;      // number of guests
+  std::size_t count = 1;  // number of guests
   ByteCount memory;
-  std::string kernel_words;   // additional parameters of the kernel
-  std::string console_file;   // empty: none
+  std::string kernel_words;  // additional parameters of the kernel
+  std::string console_file;  // empty: none
 };
 
 class Machine {

@@ -21,18 +21,16 @@ namespace rnicsim::sim {
 namespace {
 
 void add_words(const Descriptor& proxy, const std::string& interrupts, DeviceArguments& arguments) {
-  arguments.words.insert(arguments.words.end(),
-                         {"-device", fmt::format("x-pci-proxy-dev,id=nic,fd={}", proxy.get()), "-chardev",
-                          fmt::format("socket,id=interrupts,{}", interrupts), "-object",
-                          "qtest,id=qtest,chardev=interrupts,log=/dev/null"});
+  arguments.words.insert(arguments.words.end(), {"-device", fmt::format("x-pci-proxy-dev,id=nic,fd={}", proxy.get()),
+                                                 "-chardev", fmt::format("socket,id=interrupts,{}", interrupts),
+                                                 "-object", "qtest,id=qtest,chardev=interrupts,log=/dev/null"});
 }
 
 }  // namespace
 
 std::vector<std::string> SimulatedDevices::macs_of(System& system, std::size_t guests) {
   std::vector<std::string> macs;
-  for (std::uint32_t host = 0; host < guests; ++host)
-    macs.push_back(mac_text(guest_adapter(system, host).interface()));
+  for (std::uint32_t host = 0; host < guests; ++host) macs.push_back(mac_text(guest_adapter(system, host).interface()));
   return macs;
 }
 

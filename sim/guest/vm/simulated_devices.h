@@ -24,8 +24,7 @@ class SimulatedDevices final : public GuestDevices {
  public:
   // Construct before the simulation starts; starts the simulation. Guest N is host N of the system. A guest with a
   // user's device has this device in place of the NIC. `wire`: as of CommonNetwork.
-  SimulatedDevices(System& system, std::size_t guests, std::map<std::size_t, UserDevice> user_devices,
-                   Descriptor wire);
+  SimulatedDevices(System& system, std::size_t guests, std::map<std::size_t, UserDevice> user_devices, Descriptor wire);
 
   DeviceArguments arguments(std::size_t guest) override;
   void work(std::vector<pollfd>& watched, std::chrono::milliseconds longest) override;

@@ -46,8 +46,8 @@ class TcpGateway {
   using Stream = std::shared_ptr<TcpStream>;
   struct Listener {
     TcpGateway& gateway;
-    std::vector<tcp_pcb*> sockets;   // one for each interface and version of IP
-    unsigned users = 1;              // SO_REUSEPORT
+    std::vector<tcp_pcb*> sockets;  // one for each interface and version of IP
+    unsigned users = 1;             // SO_REUSEPORT
     static signed char accept(void* listener, tcp_pcb* connection, signed char error);
   };
   using Place = std::pair<std::uint32_t, std::uint16_t>;  // host, port

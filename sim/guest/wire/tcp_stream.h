@@ -61,9 +61,9 @@ class TcpStream {
   std::vector<std::byte> to_program_;
   std::vector<std::byte> to_peer_;
   bool peer_ended_ = false;
-  bool program_told_ = false;   // shutdown() passed on the peer's end
+  bool program_told_ = false;  // shutdown() passed on the peer's end
   bool program_ended_ = false;
-  bool peer_told_ = false;      // tcp_shutdown() passed on the program's end
+  bool peer_told_ = false;  // tcp_shutdown() passed on the program's end
   bool broken_ = false;
   bool over_ = false;
 };

@@ -14,7 +14,7 @@ struct WireChoice {
   enum class Kind { listen, connect, tap };
   std::uint32_t host = 0;  // index in the topology
   Kind kind{};
-  std::string place;       // the socket's path, or the TAP interface's name
+  std::string place;  // the socket's path, or the TAP interface's name
 };
 
 // "h1=unix:PATH", "h1=unix:PATH,connect", "h1=tap:NAME". ConfigError: another form, no such host, a host with several

@@ -12,17 +12,17 @@
 namespace rnicsim::sim {
 
 enum class WireTrouble : std::uint8_t {
-  empty_frame,      // length 0
-  too_long,         // the length is beyond the limit: the connection is closed
-  runt,             // no Ethernet header
-  cut_off,          // the connection ended within a frame
-  gone,             // the connection ended
-  second,           // a second connection, which was closed
-  interface_lost,   // the TAP interface was removed
-  other_station,    // a frame of another station than the host's
-  not_taken,        // the peer takes frames too slowly
-  nobody,           // a frame while no peer is connected, or the TAP interface is down
-  unanswered,       // frames to a peer whose MAC address is unknown
+  empty_frame,     // length 0
+  too_long,        // the length is beyond the limit: the connection is closed
+  runt,            // no Ethernet header
+  cut_off,         // the connection ended within a frame
+  gone,            // the connection ended
+  second,          // a second connection, which was closed
+  interface_lost,  // the TAP interface was removed
+  other_station,   // a frame of another station than the host's
+  not_taken,       // the peer takes frames too slowly
+  nobody,          // a frame while no peer is connected, or the TAP interface is down
+  unanswered,      // frames to a peer whose MAC address is unknown
   count
 };
 

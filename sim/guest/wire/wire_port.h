@@ -56,16 +56,16 @@ class WirePort {
   void put(Bytes& frame);
   void send(const Bytes& frame);
 
-  const ethernet::Mac mac_;    // MAC address of the topology
+  const ethernet::Mac mac_;  // MAC address of the topology
   const ethernet::Ipv4 ipv4_;
   const std::string label_;
   fabric::FramePort& port_;
   const std::unique_ptr<WireLine> line_;
   WireNotices& notices_;
   std::optional<ethernet::Mac> peer_;
-  std::deque<Bytes> held_;     // frames that wait until peer_ is known
+  std::deque<Bytes> held_;  // frames that wait until peer_ is known
   Clock::time_point asked_{};
-  unsigned connection_ = 0;    // number of the line's connection that peer_ belongs to
+  unsigned connection_ = 0;  // number of the line's connection that peer_ belongs to
   std::uint64_t frames_in_ = 0;
   std::uint64_t frames_out_ = 0;
 };

@@ -75,9 +75,8 @@ To as(long word) {
 // Calls a function of the C library with the words of a system call.
 template <class Result, class... Parameters>
 long apply(Result (*function)(Parameters...), const Words& words) {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return long(function(as<Parameters>(words[I])...));
-  }(std::index_sequence_for<Parameters...>{});
+  return [&]<std::size_t... I>(std::index_sequence<I...>) { return long(function(as<Parameters>(words[I])...)); }
+  (std::index_sequence_for<Parameters...>{});
 }
 template <class Result, class... Parameters>
 long apply(Result (*function)(Parameters...) noexcept, const Words& words) {
@@ -87,8 +86,8 @@ long apply(Result (*function)(Parameters...) noexcept, const Words& words) {
 long as_long(void* address) { return reinterpret_cast<long>(address); }
 
 long sleep_on_clock(const Words& words) {
-  const int error = ::clock_nanosleep(clockid_t(words[0]), int(words[1]), as<const timespec*>(words[2]),
-                                      as<timespec*>(words[3]));
+  const int error =
+      ::clock_nanosleep(clockid_t(words[0]), int(words[1]), as<const timespec*>(words[2]), as<timespec*>(words[3]));
   if (error == 0) return 0;
   errno = error;
   return -1;
@@ -119,33 +118,35 @@ constexpr Row kRows[] = {
     // clocks and sleeping
     {SYS_clock_gettime, through<::clock_gettime>},
     {SYS_clock_getres, through<::clock_getres>},
-    {SYS_gettimeofday, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_gettimeofday,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::gettimeofday(as<timeval*>(w[0]), as<struct timezone*>(w[1]));
      }},
     {SYS_time, through<::time>},
     {SYS_times, through<::times>},
-    {SYS_getrusage, [](ThreadSlot&, const Words& w) -> long {
-       return ::getrusage(__rusage_who_t(w[0]), as<rusage*>(w[1]));
-     }},
+    {SYS_getrusage,
+     [](ThreadSlot&, const Words& w) -> long { return ::getrusage(__rusage_who_t(w[0]), as<rusage*>(w[1])); }},
     {SYS_sysinfo, through<::sysinfo>},
     {SYS_nanosleep, through<::nanosleep>},
     {SYS_clock_nanosleep, [](ThreadSlot&, const Words& w) -> long { return sleep_on_clock(w); }},
     {SYS_sched_yield, through<::sched_yield>},
     {SYS_pause, through<::pause>},
     {SYS_alarm, through<::alarm>},
-    {SYS_getitimer, [](ThreadSlot&, const Words& w) -> long {
-       return ::getitimer(__itimer_which_t(w[0]), as<itimerval*>(w[1]));
-     }},
-    {SYS_setitimer, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_getitimer,
+     [](ThreadSlot&, const Words& w) -> long { return ::getitimer(__itimer_which_t(w[0]), as<itimerval*>(w[1])); }},
+    {SYS_setitimer,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::setitimer(__itimer_which_t(w[0]), as<const itimerval*>(w[1]), as<itimerval*>(w[2]));
      }},
     // threads and processes
-    {SYS_futex, [](ThreadSlot& slot, const Words& w) -> long {
+    {SYS_futex,
+     [](ThreadSlot& slot, const Words& w) -> long {
        return futex(slot, {as<std::uint32_t*>(w[0]), int(w[1]), std::uint32_t(w[2]), as<const timespec*>(w[3]),
-           as<std::uint32_t*>(w[4]), std::uint32_t(w[5])});
+                           as<std::uint32_t*>(w[4]), std::uint32_t(w[5])});
      }},
     {SYS_sched_setaffinity, through<::sched_setaffinity>},
-    {SYS_sched_getaffinity, [](ThreadSlot& slot, const Words& w) -> long {
+    {SYS_sched_getaffinity,
+     [](ThreadSlot& slot, const Words& w) -> long {
        return get_affinity_call(slot, w[0], size_t(w[1]), as<void*>(w[2]));
      }},
     {SYS_getpid, through<::getpid>},
@@ -159,11 +160,11 @@ constexpr Row kRows[] = {
     {SYS_execveat, through<::execveat>},
     {SYS_wait4, through<::wait4>},
     {SYS_kill, through<::kill>},
-    {SYS_tgkill, [](ThreadSlot&, const Words& w) -> long {
-       return signal_thread(pid_t(w[0]), pid_t(w[1]), int(w[2]));
-     }},
+    {SYS_tgkill,
+     [](ThreadSlot&, const Words& w) -> long { return signal_thread(pid_t(w[0]), pid_t(w[1]), int(w[2])); }},
     {SYS_tkill, [](ThreadSlot&, const Words& w) -> long { return signal_thread(::getpid(), pid_t(w[0]), int(w[1])); }},
-    {SYS_rt_sigqueueinfo, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_rt_sigqueueinfo,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::sigqueue(pid_t(w[0]), int(w[1]), as<siginfo_t*>(w[2])->si_value);
      }},
     {SYS_process_vm_readv, through<::process_vm_readv>},
@@ -183,29 +184,33 @@ constexpr Row kRows[] = {
     {SYS_rt_sigsuspend, [](ThreadSlot&, const Words& w) -> long { return suspend(w); }},
     {SYS_rt_sigtimedwait, [](ThreadSlot&, const Words& w) -> long { return await_signal(w); }},
     {SYS_rt_sigpending, [](ThreadSlot&, const Words& w) -> long { return waiting_signals(w); }},
-    {SYS_signalfd, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_signalfd,
+     [](ThreadSlot&, const Words& w) -> long {
        return watch_signals_call(int(w[0]), as<const void*>(w[1]), size_t(w[2]), 0);
      }},
-    {SYS_signalfd4, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_signalfd4,
+     [](ThreadSlot&, const Words& w) -> long {
        return watch_signals_call(int(w[0]), as<const void*>(w[1]), size_t(w[2]), int(w[3]));
      }},
     {SYS_sigaltstack, through<::sigaltstack>},
     // memory
-    {SYS_mmap, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_mmap,
+     [](ThreadSlot&, const Words& w) -> long {
        return as_long(map_pages(as<void*>(w[0]), size_t(w[1]), int(w[2]), int(w[3]), int(w[4]), w[5]));
      }},
-    {SYS_mremap, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_mremap,
+     [](ThreadSlot&, const Words& w) -> long {
        return as_long(remap_pages(as<void*>(w[0]), size_t(w[1]), size_t(w[2]), int(w[3]), as<void*>(w[4])));
      }},
     {SYS_munmap, through<unmap_pages>},
     {SYS_madvise, through<advise_pages>},
     {SYS_shmget, through<::shmget>},
-    {SYS_shmat, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_shmat,
+     [](ThreadSlot&, const Words& w) -> long {
        return as_long(attach_segment(int(w[0]), as<const void*>(w[1]), int(w[2])));
      }},
-    {SYS_shmctl, [](ThreadSlot&, const Words& w) -> long {
-       return ::shmctl(int(w[0]), int(w[1]), as<shmid_ds*>(w[2]));
-     }},
+    {SYS_shmctl,
+     [](ThreadSlot&, const Words& w) -> long { return ::shmctl(int(w[0]), int(w[1]), as<shmid_ds*>(w[2])); }},
     {SYS_shmdt, through<detach_segment>},
     {SYS_semget, through<::semget>},
     {SYS_semop, through<::semop>},
@@ -214,10 +219,10 @@ constexpr Row kRows[] = {
     {SYS_msgget, through<::msgget>},
     {SYS_msgsnd, through<::msgsnd>},
     {SYS_msgrcv, through<::msgrcv>},
-    {SYS_msgctl, [](ThreadSlot&, const Words& w) -> long {
-       return ::msgctl(int(w[0]), int(w[1]), as<msqid_ds*>(w[2]));
-     }},
-    {SYS_mq_open, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_msgctl,
+     [](ThreadSlot&, const Words& w) -> long { return ::msgctl(int(w[0]), int(w[1]), as<msqid_ds*>(w[2])); }},
+    {SYS_mq_open,
+     [](ThreadSlot&, const Words& w) -> long {
        return open_queue_call(as<const char*>(w[0]), int(w[1]), mode_t(w[2]), as<mq_attr*>(w[3]));
      }},
     {SYS_mq_unlink, through<unlink_queue_call>},
@@ -229,9 +234,10 @@ constexpr Row kRows[] = {
     // descriptors
     {SYS_read, through<::read>},
     {SYS_readv, through<::readv>},
-    {SYS_recvfrom, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_recvfrom,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::recvfrom(int(w[0]), as<void*>(w[1]), size_t(w[2]), int(w[3]), as<sockaddr*>(w[4]),
-           as<socklen_t*>(w[5]));
+                         as<socklen_t*>(w[5]));
      }},
     {SYS_recvmsg, through<::recvmsg>},
     {SYS_recvmmsg, through<::recvmmsg>},
@@ -239,9 +245,10 @@ constexpr Row kRows[] = {
     {SYS_writev, through<::writev>},
     {SYS_sendfile, through<::sendfile>},
     {SYS_splice, through<::splice>},
-    {SYS_sendto, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_sendto,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::sendto(int(w[0]), as<const void*>(w[1]), size_t(w[2]), int(w[3]), as<const sockaddr*>(w[4]),
-           socklen_t(w[5]));
+                       socklen_t(w[5]));
      }},
     {SYS_sendmsg, through<::sendmsg>},
     {SYS_sendmmsg, through<::sendmmsg>},
@@ -251,24 +258,28 @@ constexpr Row kRows[] = {
     {SYS_epoll_wait, through<::epoll_wait>},
     {SYS_epoll_pwait, through<::epoll_pwait>},
     {SYS_socket, through<::socket>},
-    {SYS_bind, [](ThreadSlot&, const Words& w) -> long {
-       return ::bind(int(w[0]), as<const sockaddr*>(w[1]), socklen_t(w[2]));
-     }},
+    {SYS_bind,
+     [](ThreadSlot&, const Words& w) -> long { return ::bind(int(w[0]), as<const sockaddr*>(w[1]), socklen_t(w[2])); }},
     {SYS_listen, through<::listen>},
-    {SYS_connect, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_connect,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::connect(int(w[0]), as<const sockaddr*>(w[1]), socklen_t(w[2]));
      }},
-    {SYS_accept, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_accept,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::accept(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]));
      }},
-    {SYS_accept4, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_accept4,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::accept4(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]), int(w[3]));
      }},
     {SYS_shutdown, through<::shutdown>},
-    {SYS_getsockname, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_getsockname,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::getsockname(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]));
      }},
-    {SYS_getpeername, [](ThreadSlot&, const Words& w) -> long {
+    {SYS_getpeername,
+     [](ThreadSlot&, const Words& w) -> long {
        return ::getpeername(int(w[0]), as<sockaddr*>(w[1]), as<socklen_t*>(w[2]));
      }},
     {SYS_setsockopt, through<::setsockopt>},
@@ -280,19 +291,17 @@ constexpr Row kRows[] = {
     {SYS_dup3, through<::dup3>},
     {SYS_fcntl, [](ThreadSlot&, const Words& w) -> long { return ::fcntl(int(w[0]), int(w[1]), w[2]); }},
     {SYS_flock, through<::flock>},
-    {SYS_ioctl, [](ThreadSlot&, const Words& w) -> long {
-       return ::ioctl(int(w[0]), static_cast<unsigned long>(w[1]), w[2]);
-     }},
+    {SYS_ioctl,
+     [](ThreadSlot&, const Words& w) -> long { return ::ioctl(int(w[0]), static_cast<unsigned long>(w[1]), w[2]); }},
     {SYS_timerfd_create, through<::timerfd_create>},
     {SYS_timerfd_settime, through<::timerfd_settime>},
     {SYS_timerfd_gettime, through<::timerfd_gettime>},
     // files
-    {SYS_open, [](ThreadSlot&, const Words& w) -> long {
-       return ::open(as<const char*>(w[0]), int(w[1]), mode_t(w[2]));
-     }},
-    {SYS_openat, [](ThreadSlot&, const Words& w) -> long {
-       return ::openat(int(w[0]), as<const char*>(w[1]), int(w[2]), mode_t(w[3]));
-     }},
+    {SYS_open,
+     [](ThreadSlot&, const Words& w) -> long { return ::open(as<const char*>(w[0]), int(w[1]), mode_t(w[2])); }},
+    {SYS_openat,
+     [](ThreadSlot&,
+        const Words& w) -> long { return ::openat(int(w[0]), as<const char*>(w[1]), int(w[2]), mode_t(w[3])); }},
     {SYS_access, through<::access>},
     {SYS_stat, through<::stat>},
     {SYS_lstat, through<::lstat>},
@@ -301,9 +310,8 @@ constexpr Row kRows[] = {
     {SYS_readlink, through<::readlink>},
     {SYS_readlinkat, through<::readlinkat>},
     {SYS_creat, [](ThreadSlot&, const Words& w) -> long { return ::creat(as<const char*>(w[0]), mode_t(w[1])); }},
-    {SYS_faccessat, [](ThreadSlot&, const Words& w) -> long {
-       return ::faccessat(int(w[0]), as<const char*>(w[1]), int(w[2]), 0);
-     }},
+    {SYS_faccessat,
+     [](ThreadSlot&, const Words& w) -> long { return ::faccessat(int(w[0]), as<const char*>(w[1]), int(w[2]), 0); }},
     {SYS_chdir, through<::chdir>},
     {SYS_getcwd, [](ThreadSlot&, const Words& w) -> long { return current_folder(as<char*>(w[0]), size_t(w[1])); }},
     {SYS_mkdir, through<::mkdir>},
@@ -321,19 +329,16 @@ constexpr Row kRows[] = {
     {SYS_mknod, through<::mknod>},
     {SYS_mknodat, through<::mknodat>},
     {SYS_chmod, through<::chmod>},
-    {SYS_fchmodat, [](ThreadSlot&, const Words& w) -> long {
-       return ::fchmodat(int(w[0]), as<const char*>(w[1]), mode_t(w[2]), 0);
-     }},
+    {SYS_fchmodat,
+     [](ThreadSlot&, const Words& w) -> long { return ::fchmodat(int(w[0]), as<const char*>(w[1]), mode_t(w[2]), 0); }},
     {SYS_chown, through<::chown>},
     {SYS_lchown, through<::lchown>},
     {SYS_fchownat, through<::fchownat>},
     {SYS_truncate, through<::truncate>},
-    {SYS_statfs, [](ThreadSlot&, const Words& w) -> long {
-       return ::statfs(as<const char*>(w[0]), as<struct statfs*>(w[1]));
-     }},
-    {SYS_utime, [](ThreadSlot&, const Words& w) -> long {
-       return ::utime(as<const char*>(w[0]), as<const utimbuf*>(w[1]));
-     }},
+    {SYS_statfs,
+     [](ThreadSlot&, const Words& w) -> long { return ::statfs(as<const char*>(w[0]), as<struct statfs*>(w[1])); }},
+    {SYS_utime,
+     [](ThreadSlot&, const Words& w) -> long { return ::utime(as<const char*>(w[0]), as<const utimbuf*>(w[1])); }},
     {SYS_utimes, through<::utimes>},
     {SYS_utimensat, through<::utimensat>},
     {SYS_getxattr, through<::getxattr>},

@@ -2,8 +2,8 @@
 // Functions that programs compiled with _FORTIFY_SOURCE call. The C library's own would bypass the interposed
 // functions.
 
-#include <poll.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>

@@ -293,7 +293,6 @@ RNICSIM_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_
   });
 }
 
-
 // A file that the child opens before it runs the new image.
 RNICSIM_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* actions, int fd, const char* path,
                                                     int flags, mode_t mode) noexcept {
@@ -309,8 +308,7 @@ RNICSIM_EXPORT int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_act
   // With a limit so low that the folder could not be opened again at its number, the others are closed one by one.
   if (const long limit = ::sysconf(_SC_OPEN_MAX); keeps && limit >= 0 && limit <= abi::kLibraryDescriptor) {
     int error = 0;
-    for (int fd = first; fd < limit && error == 0; ++fd)
-      error = next_posix_spawn_file_actions_addclose(actions, fd);
+    for (int fd = first; fd < limit && error == 0; ++fd) error = next_posix_spawn_file_actions_addclose(actions, fd);
     return error;
   }
   const int error = next_posix_spawn_file_actions_addclosefrom_np(actions, first);

@@ -21,7 +21,6 @@
 #include "sim/host/shim/session.h"
 #include "sim/host/time/turn.h"
 
-
 namespace rnicsim::clock {
 namespace {
 
@@ -94,8 +93,7 @@ bool populate(const void* address, std::size_t bytes) {
 void note_pinned(const void* address, std::size_t bytes) {
   const auto extend = [](std::atomic<std::uintptr_t>& edge, std::uintptr_t to, auto better) {
     auto now = edge.load();
-    while (better(to, now) && !edge.compare_exchange_weak(now, to)) {
-    }
+    while (better(to, now) && !edge.compare_exchange_weak(now, to)) {}
   };
   extend(lowest_pinned, page_of(number(address)), std::less<>());
   extend(pinned_end, pages_end(number(address) + bytes), std::greater<>());

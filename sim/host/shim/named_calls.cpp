@@ -17,12 +17,12 @@ using namespace rnicsim::clock;
 
 // Interposes a function by its name in the library. It has six words, the most that a system call has, and passes them
 // on unchanged.
-#define RNICSIM_NOTED(name)                                                                          \
-  static const Next<long(long, long, long, long, long, long)> next_##name{#name};                    \
-  RNICSIM_EXPORT long own_##name(long a, long b, long c, long d, long e, long f) asm(#name);         \
-  long own_##name(long a, long b, long c, long d, long e, long f) {                                  \
-    note_real_call(SYS_##name);                                                                      \
-    return next_##name(a, b, c, d, e, f);                                                            \
+#define RNICSIM_NOTED(name)                                                                  \
+  static const Next<long(long, long, long, long, long, long)> next_##name{#name};            \
+  RNICSIM_EXPORT long own_##name(long a, long b, long c, long d, long e, long f) asm(#name); \
+  long own_##name(long a, long b, long c, long d, long e, long f) {                          \
+    note_real_call(SYS_##name);                                                              \
+    return next_##name(a, b, c, d, e, f);                                                    \
   }
 
 RNICSIM_NOTED(acct)

@@ -15,8 +15,7 @@ bool copy_in(void* to, const void* from, std::size_t bytes) {
 
 bool copy_to_parts(std::span<const iovec> parts, const void* from, std::size_t bytes) {
   const iovec local{const_cast<void*>(from), bytes};
-  return raw_call(SYS_process_vm_writev, raw_call(SYS_getpid), &local, 1, parts.data(), parts.size(), 0) ==
-         long(bytes);
+  return raw_call(SYS_process_vm_writev, raw_call(SYS_getpid), &local, 1, parts.data(), parts.size(), 0) == long(bytes);
 }
 
 bool copy_out(void* to, const void* from, std::size_t bytes) {

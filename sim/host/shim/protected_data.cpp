@@ -15,7 +15,7 @@ struct Search {
 
 int look_at(dl_phdr_info* object, std::size_t, void* opaque) {
   auto& search = *static_cast<Search*>(opaque);
-  for (const ElfW(Phdr)& header : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
+  for (const ElfW(Phdr) & header : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
     const std::uintptr_t begin = object->dlpi_addr + header.p_vaddr;
     if (header.p_type != PT_GNU_RELRO) continue;
     if (object->dlpi_addr != search.address && search.address - begin >= header.p_memsz) continue;

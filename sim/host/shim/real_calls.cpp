@@ -30,17 +30,77 @@ namespace {
 
 // Calls that take no time and tell nothing of the real machine: docs/system-calls.md has the reasons.
 constexpr long kHarmless[] = {
-    SYS_mprotect, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mbind, SYS_get_mempolicy, SYS_set_mempolicy,
-    SYS_msync, SYS_mlockall, SYS_munlockall, SYS_memfd_create, SYS_membarrier, SYS_rt_sigreturn,
-    SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_setuid,
-    SYS_setgid, SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_prctl, SYS_arch_prctl,
-    SYS_personality, SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_set_robust_list, SYS_get_robust_list,
-    SYS_set_tid_address, SYS_rseq, SYS_epoll_create, SYS_epoll_create1, SYS_epoll_ctl, SYS_eventfd, SYS_eventfd2,
-    SYS_pipe, SYS_pipe2, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_fstat, SYS_fchmod,
-    SYS_fchown, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs, SYS_readahead,
-    SYS_getdents, SYS_getdents64, SYS_fchdir, SYS_socketpair, SYS_fadvise64, SYS_copy_file_range,
-    SYS_tee, SYS_seccomp, SYS_landlock_create_ruleset,
-    SYS_pkey_alloc, SYS_pkey_free, SYS_pkey_mprotect, SYS_exit, SYS_mq_getsetattr,
+    SYS_mprotect,
+    SYS_brk,
+    SYS_mlock,
+    SYS_mlock2,
+    SYS_munlock,
+    SYS_mbind,
+    SYS_get_mempolicy,
+    SYS_set_mempolicy,
+    SYS_msync,
+    SYS_mlockall,
+    SYS_munlockall,
+    SYS_memfd_create,
+    SYS_membarrier,
+    SYS_rt_sigreturn,
+    SYS_getuid,
+    SYS_geteuid,
+    SYS_getgid,
+    SYS_getegid,
+    SYS_getresuid,
+    SYS_getresgid,
+    SYS_getgroups,
+    SYS_setuid,
+    SYS_setgid,
+    SYS_umask,
+    SYS_getrlimit,
+    SYS_setrlimit,
+    SYS_prctl,
+    SYS_arch_prctl,
+    SYS_personality,
+    SYS_sched_get_priority_max,
+    SYS_sched_get_priority_min,
+    SYS_set_robust_list,
+    SYS_get_robust_list,
+    SYS_set_tid_address,
+    SYS_rseq,
+    SYS_epoll_create,
+    SYS_epoll_create1,
+    SYS_epoll_ctl,
+    SYS_eventfd,
+    SYS_eventfd2,
+    SYS_pipe,
+    SYS_pipe2,
+    SYS_lseek,
+    SYS_pread64,
+    SYS_pwrite64,
+    SYS_preadv,
+    SYS_pwritev,
+    SYS_fstat,
+    SYS_fchmod,
+    SYS_fchown,
+    SYS_ftruncate,
+    SYS_fallocate,
+    SYS_fsync,
+    SYS_fdatasync,
+    SYS_sync_file_range,
+    SYS_syncfs,
+    SYS_readahead,
+    SYS_getdents,
+    SYS_getdents64,
+    SYS_fchdir,
+    SYS_socketpair,
+    SYS_fadvise64,
+    SYS_copy_file_range,
+    SYS_tee,
+    SYS_seccomp,
+    SYS_landlock_create_ruleset,
+    SYS_pkey_alloc,
+    SYS_pkey_free,
+    SYS_pkey_mprotect,
+    SYS_exit,
+    SYS_mq_getsetattr,
 };
 
 // Calls that the real kernel answers about one of the host's files: index of the path's word, whether the word before
@@ -52,11 +112,11 @@ struct PathCall {
   Last last;
 };
 constexpr PathCall kPathCalls[] = {
-    {SYS_openat2, 1, true, Last::followed},       {SYS_faccessat2, 1, true, Last::followed},
-    {SYS_futimesat, 1, true, Last::followed},     {SYS_setxattr, 0, false, Last::followed},
-    {SYS_lsetxattr, 0, false, Last::itself},      {SYS_listxattr, 0, false, Last::followed},
-    {SYS_llistxattr, 0, false, Last::seen},       {SYS_removexattr, 0, false, Last::followed},
-    {SYS_lremovexattr, 0, false, Last::itself},   {SYS_name_to_handle_at, 1, true, Last::itself},
+    {SYS_openat2, 1, true, Last::followed},     {SYS_faccessat2, 1, true, Last::followed},
+    {SYS_futimesat, 1, true, Last::followed},   {SYS_setxattr, 0, false, Last::followed},
+    {SYS_lsetxattr, 0, false, Last::itself},    {SYS_listxattr, 0, false, Last::followed},
+    {SYS_llistxattr, 0, false, Last::seen},     {SYS_removexattr, 0, false, Last::followed},
+    {SYS_lremovexattr, 0, false, Last::itself}, {SYS_name_to_handle_at, 1, true, Last::itself},
 };
 
 // Makes the call with the path as it leads on the host. A path that must not leave its folder (openat2() with
@@ -109,9 +169,7 @@ std::optional<long> call_of_thread(long number, const Words& w) {
     case SYS_sched_getattr:
     case SYS_sched_rr_get_interval:
     case SYS_prlimit64: return with_real_id_at(0, number, w);
-    case SYS_pidfd_open:
-      note_real_call(number);
-      return with_real_id_at(0, number, w);
+    case SYS_pidfd_open: note_real_call(number); return with_real_id_at(0, number, w);
     case SYS_setpriority:
     case SYS_getpriority: return with_real_target(number, w, PRIO_PROCESS);
     case SYS_ioprio_set:

@@ -23,7 +23,7 @@ constexpr std::size_t kGuardBytes = 4096;
 constexpr std::size_t kStackBytes = 256 * 1024;
 // Room for a handler of the program and one of this library above it.
 constexpr std::size_t kAmpleBytes = 64 * 1024;
-constexpr std::size_t kLeastBytes = 2048;  // MINSIGSTKSZ of the kernel
+constexpr std::size_t kLeastBytes = 2048;   // MINSIGSTKSZ of the kernel
 constexpr int kAutoDisarm = int(1u << 31);  // SS_AUTODISARM of <linux/signal.h>
 
 struct Stacks {
@@ -46,8 +46,7 @@ bool has(const void* base, std::size_t bytes, std::uintptr_t address) {
 int flags_of_program(std::uintptr_t stands) {
   const stack_t& program = stacks.program;
   if ((program.ss_flags & SS_DISABLE) != 0) return SS_DISABLE;
-  const bool runs =
-      has(program.ss_sp, program.ss_size, stands) || has(stacks.ours + kGuardBytes, kStackBytes, stands);
+  const bool runs = has(program.ss_sp, program.ss_size, stands) || has(stacks.ours + kGuardBytes, kStackBytes, stands);
   return program.ss_flags | (runs ? SS_ONSTACK : 0);
 }
 

@@ -22,10 +22,8 @@ std::uint64_t zero_of(clockid_t clock) {
     case CLOCK_REALTIME:
     case CLOCK_REALTIME_COARSE:
     case CLOCK_REALTIME_ALARM:
-    case CLOCK_TAI:
-      return session()->header().epoch;
-    default:
-      return session()->header().uptime;
+    case CLOCK_TAI: return session()->header().epoch;
+    default: return session()->header().uptime;
   }
 }
 

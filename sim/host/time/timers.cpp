@@ -50,8 +50,7 @@ int set(abi::ThreadSlot& slot, std::uint32_t number, clockid_t id, bool absolute
   if (!valid(value.it_value) || !valid(value.it_interval)) return fail(EINVAL);
   charge(slot, abi::CpuCost::system_call);
   const bool is_off = value.it_value.tv_sec == 0 && value.it_value.tv_nsec == 0;
-  const std::uint64_t end =
-      absolute ? moment(id, value.it_value) : after(slot.now, picoseconds(value.it_value));
+  const std::uint64_t end = absolute ? moment(id, value.it_value) : after(slot.now, picoseconds(value.it_value));
   const int error = call(slot, abi::Call::set_timer,
                          {number, is_off ? 0 : std::max<std::uint64_t>(end, 1), picoseconds(value.it_interval)});
   if (error != 0) return fail(error);
@@ -98,10 +97,9 @@ RNICSIM_EXPORT int timerfd_create(clockid_t id, int flags) noexcept {
   charge(*slot, abi::CpuCost::system_call);
   const int fd = ::eventfd(0, flags);
   if (fd < 0) return fd;
-  const int error =
-      send_descriptors({&fd, 1})
-          ? call(*slot, abi::Call::new_timer, {std::uint64_t(Tells::descriptor), 0, std::uint64_t(id)})
-          : EMFILE;
+  const int error = send_descriptors({&fd, 1})
+                        ? call(*slot, abi::Call::new_timer, {std::uint64_t(Tells::descriptor), 0, std::uint64_t(id)})
+                        : EMFILE;
   if (error == 0 && remember(fd, {.timer = std::uint32_t(slot->value), .timer_clock = id})) return fd;
   ::close(fd);
   return fail(error != 0 && error != EAGAIN ? error : EMFILE);

@@ -124,26 +124,17 @@ class Pair {
 std::string syndrome_text(std::uint8_t syndrome) {
   const unsigned value = syndrome & Aeth::kValueMask;
   switch (syndrome & Aeth::kClassMask) {
-    case Aeth::kAck:
-      return fmt::format("ACK, credits {:#x}", value);
-    case Aeth::kRnrNak:
-      return fmt::format("RNR NAK, timer {}", value);
-    case Aeth::kNak:
-      break;
-    default:
-      return fmt::format("reserved {:#04x}", syndrome);
+    case Aeth::kAck: return fmt::format("ACK, credits {:#x}", value);
+    case Aeth::kRnrNak: return fmt::format("RNR NAK, timer {}", value);
+    case Aeth::kNak: break;
+    default: return fmt::format("reserved {:#04x}", syndrome);
   }
   switch (syndrome) {
-    case Aeth::kSequenceError:
-      return "NAK, PSN sequence error";
-    case Aeth::kInvalidRequest:
-      return "NAK, invalid request";
-    case Aeth::kRemoteAccessError:
-      return "NAK, remote access error";
-    case Aeth::kRemoteOperationError:
-      return "NAK, remote operational error";
-    default:
-      return fmt::format("NAK {:#x}", value);
+    case Aeth::kSequenceError: return "NAK, PSN sequence error";
+    case Aeth::kInvalidRequest: return "NAK, invalid request";
+    case Aeth::kRemoteAccessError: return "NAK, remote access error";
+    case Aeth::kRemoteOperationError: return "NAK, remote operational error";
+    default: return fmt::format("NAK {:#x}", value);
   }
 }
 
@@ -152,12 +143,9 @@ enum class Kind : std::uint8_t { acknowledge, nak, rnr_nak, other };
 Kind kind_of(const SentPacket& packet) {
   if (packet.row().operation != roce::Operation::acknowledge || !packet.headers.aeth) return Kind::other;
   switch (packet.headers.aeth->syndrome & Aeth::kClassMask) {
-    case Aeth::kAck:
-      return Kind::acknowledge;
-    case Aeth::kRnrNak:
-      return Kind::rnr_nak;
-    default:
-      return Kind::nak;
+    case Aeth::kAck: return Kind::acknowledge;
+    case Aeth::kRnrNak: return Kind::rnr_nak;
+    default: return Kind::nak;
   }
 }
 

@@ -93,17 +93,10 @@ void CmHost::finish() {
     switch (connection->state) {
       case State::request_received:
       case State::request_acknowledged:
-      case State::service_request_received:
-        unanswered_.push_back(cause->second);
-        break;
-      case State::reply_received:
-        manager_.ready(id);
-        break;
-      case State::disconnect_received:
-        manager_.confirm_disconnect(id);
-        break;
-      default:
-        break;
+      case State::service_request_received: unanswered_.push_back(cause->second); break;
+      case State::reply_received: manager_.ready(id); break;
+      case State::disconnect_received: manager_.confirm_disconnect(id); break;
+      default: break;
     }
   }
   take_messages(nullptr, false);
@@ -269,20 +262,16 @@ void CmHost::take_events(const CmMessage* cause) {
         if (event->kind == request_received || event->kind == reply_received) promise_as_foreseen(event->id, *cause);
         break;
       case established:
-      case disconnected:
-        break;
+      case disconnected: break;
       case request_failed:
       case reply_failed:
       case rejected:
       case timewait_over:
       case service_answered:
-      case service_failed:
-        retire(event->id);
-        break;
+      case service_failed: retire(event->id); break;
     }
   }
-  while (manager_.next_transition()) {
-  }
+  while (manager_.next_transition()) {}
 }
 
 void CmHost::take_messages(const CmMessage* cause, bool again) {

@@ -36,8 +36,8 @@ struct Incrementer : sc_core::sc_module {
 
  private:
   void access_config(tlm::tlm_generic_payload& request, sc_core::sc_time&) {
-    answer(request, space_.access(request.is_write(), request.get_address(), request.get_data_ptr(),
-                                  request.get_data_length()));
+    answer(request,
+           space_.access(request.is_write(), request.get_address(), request.get_data_ptr(), request.get_data_length()));
   }
 
   void access_bar(tlm::tlm_generic_payload& request, sc_core::sc_time&) {

@@ -295,17 +295,10 @@ void rush(Dice common) {
   const std::uint32_t what = common.below(6);
   for (std::uint32_t times = common.between(2, 6); times > 0; --times) {
     switch (what) {
-      case 0:
-        lock_for_reading_or_writing();
-        break;
-      case 1:
-        take_a_permit();
-        break;
-      case 2:
-        pass_through_queue();
-        break;
-      default:
-        hold(mutex);
+      case 0: lock_for_reading_or_writing(); break;
+      case 1: take_a_permit(); break;
+      case 2: pass_through_queue(); break;
+      default: hold(mutex);
     }
   }
 }

@@ -38,7 +38,11 @@ struct {
 } constexpr kCancellable[] = {
     {"nanosleep", [](Cancelled&) { nanosleep(&kLong, nullptr); }},
     {"pause", [](Cancelled&) { pause(); }},
-    {"read", [](Cancelled& self) { char byte; expect(read(self.pipe[0], &byte, 1) < 0, "a read of nothing"); }},
+    {"read",
+     [](Cancelled& self) {
+       char byte;
+       expect(read(self.pipe[0], &byte, 1) < 0, "a read of nothing");
+     }},
     {"poll",
      [](Cancelled& self) {
        pollfd wanted{self.pipe[0], POLLIN, 0};
@@ -65,7 +69,10 @@ struct {
        sigaddset(&set, SIGRTMAX);
        sigwaitinfo(&set, nullptr);
      }},
-    {"pthread_testcancel", [](Cancelled&) { for (;; usleep(20)) pthread_testcancel(); }},
+    {"pthread_testcancel",
+     [](Cancelled&) {
+       for (;; usleep(20)) pthread_testcancel();
+     }},
 };
 
 void clean_up(void* opaque) {

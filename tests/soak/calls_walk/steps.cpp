@@ -104,9 +104,7 @@ void make_child() {
   }
   int status = 0;
   switch (me.dice.below(3)) {
-    case 0:
-      expect(waitpid(child, &status, 0) == child, "waitpid", errno);
-      break;
+    case 0: expect(waitpid(child, &status, 0) == child, "waitpid", errno); break;
     case 1:
       for (pid_t ended; (ended = waitpid(child, &status, WNOHANG)) != child; usleep(30))
         expect(ended == 0, "waitpid at once", ended);

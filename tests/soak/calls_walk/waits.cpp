@@ -352,8 +352,7 @@ bool await_readable(int fd, int* watch, Time deadline) {
       if (ready == 0 && !is_whole) return await_readable(fd, watch, deadline);
       break;
     }
-    default:
-      ready = ppoll(&wanted, 1, forever ? nullptr : &left, nullptr);
+    default: ready = ppoll(&wanted, 1, forever ? nullptr : &left, nullptr);
   }
   expect_call(ready, "a wait for a descriptor");
   if (ready == 0) {

@@ -162,20 +162,13 @@ static void run_ahead() {
 }
 void pause_a_little() {
   switch (me.dice.below(6)) {
-    case 0:
-      usleep(me.dice.below(40));
-      break;
+    case 0: usleep(me.dice.below(40)); break;
     case 1:
       for (const Time end = now() + me.dice.below(20'000); now() < end;) continue;
       break;
-    case 2:
-      sched_yield();
-      break;
-    case 3:
-      run_ahead();
-      break;
-    default:
-      break;
+    case 2: sched_yield(); break;
+    case 3: run_ahead(); break;
+    default: break;
   }
 }
 void expect_elapsed(Time began, Time least, const char* what, Time slack) {

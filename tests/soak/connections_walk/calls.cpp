@@ -105,45 +105,28 @@ void ConnectionWalker::progress(const Known& ident) {
 
 void ConnectionWalker::call_anything(const Known& ident) {
   switch (dice_.below(19)) {
-    case 0:
-      return bind(ident, draw_local());
+    case 0: return bind(ident, draw_local());
     case 1: {
       Place source = draw_local();
       source.port = 0;
       return resolve_address(ident, dice_.once_in(2) ? std::optional(source) : std::nullopt, draw_remote(*ident));
     }
-    case 2:
-      return resolve_route(ident, int(dice_.below(3)));
-    case 3:
-      return listen(ident);
-    case 4:
-      return connect(ident);
-    case 5:
-      return accept(ident);
-    case 6:
-      return reject(ident);
-    case 7:
-      return disconnect(ident);
-    case 8:
-      return establish(ident);
-    case 9:
-      return notify(ident);
-    case 10:
-      return init_qp_attributes(ident);
-    case 11:
-      return create_qp(ident);
-    case 12:
-      return destroy_qp(ident);
-    case 13:
-      return create_srq(ident);
-    case 14:
-      return join(ident);
-    case 15:
-      return leave(ident, dice_.once_in(4));
-    case 16:
-      return migrate(ident);
-    default:
-      return set_option(ident);
+    case 2: return resolve_route(ident, int(dice_.below(3)));
+    case 3: return listen(ident);
+    case 4: return connect(ident);
+    case 5: return accept(ident);
+    case 6: return reject(ident);
+    case 7: return disconnect(ident);
+    case 8: return establish(ident);
+    case 9: return notify(ident);
+    case 10: return init_qp_attributes(ident);
+    case 11: return create_qp(ident);
+    case 12: return destroy_qp(ident);
+    case 13: return create_srq(ident);
+    case 14: return join(ident);
+    case 15: return leave(ident, dice_.once_in(4));
+    case 16: return migrate(ident);
+    default: return set_option(ident);
   }
 }
 

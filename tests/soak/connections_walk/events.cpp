@@ -144,9 +144,7 @@ void ConnectionWalker::hear(const Known& ident, rdma_cm_event& event) {
       it.device = true;
       fits = it.shapes.heard(event.event);
       break;
-    case RDMA_CM_EVENT_ADDR_ERROR:
-      fits = it.shapes.heard(event.event) && event.status == -ETIMEDOUT;
-      break;
+    case RDMA_CM_EVENT_ADDR_ERROR: fits = it.shapes.heard(event.event) && event.status == -ETIMEDOUT; break;
     case RDMA_CM_EVENT_CONNECT_RESPONSE:
       fits = it.id->qp == nullptr && it.shapes.heard(event.event);
       check_answer(it, event);
@@ -168,16 +166,13 @@ void ConnectionWalker::hear(const Known& ident, rdma_cm_event& event) {
       break;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
     case RDMA_CM_EVENT_DISCONNECTED:
-    case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-      fits = it.shapes.heard(event.event);
-      break;
+    case RDMA_CM_EVENT_TIMEWAIT_EXIT: fits = it.shapes.heard(event.event); break;
     case RDMA_CM_EVENT_MULTICAST_JOIN:
     case RDMA_CM_EVENT_MULTICAST_ERROR:
       hear_group(it, event);
       fits = true;
       break;
-    default:
-      break;
+    default: break;
   }
   if (!fits) fail(std::string(rdma_event_str(event.event)) + " of " + name(it) + " may not come;" + it.shapes.text());
   it.shapes.wander(it.surroundings());

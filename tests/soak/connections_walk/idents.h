@@ -84,7 +84,7 @@ struct ConnectionTown {
   std::map<std::uint64_t, std::weak_ptr<Ident>> by_token;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::weak_ptr<Ident>> by_qpn;  // key: host, QPN
   std::uint32_t next_qpn = 0x800000;  // QPNs of programs that bring their own QP
-  std::deque<std::string> moves;  // the last moves, for the report of a fault
+  std::deque<std::string> moves;      // the last moves, for the report of a fault
   std::uint64_t established = 0, messages = 0, calls = 0;
 };
 

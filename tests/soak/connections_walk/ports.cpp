@@ -11,20 +11,13 @@ namespace {
 std::uint32_t ipv4_of(Place::Kind kind, std::uint32_t host) {
   const auto of_host = [](std::uint32_t number) { return 10u << 24 | number << 8 | 1; };
   switch (kind) {
-    case Place::Kind::loopback:
-      return 127u << 24 | 1;
-    case Place::Kind::own:
-      return of_host(host);
-    case Place::Kind::peer:
-      return of_host(1 - host);
-    case Place::Kind::nobody:
-      return of_host(200);
-    case Place::Kind::away:
-      return 192u << 24 | 168u << 16 | 1u << 8 | 1;
-    case Place::Kind::group:
-      return 239u << 24 | 1u << 16 | 2u << 8 | 3;
-    default:
-      return 0;
+    case Place::Kind::loopback: return 127u << 24 | 1;
+    case Place::Kind::own: return of_host(host);
+    case Place::Kind::peer: return of_host(1 - host);
+    case Place::Kind::nobody: return of_host(200);
+    case Place::Kind::away: return 192u << 24 | 168u << 16 | 1u << 8 | 1;
+    case Place::Kind::group: return 239u << 24 | 1u << 16 | 2u << 8 | 3;
+    default: return 0;
   }
 }
 
@@ -36,29 +29,14 @@ void set_ipv6(Place::Kind kind, std::uint32_t host, in6_addr& address) {
     bytes[15] = 1;
   };
   switch (kind) {
-    case Place::Kind::loopback:
-      bytes[15] = 1;
-      break;
-    case Place::Kind::own:
-      of_host(host);
-      break;
-    case Place::Kind::peer:
-      of_host(1 - host);
-      break;
-    case Place::Kind::nobody:
-      of_host(200);
-      break;
-    case Place::Kind::away:
-      bytes[0] = 0x20, bytes[15] = 1;
-      break;
-    case Place::Kind::link_local:
-      bytes[0] = 0xfe, bytes[1] = 0x80, bytes[15] = 1;
-      break;
-    case Place::Kind::group:
-      bytes[0] = 0xff, bytes[1] = 0x0e, bytes[15] = 3;
-      break;
-    default:
-      break;
+    case Place::Kind::loopback: bytes[15] = 1; break;
+    case Place::Kind::own: of_host(host); break;
+    case Place::Kind::peer: of_host(1 - host); break;
+    case Place::Kind::nobody: of_host(200); break;
+    case Place::Kind::away: bytes[0] = 0x20, bytes[15] = 1; break;
+    case Place::Kind::link_local: bytes[0] = 0xfe, bytes[1] = 0x80, bytes[15] = 1; break;
+    case Place::Kind::group: bytes[0] = 0xff, bytes[1] = 0x0e, bytes[15] = 3; break;
+    default: break;
   }
 }
 

@@ -89,9 +89,7 @@ class Successors {
         if (ended) add_end(next, from_, Link::disconnect_received);
         if (ended) to(Link::timewait, RDMA_CM_EVENT_REJECTED);
         break;
-      case Link::timewait:
-        to(Link::over, RDMA_CM_EVENT_TIMEWAIT_EXIT);
-        break;
+      case Link::timewait: to(Link::over, RDMA_CM_EVENT_TIMEWAIT_EXIT); break;
       case Link::lookup_sent:
         to(Link::over, RDMA_CM_EVENT_ESTABLISHED);
         to(Link::over, RDMA_CM_EVENT_UNREACHABLE);
@@ -102,8 +100,7 @@ class Successors {
         break;
       case Link::none:
       case Link::lookup_received:
-      case Link::over:
-        break;
+      case Link::over: break;
     }
   }
 
@@ -118,10 +115,8 @@ bool is_under_way(const Shape& shape) {
     case Link::reply_sent:
     case Link::disconnect_sent:
     case Link::timewait:
-    case Link::lookup_sent:
-      return true;
-    default:
-      return shape.stage == Stage::address_query || shape.stage == Stage::route_query;
+    case Link::lookup_sent: return true;
+    default: return shape.stage == Stage::address_query || shape.stage == Stage::route_query;
   }
 }
 
@@ -238,14 +233,9 @@ Shape rejected(const Shape& shape) {
   switch (shape.link) {
     case Link::request_sent:
     case Link::request_received:
-    case Link::reply_received:
-      after.link = Link::over;
-      break;
-    case Link::reply_sent:
-      after.link = Link::timewait;
-      break;
-    default:
-      break;
+    case Link::reply_received: after.link = Link::over; break;
+    case Link::reply_sent: after.link = Link::timewait; break;
+    default: break;
   }
   return after;
 }

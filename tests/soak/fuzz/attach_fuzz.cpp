@@ -204,8 +204,7 @@ class World : public sim::Programs {
     const bool timed = has_it_first || slot.call == Call::wait_address || slot.call == Call::set_timer ||
                        slot.call == Call::await_signal || slot.call == Call::sem_operate;
     auto& deadline = slot.argument[has_it_first ? 0 : 1];
-    if (timed && deadline != 0 && deadline < 1'000'000'000'000)
-      deadline += std::uint64_t(now().ps);
+    if (timed && deadline != 0 && deadline < 1'000'000'000'000) deadline += std::uint64_t(now().ps);
     const bool child = slot.call == Call::forked || slot.call == Call::spawned;
     // Waits in real time end at once: the event is present, or is known not to come.
     if (child)

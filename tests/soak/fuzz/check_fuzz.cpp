@@ -66,8 +66,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto step = input.take_step();
     if (step.kind % kinds == case_file) {
       text.assign(step.body.begin(), step.body.end());
-    } else if (auto json = sim::check::parse_results({reinterpret_cast<const char*>(step.body.data()),
-                                                      step.body.size()})) {
+    } else if (auto json =
+                   sim::check::parse_results({reinterpret_cast<const char*>(step.body.data()), step.body.size()})) {
       (step.kind % kinds == expected ? wanted : got) = std::move(*json);
     }
   }

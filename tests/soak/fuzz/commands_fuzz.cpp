@@ -199,8 +199,11 @@ std::vector<Bytes> seeds() {
   auto on_device = mpt;
   on_device.context.kind = abi::MptKind::device_memory;
   on_device.context.access_flags = 0x2f;
-  for (const auto& [offset, bytes] : {std::pair<std::uint64_t, std::uint64_t>{0, 256 << 10}, {(256 << 10) - 1, 1},
-                                      {256 << 10, 0}, {(256 << 10) - 1, 2}, {~0ull, 2}}) {
+  for (const auto& [offset, bytes] : {std::pair<std::uint64_t, std::uint64_t>{0, 256 << 10},
+                                      {(256 << 10) - 1, 1},
+                                      {256 << 10, 0},
+                                      {(256 << 10) - 1, 2},
+                                      {~0ull, 2}}) {
     on_device.context.bus_address = offset;
     on_device.context.length = bytes;
     const auto at = abi::kDeviceMemoryBase + std::uint32_t(offset);
@@ -247,8 +250,12 @@ std::vector<Bytes> seeds() {
     domain.step(mailbox, map).step(mailbox, cq).step(mailbox, srq).step(mailbox, taker);
     for (const auto& next : {to_init, to_rtr, to_rts}) domain.step(mailbox, next).step(mailbox, header(query_qp, 12));
     domain.step(mailbox, change).step(mailbox, header(query_srq, 3));
-    for (const auto& [opcode, object] : {std::pair{destroy_srq, 3u}, {destroy_cq, 9u}, {destroy_qp, 12u},
-                                         {destroy_srq, 3u}, {query_srq, 3u}, {destroy_cq, 9u}})
+    for (const auto& [opcode, object] : {std::pair{destroy_srq, 3u},
+                                         {destroy_cq, 9u},
+                                         {destroy_qp, 12u},
+                                         {destroy_srq, 3u},
+                                         {query_srq, 3u},
+                                         {destroy_cq, 9u}})
       domain.step(mailbox, header(opcode, object));
     all.push_back(domain);
   }

@@ -99,15 +99,13 @@ latency = "5 us"
 [ports.wide]
 rate = "400 Gb/s"
 )";
-  for (const char* text :
-       {kHosts, kProfiles, "base = \"cx5-100g\"\n[nic.tx]\nlatency = \"1 us\"\n",
-        "a.b.c = 1\n[nic]\ntx.latency = '2 ns'\n",
-        "x = [[1, 2], [\"a\"]]\ny = { z = 1979-05-27T07:32:00Z }\n", "nic = 1e400\nhost = -0x1\n"})
+  for (const char* text : {kHosts, kProfiles, "base = \"cx5-100g\"\n[nic.tx]\nlatency = \"1 us\"\n",
+                           "a.b.c = 1\n[nic]\ntx.latency = '2 ns'\n",
+                           "x = [[1, 2], [\"a\"]]\ny = { z = 1979-05-27T07:32:00Z }\n", "nic = 1e400\nhost = -0x1\n"})
     one(topology_file, text);
-  for (const char* text :
-       {"nic.pcie.read_latency=600ns", "nic.pcie.burst=4 KiB", "nic.port.rate=400 Gb/s", "host.cpu.detect=1e3 ns",
-        "hosts.h0.nic=cx6-200g", "cables.h0-h1.port=x", "nic.capabilities.max_qp=12",
-        "network.latency=9223372036854775807 ps", "nic=", "=", "x"}) {
+  for (const char* text : {"nic.pcie.read_latency=600ns", "nic.pcie.burst=4 KiB", "nic.port.rate=400 Gb/s",
+                           "host.cpu.detect=1e3 ns", "hosts.h0.nic=cx6-200g", "cables.h0-h1.port=x",
+                           "nic.capabilities.max_qp=12", "network.latency=9223372036854775807 ps", "nic=", "=", "x"}) {
     Script script = shipped;
     all.push_back(step(script, set, text));
   }

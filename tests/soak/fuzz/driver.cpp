@@ -77,9 +77,31 @@ class Mutator {
     }
   }
   std::uint64_t interesting() {
-    static constexpr std::uint64_t kValues[] = {0, 1, 2, 15, 16, 63, 64, 127, 128, 255, 256, 4095, 4096, 0x7fff, 0x8000,
-                                                0xffff, 0x10000, 0x7fffff, 0xffffff, 0x7fffffff, 0x80000000, 0xffffffff,
-                                                0x7fffffffffffffff, 0x8000000000000000, ~0ull};
+    static constexpr std::uint64_t kValues[] = {0,
+                                                1,
+                                                2,
+                                                15,
+                                                16,
+                                                63,
+                                                64,
+                                                127,
+                                                128,
+                                                255,
+                                                256,
+                                                4095,
+                                                4096,
+                                                0x7fff,
+                                                0x8000,
+                                                0xffff,
+                                                0x10000,
+                                                0x7fffff,
+                                                0xffffff,
+                                                0x7fffffff,
+                                                0x80000000,
+                                                0xffffffff,
+                                                0x7fffffffffffffff,
+                                                0x8000000000000000,
+                                                ~0ull};
     return kValues[below(std::size(kValues))];
   }
   void overwrite(Bytes& bytes, std::size_t at, std::uint64_t value) {
@@ -195,12 +217,18 @@ Options parse(int argc, char* argv[]) {
     }
     require(i + 1 < argc, "an option needs a value");
     const std::string value = argv[++i];
-    if (argument == "--runs") options.runs = std::stoull(value);
-    else if (argument == "--seconds") options.seconds = std::stod(value);
-    else if (argument == "--seed") options.seed = std::stoull(value);
-    else if (argument == "--keep") options.keep = value;
-    else if (argument == "--write-seeds") options.seed_folder = value;
-    else fail("options: --runs, --seconds, --seed, --keep, --write-seeds");
+    if (argument == "--runs")
+      options.runs = std::stoull(value);
+    else if (argument == "--seconds")
+      options.seconds = std::stod(value);
+    else if (argument == "--seed")
+      options.seed = std::stoull(value);
+    else if (argument == "--keep")
+      options.keep = value;
+    else if (argument == "--write-seeds")
+      options.seed_folder = value;
+    else
+      fail("options: --runs, --seconds, --seed, --keep, --write-seeds");
   }
   return options;
 }

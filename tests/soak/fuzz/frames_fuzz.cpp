@@ -21,7 +21,7 @@ using namespace rnicsim::literals;
 enum Step : std::uint8_t { frame_to_b, receive_at_b, segments_from_a, pass_time, kinds };
 
 constexpr std::uint32_t kRss = 0x21, kReceiveAt = 65536, kLeastReceive = 128;
-constexpr int kReceives = 30;              // receives in the ring of 32
+constexpr int kReceives = 30;  // receives in the ring of 32
 constexpr std::uint16_t kGoodPort = 0x4242;
 
 FrameBytes good_frame() {
@@ -178,8 +178,8 @@ std::vector<FrameBytes> frames() {
   const auto inner = ethernet(0x0800, ipv4(6, 7, 8, tcp(9, kGoodPort)));
   return {good_frame(),
           ethernet(0x8100, vlan(5, 0x88a8, vlan(6, 0x86dd, ipv6(17, kNear, kFar, udp(1, 2))))),
-          ethernet(0x86dd, ipv6(0, kNear, kFar,
-                                bytes({44, 0}) + FrameBytes(6) + bytes({6, 0}) + FrameBytes(6) + tcp(1, 2))),
+          ethernet(0x86dd,
+                   ipv6(0, kNear, kFar, bytes({44, 0}) + FrameBytes(6) + bytes({6, 0}) + FrameBytes(6) + tcp(1, 2))),
           ethernet(0x0800, ipv4(17, 1, 2, udp(3, 4789, FrameBytes(8) + inner))),
           ethernet(0x0800, ipv4(47, 1, 2, word(0xb000) + word(0x6558) + FrameBytes(12) + inner)),
           ethernet(0x8847, word32(0x1040) + word32(0x1140) + ipv4(50, 1, 2, FrameBytes(16))),

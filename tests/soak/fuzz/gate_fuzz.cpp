@@ -20,9 +20,28 @@ namespace {
 
 using abi::CommandOpcode;
 
-enum Step : std::uint8_t { command, alloc_pd, dealloc_pd, alloc_uar, free_uar, pin, unpin, open_channel, close_channel,
-                           bind, store, pass_time, detach, alloc_dm, free_dm, open_xrcd, close_xrcd, open_qp,
-                           make_present, kinds };
+enum Step : std::uint8_t {
+  command,
+  alloc_pd,
+  dealloc_pd,
+  alloc_uar,
+  free_uar,
+  pin,
+  unpin,
+  open_channel,
+  close_channel,
+  bind,
+  store,
+  pass_time,
+  detach,
+  alloc_dm,
+  free_dm,
+  open_xrcd,
+  close_xrcd,
+  open_qp,
+  make_present,
+  kinds
+};
 
 constexpr std::uint64_t kBase = 0x1000'0000;
 constexpr std::uint64_t kBytes = 1 << 16;
@@ -115,8 +134,7 @@ class Process {
       }
       case free_dm: return void(agent_.free_dm(pasid_, one_of(dms_, flags, body.take<std::uint32_t>())));
       case open_xrcd:
-        if (may_make(xrcds_) && agent_.open_xrcd(pasid_, std::nullopt, flags, number) == 0)
-          xrcds_.push_back(number);
+        if (may_make(xrcds_) && agent_.open_xrcd(pasid_, std::nullopt, flags, number) == 0) xrcds_.push_back(number);
         return;
       case close_xrcd: return void(agent_.close_xrcd(pasid_, one_of(xrcds_, flags, body.take<std::uint32_t>())));
       case open_qp: {
@@ -238,18 +256,20 @@ class Process {
         c.pd = pd;
         if (c.kind == abi::MptKind::device_memory) c.bus_address = one_of(dms_, 0, which) + c.bus_address % kBytes;
       });
-    if (opcode == CommandOpcode::create_srq) change(std::type_identity<abi::CreateSrq>{}, [&](abi::Srqc& c) {
-      c.pd = pd;
-      c.cqn = cqn;
-      c.xrcd = xrcd;
-    });
-    if (opcode == CommandOpcode::create_qp) change(std::type_identity<abi::CreateQp>{}, [&](abi::Qpc& c) {
-      c.uar_page = uar;
-      c.pd = pd;
-      c.send_cqn = c.receive_cqn = cqn;
-      c.srqn = one_of(objects_[CommandOpcode::create_srq], 0, which);
-      c.xrcd = xrcd;
-    });
+    if (opcode == CommandOpcode::create_srq)
+      change(std::type_identity<abi::CreateSrq>{}, [&](abi::Srqc& c) {
+        c.pd = pd;
+        c.cqn = cqn;
+        c.xrcd = xrcd;
+      });
+    if (opcode == CommandOpcode::create_qp)
+      change(std::type_identity<abi::CreateQp>{}, [&](abi::Qpc& c) {
+        c.uar_page = uar;
+        c.pd = pd;
+        c.send_cqn = c.receive_cqn = cqn;
+        c.srqn = one_of(objects_[CommandOpcode::create_srq], 0, which);
+        c.xrcd = xrcd;
+      });
   }
 
   sim::Adapter& adapter_;

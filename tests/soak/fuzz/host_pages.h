@@ -96,7 +96,7 @@ class HostPages {
   static constexpr Duration kPageIn{2'000'000}, kWalk{70'000};
   nic::test::Node& node_;
   std::array<Page, kCount> pages_;
-  std::set<std::uint32_t> going_;        // tags of invalidations that the device has not answered
+  std::set<std::uint32_t> going_;  // tags of invalidations that the device has not answered
   std::vector<PageRequest> held_up_;
   EventQueue<PageRequest> responses_{[this] { run_due(); }};
   std::uint32_t next_tag_ = 0;

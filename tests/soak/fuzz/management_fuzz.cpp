@@ -325,8 +325,8 @@ class World {
     host::RdmaId* id = ids_.find(channel.number, number);
     require(id != nullptr && ids_.bind(*id, ipv4_of(kSelf, kPort)) == 0, "a port is left taken");
     require(ids_.listen(*id, 0) == 0, "nobody can listen any more");
-    cm::ConnectRequest request{.local_id = 0x1000, .service_id = service_of(RDMA_PS_TCP), .local_ca_guid = 0xc3,
-                               .local_qpn = 0x1000};
+    cm::ConnectRequest request{
+        .local_id = 0x1000, .service_id = service_of(RDMA_PS_TCP), .local_ca_guid = 0xc3, .local_qpn = 0x1000};
     mend(request, kRawIds, {});
     receive(0, cm::encode({1, request}));
     rdma_ucm_event_resp event{};
@@ -399,8 +399,10 @@ Script listening(rdma_ucm_port_space space) {
 }
 Script accepting(rdma_ucm_port_space space) {
   Script script = listening(space);
-  if (space == RDMA_PS_TCP) answer(script, cm::ConnectRequest{.local_response_timeout = 20, .max_cm_retries = 15});
-  else answer(script, cm::ServiceIdRequest{.request_id = 4});
+  if (space == RDMA_PS_TCP)
+    answer(script, cm::ConnectRequest{.local_response_timeout = 20, .max_cm_retries = 15});
+  else
+    answer(script, cm::ServiceIdRequest{.request_id = 4});
   wait(script);
   say(script, RDMA_USER_CM_CMD_QUERY_ROUTE, rdma_ucm_query{});
   for (std::uint32_t state = 1; state <= 3; ++state)

@@ -57,8 +57,9 @@ void mend(Bytes& frame, std::uint8_t what) {
     put16(frame, 24, ~sum & 0xffff);
   }
   if (what & kIcrc) {
-    const auto covered = std::span<const std::byte>(writable(frame)).subspan(roce::kEthernetBytes).first(
-        frame.size() - roce::kEthernetBytes - roce::kIcrcBytes);
+    const auto covered = std::span<const std::byte>(writable(frame))
+                             .subspan(roce::kEthernetBytes)
+                             .first(frame.size() - roce::kEthernetBytes - roce::kIcrcBytes);
     const auto split = headers + roce::Bth::kBytes - roce::kEthernetBytes;
     const auto crc = roce::icrc(covered.first(split), covered.subspan(split), {});
     for (std::size_t i = 0; i < roce::kIcrcBytes; ++i)
@@ -205,8 +206,12 @@ class Conversation {
     constexpr std::uint32_t kQueues[] = {kSrqn, kStrangeSrqn, kOrdinarySrqn, 0x123456};
     const auto from = place_of(node, where, kChunk * sent_[which]);
     const auto to = place_of(peer, where / 3, 512 * 1024 + kChunk * sent_[which]);
-    qp.post_send({.opcode = opcode, .address = from.address, .length = length, .remote_address = to.address,
-                  .rkey = opcode == abi::SendOpcode::send ? 0u : to.key, .lkey = from.key,
+    qp.post_send({.opcode = opcode,
+                  .address = from.address,
+                  .length = length,
+                  .remote_address = to.address,
+                  .rkey = opcode == abi::SendOpcode::send ? 0u : to.key,
+                  .lkey = from.key,
                   .srqn = kQueues[where / 9 % std::size(kQueues)]});
     ++sent_[which];
   }
@@ -259,7 +264,7 @@ std::vector<Bytes> seeds() {
     const auto* row = roce::find_opcode(static_cast<std::uint8_t>(code));
     if (row == nullptr) continue;
     const auto opcode = static_cast<Opcode>(code);
-    const std::size_t payload = row->payload == roce::PayloadRule::none        ? 0
+    const std::size_t payload = row->payload == roce::PayloadRule::none       ? 0
                                 : row->payload == roce::PayloadRule::full_mtu ? 1024
                                                                               : 37;
     const bool extended = code >> 5 == 5;  // XRC opcodes

@@ -114,8 +114,8 @@ class RawQp {
     std::uint32_t length = 0;
     std::uint64_t remote_address = 0;
     std::uint32_t rkey = 0;
-    std::uint32_t lkey = 0;              // 0: the QP's own
-    std::uint32_t srqn = 0;              // XRC
+    std::uint32_t lkey = 0;  // 0: the QP's own
+    std::uint32_t srqn = 0;  // XRC
   };
   void post_send(const Request& request) {
     std::array<std::byte, abi::kSendBlock> wqe{};
@@ -321,8 +321,11 @@ class Stage {
         *from_host.at(from.buffer + i) = static_cast<std::byte>(i * 7 + ++salt_);
       if (!forth) to.post_receive(to.buffer + kBytes, kBytes);
       const auto opcode = forth ? abi::SendOpcode::write : abi::SendOpcode::send;
-      from.post_send({.opcode = opcode, .address = from.buffer, .length = kBytes,
-                      .remote_address = to.buffer + kBytes, .rkey = forth ? kWitness.key : 0});
+      from.post_send({.opcode = opcode,
+                      .address = from.buffer,
+                      .length = kBytes,
+                      .remote_address = to.buffer + kBytes,
+                      .rkey = forth ? kWitness.key : 0});
       const auto sent = from.wait(0);
       require(sent && sent->syndrome == abi::CqeSyndrome::success, "the witness QP cannot send");
       const auto taken = forth ? sent : to.wait(1);

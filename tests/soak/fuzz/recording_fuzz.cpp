@@ -76,8 +76,13 @@ void attempt(Action&& action) {
 }
 
 const sim::TraceHeader& some_header() {
-  static const sim::TraceHeader header{.program = "1", .title = "seed", .seed = 7, .time = "sim", .hosts = {"h0", "h1"},
-                                       .commands = {"h0: program"}, .configuration = {{"nic.tx.latency", "170 ns"}}};
+  static const sim::TraceHeader header{.program = "1",
+                                       .title = "seed",
+                                       .seed = 7,
+                                       .time = "sim",
+                                       .hosts = {"h0", "h1"},
+                                       .commands = {"h0: program"},
+                                       .configuration = {{"nic.tx.latency", "170 ns"}}};
   return header;
 }
 
@@ -108,7 +113,11 @@ std::vector<Bytes> seeds() {
   for (const auto& event : some_events()) encoder.encode(event, events);
   const auto without_end = events;
   encoder.encode(sim::make_event({1'000'000}, 0, sim::EventKind::end, {some_events().size()}), events);
-  return {Script().step(as_it_is, [] { const auto file = some_file(); return Bytes(file.begin(), file.end()); }()),
+  return {Script().step(as_it_is,
+                        [] {
+                          const auto file = some_file();
+                          return Bytes(file.begin(), file.end());
+                        }()),
           Script().step(frame, header).step(frame, events),
           Script().step(frame, header).step(frame, without_end),
           Script().step(frame, header),

@@ -19,25 +19,29 @@ namespace {
 enum Step : std::uint8_t { flip_bit, cut, frame, event, choose, kinds };
 
 const sim::TraceHeader& some_header() {
-  static const sim::TraceHeader header{.program = "1", .title = "seed", .seed = 7, .time = "sim", .hosts = {"h0", "h1"},
-                                       .commands = {"h0: program"}, .configuration = {{"nic.tx.latency", "170 ns"}}};
+  static const sim::TraceHeader header{.program = "1",
+                                       .title = "seed",
+                                       .seed = 7,
+                                       .time = "sim",
+                                       .hosts = {"h0", "h1"},
+                                       .commands = {"h0: program"},
+                                       .configuration = {{"nic.tx.latency", "170 ns"}}};
   return header;
 }
 
 // A WRITE of two packets with acknowledgement and CQE; then an event of each kind.
 std::vector<sim::TraceEvent> some_events() {
   using enum sim::EventKind;
-  std::vector<sim::TraceEvent> events{
-      sim::make_event({1000}, 0, doorbell, {0x40, 1, 64, 1}),
-      sim::make_event({2000}, 0, wqe_fetch, {0x40, 0, 64}),
-      sim::make_event({3000}, 0, wqe, {0x40, 0, 0, 8, 2000, 1}),
-      sim::make_event({4000}, 0, packet_sent, {0x40, 0x06, 100, 0x50, 0, 0, 1024}),
-      sim::make_event({5000}, 0, packet_sent, {0x40, 0x08, 101, 0x50, 1, 0, 976}),
-      sim::make_event({6000}, 1, packet_received, {0x50, 0x06, 100, 0x50, 0, 0, 1024}),
-      sim::make_event({7000}, 1, packet_received, {0x50, 0x08, 101, 0x50, 1, 0, 976}),
-      sim::make_event({8000}, 1, packet_sent, {0x50, 0x11, 101, 0x40}),
-      sim::make_event({9000}, 0, packet_received, {0x40, 0x11, 101, 0x40}),
-      sim::make_event({10000}, 0, cqe, {0x40, 1, 0, 0, 0, 0, 2000, 8})};
+  std::vector<sim::TraceEvent> events{sim::make_event({1000}, 0, doorbell, {0x40, 1, 64, 1}),
+                                      sim::make_event({2000}, 0, wqe_fetch, {0x40, 0, 64}),
+                                      sim::make_event({3000}, 0, wqe, {0x40, 0, 0, 8, 2000, 1}),
+                                      sim::make_event({4000}, 0, packet_sent, {0x40, 0x06, 100, 0x50, 0, 0, 1024}),
+                                      sim::make_event({5000}, 0, packet_sent, {0x40, 0x08, 101, 0x50, 1, 0, 976}),
+                                      sim::make_event({6000}, 1, packet_received, {0x50, 0x06, 100, 0x50, 0, 0, 1024}),
+                                      sim::make_event({7000}, 1, packet_received, {0x50, 0x08, 101, 0x50, 1, 0, 976}),
+                                      sim::make_event({8000}, 1, packet_sent, {0x50, 0x11, 101, 0x40}),
+                                      sim::make_event({9000}, 0, packet_received, {0x40, 0x11, 101, 0x40}),
+                                      sim::make_event({10000}, 0, cqe, {0x40, 1, 0, 0, 0, 0, 2000, 8})};
   for (std::size_t kind = 1; kind < std::size_t(sim::EventKind::count); ++kind) {
     sim::TraceEvent event{{10000 + std::int64_t(kind) * 1000}, std::uint32_t(kind % 2), sim::EventKind(kind), {}};
     for (std::size_t i = 0; i < sim::info(event.kind).fields.size(); ++i) event.fields[i] = i + 1;

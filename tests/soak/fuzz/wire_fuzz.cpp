@@ -172,20 +172,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto [kind, body] = input.take_step();
     Input step(body);
     switch (kind % kinds) {
-      case raw:
-        world().send(std::as_bytes(body));
-        break;
+      case raw: world().send(std::as_bytes(body)); break;
       case framed: {
         const auto choice = step.take<std::uint8_t>();
         world().send_frame(with_header(choice, step.take_span(body.size())));
         break;
       }
-      case run:
-        world().run(Duration{std::int64_t{step.take<std::uint16_t>() % 100 + 1} * 1'000'000});
-        break;
-      case hang_up:
-        world().hang_up();
-        break;
+      case run: world().run(Duration{std::int64_t{step.take<std::uint16_t>() % 100 + 1} * 1'000'000}); break;
+      case hang_up: world().hang_up(); break;
     }
   }
   world().check();

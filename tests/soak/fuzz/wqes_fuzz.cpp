@@ -87,8 +87,7 @@ class Program {
       case into_send_ring: return write(qp_.send_ring, kSendBytes, body);
       case into_receive_ring: return write(qp_.receive_ring, kReceiveBytes, body);
       case into_shared_ring: return write_at_b(stage_.shared_at_b().ring, kSharedBytes, body);
-      case into_shared_record:
-        return write_at_b(stage_.shared_at_b().record, sizeof(abi::QpDoorbellRecord), body);
+      case into_shared_record: return write_at_b(stage_.shared_at_b().record, sizeof(abi::QpDoorbellRecord), body);
       case page: return stage_.pages_of(node_).change(body.take<std::uint8_t>());
       case send_doorbell: return qp_.ring(body.take<std::uint32_t>());
       case blueflame: {
@@ -119,8 +118,7 @@ class Program {
     qp_.post_send({.opcode = abi::SendOpcode::nop});
     Stage::settle();
     bool completed = false;
-    while (const auto cqe = qp_.poll(0))
-      completed |= cqe->wqe_counter == std::uint16_t(qp_.producer - 1);
+    while (const auto cqe = qp_.poll(0)) completed |= cqe->wqe_counter == std::uint16_t(qp_.producer - 1);
     if (has_ended()) return;
     require(completed, "a good WQE behind bad ones does not complete");
     if (!receives_ || qp_.query().state != abi::QpState::error) return;
@@ -135,9 +133,7 @@ class Program {
   }
 
  private:
-  std::uint64_t uar() const {
-    return abi::kUarBase + std::uint64_t{qp_.numbers().uar_page} * abi::kUarPageSize;
-  }
+  std::uint64_t uar() const { return abi::kUarBase + std::uint64_t{qp_.numbers().uar_page} * abi::kUarPageSize; }
   bool has_ended() { return events_.tell_of_the_end(qp_.numbers().qpn); }
   void write(std::uint64_t base, std::uint64_t bytes, Input& body) { write_at(node_, base, bytes, body); }
   void write_at_b(std::uint64_t base, std::uint64_t bytes, Input& body) { write_at(stage_.b(), base, bytes, body); }

@@ -87,8 +87,10 @@ void Walker::post_batch(const std::shared_ptr<Pair>& pair) {
   }
   const bool aborts = dice_.once_in(10);
   for (const auto& request : requests) {
-    if (error == 0 && !aborts) pair->sends.push_back(request->send);
-    else give_back(request->send);
+    if (error == 0 && !aborts)
+      pair->sends.push_back(request->send);
+    else
+      give_back(request->send);
   }
   note_room();
   ibv_wr_start(pair->extended);
@@ -119,11 +121,16 @@ void Walker::bind_window(const std::shared_ptr<Pair>& pair) {
                       unsigned(dice_.below(8) << 1)};
   }
   int error = 0;
-  if (window->mw->type != IBV_MW_TYPE_1) error = EINVAL;
-  else if (!closes && region->mr->pd != window->mw->pd) error = EPERM;
-  else if (!is_of(pair->type, IBV_WR_BIND_MW)) error = EINVAL;
-  else if (!may_post(pair->told)) error = EINVAL;
-  else if (pair->sends.size() >= pair->cap.max_send_wr) error = ENOMEM;
+  if (window->mw->type != IBV_MW_TYPE_1)
+    error = EINVAL;
+  else if (!closes && region->mr->pd != window->mw->pd)
+    error = EPERM;
+  else if (!is_of(pair->type, IBV_WR_BIND_MW))
+    error = EINVAL;
+  else if (!may_post(pair->told))
+    error = EINVAL;
+  else if (pair->sends.size() >= pair->cap.max_send_wr)
+    error = ENOMEM;
   if (error == 0) {
     pair->sends.push_back({.id = bind.wr_id,
                            .signalled = pair->signals_all || bind.send_flags != 0,

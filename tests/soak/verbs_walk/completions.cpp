@@ -104,8 +104,8 @@ void Walker::take_events() {
         case IBV_EVENT_COMM_EST:
         case IBV_EVENT_SQ_DRAINED:
         case IBV_EVENT_QP_LAST_WQE_REACHED:
-          known = concerns(pairs_, event.element.qp, &Pair::qp) ||
-                  concerns(receivers_, event.element.qp, &XrcReceiver::qp);
+          known =
+              concerns(pairs_, event.element.qp, &Pair::qp) || concerns(receivers_, event.element.qp, &XrcReceiver::qp);
           break;
         default: fail("event " + std::to_string(event.event_type));
       }
@@ -147,8 +147,10 @@ void Walker::complete(Queue& queue, const ibv_wc& wc, std::optional<std::uint32_
   Pair& pair = *found;
   if ((sent ? pair.send_queue : pair.receive_queue).get() != &queue) return fail("a completion in another CQ");
   if (queue.may_overrun) return complete_vaguely(pair, wc);
-  if (sent) complete_send(pair, wc);
-  else complete_receive(pair, wc, tag);
+  if (sent)
+    complete_send(pair, wc);
+  else
+    complete_receive(pair, wc, tag);
 }
 
 // The CQ was too small, and completions were lost.
@@ -224,9 +226,7 @@ void Walker::check_status(Pair& pair, const Send& send, ibv_wc_status status) {
     case IBV_WC_LOC_LEN_ERR: may = send.odd_atomic || send.odd_length; break;
     case IBV_WC_LOC_QP_OP_ERR: may = send.foreign; break;
     case IBV_WC_MW_BIND_ERR: may = send.opcode == IBV_WR_BIND_MW || send.opcode == IBV_WR_LOCAL_INV; break;
-    case IBV_WC_REM_ACCESS_ERR:
-      may = rc && send.remote != Remote::none && !good && (!misnamed || !send.granted);
-      break;
+    case IBV_WC_REM_ACCESS_ERR: may = rc && send.remote != Remote::none && !good && (!misnamed || !send.granted); break;
     case IBV_WC_REM_INV_REQ_ERR:
       may = rc && (takes_receive(send.opcode) || (send.remote != Remote::none && !good) || !named);
       break;

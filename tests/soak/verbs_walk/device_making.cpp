@@ -12,8 +12,8 @@ namespace rnicsim::testing {
 namespace {
 
 constexpr std::size_t kMostDevices = 3, kMostRegions = 16;
-constexpr unsigned kAllOfDevice = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                  IBV_ACCESS_REMOTE_ATOMIC;
+constexpr unsigned kAllOfDevice =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr std::uint32_t kLogPage = 12;
 
 std::uint32_t whole_words(std::uint32_t bytes) { return (bytes + 3) / 4 * 4; }
@@ -78,8 +78,8 @@ void Walker::make_device_region(const std::shared_ptr<DeviceMemory>& device) {
   if (!region->domain || regions_.size() >= kMostRegions) return;
   region->device = device;
   if (dice_.once_in(4)) region->offset = dice_.below(device->length());
-  region->length = dice_.once_in(4) ? dice_.below(device->length() - region->offset + 1)
-                                    : device->length() - region->offset;
+  region->length =
+      dice_.once_in(4) ? dice_.below(device->length() - region->offset + 1) : device->length() - region->offset;
   region->access = IBV_ACCESS_ZERO_BASED | (dice_.once_in(4) ? dice_.below(16) : kAllOfDevice);
   if (region->access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) region->access |= IBV_ACCESS_LOCAL_WRITE;
   region->mr = ibv_reg_dm_mr(region->domain->pd, device->dm, region->offset, region->length, region->access);

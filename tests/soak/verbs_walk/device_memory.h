@@ -37,8 +37,8 @@ class DeviceMemory {
 
   ibv_dm* dm = nullptr;
   bool alive = true;
-  std::uint32_t users = 0;              // memory regions that use it
-  std::set<std::uint32_t> unchecked;    // slots that the owner has not checked yet
+  std::uint32_t users = 0;            // memory regions that use it
+  std::set<std::uint32_t> unchecked;  // slots that the owner has not checked yet
   // counts in the word: `added` were posted (upper bound), `least` are certain (lower bound)
   std::uint64_t added = 0, least = 0;
 

@@ -106,8 +106,8 @@ void Walker::check_slots() {
     std::vector<std::uint8_t> bytes((written.length + 3) / 4 * 4);
     expect("ibv_memcpy_from_dm", ibv_memcpy_from_dm(bytes.data(), device.dm, written.slot.at, bytes.size()), {0});
     device.unchecked.erase(written.slot.at);
-    const bool right = written.zeros ? is_zero(bytes.data(), written.length)
-                                     : has_pattern(bytes.data(), written.length, written.id);
+    const bool right =
+        written.zeros ? is_zero(bytes.data(), written.length) : has_pattern(bytes.data(), written.length, written.id);
     if (!right) fail("a WRITE wrote something else to device memory");
   }
 }

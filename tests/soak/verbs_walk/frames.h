@@ -74,10 +74,10 @@ struct Frame {
   std::uint32_t walker = 0;
   std::uint8_t station = 0;
   std::uint16_t port = 0;
-  bool checked = false;   // the device writes the checksums
-  bool repeated = false;  // more than one copy may arrive: TSO segments, or repeated posting
-  std::array<bool, 2> reaches{};             // indexed by host
-  std::array<std::uint32_t, 2> changes{};    // Town::rule_changes of each host, before the frame was posted
+  bool checked = false;                    // the device writes the checksums
+  bool repeated = false;                   // more than one copy may arrive: TSO segments, or repeated posting
+  std::array<bool, 2> reaches{};           // indexed by host
+  std::array<std::uint32_t, 2> changes{};  // Town::rule_changes of each host, before the frame was posted
   // Possible receivers by the rules at that time.
   std::array<std::vector<std::pair<const Pair*, Spread*>>, 2> takers;
   std::set<const Pair*> got;

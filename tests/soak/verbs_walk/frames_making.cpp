@@ -71,8 +71,8 @@ std::shared_ptr<Object> one_in(Dice& dice, const std::vector<std::shared_ptr<Obj
 
 // Draws header fields that the device can hash.
 std::uint64_t draw_fields(Dice& dice) {
-  constexpr std::uint64_t kAll = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_PORT_UDP |
-                                 IBV_RX_HASH_DST_PORT_UDP;
+  constexpr std::uint64_t kAll =
+      IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
   return dice.once_in(3) ? dice.bits() & kAll : kAll;
 }
 
@@ -103,7 +103,8 @@ void Walker::make_frame_objects(std::uint32_t context) {
 void Walker::make_of_frames() {
   const auto context = dice_.below(kContexts);
   switch (dice_.below(10)) {
-    case 0: case 1: return work_queues_.size() < kMostOfFrames ? make_work_queue(context) : void();
+    case 0:
+    case 1: return work_queues_.size() < kMostOfFrames ? make_work_queue(context) : void();
     case 2: return tables_.size() < kMostOfFrames ? make_table(context) : void();
     case 3: return spreads_.size() < kMostOfFrames ? make_spread(context) : void();
     case 4: return counters_.size() < kMostOfFrames ? make_counters(context) : read_counters();
@@ -117,7 +118,8 @@ void Walker::destroy_of_frames() {
     if (auto object = any(objects)) remove(object);
   };
   switch (dice_.below(8)) {
-    case 0: case 1: {
+    case 0:
+    case 1: {
       if (const auto queue = any(work_queues_)) remove_work_queue(queue);
       return;
     }
@@ -376,7 +378,9 @@ void Walker::break_frames() {
   to_error.attr_mask = IBV_WQ_ATTR_STATE;
   to_error.wq_state = IBV_WQS_ERR;
   switch (dice_.below(8)) {
-    case 0: if (queue) garbled(queue->wq->handle, "ibv_destroy_wq", [&] { return ibv_destroy_wq(queue->wq); }); return;
+    case 0:
+      if (queue) garbled(queue->wq->handle, "ibv_destroy_wq", [&] { return ibv_destroy_wq(queue->wq); });
+      return;
     case 1:
       if (queue) garbled(queue->wq->handle, "ibv_modify_wq", [&] { return ibv_modify_wq(queue->wq, &to_error); });
       return;

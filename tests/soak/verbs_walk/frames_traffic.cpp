@@ -66,9 +66,12 @@ void Walker::find_takers(Frame& frame, std::uint32_t on, std::optional<std::uint
     if (walker->host() != on) continue;
     for (const auto& rule : walker->rules_) {
       if (!rule->may_take(frame.station, udp_port)) continue;
-      if (rule->kind == IBV_FLOW_ATTR_NORMAL) by_priority[rule->priority].push_back(rule.get());
-      else if (rule->kind == IBV_FLOW_ATTR_SNIFFER) takers.push_back(rule.get());
-      else defaults.push_back(rule.get());
+      if (rule->kind == IBV_FLOW_ATTR_NORMAL)
+        by_priority[rule->priority].push_back(rule.get());
+      else if (rule->kind == IBV_FLOW_ATTR_SNIFFER)
+        takers.push_back(rule.get());
+      else
+        defaults.push_back(rule.get());
     }
   }
   bool taken = false;
@@ -96,7 +99,7 @@ void Walker::post_frames() {
   const auto pair = any(raw);
   if (!pair) return;
   if (dice_.once_in(3)) return post_receives(pair);
-  pair->extended != nullptr && dice_.once_in(2) ? post_batch(pair) : post_sends(pair);
+  pair->extended != nullptr&& dice_.once_in(2) ? post_batch(pair) : post_sends(pair);
 }
 
 // A send of a raw packet QP.

@@ -9,10 +9,14 @@ namespace rnicsim::testing {
 void Walker::break_something() {
   switch (dice_.below(13)) {
     case 12: return break_device_memory();
-    case 8: case 9: return break_frames();
-    case 10: case 11: return break_extended();
-    case 0: case 1: return garble_handle();
-    case 2: case 3: return swap_contexts();
+    case 8:
+    case 9: return break_frames();
+    case 10:
+    case 11: return break_extended();
+    case 0:
+    case 1: return garble_handle();
+    case 2:
+    case 3: return swap_contexts();
     case 4: return ask_too_much();
     case 5: return mix_contexts();
     case 6: return join_badly();
@@ -60,8 +64,12 @@ void Walker::garble_handle() {
       if (domain)
         garbled(domain->pd->handle, "ibv_alloc_mw", [&] { return made(ibv_alloc_mw(domain->pd, IBV_MW_TYPE_1)); });
       break;
-    case 3: if (region) garbled(region->mr->handle, "ibv_dereg_mr", [&] { return ibv_dereg_mr(region->mr); }); break;
-    case 4: if (queue) garbled(queue->cq->handle, "ibv_destroy_cq", [&] { return ibv_destroy_cq(queue->cq); }); break;
+    case 3:
+      if (region) garbled(region->mr->handle, "ibv_dereg_mr", [&] { return ibv_dereg_mr(region->mr); });
+      break;
+    case 4:
+      if (queue) garbled(queue->cq->handle, "ibv_destroy_cq", [&] { return ibv_destroy_cq(queue->cq); });
+      break;
     case 5:
       if (queue) garbled(queue->cq->handle, "ibv_resize_cq", [&] { return ibv_resize_cq(queue->cq, 200); });
       break;
@@ -76,7 +84,9 @@ void Walker::garble_handle() {
     case 8:
       if (shared) garbled(shared->srq->handle, "ibv_query_srq", [&] { return ibv_query_srq(shared->srq, &limits); });
       break;
-    case 9: if (pair) garbled(pair->qp->handle, "ibv_destroy_qp", [&] { return ibv_destroy_qp(pair->qp); }); break;
+    case 9:
+      if (pair) garbled(pair->qp->handle, "ibv_destroy_qp", [&] { return ibv_destroy_qp(pair->qp); });
+      break;
     case 10:
       if (pair)
         garbled(pair->qp->handle, "ibv_modify_qp", [&] {
@@ -92,7 +102,9 @@ void Walker::garble_handle() {
     case 12:
       if (window) garbled(window->mw->handle, "ibv_dealloc_mw", [&] { return ibv_dealloc_mw(window->mw); });
       break;
-    case 13: if (way) garbled(way->ah->handle, "ibv_destroy_ah", [&] { return ibv_destroy_ah(way->ah); }); break;
+    case 13:
+      if (way) garbled(way->ah->handle, "ibv_destroy_ah", [&] { return ibv_destroy_ah(way->ah); });
+      break;
     case 14:
       if (pair)
         garbled(pair->qp->handle, "ibv_attach_mcast", [&] {
@@ -135,15 +147,21 @@ void Walker::swap_contexts() {
       if (domain)
         swapped(domain->pd->context, "ibv_create_srq", [&] { return made(ibv_create_srq(domain->pd, &wanted)); });
       break;
-    case 3: if (region) swapped(region->mr->context, "ibv_dereg_mr", [&] { return ibv_dereg_mr(region->mr); }); break;
-    case 4: if (queue) swapped(queue->cq->context, "ibv_destroy_cq", [&] { return ibv_destroy_cq(queue->cq); }); break;
+    case 3:
+      if (region) swapped(region->mr->context, "ibv_dereg_mr", [&] { return ibv_dereg_mr(region->mr); });
+      break;
+    case 4:
+      if (queue) swapped(queue->cq->context, "ibv_destroy_cq", [&] { return ibv_destroy_cq(queue->cq); });
+      break;
     case 5:
       if (queue) swapped(queue->cq->context, "ibv_resize_cq", [&] { return ibv_resize_cq(queue->cq, 10); });
       break;
     case 6:
       if (shared) swapped(shared->srq->context, "ibv_destroy_srq", [&] { return ibv_destroy_srq(shared->srq); });
       break;
-    case 7: if (pair) swapped(pair->qp->context, "ibv_destroy_qp", [&] { return ibv_destroy_qp(pair->qp); }); break;
+    case 7:
+      if (pair) swapped(pair->qp->context, "ibv_destroy_qp", [&] { return ibv_destroy_qp(pair->qp); });
+      break;
     case 8:
       if (pair)
         swapped(pair->qp->context, "ibv_query_qp",
@@ -152,7 +170,9 @@ void Walker::swap_contexts() {
     case 9:
       if (window) swapped(window->mw->context, "ibv_dealloc_mw", [&] { return ibv_dealloc_mw(window->mw); });
       break;
-    default: if (way) swapped(way->ah->context, "ibv_destroy_ah", [&] { return ibv_destroy_ah(way->ah); }); break;
+    default:
+      if (way) swapped(way->ah->context, "ibv_destroy_ah", [&] { return ibv_destroy_ah(way->ah); });
+      break;
   }
 }
 
@@ -220,8 +240,8 @@ void Walker::mix_contexts() {
   }
   ibv_parent_domain_init_attr attributes{};
   attributes.pd = domain->pd;
-  expect("ibv_alloc_parent_domain of another context's PD",
-         made(ibv_alloc_parent_domain(contexts_[1], &attributes)), {EINVAL, ENOENT});
+  expect("ibv_alloc_parent_domain of another context's PD", made(ibv_alloc_parent_domain(contexts_[1], &attributes)),
+         {EINVAL, ENOENT});
   if (const auto channel = any(channels_)) {
     ibv_context* stranger = contexts_[1 - channel->context];
     ibv_cq* cq = ibv_create_cq(stranger, 4, nullptr, channel->channel, 0);

@@ -12,8 +12,8 @@ namespace rnicsim::testing {
 
 namespace {
 
-constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                IBV_ACCESS_REMOTE_ATOMIC;
+constexpr unsigned kAllAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr std::size_t kMost = 6;  // objects of a kind, approximately
 constexpr std::size_t kMostPairs = 12;
 constexpr int kRoomy = 100;  // entries of a CQ
@@ -401,7 +401,8 @@ void Walker::destroy_something() {
     case 3: return pick(windows_);
     case 4: return pick(ways_);
     case 5: return pick(channels_);
-    case 6: case 7: return pick(queues_);
+    case 6:
+    case 7: return pick(queues_);
     case 8: return pick(shared_);
     default: break;
   }

@@ -68,9 +68,9 @@ struct Region {
   std::uint32_t offset = 0;  // in the arena
   std::uint32_t length = 0;
   unsigned access = 0;
-  bool intact = true;        // unchanged since creation
+  bool intact = true;  // unchanged since creation
   bool may_be_bound = false;
-  bool null = false;         // reads return zeros, writes are discarded; usable for the owner's work requests only
+  bool null = false;  // reads return zeros, writes are discarded; usable for the owner's work requests only
   std::shared_ptr<DeviceMemory> device;  // set: the region is in device memory, and `offset` counts there
 
   bool reaches(std::uint32_t from, std::uint32_t bytes) const {
@@ -121,7 +121,7 @@ struct Receive {
   std::uint64_t id = 0;
   std::uint32_t cell = 0;
   std::uint32_t length = 0;
-  bool legal = true;         // the memory of the receive is accessible
+  bool legal = true;  // the memory of the receive is accessible
   std::shared_ptr<Region> region;
   std::optional<Slot> slot;
 };
@@ -138,7 +138,7 @@ struct SharedQueue {
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;
   std::map<std::uint64_t, Receive> posted;
-  bool exact = true;         // no destroyed QP may have consumed receives
+  bool exact = true;  // no destroyed QP may have consumed receives
 };
 
 struct Pair;
@@ -152,25 +152,25 @@ struct Send {
   ibv_wr_opcode opcode{};
   std::uint32_t cell = 0;
   std::uint32_t length = 0;
-  bool legal = true;         // the local memory is accessible
-  bool odd_atomic = false;   // length is not 8 bytes
-  bool odd_length = false;   // shorter than any frame
-  bool foreign = false;      // an opcode that the QP's transport does not have
-  bool zeros = false;        // data from a null region
+  bool legal = true;        // the local memory is accessible
+  bool odd_atomic = false;  // length is not 8 bytes
+  bool odd_length = false;  // shorter than any frame
+  bool foreign = false;     // an opcode that the QP's transport does not have
+  bool zeros = false;       // data from a null region
   std::shared_ptr<Region> region;
   Remote remote = Remote::none;
-  bool granted = true;       // permitted by the peer's QP; the peer checks this before the key
+  bool granted = true;  // permitted by the peer's QP; the peer checks this before the key
   std::shared_ptr<Region> target;
-  std::uint32_t owner = 0;   // walker that owns the remote memory
+  std::uint32_t owner = 0;               // walker that owns the remote memory
   std::optional<std::uint32_t> landing;  // offset in the owner's arena: cell of a WRITE, source of a READ
-  std::optional<Slot> slot;            // local memory, if in device memory
-  std::optional<Slot> remote_slot;     // like `landing`, in device memory; also the word of an atomic
+  std::optional<Slot> slot;              // local memory, if in device memory
+  std::optional<Slot> remote_slot;       // like `landing`, in device memory; also the word of an atomic
   std::uint32_t counts = 0;  // number added to the counter word by an atomic; `least`: lower bound of the word before
   std::uint64_t least = 0;
-  Remote naming = Remote::none;  // XRC: validity of the named SRQ
+  Remote naming = Remote::none;        // XRC: validity of the named SRQ
   std::shared_ptr<SharedQueue> named;  // the named SRQ, if it exists
-  bool before_recovery = false;  // the send queue has been in SQE since the request was posted
-  bool firm = false;         // the connection was valid at the time of posting
+  bool before_recovery = false;        // the send queue has been in SQE since the request was posted
+  bool firm = false;                   // the connection was valid at the time of posting
   std::uint32_t changes = 0, peer_changes = 0;
 };
 
@@ -199,22 +199,22 @@ struct Pair {
   // The peer, and the lives (counts of RESET) of both ends in this connection.
   std::shared_ptr<Pair> peer;
   std::uint32_t life = 0, peer_life = 0;
-  std::uint32_t changes = 0;          // counts changes that affect the peer's requests
-  bool changing = false;              // a call that makes such a change has not returned
+  std::uint32_t changes = 0;  // counts changes that affect the peer's requests
+  bool changing = false;      // a call that makes such a change has not returned
   std::deque<Send> sends;
   std::deque<Receive> receives;
-  bool failed = false;                // an error completion was polled
+  bool failed = false;  // an error completion was polled
   // Raw packets only.
-  std::uint32_t rules = 0;            // rules with this target
-  std::uint32_t users = 0;            // indirection tables with this queue
+  std::uint32_t rules = 0;  // rules with this target
+  std::uint32_t users = 0;  // indirection tables with this queue
   std::uint32_t max_tso_header = 0;
-  bool blocks_own = false;            // does not receive its host's own multicast frames
+  bool blocks_own = false;  // does not receive its host's own multicast frames
   bool scatters_fcs = false;
   std::vector<std::shared_ptr<Rule>> led;  // all rules that had this target at any time
   // XRC receive QP: the domain. Such a QP belongs to no single process.
   std::shared_ptr<XrcDomain> serves;
   std::uint32_t handles = 0;
-  bool in_call = false;               // serialises calls: their results depend on the state
+  bool in_call = false;  // serialises calls: their results depend on the state
 
   bool does(ibv_wr_opcode opcode) const;
   bool runs() const { return told == IBV_QPS_RTS && !failed; }

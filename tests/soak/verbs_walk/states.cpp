@@ -163,7 +163,8 @@ Walker::Change Walker::change_to(const std::shared_ptr<Pair>& pair, ibv_qp_state
 
 void Walker::spoil(Change& change) {
   switch (dice_.below(11)) {
-    case 0: case 1: change.mask ^= 1 << dice_.below(21); break;
+    case 0:
+    case 1: change.mask ^= 1 << dice_.below(21); break;
     case 2: change.mask ^= 1 << dice_.between(22, 30); break;
     case 3: change.attributes.qp_state = ibv_qp_state(dice_.below(7)); break;
     case 4: change.attributes.port_num = std::uint8_t(dice_.between(2, 255)); break;
@@ -222,7 +223,8 @@ void Walker::move(const std::shared_ptr<Pair>& pair) {
       spoil(change);
       return modify(pair, change);
     }
-    case 3: case 4: return move_on(pair);
+    case 3:
+    case 4: return move_on(pair);
     default:  // all steps to RTS
       for (int steps = 0; steps < 4; ++steps) move_on(pair);
   }

@@ -16,9 +16,16 @@ constexpr std::uint32_t kFewBytes = 200;  // the CPU's copies to and from device
 bool is_write(ibv_wr_opcode opcode) { return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM; }
 
 ibv_wr_opcode draw_opcode(Dice& dice, ibv_qp_type type) {
-  constexpr ibv_wr_opcode kAll[] = {IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
-                                    IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
-                                    IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW};
+  constexpr ibv_wr_opcode kAll[] = {IBV_WR_SEND,
+                                    IBV_WR_SEND_WITH_IMM,
+                                    IBV_WR_RDMA_WRITE,
+                                    IBV_WR_RDMA_WRITE_WITH_IMM,
+                                    IBV_WR_RDMA_READ,
+                                    IBV_WR_ATOMIC_CMP_AND_SWP,
+                                    IBV_WR_ATOMIC_FETCH_AND_ADD,
+                                    IBV_WR_SEND_WITH_INV,
+                                    IBV_WR_LOCAL_INV,
+                                    IBV_WR_BIND_MW};
   if (dice.once_in(60)) return ibv_wr_opcode(dice.between(11, 14));
   for (int tries = 0;; ++tries) {
     const auto opcode = kAll[dice.below(std::size(kAll))];
@@ -79,12 +86,20 @@ void Walker::post_something() {
   const auto shared = any(shared_);
   const auto sends = [this](const std::shared_ptr<Pair>& by) {
     if (!by->runs() && !dice_.once_in(4)) return;
-    by->extended != nullptr && dice_.once_in(2) ? post_batch(by) : post_sends(by);
+    by->extended != nullptr&& dice_.once_in(2) ? post_batch(by) : post_sends(by);
   };
   switch (dice_.below(20)) {
     case 0: return pair ? dice_.once_in(4) ? bind_window(pair) : post_looped_sends(pair) : void();
-    case 1: case 2: case 3: case 4: return shared ? post_shared(shared) : void();
-    case 5: case 6: case 7: case 8: case 9: case 10: return pair ? post_receives(pair) : void();
+    case 1:
+    case 2:
+    case 3:
+    case 4: return shared ? post_shared(shared) : void();
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+    case 9:
+    case 10: return pair ? post_receives(pair) : void();
     default: return pair ? sends(pair) : void();
   }
 }
@@ -115,8 +130,9 @@ void Walker::draw_remote(const Pair& pair, Request& request, unsigned right) {
   send.owner = send.named ? send.named->walker : pair.peer ? pair.peer->walker : index_;
   Walker& town = *town_.walkers[send.owner];
   const bool by_queue = pair.type == IBV_QPT_XRC_SEND;
-  const Domain* domain = by_queue ? (send.named ? send.named->domain->root() : nullptr)
-                         : pair.peer ? pair.peer->domain->root() : nullptr;
+  const Domain* domain = by_queue    ? (send.named ? send.named->domain->root() : nullptr)
+                         : pair.peer ? pair.peer->domain->root()
+                                     : nullptr;
   send.granted = pair.peer && (pair.peer->access & right);
   std::vector<std::shared_ptr<Region>> fit;
   const bool write = right == IBV_ACCESS_REMOTE_WRITE;
@@ -257,9 +273,10 @@ bool Walker::draw_send(const std::shared_ptr<Pair>& pair, Request& request) {
     wr.wr.ud = {way ? way->ah : nullptr, dice_.once_in(3) ? 0xffffff : to->number, to->qkey};
     if (!usable) error = EINVAL;
   } else if (takes || is_write(wr.opcode)) {
-    draw_remote(*pair, request, is_write(wr.opcode) ? unsigned(IBV_ACCESS_REMOTE_WRITE)
-                                : wr.opcode == IBV_WR_RDMA_READ ? unsigned(IBV_ACCESS_REMOTE_READ)
-                                                                : unsigned(IBV_ACCESS_REMOTE_ATOMIC));
+    draw_remote(*pair, request,
+                is_write(wr.opcode)             ? unsigned(IBV_ACCESS_REMOTE_WRITE)
+                : wr.opcode == IBV_WR_RDMA_READ ? unsigned(IBV_ACCESS_REMOTE_READ)
+                                                : unsigned(IBV_ACCESS_REMOTE_ATOMIC));
     // Atomics change their target: they get their own cell.
     if (is_atomic(wr.opcode) && !send.remote_slot && send.target && wr.wr.atomic.rkey == send.target->mr->rkey) {
       Walker& town = *town_.walkers[send.owner];
@@ -395,8 +412,10 @@ void Walker::post_receives(const std::shared_ptr<Pair>& pair) {
   int error = never || pair->told == IBV_QPS_RESET ? EINVAL : pair->cap.max_recv_wr == 0 ? ENOMEM : 0;
   while (error == 0 && (looped || posted < count)) {
     const auto next = looped ? 0 : posted;
-    if (pair->receives.size() >= pair->cap.max_recv_wr) error = ENOMEM;
-    else if (errors[next] != 0) error = errors[next];
+    if (pair->receives.size() >= pair->cap.max_recv_wr)
+      error = ENOMEM;
+    else if (errors[next] != 0)
+      error = errors[next];
     else {
       pair->receives.push_back(receives[next]);
       if (looped && posted != 0) {
@@ -410,8 +429,8 @@ void Walker::post_receives(const std::shared_ptr<Pair>& pair) {
   for (std::size_t i = looped ? std::min<std::size_t>(posted, 1) : posted; i < count; ++i) give_back(receives[i]);
   note_room();
   ibv_recv_wr* bad = nullptr;
-  const int answer = pair->wq != nullptr ? ibv_post_wq_recv(pair->wq, &wrs[0], &bad)
-                                         : ibv_post_recv(pair->qp, &wrs[0], &bad);
+  const int answer =
+      pair->wq != nullptr ? ibv_post_wq_recv(pair->wq, &wrs[0], &bad) : ibv_post_recv(pair->qp, &wrs[0], &bad);
   if (pair->vague()) return;
   if (!expect("ibv_post_recv in state " + std::to_string(pair->told), answer, {error})) return;
   if (error != 0 && bad != &wrs[looped ? 0 : posted])

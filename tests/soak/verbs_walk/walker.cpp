@@ -80,14 +80,22 @@ void Walker::step() {
   ++step_;
   switch (dice_.below(25)) {
     case 22: return dice_.once_in(2) ? make_of_extended() : destroy_of_extended();
-    case 23: case 24: return post_extended();
+    case 23:
+    case 24: return post_extended();
     case 20: return dice_.once_in(2) ? make_of_frames() : destroy_of_frames();
     case 21: return make_of_frames();
     case 0: return make_something();
     case 1: return dice_.once_in(2) ? destroy_something() : make_something();
     case 2: return break_something();
-    case 3: case 4: case 5: return move_something();
-    case 6: case 7: case 8: case 9: case 10: case 11: return look();
+    case 3:
+    case 4:
+    case 5: return move_something();
+    case 6:
+    case 7:
+    case 8:
+    case 9:
+    case 10:
+    case 11: return look();
     case 12: return pass(dice_.between(1, 20'000));
     default: return post_something();
   }

@@ -16,8 +16,8 @@ class Walker;
 // State that the processes share outside of the simulated network.
 struct Town {
   std::vector<Walker*> walkers;
-  bool broken = false;  // a walker found a fault: all walkers stop
-  std::map<std::uint64_t, Frame> frames;        // key: id of the frame
+  bool broken = false;                    // a walker found a fault: all walkers stop
+  std::map<std::uint64_t, Frame> frames;  // key: id of the frame
   // Limits of a host's device; SIZE_MAX: more than the walk ever makes.
   struct Few {
     std::size_t rules = SIZE_MAX, spreads = SIZE_MAX, counters = SIZE_MAX;
@@ -61,7 +61,9 @@ class Walker {
   bool expect(const std::string& call, int answer, Errors allowed);
   bool expect(const std::string& call, int answer, const std::set<int>& allowed);
   template <class Object>
-  int made(Object* object) { return object != nullptr ? 0 : errno; }
+  int made(Object* object) {
+    return object != nullptr ? 0 : errno;
+  }
 
   // --- Objects (making.cpp).
   void make_something();
@@ -183,7 +185,7 @@ class Walker {
     int error = 0;  // errno of the post call
     bool inlined = false;
     std::array<std::uint8_t, kFrameHeaders> headers{};  // headers of a TSO frame
-    int namings = 1;  // number of times that the builder sets the remote SRQ
+    int namings = 1;                                    // number of times that the builder sets the remote SRQ
   };
   void post_something();
   void post_sends(const std::shared_ptr<Pair>& pair);

@@ -77,10 +77,10 @@ struct XrcTown {
   XrcTown& operator=(const XrcTown&) = delete;
 
   std::array<int, kXrcFiles> descriptors{};
-  std::array<std::array<XrcFile, kXrcFiles>, 2> files;       // by host
-  std::array<std::vector<std::uint32_t>, 2> gone;            // by host: numbers of destroyed SRQs
-  std::vector<std::shared_ptr<Pair>> receivers;              // receive QPs that have a handle
-  std::map<std::uint64_t, XrcMessage> messages;              // key: id of the message
+  std::array<std::array<XrcFile, kXrcFiles>, 2> files;  // by host
+  std::array<std::vector<std::uint32_t>, 2> gone;       // by host: numbers of destroyed SRQs
+  std::vector<std::shared_ptr<Pair>> receivers;         // receive QPs that have a handle
+  std::map<std::uint64_t, XrcMessage> messages;         // key: id of the message
 };
 
 }  // namespace rnicsim::testing

@@ -65,8 +65,8 @@ void Walker::make_of_extended() {
       if (openings_.size() < kMostOpenings) open_domain(dice_.below(kContexts), file, kFlags[dice_.below(6)]);
       return;
     }
-    case 1: case 2:
-      return opening && std::size_t(extended) < kMostShared ? make_extended_shared(opening) : change_shared();
+    case 1:
+    case 2: return opening && std::size_t(extended) < kMostShared ? make_extended_shared(opening) : change_shared();
     case 3: return opening && receivers_.size() < kMostReceivers ? make_receiver(opening) : void();
     default: return opening && receivers_.size() < kMostReceivers ? open_receiver(opening) : void();
   }
@@ -74,10 +74,17 @@ void Walker::make_of_extended() {
 
 void Walker::destroy_of_extended() {
   switch (dice_.below(4)) {
-    case 0: if (const auto opening = any(openings_)) remove(opening); return;
-    case 1: if (const auto receiver = any(receivers_)) remove(receiver); return;
-    case 2: if (const auto shared = any(shared_); shared && shared->opening) remove(shared); return;
-    default: if (const auto pair = any(pairs_); pair && pair->type == IBV_QPT_XRC_SEND) remove(pair);
+    case 0:
+      if (const auto opening = any(openings_)) remove(opening);
+      return;
+    case 1:
+      if (const auto receiver = any(receivers_)) remove(receiver);
+      return;
+    case 2:
+      if (const auto shared = any(shared_); shared && shared->opening) remove(shared);
+      return;
+    default:
+      if (const auto pair = any(pairs_); pair && pair->type == IBV_QPT_XRC_SEND) remove(pair);
   }
 }
 

@@ -20,7 +20,7 @@ void Walker::post_extended() {
   const auto pair = any(senders);
   if (!pair || (!pair->runs() && !dice_.once_in(4))) return;
   if (dice_.once_in(30)) return post_receives(pair);
-  pair->extended != nullptr && dice_.once_in(2) ? post_batch(pair) : post_sends(pair);
+  pair->extended != nullptr&& dice_.once_in(2) ? post_batch(pair) : post_sends(pair);
 }
 
 // An SRQ of the peer's domain; sometimes none of that domain.

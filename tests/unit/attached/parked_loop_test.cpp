@@ -40,10 +40,10 @@ TEST(ParkedLoop, TheNextLookIsTheFirstThatEndsWhenTheWriteIsVisible) {
     std::uint32_t look;
     Duration begins, ends;
   };
-  for (const Row& row : {Row{0_ns, 0, 1000_ns, 1020_ns}, Row{1020_ns, 0, 1000_ns, 1020_ns},
-                         Row{1020_ns + 1_ps, 1, 1020_ns, 1040_ns}, Row{1041_ns, 2, 1040_ns, 1340_ns},
-                         Row{1340_ns, 2, 1040_ns, 1340_ns}, Row{1341_ns, 0, 1360_ns, 1380_ns},
-                         Row{1380_ns, 0, 1360_ns, 1380_ns}, Row{1_ms, 0, 1'000'000_ns, 1'000'020_ns}}) {
+  for (const Row& row :
+       {Row{0_ns, 0, 1000_ns, 1020_ns}, Row{1020_ns, 0, 1000_ns, 1020_ns}, Row{1020_ns + 1_ps, 1, 1020_ns, 1040_ns},
+        Row{1041_ns, 2, 1040_ns, 1340_ns}, Row{1340_ns, 2, 1040_ns, 1340_ns}, Row{1341_ns, 0, 1360_ns, 1380_ns},
+        Row{1380_ns, 0, 1360_ns, 1380_ns}, Row{1_ms, 0, 1'000'000_ns, 1'000'020_ns}}) {
     const auto next = loop->first_look(row.visible);
     EXPECT_EQ(next.index, row.look) << to_string(row.visible);
     EXPECT_EQ(next.begins, row.begins) << to_string(row.visible);

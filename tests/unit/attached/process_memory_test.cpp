@@ -140,15 +140,16 @@ TEST_F(ProcessMemoryTest, TheDeviceAndTheProcessSeeOneMemory) {
         memset(memory + begin, value, bytes);
         memset(expected.data() + begin, value, bytes);
         break;
-      case 1: case 2: case 3: case 4: {
+      case 1:
+      case 2:
+      case 3:
+      case 4: {
         std::vector<std::byte> data(bytes);
         ASSERT_TRUE(memory_.read(at(memory) + begin, data));
         ASSERT_EQ(memcmp(data.data(), expected.data() + begin, bytes), 0) << step;
         break;
       }
-      default:
-        ASSERT_TRUE(write(at(memory) + begin, value, bytes));
-        memset(expected.data() + begin, value, bytes);
+      default: ASSERT_TRUE(write(at(memory) + begin, value, bytes)); memset(expected.data() + begin, value, bytes);
     }
   }
   memory_.flush();

@@ -77,7 +77,7 @@ class Program {
 
   struct Answer {
     Program& program;
-    bool called;      // false: the script continues without returning the turn
+    bool called;  // false: the script continues without returning the turn
     bool await_ready() const { return !called; }
     void await_suspend(std::coroutine_handle<>) const {}
     int await_resume() const { return called ? program.slot().error : 0; }
@@ -158,9 +158,9 @@ class Program {
 
   Process& process_;
   const std::uint32_t index_;
-  Body body_;     // keeps the script's captured variables alive
+  Body body_;  // keeps the script's captured variables alive
   Script script_;
-  Body child_;    // body of the thread that the pending call creates
+  Body child_;  // body of the thread that the pending call creates
   TurnEnd end_ = TurnEnd::given_back;
   Duration seen_clock_;
 };
@@ -169,7 +169,7 @@ class Program {
 class World : public Programs, public CallHandler {
  public:
   struct Turn {
-    Duration clock;            // the thread's clock at the start of the turn
+    Duration clock;  // the thread's clock at the start of the turn
     std::uint32_t host;
     std::uint32_t order;
     std::uint32_t thread;
@@ -195,9 +195,7 @@ class World : public Programs, public CallHandler {
     return process;
   }
   // Attaches a program now; host and order of attaching determine the rank.
-  Process& attach(std::uint32_t host, Program::Body body) {
-    return attach(host, next_order_, now(), std::move(body));
-  }
+  Process& attach(std::uint32_t host, Program::Body body) { return attach(host, next_order_, now(), std::move(body)); }
   Process& attach(std::uint32_t host, Program::Body body, Descriptor socket) {
     return attach(host, next_order_, now(), std::move(body), nullptr, std::move(socket));
   }
@@ -234,7 +232,7 @@ class World : public Programs, public CallHandler {
   std::vector<std::string> faults;                         // violated invariants
   Duration device_time{2'000'000};                         // time until the device answers a command
   std::map<std::pair<const Process*, std::uint32_t>, SignalMasks> masks;  // by thread; default: all signals caught
-  std::function<void()> disturb;                           // called at each turn, to delay the test in real time
+  std::function<void()> disturb;                              // called at each turn, to delay the test in real time
   std::function<void(Program&, const ThreadSlot&)> on_turn;   // called at the start of a turn
   std::function<void(Thread&, const ThreadSlot&)> on_signal;  // called when a signal is sent; slot: the arguments
   std::function<void(const Process&, std::uint32_t)> on_thread;
@@ -307,11 +305,8 @@ class World : public Programs, public CallHandler {
         if (std::erase(orphans_, thread.process) != 0) return true;
         keeper.wait(thread, ThreadState::awaiting_child, std::nullopt);
         return false;
-      case Call::process_exit:
-        process_died(*thread.process);
-        return false;
-      default:
-        return true;
+      case Call::process_exit: process_died(*thread.process); return false;
+      default: return true;
     }
   }
   void collect_all(Duration) override {}
@@ -348,8 +343,7 @@ class World : public Programs, public CallHandler {
       script(program.process_, std::uint32_t(slot.value), std::exchange(program.child_, {}));
     if (on_turn) on_turn(program, slot);
     slot.signal_count = 0;
-    if (!program.script_.go_on())
-      program.call(program.index_ == 0 ? Call::process_exit : Call::thread_exit);
+    if (!program.script_.go_on()) program.call(program.index_ == 0 ? Call::process_exit : Call::thread_exit);
     expect(program.clock() <= limit + kMostCost, program, "it ran on past its limit");
     const TurnEnd end = std::exchange(program.end_, TurnEnd::given_back);
     if (end == TurnEnd::died) kill(program.process_);
@@ -408,7 +402,7 @@ class World : public Programs, public CallHandler {
 
   std::map<std::pair<const Process*, std::uint32_t>, std::unique_ptr<Program>> scripts_;
   std::set<const Process*> ended_;
-  std::vector<Process*> orphans_;   // parents with a child that ended before they waited for it
+  std::vector<Process*> orphans_;  // parents with a child that ended before they waited for it
   std::uint32_t next_order_ = 0;
   const Thread* holder_ = nullptr;
   const Thread* last_thread_ = nullptr;

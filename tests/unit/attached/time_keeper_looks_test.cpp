@@ -63,12 +63,12 @@ struct Loop {
   std::uint32_t host = 0;
   bool thread_of_last = false;
   std::vector<Step> steps;
-  int gives_up_after = 0;         // failed reads; 0: never gives up
-  bool raises_flag = false;       // after it found something
-  int finds = 0;                  // number of finds after which the loop ends
+  int gives_up_after = 0;    // failed reads; 0: never gives up
+  bool raises_flag = false;  // after it found something
+  int finds = 0;             // number of finds after which the loop ends
 };
 struct Write {
-  std::size_t loop;               // index of the loop whose process gets the write
+  std::size_t loop;  // index of the loop whose process gets the write
   bool queue;
   int which;
   Duration at;
@@ -89,8 +89,8 @@ Tale random_tale(std::mt19937& random) {
     if (loop.thread_of_last) loop.host = tale.loops.back().host;
     const int steps = 1 + below(8);
     for (int k = 0; k < steps; ++k) {
-      constexpr Step::Kind kKinds[] = {Step::Kind::queue, Step::Kind::queue, Step::Kind::queue, Step::Kind::slot,
-                                       Step::Kind::flag, Step::Kind::yield};
+      constexpr Step::Kind kKinds[] = {Step::Kind::queue, Step::Kind::queue, Step::Kind::queue,
+                                       Step::Kind::slot,  Step::Kind::flag,  Step::Kind::yield};
       loop.steps.push_back({kKinds[below(6)], below(kQueues)});
     }
     loop.steps.push_back({Step::Kind::queue, below(kQueues)});
@@ -176,7 +176,7 @@ class RandomTelling {
     std::size_t index;
     std::size_t at = 0;
     int looks = 0, finds = 0;
-    std::size_t quiet = 0;              // failed steps since the last find, store or clock read
+    std::size_t quiet = 0;  // failed steps since the last find, store or clock read
     bool unmoved = false;
     std::vector<std::pair<std::size_t, abi::LoopLook>> round;  // steps of the last round, and the time of each read
     std::uint64_t round_changes = 0;

@@ -45,8 +45,8 @@ TEST_F(TimeKeeperSignals, WhatAllBlockWaitsUntilItIsAskedFor) {
   for (const Duration when : {5_us, 20_us})
     world.keeper.at(when, [&] { world.keeper.raise(receiver, {.number = SIGUSR1}); });
   world.run();
-  EXPECT_THAT(story, ElementsAre(std::pair("in vain", 12_us), std::pair("there", 12_us),
-                                 std::pair("came", 20_us + kWakeup)));
+  EXPECT_THAT(story,
+              ElementsAre(std::pair("in vain", 12_us), std::pair("there", 12_us), std::pair("came", 20_us + kWakeup)));
 }
 
 TEST_F(TimeKeeperSignals, WhatIsIgnoredEndsNoWait) {

@@ -18,7 +18,21 @@ namespace rnicsim::sim::test {
 using namespace literals;
 
 enum class Move {
-  act, read_clock, post, sleep, spin, poll, wait, wake, command, thread, fork, die, signal, await, mask
+  act,
+  read_clock,
+  post,
+  sleep,
+  spin,
+  poll,
+  wait,
+  wake,
+  command,
+  thread,
+  fork,
+  die,
+  signal,
+  await,
+  mask
 };
 enum class Happening { ring_write, write, interrupt, signal, kill };
 
@@ -31,7 +45,7 @@ constexpr std::uint32_t kSignalCount = std::size(kSignals);
 struct Step {
   Move move;
   std::uint32_t steps;
-  std::uint32_t which;   // address, body, or receiver of a signal
+  std::uint32_t which;  // address, body, or receiver of a signal
 };
 struct Event {
   Happening happening;
@@ -43,8 +57,8 @@ struct Start {
   std::uint32_t steps;
 };
 struct Story {
-  std::vector<Start> programs;             // program i runs body i
-  std::vector<std::vector<Step>> bodies;   // a thread or child runs a later body than its creator, so that stories end
+  std::vector<Start> programs;            // program i runs body i
+  std::vector<std::vector<Step>> bodies;  // a thread or child runs a later body than its creator, so that stories end
   std::vector<Event> events;
 };
 
@@ -68,24 +82,35 @@ struct Arbitrary<rnicsim::sim::test::Story> {
     using namespace rnicsim::sim::test;
     const auto number = [](std::uint32_t below) { return gen::inRange<std::uint32_t>(0, below); };
     // Many threads that wait for each other; few deaths, which would make the stories short.
-    const auto move = gen::weightedElement<Move>({{3, Move::act}, {1, Move::read_clock}, {2, Move::post},
-                                                  {2, Move::sleep}, {1, Move::spin}, {2, Move::poll}, {4, Move::wait},
-                                                  {4, Move::wake}, {1, Move::command}, {4, Move::thread},
-                                                  {1, Move::fork}, {1, Move::die}, {4, Move::signal},
-                                                  {2, Move::await}, {2, Move::mask}});
-    const auto happening = gen::weightedElement<Happening>(
-        {{8, Happening::ring_write}, {8, Happening::write}, {4, Happening::interrupt}, {6, Happening::signal},
-         {1, Happening::kill}});
-    const auto step = gen::build<Step>(
-        gen::set(&Step::move, move), gen::set(&Step::steps, number(12)), gen::set(&Step::which, number(3)));
+    const auto move = gen::weightedElement<Move>({{3, Move::act},
+                                                  {1, Move::read_clock},
+                                                  {2, Move::post},
+                                                  {2, Move::sleep},
+                                                  {1, Move::spin},
+                                                  {2, Move::poll},
+                                                  {4, Move::wait},
+                                                  {4, Move::wake},
+                                                  {1, Move::command},
+                                                  {4, Move::thread},
+                                                  {1, Move::fork},
+                                                  {1, Move::die},
+                                                  {4, Move::signal},
+                                                  {2, Move::await},
+                                                  {2, Move::mask}});
+    const auto happening = gen::weightedElement<Happening>({{8, Happening::ring_write},
+                                                            {8, Happening::write},
+                                                            {4, Happening::interrupt},
+                                                            {6, Happening::signal},
+                                                            {1, Happening::kill}});
+    const auto step = gen::build<Step>(gen::set(&Step::move, move), gen::set(&Step::steps, number(12)),
+                                       gen::set(&Step::which, number(3)));
     const auto event = gen::build<Event>(gen::set(&Event::happening, happening), gen::set(&Event::steps, number(80)),
                                          gen::set(&Event::program, number(4)));
     const auto start = gen::build<Start>(gen::set(&Start::host, number(3)), gen::set(&Start::steps, number(3)));
-    return gen::build<Story>(
-        gen::set(&Story::programs, gen::container<std::vector<Start>>(4, start)),
-        gen::set(&Story::bodies, gen::container<std::vector<std::vector<Step>>>(
-                                     7, gen::container<std::vector<Step>>(step))),
-        gen::set(&Story::events, gen::container<std::vector<Event>>(event)));
+    return gen::build<Story>(gen::set(&Story::programs, gen::container<std::vector<Start>>(4, start)),
+                             gen::set(&Story::bodies, gen::container<std::vector<std::vector<Step>>>(
+                                                          7, gen::container<std::vector<Step>>(step))),
+                             gen::set(&Story::events, gen::container<std::vector<Event>>(event)));
   }
 };
 }  // namespace rc
@@ -118,8 +143,7 @@ class Telling {
     // later.
     std::erase_if(events, is_signal);
     std::ranges::copy_if(story.events, std::back_inserter(events), is_signal);
-    for (const Event& event : events)
-      world.keeper.at(begin_ + kStep * event.steps, [this, event] { happen(event); });
+    for (const Event& event : events) world.keeper.at(begin_ + kStep * event.steps, [this, event] { happen(event); });
     world.disturb = [this] {
       if (real_world_() % 4 == 0) world_.keeper.descriptors_may_be_ready();
     };
@@ -138,7 +162,7 @@ class Telling {
     const Program* program;
     std::uint64_t address;
     std::optional<Duration> deadline;
-    std::optional<Duration> woken;   // time of the wake-up by a waker
+    std::optional<Duration> woken;  // time of the wake-up by a waker
   };
 
   static bool is_signal(const Event& event) { return event.happening == Happening::signal; }
@@ -151,13 +175,10 @@ class Telling {
         writes_.emplace_back(&process, now());
         return world_.keeper.memory_written(
             process, event.happening == Happening::ring_write ? abi::kMemoryAddress : 0x7000'0000, 64);
-      case Happening::interrupt:
-        writes_.emplace_back(&process, now());
-        return world_.keeper.interrupted(process);
+      case Happening::interrupt: writes_.emplace_back(&process, now()); return world_.keeper.interrupted(process);
       case Happening::signal:
         return raise(process, {.number = kSignals[event.steps % kSignalCount], .value = ++last_value_}, nullptr);
-      case Happening::kill:
-        return world_.kill(process);
+      case Happening::kill: return world_.kill(process);
     }
   }
 
@@ -204,9 +225,7 @@ class Telling {
           case Move::read_clock:
             for (std::uint32_t i = 0; i < step.steps; ++i) co_await me.read_clock(kStep);
             break;
-          case Move::post:
-            me.post(step.which);
-            break;
+          case Move::post: me.post(step.which); break;
           case Move::sleep: {
             const Duration deadline = called + span;
             if (co_await me.sleep_until(deadline) == EINTR)
@@ -277,9 +296,7 @@ class Telling {
             co_await me.fork(body(later));
             co_await me.call(Call::wait_child);
             break;
-          case Move::signal:
-            co_await me.call(Call::send_signal, step.which, step.steps);
-            break;
+          case Move::signal: co_await me.call(Call::send_signal, step.which, step.steps); break;
           case Move::await: {
             const SignalSet wanted = some_of(step.steps + step.which);
             const auto deadline = called + span;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Agents do what a workload says, and the NIC counts what the agents count.
-#include <gmock/gmock.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <spdlog/spdlog.h>
@@ -160,8 +160,8 @@ TEST_F(BenchRun, RawPacketsThatFindNoReceiveAreLost) {
 
 // Checksums by the CPU, by the device, and of each segment.
 TEST_F(BenchRun, ChecksumsOfRawPackets) {
-  for (const char* keys : {"", "checksums = true\n", "checksums = true\ninline = true\n",
-                           "checksums = true\ntso_mss = 30\n"}) {
+  for (const char* keys :
+       {"", "checksums = true\n", "checksums = true\ninline = true\n", "checksums = true\ntso_mss = 30\n"}) {
     prepare_run(kFrames + std::string("size = \"100 B\"\nwindow = 4\n") + keys);
     int right = 0, wrong = 0;
     system_->adapter(1).nic().blocks().completion.written.subscribe(
@@ -525,7 +525,8 @@ TEST_F(BenchRun, SharedRegions) {
   const auto pages = [&](const std::string& keys) {
     run(kOneByOne + ("mix = [{ op = \"write\", size = \"8 B\" }, { op = \"read\", size = \"64 B\" }, "
                      "{ op = \"send\", size = \"24 B\" }]\nthreads = 4\nqps = 2\nwindow = 4\nmr_size = \"1 MiB\"\n"
-                     "address = { zipf = 0.99 }\n" + keys),
+                     "address = { zipf = 0.99 }\n" +
+                     keys),
         "operations = 1000");
     EXPECT_EQ(flow().operations, 1000u);
     const auto& counters = runner_->after().hosts[1].entries();
@@ -576,7 +577,8 @@ TEST_F(BenchRun, LimitsOfBothNics) {
 TEST_F(BenchRun, PagesBehindTheRegions) {
   const auto pages_and_misses = [&](const std::string& page) {
     run(kOneByOne + ("op = \"read\"\nsize = \"64 B\"\nqps = 4\nwindow = 4\nmr_size = \"64 MiB\"\n"
-                     "address = \"random\"\npage = \"" + page + "\"\n"),
+                     "address = \"random\"\npage = \"" +
+                     page + "\"\n"),
         "operations = 2000");
     const auto& counters = runner_->after().hosts[1].entries();
     const auto pages = std::ranges::find(counters, "kernel.pages_registered", &CounterEntry::path);

@@ -89,7 +89,8 @@ TEST(Steadiness, SettlesInTheFirstHalf) {
   EXPECT_FALSE(has_settled(series(1000, 210, nothing)));
   EXPECT_FALSE(has_settled(series(1000, 400, [](auto i) { return 500 + double(i); })));
   // A rise of 1/200 is no trend, even without noise.
-  EXPECT_TRUE(has_settled(series(100'000, 400, [](auto i) { return 100'000 + double(i); }, 0)));
+  EXPECT_TRUE(has_settled(series(
+      100'000, 400, [](auto i) { return 100'000 + double(i); }, 0)));
   EXPECT_FALSE(has_settled(Counts(9, 1)));
 }
 

@@ -258,10 +258,8 @@ TEST_F(BenchWorkload, WhatIsMeasured) {
   EXPECT_EQ(read(measure("warmup = \"1 us\"\nduration = \"1 us\"\n")).measure.warmup, 1_us);
   EXPECT_EQ(read(measure("operations = 3\n")).measure.warmup, std::nullopt);
   EXPECT_EQ(read(measure("limit = \"256 us\"\n")).measure.limit, 256_us);
-  EXPECT_EQ(error(measure("limit = \"255 us\"\n")),
-            "measure.limit: \"256 us\"..\"1000 s\" is needed, not \"255 us\"");
-  EXPECT_EQ(error(measure("limit = \"1001 s\"\n")),
-            "measure.limit: \"256 us\"..\"1000 s\" is needed, not \"1001 s\"");
+  EXPECT_EQ(error(measure("limit = \"255 us\"\n")), "measure.limit: \"256 us\"..\"1000 s\" is needed, not \"255 us\"");
+  EXPECT_EQ(error(measure("limit = \"1001 s\"\n")), "measure.limit: \"256 us\"..\"1000 s\" is needed, not \"1001 s\"");
   EXPECT_EQ(error(measure("warmup = \"1 us\"\nduration = \"1 us\"\nlimit = \"1 ms\"\n")),
             "measure.limit: does not go with warmup");
   EXPECT_EQ(error(with("", "stop = \"1 ms\"\n")),
@@ -344,7 +342,8 @@ tso_mss = 1000
 rx_queues = 3
 rss_key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f2021222324252627"
 rss_fields = ["dst_port_udp", "src_ipv4"]
-)").flows.front();
+)")
+                        .flows.front();
   EXPECT_EQ(full.raw.flows, 7u);
   EXPECT_TRUE(full.raw.checksums);
   EXPECT_EQ(full.raw.tso_mss, 1000u);
@@ -397,8 +396,8 @@ TEST_F(BenchWorkload, RawPacketsAreRefused) {
             "flow[0].rss_fields: \"src_ipv4\" stands there twice");
   EXPECT_EQ(error("set = { nic.capabilities.raw = false }\n" + head + "size = \"60 B\"\n"),
             "flow[0].transport: the NIC has no raw packets: nic.capabilities.raw is false");
-  for (const char* key : {"flows = 1", "checksums = true", "tso_mss = 18", "rx_queues = 1", "rss_key = \"\"",
-                          "rss_fields = []"})
+  for (const char* key :
+       {"flows = 1", "checksums = true", "tso_mss = 18", "rx_queues = 1", "rss_key = \"\"", "rss_fields = []"})
     EXPECT_THAT(flow_error(key + std::string("\n")), HasSubstr("goes with transport = \"raw\" only")) << key;
 }
 
@@ -417,8 +416,7 @@ TEST_F(BenchWorkload, Addresses) {
   EXPECT_EQ(flow_error("address = \"hot\"\n"),
             "flow[0].address: \"fixed\", \"sequential\", \"random\" or \"one\" is needed, not \"hot\"");
   EXPECT_EQ(flow_error("address = {}\n"), "flow[0].address.stride: is missing (or slots, or zipf)");
-  EXPECT_EQ(flow_error("address = { slot = 3 }\n"),
-            "flow[0].address.slot: there is no such key; did you mean slots?");
+  EXPECT_EQ(flow_error("address = { slot = 3 }\n"), "flow[0].address.slot: there is no such key; did you mean slots?");
   for (const char* bad : {"0", "0.001", "10.5", "-1", "nan", "\"much\""})
     EXPECT_THAT(flow_error("address = { zipf = " + std::string(bad) + " }\n"),
                 HasSubstr("flow[0].address.zipf: 0.01..10 is needed, not "))
@@ -467,8 +465,8 @@ TEST_F(BenchWorkload, Sequences) {
   EXPECT_THAT(error(head + "sequence = [\"read\", 4]\n" + size), HasSubstr("flow[0].sequence[1].op: "));
   EXPECT_THAT(error(head + "sequence = [\"lock_write\"]\n" + size), HasSubstr("flow[0].sequence[0].op: "));
   EXPECT_THAT(error(head + "mix = [{ op = \"reg_mr\", size = \"8 B\" }]\n"), HasSubstr("flow[0].mix[0].op: "));
-  for (const char* key : {"op = \"read\"", "mix = []", "batch = 1", "signal_every = 1", "pick = \"random\"",
-                          "ping_pong = true"})
+  for (const char* key :
+       {"op = \"read\"", "mix = []", "batch = 1", "signal_every = 1", "pick = \"random\"", "ping_pong = true"})
     EXPECT_THAT(error(head + "sequence = [\"read\"]\n" + size + key + '\n'), HasSubstr("does not go with sequence"))
         << key;
   EXPECT_EQ(error(head + "op = \"lock_write\"\nbatch = 1\n" + size),
@@ -509,8 +507,8 @@ TEST_F(BenchWorkload, Faults) {
     return "schema = 1\nmeasure.duration = \"1 us\"\nfaults = " + faults +
            "\n[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"read\"\nsize = \"8 B\"\n";
   };
-  const auto prepared = prepare({.workload = file(with("[\"drop=1e-3\", \"delay,by=2us,nth=3\"]")).string(),
-                                 .faults = {"corrupt=0.5,host=h1"}});
+  const auto prepared = prepare(
+      {.workload = file(with("[\"drop=1e-3\", \"delay,by=2us,nth=3\"]")).string(), .faults = {"corrupt=0.5,host=h1"}});
   ASSERT_EQ(prepared.config.faults.size(), 3u);
   EXPECT_EQ(prepared.workload.faults.front(), "drop=1e-3");
   for (const char* bad : {"\"drop\"", "[]", "[3]", "[\"drop\", 3]"})

@@ -167,8 +167,8 @@ TEST_F(SweepFile, Mistakes) {
   const std::string good = "schema = 1\nworkload = \"write-4k\"\n";
   EXPECT_NO_THROW(read(good));
   for (const char* more : {"sede = 1", "seeds = 0", "seeds = [1, 1]", "seeds = []", "vary = 3", "[vary]\nk = \"4..1\"",
-                           "[vary]\nk = []", "[vary]\nk = [[1]]", "metrics = 3", "[[reference]]\nlabel = \"x\"", "x =",
-                           "[[reference]]\nlabel = \"x\"\nmetric = \"y\"\nvalue = nan"})
+                           "[vary]\nk = []", "[vary]\nk = [[1]]", "metrics = 3", "[[reference]]\nlabel = \"x\"",
+                           "x =", "[[reference]]\nlabel = \"x\"\nmetric = \"y\"\nvalue = nan"})
     EXPECT_THROW(read(good + more + "\n"), ConfigError) << more;
   EXPECT_THROW(read("workload = \"write-4k\"\n"), ConfigError);
   EXPECT_THROW(read("schema = 2\nworkload = \"write-4k\"\n"), ConfigError);

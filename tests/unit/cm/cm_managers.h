@@ -11,7 +11,7 @@
 
 namespace rnicsim::cm {
 
-inline constexpr Duration kSoon{1'000'000'000};          // 1 ms: later than any message arrives
+inline constexpr Duration kSoon{1'000'000'000};  // 1 ms: later than any message arrives
 
 inline std::vector<std::uint8_t> pattern(std::size_t bytes) {
   std::vector<std::uint8_t> data(bytes);
@@ -29,7 +29,9 @@ class Managers : public ::testing::Test {
   std::vector<Told> told(std::size_t side) { return pair.sides[side].told(); }
   EventKind last(std::size_t side) { return pair.sides[side].last().kind; }
   template <class M>
-  const M& last_message(std::size_t side) { return std::get<M>(pair.sides[side].last().message); }
+  const M& last_message(std::size_t side) {
+    return std::get<M>(pair.sides[side].last().message);
+  }
   State state(std::size_t side) { return manager(side).find(side == 0 ? active : passive)->state; }
   void pass(Duration time = kSoon) { pair.run_until(pair.now + time); }
 

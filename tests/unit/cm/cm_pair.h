@@ -14,10 +14,9 @@
 namespace rnicsim::cm {
 
 inline const char* name_of(EventKind kind) {
-  constexpr const char* kNames[] = {"request_received", "request_failed",     "reply_received",   "reply_failed",
-                                    "established",      "rejected",           "disconnect_requested",
-                                    "disconnected",     "timewait_over",      "service_requested",
-                                    "service_answered", "service_failed"};
+  constexpr const char* kNames[] = {"request_received", "request_failed",    "reply_received",       "reply_failed",
+                                    "established",      "rejected",          "disconnect_requested", "disconnected",
+                                    "timewait_over",    "service_requested", "service_answered",     "service_failed"};
   return kNames[std::size_t(kind)];
 }
 
@@ -33,7 +32,7 @@ struct Told {
 
 class Pair {
  public:
-  static constexpr Duration kWire{1'000'000};            // delay from one side to the other
+  static constexpr Duration kWire{1'000'000};  // delay from one side to the other
   static constexpr TimeCode kAckDelay = 15;
   static constexpr TimeCode kLifeTime = 18;
   static constexpr TimeCode kResponse = 20;
@@ -48,7 +47,7 @@ class Pair {
   struct Fate {
     bool lost = false;
     Duration late{};
-    std::optional<Duration> copy{};                      // delay of a duplicate after the original
+    std::optional<Duration> copy{};  // delay of a duplicate after the original
   };
   struct Side {
     explicit Side(std::uint64_t guid) : manager({guid, kAckDelay, std::uint32_t(guid << 24)}) {}
@@ -61,14 +60,14 @@ class Pair {
 
     ConnectionManager manager;
     std::vector<std::pair<Duration, Event>> events;
-    std::function<void(const Event&)> program;           // called at each event
+    std::function<void(const Event&)> program;  // called at each event
   };
 
   // Every message takes at least kWire, whatever `wire` returns.
   std::function<Fate(std::size_t from, const Envelope& envelope)> wire;
   std::array<Side, 2> sides{Side(0xa1), Side(0xb2)};
-  std::map<std::string, unsigned> sent;                  // count of messages, by name
-  std::map<std::string, std::uint64_t> transactions;     // transaction ID of the last message, by name
+  std::map<std::string, unsigned> sent;               // count of messages, by name
+  std::map<std::string, std::uint64_t> transactions;  // transaction ID of the last message, by name
   Duration now{};
 
   static Gid gid(std::size_t side) {

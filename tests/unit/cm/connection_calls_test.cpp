@@ -58,19 +58,24 @@ struct Call {
 
 const Call kCalls[] = {
     {"connect", [](auto& manager, auto id) { return manager.connect(id, Pair::to(1)); }, {State::idle}},
-    {"reply", [](auto& manager, auto id) { return manager.reply(id, {}); },
+    {"reply",
+     [](auto& manager, auto id) { return manager.reply(id, {}); },
      {State::request_received, State::request_acknowledged}},
     {"ready", [](auto& manager, auto id) { return manager.ready(id); }, {State::reply_received}},
-    {"reject", [](auto& manager, auto id) { return manager.reject(id, RejectReason::consumer); },
+    {"reject",
+     [](auto& manager, auto id) { return manager.reject(id, RejectReason::consumer); },
      {State::request_sent, State::request_received, State::request_acknowledged, State::reply_sent,
       State::reply_received}},
-    {"promise", [](auto& manager, auto id) { return manager.promise(id, 24); },
+    {"promise",
+     [](auto& manager, auto id) { return manager.promise(id, 24); },
      {State::request_received, State::reply_received}},
     {"disconnect", [](auto& manager, auto id) { return manager.disconnect(id); }, {State::established}},
-    {"confirm_disconnect", [](auto& manager, auto id) { return manager.confirm_disconnect(id); },
+    {"confirm_disconnect",
+     [](auto& manager, auto id) { return manager.confirm_disconnect(id); },
      {State::disconnect_received}},
     {"establish", [](auto& manager, auto id) { return manager.establish(id); }, {State::reply_sent}},
-    {"resolve_service", [](auto& manager, auto id) { return manager.resolve_service(id, Pair::service_of(1)); },
+    {"resolve_service",
+     [](auto& manager, auto id) { return manager.resolve_service(id, Pair::service_of(1)); },
      {State::idle}},
     {"answer_service",
      [](auto& manager, auto id) { return manager.answer_service(id, ServiceIdStatus::valid, 1, 2); },
@@ -100,20 +105,16 @@ class InState : public Managers {
  protected:
   void reach(State wanted) {
     switch (wanted) {
-      case State::idle:
-        return;
+      case State::idle: return;
       case State::request_sent:
-      case State::request_received:
-        return request();
+      case State::request_received: return request();
       case State::request_acknowledged:
         request();
         manager(1).promise(passive, 24);
         return;
       case State::reply_sent:
-      case State::reply_received:
-        return reply();
-      case State::established:
-        return connect();
+      case State::reply_received: return reply();
+      case State::established: return connect();
       case State::disconnect_sent:
       case State::disconnect_received:
       case State::timewait:
@@ -123,8 +124,7 @@ class InState : public Managers {
         if (wanted == State::timewait) manager(1).confirm_disconnect(passive);
         return;
       case State::service_request_sent:
-      case State::service_request_received:
-        return resolve();
+      case State::service_request_received: return resolve();
     }
   }
 };

@@ -18,7 +18,7 @@ using Events = std::vector<Told>;
 enum class Fault { lost_once, lost_always, duplicated, late, overtaken };
 constexpr const char* kFaults[] = {"LostOnce", "LostAlways", "Duplicated", "Late", "Overtaken"};
 
-constexpr Duration kLate{1'000'000'000'000};             // less than the time until a retransmission
+constexpr Duration kLate{1'000'000'000'000};  // less than the time until a retransmission
 constexpr Duration kLaterThanRepeated{9'000'000'000'000};
 constexpr Duration kWire = Pair::kWire;
 constexpr int kSends = Pair::kRetries + 1;
@@ -26,7 +26,7 @@ constexpr int kSends = Pair::kRetries + 1;
 struct Case {
   const char* message;
   Fault fault;
-  std::size_t closer = 0;                                // side that disconnects
+  std::size_t closer = 0;  // side that disconnects
 
   friend std::ostream& operator<<(std::ostream& out, const Case& about) {
     return out << about.message << ' ' << kFaults[std::size_t(about.fault)] << ", h" << about.closer << " disconnects";
@@ -41,14 +41,10 @@ class Faults : public ::testing::TestWithParam<Case> {
         return {};
       switch (GetParam().fault) {
         case Fault::lost_once:
-        case Fault::lost_always:
-          return {.lost = true};
-        case Fault::duplicated:
-          return {.copy = kLate};
-        case Fault::late:
-          return {.late = kLate};
-        case Fault::overtaken:
-          return {.late = kLaterThanRepeated};
+        case Fault::lost_always: return {.lost = true};
+        case Fault::duplicated: return {.copy = kLate};
+        case Fault::late: return {.late = kLate};
+        case Fault::overtaken: return {.late = kLaterThanRepeated};
       }
       return {};
     };
@@ -90,7 +86,7 @@ class ConnectionFaults : public Faults {
 
   struct Expected {
     Events events[2];
-    bool stands = false;       // connection established on the side that closes
+    bool stands = false;  // connection established on the side that closes
   };
 
   static Expected opening() {
@@ -106,8 +102,8 @@ class ConnectionFaults : public Faults {
       active = {{request_failed, kSends * kActive}};
       // A failed request is forgotten: a later REQ makes a new connection.
       for (int i = 0; i < kSends; ++i) {
-        const Duration given_up = passive.back().kind == reply_failed ? passive.back().at
-                                                                      : requested + kSends * kPassive;
+        const Duration given_up =
+            passive.back().kind == reply_failed ? passive.back().at : requested + kSends * kPassive;
         if (passive.back().kind == request_received) passive.push_back({reply_failed, given_up});
         if (i * kActive + kWire > given_up) {
           passive.push_back({request_received, i * kActive + kWire});
@@ -210,8 +206,7 @@ TEST_P(ServiceFaults, EndAsTheTimeoutsSay) {
     case Fault::duplicated:
       if (of_request) h1.push_back({service_requested, kWire + kLate});
       break;
-    case Fault::late:
-      break;
+    case Fault::late: break;
     case Fault::overtaken:
       h1.push_back({service_requested, kWire + (of_request ? kLaterThanRepeated : interval)});
       break;

@@ -40,7 +40,7 @@ TEST_F(Managers, EachLearnsWhatTheOtherSays) {
   const Connection& there = *manager(1).find(passive);
   EXPECT_EQ(there.peer.qpn, 0x15u);
   EXPECT_EQ(there.send_psn, 0xabcdefu);
-  EXPECT_EQ(there.responder_resources, 5);   // each side's initiator is the other side's responder
+  EXPECT_EQ(there.responder_resources, 5);  // each side's initiator is the other side's responder
   EXPECT_EQ(there.initiator_depth, 3);
   EXPECT_EQ(there.retry_count, 6);
   EXPECT_EQ(there.rnr_retry_count, 4);
@@ -100,10 +100,22 @@ TEST(AckTimeout, IsLongerThanTheWayThereAndBackAndTheDelay) {
     TimeCode ack_delay, packet_life_time, timeout;
   };
   constexpr Row kRows[] = {
-      {0, 0, 2},    {0, 1, 2},    {0, 2, 3},    {0, 3, 4},                               // packet life time alone
+      {0, 0, 2},
+      {0, 1, 2},
+      {0, 2, 3},
+      {0, 3, 4},  // packet life time alone
       // an ACK delay of about the same time
-      {13, 14, 15}, {14, 14, 16}, {15, 14, 16}, {16, 14, 17}, {17, 14, 17}, {25, 14, 25},
-      {31, 0, 31},  {31, 30, 31}, {30, 30, 31}, {29, 30, 31}, {0, 31, 31},               // no larger code exists
+      {13, 14, 15},
+      {14, 14, 16},
+      {15, 14, 16},
+      {16, 14, 17},
+      {17, 14, 17},
+      {25, 14, 25},
+      {31, 0, 31},
+      {31, 30, 31},
+      {30, 30, 31},
+      {29, 30, 31},
+      {0, 31, 31},  // no larger code exists
   };
   for (const auto& [ack_delay, packet_life_time, timeout] : kRows)
     EXPECT_EQ(ack_timeout_of(ack_delay, packet_life_time), timeout) << +ack_delay << " " << +packet_life_time;
@@ -254,7 +266,7 @@ TEST_F(Managers, AnMraIsForWhatWasSent) {
   manager(1).receive(from_active, {1, wrong});
   EXPECT_EQ(manager(1).counters().unexpected, 1u);
   pair.run_until(kSoon + kPassive);
-  EXPECT_EQ(pair.sent["REP"], 2u);           // as if the MRA had not arrived
+  EXPECT_EQ(pair.sent["REP"], 2u);  // as if the MRA had not arrived
   expect_an_end();
 }
 
@@ -271,7 +283,7 @@ TEST_F(Managers, DataBeforeTheRtuEstablish) {
   EXPECT_EQ(last(1), established);
   EXPECT_EQ(manager(1).establish(passive), EISCONN);
   EXPECT_TRUE(pair.run_out());
-  EXPECT_EQ(pair.sent["REP"], 1u);           // the REP has been answered
+  EXPECT_EQ(pair.sent["REP"], 1u);  // the REP has been answered
   pair.wire = nullptr;
   expect_an_end();
 }
@@ -452,7 +464,7 @@ TEST_F(Managers, BothDisconnectAtOnce) {
   pass();
   EXPECT_EQ(told(0), (Events{{disconnect_requested, start + kWire}}));
   EXPECT_EQ(told(1), told(0));
-  pass(2 * kActive);                         // neither side retransmits
+  pass(2 * kActive);  // neither side retransmits
   const Duration confirmed = pair.now;
   EXPECT_EQ(manager(0).confirm_disconnect(active), 0);
   EXPECT_EQ(manager(1).confirm_disconnect(passive), 0);
@@ -483,7 +495,7 @@ TEST_F(Managers, WhoGoesDisconnects) {
   connect();
   manager(0).destroy(active);
   EXPECT_EQ(manager(0).find(active), nullptr);
-  EXPECT_EQ(manager(0).connections(), 1u);   // in timewait
+  EXPECT_EQ(manager(0).connections(), 1u);  // in timewait
   pass();
   EXPECT_EQ(last(1), disconnect_requested);
   manager(1).destroy(passive);
@@ -593,10 +605,13 @@ TEST_F(Managers, ARepeatedServiceRequestIsOne) {
 
 TEST_F(Managers, NumbersOfNobodyAreAnsweredOrIgnored) {
   const Route route{.local = Pair::gid(1), .remote = Pair::gid(0)};
-  const Message messages[] = {MessageReceiptAck{.remote_id = 5}, ConnectReject{.remote_id = 5},
+  const Message messages[] = {MessageReceiptAck{.remote_id = 5},
+                              ConnectReject{.remote_id = 5},
                               ConnectReject{.local_id = 6, .reason = RejectReason::timeout},
-                              ConnectReply{.local_id = 6, .remote_id = 5}, ReadyToUse{.local_id = 6, .remote_id = 5},
-                              DisconnectReply{.local_id = 6, .remote_id = 5}, ServiceIdReply{.request_id = 5},
+                              ConnectReply{.local_id = 6, .remote_id = 5},
+                              ReadyToUse{.local_id = 6, .remote_id = 5},
+                              DisconnectReply{.local_id = 6, .remote_id = 5},
+                              ServiceIdReply{.request_id = 5},
                               AlternatePathResponse{.remote_id = 5}};
   for (const Message& message : messages) {
     manager(1).receive(route, {1, message});

@@ -82,14 +82,9 @@ class Walk : public ::testing::TestWithParam<unsigned> {
         if (percent(50)) local.promise(id.second, 21);
         if (percent(80)) local.ready(id.second);
         break;
-      case disconnect_requested:
-        local.confirm_disconnect(id.second);
-        break;
-      case service_requested:
-        local.answer_service(id.second, ServiceIdStatus(below(3)), 1, 2);
-        break;
-      default:
-        break;
+      case disconnect_requested: local.confirm_disconnect(id.second); break;
+      case service_requested: local.answer_service(id.second, ServiceIdStatus(below(3)), 1, 2); break;
+      default: break;
     }
   }
 
@@ -119,31 +114,15 @@ class Walk : public ::testing::TestWithParam<unsigned> {
     const Id id = at->first;
     auto& local = manager(id.first);
     switch (below(12)) {
-      case 0:
-        local.reply(id.second, {.qpn = below(40), .private_data = {}});
-        break;
-      case 1:
-        local.ready(id.second);
-        break;
-      case 2:
-        local.reject(id.second, RejectReason::consumer);
-        break;
-      case 3:
-        local.promise(id.second, 22);
-        break;
+      case 0: local.reply(id.second, {.qpn = below(40), .private_data = {}}); break;
+      case 1: local.ready(id.second); break;
+      case 2: local.reject(id.second, RejectReason::consumer); break;
+      case 3: local.promise(id.second, 22); break;
       case 4:
-      case 5:
-        local.disconnect(id.second);
-        break;
-      case 6:
-        local.confirm_disconnect(id.second);
-        break;
-      case 7:
-        local.establish(id.second);
-        break;
-      case 8:
-        local.answer_service(id.second, ServiceIdStatus::valid, 3, 4);
-        break;
+      case 5: local.disconnect(id.second); break;
+      case 6: local.confirm_disconnect(id.second); break;
+      case 7: local.establish(id.second); break;
+      case 8: local.answer_service(id.second, ServiceIdStatus::valid, 3, 4); break;
       case 9:
         if (!at->second || *at->second != request_received) break;
         heard_.erase(at);
@@ -180,7 +159,7 @@ class Walk : public ::testing::TestWithParam<unsigned> {
   }
 
   Pair pair;
-  std::map<Id, std::optional<EventKind>> heard_;         // by existing id: its last event
+  std::map<Id, std::optional<EventKind>> heard_;  // by existing id: its last event
   std::map<EventKind, unsigned> events_;
 
  private:
@@ -215,32 +194,29 @@ class HostilePeer : public Walk {
     reject.information[7] = std::uint8_t(guid);
     switch (below(11)) {
       case 0:
-        return ConnectRequest{.local_id = some_id(), .service_id = Pair::kService, .local_ca_guid = guid,
-                              .local_qpn = below(6), .local_response_timeout = std::uint8_t(below(32)),
+        return ConnectRequest{.local_id = some_id(),
+                              .service_id = Pair::kService,
+                              .local_ca_guid = guid,
+                              .local_qpn = below(6),
+                              .local_response_timeout = std::uint8_t(below(32)),
                               .max_cm_retries = std::uint8_t(below(16)),
                               .primary = {.local_gid = Pair::gid(below(3)), .remote_gid = Pair::gid(below(2))}};
       case 1:
-        return MessageReceiptAck{.local_id = some_id(), .remote_id = some_id(), .subject = subject,
+        return MessageReceiptAck{.local_id = some_id(),
+                                 .remote_id = some_id(),
+                                 .subject = subject,
                                  .service_timeout = std::uint8_t(below(32))};
-      case 2:
-        return reject;
+      case 2: return reject;
       case 3:
-        return ConnectReply{.local_id = some_id(), .remote_id = some_id(), .local_qpn = below(6),
-                            .local_ca_guid = guid};
-      case 4:
-        return ReadyToUse{.local_id = some_id(), .remote_id = some_id()};
-      case 5:
-        return DisconnectRequest{.local_id = some_id(), .remote_id = some_id(), .remote_qpn = below(6)};
-      case 6:
-        return DisconnectReply{.local_id = some_id(), .remote_id = some_id()};
-      case 7:
-        return ServiceIdRequest{.request_id = some_id(), .service_id = Pair::kService};
-      case 8:
-        return ServiceIdReply{.request_id = some_id(), .status = ServiceIdStatus(below(8))};
-      case 9:
-        return LoadAlternatePath{.local_id = some_id(), .remote_id = some_id()};
-      default:
-        return AlternatePathResponse{.local_id = some_id(), .remote_id = some_id()};
+        return ConnectReply{
+            .local_id = some_id(), .remote_id = some_id(), .local_qpn = below(6), .local_ca_guid = guid};
+      case 4: return ReadyToUse{.local_id = some_id(), .remote_id = some_id()};
+      case 5: return DisconnectRequest{.local_id = some_id(), .remote_id = some_id(), .remote_qpn = below(6)};
+      case 6: return DisconnectReply{.local_id = some_id(), .remote_id = some_id()};
+      case 7: return ServiceIdRequest{.request_id = some_id(), .service_id = Pair::kService};
+      case 8: return ServiceIdReply{.request_id = some_id(), .status = ServiceIdStatus(below(8))};
+      case 9: return LoadAlternatePath{.local_id = some_id(), .remote_id = some_id()};
+      default: return AlternatePathResponse{.local_id = some_id(), .remote_id = some_id()};
     }
   }
 };

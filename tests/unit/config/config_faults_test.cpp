@@ -126,8 +126,7 @@ TEST_F(ConfigFaults, OpcodesByFamilyAndInLists) {
 TEST_F(ConfigFaults, MessagesOfConnectionManagement) {
   EXPECT_EQ(*of_option("drop,cm=REQ").rule.management, std::bitset<16>().set(0));
   EXPECT_EQ(*of_option("drop,cm=sidr_rep+Rtu").rule.management, std::bitset<16>().set(8).set(4));
-  EXPECT_EQ(*of_table("action = \"drop\"\ncm = [\"DREQ\", \"DREP\"]\n").management,
-            std::bitset<16>().set(5).set(6));
+  EXPECT_EQ(*of_table("action = \"drop\"\ncm = [\"DREQ\", \"DREP\"]\n").management, std::bitset<16>().set(5).set(6));
   EXPECT_EQ(fault_text(of_option("drop,nth=2,cm=REP")), "drop,cm=REP,nth=2");
 }
 

@@ -96,12 +96,11 @@ TEST_F(ConfigHosts, WhatWins) {
 }
 
 TEST_F(ConfigHosts, OfOneHost) {
-  auto config = load_config("cx5-100g", "star:5",
-                            std::vector<std::string>{"hosts.h0.type=epyc-gen4", "hosts.h1.type=mine",
-                                                     "host_types.mine.base=epyc-gen4",
-                                                     "host_types.mine.pcie.read_latency=690ns",
-                                                     "hosts.h2.type=plain", "host_types.plain.cpu.detect=1ns",
-                                                     "hosts.h3.nic=cx6-200g", "hosts.h1.nic=cx3-40g"});
+  auto config = load_config(
+      "cx5-100g", "star:5",
+      std::vector<std::string>{"hosts.h0.type=epyc-gen4", "hosts.h1.type=mine", "host_types.mine.base=epyc-gen4",
+                               "host_types.mine.pcie.read_latency=690ns", "hosts.h2.type=plain",
+                               "host_types.plain.cpu.detect=1ns", "hosts.h3.nic=cx6-200g", "hosts.h1.nic=cx3-40g"});
   EXPECT_EQ(config.nic_of(0).dma.read_latency, 700_ns);
   EXPECT_EQ(config.host_of(0).mmio_write_latency, 150_ns);
   EXPECT_EQ(config.nic_of(1).dma.read_latency, 690_ns) << "whatever NIC it has";
@@ -154,7 +153,9 @@ TEST_F(ConfigHosts, MistakesAreTold) {
   EXPECT_THAT(error_of([] { on("cx5-100g", "epyc-gen"); }),
               HasSubstr("no host profile is called 'epyc-gen' (did you mean 'epyc-gen4'?)"));
   EXPECT_THAT(error_of([] { on("cx5-100g", "", {"hosts.h0.type=epyc-gen5"}); }), HasSubstr("did you mean epyc-gen4?"));
-  EXPECT_THAT(error_of([] { on("cx5-100g", "", {"hosts.h0.type=xeon-e5", "host_types.xeon-e5.pcie.lanes=4"}); }),
+  EXPECT_THAT(error_of([] {
+                on("cx5-100g", "", {"hosts.h0.type=xeon-e5", "host_types.xeon-e5.pcie.lanes=4"});
+              }),
               HasSubstr("there is no parameter host_types.xeon-e5.pcie.lanes"));
   const auto nic = file("nics/lost.toml", "host = \"nowhere\"\n");
   EXPECT_THAT(error_of([&] { on(nic.c_str(), ""); }), HasSubstr("lost.toml:1: host: no host profile is called"));

@@ -166,8 +166,8 @@ TEST_F(ConfigLoader, AWholeNumberMayHaveAFraction) {
 
 // Units of 1024 bytes and of 1000 bytes; sizes are shown as they were probably written.
 TEST_F(ConfigLoader, SizesOfBothKinds) {
-  const std::pair<const char*, std::uint64_t> sizes[] = {
-      {"512 B", 512}, {"1 KiB", 1024}, {"1.5 KiB", 1536}, {"1 KB", 1000}, {"1.5 KB", 1500}, {"4 KiB", 4096}};
+  const std::pair<const char*, std::uint64_t> sizes[] = {{"512 B", 512}, {"1 KiB", 1024},  {"1.5 KiB", 1536},
+                                                         {"1 KB", 1000}, {"1.5 KB", 1500}, {"4 KiB", 4096}};
   for (const auto& [text, bytes] : sizes) {
     loader_.set(std::string("pcie.max_payload=") + text);
     EXPECT_EQ(params_.pcie.max_payload.bytes, bytes) << text;
@@ -251,7 +251,8 @@ TEST_F(ConfigLoader, TopologyMistakes) {
 TEST_F(ConfigLoader, Devices) {
   const std::string hosts = "[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n[[switches]]\nname = \"s\"\n";
   const std::string base = file("base.toml", hosts + "[[cables]]\nfrom = \"a\"\nto = \"s\"\n").string();
-  load("base = \"" + base + "\"\n[[devices]]\nhost = \"b\"\n[[devices]]\nhost = \"a\"\n"
+  load("base = \"" + base +
+       "\"\n[[devices]]\nhost = \"b\"\n[[devices]]\nhost = \"a\"\n"
        "[[devices]]\nhost = \"b\"\nipv4 = \"192.168.7.9/24\"\n");
   ASSERT_EQ(topology_.interfaces.size(), 5u);
   EXPECT_EQ(topology_.hosts(), 2u);
@@ -368,8 +369,7 @@ struct Contradiction {
   std::string error;  // empty: the settings are compatible
 };
 const Contradiction kContradictions[] = {
-    {{"nic.pcie.read_bytes=256B"},
-     "nic.pcie.read_bytes: 256 B is less than nic.pcie.max_read_request, 512 B"},
+    {{"nic.pcie.read_bytes=256B"}, "nic.pcie.read_bytes: 256 B is less than nic.pcie.max_read_request, 512 B"},
     {{"nic.pcie.max_read_request=4KiB", "nic.pcie.read_bytes=2KiB"},
      "nic.pcie.read_bytes: 2 KiB is less than nic.pcie.max_read_request, 4 KiB"},
     {{"nic.pcie.max_read_request=4KiB", "nic.pcie.read_bytes=4KiB"}, ""},
@@ -414,13 +414,15 @@ TEST(ConfigContradictions, NoProfileHasOne) {
 
 TEST(ConfigChoices, OfWhatRegistersCanSay) {
   const std::string sizes = "one of 128 B, 256 B, 512 B, 1 KiB, 2 KiB, 4 KiB";
-  for (const auto& [key, value, choices] : {std::tuple<std::string, std::string, std::string>
-           {"nic.pcie.max_payload", "64 B", sizes}, {"nic.pcie.max_payload", "384 B", sizes},
-           {"nic.pcie.max_read_request", "1000 B", sizes}, {"nic.pcie.max_read_request", "8 KiB", sizes},
-           {"nic.pcie.read_completion_boundary", "96 B", "one of 64 B, 128 B"},
-           {"nic.pcie.lanes", "3", "one of 1, 2, 4, 8, 12, 16, 32"},
-           {"nic.capabilities.active_width", "3", "one of 1, 2, 4, 8, 16"},
-           {"nic.capabilities.active_speed", "100", "one of 1, 2, 4, 8, 16, 32, 64, 128"}})
+  for (const auto& [key, value, choices] :
+       {std::tuple<std::string, std::string, std::string>{"nic.pcie.max_payload", "64 B", sizes},
+        {"nic.pcie.max_payload", "384 B", sizes},
+        {"nic.pcie.max_read_request", "1000 B", sizes},
+        {"nic.pcie.max_read_request", "8 KiB", sizes},
+        {"nic.pcie.read_completion_boundary", "96 B", "one of 64 B, 128 B"},
+        {"nic.pcie.lanes", "3", "one of 1, 2, 4, 8, 12, 16, 32"},
+        {"nic.capabilities.active_width", "3", "one of 1, 2, 4, 8, 16"},
+        {"nic.capabilities.active_speed", "100", "one of 1, 2, 4, 8, 16, 32, 64, 128"}})
     EXPECT_EQ(refusal("cx5-100g", {key + "=" + value}),
               "--set " + key + ": '" + value + "' is out of range: " + choices);
 }

@@ -58,9 +58,7 @@ TEST_F(UnchosenPolicies, TheControlIsSelectedAfterItsParameter) {
 }
 
 // An option with the default value has no effect either.
-TEST_F(UnchosenPolicies, ADefaultOfAnOption) {
-  EXPECT_EQ(warnings({"nic.congestion.hpcc.eta=0.95"}).size(), 1u);
-}
+TEST_F(UnchosenPolicies, ADefaultOfAnOption) { EXPECT_EQ(warnings({"nic.congestion.hpcc.eta=0.95"}).size(), 1u); }
 
 TEST_F(UnchosenPolicies, OtherPoliciesToo) {
   EXPECT_THAT(warnings({"switch.flowlet.gap=20 us"}),

@@ -44,8 +44,7 @@ class QueueMistakes : public CheckedPair {
     for (std::uint16_t i = 0; i < 64; ++i) {
       post(nop(a().send_producer()));
       run(3);
-      while (a().poll(kSendCqn)) {
-      }
+      while (a().poll(kSendCqn)) {}
     }
   }
   void arm(std::uint32_t cqn, std::uint32_t consumer) {

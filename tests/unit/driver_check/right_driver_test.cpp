@@ -25,10 +25,8 @@ class RightDriver : public CheckedPair {
       write(2000, i % 3 == 0);
       if (i % 5 == 0) a().arm(kSendCqn, false);
       run(4);
-      while (a().poll(kSendCqn)) {
-      }
-      while (b().poll(kReceiveCqn)) {
-      }
+      while (a().poll(kSendCqn)) {}
+      while (b().poll(kReceiveCqn)) {}
     }
     run(50);
   }

@@ -26,7 +26,8 @@ class AgendaTest : public ::testing::Test {
   ~AgendaTest() override { forget(); }
 
   // Alarms are ranked in the order of creation.
-  Alarm& alarm(std::string name, std::function<void()> then = [] {}) {
+  Alarm& alarm(
+      std::string name, std::function<void()> then = [] {}) {
     told_.push_back([this, name = std::move(name), then = std::move(then)] {
       story.emplace_back(now(), name);
       then();
@@ -163,10 +164,10 @@ TEST_F(AgendaTest, AtOneTimeThreadsGoOnInTheOrderOfTheirSleepsBehindAlarms) {
   sleeper(first, "first", 100_ns, &armed);
   sleeper(second, "second", 100_ns, nullptr);
   run_on();
-  EXPECT_THAT(story, ElementsAre(std::pair(100_ns, "ends third"), std::pair(100_ns, "first"),
-                                 std::pair(100_ns, "second"), std::pair(100_ns, "third"),
-                                 std::pair(100_ns, "armed by first"), std::pair(300_ns, "first"),
-                                 std::pair(300_ns, "second"), std::pair(300_ns, "third")));
+  EXPECT_THAT(story,
+              ElementsAre(std::pair(100_ns, "ends third"), std::pair(100_ns, "first"), std::pair(100_ns, "second"),
+                          std::pair(100_ns, "third"), std::pair(100_ns, "armed by first"), std::pair(300_ns, "first"),
+                          std::pair(300_ns, "second"), std::pair(300_ns, "third")));
 }
 
 TEST_F(AgendaTest, AThreadDoesNotGoBeyondTheEndOfARun) {

@@ -70,8 +70,8 @@ struct Fields {
 std::vector<std::uint8_t> bytes_of(const Fields& of) {
   std::vector<std::uint8_t> bytes{2, 0, 0, 0, 0, 10, 2, 0, 0, 0, 0, 1, 0x08, 0x00};
   const std::uint8_t flags = of.fragment ? 0x20 : 0x40;
-  const std::initializer_list<std::uint8_t> ip{0x45, of.traffic_class, 0, 86, 0, 0, flags, 0, 64, 17, 0, 0,
-                                               10,   0,                1, 1,  10, 0, 9,  1};
+  const std::initializer_list<std::uint8_t> ip{
+      0x45, of.traffic_class, 0, 86, 0, 0, flags, 0, 64, 17, 0, 0, 10, 0, 1, 1, 10, 0, 9, 1};
   bytes.insert(bytes.end(), ip);
   const auto low = [](std::uint32_t value) { return static_cast<std::uint8_t>(value); };
   bytes.insert(bytes.end(), {low(of.source_port >> 8), low(of.source_port), low(of.port >> 8), low(of.port)});
@@ -223,9 +223,7 @@ TEST(Spray, SwitchesDoNotBeginInStep) {
 // --- flowlet
 class Flowlets : public testing::Test {
  protected:
-  std::uint32_t way_of(const Frame& frame, std::size_t ways = 16) {
-    return policy->choose(frame, ways_of(ways), view);
-  }
+  std::uint32_t way_of(const Frame& frame, std::size_t ways = 16) { return policy->choose(frame, ways_of(ways), view); }
   std::unique_ptr<PathChoice> policy = make("flowlet", {{"gap", "20 us"}});
   View view;
 };
@@ -378,10 +376,10 @@ TEST(Paths, ByNameAndDefault) {
 
 TEST(Paths, RefuseWhatIsNoValue) {
   const std::vector<std::pair<std::string, std::string>> wrong{
-      {"path", "rps"},           {"ecmp.hash", "tuple"},      {"spray.order", "least"},    {"flowlet.gap", "20"},
-      {"flowlet.gap", "-1 us"},  {"flowlet.gap", "2 s"},      {"flowlet.entries", "0"},    {"flowlet.entries", "1e9"},
-      {"flowlet.choices", "0"},  {"adaptive.choices", "0"},   {"adaptive.choices", "two"}, {"adaptive.load", "link"},
-      {"adaptive.memory", "2"},  {"flowlet.choices", "70000"}};
+      {"path", "rps"},          {"ecmp.hash", "tuple"},      {"spray.order", "least"},    {"flowlet.gap", "20"},
+      {"flowlet.gap", "-1 us"}, {"flowlet.gap", "2 s"},      {"flowlet.entries", "0"},    {"flowlet.entries", "1e9"},
+      {"flowlet.choices", "0"}, {"adaptive.choices", "0"},   {"adaptive.choices", "two"}, {"adaptive.load", "link"},
+      {"adaptive.memory", "2"}, {"flowlet.choices", "70000"}};
   for (const auto& [key, text] : wrong) {
     const auto told = refused(key, text);
     ASSERT_TRUE(told) << key << '=' << text;

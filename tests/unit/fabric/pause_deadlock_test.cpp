@@ -37,10 +37,13 @@ class Ring : public testing::Test {
     params.pfc.xon = {10 * kBytes};
     params.pfc.headroom = 1_MiB;
     for (std::uint32_t i = 0; i < kBoxes; ++i)
-      boxes_.push_back(std::make_unique<Switch>(
-          ("box" + std::to_string(i)).c_str(), params,
-          SwitchWiring{.number = i, .lines = std::vector<LineTiming>(3), .stations = stations,
-                       .way_to = {0, 0, 0}, .ways = {{kNext}}, .flooded = {}}));
+      boxes_.push_back(std::make_unique<Switch>(("box" + std::to_string(i)).c_str(), params,
+                                                SwitchWiring{.number = i,
+                                                             .lines = std::vector<LineTiming>(3),
+                                                             .stations = stations,
+                                                             .way_to = {0, 0, 0},
+                                                             .ways = {{kNext}},
+                                                             .flooded = {}}));
     for (std::uint32_t i = 0; i < kBoxes; ++i) {
       auto& next = *boxes_[(i + 1) % kBoxes];
       auto& box = *boxes_[i];
@@ -68,9 +71,8 @@ class Ring : public testing::Test {
 
   const bool fresh_ = (sc_core::sc_get_curr_simcontext()->reset(), true);  // before all members with alarms
   std::vector<std::unique_ptr<Switch>> boxes_;
-  PauseDeadlock deadlock_{[](PauseDeadlock::End end) {
-    return "box" + std::to_string(end.box) + " port " + std::to_string(end.port);
-  }};
+  PauseDeadlock deadlock_{
+      [](PauseDeadlock::End end) { return "box" + std::to_string(end.box) + " port " + std::to_string(end.port); }};
   int delivered_ = 0;
 };
 

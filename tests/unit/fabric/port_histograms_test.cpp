@@ -127,9 +127,9 @@ TEST(PortRecord, APauseEndsByItselfOrByAnother) {
   EXPECT_EQ(count(9_us), 0u);
   EXPECT_EQ(count(10_us), 1u);
   record.pause(3, 40_us, 20_us);
-  record.pause(3, 60_us, 35_us);   // extends the pause
-  record.pause(3, 50_us, 50_us);   // ends the pause
-  record.pause(3, 55_us, 55_us);   // no pause was active
+  record.pause(3, 60_us, 35_us);  // extends the pause
+  record.pause(3, 50_us, 50_us);  // ends the pause
+  record.pause(3, 55_us, 55_us);  // no pause was active
   record.pause(4, 99_us, 50_us);
   const auto pauses = record.at(90_us).pauses;
   ASSERT_EQ(pauses[3].parts().size(), 2u);

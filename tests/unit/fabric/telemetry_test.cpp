@@ -80,8 +80,8 @@ TEST(Telemetry, ABlockOnTheLine) {
   ASSERT_EQ(bytes.size(), 42u);
   const auto byte = [&](std::size_t at) { return std::to_integer<unsigned>(bytes[at]); };
   EXPECT_EQ(byte(0) << 8 | byte(1), 0x2000u | block.path());
-  EXPECT_EQ(byte(2) >> 4, 8u);                     // 100 Gb/s
-  EXPECT_EQ(byte(9), 1u);                          // 80 bytes in the queue
+  EXPECT_EQ(byte(2) >> 4, 8u);  // 100 Gb/s
+  EXPECT_EQ(byte(9), 1u);       // 80 bytes in the queue
   EXPECT_EQ(byte(17), 2u);
   EXPECT_TRUE(std::all_of(bytes.begin() + 18, bytes.end(), [](std::byte one) { return one == std::byte{0}; }));
   EXPECT_EQ(Telemetry::of(bytes), block);
@@ -95,10 +95,10 @@ TEST(Telemetry, WhatIsNoBlock) {
   const auto bytes = bytes_of(block_of({port(1_us, 128, 80)}));
   EXPECT_FALSE(Telemetry::of(std::span(bytes).first(41)));
   auto many = bytes;
-  many[0] = std::byte{0x60};                       // six records
+  many[0] = std::byte{0x60};  // six records
   EXPECT_FALSE(Telemetry::of(many));
   auto behind = bytes;
-  behind[10] = std::byte{1};                       // in a record that is not counted
+  behind[10] = std::byte{1};  // in a record that is not counted
   EXPECT_FALSE(Telemetry::of(behind));
   EXPECT_TRUE(Telemetry::of(Bytes(42)));
 }
@@ -125,8 +125,14 @@ TEST(Telemetry, ADelayOnTheLine) {
   EXPECT_EQ(Telemetry::of(bytes), block);
   block.give_back(0x1234567 * 1_ns + 999_ps);
   bytes = bytes_of(block);
-  EXPECT_EQ(bytes, (Bytes{std::byte{0xd3}, std::byte{0x1a}, std::byte{0x80}, {}, std::byte{0x01}, std::byte{0x23},
-                          std::byte{0x45}, std::byte{0x67}}));
+  EXPECT_EQ(bytes, (Bytes{std::byte{0xd3},
+                          std::byte{0x1a},
+                          std::byte{0x80},
+                          {},
+                          std::byte{0x01},
+                          std::byte{0x23},
+                          std::byte{0x45},
+                          std::byte{0x67}}));
   EXPECT_EQ(Telemetry::of(bytes), block);
   EXPECT_EQ(block.delay(), 0x1234567 * 1_ns);
   EXPECT_FALSE(block.asks_for_delay());
@@ -309,7 +315,7 @@ TEST_P(TelemetryFrame, OtherHandlesKeepTheirs) {
     const auto bytes = bytes_of(frame);
     ASSERT_EQ(bytes.size(), before.size());
     EXPECT_TRUE(std::equal(bytes.begin(), bytes.end() - 42, before.begin()));
-    frame.add_hop(port(2_us, 0, 0, 2));    // no other handle refers to this frame
+    frame.add_hop(port(2_us, 0, 0, 2));  // no other handle refers to this frame
     EXPECT_EQ(frame.telemetry()->hops().size(), 2u);
   }
 }
@@ -331,8 +337,8 @@ TEST_P(TelemetryFrame, AMarkLeavesItAlone) {
 
 TEST_P(TelemetryFrame, ComesToAnotherProcess) {
   for (const bool as_bytes : {false, true}) {
-    const auto sent = as_bytes ? in_one_piece(with(block_of({port(1_us, 1280, 80)})))
-                               : with(block_of({port(1_us, 1280, 80)}));
+    const auto sent =
+        as_bytes ? in_one_piece(with(block_of({port(1_us, 1280, 80)}))) : with(block_of({port(1_us, 1280, 80)}));
     Bytes message;
     ByteWriter out(message);
     nic::put_frame(out, sent);
@@ -406,7 +412,7 @@ class TelemetrySwitch : public testing::Test {
 // leaving does not count.
 TEST_F(TelemetrySwitch, ARecordOfThePortAsTheFirstBitLeaves) {
   for (int i = 0; i < 10; ++i) send(Telemetry());
-  box_->receive(0, Frame(packet(true, kPayload, Telemetry())), 350_ns);   // after the last of the ten frames
+  box_->receive(0, Frame(packet(true, kPayload, Telemetry())), 350_ns);  // after the last of the ten frames
   sc_core::sc_start(1, sc_core::SC_MS);
   ASSERT_EQ(left_.size(), 11u);
   const auto took = LineTiming{}.time_for(left_.front().second);

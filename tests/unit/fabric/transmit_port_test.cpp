@@ -98,8 +98,8 @@ TEST(TransmitPort, BytesThatWaitWhenAFrameBegins) {
     bench.send(1, 0, 20_ns);
     bench.send(2, 0, 21_ns);
   });
-  bench.at(15_ns, [&] { bench.send(3, 0); });    // before the first bit of frame 1
-  bench.at(25_ns, [&] { bench.send(4, 0); });    // after it
+  bench.at(15_ns, [&] { bench.send(3, 0); });  // before the first bit of frame 1
+  bench.at(25_ns, [&] { bench.send(4, 0); });  // after it
   bench.at(45_ns, [&] { bench.send(5, 0); });
   EXPECT_EQ(bench.run(), (std::vector<Left>{{1, 20_ns}, {2, 30_ns}, {3, 40_ns}, {4, 50_ns}, {5, 60_ns}}));
   EXPECT_EQ(behind, (std::vector<std::uint64_t>{200, 200, 100, 100, 0}));
@@ -220,8 +220,8 @@ TEST(TransmitPort, ClearedItIsAsNew) {
 }
 
 struct Offered {
-  Duration at;     // time of send()
-  Duration from;   // earliest time of departure
+  Duration at;    // time of send()
+  Duration from;  // earliest time of departure
   std::uint8_t priority;
   std::uint64_t bytes;
   Duration began{-1};
@@ -338,8 +338,8 @@ TEST(PriorityMap, ByClassSelectorAndAsSaid) {
   for (const auto& [dscp, priority] : {std::pair(26, 1), {25, 3}, {40, 5}, {47, 5}, {48, 6}, {0, 7}})
     EXPECT_EQ(priority_of(*said, dscp), priority) << dscp;
   EXPECT_TRUE(PriorityMap::parse(""));
-  for (const char* bad : {"26", "64:1", "1:8", "5-4:1", "a:1", "1:1,2:2", "1:", "-1:1", "1-:1",
-                          "99999999999999999999:1"})
+  for (const char* bad :
+       {"26", "64:1", "1:8", "5-4:1", "a:1", "1:1,2:2", "1:", "-1:1", "1-:1", "99999999999999999999:1"})
     EXPECT_FALSE(PriorityMap::parse(bad)) << bad;
 }
 
@@ -395,8 +395,8 @@ TEST(PauseFrame, AsTheStandardHasIt) {
   const auto frame = to_frame(pause, {6, 0, 0, 1, 0, 2});
   std::vector<std::byte> bytes;
   frame.append_to(bytes);
-  const std::vector<std::uint8_t> wanted{0x01, 0x80, 0xc2, 0, 0, 1, 6, 0, 0, 1, 0, 2, 0x88, 0x08, 0x01, 0x01, 0, 0x81,
-                                         0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  const std::vector<std::uint8_t> wanted{0x01, 0x80, 0xc2, 0, 0, 1, 6, 0, 0, 1, 0, 2, 0x88, 0x08, 0x01, 0x01, 0,
+                                         0x81, 0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,    0,    0,    0,    1};
   ASSERT_EQ(bytes.size(), 60u);
   for (std::size_t i = 0; i < bytes.size(); ++i)
     EXPECT_EQ(std::to_integer<int>(bytes[i]), i < wanted.size() ? wanted[i] : 0) << i;
@@ -406,8 +406,8 @@ TEST(PauseFrame, AsTheStandardHasIt) {
 }
 
 TEST(PauseFrame, OthersAreNone) {
-  const std::vector<std::uint8_t> good{0x01, 0x80, 0xc2, 0, 0, 1, 6, 0, 0, 1, 0, 2, 0x88, 0x08, 0x01, 0x01, 0, 1, 0, 1,
-                                       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  const std::vector<std::uint8_t> good{0x01, 0x80, 0xc2, 0, 0, 1, 6, 0, 0, 1, 0, 2, 0x88, 0x08, 0x01, 0x01, 0,
+                                       1,    0,    1,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0,    0,    0,    0,    0};
   EXPECT_TRUE(priority_pause_of(of_bytes(good)));
   for (const std::size_t changed : {5, 12, 15}) {  // address, type, opcode
     auto bytes = good;

@@ -91,11 +91,11 @@ TEST_F(Memory, RangesThatAreNone) {
   EXPECT_EQ(error_of(0, 1ull << 40), EEXIST);
   EXPECT_EQ(error_of(0x20000, 0), EINVAL);
   EXPECT_EQ(error_of(~0ull, 2), EINVAL);
-  EXPECT_EQ(error_of(0x20000, kPage, 16 * kPage), EINVAL);       // beyond the end of the file
+  EXPECT_EQ(error_of(0x20000, kPage, 16 * kPage), EINVAL);  // beyond the end of the file
   EXPECT_EQ(error_of(0x20000, 17 * kPage), EINVAL);
   EXPECT_EQ(error_of(0x20000, kPage, 1), EINVAL);
   EXPECT_EQ(error_of(0x20000, kPage, ~0ull - kPage + 1), EINVAL);
-  EXPECT_EQ(error_of(0xf000, kPage, 15 * kPage), 0);             // ends where the next range begins
+  EXPECT_EQ(error_of(0xf000, kPage, 15 * kPage), 0);  // ends where the next range begins
   EXPECT_EQ(error_of(0x12000, kPage, 15 * kPage), 0);
   EXPECT_EQ(memory_.ranges(), 3u);
 }

@@ -173,8 +173,8 @@ TEST_F(KernelAgentTest, PostedWritesArriveLateAndInOrder) {
   for (std::uint8_t i = 0; i < 6; ++i) {
     EXPECT_EQ(stores[5 + i].data[0], std::byte(i));
     // As fast as the CPU stores, or as fast as the bus carries.
-    const Duration after = i < 3 ? i * params.cpu.mmio_write
-                                 : 3 * params.cpu.mmio_write + (i - 3) * params.mmio_line_interval;
+    const Duration after =
+        i < 3 ? i * params.cpu.mmio_write : 3 * params.cpu.mmio_write + (i - 3) * params.mmio_line_interval;
     EXPECT_EQ(stores[5 + i].at, sent + after + params.mmio_write_latency);
   }
 }
@@ -548,8 +548,8 @@ struct TwoDevices : sc_core::sc_module {
     Part(TwoDevices& machine, std::uint16_t number)
         : root_complex(sc_core::sc_gen_unique_name("root_complex"), machine.params, machine.iommu, number),
           device(sc_core::sc_gen_unique_name("device")),
-          agent(sc_core::sc_gen_unique_name("agent"), machine.params, machine.kernel, root_complex,
-                interface(number)) {}
+          agent(sc_core::sc_gen_unique_name("agent"), machine.params, machine.kernel, root_complex, interface(number)) {
+    }
     RootComplex root_complex;
     FakeDevice device;
     KernelAgent agent;

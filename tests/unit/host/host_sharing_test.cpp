@@ -68,8 +68,12 @@ TEST_F(DeviceRanges, AreReachedByTheirOwnerAlone) {
 TEST_F(DeviceRanges, HoldRegionsWithinWhatWasAskedFor) {
   alloc(kMine, kPage + 1);
   alloc(kOther, kPage);
-  for (const auto& [offset, bytes] : {std::pair<std::uint64_t, std::uint64_t>{0, kPage + 2}, {kPage + 2, 0},
-                                      {kPage, 2}, {2 * kPage, 4}, {~0ull, 2}, {0, ~0ull}}) {
+  for (const auto& [offset, bytes] : {std::pair<std::uint64_t, std::uint64_t>{0, kPage + 2},
+                                      {kPage + 2, 0},
+                                      {kPage, 2},
+                                      {2 * kPage, 4},
+                                      {~0ull, 2},
+                                      {0, ~0ull}}) {
     auto refused = mailbox(kMine, offset, bytes);
     EXPECT_EQ(run(kMine, refused), EINVAL) << offset << " " << bytes;
   }

@@ -73,8 +73,9 @@ class Ids : public ::testing::Test {
   }
 
   std::map<std::uint32_t, int> queued;  // pending events by channel
-  RdmaIds ids{parameters(), {[this](std::uint32_t channel, std::uint32_t) { ++queued[channel]; },
-                             [this](std::uint32_t channel, std::uint32_t) { queued[channel] = 0; }}};
+  RdmaIds ids{parameters(),
+              {[this](std::uint32_t channel, std::uint32_t) { ++queued[channel]; },
+               [this](std::uint32_t channel, std::uint32_t) { queued[channel] = 0; }}};
 
  private:
   std::vector<std::byte> output_;

@@ -157,9 +157,9 @@ TEST_F(DeviceTest, RefusesWhatItDoesNotTake) {
     Request read(tlm::TLM_READ_COMMAND, offset, bytes);
     EXPECT_EQ(send(bar, read), tlm::TLM_OK_RESPONSE) << offset << ' ' << bytes;
   }
-  for (const auto& [offset, bytes] : {Access{abi::reg::kMagic, 2}, Access{abi::reg::kMagic, 8},
-                                      Access{abi::reg::kFeatures + 2, 4}, Access{abi::reg::kHealthCounter + 4, 4},
-                                      Access{abi::reg::kCommandDoorbell, 4}, Access{abi::kUarBase, 8}}) {
+  for (const auto& [offset, bytes] :
+       {Access{abi::reg::kMagic, 2}, Access{abi::reg::kMagic, 8}, Access{abi::reg::kFeatures + 2, 4},
+        Access{abi::reg::kHealthCounter + 4, 4}, Access{abi::reg::kCommandDoorbell, 4}, Access{abi::kUarBase, 8}}) {
     Request read(tlm::TLM_READ_COMMAND, offset, bytes);
     EXPECT_EQ(send(bar, read), tlm::TLM_ADDRESS_ERROR_RESPONSE) << offset << ' ' << bytes;
   }

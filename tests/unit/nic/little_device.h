@@ -18,7 +18,7 @@ class LittleWriter {
   explicit LittleWriter(std::span<std::byte> bytes) : rest_(bytes) {}
 
   template <class T>
-    requires std::is_enum_v<T> || std::integral<T>
+  requires std::is_enum_v<T> || std::integral<T>
   void operator()(T value) {
     for (std::size_t i = 0; i < sizeof(T); ++i) rest_[i] = std::byte(static_cast<std::uint64_t>(value) >> (8 * i));
     rest_ = rest_.subspan(sizeof(T));
@@ -37,7 +37,7 @@ class LittleReader {
   explicit LittleReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   template <class T>
-    requires std::is_enum_v<T> || std::integral<T>
+  requires std::is_enum_v<T> || std::integral<T>
   void operator()(T& value) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < sizeof(T); ++i) sum |= std::to_integer<std::uint64_t>(rest_[i]) << (8 * i);
@@ -67,10 +67,10 @@ constexpr std::uint32_t kUar = 0x10000;
 constexpr std::uint32_t kUarPageBytes = 8192;
 constexpr std::uint32_t kMsixTable = 0x3000;
 constexpr std::uint32_t kRegisters = 0x200000;
-constexpr std::uint32_t kCommandQueue = kRegisters + 0x10;   // 64 bits
-constexpr std::uint32_t kStatus = kRegisters + 0x20;         // 8 bits
-constexpr std::uint32_t kExecute = kRegisters + 0x30;        // 8 bits: index of the command entry to execute
-constexpr std::uint32_t kDoorbell = 0x40;                    // offset in a UAR page
+constexpr std::uint32_t kCommandQueue = kRegisters + 0x10;  // 64 bits
+constexpr std::uint32_t kStatus = kRegisters + 0x20;        // 8 bits
+constexpr std::uint32_t kExecute = kRegisters + 0x30;       // 8 bits: index of the command entry to execute
+constexpr std::uint32_t kDoorbell = 0x40;                   // offset in a UAR page
 constexpr std::size_t kDoorbellBytes = 12;
 enum class Ring : std::uint8_t { send = 's', arm = 'a', arm_solicited = 'A', events = 'e' };
 
@@ -101,7 +101,7 @@ void path_fields(Visit& visit, P& path) {
 }
 
 template <class Visit, class Q>
-  requires std::same_as<std::remove_const_t<Q>, QpContext>
+requires std::same_as<std::remove_const_t<Q>, QpContext>
 void fields(Visit& visit, Q& qp) {
   path_fields(visit, qp.path);
   visit(qp.receive_psn);
@@ -145,7 +145,7 @@ void fields(Visit& visit, Q& qp) {
 }
 
 template <class Visit, class Q>
-  requires std::same_as<std::remove_const_t<Q>, CompletionQueue>
+requires std::same_as<std::remove_const_t<Q>, CompletionQueue>
 void fields(Visit& visit, Q& cq) {
   visit(cq.eqn);
   visit(cq.consumer);
@@ -162,7 +162,7 @@ void fields(Visit& visit, Q& cq) {
 }
 
 template <class Visit, class Q>
-  requires std::same_as<std::remove_const_t<Q>, EventQueueContext>
+requires std::same_as<std::remove_const_t<Q>, EventQueueContext>
 void fields(Visit& visit, Q& eq) {
   visit(eq.ring);
   visit(eq.consumer);
@@ -173,7 +173,7 @@ void fields(Visit& visit, Q& eq) {
 }
 
 template <class Visit, class Q>
-  requires std::same_as<std::remove_const_t<Q>, SharedReceiveQueue>
+requires std::same_as<std::remove_const_t<Q>, SharedReceiveQueue>
 void fields(Visit& visit, Q& srq) {
   visit(srq.ring);
   visit(srq.doorbell_record);
@@ -188,7 +188,7 @@ void fields(Visit& visit, Q& srq) {
 }
 
 template <class Visit, class R>
-  requires std::same_as<std::remove_const_t<R>, MemoryRegion>
+requires std::same_as<std::remove_const_t<R>, MemoryRegion>
 void fields(Visit& visit, R& region) {
   visit(region.length);
   visit(region.start);
@@ -205,7 +205,7 @@ void fields(Visit& visit, R& region) {
 }
 
 template <class Visit, class R>
-  requires std::same_as<std::remove_const_t<R>, IcmRange>
+requires std::same_as<std::remove_const_t<R>, IcmRange>
 void fields(Visit& visit, R& range) {
   visit(range.memory);
   visit(range.count);
@@ -214,7 +214,7 @@ void fields(Visit& visit, R& range) {
 }
 
 template <class Visit, class S>
-  requires std::same_as<std::remove_const_t<S>, GidSetting>
+requires std::same_as<std::remove_const_t<S>, GidSetting>
 void fields(Visit& visit, S& setting) {
   visit(setting.gid);
   visit(setting.mac);
@@ -223,7 +223,7 @@ void fields(Visit& visit, S& setting) {
 }
 
 template <class Visit, class M>
-  requires std::same_as<std::remove_const_t<M>, QpModification>
+requires std::same_as<std::remove_const_t<M>, QpModification>
 void fields(Visit& visit, M& modification) {
   fields(visit, modification.context);
   visit(modification.current_state);
@@ -347,10 +347,9 @@ class LittlePersonality final : public Personality {
     const auto code = read.take<std::uint16_t>();
     read.skip(2);
     if (output_bytes < little::kResultHead) command.refused = CommandStatus::bad_output_length;
-    for (const auto opcode :
-         {CommandOpcode::initialize, CommandOpcode::map_icm, CommandOpcode::set_gid, CommandOpcode::create_eq,
-          CommandOpcode::create_cq, CommandOpcode::create_mpt, CommandOpcode::create_qp, CommandOpcode::modify_qp,
-          CommandOpcode::query_qp})
+    for (const auto opcode : {CommandOpcode::initialize, CommandOpcode::map_icm, CommandOpcode::set_gid,
+                              CommandOpcode::create_eq, CommandOpcode::create_cq, CommandOpcode::create_mpt,
+                              CommandOpcode::create_qp, CommandOpcode::modify_qp, CommandOpcode::query_qp})
       if (little::code_of(opcode) == code) command.opcode = opcode;
     switch (command.opcode) {
       case CommandOpcode::initialize:

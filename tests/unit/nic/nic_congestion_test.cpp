@@ -51,8 +51,7 @@ class NicCongestion : public Pair {
     };
   }
   void write(int count, std::uint32_t bytes = 8) {
-    for (int i = 0; i < count; ++i)
-      a().post_send({.opcode = SendOpcode::write, .length = bytes, .remote = at_b()});
+    for (int i = 0; i < count; ++i) a().post_send({.opcode = SendOpcode::write, .length = bytes, .remote = at_b()});
     for (int i = 0; i < count; ++i) EXPECT_EQ(a().wait_status(kSendCqn, 1_s), CqeSyndrome::success);
   }
   NotificationCounters notified() { return b().nic.counters().notification; }
@@ -382,7 +381,7 @@ class NicTelemetry : public NicCongestion {
   }
 
   std::vector<Carried> carried_;
-  std::optional<Telemetry> last_;          // as the frame continued
+  std::optional<Telemetry> last_;  // as the frame continued
 };
 
 TEST_F(NicTelemetry, AnAcknowledgementGivesBackTheNewest) {
@@ -399,7 +398,7 @@ TEST_F(NicTelemetry, AnAcknowledgementGivesBackTheNewest) {
     ASSERT_TRUE(carried_[1].block);
     EXPECT_TRUE(carried_[1].block->goes_back());
     EXPECT_EQ(carried_[1].block->hops().size(), 1u);
-    EXPECT_EQ(carried_[1].block, last_);   // no port adds a record on the way back
+    EXPECT_EQ(carried_[1].block, last_);  // no port adds a record on the way back
   }
 }
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <span>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,8 +12,8 @@
 #include "model/nic/engine/packet_lane.h"
 #include "model/nic/engine/qp_context.h"
 #include "model/nic/engine/receive_ring.h"
-#include "model/nic/engine/send_room.h"
 #include "model/nic/engine/send_ring.h"
+#include "model/nic/engine/send_room.h"
 #include "model/nic/engine/tickets.h"
 #include "model/nic/engine/transmit_units.h"
 
@@ -303,7 +303,7 @@ struct Dispatcher {
   }
 
   TransmitUnits units;
-  std::uint32_t open = 0x1ff;              // credit classes that have room
+  std::uint32_t open = 0x1ff;  // credit classes that have room
   std::map<std::uint32_t, std::uint32_t> at;
 };
 

@@ -130,7 +130,10 @@ TEST_F(Errors, NoReceivePosted) {
 }
 
 TEST_F(Errors, ReceivePostedWhileTheSenderWaits) {
-  connect(3, [](abi::Qpc& c) { c.rnr_retry = 7; c.min_rnr_timer = 12; });
+  connect(3, [](abi::Qpc& c) {
+    c.rnr_retry = 7;
+    c.min_rnr_timer = 12;
+  });
   a().fill(3);
   a().post_send({.opcode = SendOpcode::send, .length = 3000});
   run(2000);
@@ -264,7 +267,10 @@ TEST_F(Errors, RandomFramesDoNoHarm) {
   std::mt19937 random(13);
   b().post_receive(b().buffer, 65536);
   std::vector<Frame> seen;
-  drop() = [&](const Frame& frame) { seen.push_back(frame); return false; };
+  drop() = [&](const Frame& frame) {
+    seen.push_back(frame);
+    return false;
+  };
   a().post_send({.opcode = SendOpcode::send, .length = 3000});
   a().post_send({.opcode = SendOpcode::read, .length = 3000, .remote = at_b()});
   run(50);

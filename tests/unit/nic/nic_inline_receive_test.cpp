@@ -25,9 +25,9 @@ class InlineReceive : public Pair {
 
   struct Arrival {
     Cqe cqe;
-    std::uint64_t writes;                // writes of the device to memory
-    Duration after;                      // from the request's arrival to the CQE in memory
-    bool in_buffer;                      // the payload is in the receive's buffer
+    std::uint64_t writes;  // writes of the device to memory
+    Duration after;        // from the request's arrival to the CQE in memory
+    bool in_buffer;        // the payload is in the receive's buffer
   };
   Arrival send(std::uint32_t length, SendOpcode opcode = SendOpcode::send) {
     std::ranges::fill(std::span(b().host.at(b().buffer), 4096), std::byte{0xee});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packets to the own device bypass the cable, and are treated by the transport as any others.
-#include "model/nic/packets/receive/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/loopback.h"
+#include "model/nic/packets/receive/flow_table.h"
 
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/packets/packet.h"
@@ -105,7 +105,9 @@ TEST_F(ToItself, SendReadAndWrite) {
   EXPECT_EQ(a().wait_status(kSendCqn), abi::CqeSyndrome::success);
   a().post_send({.opcode = SendOpcode::write, .length = 100'000, .remote = Remote{a().buffer + 400'000, kKey}});
   EXPECT_EQ(a().wait_status(kSendCqn), abi::CqeSyndrome::success);
-  a().post_send({.opcode = SendOpcode::read, .length = 3000, .remote = Remote{a().buffer, kKey},
+  a().post_send({.opcode = SendOpcode::read,
+                 .length = 3000,
+                 .remote = Remote{a().buffer, kKey},
                  .address = a().buffer + 600'000});
   EXPECT_EQ(a().wait_status(kSendCqn), abi::CqeSyndrome::success);
   const auto same = [&](std::uint64_t at, std::size_t bytes) {

@@ -52,7 +52,8 @@ class Moderation : public Pair {
     for (int i = 0; i < count; ++i) {
       const auto before = cqes.size();
       b().post_receive(b().buffer, 64);
-      a().post_send({.opcode = SendOpcode::send, .length = 8,
+      a().post_send({.opcode = SendOpcode::send,
+                     .length = 8,
                      .flags = abi::ControlSegment::kSignaled | (solicited ? abi::ControlSegment::kSolicited : 0)});
       while (cqes.size() == before) sc_core::sc_start(100, sc_core::SC_NS);
     }
@@ -74,7 +75,7 @@ class Moderation : public Pair {
     EXPECT_EQ(events.size(), 1u);
   }
 
-  std::vector<Duration> events, cqes;    // times at which each was written, at b
+  std::vector<Duration> events, cqes;  // times at which each was written, at b
 };
 
 TEST_F(Moderation, WaitsForSoMany) {

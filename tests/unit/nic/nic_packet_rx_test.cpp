@@ -54,9 +54,9 @@ class PacketRxTest : public ::testing::Test {
     const auto parsed = roce::parse_frame(bytes, bytes.size());
     const std::span all(bytes);
     rx_->receive({cut ? Frame::of(Payload::copy_of(all.first(parsed.payload_offset)),
-                                 Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes)),
-                                 all.subspan(parsed.payload_offset + parsed.payload_bytes))
-                     : Frame::of(Payload::copy_of(bytes))});
+                                  Payload::copy_of(all.subspan(parsed.payload_offset, parsed.payload_bytes)),
+                                  all.subspan(parsed.payload_offset + parsed.payload_bytes))
+                      : Frame::of(Payload::copy_of(bytes))});
   }
 
   GidTable gids_{4};
@@ -99,7 +99,9 @@ TEST_F(PacketRxTest, DatagramOverIpv4BringsItsIpHeaderBehindZeros) {
 TEST_F(PacketRxTest, TelemetryBehindAPacketComesWithIt) {
   Telemetry of_ports;
   of_ports.add({.rate = {100'000'000'000}, .at = {7'000}, .sent = 1280, .queue = 80, .id = 3});
-  for (const auto& [block, v6] : {std::pair(of_ports, false), {of_ports, true}, {Telemetry::delay_request(), false},
+  for (const auto& [block, v6] : {std::pair(of_ports, false),
+                                  {of_ports, true},
+                                  {Telemetry::delay_request(), false},
                                   {Telemetry::delay_request(), true}}) {
     std::vector<std::byte> bytes(block.size());
     block.put(bytes);
@@ -246,12 +248,12 @@ TEST_F(PacketRxTest, WhatIsForNoGroupOfOursIsDropped) {
   auto other = kGroup;
   other[15] = 4;
   const auto ud = roce::Opcode::ud_send_only;
-  receive(to_group(other, {1, 0, 0x5e, 1, 2, 4}, ud), true);               // another group
-  receive(to_group(kGroup, {1, 0, 0x5e, 1, 2, 4}, ud), true);              // another group's MAC
-  receive(to_group(kGroup, kMac, ud), true);                               // a host's MAC
-  receive(to_group(kGroup, kGroupMac, ud, 0x40), true);                    // a single QP of the group
-  receive(to_group(kGroup, kGroupMac, roce::Opcode::send_only), true);     // no datagram
-  receive(to_group(ipv4(1), kMac, ud), true);                              // all QPs, at this host's address
+  receive(to_group(other, {1, 0, 0x5e, 1, 2, 4}, ud), true);            // another group
+  receive(to_group(kGroup, {1, 0, 0x5e, 1, 2, 4}, ud), true);           // another group's MAC
+  receive(to_group(kGroup, kMac, ud), true);                            // a host's MAC
+  receive(to_group(kGroup, kGroupMac, ud, 0x40), true);                 // a single QP of the group
+  receive(to_group(kGroup, kGroupMac, roce::Opcode::send_only), true);  // no datagram
+  receive(to_group(ipv4(1), kMac, ud), true);                           // all QPs, at this host's address
   groups_.detach(kGroup, {0x40});
   receive(to_group(kGroup, kGroupMac, ud), true);
   EXPECT_TRUE(packets_.empty());

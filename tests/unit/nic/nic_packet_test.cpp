@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A packet by reference: its bytes are written when they are read, which must have no other visible effect.
-#include "model/nic/packets/receive/flow_table.h"
 #include "model/nic/packets/gid_table.h"
 #include "model/nic/packets/multicast_table.h"
 #include "model/nic/packets/packet.h"
+#include "model/nic/packets/receive/flow_table.h"
 
 #include <algorithm>
 #include <optional>
@@ -54,8 +54,13 @@ class AnyPacket {
     const auto& row = roce::info(opcode);
     auto& h = packet->headers;
     h = {};
-    h.bth = {.opcode = opcode, .solicited = coin(), .fecn = coin(), .becn = coin(), .destination = {number()},
-             .ack_request = coin(), .psn = roce::Psn(number())};
+    h.bth = {.opcode = opcode,
+             .solicited = coin(),
+             .fecn = coin(),
+             .becn = coin(),
+             .destination = {number()},
+             .ack_request = coin(),
+             .psn = roce::Psn(number())};
     if (row.has(kDeth)) h.deth = roce::Deth{number(), {number()}};
     if (row.has(kXrceth)) h.xrc_srqn = number();
     if (row.has(kReth)) h.reth = roce::Reth{random_(), {number()}, number()};
@@ -105,9 +110,9 @@ TEST(Packet, IsWrittenWhenSomebodyLooks) {
         EXPECT_EQ(parsed.payload_offset, frame.header_bytes());
         EXPECT_EQ(parsed.payload_bytes, payload);
         const std::span all(bytes);
-        const auto crc = roce::icrc(all.first(frame.header_bytes()).subspan(roce::kEthernetBytes),
-                                    all.subspan(frame.header_bytes(), size - frame.header_bytes() - roce::kIcrcBytes),
-                                    {});
+        const auto crc =
+            roce::icrc(all.first(frame.header_bytes()).subspan(roce::kEthernetBytes),
+                       all.subspan(frame.header_bytes(), size - frame.header_bytes() - roce::kIcrcBytes), {});
         for (std::size_t i = 0; i < roce::kIcrcBytes; ++i)
           EXPECT_EQ(bytes[size - roce::kIcrcBytes + i], std::byte(crc >> (8 * i)));
       }

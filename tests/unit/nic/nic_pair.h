@@ -13,8 +13,12 @@ namespace rnicsim::nic::test {
 class Cable {
  public:
   explicit Cable(const NicParams& params) : a("a", params, 1), b("b", params, 2) {
-    a.nic.frame_out().bind([this](Frame frame) { if (!drop(frame)) link_.send(0, std::move(frame)); });
-    b.nic.frame_out().bind([this](Frame frame) { if (!drop(frame)) link_.send(1, std::move(frame)); });
+    a.nic.frame_out().bind([this](Frame frame) {
+      if (!drop(frame)) link_.send(0, std::move(frame));
+    });
+    b.nic.frame_out().bind([this](Frame frame) {
+      if (!drop(frame)) link_.send(1, std::move(frame));
+    });
     link_.out(0).bind([this](Frame frame, Duration delay) { a.nic.receive(std::move(frame), delay); });
     link_.out(1).bind([this](Frame frame, Duration delay) { b.nic.receive(std::move(frame), delay); });
     for (auto* node : {&a, &b}) {
@@ -22,7 +26,8 @@ class Cable {
       node->create_qp();
     }
   }
-  void connect(std::uint8_t mtu, const Node::Change& change = [](abi::Qpc&) {}) {
+  void connect(
+      std::uint8_t mtu, const Node::Change& change = [](abi::Qpc&) {}) {
     a.connect(b, mtu, change);
     b.connect(a, mtu, change);
   }
@@ -45,7 +50,10 @@ class Pair : public testing::Test {
     clear();
     cable_ = std::make_unique<Cable>(params);
   }
-  void connect(std::uint8_t mtu = 3, const Node::Change& change = [](abi::Qpc&) {}) { cable_->connect(mtu, change); }
+  void connect(
+      std::uint8_t mtu = 3, const Node::Change& change = [](abi::Qpc&) {}) {
+    cable_->connect(mtu, change);
+  }
   Node& a() { return cable_->a; }
   Node& b() { return cable_->b; }
   std::function<bool(Frame&)>& drop() { return cable_->drop; }

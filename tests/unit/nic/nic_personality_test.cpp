@@ -50,7 +50,7 @@ class LittleNode {
   Host host;
   Nic nic;
   std::uint64_t buffer = 0;
-  std::uint64_t qpcs = 0;                // contexts of QPs in ICM
+  std::uint64_t qpcs = 0;  // contexts of QPs in ICM
 
   void bring_up() {
     host.config_write(0x04, 6, 2);
@@ -73,11 +73,15 @@ class LittleNode {
                 EventQueueContext{.log_entries = 6, .vector = std::uint16_t(eqn), .ring = eqs_[eqn]});
     }
     for (const auto cqn : {kSendCqn, kReceiveCqn}) create_cq(cqn);
-    expect_ok(CommandOpcode::set_gid, 1,
-              GidSetting{0, true, {0, 0, 0, 0, 0, number_}, Node::gid_of(number_)});
+    expect_ok(CommandOpcode::set_gid, 1, GidSetting{0, true, {0, 0, 0, 0, 0, number_}, Node::gid_of(number_)});
     buffer = host.allocate(1 << 20);
     expect_ok(CommandOpcode::create_mpt, kKey >> 8,
-              MemoryRegion{.key = kKey, .pd = kPd, .pasid = kPasid, .access = 0xf, .start = buffer, .length = 1 << 20,
+              MemoryRegion{.key = kKey,
+                           .pd = kPd,
+                           .pasid = kPasid,
+                           .access = 0xf,
+                           .start = buffer,
+                           .length = 1 << 20,
                            .bus_address = buffer});
     create_qp();
   }
@@ -238,18 +242,32 @@ class LittleNode {
   void create_cq(std::uint32_t cqn) {
     cqs_[cqn] = {host.allocate(4 * kCqeBytes), host.allocate(64), 0};
     expect_ok(CommandOpcode::create_cq, cqn,
-              CompletionQueue{.log_entries = 2, .uar_page = kPage, .pasid = kPasid, .ring = cqs_[cqn].ring,
-                              .doorbell_record = cqs_[cqn].record, .eqn = 1});
+              CompletionQueue{.log_entries = 2,
+                              .uar_page = kPage,
+                              .pasid = kPasid,
+                              .ring = cqs_[cqn].ring,
+                              .doorbell_record = cqs_[cqn].record,
+                              .eqn = 1});
   }
   void create_qp() {
     send_ring_ = host.allocate(kBlock << kLogSends);
     receive_ring_ = host.allocate(16 * 64);
     record_ = host.allocate(64);
     expect_ok(CommandOpcode::create_qp, kQpn,
-              QpContext{.log_send_blocks = kLogSends, .log_receive_wqes = 4, .log_receive_stride = 6,
-                        .inline_receive = 8, .has_send = true, .has_receive = true, .uar_page = kPage, .pd = kPd,
-                        .pasid = kPasid, .send_cqn = kSendCqn, .receive_cqn = kReceiveCqn, .send_ring = send_ring_,
-                        .receive_ring = receive_ring_, .doorbell_record = record_});
+              QpContext{.log_send_blocks = kLogSends,
+                        .log_receive_wqes = 4,
+                        .log_receive_stride = 6,
+                        .inline_receive = 8,
+                        .has_send = true,
+                        .has_receive = true,
+                        .uar_page = kPage,
+                        .pd = kPd,
+                        .pasid = kPasid,
+                        .send_cqn = kSendCqn,
+                        .receive_cqn = kReceiveCqn,
+                        .send_ring = send_ring_,
+                        .receive_ring = receive_ring_,
+                        .doorbell_record = record_});
   }
 
   const std::uint8_t number_;

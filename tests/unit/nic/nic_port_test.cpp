@@ -27,8 +27,9 @@ class PortTest : public ::testing::Test {
     port_->frame_out.bind([this](Frame&& frame) { left_.push_back({frame.id(), now() - time()}); });
     port_->frame_in.bind([this](Frame&&, Duration) { ++received_; });
     port_->left.bind([this](std::uint64_t) { ++told_; });
-    port_->scheduled.subscribe(
-        [this](const FrameScheduled& frame) { scheduled_.push_back({frame.frame, frame.begins}); });
+    port_->scheduled.subscribe([this](const FrameScheduled& frame) {
+      scheduled_.push_back({frame.frame, frame.begins});
+    });
     actions_ = std::make_unique<EventQueue<std::function<void()>>>([this] {
       std::function<void()> action;
       while (actions_->pop_due(action)) action();
@@ -59,7 +60,7 @@ class PortTest : public ::testing::Test {
   std::unique_ptr<EventQueue<std::function<void()>>> actions_;
   std::vector<Began> left_, scheduled_;
   int received_ = 0;
-  int told_ = 0;                           // reports that a frame of the pipeline has left
+  int told_ = 0;  // reports that a frame of the pipeline has left
 };
 
 // From the arrival of the pause's last bit, for the pause's time.
@@ -157,7 +158,7 @@ TEST_F(PortTest, CountsPausesByPriority) {
   EXPECT_EQ(of(0), (std::array<Counter, 3>{}));
   EXPECT_EQ(counters.tx_paused_ps, 2'000'000u);
   EXPECT_EQ(told, (std::vector<std::pair<std::uint8_t, Duration>>{{kPriority, kCable + 1000 * 5120_ps},
-                                                                 {kPriority, 2_us + kCable}}));
+                                                                  {kPriority, 2_us + kCable}}));
 }
 
 // Other control frames, too, end at this port.

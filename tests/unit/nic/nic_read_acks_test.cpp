@@ -36,7 +36,7 @@ class NicReadAcks : public Pair {
   void start(std::function<bool(const Packet&)> lost = [](const Packet&) { return false; }) {
     build(params_);
     connect(3, [](abi::Qpc& qpc) {
-      qpc.timeout = 5;                     // 131 us
+      qpc.timeout = 5;  // 131 us
       qpc.retry_count = 7;
     });
     drop() = [this, lost](Frame& frame) {

@@ -75,7 +75,8 @@ TEST(SendWqeCache, AHitPassesAMissThatHasASlot) {
     wqes.need(1);
     wqes.retire(1);
     EXPECT_EQ(wqes.said(), "s1 c1!");
-  }), "s1 c1! s0");
+  }),
+            "s1 c1! s0");
   EXPECT_EQ(wqes.counters().slot_waits, 0u);
   EXPECT_EQ(wqes.counters().hits, 2u);
   EXPECT_EQ(wqes.counters().misses, 1u);
@@ -94,7 +95,8 @@ TEST(SendWqeCache, AMissWithoutASlotHoldsUpAllBehindIt) {
     wqes.retire(4, kOther);
     EXPECT_EQ(wqes.said(), "");
     EXPECT_EQ(wqes.reads(), 1u);
-  }), "s0 s2 c3 s1 c4");
+  }),
+            "s0 s2 c3 s1 c4");
   EXPECT_EQ(wqes.counters().slot_waits, 4u);
   EXPECT_EQ(wqes.counters().lookups, 5u);
   EXPECT_EQ(wqes.counters().hits, 2u);
@@ -114,7 +116,8 @@ TEST(SendWqeCache, WhatOneUnitWaitsForHoldsUpNoOther) {
     wqes.retire(4, kOther);
     EXPECT_EQ(wqes.said(), "c3!");
     EXPECT_EQ(wqes.reads(), 2u);
-  }), "c3! s0 s2 c4 s1");
+  }),
+            "c3! s0 s2 c4 s1");
   EXPECT_EQ(wqes.counters().slot_waits, 2u);
   EXPECT_EQ(wqes.counters().misses, 3u);
 }
@@ -126,7 +129,8 @@ TEST(SendWqeCache, SlotsBoundWhatIsReadAtATime) {
     EXPECT_EQ(wqes.after([&] {
       for (std::uint16_t i = 0; i < 12; ++i) wqes.need(i);
       EXPECT_EQ(wqes.reads(), slots);
-    }), "s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11");
+    }),
+              "s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11");
     EXPECT_EQ(wqes.reads(), 12u);
     EXPECT_EQ(wqes.counters().slot_waits, 12u - slots);
   }
@@ -139,7 +143,8 @@ TEST(SendWqeCache, WhoAsksWhenItIsAnsweredComesLast) {
     wqes.hold(9);
     wqes.sent = [&] { wqes.need(9); };
     for (const std::uint16_t i : {0, 1, 2}) wqes.need(i);
-  }), "s0 s1 s9 s2");
+  }),
+            "s0 s1 s9 s2");
 }
 
 TEST(SendWqeCache, WhatWasReadToBeSentIsHereWhenItsAnswerComes) {
@@ -147,7 +152,8 @@ TEST(SendWqeCache, WhatWasReadToBeSentIsHereWhenItsAnswerComes) {
   EXPECT_EQ(wqes.after([&] {
     wqes.sent = [&] { wqes.retire(0); };
     wqes.need(0);
-  }), "s0 c0!");
+  }),
+            "s0 c0!");
   EXPECT_EQ(wqes.reads(), 1u);
 }
 
@@ -159,7 +165,8 @@ TEST(SendWqeCache, CompletionsOfAQpStayInOrder) {
     for (const std::uint16_t i : {0, 1}) wqes.retire(i);
     wqes.retire(5, kOther);
     EXPECT_EQ(wqes.said(), "c5!");
-  }), "c5! c0 c1");
+  }),
+            "c5! c0 c1");
 }
 
 TEST(SendWqeCache, AQpThatIsGoneIsNotCompletedAndTakesNoTurn) {
@@ -169,7 +176,8 @@ TEST(SendWqeCache, AQpThatIsGoneIsNotCompletedAndTakesNoTurn) {
     for (const std::uint16_t i : {0, 1, 2}) wqes.retire(i);
     wqes.retire(3, kOther);
     wqes.forget(kQp);
-  }), "c3");
+  }),
+            "c3");
   EXPECT_EQ(wqes.reads(), 1u);
 }
 
@@ -184,7 +192,8 @@ TEST(SendWqeCache, ResetForgetsWhoWaits) {
     EXPECT_EQ(wqes.reads(), 2u);
     wqes.retire(5);
     EXPECT_EQ(wqes.said(), "c5!");
-  }), "c5! s4");
+  }),
+            "c5! s4");
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 using abi::CqeSyndrome;
 using abi::SendOpcode;
 
-constexpr std::uint8_t kLong = 14;       // 67 ms
-constexpr Duration kRoundTrip = 3_us;    // more than one round trip
+constexpr std::uint8_t kLong = 14;     // 67 ms
+constexpr Duration kRoundTrip = 3_us;  // more than one round trip
 
 class Timeouts : public Pair {
  protected:
@@ -58,12 +58,10 @@ TEST_F(Timeouts, EarlierWhereTheNicAdapts) {
   }
 }
 
-TEST_F(Timeouts, AnEarlyOneIsNoRetry) {
-  expect_about(time(16_us, kLong, 3, 0), 16_us + 64_us + 256_us);
-}
+TEST_F(Timeouts, AnEarlyOneIsNoRetry) { expect_about(time(16_us, kLong, 3, 0), 16_us + 64_us + 256_us); }
 
 TEST_F(Timeouts, AShorterOneOfTheQueuePairComesFirst) {
-  constexpr std::uint8_t kShort = 1;     // 8.192 us
+  constexpr std::uint8_t kShort = 1;  // 8.192 us
   expect_about(time(16_us, kShort, 1), 8'192_ns);
   EXPECT_EQ(counters().local_ack_timeout_err, 1u);
   EXPECT_EQ(counters().roce_adp_retrans, 0u);
@@ -122,7 +120,7 @@ TEST_F(Profile, AnAnswerMakesItShorter) {
   EXPECT_EQ(behind("half", 3, 1), 4);
   EXPECT_EQ(behind("quarter", 3, 1), 3);
   EXPECT_EQ(behind("quarter", 3, 2), 2);
-  EXPECT_EQ(behind("half", 4, 1), 5);      // from the lowest of a range to the previous range
+  EXPECT_EQ(behind("half", 4, 1), 5);  // from the lowest of a range to the previous range
   EXPECT_EQ(behind("low_bound", 6, 1), 7);
   EXPECT_EQ(behind("low_bound", 6, 2), 2);
 }
@@ -133,7 +131,7 @@ TEST_F(Profile, RetriesCountByTheQueuePairsOwnTimeout) {
   params.adaptive_retransmission = adaptive;
   build(params);
   connect(3, [](abi::Qpc& c) {
-    c.timeout = 8;                         // 1.049 ms
+    c.timeout = 8;  // 1.049 ms
     c.retry_count = 2;
   });
   drop() = [](const Frame&) { return true; };

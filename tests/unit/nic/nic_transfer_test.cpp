@@ -117,7 +117,8 @@ TEST_F(Transfer, LossIsRepaired) {
     a().fill(i);
     b().fill(i + 1);
     b().post_receive(b().buffer, 65536);
-    a().post_send({.opcode = i % 2 ? SendOpcode::read : SendOpcode::send, .length = 4000,
+    a().post_send({.opcode = i % 2 ? SendOpcode::read : SendOpcode::send,
+                   .length = 4000,
                    .remote = i % 2 ? std::optional(at_b()) : std::nullopt});
     EXPECT_EQ(a().wait_status(kSendCqn, 50_ms), CqeSyndrome::success);
     EXPECT_TRUE(same(0, 4000));

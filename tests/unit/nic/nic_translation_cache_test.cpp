@@ -50,8 +50,9 @@ class TranslationCacheTest : public ::testing::Test {
   using Answer = std::shared_ptr<std::optional<Answered>>;
   Answer find(std::uint64_t page, bool write, bool waits, std::uint32_t asker = 1) {
     auto answer = std::make_shared<std::optional<Answered>>();
-    cache_->find({kMine, page * kPage + 5, write, waits, asker},
-                 [answer](const TranslationCache::Found& found) { *answer = {found, now()}; });
+    cache_->find({kMine, page * kPage + 5, write, waits, asker}, [answer](const TranslationCache::Found& found) {
+      *answer = {found, now()};
+    });
     return answer;
   }
   static Presence presence(const Answer& answer) { return answer->value().found.presence; }
@@ -253,7 +254,7 @@ TEST_F(TranslationCacheTest, AnInvalidationHasARangeAndAProcess) {
     cache_->invalidate({kMine, 2 * kPage, 3, 2});
   });
   at(10, [&] {
-    for (std::uint64_t page = 0; page < 8; ++page) EXPECT_EQ(bool(*find(page, true, true)), page < 2 || page > 4);
+    for (std::uint64_t page = 0; page < 8; ++page) EXPECT_EQ(bool(*find(page, true, true)), page<2 || page> 4);
     cache_->invalidate({kMine, 0, ~0ull, 3});
     EXPECT_FALSE(*find(7, true, true));
   });

@@ -16,8 +16,14 @@ namespace {
 
 using namespace rnicsim::literals;
 
-constexpr MemoryRegion kMemory{.valid = true, .key = 0x1234, .pd = 3, .pasid = 7, .access = access::kLocalWrite,
-                               .start = 0x1000, .length = 0x100, .bus_address = 0x9000};
+constexpr MemoryRegion kMemory{.valid = true,
+                               .key = 0x1234,
+                               .pd = 3,
+                               .pasid = 7,
+                               .access = access::kLocalWrite,
+                               .start = 0x1000,
+                               .length = 0x100,
+                               .bus_address = 0x9000};
 
 AccessResult check(std::uint64_t address, std::uint32_t length, std::uint32_t key = 0x1234, std::uint32_t pd = 3,
                    std::uint32_t access = 0) {
@@ -90,11 +96,11 @@ TEST(IcmMap, CoversRangesThatTouch) {
   EXPECT_TRUE(map.map(kMtt, 26, 4, 0x5000));
   EXPECT_TRUE(map.map(kMtt, 0xfffffff0, 16, 0xf000));
   EXPECT_FALSE(map.map(kMtt, 0xfffffff8, 1, 0x5000));
-  for (const auto& [first, count] : {std::pair{10u, 15u}, {10u, 1u}, {24u, 1u}, {15u, 6u}, {26u, 4u}, {50u, 0u},
-                                    {0xfffffff0u, 16u}})
+  for (const auto& [first, count] :
+       {std::pair{10u, 15u}, {10u, 1u}, {24u, 1u}, {15u, 6u}, {26u, 4u}, {50u, 0u}, {0xfffffff0u, 16u}})
     EXPECT_TRUE(map.covers(kMtt, first, count)) << first << " " << count;
-  for (const auto& [first, count] : {std::pair{9u, 2u}, {9u, 1u}, {10u, 16u}, {25u, 1u}, {24u, 3u}, {10u, 20u},
-                                    {30u, 1u}, {0xfffffff0u, 17u}})
+  for (const auto& [first, count] :
+       {std::pair{9u, 2u}, {9u, 1u}, {10u, 16u}, {25u, 1u}, {24u, 3u}, {10u, 20u}, {30u, 1u}, {0xfffffff0u, 17u}})
     EXPECT_FALSE(map.covers(kMtt, first, count)) << first << " " << count;
   EXPECT_FALSE(map.covers(IcmTable::mpt, 10, 1));
 }
@@ -113,14 +119,20 @@ TEST(Contexts, SurviveTheirLayout) {
   EXPECT_EQ(region.key, kMemory.key);
   EXPECT_EQ(region.bus_address, kMemory.bus_address);
   EXPECT_TRUE(region.valid);
-  const CompletionQueue cq{.log_entries = 5, .ignore_overrun = true, .uar_page = 9, .pasid = 8, .ring = 0x40,
-                           .doorbell_record = 0x48, .eqn = 2, .producer = 77, .armed = Arm::solicited};
+  const CompletionQueue cq{.log_entries = 5,
+                           .ignore_overrun = true,
+                           .uar_page = 9,
+                           .pasid = 8,
+                           .ring = 0x40,
+                           .doorbell_record = 0x48,
+                           .eqn = 2,
+                           .producer = 77,
+                           .armed = Arm::solicited};
   const auto back = there_and_back(cq);
   EXPECT_EQ(back.producer, 77u);
   EXPECT_EQ(back.armed, Arm::solicited);
   EXPECT_TRUE(back.ignore_overrun);
-  const EventQueueContext eq{.log_entries = 6, .vector = 13, .pasid = 9, .ring = 0x80, .producer = 5,
-                             .consumer = 3};
+  const EventQueueContext eq{.log_entries = 6, .vector = 13, .pasid = 9, .ring = 0x80, .producer = 5, .consumer = 3};
   const auto event_queue = there_and_back(eq);
   EXPECT_EQ(event_queue.log_entries, 6u);
   EXPECT_EQ(event_queue.vector, 13u);

@@ -40,8 +40,7 @@ class NicVlan : public Pair {
     };
   }
   void write(int count) {
-    for (int i = 0; i < count; ++i)
-      a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
+    for (int i = 0; i < count; ++i) a().post_send({.opcode = SendOpcode::write, .length = 8, .remote = at_b()});
     for (int i = 0; i < count; ++i) EXPECT_EQ(a().wait_status(kSendCqn, 1_s), CqeSyndrome::success);
   }
 

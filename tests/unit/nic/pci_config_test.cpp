@@ -42,11 +42,9 @@ class ConfigSpace : public ::testing::Test {
     return found;
   }
 
-  PciConfig config_{rnic_personality().layout.pci,
-                    {.link_generation = 4,
-                     .link_lanes = 8,
-                     .max_payload = 512,
-                     .serial_number = 0x0200'00ff'fe00'0001}};
+  PciConfig config_{
+      rnic_personality().layout.pci,
+      {.link_generation = 4, .link_lanes = 8, .max_payload = 512, .serial_number = 0x0200'00ff'fe00'0001}};
 };
 
 TEST_F(ConfigSpace, BothListsOfCapabilitiesAreWhole) {
@@ -60,20 +58,20 @@ TEST_F(ConfigSpace, BothListsOfCapabilitiesAreWhole) {
 }
 
 TEST_F(ConfigSpace, AnEndpointsRegistersAfterPowerUp) {
-  EXPECT_EQ(read(kPcie + 2, 2), 0x0002u);                 // version 2, endpoint
-  EXPECT_EQ(read(kPcie + 4), 0x10008022u);                // FLR, role-based errors, extended tags, 512 bytes
+  EXPECT_EQ(read(kPcie + 2, 2), 0x0002u);                    // version 2, endpoint
+  EXPECT_EQ(read(kPcie + 4), 0x10008022u);                   // FLR, role-based errors, extended tags, 512 bytes
   EXPECT_EQ(read(abi::config::kDeviceControl, 2), 0x2810u);  // reads of 512 bytes, no snoop, relaxed ordering
-  EXPECT_EQ(read(kPcie + 0x0c) & 0x3ff, 8u << 4 | 4);     // Gen4 x8
+  EXPECT_EQ(read(kPcie + 0x0c) & 0x3ff, 8u << 4 | 4);        // Gen4 x8
   EXPECT_EQ(read(kPcie + 0x12, 2), 1u << 12 | 8u << 4 | 4);
-  EXPECT_EQ(read(kPcie + 0x24), 0x1fu);                   // completion timeout: all ranges, and disable
-  EXPECT_EQ(read(kPcie + 0x2c), 0x1eu);                   // Gen1 to Gen4
+  EXPECT_EQ(read(kPcie + 0x24), 0x1fu);  // completion timeout: all ranges, and disable
+  EXPECT_EQ(read(kPcie + 0x2c), 0x1eu);  // Gen1 to Gen4
   EXPECT_EQ(read(kPcie + 0x30, 2), 4u);
-  EXPECT_EQ(read(kPower + 2, 2), 3u);                     // D0 and D3hot, no PME
-  EXPECT_EQ(read(kPower + 4, 2), 8u);                     // no soft reset
+  EXPECT_EQ(read(kPower + 2, 2), 3u);  // D0 and D3hot, no PME
+  EXPECT_EQ(read(kPower + 4, 2), 8u);  // no soft reset
   EXPECT_EQ(read(kErrors + 0x0c), 0x00462030u);
   EXPECT_EQ(read(kErrors + 0x14), 0xe000u);
   EXPECT_EQ(read(abi::config::kCommand, 2), 0u);
-  EXPECT_EQ(read(0x3d, 1), 0u);                           // no INTx
+  EXPECT_EQ(read(0x3d, 1), 0u);  // no INTx
 }
 
 // A driver that writes ones to each register changes only the writable bits.
@@ -86,8 +84,8 @@ TEST_F(ConfigSpace, AllOnesChangeWhatMayBeWrittenAlone) {
   EXPECT_EQ(written(abi::config::kCommand, 2), 0x0546u);
   EXPECT_EQ(written(abi::config::kBar0, 4), 0xff80000cu);
   EXPECT_EQ(written(abi::config::kBar0 + 4, 4), ~0u);
-  EXPECT_EQ(written(abi::config::kBar0 + 8, 4), 0u);      // no other BAR
-  EXPECT_EQ(written(0x30, 4), 0u);                        // no ROM
+  EXPECT_EQ(written(abi::config::kBar0 + 8, 4), 0u);  // no other BAR
+  EXPECT_EQ(written(0x30, 4), 0u);                    // no ROM
   EXPECT_EQ(written(kPcie + 4, 4), 0x10008022u);
   EXPECT_EQ(written(kPcie + 0x10, 2), 0x03cbu);
   EXPECT_EQ(written(kPcie + 0x28, 2), 0x1fu);

@@ -34,7 +34,7 @@ class Host : public sc_core::sc_module {
   tlm_utils::simple_target_socket<Host> upstream{"upstream"};
   std::vector<std::byte> memory;
   std::vector<std::uint64_t> interrupts;
-  std::uint64_t refuse_from = ~0ull;     // addresses from this one on are unmapped
+  std::uint64_t refuse_from = ~0ull;  // addresses from this one on are unmapped
   static constexpr std::uint64_t kReadOnlyBytes = 256;
   std::uint64_t read_only = kMemoryBase + kMemoryBytes;  // writes to kReadOnlyBytes from this address on are refused
   // receives the device's page messages; empty: they are refused
@@ -49,7 +49,9 @@ class Host : public sc_core::sc_module {
   }
   std::byte* at(std::uint64_t address) { return memory.data() + (address - kMemoryBase); }
   template <class T>
-  void put(std::uint64_t address, const T& value) { std::memcpy(at(address), &value, sizeof(value)); }
+  void put(std::uint64_t address, const T& value) {
+    std::memcpy(at(address), &value, sizeof(value));
+  }
   template <class T>
   T get(std::uint64_t address) {
     T value;

@@ -42,7 +42,7 @@ struct SendArguments {
   abi::SendOpcode opcode;
   std::uint32_t length = 0;
   std::optional<Remote> remote;
-  std::uint64_t address = 0;             // 0: the node's buffer
+  std::uint64_t address = 0;  // 0: the node's buffer
   std::uint32_t lkey = kKey;
   std::uint32_t immediate = 0;
   std::uint32_t flags = abi::ControlSegment::kSignaled;
@@ -66,8 +66,8 @@ class Node {
 
   Host host;
   Nic nic;
-  std::array<std::uint64_t, 4> icm{};    // memory for the contexts of each table
-  std::uint64_t buffer = 0;              // 1 MiB, registered with all access rights
+  std::array<std::uint64_t, 4> icm{};  // memory for the contexts of each table
+  std::uint64_t buffer = 0;            // 1 MiB, registered with all access rights
   static constexpr std::uint32_t kBufferBytes = 1 << 20;
 
   void bring_up() {
@@ -169,7 +169,8 @@ class Node {
     return command(destroy);
   }
 
-  void connect(const Node& peer, std::uint8_t mtu, const Change& change = [](abi::Qpc&) {}) {
+  void connect(
+      const Node& peer, std::uint8_t mtu, const Change& change = [](abi::Qpc&) {}) {
     using namespace abi::qp_attr;
     abi::Qpc c;
     c.port = 1;
@@ -229,7 +230,9 @@ class Node {
     return host.get<abi::CommandEntry>(queue_).status;
   }
   template <class Output>
-  Output output() { return host.get<Output>(output_); }
+  Output output() {
+    return host.get<Output>(output_);
+  }
 
   void post_send(const SendArguments& arguments) {
     std::vector<std::byte> wqe(64);
@@ -342,7 +345,7 @@ class Node {
 
   std::uint64_t send_ring = 0;
   std::uint64_t receive_ring = 0;
-  bool consumes = true;                  // polling updates the consumer index for the device
+  bool consumes = true;  // polling updates the consumer index for the device
 
   static roce::Gid gid_of(std::uint8_t number) {
     roce::Gid gid{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results derived from counters: growth, hit rates, shares, rates.
+#include "sim/results/counter_results.h"
 #include "model/nic/contexts/cache_params.h"
 #include "sim/adapter_counters.h"
-#include "sim/results/counter_results.h"
 
 #include <gtest/gtest.h>
 
@@ -93,8 +93,8 @@ TEST(CounterResults, NoCacheAndNoUnitIsForgotten) {
     }
   EXPECT_TRUE(value(results, "nic.send_wqes.hit_rate"));
   EXPECT_EQ(value(results, "nic.units.transmit_busy_share"), 1);
-  for (const char* share : {"nic.units.receive_busy_share", "nic.dma.to_host_busy_share",
-                            "nic.dma.to_device_busy_share"})
+  for (const char* share :
+       {"nic.units.receive_busy_share", "nic.dma.to_host_busy_share", "nic.dma.to_device_busy_share"})
     EXPECT_TRUE(value(results, share)) << share;
   const auto is_time = [](const auto& result) { return result.unit == "ps" && result.path.ends_with("busy"); };
   EXPECT_GE(std::ranges::count_if(results, is_time), 4);  // at least those above

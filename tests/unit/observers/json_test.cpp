@@ -29,18 +29,12 @@ std::string error_of(const std::string& text) {
 Json value(int depth) {
   const auto kind = *rc::gen::inRange(0, depth > 0 ? 8 : 6);
   switch (kind) {
-    case 0:
-      return nullptr;
-    case 1:
-      return *rc::gen::arbitrary<bool>();
-    case 2:
-      return *rc::gen::arbitrary<std::int64_t>();
-    case 3:
-      return *rc::gen::arbitrary<std::uint64_t>();
-    case 4:
-      return double(*rc::gen::arbitrary<std::int32_t>()) / 1024;
-    case 5:
-      return *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
+    case 0: return nullptr;
+    case 1: return *rc::gen::arbitrary<bool>();
+    case 2: return *rc::gen::arbitrary<std::int64_t>();
+    case 3: return *rc::gen::arbitrary<std::uint64_t>();
+    case 4: return double(*rc::gen::arbitrary<std::int32_t>()) / 1024;
+    case 5: return *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
     case 6: {
       Json array = Json::array();
       for (int i = *rc::gen::inRange(0, 4); i > 0; --i) array.push_back(value(depth - 1));

@@ -203,8 +203,7 @@ TEST(BadTraces, EveryDamagedByteIsNoticed) {
     // A bit that zstd does not use changes nothing.
     try {
       EXPECT_EQ(read(damaged), some_events(300)) << "byte " << at;
-    } catch (const TraceError&) {
-    }
+    } catch (const TraceError&) {}
   }
 }
 
@@ -217,8 +216,7 @@ TEST(BadTraces, AnythingInTheFrames) {
     try {
       read(file);
       RC_FAIL("it passes");
-    } catch (const TraceError&) {
-    }
+    } catch (const TraceError&) {}
   }));
 }
 
@@ -243,8 +241,7 @@ TEST(Recording, ASystemOfTenThousandHosts) {
 TEST(Recording, AHeaderThatNoReaderTakes) {
   auto header = some_header();
   header.system = std::string(kMostHeader, 'x');
-  EXPECT_THAT([&] { file_of(some_events(), header); },
-              ThrowsMessage<ConfigError>(HasSubstr("16777216 is the most")));
+  EXPECT_THAT([&] { file_of(some_events(), header); }, ThrowsMessage<ConfigError>(HasSubstr("16777216 is the most")));
 }
 
 TEST(BadTraces, SayWhatTheyAre) {

@@ -79,8 +79,7 @@ class Followed : public ::testing::Test {
     headers.bth.opcode = opcode;
     headers.bth.psn = Psn(psn);
     const Payload payload;
-    assembler.packet_received(host,
-                              {host == kRequester ? kQp : kRemoteQp, headers, payload, {}, frame, at(arrived)});
+    assembler.packet_received(host, {host == kRequester ? kQp : kRemoteQp, headers, payload, {}, frame, at(arrived)});
   }
   void request_taken(std::int64_t ns, std::uint32_t psn, std::uint64_t frame) {
     assembler.request_taken(kResponder, at(ns), {kRemoteQp, Psn(psn), frame});

@@ -91,9 +91,7 @@ class WavesTest : public ::testing::Test {
   }
   ~WavesTest() override { std::filesystem::remove_all(folder_); }
 
-  std::string golden(const std::string& name) const {
-    return RNICSIM_SOURCE_DIR "/traces/golden/" + name + ".trace";
-  }
+  std::string golden(const std::string& name) const { return RNICSIM_SOURCE_DIR "/traces/golden/" + name + ".trace"; }
   std::string bytes(const std::string& file) const {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -111,8 +109,7 @@ TEST_F(WavesTest, ALostPacket) {
   EXPECT_THAT(waves.values("h0.qp_0x40.outstanding_wqes"), ElementsAre("0", "1", "0"));
   // Four packets, then the NAK for the second; the three retransmitted packets use no new PSNs.
   EXPECT_THAT(waves.values("h0.qp_0x40.outstanding_psns"), ElementsAre("0", "1", "2", "3", "4", "3", "0"));
-  EXPECT_THAT(waves.values("h0.qp_0x40.acknowledged_psn"),
-              ElementsAre("0", "1193045", "1193046", "1193049", "0"));
+  EXPECT_THAT(waves.values("h0.qp_0x40.acknowledged_psn"), ElementsAre("0", "1193045", "1193046", "1193049", "0"));
   const auto& wqes = waves.changes.at("h0.qp_0x40.outstanding_wqes");
   EXPECT_EQ(wqes[1].at, 122'203'176u);
   EXPECT_EQ(wqes[2].at, 126'748'306u);
@@ -144,8 +141,7 @@ TEST_F(WavesTest, AFileStaysUnlessTheWavesAreWhole) {
   std::ofstream(cut, std::ios::binary) << whole.substr(0, whole.size() - 1);
   EXPECT_THROW(export_waves(cut, {}, file), TraceError);
   EXPECT_THAT([&] { export_waves("/dev/null", {}, file); }, ThrowsMessage<ConfigError>(HasSubstr("a regular file")));
-  EXPECT_THAT([&] { export_waves(folder_ / "none", {}, file); },
-              ThrowsMessage<ConfigError>(HasSubstr("No such file")));
+  EXPECT_THAT([&] { export_waves(folder_ / "none", {}, file); }, ThrowsMessage<ConfigError>(HasSubstr("No such file")));
   EXPECT_THAT([&] { export_waves(golden("rc_send"), {}, folder_ / "no" / "such"); },
               ThrowsMessage<ConfigError>(HasSubstr("cannot be written")));
   EXPECT_EQ(bytes(file), "kept");

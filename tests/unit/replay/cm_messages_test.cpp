@@ -23,7 +23,7 @@ namespace {
 // Every run has the same cases; RC_PARAMS in the environment selects others.
 [[maybe_unused]] const int seeded = ::setenv("RC_PARAMS", "seed=1", 0);
 
-constexpr std::size_t kHeader = 24;          // bytes of the MAD header
+constexpr std::size_t kHeader = 24;  // bytes of the MAD header
 constexpr std::uint64_t kTransaction = 0x00000002'399321bb;
 constexpr std::uint32_t kClient = 0xbb219339, kServer = 0xeafc1738;  // communication IDs
 
@@ -34,8 +34,7 @@ Gid ipv4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 
 class Captured : public ::testing::Test {
  protected:
   static Mad datagram(std::uint32_t number) {
-    static const auto frames =
-        sim::replay::read_capture(RNICSIM_SOURCE_DIR "/traces/wire/rxe-two-guests.pcap");
+    static const auto frames = sim::replay::read_capture(RNICSIM_SOURCE_DIR "/traces/wire/rxe-two-guests.pcap");
     const auto& frame = frames.at(number - 1).bytes;
     const auto parsed = roce::parse_frame(frame, frame.size());
     Mad mad{};
@@ -60,7 +59,7 @@ class Captured : public ::testing::Test {
 TEST_F(Captured, Req) {
   const auto request = message<ConnectRequest>(184);
   EXPECT_EQ(request.local_id, kClient);
-  EXPECT_EQ(request.service_id, 0x0000000001061c06u);   // RDMA_PS_TCP, port 7174
+  EXPECT_EQ(request.service_id, 0x0000000001061c06u);  // RDMA_PS_TCP, port 7174
   EXPECT_EQ(request.local_ca_guid, 0x505400fffe000002u);
   EXPECT_EQ(request.local_qkey, 0u);
   EXPECT_EQ(request.local_qpn, 0x15u);
@@ -161,15 +160,15 @@ TEST_F(Captured, WhatElseIsThereIsNone) {
 
 struct Bits {
   std::size_t byte;
-  unsigned first = 0;      // bits count from the most significant
+  unsigned first = 0;  // bits count from the most significant
   unsigned count = 8;
 };
 
 struct Layout {
   const char* name;
   std::uint16_t attribute;
-  std::vector<Bits> reserved;          // behind the MAD header, as in the tables of 12.6 and 12.11
-  std::size_t end = kMadBytes - kHeader;   // later bytes are ignored
+  std::vector<Bits> reserved;             // behind the MAD header, as in the tables of 12.6 and 12.11
+  std::size_t end = kMadBytes - kHeader;  // later bytes are ignored
 
   friend std::ostream& operator<<(std::ostream& out, const Layout& layout) { return out << layout.name; }
 };
@@ -242,8 +241,7 @@ TEST_P(EachMessage, EveryBitIsOfOneField) {
     flip(mad, bit);
     const auto envelope = decode(mad);
     ASSERT_TRUE(envelope);
-    EXPECT_EQ(encode(*envelope), is_reserved(bit) ? zeros : mad)
-        << "byte " << bit / 8 - kHeader << ", bit " << bit % 8;
+    EXPECT_EQ(encode(*envelope), is_reserved(bit) ? zeros : mad) << "byte " << bit / 8 - kHeader << ", bit " << bit % 8;
   }
 }
 

@@ -75,8 +75,7 @@ TEST(UnreliableWire, ConnectionsSendTheSame) {
     SendWindow window;
     Requester requester{window};
     window.start({.transport = Transport::uc, .local = {1}, .remote = bth.destination, .mtu = kMtu}, bth.psn);
-    for (std::uint64_t id = 0; id < 5; ++id)
-      window.post({.id = id, .operation = SendOperation::send, .length = 4096});
+    for (std::uint64_t id = 0; id < 5; ++id) window.post({.id = id, .operation = SendOperation::send, .length = 4096});
     for (const auto& packet : packets) {
       auto ours = requester.next_packet();
       ASSERT_TRUE(ours);
@@ -106,8 +105,11 @@ TEST(UnreliableWire, DatagramsAreTakenAndSentTheSame) {
       const auto verdict = responder.receive(packet.frame.headers, bytes, offer);
       ASSERT_EQ(verdict.kind, Kind::place);
       EXPECT_EQ(verdict.message_bytes, kGrhBytes + bytes);
-      window.post({.id = id++, .operation = SendOperation::send, .length = bytes,
-                   .remote = packet.frame.headers.bth.destination, .qkey = first.deth->qkey});
+      window.post({.id = id++,
+                   .operation = SendOperation::send,
+                   .length = bytes,
+                   .remote = packet.frame.headers.bth.destination,
+                   .qkey = first.deth->qkey});
       auto ours = requester.next_packet();
       ASSERT_TRUE(ours);
       ours->headers.bth.migrated = packet.frame.headers.bth.migrated;  // rxe leaves MigReq clear

@@ -66,8 +66,8 @@ TEST(RecordedSteps, RequestsOfAnotherHostDoNotCount) {
 
 TEST(RecordedSteps, AStoreOverAnotherWaitsForItsReader) {
   const auto steps = steps_of({request(1), store(2, 0, 1), request(3), request(5), store(7, 2, 2)});
-  EXPECT_EQ(order_of(steps), (Order{{memory, 1}, {mmio_write, 1}, {memory, 3}, {mmio_write, 3}, {memory, 5},
-                                    {mmio_write, 5}}));
+  EXPECT_EQ(order_of(steps),
+            (Order{{memory, 1}, {mmio_write, 1}, {memory, 3}, {mmio_write, 3}, {memory, 5}, {mmio_write, 5}}));
   EXPECT_EQ(steps.steps()[2].wait, Step::Wait::for_access);
   EXPECT_EQ(steps.steps()[4].wait, Step::Wait::no_longer);
 }
@@ -94,8 +94,8 @@ TEST(RecordedSteps, AWqeComesBeforeItsBlueFlameWrite) {
   // Only the first word differs.
   events.push_back(event(8, memory, {1, 0x1000, 8, std::uint64_t(us(2).ps), 12}));
   const auto steps = steps_of(events);
-  EXPECT_EQ(order_of(steps), (Order{{mmio_write, 1}, {mmio_write, 3}, {memory, 4}, {mmio_write, 4}, {memory, 5},
-                                    {mmio_write, 5}}));
+  EXPECT_EQ(order_of(steps),
+            (Order{{mmio_write, 1}, {mmio_write, 3}, {memory, 4}, {mmio_write, 4}, {memory, 5}, {mmio_write, 5}}));
 }
 
 TEST(RecordedSteps, MemoryIsGoneBeforeTheDeviceFindsItGone) {

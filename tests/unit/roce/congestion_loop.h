@@ -26,7 +26,7 @@ namespace rnicsim::roce::congestion_loop {
 using namespace rnicsim::literals;
 
 inline constexpr BitRate kLine = 100_Gbps;
-inline constexpr std::uint32_t kPacket = 4178;   // bytes on the wire of 4096 of payload
+inline constexpr std::uint32_t kPacket = 4178;  // bytes on the wire of 4096 of payload
 
 // Sets one parameter by its name.
 class ParamSetter final : public ParamVisitor {
@@ -99,11 +99,11 @@ class ControlTest : public testing::Test {
 
 // --- The loop.
 struct LoopParams {
-  BitRate line = kLine;                    // of each sender and of the port that they share
-  Duration base_rtt = 12_us;               // round-trip time of a packet that meets no queue
-  std::uint32_t packet = kPacket;          // bytes
-  std::uint32_t acknowledge_every = 1;     // packets of a flow; the last packet in flight is acknowledged, too
-  std::uint64_t mark_above = ~0ull;        // bytes in the queue at which a leaving packet is marked
+  BitRate line = kLine;                 // of each sender and of the port that they share
+  Duration base_rtt = 12_us;            // round-trip time of a packet that meets no queue
+  std::uint32_t packet = kPacket;       // bytes
+  std::uint32_t acknowledge_every = 1;  // packets of a flow; the last packet in flight is acknowledged, too
+  std::uint64_t mark_above = ~0ull;     // bytes in the queue at which a leaving packet is marked
 };
 
 class Loop {
@@ -159,9 +159,7 @@ class Loop {
     Duration at;
     std::uint64_t order;
     std::function<void()> happen;
-    bool operator<(const Event& other) const {
-      return at != other.at ? other.at < at : other.order < order;
-    }
+    bool operator<(const Event& other) const { return at != other.at ? other.at < at : other.order < order; }
   };
   struct Packet {
     std::size_t flow;
@@ -170,21 +168,21 @@ class Loop {
   struct Acknowledgement {
     std::uint64_t bytes = 0;
     bool marked = false;
-    Duration sent{};                       // time at which the flow's last packet left the sender
-    PortState port;                        // port state when that packet began to leave
+    Duration sent{};  // time at which the flow's last packet left the sender
+    PortState port;   // port state when that packet began to leave
   };
   struct Flow {
     std::unique_ptr<CongestionControl> control;
-    PortState port{};                      // port state of the last acknowledgement
+    PortState port{};  // port state of the last acknowledgement
     bool active = true;
     double rate = Allowance::kUnlimited;
-    Duration paid_at{};                    // time at which the sent bytes are paid for at `rate`
+    Duration paid_at{};  // time at which the sent bytes are paid for at `rate`
     Duration wakes_at{-1};
-    Duration arrives_at{};                 // arrival time of the flow's last packet at the queue
+    Duration arrives_at{};  // arrival time of the flow's last packet at the queue
     std::uint64_t in_flight = 0;
-    std::uint64_t on_the_way = 0;          // packets that have not left the port
-    std::uint64_t delivered = 0;           // bytes
-    std::uint32_t unacknowledged = 0;      // packets that the receiver has not acknowledged
+    std::uint64_t on_the_way = 0;      // packets that have not left the port
+    std::uint64_t delivered = 0;       // bytes
+    std::uint32_t unacknowledged = 0;  // packets that the receiver has not acknowledged
     Acknowledgement next;
   };
 
@@ -258,9 +256,8 @@ class Loop {
     next.port = port;
     if (++flow.unacknowledged < params_.acknowledge_every && flow.on_the_way != 0) return;
     flow.unacknowledged = 0;
-    at(now_ + params_.base_rtt - tick(), [this, number = packet.flow, answer = std::exchange(next, {})] {
-      acknowledged(number, answer);
-    });
+    at(now_ + params_.base_rtt - tick(),
+       [this, number = packet.flow, answer = std::exchange(next, {})] { acknowledged(number, answer); });
   }
   void acknowledged(std::size_t number, const Acknowledgement& answer) {
     auto& flow = flows_[number];
@@ -268,8 +265,10 @@ class Loop {
     AckFacts facts{.rtt = now_ - answer.sent, .bytes = answer.bytes, .in_flight = flow.in_flight};
     if (flow.control->wants_marks()) facts.marked = answer.marked;
     const auto before = std::exchange(flow.port, answer.port);
-    const HopChange hop{.rate = params_.line, .over = answer.port.at - before.at,
-                        .sent = answer.port.sent - before.sent, .queue = answer.port.queue,
+    const HopChange hop{.rate = params_.line,
+                        .over = answer.port.at - before.at,
+                        .sent = answer.port.sent - before.sent,
+                        .queue = answer.port.queue,
                         .queue_before = before.queue};
     if (flow.control->wants_telemetry() && before.at != Duration{}) facts.hops = {&hop, 1};
     flow.control->acknowledged(facts, now_);
@@ -282,11 +281,11 @@ class Loop {
   std::uint64_t order_ = 0;
   std::mt19937_64 random_{1};
   Duration now_{};
-  std::deque<Packet> queue_;               // queue of the port; the first packet is leaving
-  PortState began_;                        // port state when the first packet began to leave
-  std::uint64_t sent_ = 0;                 // bytes
+  std::deque<Packet> queue_;  // queue of the port; the first packet is leaving
+  PortState began_;           // port state when the first packet began to leave
+  std::uint64_t sent_ = 0;    // bytes
   Duration since_{};
-  std::uint64_t left_ = 0;                 // packets, since measure()
+  std::uint64_t left_ = 0;  // packets, since measure()
   double queue_sum_ = 0;
   std::uint64_t most_queue_ = 0;
 };
@@ -312,15 +311,20 @@ inline void walk(CongestionControl& control, std::uint64_t seed, double least) {
         for (auto& hop : hops)
           hop = {.rate = {below(9) == 0 ? 0 : 10'000'000'000 * (1 + below(40))},
                  .over = {static_cast<std::int64_t>(below(9) == 0 ? 0 : below(30'000'000))},
-                 .sent = below(9) == 0 ? 0 : below(400'000), .queue = below(3) == 0 ? 0 : below(10'000'000),
+                 .sent = below(9) == 0 ? 0 : below(400'000),
+                 .queue = below(3) == 0 ? 0 : below(10'000'000),
                  .queue_before = below(10'000'000)};
       const auto told = control.wants_telemetry() ? below(Telemetry::kHops + 1) : 0;
       const auto rtt = below(4) == 0 ? 0 : below(below(9) == 0 ? 1'000'000'000 : 60'000'000);
-      control.acknowledged({.rtt = Duration{static_cast<std::int64_t>(rtt)},
-                            .bytes = below(5) == 0 ? 0 : below(300'000), .in_flight = below(4) * below(200'000),
-                            .endpoint = Duration{static_cast<std::int64_t>(
-                                control.wants_endpoint_delay() ? below(2) * below(40'000'000) : 0)},
-                            .marked = below(2) == 0, .hops = {hops, told}}, now);
+      control.acknowledged(
+          {.rtt = Duration{static_cast<std::int64_t>(rtt)},
+           .bytes = below(5) == 0 ? 0 : below(300'000),
+           .in_flight = below(4) * below(200'000),
+           .endpoint =
+               Duration{static_cast<std::int64_t>(control.wants_endpoint_delay() ? below(2) * below(40'000'000) : 0)},
+           .marked = below(2) == 0,
+           .hops = {hops, told}},
+          now);
     } else if (what == 17) {
       control.lost(now);
     } else {
@@ -338,6 +342,6 @@ inline void walk(CongestionControl& control, std::uint64_t seed, double least) {
     ASSERT_EQ(control.allowance(now + 1_ms).window, allowed.window);
   }
 }
-inline constexpr std::uint64_t kWalks = 40;      // seeds
+inline constexpr std::uint64_t kWalks = 40;  // seeds
 
 }  // namespace rnicsim::roce::congestion_loop

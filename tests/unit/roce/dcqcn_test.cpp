@@ -83,7 +83,7 @@ class Dcqcn : public testing::Test {
   const char* const name_;
   const std::unique_ptr<PolicyParams> params_;
   std::unique_ptr<CongestionControl> control_;
-  Duration asked_{};                       // time of the last query
+  Duration asked_{};  // time of the last query
 };
 
 class DcqcnPaper : public Dcqcn {
@@ -128,7 +128,7 @@ TEST_F(Dcqcn, ManyCnpsOfOnePeriodAreOneCut) {
 TEST_F(Dcqcn, CnpsInEachPeriodCutAgainAndAgainToTheLeastRate) {
   for (int i = 0; i < 100; ++i) control().notified(4_us * i + 1_us);
   EXPECT_DOUBLE_EQ(rate_at(405_us), 0.001);
-  EXPECT_LT(alpha(), 0.5);                 // three of four steps saw no CNP
+  EXPECT_LT(alpha(), 0.5);  // three of four steps saw no CNP
 }
 
 TEST_F(Dcqcn, ACutTakesNoMoreThanTheLeastFactor) {
@@ -229,9 +229,9 @@ TEST_F(DcqcnPaper, HyperIncreaseGrows) {
     control().sent(10'000'000, at);
   }
   const auto before = target();
-  control().sent(10'000'000, at);          // 7 steps by bytes, 6 by the timer
+  control().sent(10'000'000, at);  // 7 steps by bytes, 6 by the timer
   EXPECT_NEAR(target() - before, 0.2, 1e-9);
-  rate_at(at + 55_us);                     // 7 and 7
+  rate_at(at + 55_us);  // 7 and 7
   EXPECT_NEAR(target() - before, 0.2 + 0.4, 1e-9);
 }
 

@@ -16,7 +16,7 @@ class Dctcp : public ControlTest {
   }
 };
 
-constexpr double kBegins = 162'500;        // bytes: 13 us at 100 Gb/s
+constexpr double kBegins = 162'500;  // bytes: 13 us at 100 Gb/s
 
 TEST_F(Dctcp, BeginsWithTheWindowOfTheLine) {
   EXPECT_DOUBLE_EQ(rate(), 100);
@@ -27,7 +27,7 @@ TEST_F(Dctcp, BeginsWithTheWindowOfTheLine) {
 
 TEST_F(Dctcp, AWindowWithoutMarksAddsAPacket) {
   send();
-  answer(true);                            // alpha 1: half of the window remains
+  answer(true);  // alpha 1: half of the window remains
   EXPECT_DOUBLE_EQ(window(), kBegins / 2);
   EXPECT_DOUBLE_EQ(rate(), 50);
   answer(false);
@@ -40,9 +40,9 @@ TEST_F(Dctcp, AWindowWithoutMarksAddsAPacket) {
 // Alpha from the marked share F of each window, g = 1/16.
 TEST_F(Dctcp, AlphaIsTheAverageShareOfMarkedBytes) {
   send();
-  answer(false, 1000, 4000);               // the first acknowledgement is a window by itself
+  answer(false, 1000, 4000);  // the first acknowledgement is a window by itself
   EXPECT_DOUBLE_EQ(alpha(), 15.0 / 16);
-  answer(true, 1000, 4000);                // 4000 bytes that left before, and one byte after
+  answer(true, 1000, 4000);  // 4000 bytes that left before, and one byte after
   answer(false, 3000, 4000);
   EXPECT_DOUBLE_EQ(alpha(), 15.0 / 16);
   answer(false, 1000, 0);
@@ -55,9 +55,9 @@ TEST_F(Dctcp, MarksTakeTheirShareOnceAWindow) {
   send();
   answer(true, 1000, 5000);
   EXPECT_NEAR(window(), kBegins * 0.75, 1);
-  answer(true, 5000, 5000);                // left before the cut
+  answer(true, 5000, 5000);  // left before the cut
   EXPECT_NEAR(window(), kBegins * 0.75, 1);
-  answer(false, 0);                        // no byte: no time has passed
+  answer(false, 0);  // no byte: no time has passed
   EXPECT_NEAR(window(), kBegins * 0.75, 1);
   answer(true, 1, 5000);
   EXPECT_NEAR(window(), kBegins * 0.75 * 0.75, 1);
@@ -97,7 +97,7 @@ TEST_F(Dctcp, ATimeoutLeavesAPacketAndSlowStart) {
   EXPECT_DOUBLE_EQ(window(), kPacket);
   EXPECT_NEAR(rate(), kPacket * 8 / 13e-6 / 1e9, 1e-9);
   double wanted = kPacket;
-  while (wanted < kBegins / 2) {           // doubles each window
+  while (wanted < kBegins / 2) {  // doubles each window
     answer(false, static_cast<std::uint64_t>(wanted));
     wanted *= 2;
     ASSERT_NEAR(window(), wanted, 1);
@@ -122,7 +122,7 @@ TEST_F(Dctcp, AMarkEndsSlowStart) {
   send();
   time_out(1_us);
   answer(false);
-  answer(true);                            // alpha 0: no cut
+  answer(true);  // alpha 0: no cut
   EXPECT_DOUBLE_EQ(window(), 2 * kPacket);
   answer(false, 2 * kPacket);
   EXPECT_DOUBLE_EQ(window(), 3 * kPacket);
@@ -140,14 +140,14 @@ TEST_F(Dctcp, WhateverComesTheBoundsHold) {
   for (std::uint64_t seed = 1; seed <= kWalks; ++seed) walk(*make(), seed, 1e8);
 }
 
-constexpr double kMarks = 300'000;         // 30 KB for each 10 Gb/s
+constexpr double kMarks = 300'000;  // 30 KB for each 10 Gb/s
 
 TEST_F(Dctcp, FlowsAreEqualAndTheQueueIsNearTheMark) {
   for (const std::size_t flows : {2, 4, 8}) {
     Loop loop({.mark_above = static_cast<std::uint64_t>(kMarks)}, flows, [&] { return make(); });
     loop.run_until(20_ms);
     loop.measure();
-    loop.run_until(170_ms);                // windows have seen about the fair share: a mean of many
+    loop.run_until(170_ms);  // windows have seen about the fair share: a mean of many
     EXPECT_GT(loop.total_rate(), 99) << flows;
     EXPECT_LT(loop.unfairness(), 0.1) << flows;
     EXPECT_NEAR(loop.mean_queue(), kMarks, kMarks * 0.1) << flows;

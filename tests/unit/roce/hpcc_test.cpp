@@ -8,7 +8,7 @@ namespace {
 
 using namespace congestion_loop;
 
-constexpr double kBegins = 162'500;        // bytes: 13 us at 100 Gb/s
+constexpr double kBegins = 162'500;  // bytes: 13 us at 100 Gb/s
 
 class Hpcc : public ControlTest {
  protected:
@@ -17,7 +17,10 @@ class Hpcc : public ControlTest {
   // Telemetry of one port, `after` the previous one: utilisation `used`, and `queue` bytes waiting. The first has no
   // predecessor to compare with.
   void answer(double used, std::uint64_t queue = 0, std::uint64_t in_flight = 0, Duration after = 13_us) {
-    const HopChange hop{.rate = kLine, .over = after, .sent = bytes(used, after), .queue = queue,
+    const HopChange hop{.rate = kLine,
+                        .over = after,
+                        .sent = bytes(used, after),
+                        .queue = queue,
                         .queue_before = std::exchange(queue_, queue)};
     tell({&hop, std::exchange(began_, true) ? 1u : 0u}, in_flight);
   }
@@ -43,13 +46,13 @@ TEST_F(Hpcc, BeginsWithTheWindowOfTheLine) {
 
 TEST_F(Hpcc, ABusyPortBringsTheWindowToEta) {
   send();
-  answer(1);                               // the first has no predecessor
+  answer(1);  // the first has no predecessor
   EXPECT_DOUBLE_EQ(window(), kBegins);
   answer(1);
   EXPECT_NEAR(window(), kBegins * 0.95 + 80, 1);
   EXPECT_NEAR(rate(), 95 + 80 * 8 / 13e3, 1e-3);
   const auto before = window();
-  answer(0.96);                            // just above eta
+  answer(0.96);  // just above eta
   EXPECT_NEAR(window(), before * 0.95 / 0.96 + 80, 2);
 }
 
@@ -98,7 +101,7 @@ TEST_F(Hpcc, WithoutStagesEachRoundTripJumps) {
   EXPECT_NEAR(window(), before, 1);
   answer(0.94);
   EXPECT_NEAR(window(), before * 0.95 / 0.94, 2);
-  answer(0);                               // no flow sends: the port is free
+  answer(0);  // no flow sends: the port is free
   EXPECT_DOUBLE_EQ(window(), kBegins);
 }
 
@@ -110,7 +113,7 @@ TEST_F(Hpcc, TheReferenceMovesOnceARoundTrip) {
     answer(1, 0, 3 * kPacket);
     EXPECT_NEAR(window(), kBegins * 0.95 + 80, 1) << i;
   }
-  answer(1, 0, 3 * kPacket);               // the fourth packet: now the reference moves, by the same step
+  answer(1, 0, 3 * kPacket);  // the fourth packet: now the reference moves, by the same step
   EXPECT_NEAR(window(), kBegins * 0.95 + 80, 1);
   answer(1, 0, 3 * kPacket);
   EXPECT_NEAR(window(), (kBegins * 0.95 + 80) * 0.95 + 80, 1);
@@ -120,10 +123,10 @@ TEST_F(Hpcc, TheReferenceMovesOnceARoundTrip) {
 TEST_F(Hpcc, TheEstimateIsAnAverageOverBaseRtt) {
   send();
   answer(1);
-  answer(0.6, 0, 0, 6'500_ns);             // 0.5 x 1 + 0.5 x 0.6
+  answer(0.6, 0, 0, 6'500_ns);  // 0.5 x 1 + 0.5 x 0.6
   const auto before = window();
   EXPECT_NEAR(before, kBegins, 1);
-  answer(1.2, 0, 0, 130_us);               // ten times base_rtt: the whole estimate is new
+  answer(1.2, 0, 0, 130_us);  // ten times base_rtt: the whole estimate is new
   EXPECT_NEAR(window(), kBegins * 0.95 / 1.2 + 80, 1);
 }
 
@@ -143,11 +146,11 @@ TEST_F(Hpcc, TheBusiestPortCounts) {
 
 TEST_F(Hpcc, RecordsThatSayTooLittleChangeNothing) {
   send();
-  tell({});                                // no telemetry
+  tell({});  // no telemetry
   HopChange hops[] = {{.rate = 100_Gbps, .over = 0_us, .sent = 195'000}};
-  tell(hops);                              // no time has passed
+  tell(hops);  // no time has passed
   hops[0] = {.rate = {}, .over = 13_us, .sent = 195'000};
-  tell(hops);                              // a port without a rate
+  tell(hops);  // a port without a rate
   EXPECT_DOUBLE_EQ(window(), kBegins);
   hops[0].rate = 100_Gbps;
   tell(hops);
@@ -190,7 +193,7 @@ TEST_F(Hpcc, FlowsAreEqualAndTheQueueIsNearlyEmpty) {
   for (const std::size_t flows : {2, 4, 8})
     for (const std::uint32_t every : {1u, 4u}) {
       set("w_ai", kBegins * 0.05 / static_cast<double>(2 * flows));
-      set("base_rtt", every == 1 ? 13e6 : 14e6);   // plus the time that an acknowledgement waits for three packets
+      set("base_rtt", every == 1 ? 13e6 : 14e6);  // plus the time that an acknowledgement waits for three packets
       Loop loop({.acknowledge_every = every}, flows, [&] { return make(); });
       loop.run_until(20_ms);
       loop.measure();

@@ -24,8 +24,10 @@ const LossRecovery kGoBack0{.mode = Recovery::go_back_0};
 class Responding : public testing::Test {
  protected:
   void start(const LossRecovery& recovery) {
-    responder_.start({.mtu = kMtu, .access = remote_access::kWrite | remote_access::kRead | remote_access::kAtomic,
-                      .max_dest_rd_atomic = 4, .recovery = recovery},
+    responder_.start({.mtu = kMtu,
+                      .access = remote_access::kWrite | remote_access::kRead | remote_access::kAtomic,
+                      .max_dest_rd_atomic = 4,
+                      .recovery = recovery},
                      Psn(0));
   }
   static Headers headers(Opcode opcode, std::uint32_t psn, std::uint64_t address = 0, std::uint32_t length = 0) {
@@ -165,7 +167,11 @@ TEST_F(Responding, GoBack0RefusesAnotherMessageInItsPlace) {
 class Requesting : public testing::Test {
  protected:
   void start(const LossRecovery& recovery, std::uint8_t rd_atomic = 4) {
-    window_.start({.remote = {1}, .mtu = kMtu, .max_rd_atomic = rd_atomic, .retry_count = kRetries, .rnr_retry = 7,
+    window_.start({.remote = {1},
+                   .mtu = kMtu,
+                   .max_rd_atomic = rd_atomic,
+                   .retry_count = kRetries,
+                   .rnr_retry = 7,
                    .recovery = recovery},
                   Psn(0));
   }
@@ -306,8 +312,12 @@ TEST_F(Requesting, ARefusalWaitsForResponsesThatItOvertook) {
 
 TEST_F(Requesting, EachPacketOfAWriteMayHaveItsAddress) {
   start({.reth_in_each = true});
-  window_.post({.id = 0, .operation = SendOperation::write, .length = 2 * kMtu + 10, .remote_address = 0x1000,
-                .rkey = {5}, .signaled = true});
+  window_.post({.id = 0,
+                .operation = SendOperation::write,
+                .length = 2 * kMtu + 10,
+                .remote_address = 0x1000,
+                .rkey = {5},
+                .signaled = true});
   for (std::uint32_t i = 0; i < 3; ++i) {
     const auto packet = requester_.next_packet();
     ASSERT_TRUE(packet);

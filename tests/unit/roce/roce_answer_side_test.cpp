@@ -12,7 +12,7 @@ namespace rnicsim::roce::answer_side_test {
 namespace {
 
 constexpr std::uint32_t kMtu = 1024;
-constexpr Psn kFirst(0xfffffe);          // PSNs wrap
+constexpr Psn kFirst(0xfffffe);  // PSNs wrap
 constexpr std::uint32_t kAll = remote_access::kWrite | remote_access::kRead | remote_access::kAtomic;
 
 class AnswerSideTest : public ::testing::Test, private CoreActions {
@@ -53,7 +53,7 @@ class AnswerSideTest : public ::testing::Test, private CoreActions {
   std::vector<std::string> take() { return std::exchange(done_, {}); }
 
   AnswerSide side_{0, *this, Transport::rc};
-  std::optional<bool> known_{};          // access that is known at once: granted or not
+  std::optional<bool> known_{};  // access that is known at once: granted or not
 
  private:
   void tell(const std::string& what, OwedId owed) { done_.push_back(what + " " + std::to_string(owed)); }

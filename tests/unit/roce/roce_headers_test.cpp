@@ -49,10 +49,15 @@ TEST(OpcodeTable, OpcodeOfAPosition) {
 
 Headers filled(const OpcodeInfo& row, std::mt19937_64& random) {
   Headers headers;
-  headers.bth = {.opcode = row.opcode, .solicited = (random() & 1) != 0, .migrated = (random() & 1) != 0,
-                 .pad = static_cast<std::uint8_t>(random() & 3), .pkey = static_cast<std::uint16_t>(random()),
-                 .fecn = (random() & 1) != 0, .becn = (random() & 1) != 0,
-                 .destination = {static_cast<std::uint32_t>(random() & 0xffffff)}, .ack_request = (random() & 1) != 0,
+  headers.bth = {.opcode = row.opcode,
+                 .solicited = (random() & 1) != 0,
+                 .migrated = (random() & 1) != 0,
+                 .pad = static_cast<std::uint8_t>(random() & 3),
+                 .pkey = static_cast<std::uint16_t>(random()),
+                 .fecn = (random() & 1) != 0,
+                 .becn = (random() & 1) != 0,
+                 .destination = {static_cast<std::uint32_t>(random() & 0xffffff)},
+                 .ack_request = (random() & 1) != 0,
                  .psn = Psn(static_cast<std::uint32_t>(random()))};
   const auto word = [&] { return static_cast<std::uint32_t>(random()); };
   if (row.has(header::kDeth)) headers.deth = Deth{word(), {word() & 0xffffff}};

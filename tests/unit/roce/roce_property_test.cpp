@@ -36,7 +36,7 @@ struct Posted {
 };
 
 struct Trouble {
-  int lose;       // of 100 packets
+  int lose;  // of 100 packets
   int duplicate;
   int reorder;    // most positions, in packets
   int not_ready;  // of 100 checks of the receive queue
@@ -92,11 +92,18 @@ class Pair {
  public:
   Pair(const std::vector<Posted>& posts, const Trouble& trouble, std::uint64_t seed, Psn first)
       : posts_(posts), trouble_(trouble), random_(seed) {
-    window_.start({.remote = {1}, .mtu = kMtu, .max_rd_atomic = kRdAtomic, .retry_count = kPatience, .rnr_retry = 7,
+    window_.start({.remote = {1},
+                   .mtu = kMtu,
+                   .max_rd_atomic = kRdAtomic,
+                   .retry_count = kPatience,
+                   .rnr_retry = 7,
                    .recovery = trouble.recovery},
                   first);
-    responder_.start({.mtu = kMtu, .access = remote_access::kWrite | remote_access::kRead | remote_access::kAtomic,
-                      .max_dest_rd_atomic = kRdAtomic, .min_rnr_timer = 1, .recovery = trouble.recovery},
+    responder_.start({.mtu = kMtu,
+                      .access = remote_access::kWrite | remote_access::kRead | remote_access::kAtomic,
+                      .max_dest_rd_atomic = kRdAtomic,
+                      .min_rnr_timer = 1,
+                      .recovery = trouble.recovery},
                      first);
     for (std::size_t id = 0; id < posts_.size(); ++id) post(id);
   }
@@ -106,8 +113,12 @@ class Pair {
     while (!window_.messages.empty() && idle < 100'000) {
       switch (random_.below(3)) {
         case 0: send(); break;
-        case 1: if (!requests_.empty()) serve(requests_.take()); break;
-        default: if (!answers_.empty()) take(answers_.take()); break;
+        case 1:
+          if (!requests_.empty()) serve(requests_.take());
+          break;
+        default:
+          if (!answers_.empty()) take(answers_.take());
+          break;
       }
       collect();
       const bool quiet = requests_.empty() && answers_.empty() && !requester_.can_send();
@@ -138,8 +149,7 @@ class Pair {
     RC_ASSERT(receives_taken_ == sent.size());
     RC_ASSERT(counter_ == counter);
     for (std::size_t id = 0; id < posts_.size(); ++id)
-      if (is_write(posts_[id].operation) && posts_[id].length != 0)
-        RC_ASSERT(written_.at(id) == content(id));
+      if (is_write(posts_[id].operation) && posts_[id].length != 0) RC_ASSERT(written_.at(id) == content(id));
     RC_ASSERT(write_notices_ == expected_notices());
     RC_ASSERT(requester_.drained());
   }
@@ -175,8 +185,13 @@ class Pair {
 
   void post(std::size_t id) {
     const auto& from = posts_[id];
-    SendRequest request{.id = id, .operation = from.operation, .length = from.length, .remote_address = address_of(id),
-                        .rkey = {5}, .swap_add = id + 1, .fence = from.fence};
+    SendRequest request{.id = id,
+                        .operation = from.operation,
+                        .length = from.length,
+                        .remote_address = address_of(id),
+                        .rkey = {5},
+                        .swap_add = id + 1,
+                        .fence = from.fence};
     if (from.with_extra && from.operation == SendOperation::write) request.immediate = id;
     if (from.with_extra && from.operation == SendOperation::send) {
       if (id % 2 == 0) request.immediate = id;
@@ -190,8 +205,9 @@ class Pair {
     const auto packet = requester_.next_packet();
     if (!packet) return;
     const auto all = packet->payload == 0 ? Bytes{} : content(packet->message);
-    requests_.send({packet->headers, {all.begin() + packet->offset * (packet->payload != 0),
-                                      all.begin() + (packet->offset + packet->payload) * (packet->payload != 0)}});
+    requests_.send({packet->headers,
+                    {all.begin() + packet->offset * (packet->payload != 0),
+                     all.begin() + (packet->offset + packet->payload) * (packet->payload != 0)}});
   }
 
   void serve(const Wire& wire) {
@@ -337,8 +353,8 @@ class Pair {
   Bytes receiving_;
   std::vector<Bytes> received_;
   std::size_t receives_taken_ = 0;
-  std::vector<Wire> kept_;                             // in order of PSNs
-  std::map<std::uint32_t, std::uint64_t> early_;       // address of payload that was placed early, by PSN
+  std::vector<Wire> kept_;                        // in order of PSNs
+  std::map<std::uint32_t, std::uint64_t> early_;  // address of payload that was placed early, by PSN
   std::map<std::uint64_t, Bytes> written_, read_, times_written_;
   std::map<std::uint64_t, std::uint64_t> originals_;
   std::uint64_t counter_ = 0;
@@ -382,32 +398,43 @@ RC_GTEST_PROP(SlowReceiver, NothingIsLostOrRepeated, ()) {
   prove({.lose = 0, .duplicate = 0, .reorder = 0, .not_ready = *rc::gen::inRange(0, 60)});
 }
 RC_GTEST_PROP(WorstChannel, NothingIsLostOrRepeated, ()) {
-  prove({.lose = *rc::gen::inRange(0, 15), .duplicate = *rc::gen::inRange(0, 30), .reorder = *rc::gen::inRange(0, 30),
+  prove({.lose = *rc::gen::inRange(0, 15),
+         .duplicate = *rc::gen::inRange(0, 30),
+         .reorder = *rc::gen::inRange(0, 30),
          .not_ready = *rc::gen::inRange(0, 40)});
 }
 
 Trouble worst(const LossRecovery& recovery) {
-  return {.lose = *rc::gen::inRange(0, 15), .duplicate = *rc::gen::inRange(0, 30), .reorder = *rc::gen::inRange(0, 30),
-          .not_ready = *rc::gen::inRange(0, 40), .recovery = recovery, .not_kept = *rc::gen::inRange(0, 40)};
+  return {.lose = *rc::gen::inRange(0, 15),
+          .duplicate = *rc::gen::inRange(0, 30),
+          .reorder = *rc::gen::inRange(0, 30),
+          .not_ready = *rc::gen::inRange(0, 40),
+          .recovery = recovery,
+          .not_kept = *rc::gen::inRange(0, 40)};
 }
 LossRecovery recovery_with_window(Recovery mode) {
   const auto window = *rc::gen::inRange<std::uint32_t>(1, 40);
-  return {.mode = mode, .reorder_window = window, .nak_gap = *rc::gen::inRange<std::uint32_t>(0, window + 1),
-          .most_in_flight = *rc::gen::inRange<std::uint32_t>(0, 20), .reth_in_each = *rc::gen::arbitrary<bool>()};
+  return {.mode = mode,
+          .reorder_window = window,
+          .nak_gap = *rc::gen::inRange<std::uint32_t>(0, window + 1),
+          .most_in_flight = *rc::gen::inRange<std::uint32_t>(0, 20),
+          .reth_in_each = *rc::gen::arbitrary<bool>()};
 }
 // With losses in every message and packets out of order no message would ever end.
 RC_GTEST_PROP(GoBack0, NothingIsLostOrRepeated, ()) {
-  prove({.lose = *rc::gen::inRange(0, 10), .duplicate = *rc::gen::inRange(0, 30), .reorder = 0,
-         .not_ready = *rc::gen::inRange(0, 40), .recovery = {.mode = Recovery::go_back_0}});
+  prove({.lose = *rc::gen::inRange(0, 10),
+         .duplicate = *rc::gen::inRange(0, 30),
+         .reorder = 0,
+         .not_ready = *rc::gen::inRange(0, 40),
+         .recovery = {.mode = Recovery::go_back_0}});
 }
-RC_GTEST_PROP(KeepingReceiver, NothingIsLostOrRepeated, ()) {
-  prove(worst(recovery_with_window(Recovery::go_back_n)));
-}
-RC_GTEST_PROP(SelectiveRepeat, NothingIsLostOrRepeated, ()) {
-  prove(worst(recovery_with_window(Recovery::selective)));
-}
+RC_GTEST_PROP(KeepingReceiver, NothingIsLostOrRepeated, ()) { prove(worst(recovery_with_window(Recovery::go_back_n))); }
+RC_GTEST_PROP(SelectiveRepeat, NothingIsLostOrRepeated, ()) { prove(worst(recovery_with_window(Recovery::selective))); }
 RC_GTEST_PROP(SelectiveRepeat, NothingIsLostOrRepeatedWithoutReordering, ()) {
-  prove({.lose = *rc::gen::inRange(0, 20), .duplicate = 0, .reorder = 0, .not_ready = 0,
+  prove({.lose = *rc::gen::inRange(0, 20),
+         .duplicate = 0,
+         .reorder = 0,
+         .not_ready = 0,
          .recovery = recovery_with_window(Recovery::selective)});
 }
 

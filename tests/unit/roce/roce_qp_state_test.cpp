@@ -25,9 +25,15 @@ TEST(StateTable, TheUsualWayUp) {
 
 TEST(StateTable, EachRequiredAttributeIsMissed) {
   for (std::uint32_t bit = 1; bit != 0; bit <<= 1) {
-    if (kInit & bit) { EXPECT_EQ(rc(reset, init, kInit & ~bit), Transition::missing_attribute); }
-    if (kRtr & bit) { EXPECT_EQ(rc(init, rtr, kRtr & ~bit), Transition::missing_attribute); }
-    if (kRts & bit) { EXPECT_EQ(rc(rtr, rts, kRts & ~bit), Transition::missing_attribute); }
+    if (kInit & bit) {
+      EXPECT_EQ(rc(reset, init, kInit & ~bit), Transition::missing_attribute);
+    }
+    if (kRtr & bit) {
+      EXPECT_EQ(rc(init, rtr, kRtr & ~bit), Transition::missing_attribute);
+    }
+    if (kRts & bit) {
+      EXPECT_EQ(rc(rtr, rts, kRts & ~bit), Transition::missing_attribute);
+    }
   }
 }
 

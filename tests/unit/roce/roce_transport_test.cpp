@@ -38,12 +38,17 @@ class Connection {
   bool receive_posted = true;
   bool granted = true;
   std::vector<Completion> completions;
-  std::vector<std::uint64_t> received;    // bytes of messages that completed at the responder
+  std::vector<std::uint64_t> received;  // bytes of messages that completed at the responder
   std::vector<std::uint8_t> naks;
 
   void post(SendOperation operation, std::uint32_t length, std::optional<std::uint32_t> immediate = {}) {
-    window.post({.id = next_id_++, .operation = operation, .length = length, .remote_address = 0x1000, .rkey = {5},
-                 .immediate = immediate, .signaled = true});
+    window.post({.id = next_id_++,
+                 .operation = operation,
+                 .length = length,
+                 .remote_address = 0x1000,
+                 .rkey = {5},
+                 .immediate = immediate,
+                 .signaled = true});
   }
   // Runs until no packet moves; a standstill triggers a timeout.
   void run() {
@@ -238,18 +243,21 @@ TEST(Requester, SolicitsOnlyWhatTakesAReceive) {
     std::optional<std::uint32_t> immediate;
     bool rouses;
   };
-  for (const auto& [operation, immediate, rouses] : {Posted{SendOperation::send, {}, true},
-                                                     Posted{SendOperation::send, 7, true},
-                                                     Posted{SendOperation::write, 7, true},
-                                                     Posted{SendOperation::write, {}, false},
-                                                     Posted{SendOperation::read, {}, false}})
+  for (const auto& [operation, immediate, rouses] :
+       {Posted{SendOperation::send, {}, true}, Posted{SendOperation::send, 7, true},
+        Posted{SendOperation::write, 7, true}, Posted{SendOperation::write, {}, false},
+        Posted{SendOperation::read, {}, false}})
     for (const bool solicited : {false, true}) {
       Connection c(256);
-      c.window.post({.id = 0, .operation = operation, .length = 600, .rkey = {5}, .immediate = immediate,
+      c.window.post({.id = 0,
+                     .operation = operation,
+                     .length = 600,
+                     .rkey = {5},
+                     .immediate = immediate,
                      .solicited = solicited});
       while (const auto packet = c.requester.next_packet())
-        EXPECT_EQ(packet->headers.bth.solicited,
-                  solicited && rouses && info(packet->headers.bth.opcode).ends()) << int(operation);
+        EXPECT_EQ(packet->headers.bth.solicited, solicited && rouses && info(packet->headers.bth.opcode).ends())
+            << int(operation);
     }
 }
 
@@ -391,8 +399,7 @@ TEST(Completer, AnAckBeyondAReadTellsThatItsResponseWasLost) {
     Connection c(256);
     c.post(SendOperation::read, 100);
     for (std::uint32_t i = 0; i < behind; ++i) c.post(SendOperation::write, 8);
-    while (c.requester.next_packet()) {
-    }
+    while (c.requester.next_packet()) {}
     Headers headers;
     headers.bth.opcode = Opcode::acknowledge;
     headers.bth.psn = Psn(0xfffffd) + behind;

@@ -141,8 +141,12 @@ struct UdTest : ::testing::Test {
   }
   RequestPacket datagram(std::uint32_t length, std::uint32_t qkey = 0x1234,
                          std::optional<std::uint32_t> immediate = {}) {
-    window.post({.id = next_id++, .operation = SendOperation::send, .length = length, .immediate = immediate,
-                 .remote = {0x42}, .qkey = qkey});
+    window.post({.id = next_id++,
+                 .operation = SendOperation::send,
+                 .length = length,
+                 .immediate = immediate,
+                 .remote = {0x42},
+                 .qkey = qkey});
     return requester.next_packet().value();
   }
 

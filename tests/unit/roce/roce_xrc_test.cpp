@@ -18,13 +18,18 @@ constexpr std::uint32_t kDomain = 17;
 class Xrc : public ::testing::Test {
  protected:
   Xrc() {
-    window.start({.transport = Transport::xrc_send, .remote = {7}, .mtu = kMtu, .max_rd_atomic = 4, .retry_count = 7,
+    window.start({.transport = Transport::xrc_send,
+                  .remote = {7},
+                  .mtu = kMtu,
+                  .max_rd_atomic = 4,
+                  .retry_count = 7,
                   .rnr_retry = 7},
                  Psn(0));
     expect_from(Psn(0));
   }
   void expect_from(Psn psn) {
-    responder.start({.transport = Transport::xrc_recv, .mtu = kMtu,
+    responder.start({.transport = Transport::xrc_recv,
+                     .mtu = kMtu,
                      .access = remote_access::kWrite | remote_access::kRead | remote_access::kAtomic,
                      .max_dest_rd_atomic = 4},
                     psn);
@@ -32,8 +37,13 @@ class Xrc : public ::testing::Test {
   // The packets of one message.
   std::vector<RequestPacket> packets(SendOperation operation, std::uint32_t length, std::uint32_t srqn = kSrqn,
                                      std::optional<std::uint32_t> immediate = {}) {
-    window.post({.id = next_id_++, .operation = operation, .length = length, .remote_address = 0x1000, .rkey = {5},
-                 .immediate = immediate, .srqn = srqn});
+    window.post({.id = next_id_++,
+                 .operation = operation,
+                 .length = length,
+                 .remote_address = 0x1000,
+                 .rkey = {5},
+                 .immediate = immediate,
+                 .srqn = srqn});
     std::vector<RequestPacket> all;
     while (auto packet = requester.next_packet()) all.push_back(*packet);
     return all;
@@ -176,8 +186,8 @@ TEST_F(Xrc, WhatTakesNoneAsksForTheQueue) {
 
 TEST_F(Xrc, AQueueThatIsNoneOfTheDomain) {
   queue = Offer::Queue::refused;
-  for (const auto operation : {SendOperation::send, SendOperation::write, SendOperation::read,
-                               SendOperation::fetch_add}) {
+  for (const auto operation :
+       {SendOperation::send, SendOperation::write, SendOperation::read, SendOperation::fetch_add}) {
     const auto packet = packets(operation, 8).front();
     expect_from(packet.headers.bth.psn);
     expect_invalid(judge(packet));

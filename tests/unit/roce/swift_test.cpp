@@ -22,7 +22,7 @@ class Swift : public ControlTest {
   void without_flow_scaling() { set("fs_range", 0); }
 };
 
-constexpr double kBegins = 250'000;        // bytes: 20 us at 100 Gb/s
+constexpr double kBegins = 250'000;  // bytes: 20 us at 100 Gb/s
 
 TEST_F(Swift, BeginsWithTheWindowOfTheTarget) {
   EXPECT_DOUBLE_EQ(rate(), 100);
@@ -38,9 +38,9 @@ TEST_F(Swift, BelowTheTargetTheWindowGrows) {
   answer(23_us + 52_ns + 999_ps);
   const auto grown = kBegins + 4178.0 * 4178 / kBegins;
   EXPECT_NEAR(window(), grown, 1);
-  answer(23_us + 53_ns);                   // the target itself: no increase
+  answer(23_us + 53_ns);  // the target itself: no increase
   EXPECT_NEAR(window(), grown, 1);
-  answer(20_us, 10 * kPacket);             // ten packets, ten times the increase
+  answer(20_us, 10 * kPacket);  // ten packets, ten times the increase
   EXPECT_NEAR(window(), grown + 10 * 4178.0 * 4178 / grown, 1);
 }
 
@@ -54,9 +54,9 @@ TEST_F(Swift, AboveTheTargetTheWindowShrinksByTheExcess) {
 TEST_F(Swift, ARoundTripTakesNoMoreThanMaxMdf) {
   without_flow_scaling();
   send();
-  answer(61_us);                           // 0.8 x 0.622 = 0.498
+  answer(61_us);  // 0.8 x 0.622 = 0.498
   EXPECT_NEAR(window(), kBegins * (1 - 0.8 * (61 - 23.053) / 61), 1);
-  answer(200_us, kPacket, 200_us);         // 0.8 x 0.885
+  answer(200_us, kPacket, 200_us);  // 0.8 x 0.885
   EXPECT_NEAR(window(), kBegins * (1 - 0.8 * (61 - 23.053) / 61) / 2, 1);
 }
 
@@ -75,7 +75,7 @@ TEST_F(Swift, EachHopRaisesTheTarget) {
   without_flow_scaling();
   set("hops", 5);
   send();
-  answer(35_us + 264_ns);                  // 20 us + 5 x 3.053 us = 35.265 us
+  answer(35_us + 264_ns);  // 20 us + 5 x 3.053 us = 35.265 us
   EXPECT_GT(window(), kBegins);
   const auto grown = window();
   answer(35_us + 266_ns);
@@ -97,7 +97,7 @@ TEST_F(Swift, FlowScalingHasARange) {
   set("h", 0);
   send();
   for (int i = 0; i < 5; ++i) time_out(1_ms);
-  answer(120_us, 1);                       // 20 us + 100 us, at 0.001 packets
+  answer(120_us, 1);  // 20 us + 100 us, at 0.001 packets
   EXPECT_DOUBLE_EQ(control().state({}).rate, 1e8);
   answer(120_us - 1_ps);
   EXPECT_NEAR(window(), 1.001 * kPacket, 1);
@@ -109,7 +109,7 @@ TEST_F(Swift, AWindowBelowAPacketIsAPace) {
   for (int i = 0; i < 5; ++i) lose(1_ms);
   EXPECT_NEAR(window(), kBegins / 32, 1);
   EXPECT_DOUBLE_EQ(rate(), 100);
-  lose(1_ms);                              // 3906 bytes in 20 us
+  lose(1_ms);  // 3906 bytes in 20 us
   EXPECT_DOUBLE_EQ(window(), kPacket);
   EXPECT_NEAR(rate(), kBegins / 64 * 8 / 20e-6 / 1e9, 1e-9);
   answer(10_us);
@@ -144,7 +144,7 @@ TEST_F(Swift, TimeoutsInARowLeadToTheLeastWindow) {
 TEST_F(Swift, AnAnswerEndsTheRowOfTimeouts) {
   send();
   for (int i = 0; i < 4; ++i) time_out(1_ms);
-  answer(0_us);                            // unknown round trip
+  answer(0_us);  // unknown round trip
   const auto before = window();
   time_out(1_ms);
   EXPECT_NEAR(window(), before / 2, 1);
@@ -161,17 +161,17 @@ TEST_F(Swift, TheDelayInsideTheReceiverIsNotTheFabrics) {
   without_flow_scaling();
   EXPECT_TRUE(control().wants_endpoint_delay());
   send();
-  answer_from(30_us, 8_us);                // 22 us of the fabric, below 23.053 us; 8 us of the endpoint, below 10 us
+  answer_from(30_us, 8_us);  // 22 us of the fabric, below 23.053 us; 8 us of the endpoint, below 10 us
   EXPECT_GT(window(), kBegins);
 }
 
 TEST_F(Swift, TheSmallerWindowCounts) {
   without_flow_scaling();
   send();
-  answer_from(30_us, 12_us);               // the fabric's window grows first; the endpoint's begins with it
+  answer_from(30_us, 12_us);  // the fabric's window grows first; the endpoint's begins with it
   const auto grown = kBegins + 4178.0 * 4178 / kBegins;
   EXPECT_NEAR(window(), grown * (1 - 0.8 * 2 / 12), 1);
-  answer_from(100_us, 5_us, 100_us);       // only the fabric's window shrinks, to a half
+  answer_from(100_us, 5_us, 100_us);  // only the fabric's window shrinks, to a half
   EXPECT_NEAR(window(), grown / 2, 100);
 }
 
@@ -249,7 +249,7 @@ TEST_F(Swift, MoreFlowsThanPacketsPace) {
   loop.measure();
   loop.run_until(60_ms);
   EXPECT_GT(loop.total_rate(), 95);
-  EXPECT_LT(loop.mean_queue() / 12.5e3, 25);   // us
+  EXPECT_LT(loop.mean_queue() / 12.5e3, 25);  // us
 }
 
 }  // namespace

@@ -27,14 +27,14 @@ TEST_F(Timely, BeginsAtTheLinesRateWithoutAWindow) {
 
 // Delta is 10 Mb/s for each 10 Gb/s of the line: 0.1 Gb/s here.
 TEST_F(Timely, TheGradientDecidesBetweenTheThresholds) {
-  segment(60_us);                          // the first round trip has no predecessor
+  segment(60_us);  // the first round trip has no predecessor
   EXPECT_DOUBLE_EQ(rate(), 100);
-  segment(62_us);                          // 0.875 x 2 us / 20 us = 0.0875
+  segment(62_us);  // 0.875 x 2 us / 20 us = 0.0875
   EXPECT_NEAR(rate(), 100 * (1 - 0.8 * 0.0875), 1e-9);
-  segment(62_us);                          // the average is 0.125 x 1.75 us now
+  segment(62_us);  // the average is 0.125 x 1.75 us now
   EXPECT_NEAR(rate(), 93 * (1 - 0.8 * 0.125 * 0.0875), 1e-9);
   const auto before = rate();
-  segment(50_us);                          // t_low itself is between the thresholds
+  segment(50_us);  // t_low itself is between the thresholds
   EXPECT_NEAR(rate(), before + 0.1, 1e-9);
 }
 
@@ -53,9 +53,9 @@ TEST_F(Timely, BelowTLowTheRateRises) {
 
 TEST_F(Timely, AboveTHighTheRateFallsWhateverTheGradient) {
   segment(2000_us);
-  segment(1000_us);                        // much shorter, but the factor is 1 - 0.8 x (1 - 500 / 1000)
+  segment(1000_us);  // much shorter, but the factor is 1 - 0.8 x (1 - 500 / 1000)
   EXPECT_NEAR(rate(), 60, 1e-9);
-  segment(500_us);                         // t_high itself is between the thresholds
+  segment(500_us);  // t_high itself is between the thresholds
   EXPECT_NEAR(rate(), 60.1, 1e-9);
   segment(500_us + 1_us);
   EXPECT_NEAR(rate(), 60.1 * (1 - 0.8 * (1 - 500.0 / 501)), 1e-9);
@@ -71,7 +71,7 @@ TEST_F(Timely, TheSixthUpdateInARowRisesFiveTimesAsMuch) {
     EXPECT_NEAR(rate() - before, i <= 5 ? 0.1 : 0.5, 1e-9) << i;
     before = rate();
   }
-  segment(50_us - 1_ps);                   // below t_low the row ends
+  segment(50_us - 1_ps);  // below t_low the row ends
   EXPECT_NEAR(rate() - before, 0.1, 1e-9);
   segment(50_us);
   EXPECT_NEAR(rate() - before, 0.2, 1e-9);
@@ -94,7 +94,7 @@ TEST_F(Timely, AnUnknownRoundTripIsNoUpdate) {
   segment(60_us);
   segment(0_us);
   EXPECT_DOUBLE_EQ(rate(), 100);
-  segment(80_us, 0_us);                    // compared with 60 us
+  segment(80_us, 0_us);  // compared with 60 us
   EXPECT_NEAR(rate(), 30, 1e-9);
 }
 
@@ -142,16 +142,16 @@ class PatchedTimely : public Timely {
 
 TEST_F(PatchedTimely, TheGradientWeighsTheDistanceFromTLow) {
   segment(100_us);
-  segment(100_us);                         // gradient 0: half of delta up, half of 0.008 x 100 % down
+  segment(100_us);  // gradient 0: half of delta up, half of 0.008 x 100 % down
   EXPECT_NEAR(rate(), 100 * (1 - 0.008 * 0.5) + 0.05, 1e-9);
   auto before = rate();
-  segment(105_us);                         // gradient 1/4: all of 0.008 x 110 %
+  segment(105_us);  // gradient 1/4: all of 0.008 x 110 %
   EXPECT_NEAR(rate(), before * (1 - 0.008 * 1.1), 1e-9);
   before = rate();
-  segment(100_us);                         // gradient -1/4: delta
+  segment(100_us);  // gradient -1/4: delta
   EXPECT_NEAR(rate(), before + 0.1, 1e-9);
   before = rate();
-  segment(102_us);                         // gradient 0.1: weight 0.7
+  segment(102_us);  // gradient 0.1: weight 0.7
   EXPECT_NEAR(rate(), before * (1 - 0.008 * 0.7 * 1.04) + 0.03, 1e-9);
 }
 
@@ -161,7 +161,7 @@ TEST_F(PatchedTimely, FlowsBecomeEqual) {
     int made = 0;
     Loop loop({}, 2, [&] {
       auto control = make();
-      if (made++ == 1)                     // begins with a fourth of the rate
+      if (made++ == 1)  // begins with a fourth of the rate
         for (int i = 0; i < 2; ++i) control->lost(Duration{});
       return control;
     });

@@ -124,9 +124,8 @@ TEST_P(EventPipeTest, PurgesTheStaleAndKeepsTheOrder) {
   EXPECT_EQ(error_of_next(), EINTR);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EventPipeTest, ::testing::Bool(), [](const auto& info) {
-  return info.param ? "of_its_own" : "shared";
-});
+INSTANTIATE_TEST_SUITE_P(All, EventPipeTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "of_its_own" : "shared"; });
 
 }  // namespace
 }  // namespace rnicsim

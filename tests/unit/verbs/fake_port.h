@@ -117,7 +117,7 @@ class FakePort : public DevicePort {
   std::vector<std::vector<std::byte>> commands;
   std::map<abi::CommandOpcode, int> refused;  // errno of the kernel, by opcode
   std::uint64_t features = abi::feature::kBlueFlame | abi::feature::kRc;
-  std::uint8_t flags = 0;                     // flags of the CQEs that `complete` writes
+  std::uint8_t flags = 0;  // flags of the CQEs that `complete` writes
 
  private:
   struct FakeCq {
@@ -142,7 +142,9 @@ class FakePort : public DevicePort {
 };
 
 template <class T>
-T* memory(std::uint64_t address) { return reinterpret_cast<T*>(address); }
+T* memory(std::uint64_t address) {
+  return reinterpret_cast<T*>(address);
+}
 
 inline void FakePort::complete(std::uint32_t qpn, abi::CqeOpcode opcode, std::uint16_t counter,
                                abi::CqeSyndrome syndrome, abi::SendOpcode send, std::uint32_t bytes) {
@@ -179,8 +181,9 @@ inline void FakePort::run(std::uint32_t qpn) {
     ASSERT_EQ(control.wqe_index, qp.send_done);
     const bool sends = control.opcode == abi::SendOpcode::send || control.opcode == abi::SendOpcode::send_with_imm;
     if (sends) {
-      complete(qpn, control.opcode == abi::SendOpcode::send ? abi::CqeOpcode::receive_send
-                                                            : abi::CqeOpcode::receive_send_with_imm,
+      complete(qpn,
+               control.opcode == abi::SendOpcode::send ? abi::CqeOpcode::receive_send
+                                                       : abi::CqeOpcode::receive_send_with_imm,
                qp.receive_done++, abi::CqeSyndrome::success, abi::SendOpcode::nop, 8);
     }
     if (control.qpn_flags & abi::ControlSegment::kSignaled) {
@@ -254,9 +257,7 @@ inline int FakePort::command(std::uint32_t, std::span<const std::byte> input, st
     }
     case abi::CommandOpcode::create_rss:
     case abi::CommandOpcode::create_flow:
-    case abi::CommandOpcode::create_counter:
-      result.object = next_++;
-      break;
+    case abi::CommandOpcode::create_counter: result.object = next_++; break;
     case abi::CommandOpcode::query_counter: {
       abi::QueryCounter counter;
       counter.packets = 3u;

@@ -89,13 +89,25 @@ TEST_F(PathWalkTest, AllSpellingsOfAFileLeadToOnePlace) {
   const int other = open("/other"), base = open("");
   const std::string fd = "/proc/self/fd/" + std::to_string(other);
   const std::string paths[] = {
-      base_ + "/here/folder/file", base_ + "//here//folder///file", base_ + "/./here/./folder/./file",
-      base_ + "/other/../here/folder/file", base_ + "/here/../here/folder/below/../file", "../here/folder/file",
-      "./.././here/folder/file", "link/folder/file", "relative/folder/file", "of_link/file", "of_link/below/../file",
-      "/proc/self/root" + base_ + "/here/folder/file", "/proc/self/cwd/../here/folder/file",
-      "/proc/thread-self/cwd/../here/folder/file", "/proc/1000/cwd/../here/folder/file",
-      "/proc/" + std::to_string(::getpid()) + "/cwd/../here/folder/file", fd + "/../here/folder/file",
-      fd + "/link/folder/file", "/../.." + base_ + "/here/folder/file",
+      base_ + "/here/folder/file",
+      base_ + "//here//folder///file",
+      base_ + "/./here/./folder/./file",
+      base_ + "/other/../here/folder/file",
+      base_ + "/here/../here/folder/below/../file",
+      "../here/folder/file",
+      "./.././here/folder/file",
+      "link/folder/file",
+      "relative/folder/file",
+      "of_link/file",
+      "of_link/below/../file",
+      "/proc/self/root" + base_ + "/here/folder/file",
+      "/proc/self/cwd/../here/folder/file",
+      "/proc/thread-self/cwd/../here/folder/file",
+      "/proc/1000/cwd/../here/folder/file",
+      "/proc/" + std::to_string(::getpid()) + "/cwd/../here/folder/file",
+      fd + "/../here/folder/file",
+      fd + "/link/folder/file",
+      "/../.." + base_ + "/here/folder/file",
   };
   for (const auto& path : paths) EXPECT_EQ(lead(path), own("/folder/file")) << path;
   EXPECT_EQ(lead(other, "../here/folder/file"), own("/folder/file"));

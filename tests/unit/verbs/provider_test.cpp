@@ -31,7 +31,9 @@ class Memory {
   explicit Memory(std::size_t bytes) : pages_((bytes + sizeof(Page) - 1) / sizeof(Page)) {}
   DmaBuffer buffer() { return {pages_.data()->bytes.data(), 0x1000}; }
   template <class T>
-  T* as(std::size_t offset = 0) { return reinterpret_cast<T*>(pages_.data()->bytes.data() + offset); }
+  T* as(std::size_t offset = 0) {
+    return reinterpret_cast<T*>(pages_.data()->bytes.data() + offset);
+  }
 
  private:
   struct alignas(4096) Page {
@@ -303,8 +305,7 @@ class SharedReceiveRingTest : public ::testing::Test {
   // Follows the links as the device does: from entry 0, as many as were posted.
   static std::uint16_t follow(Memory& memory, std::size_t entries) {
     std::uint16_t index = 0;
-    for (std::size_t i = 0; i < entries; ++i)
-      index = memory.as<abi::SrqNextSegment>()[index * 4u].next;
+    for (std::size_t i = 0; i < entries; ++i) index = memory.as<abi::SrqNextSegment>()[index * 4u].next;
     return index;
   }
 };
@@ -367,8 +368,8 @@ class CompletionRingTest : public ::testing::Test {
     abi::Cqe& cqe = memory_.as<abi::Cqe>()[produced_ & 7];
     cqe.qpn = qpn;
     cqe.byte_count = value;
-    publish(cqe.opcode_owner, std::uint8_t(std::uint8_t(abi::CqeOpcode::receive_send) << 4 |
-                                           (produced_ >> kLogEntries & 1)));
+    publish(cqe.opcode_owner,
+            std::uint8_t(std::uint8_t(abi::CqeOpcode::receive_send) << 4 | (produced_ >> kLogEntries & 1)));
     ++produced_;
   }
 

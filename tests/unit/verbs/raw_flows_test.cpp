@@ -57,8 +57,8 @@ TEST_F(RawVerbsTest, AFlowsConditionsAndActions) {
   EXPECT_EQ(made.flags, 0xf);
   EXPECT_EQ(made.tag, 0xabcdefu);
   ASSERT_EQ(made.conditions_count, 4);
-  const auto& [first, second, third, fourth] = std::tie(made.conditions[0], made.conditions[1], made.conditions[2],
-                                                        made.conditions[3]);
+  const auto& [first, second, third, fourth] =
+      std::tie(made.conditions[0], made.conditions[1], made.conditions[2], made.conditions[3]);
   EXPECT_EQ(first.header, abi::FlowHeader::ethernet);
   EXPECT_EQ(first.inner, 0);
   EXPECT_EQ(first.value[5], 0x0f) << "what the mask leaves of it";
@@ -162,12 +162,15 @@ TEST_F(RawVerbsTest, FlowsThatLieAboutTheirSpecs) {
   }
   rule.attributes().num_of_specs = 2;
   EXPECT_EQ(refusal_of_flow(qp, Rule(rule).add(0, ibv_flow_spec_eth{}, 0)), EINVAL) << "zeros behind";
-  const std::pair<std::uint32_t, std::uint16_t> wrong[] = {
-      {IBV_FLOW_SPEC_ETH, sizeof(ibv_flow_spec_eth) - 1}, {IBV_FLOW_SPEC_ETH, sizeof(ibv_flow_spec_eth) + 1},
-      {IBV_FLOW_SPEC_IPV4, sizeof(ibv_flow_spec_eth)},    {IBV_FLOW_SPEC_ACTION_DROP, sizeof(ibv_flow_spec_eth)},
-      {0x1f, sizeof(ibv_flow_spec_eth)},                  {0x33, sizeof(ibv_flow_spec_eth)},
-      {0x200 | IBV_FLOW_SPEC_ETH, sizeof(ibv_flow_spec_eth)}, {0x1004, sizeof(ibv_flow_spec_eth)},
-      {~0u, sizeof(ibv_flow_spec_eth)}};
+  const std::pair<std::uint32_t, std::uint16_t> wrong[] = {{IBV_FLOW_SPEC_ETH, sizeof(ibv_flow_spec_eth) - 1},
+                                                           {IBV_FLOW_SPEC_ETH, sizeof(ibv_flow_spec_eth) + 1},
+                                                           {IBV_FLOW_SPEC_IPV4, sizeof(ibv_flow_spec_eth)},
+                                                           {IBV_FLOW_SPEC_ACTION_DROP, sizeof(ibv_flow_spec_eth)},
+                                                           {0x1f, sizeof(ibv_flow_spec_eth)},
+                                                           {0x33, sizeof(ibv_flow_spec_eth)},
+                                                           {0x200 | IBV_FLOW_SPEC_ETH, sizeof(ibv_flow_spec_eth)},
+                                                           {0x1004, sizeof(ibv_flow_spec_eth)},
+                                                           {~0u, sizeof(ibv_flow_spec_eth)}};
   for (const auto& [type, size] : wrong)
     EXPECT_EQ(refusal_of_flow(qp, Rule(rule).add(type, ibv_flow_spec_eth{}, size)), EINVAL) << type << ", " << size;
   EXPECT_EQ(ibv_destroy_qp(qp), 0);

@@ -135,18 +135,10 @@ RC_GTEST_PROP(RsocketFlow, EveryByteArrivesInOrder, ()) {
   for (const std::uint32_t step : steps) {
     switch (step % 6) {
       case 0:
-      case 1:
-        sent += way.send(1 + step / 6, step % 2 == 0);
-        break;
-      case 2:
-        way.arrive();
-        break;
-      case 3:
-        way.acknowledge();
-        break;
-      case 4:
-        read += way.read(1 + step / 6);
-        break;
+      case 1: sent += way.send(1 + step / 6, step % 2 == 0); break;
+      case 2: way.arrive(); break;
+      case 3: way.acknowledge(); break;
+      case 4: read += way.read(1 + step / 6); break;
       default:
         way.grant();
         way.take_grant();

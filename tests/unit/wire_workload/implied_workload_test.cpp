@@ -143,8 +143,7 @@ TEST_F(ImpliedWorkload, APacketThatNeverCameEndsAReliableConnection) {
   const auto behind = send(12);
   const auto workload = implied();
   EXPECT_EQ(workload.requests(), 1u);
-  EXPECT_THAT(workload.left_out,
-              Contains(HasSubstr("packets are missing before frame " + std::to_string(behind))));
+  EXPECT_THAT(workload.left_out, Contains(HasSubstr("packets are missing before frame " + std::to_string(behind))));
 }
 
 TEST_F(ImpliedWorkload, AReceiveThatWasLate) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory windows: accessible range, rights, lifetime, and the errors of wrong use.
+#include "tests/verbs/memory/memory_windows.h"
 #include "sim/adapter.h"
 #include "sim/adapter_counters.h"
-#include "tests/verbs/memory/memory_windows.h"
 
 namespace rnicsim::testing {
 namespace {
@@ -291,8 +291,7 @@ TEST_F(MemoryWindows, OfType2EndWithTheirQueuePair) {
       reconnect();
       expect_closed(key, 0);
       // A window that nothing can use does not count for its region.
-      EXPECT_EQ(ibv_rereg_mr(far().mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, far().options.mr_access),
-                0);
+      EXPECT_EQ(ibv_rereg_mr(far().mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, far().options.mr_access), 0);
     }
     EXPECT_EQ(bind2(mw, 7, part(0, 64)), IBV_WC_SUCCESS);
     EXPECT_EQ(ibv_dealloc_mw(mw), 0);
@@ -351,8 +350,10 @@ TEST_F(MemoryWindows, BindsThatAreRefused) {
       }
     // Checks for type 2 alone.
     ibv_mr* other = region(elsewhere, all);
-    for (const ibv_mw_bind_info& info : {ibv_mw_bind_info{nullptr, 0, 0, kAllRemote}, {good, address, 0, kAllRemote},
-                                         {nullptr, address, 64, kAllRemote}, {other, address, 64, kAllRemote}}) {
+    for (const ibv_mw_bind_info& info : {ibv_mw_bind_info{nullptr, 0, 0, kAllRemote},
+                                         {good, address, 0, kAllRemote},
+                                         {nullptr, address, 64, kAllRemote},
+                                         {other, address, 64, kAllRemote}}) {
       ibv_mw* mw = make(IBV_MW_TYPE_2);
       EXPECT_EQ(bind2(mw, 1, info), IBV_WC_MW_BIND_ERR);
       reconnect();

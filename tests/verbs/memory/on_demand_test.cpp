@@ -346,8 +346,7 @@ TEST_F(OnDemand, RegionsAreRegisteredAnewOfOneKindAndTheOther) {
     const auto remote = region(far(), first);
     const auto write = [&](const Pages& to) {
       std::memset(near().buffer.data(), 0x5a, 64);
-      const auto status =
-          transfer(IBV_WR_RDMA_WRITE, *near().mr, at(near().buffer.data()), 64, *remote, at(to.data()));
+      const auto status = transfer(IBV_WR_RDMA_WRITE, *near().mr, at(near().buffer.data()), 64, *remote, at(to.data()));
       return status == IBV_WC_SUCCESS && to.data()[63] == 0x5a;
     };
     EXPECT_TRUE(write(first));
@@ -402,14 +401,16 @@ TEST_F(OnDemand, WindowsLieOnThem) {
 TEST_F(OnDemand, RetriesAreTheRequesters) {
   EndpointOptions options;
   options.rnr_retry = 0;
-  run_both([this] {
-    Pages theirs(1);
-    const auto remote = region(far(), theirs);
-    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, remote->rkey, at(theirs.data())), IBV_WC_RNR_RETRY_EXC_ERR);
-    pass(0, kSettled);
-    reconnect();
-    EXPECT_EQ(access(IBV_WR_RDMA_WRITE, remote->rkey, at(theirs.data())), IBV_WC_SUCCESS);
-  }, options);
+  run_both(
+      [this] {
+        Pages theirs(1);
+        const auto remote = region(far(), theirs);
+        EXPECT_EQ(access(IBV_WR_RDMA_WRITE, remote->rkey, at(theirs.data())), IBV_WC_RNR_RETRY_EXC_ERR);
+        pass(0, kSettled);
+        reconnect();
+        EXPECT_EQ(access(IBV_WR_RDMA_WRITE, remote->rkey, at(theirs.data())), IBV_WC_SUCCESS);
+      },
+      options);
 }
 
 // Present pages at the start of a message say nothing about its other pages.
@@ -472,29 +473,31 @@ TEST_F(OnDemand, PagesGoWhileTheyAreUsed) {
 TEST_F(OnDemand, UnreliableMessagesAreLostUntilTheirPagesAreThere) {
   EndpointOptions options;
   options.type = IBV_QPT_UC;
-  run_both([this] {
-    Pages theirs(2);
-    const auto remote = region(far(), theirs);
-    receive(far(), *remote, at(theirs.data()), kPage);
-    fill(near());
-    const auto send = [&] {
-      EXPECT_EQ(transfer(IBV_WR_SEND, *near().mr, at(near().buffer.data()), 64, *remote, 0), IBV_WC_SUCCESS);
-      pass(0, Duration{100'000'000});
-      return completion_soon(far().cq, 2).has_value();
-    };
-    const auto write = [&] {
-      EXPECT_EQ(access(IBV_WR_RDMA_WRITE, remote->rkey, at(theirs.data()) + kPage, 64), IBV_WC_SUCCESS);
-      pass(0, Duration{100'000'000});
-      return theirs.data()[kPage + 63] == 64;
-    };
-    EXPECT_FALSE(send());
-    EXPECT_EQ(counters(1).absent_dropped, 1u);
-    EXPECT_TRUE(send());
-    EXPECT_FALSE(write());
-    EXPECT_EQ(counters(1).absent_dropped, 2u);
-    EXPECT_TRUE(write());
-    EXPECT_EQ(counters(1).out_of_buffer + counters(1).silently_dropped, 0u);
-  }, options);
+  run_both(
+      [this] {
+        Pages theirs(2);
+        const auto remote = region(far(), theirs);
+        receive(far(), *remote, at(theirs.data()), kPage);
+        fill(near());
+        const auto send = [&] {
+          EXPECT_EQ(transfer(IBV_WR_SEND, *near().mr, at(near().buffer.data()), 64, *remote, 0), IBV_WC_SUCCESS);
+          pass(0, Duration{100'000'000});
+          return completion_soon(far().cq, 2).has_value();
+        };
+        const auto write = [&] {
+          EXPECT_EQ(access(IBV_WR_RDMA_WRITE, remote->rkey, at(theirs.data()) + kPage, 64), IBV_WC_SUCCESS);
+          pass(0, Duration{100'000'000});
+          return theirs.data()[kPage + 63] == 64;
+        };
+        EXPECT_FALSE(send());
+        EXPECT_EQ(counters(1).absent_dropped, 1u);
+        EXPECT_TRUE(send());
+        EXPECT_FALSE(write());
+        EXPECT_EQ(counters(1).absent_dropped, 2u);
+        EXPECT_TRUE(write());
+        EXPECT_EQ(counters(1).out_of_buffer + counters(1).silently_dropped, 0u);
+      },
+      options);
 }
 
 // A datagram is not retransmitted, so it waits. Datagrams behind it wait, too.
@@ -527,22 +530,24 @@ TEST_F(OnDemand, DatagramsWaitForTheirPages) {
 TEST_F(OnDemand, SharedReceivesMayBe) {
   EndpointOptions options;
   options.shared_wr = 4;
-  run_both([this] {
-    Pages theirs(1);
-    const auto remote = region(far(), theirs);
-    ibv_sge sge{at(theirs.data()), kPage, remote->lkey};
-    ibv_recv_wr wr{};
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-    ibv_recv_wr* bad = nullptr;
-    ASSERT_EQ(ibv_post_srq_recv(far().srq, &wr, &bad), 0);
-    fill(near());
-    EXPECT_EQ(transfer(IBV_WR_SEND, *near().mr, at(near().buffer.data()), 64, *remote, 0), IBV_WC_SUCCESS);
-    EXPECT_EQ(status_of(far().cq), IBV_WC_SUCCESS);
-    EXPECT_EQ(theirs.data()[63], 64);
-    EXPECT_GT(counters(1).absent_rnr, 0u);
-    EXPECT_EQ(paging(1).page_faults, 1u);
-  }, options);
+  run_both(
+      [this] {
+        Pages theirs(1);
+        const auto remote = region(far(), theirs);
+        ibv_sge sge{at(theirs.data()), kPage, remote->lkey};
+        ibv_recv_wr wr{};
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        ibv_recv_wr* bad = nullptr;
+        ASSERT_EQ(ibv_post_srq_recv(far().srq, &wr, &bad), 0);
+        fill(near());
+        EXPECT_EQ(transfer(IBV_WR_SEND, *near().mr, at(near().buffer.data()), 64, *remote, 0), IBV_WC_SUCCESS);
+        EXPECT_EQ(status_of(far().cq), IBV_WC_SUCCESS);
+        EXPECT_EQ(theirs.data()[63], 64);
+        EXPECT_GT(counters(1).absent_rnr, 0u);
+        EXPECT_EQ(paging(1).page_faults, 1u);
+      },
+      options);
 }
 
 TEST_F(OnDemand, NoOtherRegionIsAskedAbout) {

@@ -9,9 +9,9 @@
 namespace rnicsim::testing {
 namespace {
 
-constexpr std::uint32_t kRate = 100'000;     // kb/s
-constexpr std::size_t kFrame = 996;          // plus 4 bytes of FCS
-constexpr Duration kSpacing{80'000'000};     // time between frames at that rate
+constexpr std::uint32_t kRate = 100'000;  // kb/s
+constexpr std::size_t kFrame = 996;       // plus 4 bytes of FCS
+constexpr Duration kSpacing{80'000'000};  // time between frames at that rate
 constexpr Duration kAtOnce{8'000'000};
 
 class RawPacing : public RawPackets {
@@ -59,8 +59,7 @@ class RawPacing : public RawPackets {
   void expect_gaps(Duration expected) const {
     const auto found = gaps();
     ASSERT_GE(found.size(), 2u);
-    for (std::size_t i = 0; i < found.size(); ++i)
-      expect_gap(found[i], expected);
+    for (std::size_t i = 0; i < found.size(); ++i) expect_gap(found[i], expected);
   }
   void run_paced(std::uint32_t rate, std::uint32_t burst, std::size_t frames) {
     run_alone([&](Endpoint& end) {

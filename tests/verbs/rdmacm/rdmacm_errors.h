@@ -107,7 +107,7 @@ class RdmacmErrors : public TwoHosts {
     sleep_until(now() + time);
   }
 
-  rdma_cm_id* id_ = nullptr;     // id of the client; its route is resolved
+  rdma_cm_id* id_ = nullptr;  // id of the client; its route is resolved
 
  private:
   void begin(std::size_t me, const Body& body) {

@@ -18,7 +18,7 @@ TEST_F(RdmacmErrors, NobodyHasTheAddress) {
     rdma_cm_id* id = program.make();
     const Duration start = now();
     EXPECT_EQ(rdma_resolve_addr(id, nullptr, Address(10, 0, 200, 1, kPort), 300), 0);
-    EXPECT_ERRNO(rdma_resolve_addr(id, nullptr, peer(), 300), EINVAL);    // one resolution at a time
+    EXPECT_ERRNO(rdma_resolve_addr(id, nullptr, peer(), 300), EINVAL);  // one resolution at a time
     const CmEvent failed = program.next();
     EXPECT_EQ(failed.type, RDMA_CM_EVENT_ADDR_ERROR);
     EXPECT_EQ(failed.status, -ETIMEDOUT);
@@ -62,11 +62,11 @@ TEST_F(RdmacmErrors, ResolvingInTheWrongState) {
 
 TEST_F(RdmacmErrors, QueuePairs) {
   run_alone([&](CmProgram& program) {
-    EXPECT_ERRNO(CmProgram::try_qp(program.make()), EINVAL);              // no device yet
+    EXPECT_ERRNO(CmProgram::try_qp(program.make()), EINVAL);  // no device yet
     EXPECT_ERRNO(CmProgram::try_qp(bound(program, any(0))), EINVAL);
     rdma_cm_id* id = bound(program, own(0));
     EXPECT_EQ(CmProgram::try_qp(id), 0);
-    EXPECT_ERRNO(CmProgram::try_qp(id), EINVAL);                          // one per id
+    EXPECT_ERRNO(CmProgram::try_qp(id), EINVAL);  // one per id
     ibv_qp_init_attr wanted{};
     wanted.qp_type = IBV_QPT_RC;
     wanted.cap = {1 << 24, 1, 1, 1, 0};
@@ -123,7 +123,7 @@ TEST_F(RdmacmErrors, ConnectingTwice) {
         EXPECT_ERRNO(rdma_reject(request.id, nullptr, 0), EINVAL);
         EXPECT_EQ(program.next().type, RDMA_CM_EVENT_DISCONNECTED);
         EXPECT_EQ(rdma_disconnect(request.id), 0);
-        EXPECT_EQ(rdma_disconnect(request.id), 0);     // no error in Linux
+        EXPECT_EQ(rdma_disconnect(request.id), 0);  // no error in Linux
       });
 }
 
@@ -322,7 +322,7 @@ TEST_F(RdmacmErrors, AFullBacklogRefusesLookups) {
         for (int i = 0; i < 2; ++i) program.connect(CmProgram::ipv4(1, kPort), RDMA_PS_UDP);
         const CmEvent refused = program.next();
         EXPECT_EQ(refused.type, RDMA_CM_EVENT_UNREACHABLE);
-        EXPECT_EQ(refused.status, 2);          // SIDR_REP: rejected
+        EXPECT_EQ(refused.status, 2);  // SIDR_REP: rejected
         meet(0);
       },
       [&](CmProgram& program) {
@@ -350,7 +350,7 @@ TEST_F(RdmacmErrors, UnreadEventsGoWithTheirId) {
         program.make_qp(request.id);
         EXPECT_EQ(CmProgram::accept(request.id), 0);
         const CmEvent told = program.next();
-        EXPECT_EQ(told.type, RDMA_CM_EVENT_REJECTED);      // the peer had the reply, but had not answered it
+        EXPECT_EQ(told.type, RDMA_CM_EVENT_REJECTED);  // the peer had the reply, but had not answered it
         EXPECT_EQ(told.status, 28);
         meet(1);
       });
@@ -365,7 +365,7 @@ TEST_F(RdmacmErrors, UnreadRequestsGoWithTheirListener) {
         EXPECT_EQ(refused.type, RDMA_CM_EVENT_REJECTED);
         EXPECT_EQ(refused.status, 28);
         program.connect(CmProgram::ipv4(1, kPort));
-        EXPECT_EQ(program.await(RDMA_CM_EVENT_REJECTED).status, 8);       // there is no listener any more
+        EXPECT_EQ(program.await(RDMA_CM_EVENT_REJECTED).status, 8);  // there is no listener any more
       },
       [&](CmProgram& program) {
         rdma_cm_id* listener = program.listen(kPort);
@@ -452,7 +452,7 @@ TEST_F(RdmacmErrors, Options) {
     EXPECT_ERRNO(option(77, RDMA_OPTION_ID_TOS, byte, 1), ENOSYS);
     EXPECT_EQ(set(id, RDMA_OPTION_ID_REUSEADDR, 1), 0);
     EXPECT_EQ(rdma_bind_addr(id, own(kPort)), 0);
-    EXPECT_ERRNO(set(id, RDMA_OPTION_ID_REUSEADDR, 0), EINVAL);           // the id is bound
+    EXPECT_ERRNO(set(id, RDMA_OPTION_ID_REUSEADDR, 0), EINVAL);  // the id is bound
     rdma_cm_id* datagrams = program.make(RDMA_PS_UDP);
     EXPECT_ERRNO(rdma_set_option(datagrams, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1), EINVAL);
   });
@@ -462,7 +462,7 @@ TEST_F(RdmacmErrors, Groups) {
   run_alone([&](CmProgram& program) {
     EXPECT_ERRNO(rdma_join_multicast(program.make(RDMA_PS_UDP), group(), nullptr), EINVAL);  // no device
     EXPECT_ERRNO(rdma_join_multicast(bound(program, any(0), RDMA_PS_UDP), group(), nullptr), EINVAL);
-    EXPECT_ERRNO(rdma_join_multicast(bound(program, own(0)), group(), nullptr), EINVAL);     // not a datagram id
+    EXPECT_ERRNO(rdma_join_multicast(bound(program, own(0)), group(), nullptr), EINVAL);  // not a datagram id
     rdma_cm_id* id = bound(program, own(0), RDMA_PS_UDP);
     EXPECT_ERRNO(rdma_join_multicast(id, nullptr, nullptr), EINVAL);
     EXPECT_ERRNO(rdma_leave_multicast(id, group()), EADDRNOTAVAIL);
@@ -499,7 +499,7 @@ TEST_F(RdmacmErrors, Endpoints) {
     EXPECT_ERRNO(rdma_create_ep(&id, &info, nullptr, nullptr), ENETUNREACH);
     EXPECT_EQ(id, nullptr);
     rdma_cm_id* listener = program.listen(kPort + 1);
-    EXPECT_ERRNO(rdma_get_request(listener, &id), EINVAL);                // the listener is asynchronous
+    EXPECT_ERRNO(rdma_get_request(listener, &id), EINVAL);  // the listener is asynchronous
   });
 }
 

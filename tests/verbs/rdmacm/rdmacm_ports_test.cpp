@@ -55,8 +55,8 @@ TEST_F(RdmacmPorts, PortsThatAreShared) {
       EXPECT_EQ(set(id, RDMA_OPTION_ID_REUSEADDR, 1), 0);
       EXPECT_EQ(rdma_bind_addr(id, own(kPort)), 0);
     }
-    EXPECT_ERRNO(rdma_bind_addr(ids[2], own(kPort)), EADDRINUSE);         // this id does not share
-    EXPECT_ERRNO(rdma_listen(ids[0], 0), EADDRINUSE);                     // a listening id does not share, either
+    EXPECT_ERRNO(rdma_bind_addr(ids[2], own(kPort)), EADDRINUSE);  // this id does not share
+    EXPECT_ERRNO(rdma_listen(ids[0], 0), EADDRINUSE);              // a listening id does not share, either
     program.destroy(ids[1]);
     EXPECT_EQ(rdma_listen(ids[0], 0), 0);
     EXPECT_EQ(set(ids[2], RDMA_OPTION_ID_REUSEADDR, 1), 0);
@@ -135,7 +135,7 @@ TEST_F(RdmacmPorts, AResolvedAddressIsNoWildcardAnyMore) {
 TEST_F(RdmacmPorts, ListeningInTheWrongState) {
   run_alone([&](CmProgram& program) {
     rdma_cm_id* unbound = program.make();
-    EXPECT_EQ(rdma_listen(unbound, 0), 0);                                // at any address and any port
+    EXPECT_EQ(rdma_listen(unbound, 0), 0);  // at any address and any port
     EXPECT_NE(rdma_get_src_port(unbound), 0);
     EXPECT_ERRNO(rdma_listen(unbound, 0), EINVAL);
     rdma_cm_id* resolved = program.make();

@@ -114,9 +114,7 @@ int ScriptedPort::rdma_cm(std::uint32_t channel, std::uint32_t command, std::spa
       newest_ = channel;
       answer(output, kernel::rdma_ucm_migrate_resp{reported[read_as<kernel::rdma_ucm_migrate_id>(input).id]});
       break;
-    case kernel::RDMA_USER_CM_CMD_QUERY:
-      answer_query(read_as<kernel::rdma_ucm_query>(input).option, output);
-      break;
+    case kernel::RDMA_USER_CM_CMD_QUERY: answer_query(read_as<kernel::rdma_ucm_query>(input).option, output); break;
     case kernel::RDMA_USER_CM_CMD_INIT_QP_ATTR:
       answer_attributes(ibv_qp_state(read_as<kernel::rdma_ucm_init_qp_attr>(input).qp_state), output);
       break;

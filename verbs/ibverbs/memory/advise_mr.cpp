@@ -15,7 +15,7 @@ namespace {
 
 struct Range {
   std::uint32_t region;
-  std::uint64_t address;                 // bus address
+  std::uint64_t address;  // bus address
   std::uint32_t bytes;
 };
 
@@ -24,8 +24,8 @@ int find(Context& context, const ibv_pd* pd, const ibv_sge& sge, bool writes, Ra
   int error = ENOENT;
   context.mrs.with(sge.lkey >> 8, [&](const Mr& mr) {
     if (mr.lkey != sge.lkey || !mr.on_demand()) return;
-    const bool inside = sge.addr >= mr.start && sge.addr - mr.start <= mr.length &&
-                        sge.length <= mr.length - (sge.addr - mr.start);
+    const bool inside =
+        sge.addr >= mr.start && sge.addr - mr.start <= mr.length && sge.length <= mr.length - (sge.addr - mr.start);
     const bool writable = mr.access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
     range = {mr.handle, mr.bus_address + (sge.addr - mr.start), sge.length};
     error = mr.pd != pd || (writes && !writable) ? EPERM : inside ? 0 : EFAULT;

@@ -20,7 +20,7 @@ namespace rnicsim::verbs {
 
 namespace {
 
-constexpr std::uint64_t kWord = 4;            // bytes; the CPU accesses whole words, as with mlx5
+constexpr std::uint64_t kWord = 4;  // bytes; the CPU accesses whole words, as with mlx5
 constexpr std::uint64_t kDoubleWord = 8;
 constexpr std::uint64_t kCacheLine = 64;
 constexpr std::uint64_t kMostAtOnce = abi::uar::kBlueFlameBytes;  // lines that leave the CPU in one burst

@@ -54,7 +54,9 @@ class DmaMemory {
 
   explicit operator bool() const { return memory_ != nullptr; }
   template <class T>
-  T* as() const { return reinterpret_cast<T*>(memory_); }
+  T* as() const {
+    return reinterpret_cast<T*>(memory_);
+  }
   std::uint64_t bus_address() const { return reinterpret_cast<std::uintptr_t>(memory_); }
   provider::DmaBuffer buffer() const { return {memory_, bus_address()}; }
 

@@ -188,8 +188,11 @@ int take(Cq& cq, int capacity, ibv_wc* completions) {
 void tell_polled(Cq& cq, int count) {
   FollowUp& follow_up = cq.owner().port;
   if (!follow_up.followed()) return;
-  follow_up.tell({.time = follow_up.time(), .queue = cq.handle, .position = cq.ring.consumer(),
-                  .count = std::uint32_t(count), .kind = abi::MilestoneKind::polled});
+  follow_up.tell({.time = follow_up.time(),
+                  .queue = cq.handle,
+                  .position = cq.ring.consumer(),
+                  .count = std::uint32_t(count),
+                  .kind = abi::MilestoneKind::polled});
 }
 
 // --- The extended poll. The caller holds the CQ's lock between start_poll and end_poll.
@@ -309,8 +312,7 @@ void fill_extended_poll(Cq& cq, std::uint64_t fields) {
     cq.read_imm_data = [](ibv_cq_ex* at) { return __be32(immediate_or_rkey(Cq::of(at).current)); };
   if (fields & IBV_WC_EX_WITH_QP_NUM)
     cq.read_qp_num = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.qpn); };
-  if (fields & IBV_WC_EX_WITH_SRC_QP)
-    cq.read_src_qp = [](ibv_cq_ex* at) { return source_qpn(Cq::of(at).current); };
+  if (fields & IBV_WC_EX_WITH_SRC_QP) cq.read_src_qp = [](ibv_cq_ex* at) { return source_qpn(Cq::of(at).current); };
   if (fields & IBV_WC_EX_WITH_SLID) cq.read_slid = [](ibv_cq_ex*) { return 0u; };
   if (fields & IBV_WC_EX_WITH_SL) cq.read_sl = [](ibv_cq_ex* at) { return service_level(Cq::of(at).current); };
   if (fields & IBV_WC_EX_WITH_DLID_PATH_BITS) cq.read_dlid_path_bits = [](ibv_cq_ex*) { return std::uint8_t(0); };

@@ -163,8 +163,7 @@ std::uint32_t control_flags(const Qp& qp, unsigned flags) {
   const bool checks = (flags & IBV_SEND_IP_CSUM) && qp.qp_base.qp_type == IBV_QPT_RAW_PACKET;
   return (signaled ? abi::ControlSegment::kSignaled : 0) |
          (flags & IBV_SEND_SOLICITED ? abi::ControlSegment::kSolicited : 0) |
-         (flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0) |
-         (checks ? abi::ControlSegment::kChecksums : 0);
+         (flags & IBV_SEND_FENCE ? abi::ControlSegment::kFence : 0) | (checks ? abi::ControlSegment::kChecksums : 0);
 }
 
 abi::DatagramSegment datagram_of(ibv_ah& ah, std::uint32_t remote_qpn, std::uint32_t qkey) {

@@ -15,7 +15,7 @@ namespace rnicsim::verbs {
 namespace {
 
 constexpr std::uint32_t kKnownWqFlags = IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS |
-                                      IBV_WQ_FLAGS_DELAY_DROP | IBV_WQ_FLAGS_PCI_WRITE_END_PADDING;
+                                        IBV_WQ_FLAGS_DELAY_DROP | IBV_WQ_FLAGS_PCI_WRITE_END_PADDING;
 constexpr std::uint32_t kFlagsThatChange = IBV_WQ_FLAGS_CVLAN_STRIPPING;
 constexpr std::uint32_t kFlagsAtCreation =
     IBV_WQ_FLAGS_CVLAN_STRIPPING | IBV_WQ_FLAGS_SCATTER_FCS | IBV_WQ_FLAGS_PCI_WRITE_END_PADDING;

@@ -138,8 +138,7 @@ constexpr verbs_context_ops kOperations{
 int open_context(Shell& shell, int command_file) {
   Command<ib_uverbs_get_context> command;
   Answer<ib_uverbs_get_context_resp, rnic_alloc_ucontext_resp> answer;
-  const int error =
-      ibv_cmd_get_context(&shell.verbs, &command, sizeof command, answer.core(), sizeof answer.bytes);
+  const int error = ibv_cmd_get_context(&shell.verbs, &command, sizeof command, answer.core(), sizeof answer.bytes);
   if (error != 0) return error;
   return guarded([&] {
     shell.own = new Context(command_file, answer.driver());
@@ -149,8 +148,8 @@ int open_context(Shell& shell, int command_file) {
 
 verbs_context* alloc_context(ibv_device* device, int command_file, void*) {
   auto* offset = reinterpret_cast<verbs_context*>(offsetof(Shell, verbs));
-  auto* shell = static_cast<Shell*>(
-      _verbs_init_and_alloc_context(device, command_file, sizeof(Shell), offset, kDriverUnknown));
+  auto* shell =
+      static_cast<Shell*>(_verbs_init_and_alloc_context(device, command_file, sizeof(Shell), offset, kDriverUnknown));
   if (shell == nullptr) return nullptr;
   if (const int error = open_context(*shell, command_file)) {
     delete shell->own;

@@ -10,8 +10,7 @@ namespace rnicsim::linux_provider {
 
 namespace {
 
-constexpr std::uint64_t kReadableFields =
-    std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+constexpr std::uint64_t kReadableFields = std::uint64_t(IBV_WC_STANDARD_FLAGS) | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
 constexpr std::uint32_t kKnownCqMask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 constexpr std::uint32_t kKnownFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 

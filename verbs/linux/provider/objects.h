@@ -74,7 +74,7 @@ struct Cq : verbs_cq {
   Mapping memory;
   Mapping record;
   provider::CompletionRing ring;
-  QueueLock lock;  // protects `ring` and `users`
+  QueueLock lock;                                // protects `ring` and `users`
   std::unordered_map<std::uint32_t, Qp*> users;  // QPs by number
   Qp* last_user = nullptr;
   abi::Cqe current;  // the CQE that the extended poll reads
@@ -129,7 +129,7 @@ struct Qp : verbs_qp {
 
   ibv_qp_cap capabilities{};
   bool signal_all = false;
-  std::uint64_t operations = 0;  // IBV_QP_EX_WITH_*: operations of the transport that the device supports
+  std::uint64_t operations = 0;            // IBV_QP_EX_WITH_*: operations of the transport that the device supports
   std::atomic<bool> failed{false};         // an error CQE or an event reported that the device moved the QP to ERR
   std::atomic<bool> posted_unseen{false};  // receives posted since the device last had to read the doorbell record
   Mapping send_memory;

@@ -41,8 +41,7 @@ unsigned flags_of(const abi::Cqe& cqe) {
   const auto opcode = provider::opcode_of(cqe);
   const bool immediate =
       opcode == abi::CqeOpcode::receive_write_with_imm || opcode == abi::CqeOpcode::receive_send_with_imm;
-  return (immediate ? unsigned(IBV_WC_WITH_IMM) : 0u) |
-         (carries_invalidation(cqe) ? unsigned(IBV_WC_WITH_INV) : 0u) |
+  return (immediate ? unsigned(IBV_WC_WITH_IMM) : 0u) | (carries_invalidation(cqe) ? unsigned(IBV_WC_WITH_INV) : 0u) |
          (cqe.flags & abi::Cqe::kGrh ? unsigned(IBV_WC_GRH) : 0u);
 }
 
@@ -141,8 +140,7 @@ void fill_extended_poll(Cq& cq, std::uint64_t fields) {
     calls.read_imm_data = [](ibv_cq_ex* at) { return __be32(immediate_or_rkey(Cq::of(at).current)); };
   if (fields & IBV_WC_EX_WITH_QP_NUM)
     calls.read_qp_num = [](ibv_cq_ex* at) { return std::uint32_t(Cq::of(at).current.qpn); };
-  if (fields & IBV_WC_EX_WITH_SRC_QP)
-    calls.read_src_qp = [](ibv_cq_ex* at) { return source_qpn(Cq::of(at).current); };
+  if (fields & IBV_WC_EX_WITH_SRC_QP) calls.read_src_qp = [](ibv_cq_ex* at) { return source_qpn(Cq::of(at).current); };
   if (fields & IBV_WC_EX_WITH_SLID) calls.read_slid = [](ibv_cq_ex*) { return 0u; };
   if (fields & IBV_WC_EX_WITH_SL) calls.read_sl = [](ibv_cq_ex*) { return std::uint8_t(0); };
   if (fields & IBV_WC_EX_WITH_DLID_PATH_BITS) calls.read_dlid_path_bits = [](ibv_cq_ex*) { return std::uint8_t(0); };

@@ -23,10 +23,8 @@ std::optional<Operation> operation_of(ibv_wr_opcode opcode) {
     case IBV_WR_SEND_WITH_IMM: return Operation{abi::SendOpcode::send_with_imm, IBV_QP_EX_WITH_SEND_WITH_IMM};
     case IBV_WR_SEND_WITH_INV: return Operation{abi::SendOpcode::send_with_inv, IBV_QP_EX_WITH_SEND_WITH_INV};
     case IBV_WR_RDMA_READ: return Operation{abi::SendOpcode::read, IBV_QP_EX_WITH_RDMA_READ};
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-      return Operation{abi::SendOpcode::compare_swap, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP};
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      return Operation{abi::SendOpcode::fetch_add, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD};
+    case IBV_WR_ATOMIC_CMP_AND_SWP: return Operation{abi::SendOpcode::compare_swap, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP};
+    case IBV_WR_ATOMIC_FETCH_AND_ADD: return Operation{abi::SendOpcode::fetch_add, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD};
     case IBV_WR_LOCAL_INV: return Operation{abi::SendOpcode::local_inv, IBV_QP_EX_WITH_LOCAL_INV};
     case IBV_WR_BIND_MW: return Operation{abi::SendOpcode::bind_window, IBV_QP_EX_WITH_BIND_MW};
     case IBV_WR_ATOMIC_WRITE: return Operation{abi::SendOpcode::atomic_write, IBV_QP_EX_WITH_ATOMIC_WRITE};

@@ -12,8 +12,8 @@ int create(ibv_pd* pd, ibv_srq_init_attr& attributes, std::unique_ptr<Srq>& made
   auto srq = std::make_unique<Srq>();
   Command<ib_uverbs_create_srq> command;
   Answer<ib_uverbs_create_srq_resp, rnic_create_srq_resp> answer;
-  if (const int error = ibv_cmd_create_srq(pd, &srq->srq, &attributes, &command, sizeof command, answer.core(),
-                                           sizeof answer.bytes))
+  if (const int error =
+          ibv_cmd_create_srq(pd, &srq->srq, &attributes, &command, sizeof command, answer.core(), sizeof answer.bytes))
     return error;
   const rnic_create_srq_resp given = answer.driver();
   srq->memory = Mapping(Context::of(pd->context).command_file, given.ring);

@@ -70,8 +70,7 @@ void Datagram::close() {
   Lock lock(mutex_);
   closed_ = true;
   // Sends of a UD QP complete without the peer.
-  while (prepared_ && wait_until(lock, true, [&] { return slots_.all_free(); }) == EINTR) {
-  }
+  while (prepared_ && wait_until(lock, true, [&] { return slots_.all_free(); }) == EINTR) {}
   waiters_.wake_others();
 }
 

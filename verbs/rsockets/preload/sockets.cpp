@@ -225,13 +225,10 @@ static int control(int fd, int command, long argument) {
   if (Inside::now() || !is_placeholder(fd)) return next_calls().fcntl(fd, command, argument);
   switch (command) {
     case F_GETFD:
-    case F_SETFD:
-      return next_calls().fcntl(fd, command, argument);
+    case F_SETFD: return next_calls().fcntl(fd, command, argument);
     case F_DUPFD:
-    case F_DUPFD_CLOEXEC:
-      return shared(fd, next_calls().fcntl(fd, command, argument));
-    default:
-      break;
+    case F_DUPFD_CLOEXEC: return shared(fd, next_calls().fcntl(fd, command, argument));
+    default: break;
   }
   return choose(
       fd, [&](int rsocket) { return rfcntl(rsocket, command, int(argument)); },

@@ -116,8 +116,12 @@ void EngineShell::read_answers(Qp& qp) {
   for (auto* entry = qp.answers.unasked(); entry != nullptr && may_read(qp, entry->rest.bytes);
        entry = qp.answers.unasked()) {
     const auto [read, offset] = qp.answers.ask(*entry, limits_.read_piece);
-    out_.gather({issue(qp, Purpose::answer_gather, PieceAt{entry->sequence, offset}.argument()), qp.qpn, read.pd,
-                 access::kRemoteRead, true, {{read.key, read.address, read.bytes}}});
+    out_.gather({issue(qp, Purpose::answer_gather, PieceAt{entry->sequence, offset}.argument()),
+                 qp.qpn,
+                 read.pd,
+                 access::kRemoteRead,
+                 true,
+                 {{read.key, read.address, read.bytes}}});
   }
 }
 
@@ -153,8 +157,8 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
     pump_inbound(qp);
   }
   const auto kind = brings ? TransmitWork::Kind::read_response : TransmitWork::Kind::acknowledge;
-  return {.unit = 0, .qpn = qp.qpn, .kind = kind, .begins = answer.begins,
-          .payload = static_cast<std::uint16_t>(bytes)};
+  return {
+      .unit = 0, .qpn = qp.qpn, .kind = kind, .begins = answer.begins, .payload = static_cast<std::uint16_t>(bytes)};
 }
 
 void EngineShell::answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done) {
@@ -173,8 +177,7 @@ void EngineShell::answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done)
   if (qp.state == roce::QpState::error) return move_nak(qp, last, psn);
   const auto result = memory_result(done.result);
   qp.deaf = true;
-  qp.fatal_event =
-      result == roce::MemoryResult::unreachable ? EventType::qp_fatal : EventType::qp_access_error;
+  qp.fatal_event = result == roce::MemoryResult::unreachable ? EventType::qp_fatal : EventType::qp_access_error;
   core_->answer_unreadable(qp.slot, psn, result, dropped);
 }
 

@@ -39,8 +39,7 @@ void EngineShell::create(const QpCommand& command) {
   const auto transport = command.context.transport;
   const auto slot = core_->open(transport);
   if (!slot) return finish(command, CommandStatus::exceeds_limit, syndrome, command.context);
-  auto& qp = qps_.put(command.qpn.value,
-                      std::make_unique<Qp>(command.qpn, transport, ++births_, *slot, limits_));
+  auto& qp = qps_.put(command.qpn.value, std::make_unique<Qp>(command.qpn, transport, ++births_, *slot, limits_));
   if (*slot >= slots_.size()) slots_.resize(*slot + 1);
   slots_[*slot] = &qp;
   if (!control_rests_) qp.congestion = make_gate();

@@ -68,8 +68,7 @@ void EngineShell::control_left(Qp& qp, const Leaving& packet) {
   if (qp.read_acks && packet.bytes != 0) qp.read_acks->unanswered.left(packet.end, now());
 }
 
-void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
-                                const Packet& packet) {
+void EngineShell::control_heard(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest, const Packet& packet) {
   using Kind = roce::ResponseOutcome::Kind;
   wake_control(qp);
   const auto* telemetry = packet.telemetry();
@@ -205,9 +204,13 @@ void EngineShell::take_read_acknowledgement(Qp& qp, const PacketIn& packet) {
 // The CNP goes back on the queue pair's path; for a datagram, to the datagram's source.
 void EngineShell::tell_congestion(const Qp& qp, const PacketIn& packet, CongestionSeen::Cause cause) {
   const auto& came = packet.packet->addresses;
-  CongestionSeen seen{.cause = cause, .qpn = qp.qpn, .peer = {qp.context.remote_qpn},
-                      .gid_index = packet.gid_index, .traffic_class = came.traffic_class,
-                      .tag = came.tagged() ? VlanTag(came.tag()) : VlanTag(), .to = {}};
+  CongestionSeen seen{.cause = cause,
+                      .qpn = qp.qpn,
+                      .peer = {qp.context.remote_qpn},
+                      .gid_index = packet.gid_index,
+                      .traffic_class = came.traffic_class,
+                      .tag = came.tagged() ? VlanTag(came.tag()) : VlanTag(),
+                      .to = {}};
   if (qp.connected()) {
     address(seen.to, qp.context.path);
   } else if (packet.headers().deth) {

@@ -20,8 +20,7 @@ CqeOpcode receive_opcode(const roce::Headers& last) {
 
 }  // namespace
 
-CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, SendOpcode opcode, std::uint32_t length,
-                  roce::Status status) {
+CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, SendOpcode opcode, std::uint32_t length, roce::Status status) {
   const bool error = status != roce::Status::success;
   auto write = cqe(qpn, cqn, index, error ? CqeOpcode::requester_error : CqeOpcode::requester, error);
   write.cqe.byte_count = length;

@@ -10,8 +10,7 @@
 namespace rnicsim::nic {
 
 // `index`: first block of the WQE; `length`: of the message.
-CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, SendOpcode opcode, std::uint32_t length,
-                  roce::Status status);
+CqeWrite send_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, SendOpcode opcode, std::uint32_t length, roce::Status status);
 // `last`: headers of the message's last packet.
 CqeWrite receive_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, const roce::Headers& last, std::uint32_t length);
 CqeWrite receive_error_cqe(Qpn qpn, Cqn cqn, std::uint16_t index, roce::Status status);

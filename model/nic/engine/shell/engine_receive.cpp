@@ -83,8 +83,8 @@ roce::Offer EngineShell::offer_of(const Qp& qp, const PacketIn& packet) const {
   using roce::Operation::send;
   const auto& row = roce::info(packet.headers().bth.opcode);
   const auto& filling = qp.receive_ring.filling();
-  roce::Offer offer{.queue = qp.named.found, .domain = qp.named.pd, .access_granted = qp.access_granted,
-                    .absent = qp.absent};
+  roce::Offer offer{
+      .queue = qp.named.found, .domain = qp.named.pd, .access_granted = qp.access_granted, .absent = qp.absent};
   if (keeps_early_) offer.may_keep = may_keep();
   if (row.operation == roce::Operation::send && !row.begins()) {
     offer.receive_bytes = filling ? filling->bytes : 0;
@@ -154,7 +154,11 @@ void EngineShell::want_receive(Qp& qp) {
 }
 
 void EngineShell::ask_for_access(Qp& qp, Tag tag, const roce::Verdict& wanted) {
-  out_.access_check({tag, qp.qpn, qp.of_domain() ? qp.named.pd : qp.context.pd, wanted.access, true,
+  out_.access_check({tag,
+                     qp.qpn,
+                     qp.of_domain() ? qp.named.pd : qp.context.pd,
+                     wanted.access,
+                     true,
                      {wanted.range.rkey.value, wanted.range.address, wanted.range.length}});
 }
 
@@ -248,8 +252,8 @@ void EngineShell::place(Qp& qp, const PacketIn& packet, const roce::Verdict& ver
 void EngineShell::complete_receive(Qp& qp, const PacketIn& last, const roce::Verdict& verdict) {
   if (!verdict.completes_receive) return;
   const auto index = qp.receive_ring.filling()->index;
-  qp.cqes.push_back({receive_cqe(qp.qpn, qp.receive_cqn(), index, last.headers(), verdict.message_bytes), index,
-                     verdict.owed});
+  qp.cqes.push_back(
+      {receive_cqe(qp.qpn, qp.receive_cqn(), index, last.headers(), verdict.message_bytes), index, verdict.owed});
   if (qp.of_domain()) name_queue(qp.cqes.back().write, qp.shared.srqn, qp.shared.life);
   if (came_by_ipv4(last)) qp.cqes.back().write.cqe.ipv4 = true;
   if (last.grh.size() != 0) tell_of_tag(last.packet->addresses, qp.cqes.back().write.cqe);

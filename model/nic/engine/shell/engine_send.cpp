@@ -179,7 +179,10 @@ TransmitWork EngineShell::send_request(Qp& qp) {
   if (gather)
     out_.gather({*gather, qp.qpn, qp.context.pd, 0, false, slice(wqe.regions, sent.offset, sent.payload), raw});
   emit_ready(qp, qp.requests);
-  return {.unit = 0, .qpn = qp.qpn, .kind = work_kind(sent.operation), .begins = sent.begins,
+  return {.unit = 0,
+          .qpn = qp.qpn,
+          .kind = work_kind(sent.operation),
+          .begins = sent.begins,
           .payload = static_cast<std::uint16_t>(sent.payload)};
 }
 
@@ -225,8 +228,8 @@ void EngineShell::responded(roce::Slot slot, const roce::ResponseOutcome& outcom
   auto payload = original ? Payload::copy_of(std::as_bytes(std::span(&*original, 1))) : packet->payload();
   const auto* wqe = qp.wqe_of(placement.message);
   const auto bytes = payload.size();
-  out_.scatter({issue(qp, Purpose::read_scatter, placement.message), qp.qpn, qp.context.pd, access::kLocalWrite,
-                false, slice(wqe->regions, placement.offset, bytes), std::move(payload),
+  out_.scatter({issue(qp, Purpose::read_scatter, placement.message), qp.qpn, qp.context.pd, access::kLocalWrite, false,
+                slice(wqe->regions, placement.offset, bytes), std::move(payload),
                 !roce::info(packet->headers.bth.opcode).ends()});
   if (packet->headers.bth.ack_request) acknowledge_response(qp, oldest);
 }
@@ -274,7 +277,7 @@ void EngineShell::complete_send(Qp& qp, roce::Status status, bool behind_payload
   auto& wqe = qp.send_wqes.front();
   const bool error = status != roce::Status::success;
   const bool tells = error || wqe.signaled;
-  WqeRetired retired{qp.qpn, wqe.index, wqe.blocks, qp.context.pasid, qp.send_ring.address(qp.context, wqe.index),
+  WqeRetired retired{qp.qpn,      wqe.index, wqe.blocks, qp.context.pasid, qp.send_ring.address(qp.context, wqe.index),
                      std::nullopt};
   if (tells) {
     retired.cqe = send_cqe(qp.qpn, {qp.context.send_cqn}, wqe.index, wqe.opcode, wqe.length, status);
@@ -295,9 +298,7 @@ void EngineShell::complete_send(Qp& qp, roce::Status status, bool behind_payload
 }
 
 // Packets that have not left are void; the core sends them again.
-void EngineShell::drop_requests(Qp& qp) {
-  core_->dropped_requests(qp.slot, drop(qp.requests));
-}
+void EngineShell::drop_requests(Qp& qp) { core_->dropped_requests(qp.slot, drop(qp.requests)); }
 
 // The receive queue continues (IBTA vol 1, 10.3.1: Send Queue Error).
 void EngineShell::fail_sends(Qp& qp) {

@@ -37,8 +37,8 @@ void EngineShell::take_shared(SrqTaken& taken) {
     qp->shared.pd = taken.pd;
     qp->shared.srqn = taken.srqn;
     qp->shared.cqn = taken.cqn;
-    trace_.wqe_taken({qp->qpn, QueueKind::shared_receive, taken.receive->index, SendOpcode::nop,
-                      taken.receive->bytes, false});
+    trace_.wqe_taken(
+        {qp->qpn, QueueKind::shared_receive, taken.receive->index, SendOpcode::nop, taken.receive->bytes, false});
     qp->receive_ring.hold(std::move(*taken.receive));
   }
   if (qp->state == roce::QpState::error) return flush_shared(*qp);

@@ -20,7 +20,7 @@ constexpr int kPoison = 0xdd;
 constexpr std::uint32_t kNoCq = 0xffffff;
 constexpr std::size_t kSmallInput = 32;
 constexpr int kQpnBits = 24;
-constexpr std::uint8_t kMostEarly = 8;      // timeouts in a row, each four times as long as the one before
+constexpr std::uint8_t kMostEarly = 8;  // timeouts in a row, each four times as long as the one before
 // A timer of the shell, besides those of the core.
 constexpr auto kHeldBackTimer = static_cast<std::uint32_t>(roce::Timer::rnr) + 1;
 

@@ -245,7 +245,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
                                             const Packet& packet);
   void complete_send(Qp& qp, roce::Status status, bool behind_payload);
   [[gnu::noinline]] void drop_requests(Qp& qp);
-  [[gnu::noinline]] void fail_sends(Qp& qp);               // UC and UD: enters the SQE state and flushes
+  [[gnu::noinline]] void fail_sends(Qp& qp);  // UC and UD: enters the SQE state and flushes
 
   // --- engine_receive.cpp: the responder's side, requests in.
   void take_request(Qp& qp, PacketIn& packet);
@@ -296,7 +296,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void look_for_receives(Qp& qp);
   [[gnu::noinline]] void receives_fetched(Qp& qp, const WqeBytes& wqes);
   void receives_settled(Qp& qp);
-  [[gnu::noinline]] void fail(Qp& qp);                     // enters the error state and flushes
+  [[gnu::noinline]] void fail(Qp& qp);  // enters the error state and flushes
   void flush_receives(Qp& qp);
   void flush_receive(CqeWrite&& write);
   void count_receive_error(roce::Status status);
@@ -305,38 +305,38 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   const std::unique_ptr<roce::QpCore> core_;
   const bool ecn_forced_;
   const bool echoes_marks_;
-  const bool control_rests_;             // a queue pair has no control until its first notification
+  const bool control_rests_;  // a queue pair has no control until its first notification
   const AdaptiveTimeouts adaptive_;
   const bool has_early_timeouts_;
   const bool keeps_early_;
-  const bool begins_again_;              // go-back-0: a message that lost a packet is sent again from its first packet
-  const bool acks_reads_;                // READ responses request acknowledgements
+  const bool begins_again_;  // go-back-0: a message that lost a packet is sent again from its first packet
+  const bool acks_reads_;    // READ responses request acknowledgements
   EngineOutputs out_;
   EngineTrace trace_;
-  std::uint64_t early_waiting_ = 0;                             // bytes of kept packets that cannot be placed yet
+  std::uint64_t early_waiting_ = 0;  // bytes of kept packets that cannot be placed yet
   IndexTable<Qp> qps_;
-  std::vector<Qp*> slots_;                                      // by slot in the core
+  std::vector<Qp*> slots_;  // by slot in the core
   std::uint64_t births_ = 0;
   std::uint64_t seed_ = 1;
   Tickets<Purpose> tickets_;
-  Fifo<InlineFunction<void()>> inputs_;                         // inputs that came during another input
+  Fifo<InlineFunction<void()>> inputs_;  // inputs that came during another input
   bool busy_ = false;
   bool on_demand_ = false;
-  std::vector<bool> tagged_gids_;                               // by GID index; GIDs beyond the end have no tag
-  Tag checking_ = 0;                                            // tag of the check that may be answered during the
-                                                                // call; 0: none
-  bool granted_ = false;                                        // answer of that check
-  bool checked_later_ = false;                                  // the check is not answered yet: judged() will be
-                                                                // called
+  std::vector<bool> tagged_gids_;  // by GID index; GIDs beyond the end have no tag
+  Tag checking_ = 0;               // tag of the check that may be answered during the
+                                   // call; 0: none
+  bool granted_ = false;           // answer of that check
+  bool checked_later_ = false;     // the check is not answered yet: judged() will be
+                                   // called
   TransmitUnits units_;
   std::uint64_t evictions_ = 0;
-  std::vector<Qpn> to_give_up_;                                 // evicted QPs that may have become idle
+  std::vector<Qpn> to_give_up_;  // evicted QPs that may have become idle
   // Packets that were sent out and have not left the port, by credit class.
   std::array<Fifo<Leaving>, kCreditClasses> leaving_;
-  SendRoom room_;                                               // room for packets that had their turn and have not
-                                                                // left
-  std::uint32_t request_reads_ = 0;                             // payloads of requests on their way from memory
-  Fifo<Qpn> reads_awaited_;                                     // QPs that wait to begin such a read
+  SendRoom room_;                    // room for packets that had their turn and have not
+                                     // left
+  std::uint32_t request_reads_ = 0;  // payloads of requests on their way from memory
+  Fifo<Qpn> reads_awaited_;          // QPs that wait to begin such a read
   EngineCounters counters_;
 };
 

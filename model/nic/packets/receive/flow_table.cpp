@@ -90,8 +90,7 @@ bool FlowTable::look_up(const FrameHeaders& headers, std::uint32_t bytes, bool f
   const bool group = is_for_group(headers);
   bool met = normal != Outcome::none;
   for (const auto& [number, rule] : rules_) {
-    const bool by_default =
-        rule.kind == FlowKind::all_default || (rule.kind == FlowKind::multicast_default && group);
+    const bool by_default = rule.kind == FlowKind::all_default || (rule.kind == FlowKind::multicast_default && group);
     if (rule.kind != FlowKind::sniffer && !(by_default && takes_default)) continue;
     hit(rule, bytes, hits);
     met = true;
@@ -102,7 +101,7 @@ bool FlowTable::look_up(const FrameHeaders& headers, std::uint32_t bytes, bool f
 FlowTable::Outcome FlowTable::look_up_normal(const FrameHeaders& headers, std::uint32_t bytes,
                                              std::vector<FlowHit>& hits) {
   auto outcome = Outcome::none;
-  const FlowRule* first = nullptr;         // first rule that takes the frame
+  const FlowRule* first = nullptr;  // first rule that takes the frame
   for (const auto& [number, rule] : rules_) {
     if (first != nullptr && rule.priority != first->priority) break;
     if (rule.kind != FlowKind::normal || !matches(rule, headers)) continue;

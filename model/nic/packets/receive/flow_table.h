@@ -40,7 +40,7 @@ class FlowTable {
   enum class Result : std::uint8_t { done, exists, no_such, no_room, in_use };
   Result add(std::uint32_t number, const FlowRule& rule);  // no_such: the rule's counter
   Result remove(std::uint32_t number);
-  bool leads_to(Qpn qpn) const;            // a rule has this destination
+  bool leads_to(Qpn qpn) const;  // a rule has this destination
 
   Result add_counter(std::uint32_t number);
   Result remove_counter(std::uint32_t number);  // in_use: a rule uses it
@@ -65,7 +65,7 @@ class FlowTable {
   void hit(const FlowRule& rule, std::uint32_t bytes, std::vector<FlowHit>& hits);
 
   const FlowLimits limits_;
-  std::vector<Entry> rules_;               // in the order in which they are tried
+  std::vector<Entry> rules_;  // in the order in which they are tried
   std::uint32_t sniffers_ = 0;
   std::map<std::uint32_t, FlowCount> counters_;
 };

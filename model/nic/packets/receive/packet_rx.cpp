@@ -105,7 +105,7 @@ void PacketRx::parse(const Frame& frame, BufferHold&& hold) {
     return drop(counters_.rx_icrc_encapsulated, DropCause::wrong_icrc);
   const auto write = [&](std::span<std::byte, roce::kGrhBytes> grh) { roce::global_route_header(front, grh); };
   deliver({Packet::parsed(parsed, cut ? Payload(frame.payload()) : Payload::copy_of(payload), frame.id(),
-                           frame.telemetry()),
+                          frame.telemetry()),
            parsed.headers.bth.destination, way->gid_index, grh_of(parsed.headers, write), std::move(hold)},
           frame.size(), way->members);
 }

@@ -47,7 +47,7 @@ class RawRx {
   const RssTable& scaling_;
   DelayLine<Waiting> looked_up_{[this] { look_up_due(); }};
   std::vector<FlowHit> hits_;
-  std::vector<Qpn> given_;                 // queues that got the frame
+  std::vector<Qpn> given_;  // queues that got the frame
   RawRxCounters counters_;
 };
 

@@ -8,7 +8,7 @@
 namespace rnicsim::nic {
 namespace {
 
-constexpr auto kBetweenLooks = 200_ns;       // or half a pause, if shorter
+constexpr auto kBetweenLooks = 200_ns;  // or half a pause, if shorter
 
 }  // namespace
 

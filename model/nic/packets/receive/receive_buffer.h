@@ -24,8 +24,8 @@ class ReceiveBuffer {
   // `rate`: of the port.
   ReceiveBuffer(const ReceiveBufferParams& params, const PriorityMap& priorities, BitRate rate);
 
-  std::function<std::uint64_t()> draining;   // payload bytes that wait for a translation or for PCIe
-  Output<PriorityPause> pause;               // to be sent to the other end of the cable
+  std::function<std::uint64_t()> draining;  // payload bytes that wait for a translation or for PCIe
+  Output<PriorityPause> pause;              // to be sent to the other end of the cable
 
   // nullopt: no space, the frame is lost.
   std::optional<BufferHold> take(const Frame& frame);
@@ -41,9 +41,9 @@ class ReceiveBuffer {
   const PriorityMap priorities_;
   const Duration half_pause_;
   std::uint64_t taken_ = 0;
-  std::uint8_t paused_ = 0;                  // paused priorities, a bit each
-  Duration told_;                            // time of the last pause frame
-  Alarm looks_{[this] { look(); }};          // while priorities are paused: checks for space, and renews the pause
+  std::uint8_t paused_ = 0;          // paused priorities, a bit each
+  Duration told_;                    // time of the last pause frame
+  Alarm looks_{[this] { look(); }};  // while priorities are paused: checks for space, and renews the pause
   ReceiveBufferCounters counters_;
 };
 

@@ -28,10 +28,14 @@ struct Field {
 };
 // In the order of the hash's input.
 constexpr Field kFields[] = {
-    {rss_field::kSourceIpv4, FlowHeader::ipv4, 0, 4},      {rss_field::kSourceIpv6, FlowHeader::ipv6, 0, 16},
-    {rss_field::kDestinationIpv4, FlowHeader::ipv4, 4, 4}, {rss_field::kDestinationIpv6, FlowHeader::ipv6, 16, 16},
-    {rss_field::kSourceTcp, FlowHeader::tcp, 2, 2},        {rss_field::kSourceUdp, FlowHeader::udp, 2, 2},
-    {rss_field::kDestinationTcp, FlowHeader::tcp, 0, 2},   {rss_field::kDestinationUdp, FlowHeader::udp, 0, 2},
+    {rss_field::kSourceIpv4, FlowHeader::ipv4, 0, 4},
+    {rss_field::kSourceIpv6, FlowHeader::ipv6, 0, 16},
+    {rss_field::kDestinationIpv4, FlowHeader::ipv4, 4, 4},
+    {rss_field::kDestinationIpv6, FlowHeader::ipv6, 16, 16},
+    {rss_field::kSourceTcp, FlowHeader::tcp, 2, 2},
+    {rss_field::kSourceUdp, FlowHeader::udp, 2, 2},
+    {rss_field::kDestinationTcp, FlowHeader::tcp, 0, 2},
+    {rss_field::kDestinationUdp, FlowHeader::udp, 0, 2},
     {rss_field::kSpi, FlowHeader::esp, 0, 4},
 };
 

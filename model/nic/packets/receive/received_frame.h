@@ -7,8 +7,8 @@
 namespace rnicsim::nic {
 
 struct ReceiveOptions {
-  bool strip_vlan = false;               // the outermost tag is removed and reported in the CQE
-  bool scatter_fcs = false;              // the FCS follows the frame
+  bool strip_vlan = false;   // the outermost tag is removed and reported in the CQE
+  bool scatter_fcs = false;  // the FCS follows the frame
 
   bool any() const { return strip_vlan || scatter_fcs; }
 };

@@ -20,13 +20,9 @@ bool is_foreign(const Frame& frame) {
 
 }  // namespace
 
-void Steering::receive(FrameIn&& frame, Duration delay) {
-  pipeline_.push(now() + delay + latency_, std::move(frame));
-}
+void Steering::receive(FrameIn&& frame, Duration delay) { pipeline_.push(now() + delay + latency_, std::move(frame)); }
 
-void Steering::receive_own(Frame&& frame, Duration delay) {
-  own_.push(now() + delay + latency_, {std::move(frame)});
-}
+void Steering::receive_own(Frame&& frame, Duration delay) { own_.push(now() + delay + latency_, {std::move(frame)}); }
 
 void Steering::reset() {
   pipeline_.clear();

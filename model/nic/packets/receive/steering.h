@@ -20,7 +20,7 @@ class Steering : public sc_core::sc_module {
 
   Output<FrameIn> roce;
   Output<FrameIn> raw;
-  Output<Frame> sniffed;                   // copies of frames for `roce`
+  Output<Frame> sniffed;  // copies of frames for `roce`
 
   void receive(FrameIn&& frame, Duration delay);    // from the port; `delay`: time until the last bit arrives
   void receive_own(Frame&& frame, Duration delay);  // the same, for frames of this device

@@ -180,8 +180,8 @@ std::optional<roce::Status> parse_binding(std::span<const std::byte> rest, SendW
 std::optional<roce::Status> parse_registration(std::span<const std::byte> rest, SendWqe& wqe) {
   if (rest.size() < sizeof(abi::RegisterSegment)) return roce::Status::local_qp_operation_error;
   const auto given = load<abi::RegisterSegment>(rest);
-  wqe.key_work = Registration{given.key, given.access_flags, given.start, given.length, given.first_byte,
-                              given.log_page};
+  wqe.key_work =
+      Registration{given.key, given.access_flags, given.start, given.length, given.first_byte, given.log_page};
   return std::nullopt;
 }
 
@@ -239,8 +239,8 @@ void RnicPersonality::decode_send(std::span<const std::byte> bytes, Qpn qpn, std
   wqe.checksums = (control.qpn_flags & abi::ControlSegment::kChecksums) != 0;
   const auto* row = find(control.opcode);
   const auto length = control.segments * kSegment;
-  const bool sound = control.wqe_index == index && control.qpn_flags >> 8 == qpn.value && length >= kSegment &&
-                     length <= bytes.size();
+  const bool sound =
+      control.wqe_index == index && control.qpn_flags >> 8 == qpn.value && length >= kSegment && length <= bytes.size();
   const bool known = row != nullptr && row->is_of(rules);
   if (!known || !sound) {
     request.refused = roce::Status::local_qp_operation_error;
@@ -286,7 +286,9 @@ DoorbellWrite RnicPersonality::decode_doorbell(std::uint32_t offset, std::span<c
   switch (offset) {
     case kSendDoorbell: return {.kind = Kind::send, .number = first & 0xffffff, .position = second & 0xffff};
     case kCqArm:
-      return {.kind = Kind::cq_arm, .solicited_only = (first & abi::CqArm::kSolicitedOnly) != 0, .number = first >> 8,
+      return {.kind = Kind::cq_arm,
+              .solicited_only = (first & abi::CqArm::kSolicitedOnly) != 0,
+              .number = first >> 8,
               .position = second & kCounterMask};
     case kEqDoorbell: return {.kind = Kind::eq, .number = first, .position = second & kCounterMask};
     default: return {.sound = false};

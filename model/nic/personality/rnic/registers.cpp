@@ -128,12 +128,10 @@ std::uint64_t feature_bits(const DeviceFeatures& features) {
   using namespace abi::feature;
   return kBlueFlame | kRc | (features.invalidate ? kInvalidate : 0) | (features.uc ? kUc : 0) |
          (features.ud ? kUd : 0) | (features.multicast ? kMulticast : 0) | (features.windows ? kWindows : 0) |
-         (features.srq ? kSrq : 0) | (features.raw ? kRaw : 0) |
-         (features.atomic_write ? kAtomicWrite : 0) | (features.pacing ? kPacing : 0) |
-         (features.source_qpn ? kSourceQpn : 0) |
+         (features.srq ? kSrq : 0) | (features.raw ? kRaw : 0) | (features.atomic_write ? kAtomicWrite : 0) |
+         (features.pacing ? kPacing : 0) | (features.source_qpn ? kSourceQpn : 0) |
          (features.device_memory ? kDeviceMemory : 0) | (features.write_padding ? kWritePadding : 0) |
-         (features.relaxed_ordering ? kRelaxedOrdering : 0) |
-         (features.xrc ? kXrc : 0) |
+         (features.relaxed_ordering ? kRelaxedOrdering : 0) | (features.xrc ? kXrc : 0) |
          (features.on_demand ? kOnDemand : 0) | (features.fast_register ? kFastRegister : 0);
 }
 

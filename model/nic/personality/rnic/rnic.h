@@ -25,8 +25,8 @@ class RnicPersonality final : public Personality {
   std::uint16_t receives_posted(std::span<const std::byte> record) const override;
   std::uint32_t cqes_consumed(std::span<const std::byte> record) const override;
   std::optional<std::uint16_t> send_blocks(std::span<const std::byte> wqe) const override;
-  void decode_send(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, const SendRules& rules,
-                   SendWqe& wqe, roce::SendRequest& request) const override;
+  void decode_send(std::span<const std::byte> bytes, Qpn qpn, std::uint16_t index, const SendRules& rules, SendWqe& wqe,
+                   roce::SendRequest& request) const override;
   ReceiveWqe decode_receive(std::span<const std::byte> bytes, std::uint16_t index) const override;
   SharedReceive decode_shared_receive(std::span<const std::byte> entry, std::uint16_t index) const override;
   void encode(const Cqe& cqe, const CqePlace& place, std::span<const std::byte> brought,

@@ -69,38 +69,23 @@ const char* mailbox_of(abi::CommandOpcode opcode) {
   using enum abi::CommandOpcode;
   switch (opcode) {
     case map_icm:
-    case unmap_icm:
-      return "MapIcm";
-    case set_gid:
-      return "SetGid";
-    case create_eq:
-      return "CreateEq";
-    case create_cq:
-      return "CreateCq";
-    case modify_cq:
-      return "ModifyCq";
-    case resize_cq:
-      return "ResizeCq";
+    case unmap_icm: return "MapIcm";
+    case set_gid: return "SetGid";
+    case create_eq: return "CreateEq";
+    case create_cq: return "CreateCq";
+    case modify_cq: return "ModifyCq";
+    case resize_cq: return "ResizeCq";
     case create_mpt:
-    case modify_mpt:
-      return "CreateMpt";
-    case create_qp:
-      return "CreateQp";
-    case modify_qp:
-      return "ModifyQp";
-    case create_srq:
-      return "CreateSrq";
-    case modify_srq:
-      return "ModifySrq";
+    case modify_mpt: return "CreateMpt";
+    case create_qp: return "CreateQp";
+    case modify_qp: return "ModifyQp";
+    case create_srq: return "CreateSrq";
+    case modify_srq: return "ModifySrq";
     case attach_multicast:
-    case detach_multicast:
-      return "MulticastGroup";
-    case create_rss:
-      return "CreateRss";
-    case create_flow:
-      return "CreateFlow";
-    default:
-      return "CommandHeader";
+    case detach_multicast: return "MulticastGroup";
+    case create_rss: return "CreateRss";
+    case create_flow: return "CreateFlow";
+    default: return "CommandHeader";
   }
 }
 

@@ -124,8 +124,8 @@ std::uint64_t patience_of(int fd, short events) {
   timeval limit{};
   socklen_t length = sizeof limit;
   const int name = events == POLLOUT ? SO_SNDTIMEO : SO_RCVTIMEO;
-  const bool limited = raw_call(SYS_getsockopt, fd, SOL_SOCKET, name, &limit, &length) == 0 &&
-                       (limit.tv_sec != 0 || limit.tv_usec != 0);
+  const bool limited =
+      raw_call(SYS_getsockopt, fd, SOL_SOCKET, name, &limit, &length) == 0 && (limit.tv_sec != 0 || limit.tv_usec != 0);
   return limited ? picoseconds(limit) : abi::kForever;
 }
 

@@ -99,16 +99,14 @@ FILE* open_stream(const char* given, const char* mode, Open open) {
 // Interposes a function with the path as its first argument, or as its second behind an open folder. `last` tells what
 // the call does with a link (Last). asm() sets the name in the library, because headers declare the functions in
 // different ways.
-#define RNICSIM_PATH_CALL(result, name, last, parameters, ...)                     \
-  RNICSIM_NEXT(name);                                                              \
-  RNICSIM_EXPORT result own_##name parameters asm(#name);                          \
-  result own_##name parameters {                                                   \
-    return next_##name(HostPath(path, last).get() __VA_OPT__(, ) __VA_ARGS__);     \
-  }
-#define RNICSIM_PATH_AT_CALL(result, name, last, parameters, ...)                        \
-  RNICSIM_NEXT(name);                                                                    \
-  RNICSIM_EXPORT result own_##name parameters asm(#name);                                \
-  result own_##name parameters {                                                         \
+#define RNICSIM_PATH_CALL(result, name, last, parameters, ...) \
+  RNICSIM_NEXT(name);                                          \
+  RNICSIM_EXPORT result own_##name parameters asm(#name);      \
+  result own_##name parameters { return next_##name(HostPath(path, last).get() __VA_OPT__(, ) __VA_ARGS__); }
+#define RNICSIM_PATH_AT_CALL(result, name, last, parameters, ...)                              \
+  RNICSIM_NEXT(name);                                                                          \
+  RNICSIM_EXPORT result own_##name parameters asm(#name);                                      \
+  result own_##name parameters {                                                               \
     return next_##name(folder, HostPath(folder, path, last).get() __VA_OPT__(, ) __VA_ARGS__); \
   }
 
@@ -208,19 +206,21 @@ RNICSIM_PATH_CALL(ssize_t, listxattr, Last::followed, (const char* path, char* l
 RNICSIM_PATH_CALL(ssize_t, llistxattr, Last::seen, (const char* path, char* list, size_t size), list, size)
 
 RNICSIM_PATH_CALL(DIR*, opendir, Last::followed, (const char* path))
-RNICSIM_PATH_CALL(int, scandir, Last::followed, (const char* path, dirent*** list, int (*filter)(const dirent*),
-                                                 int (*compare)(const dirent**, const dirent**)),
+RNICSIM_PATH_CALL(int, scandir, Last::followed,
+                  (const char* path, dirent*** list, int (*filter)(const dirent*),
+                   int (*compare)(const dirent**, const dirent**)),
                   list, filter, compare)
-RNICSIM_PATH_CALL(int, scandir64, Last::followed, (const char* path, dirent64*** list, int (*filter)(const dirent64*),
-                                                   int (*compare)(const dirent64**, const dirent64**)),
+RNICSIM_PATH_CALL(int, scandir64, Last::followed,
+                  (const char* path, dirent64*** list, int (*filter)(const dirent64*),
+                   int (*compare)(const dirent64**, const dirent64**)),
                   list, filter, compare)
-RNICSIM_PATH_AT_CALL(int, scandirat, Last::followed, (int folder, const char* path, dirent*** list,
-                                                      int (*filter)(const dirent*),
-                                                      int (*compare)(const dirent**, const dirent**)),
+RNICSIM_PATH_AT_CALL(int, scandirat, Last::followed,
+                     (int folder, const char* path, dirent*** list, int (*filter)(const dirent*),
+                      int (*compare)(const dirent**, const dirent**)),
                      list, filter, compare)
-RNICSIM_PATH_AT_CALL(int, scandirat64, Last::followed, (int folder, const char* path, dirent64*** list,
-                                                        int (*filter)(const dirent64*),
-                                                        int (*compare)(const dirent64**, const dirent64**)),
+RNICSIM_PATH_AT_CALL(int, scandirat64, Last::followed,
+                     (int folder, const char* path, dirent64*** list, int (*filter)(const dirent64*),
+                      int (*compare)(const dirent64**, const dirent64**)),
                      list, filter, compare)
 
 RNICSIM_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) noexcept {
@@ -279,9 +279,7 @@ RNICSIM_EXPORT int __fxstatat(int, int folder, const char* path, struct stat* re
 RNICSIM_EXPORT int __fxstatat64(int, int folder, const char* path, struct stat64* result, int flags) {
   return ::fstatat64(folder, path, result, flags);
 }
-RNICSIM_EXPORT int __xmknod(int, const char* path, mode_t mode, dev_t* device) {
-  return ::mknod(path, mode, *device);
-}
+RNICSIM_EXPORT int __xmknod(int, const char* path, mode_t mode, dev_t* device) { return ::mknod(path, mode, *device); }
 RNICSIM_EXPORT int __xmknodat(int, int folder, const char* path, mode_t mode, dev_t* device) {
   return ::mknodat(folder, path, mode, *device);
 }
@@ -311,8 +309,7 @@ RNICSIM_PATH_CALL(int, unlink, Last::itself, (const char* path))
 RNICSIM_PATH_AT_CALL(int, unlinkat, Last::itself, (int folder, const char* path, int flags), flags)
 RNICSIM_PATH_CALL(int, remove, Last::itself, (const char* path))
 RNICSIM_PATH_CALL(int, chmod, Last::followed, (const char* path, mode_t mode), mode)
-RNICSIM_PATH_AT_CALL(int, fchmodat, last_at(flags), (int folder, const char* path, mode_t mode, int flags), mode,
-                     flags)
+RNICSIM_PATH_AT_CALL(int, fchmodat, last_at(flags), (int folder, const char* path, mode_t mode, int flags), mode, flags)
 RNICSIM_EXPORT int lchmod(const char* path, mode_t mode) noexcept {
   return ::fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW);
 }
@@ -328,12 +325,12 @@ RNICSIM_PATH_CALL(int, lutimes, Last::itself, (const char* path, const timeval* 
 RNICSIM_PATH_AT_CALL(int, utimensat, last_at(flags), (int folder, const char* path, const timespec* times, int flags),
                      times, flags)
 RNICSIM_PATH_AT_CALL(int, futimesat, Last::followed, (int folder, const char* path, const timeval* times), times)
-RNICSIM_PATH_CALL(int, setxattr, Last::followed, (const char* path, const char* name, const void* value, size_t size,
-                                                  int flags),
-                  name, value, size, flags)
-RNICSIM_PATH_CALL(int, lsetxattr, Last::itself, (const char* path, const char* name, const void* value, size_t size,
-                                                 int flags),
-                  name, value, size, flags)
+RNICSIM_PATH_CALL(int, setxattr, Last::followed,
+                  (const char* path, const char* name, const void* value, size_t size, int flags), name, value, size,
+                  flags)
+RNICSIM_PATH_CALL(int, lsetxattr, Last::itself,
+                  (const char* path, const char* name, const void* value, size_t size, int flags), name, value, size,
+                  flags)
 RNICSIM_PATH_CALL(int, removexattr, Last::followed, (const char* path, const char* name), name)
 RNICSIM_PATH_CALL(int, lremovexattr, Last::itself, (const char* path, const char* name), name)
 

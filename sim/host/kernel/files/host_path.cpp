@@ -104,9 +104,7 @@ class Tree : public HostTree {
       if (lies_in(path, *root)) return Inside{root->stands_for, root->length};
     return std::nullopt;
   }
-  std::optional<pid_t> find(pid_t number) const override {
-    return simulated() ? find_process(number) : std::nullopt;
-  }
+  std::optional<pid_t> find(pid_t number) const override { return simulated() ? find_process(number) : std::nullopt; }
 };
 constinit const Tree tree;
 

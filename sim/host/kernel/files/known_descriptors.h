@@ -21,8 +21,8 @@ struct KnownNetlink {
 
 // A counter of a port, as a file in sysfs.
 struct PortCounter {
-  std::uint16_t device = 0;   // number of the device on the host
-  std::uint16_t number = 0;   // 1 + index in abi::kPortCounterFiles; 0: not such a file
+  std::uint16_t device = 0;  // number of the device on the host
+  std::uint16_t number = 0;  // 1 + index in abi::kPortCounterFiles; 0: not such a file
 
   explicit operator bool() const { return number != 0; }
 };
@@ -33,12 +33,12 @@ struct KnownDescriptor {
   bool datagrams = false;    // UDP; TCP and UDP sockets are numbered separately
   bool v6_only = false;      // TCP: IPV6_V6ONLY is set
   bool listening = false;
-  bool connected = false;    // TCP: there is a connection; false: unknown, because another descriptor or process may
-                             // have connected the socket
-  std::uint32_t timer = 0;   // the simulator's number of a timer (timerfd); 0: none
+  bool connected = false;   // TCP: there is a connection; false: unknown, because another descriptor or process may
+                            // have connected the socket
+  std::uint32_t timer = 0;  // the simulator's number of a timer (timerfd); 0: none
   clockid_t timer_clock = 0;
-  std::uint32_t signals = 0; // the simulator's number of a signal watch (signalfd); 0: none
-  bool is_random = false;    // /dev/random or /dev/urandom: reads return random bytes as getrandom() does
+  std::uint32_t signals = 0;  // the simulator's number of a signal watch (signalfd); 0: none
+  bool is_random = false;     // /dev/random or /dev/urandom: reads return random bytes as getrandom() does
   std::optional<KnownNetlink> netlink{};
   PortCounter port_counter{};
 };

@@ -23,8 +23,8 @@ enum class Last {
 
 // The host's own folder in which a file lies.
 struct OwnFolder {
-  std::string_view name{};     // the folder's name on the host
-  std::string_view root{};     // real place of a file: `root` + the file's name without its first `stripped` bytes
+  std::string_view name{};  // the folder's name on the host
+  std::string_view root{};  // real place of a file: `root` + the file's name without its first `stripped` bytes
   std::size_t stripped = 0;
   bool shows_machine = false;  // the folder holds links to the files of this machine's folder of that name
 

@@ -88,8 +88,7 @@ class Text {
   template <class... Values>
   void replace_at(char* line, const char* format, Values... values) {
     char made[kMostLine];
-    const std::size_t bytes =
-        std::min(std::size_t(snprintf(made, sizeof made, format, values...)), sizeof made - 1);
+    const std::size_t bytes = std::min(std::size_t(snprintf(made, sizeof made, format, values...)), sizeof made - 1);
     char* end = strchrnul(line, '\n');
     const std::size_t rest = std::size_t(bytes_ + length_ - end);
     memmove(line + bytes, end, rest + 1);

@@ -2,9 +2,9 @@
 #include "sim/host/kernel/files/random.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/random.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cstdint>

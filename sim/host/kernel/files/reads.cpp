@@ -180,9 +180,8 @@ RNICSIM_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t bytes, int flags, s
     return receive_all(fd, buffer, bytes, flags);
   }
   if (!prepare(fd, POLLIN, (flags & MSG_DONTWAIT) != 0)) return -1;
-  return with_unix_name(from, length, [&] {
-    return settle_end(fd, bytes, next_recvfrom(fd, buffer, bytes, flags, from, length));
-  });
+  return with_unix_name(from, length,
+                        [&] { return settle_end(fd, bytes, next_recvfrom(fd, buffer, bytes, flags, from, length)); });
 }
 RNICSIM_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
   if (const auto socket = find_message_socket(fd)) return receive_whole_message(fd, *socket, *message, flags);

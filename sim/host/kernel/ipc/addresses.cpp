@@ -50,8 +50,8 @@ void forget_other_waiters() {
 
 int wait_on(abi::ThreadSlot& slot, const void* address, std::uint64_t deadline, Sharing sharing) {
   ++waiters_at(address);
-  const int error = call(slot, abi::Call::wait_address,
-                         {reinterpret_cast<std::uint64_t>(address), deadline, std::uint64_t(sharing)});
+  const int error =
+      call(slot, abi::Call::wait_address, {reinterpret_cast<std::uint64_t>(address), deadline, std::uint64_t(sharing)});
   --waiters_at(address);
   return error;
 }
@@ -64,8 +64,7 @@ bool wake_spinning(abi::ThreadSlot& slot, const void* address) {
 
 std::uint64_t wake(abi::ThreadSlot& slot, const void* address, std::uint64_t most, Sharing sharing) {
   const bool here = waiters_at(address).load() != 0;
-  const bool elsewhere =
-      sharing == Sharing::host && std::atomic_ref(session()->header().shared_waits).load() != 0;
+  const bool elsewhere = sharing == Sharing::host && std::atomic_ref(session()->header().shared_waits).load() != 0;
   if (!here && !elsewhere) return 0;
   call(slot, abi::Call::wake_address, {reinterpret_cast<std::uint64_t>(address), most, std::uint64_t(sharing), 0});
   return slot.value;

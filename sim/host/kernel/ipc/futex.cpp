@@ -124,21 +124,15 @@ long futex(abi::ThreadSlot& slot, FutexCall call) {
   const bool masked = call.third_value != FUTEX_BITSET_MATCH_ANY;
   switch (operation) {
     case FUTEX_WAIT:
-    case FUTEX_WAIT_BITSET:
-      return wait(slot, call, deadline_of(slot, call, operation == FUTEX_WAIT));
-    case FUTEX_WAKE:
-      return long(wake(slot, call.word, call.value, call.sharing));
-    case FUTEX_WAKE_BITSET:
-      return long(wake(slot, call.word, masked ? kEveryone : call.value, call.sharing));
+    case FUTEX_WAIT_BITSET: return wait(slot, call, deadline_of(slot, call, operation == FUTEX_WAIT));
+    case FUTEX_WAKE: return long(wake(slot, call.word, call.value, call.sharing));
+    case FUTEX_WAKE_BITSET: return long(wake(slot, call.word, masked ? kEveryone : call.value, call.sharing));
     case FUTEX_CMP_REQUEUE:
       if (*static_cast<volatile std::uint32_t*>(call.word) != call.third_value) return fail(EAGAIN);
       [[fallthrough]];
-    case FUTEX_REQUEUE:
-      return long(wake(slot, call.word, kEveryone, call.sharing));
-    case FUTEX_WAKE_OP:
-      return wake_two(slot, call);
-    default:
-      return in_real_kernel(call);  // operations with priority inheritance
+    case FUTEX_REQUEUE: return long(wake(slot, call.word, kEveryone, call.sharing));
+    case FUTEX_WAKE_OP: return wake_two(slot, call);
+    default: return in_real_kernel(call);  // operations with priority inheritance
   }
 }
 

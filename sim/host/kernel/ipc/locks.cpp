@@ -104,9 +104,7 @@ bool is_lost(const pthread_mutex_t& mutex) {
   return mutex.__data.__owner == kNotRecoverable;
 }
 
-bool is_own(const abi::ThreadSlot& slot, const pthread_mutex_t& mutex) {
-  return mutex.__data.__owner == int(slot.tid);
-}
+bool is_own(const abi::ThreadSlot& slot, const pthread_mutex_t& mutex) { return mutex.__data.__owner == int(slot.tid); }
 
 // True: the mutex checks for errors, and the thread that waits for it owns it.
 bool is_checked_and_own(const abi::ThreadSlot& slot, const pthread_mutex_t& mutex) {
@@ -128,14 +126,12 @@ int lock_mutex(abi::ThreadSlot& slot, pthread_mutex_t* mutex, const Deadline& de
   });
 }
 int lock_for_reading(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, const Deadline& deadline = {}) {
-  return lock(slot, *rwlock, deadline, [&] {
-    return is_own(slot, *rwlock) ? EDEADLK : ::pthread_rwlock_tryrdlock(rwlock);
-  });
+  return lock(slot, *rwlock, deadline,
+              [&] { return is_own(slot, *rwlock) ? EDEADLK : ::pthread_rwlock_tryrdlock(rwlock); });
 }
 int lock_for_writing(abi::ThreadSlot& slot, pthread_rwlock_t* rwlock, const Deadline& deadline = {}) {
-  return lock(slot, *rwlock, deadline, [&] {
-    return is_own(slot, *rwlock) ? EDEADLK : ::pthread_rwlock_trywrlock(rwlock);
-  });
+  return lock(slot, *rwlock, deadline,
+              [&] { return is_own(slot, *rwlock) ? EDEADLK : ::pthread_rwlock_trywrlock(rwlock); });
 }
 
 int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mutex_t* mutex,
@@ -146,7 +142,7 @@ int wait_condition(abi::ThreadSlot& slot, pthread_cond_t* condition, pthread_mut
   const int error = deadline.is_past(slot) ? ETIMEDOUT : wait_on(slot, condition, deadline.at, sharing_of(*condition));
   if (const int then = ::pthread_mutex_lock(mutex); then != 0) return then;  // such as EOWNERDEAD
   if (error == EINTR) cancellation_point();  // a woken thread is not cancelled: its wake-up would be lost
-  return error == EINTR ? 0 : error;                                          // as a spurious wake-up
+  return error == EINTR ? 0 : error;         // as a spurious wake-up
 }
 
 int wait_semaphore(abi::ThreadSlot& slot, sem_t* semaphore, const Deadline& deadline = {}) {
@@ -206,8 +202,7 @@ RNICSIM_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespe
 }
 RNICSIM_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   const int error = next_pthread_mutex_unlock(mutex);
-  if (abi::ThreadSlot* slot = simulated_slot())
-    wake(*slot, mutex, is_lost(*mutex) ? kEveryone : 1, sharing_of(*mutex));
+  if (abi::ThreadSlot* slot = simulated_slot()) wake(*slot, mutex, is_lost(*mutex) ? kEveryone : 1, sharing_of(*mutex));
   return error;
 }
 
@@ -324,8 +319,7 @@ RNICSIM_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
     wake(*slot, own, kEveryone, own->sharing);
     return PTHREAD_BARRIER_SERIAL_THREAD;
   }
-  for (const std::uint32_t round = own->round; own->round == round;)
-    wait_on(*slot, own, abi::kForever, own->sharing);
+  for (const std::uint32_t round = own->round; own->round == round;) wait_on(*slot, own, abi::kForever, own->sharing);
   return 0;
 }
 RNICSIM_EXPORT int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept {

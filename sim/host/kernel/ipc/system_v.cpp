@@ -89,8 +89,8 @@ int control_semaphores(abi::ThreadSlot& slot, int number, int which, int operati
   std::uint64_t count = std::uint64_t(which);
   if (operation == IPC_SET && !copy_in(slot.input, memory, sizeof(semid_ds))) return fail(EFAULT);
   if (operation == SETALL) {
-    const int error = call_and_take(slot, abi::Call::sem_control, {word(number), 0, SETALL, 1, user()},
-                                    [&] { return 0; });
+    const int error =
+        call_and_take(slot, abi::Call::sem_control, {word(number), 0, SETALL, 1, user()}, [&] { return 0; });
     count = slot.argument[1];
     if (error != 0) return fail(error);
     if (!copy_in(room(slot), memory, count * sizeof(unsigned short))) return fail(EFAULT);
@@ -101,8 +101,8 @@ int control_semaphores(abi::ThreadSlot& slot, int number, int which, int operati
     return memory != nullptr && copy_out(memory, from, bytes) ? 0 : EFAULT;
   };
   const std::uint64_t value = operation == SETVAL ? word(int(last)) : 0;
-  const int error = call_and_take(
-      slot, abi::Call::sem_control, {word(number), count, word(operation), value, user()}, [&] {
+  const int error =
+      call_and_take(slot, abi::Call::sem_control, {word(number), count, word(operation), value, user()}, [&] {
         switch (operation) {
           case IPC_STAT:
           case SEM_STAT:
@@ -126,8 +126,7 @@ int send(abi::ThreadSlot& slot, int number, const void* message, std::size_t byt
   const auto* text = static_cast<const char*>(message) + sizeof begin;
   charge(slot, abi::CpuCost::system_call);
   if (!copy_in(&begin, message, sizeof begin) || (bytes != 0 && !copy_in(room(slot), text, bytes))) return fail(EFAULT);
-  const int error =
-      call(slot, abi::Call::msg_send, {word(number), word(begin.type), bytes, word(flags), user()});
+  const int error = call(slot, abi::Call::msg_send, {word(number), word(begin.type), bytes, word(flags), user()});
   return error == 0 ? 0 : fail(error);
 }
 

@@ -12,12 +12,9 @@ namespace {
 
 const NetlinkProtocol* find_protocol(int protocol) {
   switch (protocol) {
-    case NETLINK_ROUTE:
-      return &kRouteNetlink;
-    case NETLINK_RDMA:
-      return &kRdmaNetlink;
-    default:
-      return nullptr;
+    case NETLINK_ROUTE: return &kRouteNetlink;
+    case NETLINK_RDMA: return &kRdmaNetlink;
+    default: return nullptr;
   }
 }
 

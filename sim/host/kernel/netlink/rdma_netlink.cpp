@@ -69,10 +69,8 @@ bool is_dump(const NetlinkMessage& request) {
   if ((request.header.nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) return false;
   switch (request.header.nlmsg_type) {
     case type_of(RDMA_NLDEV_CMD_GET):
-    case type_of(RDMA_NLDEV_CMD_PORT_GET):
-      return true;
-    default:
-      return false;
+    case type_of(RDMA_NLDEV_CMD_PORT_GET): return true;
+    default: return false;
   }
 }
 
@@ -101,10 +99,8 @@ int get(const HostView& view, const NetlinkCaller& caller, const NetlinkMessage&
     case type_of(RDMA_NLDEV_CMD_DELLINK):
     case type_of(RDMA_NLDEV_CMD_SYS_SET):
     case type_of(RDMA_NLDEV_CMD_STAT_SET):
-    case type_of(RDMA_NLDEV_CMD_STAT_DEL):
-      return EPERM;
-    default:
-      return EOPNOTSUPP;
+    case type_of(RDMA_NLDEV_CMD_STAT_DEL): return EPERM;
+    default: return EOPNOTSUPP;
   }
   answer.end();
   return 0;

@@ -26,14 +26,10 @@ int get(const HostView& view, const NetlinkCaller& caller, const NetlinkMessage&
   if (is_empty(request)) return 0;
   if (!is_get(request)) return EPERM;
   switch (request.header.nlmsg_type) {
-    case RTM_GETLINK:
-      return get_link(view, caller, request, answer);
-    case RTM_GETROUTE:
-      return get_route(view, caller, request, answer);
-    case RTM_GETNEIGH:
-      return get_neighbour(view, caller, request, answer);
-    default:
-      return EOPNOTSUPP;
+    case RTM_GETLINK: return get_link(view, caller, request, answer);
+    case RTM_GETROUTE: return get_route(view, caller, request, answer);
+    case RTM_GETNEIGH: return get_neighbour(view, caller, request, answer);
+    default: return EOPNOTSUPP;
   }
 }
 
@@ -73,52 +69,30 @@ void read_neighbour_filter(const NetlinkMessage& request, DumpFilter& filter) {
 int read_filter(const NetlinkCaller& caller, const NetlinkMessage& request, DumpFilter& filter) {
   filter.family = read_value<rtgenmsg>(request.payload())->rtgen_family;
   switch (request.header.nlmsg_type) {
-    case RTM_GETLINK:
-      read_link_filter(request, filter);
-      return 0;
-    case RTM_GETADDR:
-      read_address_filter(caller, request, filter);
-      return 0;
-    case RTM_GETROUTE:
-      read_route_filter(caller, request, filter);
-      return 0;
-    case RTM_GETNEIGH:
-      read_neighbour_filter(request, filter);
-      return 0;
-    case RTM_GETRULE:
-      return 0;
+    case RTM_GETLINK: read_link_filter(request, filter); return 0;
+    case RTM_GETADDR: read_address_filter(caller, request, filter); return 0;
+    case RTM_GETROUTE: read_route_filter(caller, request, filter); return 0;
+    case RTM_GETNEIGH: read_neighbour_filter(request, filter); return 0;
+    case RTM_GETRULE: return 0;
     // A host has none of these.
     case RTM_GETQDISC:
     case RTM_GETTCLASS:
     case RTM_GETTFILTER:
     case RTM_GETCHAIN:
     case RTM_GETNEXTHOP:
-    case RTM_GETNSID:
-      filter.nothing = true;
-      return 0;
-    default:
-      return EOPNOTSUPP;
+    case RTM_GETNSID: filter.nothing = true; return 0;
+    default: return EOPNOTSUPP;
   }
 }
 
 int dump(const HostView& view, std::uint16_t type, Dump& dump) {
   switch (type) {
-    case RTM_GETLINK:
-      dump_links(view, dump);
-      return 0;
-    case RTM_GETADDR:
-      dump_addresses(view, dump);
-      return 0;
-    case RTM_GETROUTE:
-      return dump_routes(view, dump);
-    case RTM_GETNEIGH:
-      dump_neighbours(view, dump);
-      return 0;
-    case RTM_GETRULE:
-      dump_rules(dump);
-      return 0;
-    default:
-      return 0;
+    case RTM_GETLINK: dump_links(view, dump); return 0;
+    case RTM_GETADDR: dump_addresses(view, dump); return 0;
+    case RTM_GETROUTE: return dump_routes(view, dump);
+    case RTM_GETNEIGH: dump_neighbours(view, dump); return 0;
+    case RTM_GETRULE: dump_rules(dump); return 0;
+    default: return 0;
   }
 }
 

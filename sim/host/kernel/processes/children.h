@@ -11,7 +11,7 @@ namespace rnicsim::clock {
 struct Child {
   pid_t virtual_pid = 0;  // the program sees this one
   pid_t real_pid = 0;
-  bool outside = false;   // the child never attached: the program sees its real pid
+  bool outside = false;  // the child never attached: the program sees its real pid
 };
 
 // Tells the simulator of a child (forked or spawned) and waits until the child has attached. Returns the pid for the

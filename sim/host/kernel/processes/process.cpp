@@ -71,7 +71,7 @@ pid_t wait_out_of_turn(pid_t pid, int* status, int options, rusage* usage) {
 
 struct Ended {
   int error;
-  pid_t virtual_pid = 0;       // 0: none
+  pid_t virtual_pid = 0;  // 0: none
   pid_t real_pid = 0;
   int status = 0;              // if the child stopped or continued; 0: it ended
   std::uint64_t cpu_time = 0;  // for the child and its children, in ps
@@ -166,9 +166,7 @@ pid_t wait_for_child(abi::ThreadSlot& slot, pid_t pid, int* status, int options,
 using namespace rnicsim;
 using namespace rnicsim::clock;
 
-RNICSIM_EXPORT pid_t getpid() noexcept {
-  return simulated() ? pid_t(session()->header().virtual_pid) : next_getpid();
-}
+RNICSIM_EXPORT pid_t getpid() noexcept { return simulated() ? pid_t(session()->header().virtual_pid) : next_getpid(); }
 RNICSIM_EXPORT pid_t getppid() noexcept {
   return simulated() ? pid_t(session()->header().virtual_parent_pid) : next_getppid();
 }

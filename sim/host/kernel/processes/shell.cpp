@@ -105,4 +105,3 @@ RNICSIM_EXPORT int pclose(FILE* stream) {
   while (reaped < 0 && errno == EINTR);
   return reaped < 0 ? -1 : status;
 }
-

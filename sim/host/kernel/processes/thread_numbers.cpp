@@ -154,13 +154,11 @@ RNICSIM_EXPORT int pidfd_open(pid_t pid, unsigned flags) noexcept {
 // Copies from and to memory of another process (MPI libraries use it within a host).
 RNICSIM_EXPORT ssize_t process_vm_readv(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
                                         unsigned long remote_count, unsigned long flags) noexcept {
-  return with_real_id(pid, [&](pid_t real) {
-    return next_process_vm_readv(real, local, local_count, remote, remote_count, flags);
-  });
+  return with_real_id(
+      pid, [&](pid_t real) { return next_process_vm_readv(real, local, local_count, remote, remote_count, flags); });
 }
 RNICSIM_EXPORT ssize_t process_vm_writev(pid_t pid, const iovec* local, unsigned long local_count, const iovec* remote,
                                          unsigned long remote_count, unsigned long flags) noexcept {
-  return with_real_id(pid, [&](pid_t real) {
-    return next_process_vm_writev(real, local, local_count, remote, remote_count, flags);
-  });
+  return with_real_id(
+      pid, [&](pid_t real) { return next_process_vm_writev(real, local, local_count, remote, remote_count, flags); });
 }

@@ -76,8 +76,7 @@ RNICSIM_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
   const auto index = std::uint32_t(slot->value);
   prepare_cancellation(session()->slot(index));
   auto* start = new (std::nothrow) Start{function, argument, &session()->slot(index)};
-  const int error =
-      start != nullptr ? next_pthread_create(thread, attributes, run_thread, start) : EAGAIN;
+  const int error = start != nullptr ? next_pthread_create(thread, attributes, run_thread, start) : EAGAIN;
   if (error == 0) {
     note_thread(index, *thread);
     call(*slot, abi::Call::thread_start, {index});

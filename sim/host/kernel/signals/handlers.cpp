@@ -34,8 +34,8 @@ namespace {
 // faulted.
 void stop_for_debugger(const siginfo_t& info) {
   char text[128];
-  const int length = snprintf(text, sizeof text, "rnicsim: SIGSEGV at address %p; gdb stops for it by SIGTRAP\n",
-                              info.si_addr);
+  const int length =
+      snprintf(text, sizeof text, "rnicsim: SIGSEGV at address %p; gdb stops for it by SIGTRAP\n", info.si_addr);
   raw_call(SYS_write, STDERR_FILENO, text, length);
   struct sigaction action {};
   ::sigaction(SIGSEGV, nullptr, &action);

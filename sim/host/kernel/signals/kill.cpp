@@ -147,9 +147,8 @@ RNICSIM_EXPORT int sigqueue(pid_t pid, int signal, const sigval value) noexcept 
 // Signals to a thread. Return 0 or errno.
 static int send_to(pthread_t thread, const abi::SignalRecord& signal) {
   const int saved = errno;
-  const int error = send_within(*simulated_slot(), ::getpid(), pid_t(slot_of(thread)->virtual_tid), signal) == 0
-                        ? 0
-                        : errno;
+  const int error =
+      send_within(*simulated_slot(), ::getpid(), pid_t(slot_of(thread)->virtual_tid), signal) == 0 ? 0 : errno;
   errno = saved;
   return error;
 }

@@ -46,7 +46,8 @@ RNICSIM_EXPORT int sigignore(int signal) noexcept {
   return ::sigaction(signal, &action, nullptr);
 }
 RNICSIM_EXPORT sighandler_t sigset(int signal, sighandler_t handler) noexcept {
-  struct sigaction action {}, old {};
+  struct sigaction action {
+  }, old{};
   sigset_t before;
   const bool holds = handler == SIG_HOLD;
   action.sa_handler = handler;

@@ -84,17 +84,15 @@ void put_address(abi::ThreadSlot& slot, const abi::NetAddress& net) {
 
 bool is_simulated(const abi::NetAddress& net) {
   if (is_loopback(net) || is_wildcard(net)) return true;
-  return std::ranges::any_of(session()->interfaces(), [&](const abi::NetworkInterface& each) {
-    return in_subnet(net, each);
-  });
+  return std::ranges::any_of(session()->interfaces(),
+                             [&](const abi::NetworkInterface& each) { return in_subnet(net, each); });
 }
 
 bool is_group(const abi::NetAddress& net) {
   if (!is_v4(net)) return net.ip[0] == 0xff;
   if (net.ip[12] >> 4 == 0xe || v4_word(net.ip + 12) == 0xffff'ffffu) return true;
-  return std::ranges::any_of(session()->interfaces(), [&](const abi::NetworkInterface& each) {
-    return is_broadcast(net, each);
-  });
+  return std::ranges::any_of(session()->interfaces(),
+                             [&](const abi::NetworkInterface& each) { return is_broadcast(net, each); });
 }
 
 }  // namespace rnicsim::clock

@@ -179,9 +179,9 @@ bool is_of_devices(unsigned what) { return what >= SIOCADDRT && what <= 0x89ff; 
 
 // Changes need a right that programs of a host do not have.
 int refuse(unsigned what) {
-  constexpr unsigned kReads[] = {SIOCETHTOOL,  SIOCGIFMAP,      SIOCGIFMEM,  SIOCGIFPFLAGS, SIOCGIFSLAVE,
-                                 SIOCGIFENCAP, SIOCGIFDSTADDR,  SIOCGARP,    SIOCGRARP,     SIOCGIFCOUNT,
-                                 SIOCGIFBR,    SIOCGIFVLAN,     SIOCGMIIPHY, SIOCGMIIREG};
+  constexpr unsigned kReads[] = {SIOCETHTOOL,  SIOCGIFMAP,     SIOCGIFMEM,  SIOCGIFPFLAGS, SIOCGIFSLAVE,
+                                 SIOCGIFENCAP, SIOCGIFDSTADDR, SIOCGARP,    SIOCGRARP,     SIOCGIFCOUNT,
+                                 SIOCGIFBR,    SIOCGIFVLAN,    SIOCGMIIPHY, SIOCGMIIREG};
   return fail(std::ranges::find(kReads, what) != std::end(kReads) ? EOPNOTSUPP : EPERM);
 }
 

@@ -68,16 +68,11 @@ int get_netlink_option(int fd, const KnownDescriptor& socket, int level, int nam
   if (level == SOL_NETLINK) return is_switch(name) ? give_number(netlink.has(name), value, length) : fail(ENOPROTOOPT);
   if (level != SOL_SOCKET) return fail(ENOPROTOOPT);
   switch (name) {
-    case SO_DOMAIN:
-      return give_number(AF_NETLINK, value, length);
-    case SO_TYPE:
-      return give_number(netlink.type, value, length);
-    case SO_PROTOCOL:
-      return give_number(netlink.protocol, value, length);
-    case SO_PEERCRED:
-      return fail(ENOPROTOOPT);
-    default:
-      return next_getsockopt(fd, level, name, value, length);
+    case SO_DOMAIN: return give_number(AF_NETLINK, value, length);
+    case SO_TYPE: return give_number(netlink.type, value, length);
+    case SO_PROTOCOL: return give_number(netlink.protocol, value, length);
+    case SO_PEERCRED: return fail(ENOPROTOOPT);
+    default: return next_getsockopt(fd, level, name, value, length);
   }
 }
 

@@ -12,8 +12,8 @@ namespace {
 // Options of which the real socket behind the descriptor would report the machine's time, interfaces or processes, or
 // look at the header before each datagram.
 constexpr int kRefused[] = {
-    SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_BINDTODEVICE, SO_REUSEPORT, SO_ATTACH_FILTER, SO_ATTACH_BPF,
-    SO_PASSCRED, SO_PEEK_OFF, SO_TXTIME,
+    SO_TIMESTAMP,     SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_BINDTODEVICE, SO_REUSEPORT,
+    SO_ATTACH_FILTER, SO_ATTACH_BPF,  SO_PASSCRED,     SO_PEEK_OFF,     SO_TXTIME,
 };
 
 }  // namespace

@@ -38,8 +38,8 @@ struct Option {
 int call_option(const KnownDescriptor& socket, abi::DatagramOption option, int value) {
   abi::ThreadSlot* slot = network_slot();
   if (slot == nullptr) return fail(ENOBUFS);
-  const int error = call(*slot, abi::Call::dgram_option,
-                         {socket.socket, std::uint64_t(option), std::uint64_t(std::max(value, 0))});
+  const int error =
+      call(*slot, abi::Call::dgram_option, {socket.socket, std::uint64_t(option), std::uint64_t(std::max(value, 0))});
   return error != 0 ? fail(error) : 0;
 }
 
@@ -52,8 +52,8 @@ bool is_same_address(const sockaddr_storage& one, const sockaddr_storage& other)
 }
 
 InetSocket describe(int fd, const KnownDescriptor& socket) {
-  InetSocket told{.number = socket.socket, .family = socket.family, .datagrams = socket.datagrams,
-                  .listening = socket.listening};
+  InetSocket told{
+      .number = socket.socket, .family = socket.family, .datagrams = socket.datagrams, .listening = socket.listening};
   abi::ThreadSlot* slot = network_slot();
   sockaddr_storage own{}, peer{};
   socklen_t own_length = sizeof own, peer_length = sizeof peer;
@@ -61,15 +61,15 @@ InetSocket describe(int fd, const KnownDescriptor& socket) {
   told.connected = true;
   constexpr std::uint64_t kPicosecondsPerUs = 1'000'000;
   if (!socket.datagrams) told.round_trip_us = slot->value / kPicosecondsPerUs;
-  told.within_host = ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length) == 0 &&
-                     is_same_address(own, peer);
+  told.within_host =
+      ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length) == 0 && is_same_address(own, peer);
   return told;
 }
 
 // set_inet_option() keeps the value; the simulator uses SO_REUSEPORT, too.
 int set_of_inet(const KnownDescriptor& socket, Option option, const void* value, socklen_t length) {
-  const InetSocket told{.number = socket.socket, .family = socket.family, .datagrams = socket.datagrams,
-                        .connected = socket.connected};
+  const InetSocket told{
+      .number = socket.socket, .family = socket.family, .datagrams = socket.datagrams, .connected = socket.connected};
   const int error = set_inet_option(told, option.level, option.name, value, length);
   if (error != 0) return fail(error);
   if (option != Option{SOL_SOCKET, SO_REUSEPORT}) return 0;

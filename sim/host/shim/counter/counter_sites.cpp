@@ -51,7 +51,7 @@ std::size_t bytes_behind(std::uintptr_t place) {
   const bool decoded =
       ZYAN_SUCCESS(::ZydisDecoderDecodeInstruction(&decoder, nullptr, code, kMostBehind, &instruction));
   if (!decoded || instruction.length < kJumpBytes - kReadBytes) return 0;
-  constexpr std::array kStay{ZYDIS_CATEGORY_CALL, ZYDIS_CATEGORY_RET, ZYDIS_CATEGORY_COND_BR,
+  constexpr std::array kStay{ZYDIS_CATEGORY_CALL,      ZYDIS_CATEGORY_RET,     ZYDIS_CATEGORY_COND_BR,
                              ZYDIS_CATEGORY_UNCOND_BR, ZYDIS_CATEGORY_SYSCALL, ZYDIS_CATEGORY_INTERRUPT};
   const bool moves = (instruction.attributes & ZYDIS_ATTRIB_IS_RELATIVE) == 0 &&
                      std::ranges::find(kStay, instruction.meta.category) == kStay.end();
@@ -66,7 +66,7 @@ bool is_of_go(std::uintptr_t place) {
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(image);
   if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
   const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(image + header->e_phoff);
-  return std::any_of(segments, segments + header->e_phnum, [&](const ElfW(Phdr)& segment) {
+  return std::any_of(segments, segments + header->e_phnum, [&](const ElfW(Phdr) & segment) {
     struct Note {
       ElfW(Nhdr) header;
       char name[4];
@@ -100,7 +100,7 @@ class Detour {
     add({0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00});  // 26: lea 128(%rsp), %rsp
     add({0x0f, 0x31});                                      // 2e: rdtsc
     add(reinterpret_cast<const void*>(place + kReadBytes), behind);
-    add({0xff, 0x25, 0x00, 0x00, 0x00, 0x00});              // jmp *0(%rip)
+    add({0xff, 0x25, 0x00, 0x00, 0x00, 0x00});  // jmp *0(%rip)
     const std::uintptr_t back = place + kReadBytes + behind;
     add(&back, sizeof back);
     const auto entry = reinterpret_cast<std::uintptr_t>(&fast_counter);

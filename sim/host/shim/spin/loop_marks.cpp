@@ -56,8 +56,6 @@ void LoopMark::miss() {
 
 void LoopMark::clear() { write(original_); }
 
-void LoopMark::write(std::uint8_t byte) const {
-  std::atomic_ref(*reinterpret_cast<std::uint8_t*>(place_)).store(byte);
-}
+void LoopMark::write(std::uint8_t byte) const { std::atomic_ref(*reinterpret_cast<std::uint8_t*>(place_)).store(byte); }
 
 }  // namespace rnicsim::clock

@@ -87,8 +87,8 @@ class Step {
 
   // Not inlined, so that the frame to which a fault returns is that of step_in_software().
   [[gnu::noinline]] bool execute() {
-    constexpr ZydisInstructionAttributes kOfOtherKinds = ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_HAS_REP |
-                                                         ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
+    constexpr ZydisInstructionAttributes kOfOtherKinds =
+        ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
     constexpr int kNearReturn = 0xc3;
     const auto& decoded = instruction_.decoded;
     const int condition = decoded.opcode & 0xf;
@@ -166,9 +166,7 @@ class Step {
     return value;
   }
   static Word cut(Word value, int bits) { return bits == 64 ? value : value & ((Word{1} << bits) - 1); }
-  static Word extend(Word value, int bits) {
-    return Word(std::int64_t(value << (64 - bits)) >> (64 - bits));
-  }
+  static Word extend(Word value, int bits) { return Word(std::int64_t(value << (64 - bits)) >> (64 - bits)); }
   std::optional<Word> get(std::size_t index) const {
     const ZydisDecodedOperand& from = operand(index);
     if (from.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) return from.imm.value.u;
@@ -287,8 +285,7 @@ class Step {
         case ZYDIS_MNEMONIC_SHR:
           asm(RNICSIM_WITH_FLAGS("shr %b2, %0") : "+r"(value), "+r"(after) : "c"(count) : "cc");
           break;
-        default:
-          asm(RNICSIM_WITH_FLAGS("sar %b2, %0") : "+r"(value), "+r"(after) : "c"(count) : "cc");
+        default: asm(RNICSIM_WITH_FLAGS("sar %b2, %0") : "+r"(value), "+r"(after) : "c"(count) : "cc");
       }
       return {Word(value), greg_t(after)};
     };

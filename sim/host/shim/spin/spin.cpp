@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -47,7 +47,7 @@ constexpr int kFirstKept = 8;
 struct Look {
   bool active = false;
   bool following = false;  // in a handler of this library: another check would check this one
-  bool woken = false;  // another thread may have stored something: one round tells whether it matters here
+  bool woken = false;      // another thread may have stored something: one round tells whether it matters here
   int steps = 0;
   int most_steps = kFirstSteps;
   int proof_steps = 0;  // steps of the last check with a proof: the thread is likely to come round to that loop again
@@ -58,7 +58,7 @@ struct Look {
   std::int64_t begun_ns = 0;   // in the thread's CPU time; kNever: the check will be short
   std::int64_t rests_until_ns = 0;
   CpuState kept;
-  WrittenMemory written;       // since `kept`
+  WrittenMemory written;  // since `kept`
   // The place in its loop where a thread waits decides what it has already read. So the thread does not wait where the
   // check found it, but where its state is least.
   CpuState least;              // since `kept`
@@ -251,8 +251,9 @@ void park_in_loop(abi::ThreadSlot& slot, ucontext_t& context) {
   TimedLoop& loop = *look.loop;
   const auto round = loop.describe(slot);
   const auto proof = look.woken ? abi::SpinProof::unmoved : abi::SpinProof::proved;
-  const int error = call_without_signals(slot, abi::Call::spin, {std::uint64_t(proof), round.period, round.looks,
-                                                                 round.pages, round.changes, round.began});
+  const int error =
+      call_without_signals(slot, abi::Call::spin,
+                           {std::uint64_t(proof), round.period, round.looks, round.pages, round.changes, round.began});
   if (!look.woken) note_proof(look.site, error == 0 ? look.steps : 0, loop.looked());
   if (error != 0) {
     stop(context);

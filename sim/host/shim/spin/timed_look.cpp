@@ -29,8 +29,8 @@ std::array<LookFunction, 16> functions{};
 // no difference to what the program sees.
 struct Site {
   std::uintptr_t place = 0;
-  int steps = 0;                       // steps of a proved round; 0: none yet
-  int looks = 8;                       // most looks to follow
+  int steps = 0;  // steps of a proved round; 0: none yet
+  int looks = 8;  // most looks to follow
   std::uint32_t failures = 0;
   std::uint32_t turns_to_skip = 0;
 };
@@ -47,7 +47,7 @@ Site* site_at(std::uintptr_t place) {
 
 bool is_worth_following(Site& site) {
   constexpr std::uint32_t kTurnsOfUnknown = 3;
-  constexpr int kStepsPerTurn = 30;    // steps that cost as much real time as a turn
+  constexpr int kStepsPerTurn = 30;  // steps that cost as much real time as a turn
   if (site.turns_to_skip != 0) {
     --site.turns_to_skip;
     return false;

@@ -27,8 +27,7 @@ void TimedLoop::release_of_thread() {
   if (loop != nullptr) ::munmap(std::exchange(loop, nullptr), sizeof(TimedLoop));
 }
 
-TimedLoop::Entered TimedLoop::enter(const ucontext_t& context, WrittenMemory& written,
-                                    const abi::ThreadSlot& slot) {
+TimedLoop::Entered TimedLoop::enter(const ucontext_t& context, WrittenMemory& written, const abi::ThreadSlot& slot) {
   const CpuState state(context);
   if (looks_ != 0 && state == look_[0].state && written.is_as_before()) return Entered::came_round;
   if (looks_ == 0 || looked_ == keeps_) {
@@ -50,8 +49,8 @@ TimedLoop::Entered TimedLoop::enter(const ucontext_t& context, WrittenMemory& wr
 
 void TimedLoop::note_page(std::uint64_t address) {
   const std::uint64_t page = address / abi::kLoopPage * abi::kLoopPage;
-  if (pages_ > page_.size() || std::find(page_.begin(), page_.begin() + std::ptrdiff_t(pages_), page) !=
-                                   page_.begin() + std::ptrdiff_t(pages_))
+  if (pages_ > page_.size() ||
+      std::find(page_.begin(), page_.begin() + std::ptrdiff_t(pages_), page) != page_.begin() + std::ptrdiff_t(pages_))
     return;
   if (pages_ < page_.size()) page_[pages_] = page;
   ++pages_;

@@ -64,13 +64,13 @@ class TimedLoop {
 
   std::array<Look, abi::kMostLoopLooks> look_;  // since the kept state
   std::size_t looks_ = 0;
-  std::size_t looked_ = 0;     // since begin()
+  std::size_t looked_ = 0;  // since begin()
   std::size_t most_looks_ = 0;
   std::size_t keeps_ = kFirstKept;
   std::uint64_t began_ = 0;    // time of the first of look_, in ps
   std::uint64_t changes_ = 0;  // ThreadSlot::changes at that time
   std::array<std::uint64_t, abi::kMostLoopPages> page_;
-  std::size_t pages_ = 0;      // kMostLoopPages + 1: more than can be named
+  std::size_t pages_ = 0;  // kMostLoopPages + 1: more than can be named
 };
 
 }  // namespace rnicsim::clock

@@ -259,13 +259,12 @@ std::set<std::uint32_t> reference(const std::vector<Made>& rules, unsigned sourc
     const auto& rule = rules[i].rule;
     if (rule.kind == FlowKind::sniffer) give(rule);
     if (rule.kind == FlowKind::normal && fits(rule, source, destination)) {
-      const bool first = taker == nullptr || rule.priority < taker->priority ||
-                         (rule.priority == taker->priority && i < place);
+      const bool first =
+          taker == nullptr || rule.priority < taker->priority || (rule.priority == taker->priority && i < place);
       const bool shares = taker != nullptr && rule.priority == taker->priority && asked(rule) == asked(*taker);
       if ((rule.passes_on && first) || shares) give(rule);
     }
-    const bool by_default =
-        rule.kind == FlowKind::all_default || (rule.kind == FlowKind::multicast_default && group);
+    const bool by_default = rule.kind == FlowKind::all_default || (rule.kind == FlowKind::multicast_default && group);
     if (taker == nullptr && by_default) give(rule);
   }
   return got;

@@ -18,8 +18,8 @@ using enum FlowHeader;
 
 constexpr Ipv6Address kNear{0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 constexpr Ipv6Address kFar{0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
-constexpr FlowHeader kAll[] = {FlowHeader::ethernet, FlowHeader::ipv4, FlowHeader::ipv6, esp, FlowHeader::tcp,
-                               FlowHeader::udp,      vxlan,            gre,              mpls};
+constexpr FlowHeader kAll[] = {
+    FlowHeader::ethernet, FlowHeader::ipv4, FlowHeader::ipv6, esp, FlowHeader::tcp, FlowHeader::udp, vxlan, gre, mpls};
 
 std::set<FlowHeader> present(const FrameBytes& frame, bool inner = false) {
   const FrameHeaders headers(frame);
@@ -42,8 +42,7 @@ const auto kUdpFrame = test::ethernet(0x0800, test::ipv4(17, 0x0a000001, 0x0a000
 
 TEST(FrameHeaders, Ipv4AndUdp) {
   EXPECT_EQ(present(kUdpFrame), (Set{FlowHeader::ethernet, FlowHeader::ipv4, FlowHeader::udp}));
-  EXPECT_EQ(fields(kUdpFrame, FlowHeader::ethernet, 16),
-            bytes({2, 1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 8, 0, 0, 0}));
+  EXPECT_EQ(fields(kUdpFrame, FlowHeader::ethernet, 16), bytes({2, 1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 8, 0, 0, 0}));
   EXPECT_EQ(fields(kUdpFrame, FlowHeader::ipv4, 12), bytes({10, 0, 0, 1, 10, 0, 0, 2, 17, 0x1c, 63, 0}));
   EXPECT_EQ(fields(kUdpFrame, FlowHeader::udp, 4), word(88) + word(77));
 }
@@ -74,8 +73,8 @@ TEST(FrameHeaders, Ipv6BehindItsExtensions) {
   const auto destination_options = bytes({44, 1}) + FrameBytes(14);
   const auto fragment = [](unsigned offset) { return bytes({6, 0}) + word(offset) + FrameBytes(4); };
   const auto frame = [&](unsigned offset) {
-    return test::ethernet(0x86dd, test::ipv6(60, kNear, kFar,
-                                             destination_options + fragment(offset) + test::tcp(3, 4)));
+    return test::ethernet(0x86dd,
+                          test::ipv6(60, kNear, kFar, destination_options + fragment(offset) + test::tcp(3, 4)));
   };
   EXPECT_EQ(present(frame(1)), (Set{FlowHeader::ethernet, FlowHeader::ipv6, FlowHeader::tcp}));
   EXPECT_EQ(present(frame(8)), (Set{FlowHeader::ethernet, FlowHeader::ipv6}));
@@ -119,8 +118,9 @@ TEST(FrameHeaders, EveryTruncation) {
       kUdpFrame,
       test::ethernet(0x0800, test::ipv4(17, 1, 2, test::udp(3, 4789, FrameBytes(8) + inner))),
       test::ethernet(0x8847, word32(0x140) + test::ipv4(6, 1, 2, test::tcp(3, 4))),
-      test::ethernet(0x86dd, test::ipv6(47, kNear, kFar, word(0x2000) + word(0x86dd) + word32(7) +
-                                                             test::ipv6(6, kNear, kFar, test::tcp(3, 4)))),
+      test::ethernet(0x86dd,
+                     test::ipv6(47, kNear, kFar,
+                                word(0x2000) + word(0x86dd) + word32(7) + test::ipv6(6, kNear, kFar, test::tcp(3, 4)))),
   };
   for (const auto& whole : frames) {
     std::size_t most = 0;
@@ -153,7 +153,7 @@ TEST(FrameChecksums, FilledInTheyAreRight) {
       test::ethernet(0x0800, test::ipv4(50, 1, 2, FrameBytes(9))),
   };
   for (auto& frame : frames) {
-    frame.resize(frame.size() + 7);        // padding is not covered
+    frame.resize(frame.size() + 7);  // padding is not covered
     fill_checksums(frame);
     EXPECT_TRUE(checksums_right(frame));
     const auto covered = frame.size() - 7;

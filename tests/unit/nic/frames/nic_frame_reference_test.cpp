@@ -196,7 +196,7 @@ class Reference {
 
   const FrameBytes& frame_;
   Headers headers_;
-  std::optional<IpPacket> ip_;             // directly behind the outer Ethernet header
+  std::optional<IpPacket> ip_;  // directly behind the outer Ethernet header
 };
 
 // A copy of exact size, so that a sanitizer sees reads beyond the end.
@@ -273,7 +273,7 @@ class AnyFrame {
            rest;
   }
   std::pair<unsigned, FrameBytes> transport(unsigned depth) {
-    constexpr unsigned kDeepest = 3;       // also tunnels within an inner layer, which no reader follows
+    constexpr unsigned kDeepest = 3;  // also tunnels within an inner layer, which no reader follows
     auto [protocol, rest] = depth == kDeepest || one_in(2) ? last() : tunnel(depth + 1);
     return {protocol, one_in(6) ? cut(rest) : rest};
   }

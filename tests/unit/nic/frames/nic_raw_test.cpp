@@ -20,7 +20,7 @@ using abi::CommandStatus;
 using abi::CqeSyndrome;
 using abi::SendOpcode;
 
-constexpr std::uint32_t kRss = 0x20;       // number of an RSS context
+constexpr std::uint32_t kRss = 0x20;  // number of an RSS context
 constexpr std::uint32_t kFlow = 3;
 constexpr std::uint32_t kCounter = 4;
 constexpr std::uint32_t kEthernetIpUdp = 14 + 20 + 8;
@@ -53,7 +53,8 @@ class Raw : public Pair {
     ASSERT_EQ(node.create_qp_anew([flags](abi::Qpc& c) {
       c.transport = abi::Transport::raw;
       c.flags |= flags;
-    }), CommandStatus::ok);
+    }),
+              CommandStatus::ok);
     abi::Qpc port;
     port.port = 1;
     ASSERT_EQ(node.modify(abi::QpState::init, abi::qp_attr::kPort, port), CommandStatus::ok);
@@ -225,8 +226,8 @@ TEST_F(Raw, ATagAndTheFcsWhereTheQueuePairWantsThem) {
   auto tagged = plain;
   const std::byte tag[] = {std::byte{0x81}, std::byte{0}, std::byte{0x61}, std::byte{0x23}};
   tagged.insert(tagged.begin() + 12, std::begin(tag), std::end(tag));
-  for (const std::uint8_t flags : {abi::Qpc::kStripVlan, abi::Qpc::kScatterFcs,
-                                   std::uint8_t(abi::Qpc::kStripVlan | abi::Qpc::kScatterFcs)}) {
+  for (const std::uint8_t flags :
+       {abi::Qpc::kStripVlan, abi::Qpc::kScatterFcs, std::uint8_t(abi::Qpc::kStripVlan | abi::Qpc::kScatterFcs)}) {
     Pair::build({});
     make_raw(a());
     make_raw(b(), flags);
@@ -289,7 +290,7 @@ std::vector<std::byte> tcp_headers() {
   auto headers = udp_frame(2, 77, 12);
   headers[14 + 9] = std::byte{6};
   headers[34 + 12] = std::byte{0x50};
-  headers[34 + 13] = std::byte{0x89};      // CWR, PSH, FIN
+  headers[34 + 13] = std::byte{0x89};  // CWR, PSH, FIN
   return headers;
 }
 

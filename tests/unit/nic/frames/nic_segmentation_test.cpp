@@ -2,6 +2,7 @@
 // Headers of each segment, against frames that are built for each segment.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +10,6 @@
 #include <fstream>
 #include <random>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "model/nic/packets/frame_checksums.h"
@@ -36,8 +36,8 @@ struct Message {
   FrameBytes link = bytes({2, 1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15});  // addresses and VLAN tags
   bool v6 = false;
   bool udp = false;
-  std::size_t ip_options = 0;              // words of IPv4 options
-  std::size_t tcp_options = 0;             // words
+  std::size_t ip_options = 0;   // words of IPv4 options
+  std::size_t tcp_options = 0;  // words
   FrameBytes addresses = word32(0x0a000001) + word32(0x0a000002);
   unsigned identification = 0;
   std::uint32_t sequence = 0;
@@ -185,7 +185,8 @@ constexpr std::size_t kIp = 14, kTag = 4, kTcp = kIp + 20;
 
 TEST(Segmentation, NumbersWrap) {
   const Message message{.link = bytes({2, 1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 0x81, 0, 0, 5}),
-                        .identification = 0xfffe, .sequence = 0xffffff00};
+                        .identification = 0xfffe,
+                        .sequence = 0xffffff00};
   const auto frames = segments(message.headers(0, 0), FrameBytes(600), 200);
   ASSERT_EQ(frames.size(), 3u);
   const unsigned identifications[] = {0xfffe, 0xffff, 0}, high[] = {0xffff, 0xffff, 0}, low[] = {0xff00, 0xffc8, 0x90};

@@ -177,8 +177,7 @@ TEST_F(Churn, ALostContextIsItsQpsEndAndNobodyElses) {
   far.connect(0, 2);
   for (std::uint32_t i = 0; i < 3; ++i) write(i);
   ASSERT_EQ(completions(a(), kSendCqn, 3), 3);  // the context has left the device
-  while (a().poll_eq(0)) {
-  }
+  while (a().poll_eq(0)) {}
   a().host.refuse_from = lost;
   EXPECT_EQ(far.command(0, abi::CommandOpcode::query_qp), abi::CommandStatus::ok);
   run(50);

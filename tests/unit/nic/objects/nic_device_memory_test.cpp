@@ -47,7 +47,7 @@ class Port : public testing::Test, DmaClient {
 
 TEST_F(Port, TakesALineEachIntervalAndALatency) {
   memory->read(0, 64, tells(0));
-  memory->read(0, 65, tells(1));     // two lines
+  memory->read(0, 65, tells(1));                      // two lines
   memory->write(63, payload(2, 1), tells(2), false);  // two lines, too
   memory->read(0, 0, tells(3));
   run();
@@ -130,7 +130,8 @@ class Order : public testing::Test {
     memory->write(order, place, payload(64, 1), bench->dma().closure([this, number](AccessResult result, Payload) {
       done[number] = result == AccessResult::ok ? now() : Agenda::kNever;
       ended.push_back(number);
-    }), placement);
+    }),
+                  placement);
   }
   Duration alone(const Dma::Place& place) {
     build();
@@ -224,8 +225,8 @@ TEST_F(Order, AQueuePairThatIsForgottenIsToldOfWhatWaits) {
 
 // --- Device memory on a NIC.
 constexpr std::uint32_t kDeviceKey = 9 << 8 | 0x77;
-constexpr std::uint32_t kRights = access::kLocalWrite | access::kRemoteWrite | access::kRemoteRead |
-                                  access::kRemoteAtomic | access::kZeroBased;
+constexpr std::uint32_t kRights =
+    access::kLocalWrite | access::kRemoteWrite | access::kRemoteRead | access::kRemoteAtomic | access::kZeroBased;
 
 class OnDevice : public Pair {
  protected:
@@ -244,8 +245,8 @@ class OnDevice : public Pair {
 
 TEST_F(OnDevice, RegionsLieInside) {
   const auto size = params.device_memory.size.bytes;
-  for (const auto& [offset, bytes] : {std::pair<std::uint64_t, std::uint64_t>{0, size + 1}, {size, 1}, {1, size},
-                                      {~0ull, 1}, {size + 1, 0}})
+  for (const auto& [offset, bytes] :
+       {std::pair<std::uint64_t, std::uint64_t>{0, size + 1}, {size, 1}, {1, size}, {~0ull, 1}, {size + 1, 0}})
     EXPECT_EQ(a().command(region(a(), offset, bytes)), CommandStatus::bad_parameter) << offset << " " << bytes;
   auto paged = region(a(), 0, 4096);
   paged.context.log_page = 12;
@@ -266,8 +267,8 @@ TEST_F(OnDevice, WithoutItThereIsNone) {
   EXPECT_EQ(a().command(region(a(), 0, 0)), CommandStatus::not_supported);
   EXPECT_EQ(word(a(), 0), 0u);  // refused
   EXPECT_EQ(a().nic.counters().pcie.mmio_refused, 1u);
-  const auto features = std::uint64_t{a().host.mmio_read(abi::reg::kFeatures)} << 32 |
-                        a().host.mmio_read(abi::reg::kFeatures + 4);
+  const auto features =
+      std::uint64_t{a().host.mmio_read(abi::reg::kFeatures)} << 32 | a().host.mmio_read(abi::reg::kFeatures + 4);
   EXPECT_EQ(features & abi::feature::kDeviceMemory, 0u);
   EXPECT_NE(features & abi::feature::kRelaxedOrdering, 0u);
 }
@@ -329,12 +330,12 @@ class Relaxed : public Pair {
   // 4 KiB to b's strict region, with few credits, then 64 bytes to the relaxed region, over one queue pair.
   struct Found {
     Counter overtakings;
-    bool strict_first;          // the strict region's last write landed before the relaxed write
+    bool strict_first;  // the strict region's last write landed before the relaxed write
   };
   Found write_both(bool capable) {
     NicParams params;
     params.capabilities.relaxed_ordering = capable;
-    params.dma.posted_headers = 7;      // a write takes four
+    params.dma.posted_headers = 7;     // a write takes four
     params.dma.write_latency = 20_us;  // longer than the packets are apart
     build(params);
     connect();
@@ -352,9 +353,8 @@ class Relaxed : public Pair {
     EXPECT_EQ(b().wait_status(kReceiveCqn), CqeSyndrome::success);
     // The completion is strictly ordered: it lands behind all earlier writes.
     const auto of = [&](std::uint64_t from, std::uint64_t bytes) {
-      return std::ranges::count_if(b().host.landed, [&](const auto& write) {
-        return write.first >= from && write.first < from + bytes;
-      });
+      return std::ranges::count_if(
+          b().host.landed, [&](const auto& write) { return write.first >= from && write.first < from + bytes; });
     };
     EXPECT_EQ(of(b().buffer, 1024), 16);
     EXPECT_EQ(of(b().buffer + 4096, 64), 1);

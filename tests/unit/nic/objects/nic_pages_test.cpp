@@ -30,8 +30,12 @@ TEST_F(Pages, MayLieBackwards) {
       return b().host.at(memory + backwards(std::uint32_t(i / kPage)) * kPage + i % kPage);
     };
     std::uint8_t seed = 0;
-    for (const auto& [offset, length] : {std::pair{0u, 1u}, {kPage - 1, 2u}, {kPage - 3, kPage + 6},
-                                         {0u, kPages * kPage}, {kPages * kPage - 1, 1u}, {kPage, kPage},
+    for (const auto& [offset, length] : {std::pair{0u, 1u},
+                                         {kPage - 1, 2u},
+                                         {kPage - 3, kPage + 6},
+                                         {0u, kPages * kPage},
+                                         {kPages * kPage - 1, 1u},
+                                         {kPage, kPage},
                                          {100u, 5 * kPage}}) {
       SCOPED_TRACE(testing::Message() << "l1 " << l1 << " offset " << offset << " length " << length);
       for (const auto opcode : {SendOpcode::write, SendOpcode::read}) {
@@ -45,8 +49,11 @@ TEST_F(Pages, MayLieBackwards) {
         for (std::uint32_t i = 0; i < length; ++i) sent[i] = writes ? *at_a(offset + i) : *at_b(offset + i);
         for (std::uint32_t i = 0; i < kPages * kPage; ++i)
           if (i < offset || i >= offset + length) kept.push_back(writes ? *at_b(i) : *at_a(i));
-        a().post_send({.opcode = opcode, .length = length, .remote = Remote{kIova + offset, kPagedKey},
-                       .address = kIova + offset, .lkey = kPagedKey});
+        a().post_send({.opcode = opcode,
+                       .length = length,
+                       .remote = Remote{kIova + offset, kPagedKey},
+                       .address = kIova + offset,
+                       .lkey = kPagedKey});
         ASSERT_EQ(a().wait_status(kSendCqn), CqeSyndrome::success);
         std::size_t other = 0;
         for (std::uint32_t i = 0; i < kPages * kPage; ++i) {
@@ -270,7 +277,7 @@ TEST_F(UnderWay, WhoseRegionIsMadeAnewIsRefusedAndTheNewOneServed) {
   std::vector<Translated> answers;
   const auto translate = [&](std::uint32_t key) {
     b().nic.blocks().translation.translate({kPd, 0}, {key, kIova, kPages * kPage},
-                                  [&](const Translated& answer) { answers.push_back(answer); });
+                                           [&](const Translated& answer) { answers.push_back(answer); });
   };
   translate(kPagedKey);
   run(1);  // some pages are translated
@@ -280,8 +287,14 @@ TEST_F(UnderWay, WhoseRegionIsMadeAnewIsRefusedAndTheNewOneServed) {
   contexts.regions.destroy(kPagedKey >> 8);
   pages().flush(kFirst, kPages);
   write_entries(b(), kNew, forwards);
-  MemoryRegion region{.valid = true, .key = kPagedKey + 1, .pd = kPd, .pasid = kPasid, .start = kIova,
-                      .length = kPages * kPage, .log_page = 12, .first_page = kFirst};
+  MemoryRegion region{.valid = true,
+                      .key = kPagedKey + 1,
+                      .pd = kPd,
+                      .pasid = kPasid,
+                      .start = kIova,
+                      .length = kPages * kPage,
+                      .log_page = 12,
+                      .first_page = kFirst};
   contexts.regions.create(kPagedKey >> 8, region);
   contexts.page_ranges[kPagedKey >> 8] = {kFirst, kPages};
   translate(kPagedKey + 1);

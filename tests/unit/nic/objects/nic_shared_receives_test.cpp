@@ -23,8 +23,9 @@ class SharedReceivesTest : public Pair {
     build({});
     SharedRing::map_contexts(b());
     ring = std::make_unique<SharedRing>(b(), kSrqn);
-    b().nic.blocks().events.written.subscribe(
-        [this](const EventTrace& event) { events.push_back({event.type, event.number}); });
+    b().nic.blocks().events.written.subscribe([this](const EventTrace& event) {
+      events.push_back({event.type, event.number});
+    });
   }
   // b's QP uses the SRQ.
   void share() {
@@ -58,8 +59,8 @@ class SharedReceivesTest : public Pair {
     run(100);
     EXPECT_EQ(counters().errors, 1u);
     using Event = std::pair<EventType, std::uint32_t>;
-    const std::vector<Event> wanted{{EventType::srq_error, kSrqn}, {EventType::qp_fatal, kQpn},
-                                    {EventType::last_wqe_reached, kQpn}};
+    const std::vector<Event> wanted{
+        {EventType::srq_error, kSrqn}, {EventType::qp_fatal, kQpn}, {EventType::last_wqe_reached, kQpn}};
     std::vector<Event> came;
     for (const auto& event : events)
       if (event.first != EventType::completion) came.push_back(event);
@@ -198,7 +199,8 @@ TEST_F(SharedReceivesTest, WhatUsesItKeepsIt) {
   EXPECT_EQ(b().create_qp_anew([](abi::Qpc& c) {
     sharing(c);
     c.flags |= abi::Qpc::kHasReceive;
-  }), CommandStatus::bad_parameter);
+  }),
+            CommandStatus::bad_parameter);
   EXPECT_EQ(syndrome(), std::uint32_t(QpSyndrome::shared_receives));
   EXPECT_EQ(ring->command(abi::CommandOpcode::destroy_srq), CommandStatus::ok) << "a QP that was refused uses nothing";
   ASSERT_EQ(ring->create(), CommandStatus::ok);

@@ -74,13 +74,14 @@ class Windows : public Pair {
 };
 
 TEST_F(Windows, AreMadeUnbound) {
-  EXPECT_EQ(make(kWindow, MptKind::window2, [](abi::Mpt& mpt) {
-              mpt.valid = 1u;
-              mpt.region = kRegion >> 8;
-              mpt.qpn = kQpn;
-              mpt.length = 64;
-              mpt.access_flags = kRights;
-            }),
+  EXPECT_EQ(make(kWindow, MptKind::window2,
+                 [](abi::Mpt& mpt) {
+                   mpt.valid = 1u;
+                   mpt.region = kRegion >> 8;
+                   mpt.qpn = kQpn;
+                   mpt.length = 64;
+                   mpt.access_flags = kRights;
+                 }),
             CommandStatus::ok);
   const auto window = query(kWindow);
   EXPECT_EQ(window.kind, MptKind::window2);

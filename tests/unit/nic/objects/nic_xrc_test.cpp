@@ -42,7 +42,7 @@ class XrcTest : public Pair {
   static void sender(abi::Qpc& c) {
     c.transport = abi::Transport::xrc_send;
     c.flags = abi::Qpc::kHasSend;
-    c.receive_cqn = 12345;               // ignored: an XRC receive QP has no CQ
+    c.receive_cqn = 12345;  // ignored: an XRC receive QP has no CQ
   }
   void connect_xrc() {
     ASSERT_EQ(b().command(of_domain(*ring)), CommandStatus::ok);
@@ -69,13 +69,13 @@ class XrcTest : public Pair {
     std::ranges::copy(Node::gid_of(peer), c.path.remote_gid);
     c.path.remote_mac[5] = peer;
     ASSERT_EQ(node.modify(abi::QpState::init, kPkeyIndex | kPort | kAccessFlags, c), CommandStatus::ok);
-    ASSERT_EQ(node.modify(abi::QpState::rtr,
-                          kPath | kPathMtu | kRemoteQpn | kReceivePsn | (sends ? 0 : kMaxDestRdAtomic | kMinRnrTimer),
-                          c),
-              CommandStatus::ok);
-    ASSERT_EQ(node.modify(abi::QpState::rts,
-                          kTimeout | kSendPsn | (sends ? kRetryCount | kRnrRetry | kMaxRdAtomic : 0), c),
-              CommandStatus::ok);
+    ASSERT_EQ(
+        node.modify(abi::QpState::rtr,
+                    kPath | kPathMtu | kRemoteQpn | kReceivePsn | (sends ? 0 : kMaxDestRdAtomic | kMinRnrTimer), c),
+        CommandStatus::ok);
+    ASSERT_EQ(
+        node.modify(abi::QpState::rts, kTimeout | kSendPsn | (sends ? kRetryCount | kRnrRetry | kMaxRdAtomic : 0), c),
+        CommandStatus::ok);
   }
   // A SEND; names_queue false: without the XRC segment.
   void send(std::uint32_t srqn, std::uint32_t length, bool names_queue = true) {

@@ -86,8 +86,8 @@ NicParams base(int number) {
   if (number == 3) params.jitter.delay = 20_ns;
   if (number == 0 || number == 3) return params;
   const bool least = number == 2;
-  for (auto* cache : {&params.contexts.qpc, &params.contexts.cqc, &params.contexts.srqc,
-                      &params.contexts.mpt, &params.contexts.mtt}) {
+  for (auto* cache : {&params.contexts.qpc, &params.contexts.cqc, &params.contexts.srqc, &params.contexts.mpt,
+                      &params.contexts.mtt}) {
     cache->l0_entries = least ? 0 : 1;
     cache->l1_entries = least ? 1 : 2;
     cache->ways = 2;
@@ -110,7 +110,7 @@ NicParams base(int number) {
   return params;
 }
 
-constexpr std::uint32_t kShared = 4;   // QPs with one SRQ each
+constexpr std::uint32_t kShared = 4;  // QPs with one SRQ each
 constexpr std::uint32_t kFirstShared = kFirstQpn + 16;
 constexpr std::uint32_t kPaged = 3;    // paged regions (MTT)
 constexpr std::uint32_t kIdleCqs = 6;  // only queried
