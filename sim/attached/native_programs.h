@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/attached/programs.h"
+#include "sim/attached/time/own_counter.h"
 #include "sim/attached/time/processors.h"
 
 namespace rnicsim::sim {
@@ -37,6 +38,7 @@ class NativePrograms final : public Programs {
   Turn last_;
   bool of_another_ = false;  // the last turn belonged to another thread
   std::uint64_t turns_since_look_ = 0;
+  OwnCounter own_counter_;
   Processors processors_;
   std::set<std::uint32_t> answering_;  // by real number: threads that have a handler for abi::kLookSignal
 };

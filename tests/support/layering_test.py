@@ -76,7 +76,8 @@ ALLOWED = {
     "sim/host/shim/counter/counter_sites": ["sim/host/shim/counter/fast_counter", "sim/host/shim/spin/loop_marks",
                                             "sim/host/shim/raw_call", "sim/host/shim/text"],
     "sim/host/shim/protected_data": [],
-    "sim/host/shim/counter/tsc": ["sim/host/shim/counter/counter_sites", "sim/host/shim/protected_data",
+    "sim/host/shim/counter/counter_trap": ["sim/host/shim/protected_data"],
+    "sim/host/shim/counter/tsc": ["sim/host/shim/counter/counter_sites", "sim/host/shim/counter/counter_trap",
                                   "sim/host/shim/session", "sim/host/time/turn"],
     "sim/host/shim/spin/spin": ["sim/host/shim/counter/counter_sites", "sim/host/shim/spin/cpu_state",
                                 "sim/host/shim/spin/instruction", "sim/host/shim/spin/loop_marks",
@@ -116,7 +117,8 @@ ALLOWED = {
     "sim/recording": ["model", "sim/config", "sim/processes", "sim/*", "sim/os", "sim/results"],
     "sim/observers": ["sim/*", "sim/os", "sim/results", "sim/recording", "sim/waterfall", "model/driver_check"],
     # Sources of work for a system; they do not know each other.
-    "sim/attached": ["model", "sim/config", "sim/*", "sim/os", "sim/results", "sim/waterfall"],
+    "sim/attached": ["model", "sim/config", "sim/*", "sim/os", "sim/results", "sim/waterfall",
+                     "sim/host/shim/counter/counter_trap"],
     "sim/guest": ["model", "sim/config", "sim/guest/transactor", "sim/*", "sim/os", "sim/results"],
     "sim/guest/transactor": ["model/base", "sim/config/config_error.h", "sim/os/descriptor.h", "sim/results/json.h"],
     # Virtual machines: the agent inside the guest, and the part outside.

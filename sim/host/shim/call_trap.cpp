@@ -16,7 +16,7 @@
 
 #include "sim/host/kernel/signals/kernel_signals.h"
 #include "sim/host/shim/cancellation.h"
-#include "sim/host/shim/counter/tsc.h"
+#include "sim/host/shim/counter/counter_trap.h"
 #include "sim/host/shim/raw_call.h"
 #include "sim/host/shim/real_calls.h"
 #include "sim/host/shim/session.h"

@@ -9,10 +9,9 @@
 namespace rnicsim::clock {
 
 // Removes the vDSO from the auxiliary vector, which lies behind the environment (Go's runtime would find it there), and
-// from the loader's tables, so that the C library reads clocks by system calls. A counter read inside the vDSO gets the
-// real counter, because the vDSO compares it with the kernel's values.
+// from the loader's tables. A counter read inside the vDSO gets the real counter, because the vDSO compares it with the
+// kernel's values.
 void hide_vdso(char** environment);
-bool in_vdso(std::uintptr_t address);
 
 void trap_tsc();    // in this thread and the threads that it starts
 void untrap_tsc();  // before exec: the fault would kill the next image's loader
