@@ -10,7 +10,8 @@ set(RNICSIM_TEST_ENVIRONMENT
     UBSAN_OPTIONS=print_stacktrace=1
     PYTHONDONTWRITEBYTECODE=1)
 
-# No optimization: most code of a test runs once, and optimization takes a third of the compile time. PIC like the libraries, for their precompiled headers.
+# No optimization: most code of a test runs once, and optimization takes a fifth of the compile time. PIC like the
+# libraries, for their precompiled headers.
 set(RNICSIM_TEST_OPTIONS $<$<CONFIG:Release>:-O0> -fPIC)
 
 # Tests by GoogleTest; each TEST becomes a ctest test `<rung>.<name>.<Suite>.<Test>`, in a separate process.
