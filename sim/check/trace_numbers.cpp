@@ -9,7 +9,7 @@
 #include <fstream>
 #include <utility>
 
-#include "sim/recording/trace_file.h"
+#include "sim/recording/trace_reader.h"
 #include "sim/trace/request_summary.h"
 
 namespace rnicsim::sim::check {

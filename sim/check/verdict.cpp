@@ -13,7 +13,7 @@
 #include "sim/check/values.h"
 #include "sim/config/config_error.h"
 #include "sim/recording/loose_diff.h"
-#include "sim/recording/trace_file.h"
+#include "sim/recording/trace_reader.h"
 #include "sim/results/json.h"
 
 namespace rnicsim::sim::check {

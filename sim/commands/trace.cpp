@@ -84,27 +84,36 @@ ConfigError unwritten(const std::string& file) {
   return ConfigError(fmt::format("{}: {}", file, std::strerror(errno)));
 }
 
+// Events that this program does not know are no error: the schema names them.
+void print_unknown(const TraceSource& trace) {
+  for (const auto& line : trace.unknown()) fmt::print(stderr, "rnicsim: {}\n", line);
+}
+
 int show(TraceCommand& command) {
   TraceSource trace(command.file, command.filter);
   if (!show_trace(trace, command.show, stdout)) throw unwritten("standard output");
+  print_unknown(trace);
   return 0;
 }
 
 int stat(TraceCommand& command) {
   TraceSource trace(command.file, command.filter);
   fmt::print("{}", trace_statistics(trace));
+  print_unknown(trace);
   return 0;
 }
 
 int follow(TraceCommand& command) {
   TraceSource trace(command.file);
   fmt::print("{}", follow_wqe(trace, command.wqe));
+  print_unknown(trace);
   return 0;
 }
 
 int cut(TraceCommand& command) {
   TraceSource trace(command.file, command.filter);
   cut_trace(trace, command.output);
+  print_unknown(trace);
   return 0;
 }
 
@@ -112,6 +121,7 @@ int merge(TraceCommand& command) {
   std::vector<std::unique_ptr<TraceSource>> traces;
   for (const auto& file : command.files) traces.push_back(std::make_unique<TraceSource>(file));
   merge_traces(traces, command.output);
+  for (const auto& trace : traces) print_unknown(*trace);
   return 0;
 }
 
@@ -125,10 +135,12 @@ int write_out(TraceCommand& command) {
   TraceSource trace(command.file, command.filter);
   if (command.output.empty()) {
     if (!export_trace(trace, command.format, stdout)) throw unwritten("standard output");
+    print_unknown(trace);
     return 0;
   }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(command.output.c_str(), "w"), std::fclose);
   if (!out || !export_trace(trace, command.format, out.get())) throw unwritten(shown(command.output));
+  print_unknown(trace);
   return 0;
 }
 

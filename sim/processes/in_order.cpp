@@ -52,7 +52,7 @@ void InOrder::all_told() { pass_on(std::exchange(met_, now())); }
 
 void InOrder::pass_on(Duration before) {
   const auto place = [](const Held& held) { return std::tuple(held.at, held.node, held.origin); };
-  if (!std::ranges::is_sorted(held_, {}, place)) std::ranges::stable_sort(held_, {}, place);
+  if (held_.size() > 1 && !std::ranges::is_sorted(held_, {}, place)) std::ranges::stable_sort(held_, {}, place);
   held_.swap(passing_);
   notes_.swap(passing_notes_);
   for (const auto& held : passing_) {

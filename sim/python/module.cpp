@@ -91,9 +91,8 @@ py::dict to_python(const TraceEvent& event) {
   out["kind"] = kind.name;
   for (std::size_t i = 0; i < kind.fields.size(); ++i) {
     const auto& field = kind.fields[i];
-    const bool is_number =
-        field.style == FieldStyle::number || field.style == FieldStyle::hex || field.style == FieldStyle::duration;
-    out[field.name] = is_number ? py::object(py::int_(event.fields[i])) : py::str(to_text(field, event.fields[i]));
+    out[field.name] =
+        is_plain(field.style) ? py::object(py::int_(event.fields[i])) : py::str(to_text(field, event.fields[i]));
   }
   return out;
 }

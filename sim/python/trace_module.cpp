@@ -61,10 +61,6 @@ py::dict next_block(TraceBlocks& trace, std::size_t most) {
   return out;
 }
 
-bool is_plain(FieldStyle style) {
-  return style == FieldStyle::number || style == FieldStyle::hex || style == FieldStyle::duration;
-}
-
 // Fields of each kind: name, and whether values have names.
 py::dict kinds() {
   py::dict out;

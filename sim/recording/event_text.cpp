@@ -247,7 +247,7 @@ void append_text(std::string& out, const FieldInfo& field, std::uint64_t value) 
     out += name;
   else if (field.style == FieldStyle::duration)
     out += to_string(Duration{std::int64_t(value)});
-  else if (field.style == FieldStyle::number)
+  else if (field.style == FieldStyle::number || field.style == FieldStyle::bytes)
     append_digits(out, value);
   else
     append_digits(out += "0x", value, 16);

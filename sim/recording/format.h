@@ -17,9 +17,9 @@
 
 namespace rnicsim::sim {
 
-// Increase the version when the layout changes, or a kind's number, or a kind's fields. Exceptions: a new last kind,
-// and a new last field of a kind; an older trace simply lacks these.
-inline constexpr std::uint32_t kTraceVersion = 1;
+// Increase the version when the layout changes, or the meaning of a kind or field. New kinds and fields need no new
+// version: the schema in the header names them. Traces of kOldestTraceVersion and later are readable.
+inline constexpr std::uint32_t kTraceVersion = 2, kOldestTraceVersion = 1;
 
 // The trace cannot be read; the text gives the reason.
 struct TraceError : std::runtime_error {
@@ -68,11 +68,12 @@ enum class EventKind : std::uint8_t {
 };
 inline constexpr bool is_of_software(EventKind kind) { return kind >= EventKind::mmio_write; }
 
-// Display format of a field.
+// Type and display format of a field.
 enum class FieldStyle : std::uint8_t {
   number,
   hex,
-  duration,
+  bytes,     // a number of bytes
+  duration,  // ps
   packet_opcode,
   send_opcode,
   cqe_opcode,
@@ -91,7 +92,10 @@ enum class FieldStyle : std::uint8_t {
   fault_action,
   cm_message,
   cm_state,
+  count
 };
+// True: the values are numbers without names.
+inline constexpr bool is_plain(FieldStyle style) { return style <= FieldStyle::duration; }
 
 struct FieldInfo {
   const char* name;
@@ -148,31 +152,6 @@ struct TraceHeader {
   std::vector<std::string> commands;
   std::vector<std::pair<std::string, std::string>> configuration;  // resolved: path, value with unit
   std::string system;  // with the software's side: the resolved configuration as TOML (to_toml()); else empty
-};
-
-// --- Encoding. Decoding checks every value, and throws TraceError.
-void encode_header(const TraceHeader& header, std::vector<std::byte>& out);
-TraceHeader decode_header(std::span<const std::byte> bytes);
-
-// Encodes events, which must come in the order of time.
-class EventEncoder {
- public:
-  void encode(const TraceEvent& event, std::vector<std::byte>& out);
-
- private:
-  Duration last_;
-};
-class EventDecoder {
- public:
-  explicit EventDecoder(std::size_t hosts);
-  // Removes one event from the front of `bytes`, which must not be empty. After a TraceError the contents of `event`
-  // are undefined.
-  void decode(std::span<const std::byte>& bytes, TraceEvent& event);
-
- private:
-  std::span<const KindInfo> rows_;  // in the order of EventKind
-  std::size_t hosts_;
-  Duration last_;
 };
 
 }  // namespace rnicsim::sim

@@ -88,12 +88,8 @@ void Recorder::watch_host(std::uint32_t host, Adapter& watched) {
 
 Recording::Recording(System& system, TraceHeader header, const std::filesystem::path& path, bool software)
     : path_(path),
-      events_(system.boundary(),
-              [this](Duration at, std::uint32_t host, std::span<const std::byte> note) {
-                TraceEvent event{.at = at, .host = host, .kind = EventKind(note.front())};
-                std::memcpy(event.fields.data(), note.data() + 1, note.size() - 1);
-                writer_->write(event);
-              }),
+      events_(system.boundary(), [this](Duration at, std::uint32_t host,
+                                        std::span<const std::byte> note) { write_noted(at, host, note); }),
       recorder_(system, *this, header.commands.empty() ? Recorder::Addresses::hidden : Recorder::Addresses::shown) {
   if (software) {
     software_.emplace(system, static_cast<EventSink&>(*this));
@@ -107,15 +103,21 @@ Recording::Recording(System& system, TraceHeader header, const std::filesystem::
 }
 
 void Recording::write(const TraceEvent& event) {
-  // Encoded as the kind and the fields up to the last one that is not 0.
-  std::array<std::byte, 1 + sizeof event.fields> note;
-  std::size_t count = info(event.kind).fields.size();
-  while (count > 0 && event.fields[count - 1] == 0) --count;
-  note.front() = std::byte(event.kind);
-  std::memcpy(note.data() + 1, event.fields.data(), count * sizeof event.fields.front());
+  std::array<std::byte, kNoteStart + EncodedEvent::kMostFieldBytes> note;
+  const auto qp = qp_of(event);
+  note[0] = std::byte(event.kind);
+  note[1] = std::byte(qp.has_value());
+  const std::uint32_t number = qp.value_or(0);
+  std::memcpy(&note[2], &number, sizeof number);
+  const auto* const end = encode_fields(event, note.data() + kNoteStart);
   const bool arrives = event.kind == EventKind::frame_received;
-  events_.add(event.at, event.host, arrives ? InOrder::Origin::arrival : InOrder::Origin::own,
-              std::span(note).first(1 + count * sizeof event.fields.front()));
+  events_.add(event.at, event.host, arrives ? InOrder::Origin::arrival : InOrder::Origin::own, {note.data(), end});
+}
+
+void Recording::write_noted(Duration at, std::uint32_t host, std::span<const std::byte> note) {
+  EncodedEvent event{at, host, EventKind(note[0]), {}, note.subspan(kNoteStart)};
+  if (note[1] != std::byte{0}) std::memcpy(&event.qp.emplace(), &note[2], sizeof(std::uint32_t));
+  writer_->write(event);
 }
 
 void Recording::finish() {

@@ -2,13 +2,18 @@
 // Turns a system's trace points into events for a trace or a log.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
 
+#include "model/base/payload.h"
 #include "sim/processes/in_order.h"
 #include "sim/recording/software_recorder.h"
-#include "sim/recording/trace_file.h"
+#include "sim/recording/trace_writer.h"
 #include "sim/run_options.h"
 #include "sim/system.h"
 
@@ -26,6 +31,21 @@ struct PacketTrace;
 }  // namespace rnicsim::nic
 
 namespace rnicsim::sim {
+
+// CRC-32 of the payloads that were seen last: a payload is recorded at its sender and, in the same memory, at its
+// receiver.
+class PayloadCrcs {
+ public:
+  std::uint32_t of(const Payload& payload);
+
+ private:
+  struct Known {
+    Payload payload;  // keeps the memory, so an equal address means the same payload
+    std::uint32_t crc = 0;
+  };
+
+  std::array<Known, 256> known_;
+};
 
 class Recorder {
  public:
@@ -53,6 +73,7 @@ class Recorder {
   Duration time() const { return boundary_ != nullptr ? boundary_->time() : now(); }
 
   EventSink& sink_;
+  PayloadCrcs crcs_;
   const Addresses addresses_;
   const Boundary* const boundary_ = nullptr;
 };
@@ -71,7 +92,11 @@ class Recording final : private EventSink {
   void finish();
 
  private:
+  // A note of InOrder: the kind, whether the event has a QP, the QP's number, the encoded fields.
+  static constexpr std::size_t kNoteStart = 2 + sizeof(std::uint32_t);
+
   void write(const TraceEvent& event) override;
+  void write_noted(Duration at, std::uint32_t host, std::span<const std::byte> note);
 
   const std::filesystem::path path_;
   std::ofstream file_;

@@ -186,6 +186,8 @@ int diff_traces(const std::string& a, const std::string& b) {
     TraceReader second(files[1], b);
     const auto difference = compare_traces(first, second);
     fmt::print("A: {}\nB: {}\n", a, b);
+    for (const auto* reader : {&first, &second})
+      for (const auto& line : reader->unknown()) fmt::print(stderr, "rnicsim: {}\n", line);
     if (!difference.header.empty()) fmt::print("the headers differ (A | B):\n{}", difference.header);
     fmt::print("{}", difference.events);
     return difference.equal ? 0 : 1;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/recording/divergence.h"
-#include "sim/recording/trace_file.h"
+#include "sim/recording/trace_reader.h"
 
 namespace rnicsim::sim {
 

@@ -24,7 +24,7 @@
 
 #include "model/base/units.h"
 #include "sim/recording/seen_outputs.h"
-#include "sim/recording/trace_file.h"
+#include "sim/recording/trace_reader.h"
 #include "sim/rerun/recorded_memory.h"
 
 namespace rnicsim::sim::rerun {

@@ -52,4 +52,18 @@ bool EventFilter::takes(const TraceEvent& event) const {
   return psn && psns_.contains(static_cast<std::uint32_t>(*psn));
 }
 
+std::vector<bool> EventFilter::blocks(const TraceIndex& index) const {
+  const auto& blocks = index.blocks();
+  std::vector<bool> chosen(blocks.size(), qps_.empty());
+  for (const auto qp : qps_)
+    for (std::size_t host = 0; host < hosts_.size(); ++host) {
+      if (!hosts_[host]) continue;
+      for (const auto& range : index.blocks_of(std::uint32_t(host), qp))
+        std::fill(chosen.begin() + range.begin, chosen.begin() + range.end, true);
+    }
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if ((from_ && blocks[i].last < *from_) || (to_ && blocks[i].first > *to_)) chosen[i] = false;
+  return chosen;
+}
+
 }  // namespace rnicsim::sim

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/recording/format.h"
+#include "sim/recording/trace_index.h"
 #include "sim/trace/named_field.h"
 
 namespace rnicsim::sim {
@@ -28,6 +29,10 @@ class EventFilter {
   EventFilter(const FilterOptions& options, const TraceHeader& header);
 
   bool takes(const TraceEvent& event) const;
+  // True: blocks() may leave out blocks.
+  bool chooses_blocks() const { return from_ || to_ || !qps_.empty(); }
+  // For each block of the index: whether it may have an event that passes the filter.
+  std::vector<bool> blocks(const TraceIndex& index) const;
   // True: neither this event nor a later one passes the filter.
   bool is_past(const TraceEvent& event) const { return to_ && event.at > *to_; }
   std::optional<Duration> to() const { return to_; }

@@ -36,6 +36,17 @@ class Follower {
     return true;
   }
 
+  // True: the block may have events of the WQE. Packets of a peer matter only behind the first packet of the message,
+  // which tells the peer's queue pair.
+  bool wants(const TraceIndex& index, std::size_t block) const {
+    if (index.has(block, host_, followed_.qp)) return true;
+    if (!peer_qp_) return false;
+    if (peer_) return index.has(block, *peer_, *peer_qp_);
+    for (std::uint32_t host = 0; host < header_.hosts.size(); ++host)
+      if (index.has(block, host, *peer_qp_)) return true;
+    return false;
+  }
+
   bool found() const { return index_.has_value(); }
   const std::string& text() const { return text_; }
 
@@ -140,6 +151,7 @@ std::string follow_wqe(TraceSource& trace, const FollowedWqe& followed) {
   const auto host = std::ranges::find(hosts, followed.host);
   if (host == hosts.end()) throw ConfigError(fmt::format("--host: the trace has no host '{}'", shown(followed.host)));
   Follower follower(trace.header(), followed, static_cast<std::uint32_t>(host - hosts.begin()));
+  trace.read_only([&follower](const TraceIndex& index, std::size_t block) { return follower.wants(index, block); });
   for (TraceEvent event; trace.next(event);)
     if (!follower.add(event)) return follower.text();
   if (!follower.found())

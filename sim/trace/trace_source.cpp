@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -25,7 +26,17 @@ TraceSource::TraceSource(const std::string& path, const FilterOptions& options)
     : TraceSource(open(path), path, options) {}
 
 TraceSource::TraceSource(std::unique_ptr<std::istream> in, const std::string& name, const FilterOptions& options)
-    : in_(std::move(in)), reader_(*in_, name), filter_(options, reader_.header()) {}
+    : in_(std::move(in)), reader_(*in_, name), filter_(options, reader_.header()) {
+  if (!filter_.chooses_blocks())
+    reader_.check_index();
+  else if (const auto* index = reader_.read_index())
+    reader_.read_only([chosen = filter_.blocks(*index)](std::size_t block) { return bool(chosen[block]); });
+}
+
+void TraceSource::read_only(std::function<bool(const TraceIndex& index, std::size_t block)> wanted) {
+  if (const auto* index = reader_.read_index())
+    reader_.read_only([index, wanted = std::move(wanted)](std::size_t block) { return wanted(*index, block); });
+}
 
 std::optional<TraceEvent> TraceSource::next() {
   std::optional<TraceEvent> event(std::in_place);
@@ -41,7 +52,7 @@ bool TraceSource::next(TraceEvent& event) {
     }
     if (filter_.takes(event)) return true;
   }
-  end_ = reader_.end();
+  end_ = filter_.to() ? std::min(*filter_.to(), reader_.end()) : reader_.end();
   return false;
 }
 

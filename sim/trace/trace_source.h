@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a trace file through a filter.
+// Reads a trace file through a filter. A filter by time or queue pair reads only the blocks that it needs, if the trace
+// has an index.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <istream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "sim/recording/trace_file.h"
+#include "sim/recording/trace_reader.h"
 #include "sim/trace/event_filter.h"
 
 namespace rnicsim::sim {
@@ -27,6 +31,11 @@ class TraceSource {
   bool next(TraceEvent& event);
   // End of the trace, valid after the last event; the time of --to if the trace continues after it.
   Duration end() const { return end_; }
+  // From now on blocks for which `wanted` is false may be left out; it is asked for each block in its turn. Call it
+  // before the first event, and only without a filter.
+  void read_only(std::function<bool(const TraceIndex& index, std::size_t block)> wanted);
+  // As TraceReader::unknown().
+  std::vector<std::string> unknown() const { return reader_.unknown(); }
 
  private:
   const std::unique_ptr<std::istream> in_;

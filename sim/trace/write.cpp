@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "sim/config/config_error.h"
+#include "sim/recording/trace_writer.h"
 #include "sim/results/part_file.h"
 
 namespace rnicsim::sim {

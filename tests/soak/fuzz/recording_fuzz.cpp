@@ -7,7 +7,9 @@
 #include "sim/recording/cause.h"
 #include "sim/recording/loose_diff.h"
 #include "sim/recording/trace_diff.h"
-#include "sim/recording/trace_file.h"
+#include "sim/recording/trace_reader.h"
+#include "sim/recording/trace_trailer.h"
+#include "sim/recording/trace_writer.h"
 #include "tests/soak/fuzz/fuzz.h"
 
 namespace rnicsim::fuzz {
@@ -104,6 +106,32 @@ std::string some_file() {
   return out.str();
 }
 
+// Reads every second block by the index, and the whole trace with a comparison of its index.
+void read_by_index(const std::string& file) {
+  std::istringstream in(file), again(file);
+  sim::TraceReader reader(in, "input"), whole(again, "input");
+  if (reader.read_index() != nullptr) reader.read_only([](std::size_t block) { return block % 2 == 0; });
+  for (sim::TraceEvent event; reader.next(event);) require(event.host < reader.header().hosts.size(), "a wrong host");
+  for (const auto& line : reader.unknown()) require(!line.empty(), "an unknown kind without a name");
+  whole.check_index();
+  for (sim::TraceEvent event; whole.next(event);) {}
+}
+
+// Bytes of an index: its frame and the trailer are valid.
+std::string with_index(Input content) {
+  const auto file = some_file();
+  const auto whole = std::as_bytes(std::span(file));
+  auto trailer = sim::TraceTrailer::of(whole.last<sim::TraceTrailer::kBytes>());
+  require(trailer.has_value(), "a trace without its trailer");
+  std::string bytes = "rnicsim index\n";
+  while (!content.empty()) bytes += char(content.take<std::uint8_t>());
+  std::string frame(ZSTD_compressBound(bytes.size()), '\0');
+  frame.resize(ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), 1));
+  trailer->bytes = frame.size();
+  const auto last = trailer->encoded();
+  return file.substr(0, trailer->offset) + frame + std::string(reinterpret_cast<const char*>(last.data()), last.size());
+}
+
 }  // namespace
 
 std::vector<Bytes> seeds() {
@@ -113,7 +141,9 @@ std::vector<Bytes> seeds() {
   for (const auto& event : some_events()) encoder.encode(event, events);
   const auto without_end = events;
   encoder.encode(sim::make_event({1'000'000}, 0, sim::EventKind::end, {some_events().size()}), events);
-  return {Script().step(as_it_is,
+  const Bytes index{1, 1, 90, 36, 0, 0, 1, 0, 64, 1, 0, 1};
+  return {index,
+          Script().step(as_it_is,
                         [] {
                           const auto file = some_file();
                           return Bytes(file.begin(), file.end());
@@ -132,6 +162,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto file = file_of(Input(data, size));
   static const auto good = some_file();
   attempt([&] { read(file); });
+  attempt([&] { read_by_index(file); });
+  attempt([&] { read_by_index(with_index(Input(data, size))); });
   attempt([&] { compare(file, good); });
   attempt([&] { compare(file, file); });
   attempt([&] { compare_loosely(file, good); });

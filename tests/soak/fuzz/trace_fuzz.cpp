@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "sim/config/config_error.h"
+#include "sim/recording/trace_writer.h"
 #include "sim/trace/export.h"
 #include "sim/trace/follow.h"
 #include "sim/trace/show.h"

@@ -6,7 +6,8 @@
 
 #include "sim/recording/cause.h"
 #include "sim/recording/loose_diff.h"
-#include "sim/recording/trace_file.h"
+#include "sim/recording/trace_reader.h"
+#include "sim/recording/trace_writer.h"
 
 namespace rnicsim::sim::loose_diff_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/config/config_error.h"
-#include "sim/recording/trace_file.h"
+#include "sim/recording/trace_reader.h"
 #include "sim/trace/pair_progress.h"
 #include "sim/trace/waves.h"
 
