@@ -79,6 +79,7 @@ struct SharedBufferParams {
     visit.group("lossy", lossy);
     visit.refuse(headroom_pool.bytes != 0 && lossless.xoff > headroom_pool, "lossless.xoff", "is more than",
                  "headroom_pool");
+    visit.refuse(headroom_pool > size, "headroom_pool", "is more than", "size");
     visit.refuse(size.bytes != 0 && lossless.size > size, "lossless.size", "is more than", "size");
     visit.refuse(size.bytes != 0 && lossy.size > size, "lossy.size", "is more than", "size");
     visit.refuse(size.bytes != 0 && !is_dynamic() && lossy.static_th.bytes == 0 && lossy.size.bytes == 0,

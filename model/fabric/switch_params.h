@@ -119,6 +119,8 @@ struct SwitchParams {
     const bool has_static = buffer.size.bytes != 0 && !buffer.is_dynamic();
     visit.refuse(has_static && pfc.priorities != 0 && buffer.lossless.static_th.bytes + buffer.lossless.size.bytes == 0,
                  "buffer.lossless.static_th", "is 0: a priority without loss would have no buffer");
+    visit.refuse(buffer.size.bytes != 0 && pfc.priorities != 0 && buffer.lossless.xoff > buffer.size,
+                 "buffer.lossless.xoff", "is more than", "buffer.size");
   }
 };
 

@@ -61,7 +61,7 @@ class SharedMemory(unittest.TestCase):
             self.assertGreater(sum(goodputs(results)), 0.97e11)
 
     def test_a_headroom_pool_that_is_too_small_loses_frames(self):
-        sets = {**SHARED, **LOSSLESS, "switch.buffer.size": "200 KB", "switch.buffer.lossless.xoff": "64 KB",
+        sets = {**SHARED, **LOSSLESS, "switch.buffer.size": "400 KB", "switch.buffer.lossless.xoff": "64 KB",
                 "link.latency": "2 us"}
         flows = incast(6)
         plenty = bench(flows, {**sets, "switch.buffer.headroom_pool": "400 KB"}, "star:7", "0 us", "2 ms")
@@ -227,6 +227,11 @@ class Mistakes(unittest.TestCase):
     def test_what_cannot_be(self):
         for text, path in (("switch.buffer.size=1 MB; switch.buffer.headroom_pool=10 KB",
                             "switch.buffer.lossless.xoff"),
+                           ("switch.buffer.size=1 MB; switch.buffer.headroom_pool=1001 KB",
+                            "switch.buffer.headroom_pool: 1.001 MB is more than switch.buffer.size, 1 MB"),
+                           ("switch.buffer.headroom_pool=1 MB", "is more than switch.buffer.size, 0 B"),
+                           ("switch.buffer.size=1 MB; switch.pfc.priorities=1; switch.buffer.lossless.xoff=2 MB",
+                            "switch.buffer.lossless.xoff: 2 MB is more than switch.buffer.size"),
                            ("switch.buffer.size=1 MB; switch.buffer.lossless.size=2 MB", "switch.buffer.lossless.size"),
                            ("switch.buffer.size=1 MB; switch.buffer.lossy.size=200 KB", "switch.buffer.size"),
                            ("switch.buffer.size=1 MB; switch.buffer.mode=static; switch.pfc.priorities=1; "

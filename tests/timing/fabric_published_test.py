@@ -97,6 +97,42 @@ class Hpcc(unittest.TestCase):
         self.assertGreater(latency_us(PFC, "p50"), 30 * alone)
 
 
+    # HPCC's senders learn the length of the queue; DCQCN's learn that there is a queue.
+    def test_an_incast_of_sixteen(self):
+        def run(sets):
+            results = bench(incast(16), {**PFC, **sets}, "star:17", "20 ms", "2 ms")
+            switch = results["switches"]["s0"]
+            return goodputs(results), switch["derived"]["port.h0.tx_queue"], switch["counters"]["tx_pause"]
+        marks = {"nic.congestion.ecn": "forced", "switch.ecn.priorities": 1, "nic.congestion.np.moderation": "qp"}
+        rates, queue, pauses = run({**with_control("hpcc"), "nic.congestion.ack_every": 1})
+        marked_rates, marked_queue, _ = run({**with_control("dcqcn"), **marks})
+        print(f"16:1: HPCC {sum(rates) / 1e9:.1f} Gb/s, {queue:.1f} frames wait; "
+              f"DCQCN {sum(marked_rates) / 1e9:.1f} Gb/s, {marked_queue:.0f} frames")
+        self.assertGreater(sum(rates), 85e9)
+        self.assertEqual(pauses, 0)
+        self.assertGreater(min(rates), 0.8 * max(rates), rates)
+        self.assertLess(queue, 8)
+        self.assertGreater(marked_queue, 50)
+
+
+class Permutation(unittest.TestCase):
+    """Raiciu et al., SIGCOMM 2011; Dixit et al., INFOCOM 2013: each host of a fat tree sends to another host. With ECMP
+    some paths carry several flows, and half of the capacity is used. Packets of a flow on all paths use nearly all."""
+
+    def test_one_path_or_all(self):
+        flows = [flow(f"h{i}", f"h{(i + 5) % 16}", size="256 KiB") for i in range(16)]
+        place = {"nic.transport.reorder_window": 1024, "nic.transport.nak_gap": 1024, "nic.transport.reth": "each"}
+
+        def share(path):
+            return sum(goodputs(bench(flows, {**PFC, **place, "switch.path": path}, "fat-tree:4", "500 us",
+                                      "1 ms"))) / (16 * 98.04e9)
+        shares = {path: share(path) for path in ("ecmp", "adaptive", "spray")}
+        print("permutation:", ", ".join(f"{path} {share:.0%}" for path, share in shares.items()))
+        self.assertTrue(0.4 < shares["ecmp"] < 0.65, shares)
+        self.assertGreater(shares["adaptive"], 0.85)
+        self.assertGreater(shares["spray"], 0.88)
+
+
 class Irn(unittest.TestCase):
     """Mittal et al., SIGCOMM 2018: IRN without pauses is better than RoCE with pauses; pauses do not improve IRN; RoCE
     needs pauses."""

@@ -217,7 +217,7 @@ bool Iommu::pinned(Process& process, std::uint64_t address, std::uint64_t bytes,
     if (writable && segment->second.writable == 0) return false;
     address = segment->first.upper();
     if (address < end) continue;
-    known = {first->first.lower(), address};
+    known.add({first->first.lower(), address});
     return true;
   }
   return false;

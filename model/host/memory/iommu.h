@@ -137,6 +137,15 @@ class Iommu {
       return address >= begin && address <= end && bytes <= end - address;
     }
   };
+  // The two ranges that were last found pinned. Reads of a device alternate between WQEs and payload.
+  struct KnownRanges {
+    Range newer;
+    Range older;
+    bool has(std::uint64_t address, std::uint64_t bytes) const {
+      return newer.has(address, bytes) || older.has(address, bytes);
+    }
+    void add(const Range& range) { older = std::exchange(newer, range); }
+  };
   struct OnDemandPage {
     std::uint64_t bus_address;
     bool writable;
@@ -145,8 +154,8 @@ class Iommu {
   struct Process {
     AddressSpace* space;
     Pins pins;
-    Range known[2];  // range that was last found pinned, for reading and for writing: most accesses fall into it
-    std::map<std::uint64_t, std::uint64_t> frames;      // frame by page, for pages that a device asked for
+    KnownRanges known[2];                           // for reading and for writing: most accesses fall into these ranges
+    std::map<std::uint64_t, std::uint64_t> frames;  // frame by page, for pages that a device asked for
     std::map<std::uint64_t, OnDemandPage> on_demand{};  // by page
   };
 

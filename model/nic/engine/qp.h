@@ -40,6 +40,7 @@ struct Qp {
   roce::Slot slot;      // index in the core
   std::uint32_t unit;   // transmit unit of its last turn
   QpContext context;
+  std::uint8_t credit_class = 0;  // of packets on the context's path
   roce::QpState state = roce::QpState::reset;
   bool resident = true;        // false: `context` is in ICM
   bool evicted = false;        // `context` must be written to ICM

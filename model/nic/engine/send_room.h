@@ -22,11 +22,9 @@ class SendRoom {
     of_[credit_class].credits += packets;
     settle(credit_class);
   }
-  void take_packet(std::uint8_t credit_class) {
+  // Takes the room of one packet.
+  void take(std::uint8_t credit_class, std::uint32_t bytes) {
     --of_[credit_class].credits;
-    settle(credit_class);
-  }
-  void take_bytes(std::uint8_t credit_class, std::uint32_t bytes) {
     of_[credit_class].bytes += bytes;
     settle(credit_class);
   }

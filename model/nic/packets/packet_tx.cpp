@@ -2,6 +2,7 @@
 #include "model/nic/packets/packet_tx.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "model/nic/packets/frame_checksums.h"
@@ -33,6 +34,7 @@ Payload wire_bytes(const Packet& packet) {
 void PacketTx::send(PacketOut&& out) {
   ++frames_;
   leaving_[out.credit_class].push_back({.frame = frames_, .left = false, .credited = out.credited});
+  filled_ |= 1u << out.credit_class;
   if (out.packet->headers.bth.opcode == roce::Opcode::raw_frame) return send_raw(std::move(out));
   const auto* source = gids_.find(out.gid_index);
   if (source == nullptr) {
@@ -77,14 +79,16 @@ void PacketTx::send_raw(PacketOut&& out) {
 }
 
 void PacketTx::left(std::uint64_t frame) {
-  for (std::uint8_t credit_class = 0; credit_class < kCreditClasses; ++credit_class) {
+  for (auto rest = filled_; rest != 0; rest &= rest - 1) {
+    const auto credit_class = static_cast<std::uint8_t>(std::countr_zero(rest));
     auto& queue = leaving_[credit_class];
-    if (queue.empty() || queue.front().frame > frame) continue;
+    if (queue.front().frame > frame) continue;
     auto* leaving = queue.front().frame == frame ? &queue.front() : find(queue, frame);
     if (leaving == nullptr) continue;
     leaving->left = true;
     std::uint32_t credits = 0;
     for (; !queue.empty() && queue.front().left; queue.pop_front()) credits += queue.front().credited;
+    if (queue.empty()) filled_ &= ~(1u << credit_class);
     if (credits != 0) credit(std::uint8_t{credit_class}, std::move(credits));
     return;
   }

@@ -52,7 +52,10 @@ class PacketTx {
   [[gnu::noinline]] void send_raw(PacketOut&& packet);
   // A frame has left by the cable or the loopback. The credits return in the order of the packets of their class.
   [[gnu::flatten]] void left(std::uint64_t frame);
-  void reset() { leaving_ = {}; }
+  void reset() {
+    leaving_ = {};
+    filled_ = 0;
+  }
 
   const PacketTxCounters& counters() const { return counters_; }
 
@@ -62,6 +65,7 @@ class PacketTx {
   const MulticastTable& groups_;
   const FlowTable& flows_;
   const IcrcRule icrc_;
+  std::uint32_t filled_ = 0;  // credit classes with frames in leaving_, a bit each
   struct Leaving {
     std::uint64_t frame = 0;
     bool left = false;

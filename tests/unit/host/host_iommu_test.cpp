@@ -105,6 +105,19 @@ TEST_F(IommuTest, LooksLeaveNoTrace) {
   EXPECT_FALSE(mappings[1].pinned);
 }
 
+// The IOMMU remembers ranges that it found pinned: an access must not find a range after its pin has ended.
+TEST_F(IommuTest, RangesThatAreReadInTurnEndWithTheirPins) {
+  constexpr std::uint64_t kRanges[] = {0x1000, 0x3000, 0x5000};
+  for (const auto range : kRanges) ASSERT_EQ(iommu_.pin(kMine, range, 0x100), 0);
+  for (int turn = 0; turn < 2; ++turn)
+    for (const auto range : kRanges) EXPECT_TRUE(readable(range, 0x100));
+  for (const auto gone : kRanges) {
+    ASSERT_EQ(iommu_.unpin(kMine, gone, 0x100), 0);
+    for (const auto range : kRanges) EXPECT_EQ(readable(range, 0x100), range > gone);
+  }
+  EXPECT_FALSE(readable(0x1000, 0x100, kOther));
+}
+
 TEST_F(IommuTest, WhatWasPinnedForReadingIsNotWritten) {
   std::array<std::byte, 16> data{};
   mine_.read_only = true;

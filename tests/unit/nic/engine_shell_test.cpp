@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine shell at the seam: answers whose payload cannot be read, in every order of the results.
+// The engine shell at the seam: answers whose payload cannot be read, in every order of the results; and the credit
+// class of packets whose GID gets a VLAN.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -16,11 +17,12 @@ namespace {
 constexpr Qpn kQpn{64};
 constexpr std::uint32_t kMtu = 256;
 constexpr std::uint8_t kMtuCode = 1;
+constexpr std::uint8_t kServiceLevel = 5;
 
 // A QP whose peer READs three packets.
 class EngineShellTest : public ::testing::Test {
  protected:
-  EngineShellTest() {
+  explicit EngineShellTest(const QpLimits& limits = {}) : engine_(make_model_engine(limits)) {
     auto& out = engine_->outputs();
     out.transmit.bind([this](const TransmitWork& work) { busy_.push_back(work.unit); });
     out.transmit_wanted.bind([](std::uint32_t) {});
@@ -31,7 +33,10 @@ class EngineShellTest : public ::testing::Test {
     out.wqe_fetch.bind([](const WqeFetch&) {});
     out.access_check.bind([this](const AccessCheck& check) { check_ = check.tag; });
     out.gather.bind([this](const Gather& gather) { gathers_.push_back(gather.tag); });
-    out.packet.bind([this](const PacketOut& packet) { sent_.push_back(packet.packet->headers); });
+    out.packet.bind([this](const PacketOut& packet) {
+      sent_.push_back(packet.packet->headers);
+      classes_.push_back(packet.credit_class);
+    });
     engine_->credit(0, 16);
     connect();
     read();
@@ -45,6 +50,7 @@ class EngineShellTest : public ::testing::Test {
     context.path_mtu = kMtuCode;
     context.access_flags = access::kRemoteRead;
     context.max_dest_rd_atomic = 1;
+    context.path.service_level = kServiceLevel;
     command(QpCommand::Kind::create, context, roce::QpState::reset, 0);
     command(QpCommand::Kind::modify, context, roce::QpState::init, kState | kPkeyIndex | kPort | kAccess);
     command(QpCommand::Kind::modify, context, roce::QpState::rtr,
@@ -55,8 +61,9 @@ class EngineShellTest : public ::testing::Test {
     engine_->command(
         {.tag = 0, .kind = kind, .qpn = kQpn, .context = context, .attributes = attributes, .current = {}});
   }
-  void read() {
+  void read(std::uint32_t psn = 0) {
     const auto packet = Packet::make();
+    packet->headers.bth.psn = roce::Psn(psn);
     packet->headers.bth.opcode = roce::Opcode::read_request;
     packet->headers.reth = roce::Reth{0, {1}, 3 * kMtu};
     engine_->packet({packet, kQpn});
@@ -72,11 +79,12 @@ class EngineShellTest : public ::testing::Test {
     serve();
   }
 
-  std::unique_ptr<QpEngine> engine_ = make_model_engine({});
+  std::unique_ptr<QpEngine> engine_;
   Tag check_ = 0;
   std::deque<std::uint32_t> busy_;
   std::vector<Tag> gathers_;
   std::vector<roce::Headers> sent_;
+  std::vector<std::uint8_t> classes_;  // of the packets in sent_
 };
 
 TEST_F(EngineShellTest, ANakTakesThePlaceOfThePacket) {
@@ -101,6 +109,34 @@ TEST_F(EngineShellTest, ItIsForTheFirstThatIsMissing) {
   EXPECT_EQ(sent_[0].aeth->syndrome, roce::Aeth::kRemoteAccessError);
   gathered(2, AccessResult::denied);
   EXPECT_EQ(sent_.size(), 1u);
+}
+
+QpLimits limits_that_trust_the_pcp() {
+  QpLimits limits;
+  limits.priorities = *PriorityMap::parse({}, {}, PriorityMap::Trust::pcp);
+  return limits;
+}
+
+class TrustedPcp : public EngineShellTest {
+ protected:
+  TrustedPcp() : EngineShellTest(limits_that_trust_the_pcp()) {}
+};
+
+// The queue pair exists before its GID gets a VLAN, and after the VLAN is removed.
+TEST_F(TrustedPcp, PacketsTakeTheRoomOfTheirTagsPriority) {
+  engine_->credit(kServiceLevel, 16);
+  const auto answer = [this](std::size_t first) {
+    for (auto i = first; i < first + 3; ++i) gathered(i, AccessResult::ok);
+  };
+  answer(0);
+  engine_->gid_tagged(0, true);
+  read(3);
+  answer(3);
+  engine_->gid_tagged(0, false);
+  read(6);
+  answer(6);
+  const auto tagged = kServiceLevel;
+  EXPECT_EQ(classes_, (std::vector<std::uint8_t>{0, 0, 0, tagged, tagged, tagged, 0, 0, 0}));
 }
 
 }  // namespace

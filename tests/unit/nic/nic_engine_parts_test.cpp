@@ -365,17 +365,16 @@ TEST(SendRoom, OpensAPriorityForPacketsAndBytes) {
   room.grant(2, 1);
   room.grant(5, 2);
   EXPECT_EQ(room.open(), 1u << 2 | 1u << 5);
-  room.take_packet(2);
+  room.take(2, 0);
   EXPECT_EQ(room.open(), 1u << 5);
-  room.take_packet(5);
-  room.take_bytes(5, 10'000);
+  room.take(5, 10'000);
   EXPECT_EQ(room.open(), 0u);
   room.give_back_bytes(5, 1);
   room.grant(2, 1);
   EXPECT_EQ(room.open(), 1u << 2 | 1u << 5);
   // A NAK may leave without a credit; the next credit pays for it.
-  room.take_packet(2);
-  room.take_packet(2);
+  room.take(2, 0);
+  room.take(2, 0);
   room.grant(2, 1);
   EXPECT_EQ(room.open(), 1u << 5);
   room.reset();

@@ -125,12 +125,12 @@ void EngineShell::read_answers(Qp& qp) {
   }
 }
 
-TransmitWork EngineShell::send_answer(Qp& qp) {
+TransmitWork EngineShell::send_answer(Qp& qp, std::uint8_t credit_class) {
   auto& entry = qp.answers.add(Packet::make());
-  entry.credit_class = class_of(qp.context.path);
-  room_.take_packet(entry.credit_class);
+  entry.credit_class = credit_class;
   const auto answer = core_->answer(qp.slot, entry.packet->headers);
   const auto bytes = answer.is_read ? answer.range.length : 0;
+  room_.take(credit_class, bytes);
   if (qp.mark_to_echo && !answer.is_read) {
     entry.packet->headers.bth.becn = true;
     qp.mark_to_echo = false;
@@ -143,7 +143,6 @@ TransmitWork EngineShell::send_answer(Qp& qp) {
     if (qp.congestion || acks_reads_) response_sent(qp, entry, bytes);
     const auto pd = qp.of_domain() ? answer.domain : qp.context.pd;
     entry.bytes = bytes;
-    room_.take_bytes(entry.credit_class, bytes);
     PacketLane::expect(entry, {pd, answer.range.rkey.value, answer.range.address, bytes});
     read_answers(qp);
   }
@@ -188,9 +187,9 @@ void EngineShell::move_nak(Qp& qp, const PacketRef& dropped, roce::Psn psn) {
   if (!aeth || (aeth->syndrome & roce::Aeth::kClassMask) != roce::Aeth::kNak) return;
   dropped->headers.bth.psn = psn;
   auto& entry = qp.answers.add(dropped);
-  entry.credit_class = class_of(qp.context.path);
+  entry.credit_class = qp.credit_class;
   entry.ready = true;
-  room_.take_packet(entry.credit_class);
+  room_.take(entry.credit_class, 0);
   emit_ready(qp, qp.answers);
 }
 

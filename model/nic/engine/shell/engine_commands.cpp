@@ -43,7 +43,7 @@ void EngineShell::create(const QpCommand& command) {
   if (*slot >= slots_.size()) slots_.resize(*slot + 1);
   slots_[*slot] = &qp;
   if (!control_rests_) qp.congestion = make_gate();
-  qp.context = command.context;
+  set_context(qp, command.context);
   // The largest datagram is that of the port's MTU.
   if (transport == roce::Transport::ud) qp.context.path_mtu = limits_.max_mtu;
   qp.context.state = QpState::reset;
@@ -55,7 +55,7 @@ void EngineShell::modify(Qp& qp, const QpCommand& command, bool draining) {
   const auto from = qp.state;
   const auto [refused, to, context] = judge_modify(command, qp.context, from, draining, limits_);
   if (refused == QpSyndrome::none) {
-    qp.context = context;
+    set_context(qp, context);
     if (command.attributes & roce::attr::kRateLimit) qp.pacer.reset();
     const bool moves = from != to || (command.attributes & ~(roce::attr::kState | roce::attr::kStripVlan)) != 0;
     if (moves) enter(qp, from, to);
@@ -86,7 +86,7 @@ Qp& EngineShell::rebirth(Qp& qp) {
   core_->reset(qp.slot);
   set_state(qp, QpState::reset);
   auto next = std::make_unique<Qp>(qp.qpn, qp.transport, ++births_, qp.slot, limits_);
-  next->context = qp.context;
+  set_context(*next, qp.context);
   const auto number = qp.qpn.value;
   auto& reborn = qps_.put(number, std::move(next));
   slots_[reborn.slot] = &reborn;

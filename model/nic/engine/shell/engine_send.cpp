@@ -149,16 +149,15 @@ bool EngineShell::destination_present(Qp& qp, SendWqe& wqe) {
   return wqe.destination == SendWqe::Presence::at_hand;
 }
 
-TransmitWork EngineShell::send_request(Qp& qp) {
+TransmitWork EngineShell::send_request(Qp& qp, std::uint8_t credit_class) {
   auto& entry = qp.requests.add(Packet::make());
-  entry.credit_class = request_class(qp);
+  entry.credit_class = credit_class;
   const auto sent = core_->send(qp.slot, entry.packet->headers);
   counters_.selective_retransmits += sent.again;
   entry.message = sent.message;
   entry.end = sent.end;
   entry.bytes = sent.payload;
-  room_.take_packet(entry.credit_class);
-  room_.take_bytes(entry.credit_class, entry.bytes);
+  room_.take(credit_class, entry.bytes);
   const auto& wqe = *qp.wqe_of(sent.message);
   std::optional<Tag> gather;
   if (sent.payload == 0) {

@@ -274,7 +274,11 @@ void EngineShell::take_credit(const Credit& credit) {
 
 void EngineShell::gid_tagged(std::uint16_t index, bool tagged) {
   if (index >= tagged_gids_.size()) tagged_gids_.resize(index + 1u);
+  if (tagged_gids_[index] == tagged) return;
   tagged_gids_[index] = tagged;
+  qps_.for_each([this](std::uint32_t, Qp& qp) {
+    if (qp.resident) qp.credit_class = class_of(qp.context.path);
+  });
 }
 
 void EngineShell::packet_left(std::uint8_t credit_class) {
@@ -371,11 +375,11 @@ void EngineShell::take_context(const ContextFill& fill) {
   qp->evicted = false;
   if (std::exchange(qp->resident, true)) return;
   if (fill.context) {
-    qp->context = *fill.context;
+    set_context(*qp, *fill.context);
     return;
   }
   // The context can no longer be read: it is lost, and with it the CQs of the QP.
-  qp->context = {};
+  set_context(*qp, {});
   qp->context.send_cqn = qp->context.receive_cqn = kNoCq;
   out_.event({EventType::qp_fatal, fill.qpn.value});
   fail(*qp);
@@ -436,8 +440,7 @@ void EngineShell::schedule_requests(Qp& qp) {
 void EngineShell::schedule_answers(Qp& qp) {
   if (qp.answer_turn || !may_answer(qp)) return;
   qp.answer_turn = true;
-  const auto credit_class = class_of(qp.context.path);
-  units_.enqueue({.qpn = qp.qpn, .answers = true, .credit_class = credit_class, .epoch = qp.epoch}, qp.unit);
+  units_.enqueue({.qpn = qp.qpn, .answers = true, .credit_class = qp.credit_class, .epoch = qp.epoch}, qp.unit);
 }
 
 bool EngineShell::may_answer(Qp& qp) {
@@ -467,7 +470,7 @@ std::uint8_t EngineShell::unconnected_class(Qp& qp) const {
   if (qp.transport == roce::Transport::raw) return kRawCredits;
   const auto message = core_->next_send(qp.slot);
   const auto* wqe = message ? qp.wqe_of(*message) : nullptr;
-  return wqe != nullptr && wqe->path ? class_of(*wqe->path) : class_of(qp.context.path);
+  return wqe != nullptr && wqe->path ? class_of(*wqe->path) : qp.credit_class;
 }
 
 // Each packet takes a credit, which returns when the packet leaves the port. Bytes are limited, too: when a connection
@@ -494,9 +497,9 @@ void EngineShell::serve(const TransmitUnits::Turn& turn, std::uint32_t unit) {
   if (qp->evicted) to_give_up_.push_back(turn.qpn);
   if (turn.answers ? !may_answer(*qp) : !may_request(*qp)) return;
   // The queue pair's path may have changed since the turn was enqueued.
-  if (turn.credit_class != (turn.answers ? class_of(qp->context.path) : request_class(*qp)))
+  if (turn.credit_class != (turn.answers ? qp->credit_class : request_class(*qp)))
     return turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);
-  auto work = turn.answers ? send_answer(*qp) : send_request(*qp);
+  auto work = turn.answers ? send_answer(*qp, turn.credit_class) : send_request(*qp, turn.credit_class);
   qp->unit = work.unit = unit;
   units_.took(unit, turn.qpn);
   turn.answers ? schedule_answers(*qp) : schedule_requests(*qp);

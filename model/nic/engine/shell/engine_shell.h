@@ -151,10 +151,13 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
     return tagged ? VlanTag(static_cast<std::uint16_t>(path.service_level << VlanTag::kPcpShift)) : VlanTag();
   }
   std::uint8_t class_of(const Path& path) const { return limits_.priorities.of(path.traffic_class, tag_of(path)); }
-  // The credit class of the next request, which must exist.
-  std::uint8_t request_class(Qp& qp) const {
-    return qp.connected() ? class_of(qp.context.path) : unconnected_class(qp);
+  // Also determines the credit class of the context's path, which each packet needs.
+  void set_context(Qp& qp, const QpContext& context) const {
+    qp.context = context;
+    qp.credit_class = class_of(context.path);
   }
+  // The credit class of the next request, which must exist.
+  std::uint8_t request_class(Qp& qp) const { return qp.connected() ? qp.credit_class : unconnected_class(qp); }
   [[gnu::noinline]] std::uint8_t unconnected_class(Qp& qp) const;
   [[gnu::noinline]] bool holds_back(Qp& qp, Duration at);
   [[gnu::noinline]] void pace(Qp& qp, const PacketLane::Entry& entry, std::uint32_t payload);
@@ -238,7 +241,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   [[gnu::noinline]] void payload_read();
   [[gnu::noinline]] void ignore_doorbell(const Qp& qp, Refusal::Why why);
   [[gnu::noinline]] bool destination_present(Qp& qp, SendWqe& wqe);
-  TransmitWork send_request(Qp& qp);
+  TransmitWork send_request(Qp& qp, std::uint8_t credit_class);
   void request_gathered(Qp& qp, std::uint64_t sequence, DmaDone& done);
   void take_response(Qp& qp, PacketIn& packet);
   [[gnu::noinline]] void answered_otherwise(Qp& qp, const roce::ResponseOutcome& outcome, roce::Psn oldest,
@@ -276,7 +279,7 @@ class EngineShell final : public QpEngine, private roce::CoreActions {
   void key_invalidated(Qp& qp, roce::OwedId owed, AccessResult result);
   [[gnu::noinline]] void fail_receive(Qp& qp, roce::OwedId owed, roce::Status status);
   bool answer_waits(const Qp& qp) const;
-  TransmitWork send_answer(Qp& qp);
+  TransmitWork send_answer(Qp& qp, std::uint8_t credit_class);
   bool may_read(const Qp& qp, std::uint32_t bytes) const;
   void read_answers(Qp& qp);
   void answer_gathered(Qp& qp, std::uint64_t argument, DmaDone& done);
