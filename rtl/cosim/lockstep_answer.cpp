@@ -18,7 +18,9 @@ Verdict verdict_of(Kind kind) {
     case Kind::busy: return Verdict::busy;
     case Kind::wants_receive: return Verdict::want_receive;
     case Kind::wants_access: return Verdict::want_access;
-    case Kind::wants_queue: return Verdict::drop;  // XRC, which the engine does not support
+    // XRC and packets kept out of order: the engine in SystemVerilog has neither.
+    case Kind::wants_queue:
+    case Kind::keep: return Verdict::drop;
     case Kind::acknowledge: return Verdict::acknowledge;
     case Kind::reject: return Verdict::reject;
     case Kind::place: return Verdict::place;
