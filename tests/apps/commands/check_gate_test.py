@@ -353,7 +353,7 @@ class Histories(Gate):
         self.traced()
         self.assertIn("--history requires --label", self.refused("check", self.cases, "--history", self.history))
         self.assertIn("--label requires --history", self.refused("check", self.cases, "--label", "v1"))
-        self.assertIn("RESULTS or --history FOLDER is needed", self.refused("report"))
+        self.assertIn("give RESULTS or --history FOLDER", self.refused("report"))
         self.assertIn("unable to open database file", self.refused("report", "--history", self.history))
         self.assertFalse(self.history.exists())
 

@@ -142,7 +142,7 @@ class Scripts(ShellCase):
     def test_what_cannot_be_opened(self):
         for arguments, changes, why in (
                 (("h7",), {}, "no host is called 'h7'"),
-                (("h[0-1]",), {}, "a shell is on one host"),
+                (("h[0-1]",), {}, "a shell runs on one host"),
                 (("--nic", "nope"), {}, "no NIC profile is called 'nope'"),
                 ((), {"SHELL": "/nowhere/sh"}, "the shell /nowhere/sh"),
                 ((), {"RNICSIM_SOCKET": ""}, "RNICSIM_SOCKET: '' is no socket's name"),

@@ -69,7 +69,8 @@ class CommandLine(LeavesNothing):
     def test_a_program_without_its_mark(self):
         for options in ((), ("--seed", "3")):
             self.check("run", *options, "ib_write_bw", "-n", "5",
-                       says="'ib_write_bw' is no option; a program comes behind `--`: rnicsim run -- ib_write_bw -n 5")
+                       says="'ib_write_bw' is not an option; write `--` before a program: "
+                            "rnicsim run -- ib_write_bw -n 5")
         self.check("run", "-n", "5", "ib_write_bw", says="-n")
         self.check("serve", "ib_write_bw", says="ib_write_bw")
 

@@ -194,7 +194,7 @@ class Limits(Endings):
 
     def test_wrong_values(self):
         wrong = dict.fromkeys(("--limit=5", "--wall-limit=soon", "--grace=-1s"), "is not a time with its unit")
-        wrong.update(dict.fromkeys(("--limit=0s", "--wall-limit=0s", "--grace=0s"), "is not longer than 0"))
+        wrong.update(dict.fromkeys(("--limit=0s", "--wall-limit=0s", "--grace=0s"), "is not a time above 0"))
         for option, why in wrong.items():
             with self.subTest(option=option):
                 result = self.call("run", option, "--", "true")
