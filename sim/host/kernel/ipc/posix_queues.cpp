@@ -20,6 +20,7 @@
 #include "sim/host/shim/next.h"
 #include "sim/host/shim/noted_calls.h"
 #include "sim/host/shim/own_memory.h"
+#include "sim/host/shim/perhaps_null.h"
 #include "sim/host/shim/session.h"
 #include "sim/host/time/timeline.h"
 #include "sim/host/time/turn.h"
@@ -141,8 +142,7 @@ RNICSIM_EXPORT int mq_unlink(const char* name) noexcept {
   return result;
 }
 
-// <mqueue.h> declares `limit` of the exported functions as never null, but Linux accepts null: no limit. These two
-// functions have no such declaration.
+// `limit` may be null: no limit.
 // A queue that is ready in a thread's turn stays ready until the thread uses it.
 static int send_to_queue(mqd_t queue, const char* message, size_t bytes, unsigned priority, const timespec* limit) {
   const bool is_simulated = simulated_slot() != nullptr;
@@ -157,14 +157,14 @@ static ssize_t receive_from_queue(mqd_t queue, char* message, size_t bytes, unsi
 
 RNICSIM_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t bytes, unsigned priority,
                                 const timespec* limit) {
-  return send_to_queue(queue, message, bytes, priority, limit);
+  return send_to_queue(queue, message, bytes, priority, perhaps_null(limit));
 }
 RNICSIM_EXPORT int mq_send(mqd_t queue, const char* message, size_t bytes, unsigned priority) {
   return send_to_queue(queue, message, bytes, priority, nullptr);
 }
 RNICSIM_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict message, size_t bytes,
                                        unsigned* __restrict priority, const timespec* __restrict limit) {
-  return receive_from_queue(queue, message, bytes, priority, limit);
+  return receive_from_queue(queue, message, bytes, priority, perhaps_null(limit));
 }
 RNICSIM_EXPORT ssize_t mq_receive(mqd_t queue, char* message, size_t bytes, unsigned* priority) {
   return receive_from_queue(queue, message, bytes, priority, nullptr);

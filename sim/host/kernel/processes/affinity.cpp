@@ -14,6 +14,7 @@
 
 #include "sim/host/kernel/processes/threads.h"
 #include "sim/host/shim/next.h"
+#include "sim/host/shim/perhaps_null.h"
 #include "sim/host/shim/session.h"
 #include "sim/host/time/turn.h"
 
@@ -118,11 +119,11 @@ RNICSIM_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const c
   abi::ThreadSlot* slot = simulated_slot();
   const abi::ThreadSlot* of = slot_of(thread);
   if (slot == nullptr || of == nullptr) return next_pthread_setaffinity_np(thread, size, set);
-  return set_as_bytes(*slot, of->virtual_tid, size, set);
+  return set_as_bytes(*slot, of->virtual_tid, size, perhaps_null(set));
 }
 RNICSIM_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t* set) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   const abi::ThreadSlot* of = slot_of(thread);
   if (slot == nullptr || of == nullptr) return next_pthread_getaffinity_np(thread, size, set);
-  return get_whole_set(*slot, of->virtual_tid, size, set);
+  return get_whole_set(*slot, of->virtual_tid, size, perhaps_null(set));
 }
