@@ -278,7 +278,7 @@ TraceHeader decode_header(std::span<const std::byte> bytes) {
   check_header_start(bytes);
   bytes = bytes.subspan(kMagic.size());
   take_number(bytes);  // skips the version
-  if (take_number(bytes) != bytes.size()) throw TraceError("its header is not as long as it says");
+  if (take_number(bytes) != bytes.size()) throw TraceError("the length in the header is wrong");
   const auto parsed = Json::parse_if_valid(as_text(bytes));
   if (!parsed || !parsed->is_object()) throw TraceError("its header is not JSON");
   const Json& json = *parsed;

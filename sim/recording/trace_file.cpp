@@ -184,7 +184,7 @@ bool TraceReader::read_event(TraceEvent& event) {
     ++events_;
     return true;
   }
-  if (event.fields[0] != events_) throw TraceError(fmt::format("its end mark counts {} events", event.fields[0]));
+  if (event.fields[0] != events_) throw TraceError(fmt::format("the end mark counts {} events", event.fields[0]));
   expect_nothing_more();
   end_ = event.at;
   ended_ = true;
@@ -210,7 +210,7 @@ std::size_t TraceReader::held_bytes() const {
 }
 
 void TraceReader::expect_nothing_more() {
-  if (!rest_.empty() || decompressor_->refill(in_)) throw TraceError("something follows its end mark");
+  if (!rest_.empty() || decompressor_->refill(in_)) throw TraceError("there are bytes after the end mark");
 }
 
 // Decompresses a frame into frame_. False: end of the file.

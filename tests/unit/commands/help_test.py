@@ -124,7 +124,7 @@ class Help(unittest.TestCase):
         status, out, err = run(RNICSIM, "env", "h0", RNICSIM_SOCKET=name)
         self.assertEqual((status, out), (2, ""))
         self.assertEqual(err.count("\n"), 1, err)
-        self.assertIn(f"nobody serves at {name}: start `rnicsim serve` first", err)
+        self.assertIn(f"no simulation is running at {name}: start `rnicsim serve` first", err)
         for bad in ("", "x" * 200):
             self.assertEqual(run(RNICSIM, "env", "h0", RNICSIM_SOCKET=bad)[0], 2)
 
