@@ -27,7 +27,7 @@ namespace {
 
 Engines::Engines(const EngineParams& params, std::filesystem::path waves) : params_(params), waves_(std::move(waves)) {
   if (!waves_.empty() && params_.is_model())
-    throw ConfigError("--fst: the model has no signals to show: it goes with --engine rtl or --engine lockstep");
+    throw ConfigError("--fst: the C++ engine has no signals: --fst needs --engine rtl or --engine lockstep");
 }
 
 nic::EngineFactory Engines::factory([[maybe_unused]] const std::string& host, const EngineParams& own) {
@@ -53,13 +53,13 @@ nic::EngineFactory Engines::factory([[maybe_unused]] const std::string& host, co
 
 void Engines::mismatched(const std::string& host, const std::string& histories) {
   if (!mismatch_.empty()) return;  // report the first mismatch only: later ones mean nothing
-  mismatch_ = fmt::format("{}{}the RTL and its referee disagree\n{}", host, host.empty() ? "" : ": ", histories);
+  mismatch_ = fmt::format("{}{}the RTL and the C++ core differ\n{}", host, host.empty() ? "" : ": ", histories);
   fmt::print(stderr, "rnicsim: {}\n", mismatch_);
   pause_run();
 }
 
 void Engines::check() const {
-  if (!mismatch_.empty()) throw EngineMismatch("ended: the RTL and its referee disagree");
+  if (!mismatch_.empty()) throw EngineMismatch("ended: the RTL and the C++ core differ");
 }
 
 }  // namespace rnicsim::sim

@@ -22,6 +22,7 @@
 
 #include "sim/build_facts.h"
 #include "sim/commands/command.h"
+#include "sim/commands/help_format.h"
 #include "sim/config/config_error.h"
 #include "sim/config/param_list.h"
 #include "sim/engine_choice.h"
@@ -40,7 +41,7 @@ constexpr int kReaderGone = 128 + SIGPIPE;
 // Turns `help` and `help COMMAND` into --help.
 Program with_help_as_option(Program words) {
   if (words.size() < 2 || words[1] != "help") return words;
-  if (words.size() > 3) throw ConfigError("help takes one command");
+  if (words.size() > 3) throw ConfigError("help accepts one command");
   std::rotate(words.begin() + 1, words.begin() + 2, words.end());
   words.back() = "--help";
   return words;
@@ -48,7 +49,7 @@ Program with_help_as_option(Program words) {
 
 // Checked here for a better message: CLI11 would complain of a missing command.
 void refuse_unknown_command(const CLI::App& app, const Program& words) {
-  if (words.size() < 2) throw ConfigError("a command is needed; see rnicsim --help");
+  if (words.size() < 2) throw ConfigError("a command is missing: see rnicsim --help");
   const std::string& first = words[1];
   std::vector<std::string> names, shown;
   for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -58,7 +59,7 @@ void refuse_unknown_command(const CLI::App& app, const Program& words) {
   if (std::ranges::find(names, first) != names.end()) return;
   if (first.starts_with('-')) {
     if (app.get_option_no_throw(first) != nullptr) return;
-    throw ConfigError(fmt::format("there is no option '{}' before a command; see rnicsim --help", first));
+    throw ConfigError(fmt::format("there is no option '{}' before a command: see rnicsim --help", first));
   }
   const auto meant = nearest_name(first, shown);
   throw ConfigError(fmt::format("there is no command '{}'{}", first,
@@ -68,7 +69,7 @@ void refuse_unknown_command(const CLI::App& app, const Program& words) {
 // Reports output that could not be written.
 void flush_output() {
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "standard output");
-  if (std::ferror(stdout) != 0) throw ConfigError("standard output: not all of it could be written");
+  if (std::ferror(stdout) != 0) throw ConfigError("standard output: some of the output was not written");
 }
 
 // An empty name, for example from an unset variable of a script, would count as an option that was not given.
@@ -88,13 +89,15 @@ void refuse_empty_names(const CLI::App& command) {
   std::string meant;
   for (auto word = std::ranges::find(words, extra.front()); word != words.end(); ++word) meant += ' ' + *word;
   throw ConfigError(
-      fmt::format("'{}' is no option; a program comes behind `--`: rnicsim run --{}", extra.front(), shown(meant)));
+      fmt::format("'{}' is not an option; write `--` before a program: rnicsim run --{}", extra.front(), shown(meant)));
 }
 
 int execute_words(const Program& words) {
   load_plugins();
-  CLI::App app("A full-system simulator of an RDMA NIC, on which stock verbs programs run.", "rnicsim");
-  app.set_version_flag("--version", build_facts);
+  CLI::App app("full-system simulator of an RDMA NIC that runs unmodified verbs programs", "rnicsim");
+  app.formatter(help_formatter());
+  app.set_help_flag("-h,--help", "print this help and exit");
+  app.set_version_flag("--version", build_facts, "print the version and the facts of the build, and exit");
   app.require_subcommand(1);
   Program program;
   const auto commands = add_commands(app, words, program);
@@ -112,7 +115,8 @@ int execute_words(const Program& words) {
     throw ConfigError(error.what());
   }
   const auto& chosen = *std::ranges::find_if(commands, [](const auto& command) { return command.line->parsed(); });
-  if (mark != words.end() && chosen.line->get_name() != "run") throw ConfigError("only `run` takes a program after --");
+  if (mark != words.end() && chosen.line->get_name() != "run")
+    throw ConfigError("only `run` accepts a program after --");
   refuse_empty_names(*chosen.line);
   return chosen.execute();
 }

@@ -83,20 +83,20 @@ std::optional<std::string> unused_priorities(const End& end, const std::string& 
   const auto unused = priorities & ~end.map.used();
   if (unused == 0 || priorities == kAll) return std::nullopt;
   const bool by_dscp = end.map.trust() == PriorityMap::Trust::dscp;
-  return fmt::format("{}: no frame has priority {}, because no {} has it ({})", by, priorities_text(unused),
+  return fmt::format("{}: no frame has priority {}, because no {} has this priority ({})", by, priorities_text(unused),
                      by_dscp ? "DSCP" : "PCP", end.map_by);
 }
 
 void look_at(const End& end, const End& peer, std::uint64_t needed, std::vector<std::string>& warnings) {
   const auto one_sided = end.asks & ~peer.obeys;
   if (one_sided != 0)
-    warnings.push_back(
-        fmt::format("PFC on one side: {} has {} pause priority {} ({}), and {} does not obey ({}); frames will be lost",
-                    end.name, peer.name, priorities_text(one_sided), end.asks_by, peer.name, peer.obeys_by));
+    warnings.push_back(fmt::format(
+        "PFC on one side: {} lets {} pause priority {} ({}), but {} does not obey ({}); frames will be lost", end.name,
+        peer.name, priorities_text(one_sided), end.asks_by, peer.name, peer.obeys_by));
   if ((end.asks & peer.obeys) != 0 && end.headroom < needed)
-    warnings.push_back(fmt::format("{}: headroom of {} ({}) is less than what comes from {} until a pause acts, {}",
-                                   end.name, to_string(ByteCount{end.headroom}), end.headroom_by, peer.name,
-                                   to_string(ByteCount{needed})));
+    warnings.push_back(
+        fmt::format("{}: headroom of {} ({}) is less than the bytes that {} sends until a pause acts, {}", end.name,
+                    to_string(ByteCount{end.headroom}), end.headroom_by, peer.name, to_string(ByteCount{needed})));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ void load(const std::string& name) {
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw ConfigError(fmt::format("{}: {}", kVariable, ::dlerror()));
   const auto* interface = static_cast<const std::uint32_t*>(::dlsym(library, "rnicsim_plugin_interface"));
-  if (interface == nullptr) throw ConfigError(fmt::format("{}: {} is no plugin of rnicsim", kVariable, name));
+  if (interface == nullptr) throw ConfigError(fmt::format("{}: {} is not a plugin of rnicsim", kVariable, name));
   if (*interface != kPluginInterface)
     throw ConfigError(fmt::format("{}: {} was built with the headers of another version of rnicsim", kVariable, name));
   if (before == last_policies())

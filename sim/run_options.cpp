@@ -15,11 +15,11 @@ namespace {
 
 const char* explain(int wordexp_error) {
   switch (wordexp_error) {
-    case WRDE_BADCHAR: return "it has a character that means something to a shell only; quote it, or use sh -c '...'";
-    case WRDE_BADVAL: return "a variable in it is not set";
-    case WRDE_CMDSUB: return "it has a command substitution; use sh -c '...'";
+    case WRDE_BADCHAR: return "a character has a meaning only in a shell; quote the character, or use sh -c '...'";
+    case WRDE_BADVAL: return "a variable is not set";
+    case WRDE_CMDSUB: return "command substitution needs a shell; use sh -c '...'";
     case WRDE_SYNTAX: return "a quote or bracket is not closed";
-    default: return "it cannot be split into words";
+    default: return "the command cannot be split into words";
   }
 }
 
@@ -47,19 +47,20 @@ std::vector<std::string> split_command(const std::string& text) {
   if (error == 0) words.assign(expanded.we_wordv, expanded.we_wordv + expanded.we_wordc);
   if (error == 0 || error == WRDE_NOSPACE) wordfree(&expanded);
   if (error != 0) throw ConfigError(fmt::format("command '{}': {}", text, explain(error)));
-  if (words.empty() || words.front().empty()) throw ConfigError(fmt::format("command '{}': it names no program", text));
+  if (words.empty() || words.front().empty()) throw ConfigError(fmt::format("command '{}': there is no program", text));
   return words;
 }
 
 void resolve_commands(const RunArguments& arguments, const Topology& topology, RunOptions& options) {
   if (arguments.on.empty() == arguments.program.empty())
     throw ConfigError(arguments.on.empty() ? "no program: run -- PROG ARGS, or run --on HOST 'PROG ARGS'"
-                                           : "programs after -- and --on do not go together");
+                                           : "a program after -- cannot be combined with --on");
   for (const auto& [hosts, text] : arguments.on) {
     const auto argv = split_command(text);
     for (const auto host : expand_hosts(hosts, topology)) {
       if (options.outside.contains(host))
-        throw ConfigError(fmt::format("{} is outside (--wire): no program runs there", topology.interfaces[host].name));
+        throw ConfigError(
+            fmt::format("{} is not simulated (--wire): no program can run there", topology.interfaces[host].name));
       options.commands.push_back(make_command(host, argv, topology));
     }
   }
@@ -79,7 +80,7 @@ void resolve_commands(const RunArguments& arguments, const Topology& topology, R
   options.valgrind_hosts = host_set(arguments.valgrind, topology);
   for (const auto host : options.gdb_hosts)
     if (options.valgrind_hosts.contains(host))
-      throw ConfigError(fmt::format("--gdb and --valgrind both want {}", topology.interfaces[host].name));
+      throw ConfigError(fmt::format("--gdb and --valgrind both name {}", topology.interfaces[host].name));
 }
 
 }  // namespace rnicsim::sim

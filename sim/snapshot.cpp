@@ -117,7 +117,7 @@ std::string snapshot_text(const Snapshot& snapshot) {
 Snapshot read_snapshot(const std::string& text) {
   try {
     const Json json = Json::parse(text);
-    if (json.at("format") != Json(kFormat)) throw std::runtime_error("of another version");
+    if (json.at("format") != Json(kFormat)) throw std::runtime_error("written by another version");
     Snapshot snapshot;
     json.at("pid").get_to(snapshot.pid);
     json.at("command").get_to(snapshot.command);

@@ -109,9 +109,9 @@ std::vector<std::string> System::pause_storms() const {
         continue;
       }
       const auto end = storm.restored == Duration{} ? "not over" : "over at " + to_string(storm.restored);
-      texts.push_back(fmt::format("PFC storm at {}, priority {}: paused, and no frame left, since {}; found at {}, {}",
-                                  port_name(box, storm.port), storm.priority, to_string(storm.since),
-                                  to_string(storm.detected), end));
+      texts.push_back(fmt::format(
+          "PFC storm at {}, priority {}: paused without a departing frame since {}; found at {}, {}",
+          port_name(box, storm.port), storm.priority, to_string(storm.since), to_string(storm.detected), end));
     }
   if (more != 0) texts.push_back(fmt::format("{} more PFC storms", more));
   return texts;
@@ -271,7 +271,7 @@ void System::start() {
       if (!host->is_guest() && !host->kernel().failure().empty())
         throw std::runtime_error(fmt::format("{}: {}", host->name(), host->kernel().failure()));
     if (sc_core::sc_get_status() == sc_core::SC_STOPPED) return;
-    if (!sc_core::sc_pending_activity()) throw std::runtime_error("a host's device does not become ready");
+    if (!sc_core::sc_pending_activity()) throw std::runtime_error("the device of a host does not become ready");
     sc_core::sc_start(sc_core::sc_time_to_pending_activity());
   }
 }

@@ -22,7 +22,7 @@ void wake(sc_core::sc_event& event, Duration at = now());
 // the kernel's clock.
 void run_until(Duration at);
 void run_on(Duration limit = Agenda::kNever);
-// sc_pause(); no alarm is served ahead of the kernel before it.
+// sc_pause(). Until the pause, alarms are served only at the kernel's own time, not ahead of its clock.
 void pause_run();
 
 }  // namespace rnicsim

@@ -67,7 +67,7 @@ std::span<const char* const> policy_names() {
     const auto text = [](const char* name) { return std::string_view(name); };
     std::ranges::sort(all, {}, text);
     const auto twice = std::ranges::adjacent_find(all, {}, text);
-    if (twice != all.end()) throw std::logic_error("two policies are called " + std::string(*twice));
+    if (twice != all.end()) throw std::logic_error("two policies have the name " + std::string(*twice));
     return all;
   }();
   return names;

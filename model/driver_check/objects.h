@@ -106,7 +106,8 @@ class Objects {
   template <class See>
   void each_at(Pasid pasid, std::uint64_t address, std::uint64_t bytes, See&& see) const {
     auto after = ranges_.lower_bound({pasid, address + bytes});
-    // Rings of a correct driver do not overlap: no range lies before the first one that ends ahead of the access.
+    // From the last range backwards. Rings of a correct driver do not overlap, so all ranges before a range that ends
+    // at or below `address` end below `address`, too.
     while (after != ranges_.begin()) {
       --after;
       if (after->first.first != pasid || after->second.address + after->second.bytes <= address) return;

@@ -17,13 +17,13 @@ struct PauseWatchdogParams {
 
   void describe(ParamVisitor& visit) {
     visit.param("detection_time", detection_time,
-                "a queue without loss is in a pause storm when frames waited, the queue was paused, and no frame left "
-                "for so long; 0: no watchdog",
+                "time after which a lossless queue is in a pause storm: frames waited, the queue was paused, and no "
+                "frame left; 0: no watchdog",
                 {0, 1e14});
-    visit.param("restoration_time", restoration_time, "without a pause for so long the storm is over", {0, 1e14});
+    visit.param("restoration_time", restoration_time, "time without a pause after which the storm is over", {0, 1e14});
     visit.param("action", action,
-                "in a storm: drop what waits in the queue and what comes for it, forward it in spite of pauses, or "
-                "alert alone",
+                "action in a storm: drop the waiting and new frames of the queue, forward frames in spite of pauses, "
+                "or only report the storm",
                 kActionWords);
   }
 };

@@ -21,19 +21,19 @@ struct LosslessProfile {
   ByteCount xoff = 64_KiB;
 
   void describe(ParamVisitor& visit) {
-    visit.param("size", size, "bytes reserved for each port and priority; not part of what is shared", {0, 1e12});
+    visit.param("size", size, "bytes reserved for each port and priority; not part of the shared bytes", {0, 1e12});
     visit.param("dynamic_th", dynamic_th,
                 "log2 of alpha: a port's priority may hold alpha times the free shared bytes, then its sender is told "
                 "to pause; with mode dynamic",
                 {-8, 8});
     visit.param("static_th", static_th, "shared bytes that a port's priority may hold; with mode static", {0, 1e12});
-    visit.param("xon", xon, "with so many bytes held the sender may go on", {0, 1e12});
-    visit.param("xon_offset", xon_offset,
-                "or with so many bytes less than the threshold, if that is more than xon; 0: xon alone", {0, 1e12});
-    visit.param("xoff", xoff,
-                "headroom: bytes beyond the threshold, for what is sent until the pause acts; what exceeds them is "
-                "lost",
+    visit.param("xon", xon, "bytes held at which the sender may send again", {0, 1e12});
+    visit.param("xon_offset", xon_offset, "or the threshold minus these bytes, if this is more than xon; 0: only xon",
                 {0, 1e12});
+    visit.param(
+        "xoff", xoff,
+        "headroom: bytes beyond the threshold for frames that are sent until the pause acts; further frames are lost",
+        {0, 1e12});
   }
 };
 
@@ -44,7 +44,7 @@ struct LossyProfile {
   ByteCount static_th{64_MiB};
 
   void describe(ParamVisitor& visit) {
-    visit.param("size", size, "bytes reserved for each port and priority; not part of what is shared", {0, 1e12});
+    visit.param("size", size, "bytes reserved for each port and priority; not part of the shared bytes", {0, 1e12});
     visit.param("dynamic_th", dynamic_th,
                 "log2 of alpha: a queue may hold alpha times the free shared bytes, then frames are lost; with "
                 "mode dynamic",
@@ -69,7 +69,8 @@ struct SharedBufferParams {
                 "packet memory of all ports together, reserved bytes included and headroom not; 0: nothing is shared, "
                 "and pfc.xoff, pfc.xon and pfc.headroom hold. port_buffer holds in both cases",
                 {0, 1e12});
-    visit.param("mode", mode, "what limits a queue: a share of what is free (dynamic_th), or bytes (static_th)",
+    visit.param("mode", mode,
+                "limit of a queue: a share of the free bytes (dynamic_th), or a number of bytes (static_th)",
                 kModeWords);
     visit.param("headroom_pool", headroom_pool,
                 "headroom of all ports together (SONiC: a pool's xoff); 0: each port and priority has lossless.xoff "

@@ -37,13 +37,13 @@ struct PfcParams {
 
   void describe(ParamVisitor& visit) {
     visit.param("priorities", priorities,
-                "which are without loss, a bit each: the switch has their senders pause, and pauses them; 0: none",
+                "lossless priorities, one bit for each: the switch pauses their senders, and obeys pauses; 0: none",
                 {0, 255});
-    visit.param("xoff", xoff, "bytes held of a port's priority from which on its sender is to pause", {1, 1e12});
-    visit.param("xon", xon, "bytes held of it down to which its sender may go on", {0, 1e12});
+    visit.param("xoff", xoff, "bytes held of a port's priority at which the switch pauses the sender", {1, 1e12});
+    visit.param("xon", xon, "bytes held of a port's priority at which the sender may send again", {0, 1e12});
     visit.param("headroom", headroom,
-                "bytes beyond xoff, for what is sent until the pause acts; what exceeds them is lost", {0, 1e12});
-    visit.param("quanta", quanta, "how long a pause is asked for, in times of 512 bits", {2, 65535});
+                "bytes beyond xoff for frames that are sent until the pause acts; further frames are lost", {0, 1e12});
+    visit.param("quanta", quanta, "duration of a requested pause, in times of 512 bits", {2, 65535});
     visit.group("watchdog", watchdog);
     visit.refuse(xon >= xoff, "xon", "is not less than", "xoff");
   }
@@ -61,21 +61,23 @@ struct EcnParams {
   bool drop_not_ect = false;
 
   void describe(ParamVisitor& visit) {
-    visit.param("priorities", priorities, "whose frames are marked when their queue is long, a bit each; 0: none",
-                {0, 255});
-    visit.param("kmin", kmin, "bytes waiting of a port's priority from which on some frames are marked", {0, 1e12});
-    visit.param("kmax", kmax, "bytes waiting from which on every frame is marked", {1, 1e12});
-    visit.param("pmax", pmax, "the share that is marked just below kmax; in between it grows evenly", {0, 1});
+    visit.param("priorities", priorities,
+                "priorities whose frames are marked when their queue is long, one bit for each; 0: none", {0, 255});
+    visit.param("kmin", kmin, "waiting bytes of a port's priority above which some frames are marked", {0, 1e12});
+    visit.param("kmax", kmax, "waiting bytes above which each frame is marked", {1, 1e12});
+    visit.param("pmax", pmax, "share of marked frames just below kmax; the share grows linearly from kmin to kmax",
+                {0, 1});
     visit.param("by_priority", by_priority,
-                "thresholds of single priorities, each as priority:kmin:kmax:pmax, such as "
-                "\"3:100KB:400KB:0.2 4:5KB:200KB:0.01\"; the others have those above");
-    visit.param("at", at, "when the queue is looked at: as a frame leaves, or as it comes", kAtWords);
+                "thresholds of single priorities, each as priority:kmin:kmax:pmax, such as \"3:100KB:400KB:0.2 "
+                "4:5KB:200KB:0.01\"; other priorities use kmin, kmax and pmax");
+    visit.param("at", at, "time at which the queue's length decides: when a frame leaves, or when a frame arrives",
+                kAtWords);
     visit.param("drop_not_ect", drop_not_ect,
-                "a frame that may not be marked (Not-ECT) is lost in the place of being marked, as it comes; not of "
-                "priorities without loss");
+                "drop a frame that cannot be marked (Not-ECT) when it arrives, instead of marking it; not for lossless "
+                "priorities");
     visit.refuse(kmin > kmax, "kmin", "is more than", "kmax");
     visit.refuse(!parse_red_thresholds(by_priority, {kmin, kmax, pmax}), "by_priority",
-                 "is no list of priority:kmin:kmax:pmax with kmin not above kmax, such as \"3:100KB:400KB:0.2\"");
+                 "is not a list of priority:kmin:kmax:pmax with kmin not above kmax, such as \"3:100KB:400KB:0.2\"");
   }
 };
 
@@ -106,16 +108,17 @@ struct SwitchParams {
     visit.group("buffer", buffer);
     visit.group("pfc", pfc);
     visit.group("ecn", ecn);
-    scheduler.describe(visit, "scheduler", "which priority's queue of a port sends next");
-    path.describe(visit, "path", "which of several equally short ways a frame takes");
-    visit.param("jitter", jitter,
-                "a frame may be taken up to its own time on the line later, at random, and keeps its order: senders "
-                "that are in step do not stay so. auto: from the switch's first lost frame on, and with ecn.priorities",
-                kJitterWords);
+    scheduler.describe(visit, "scheduler", "policy that selects the queue of a port that sends next");
+    path.describe(visit, "path", "policy that selects one of several equally short paths");
+    visit.param(
+        "jitter", jitter,
+        "delay each frame at random by up to its own time on the line, without a change of order, so that synchronized "
+        "senders do not stay in step. auto: from the switch's first lost frame on, and with ecn.priorities",
+        kJitterWords);
     priority.describe(visit);
-    visit.param("histograms", histograms,
-                "results have, by port and priority, for how much of the time the queue was how long, and how many "
-                "pauses took how long; docs/congestion.md");
+    visit.param(
+        "histograms", histograms,
+        "add histograms of queue lengths and of pause times to the results, by port and priority; docs/congestion.md");
     const bool has_static = buffer.size.bytes != 0 && !buffer.is_dynamic();
     visit.refuse(has_static && pfc.priorities != 0 && buffer.lossless.static_th.bytes + buffer.lossless.size.bytes == 0,
                  "buffer.lossless.static_th", "is 0: a priority without loss would have no buffer");
@@ -162,29 +165,29 @@ struct SwitchCounters {
   std::vector<Counter> port_busy_ps;
 
   void describe(CounterVisitor& visit) const {
-    visit.counter("frames", frames, "frames", "frames to be forwarded");
-    visit.counter("bytes", bytes, "bytes", "bytes of them, without FCS");
-    visit.counter("unknown", unknown, "frames", "dropped: no port leads to their destination");
+    visit.counter("frames", frames, "frames", "frames received for forwarding");
+    visit.counter("bytes", bytes, "bytes", "bytes of these frames, without FCS");
+    visit.counter("unknown", unknown, "frames", "frames dropped: no port leads to the destination");
     visit.counter("path_changes", path_changes, "flowlets",
-                  "that took another way than the frames of their flow before them, with path = \"flowlet\"");
-    visit.most("most_waiting", most_waiting, "frames", "the most that ever were on their way to one port at a time");
-    visit.most("most_bytes", most_bytes, "bytes", "the most bytes that ever were on their way to one port at a time");
-    visit.most("buffer_most_shared", most_shared, "bytes", "the most that ever was taken of the shared memory");
-    visit.most("buffer_most_headroom", most_headroom, "bytes", "the most that ever was taken of all headroom");
+                  "flowlets on another path than the previous frames of their flow, with path = \"flowlet\"");
+    visit.most("most_waiting", most_waiting, "frames", "most frames at a time that waited for, or left by, one port");
+    visit.most("most_bytes", most_bytes, "bytes", "most bytes at a time that waited for, or left by, one port");
+    visit.most("buffer_most_shared", most_shared, "bytes", "most bytes of the shared memory in use at a time");
+    visit.most("buffer_most_headroom", most_headroom, "bytes", "most bytes of all headroom in use at a time");
     visit.busy("tx_busy", tx_busy_ps, static_cast<std::uint32_t>(port_busy_ps.size()),
-               "time that ports were busy with what leaves, of all together", port_busy_ps);
-    visit.waited("tx_wait", tx_wait_ps, "time that frames waited for others and pauses, of all together");
-    visit.counter("tx_discards", tx_discards, "frames", "dropped: the buffer of the port where they leave was full");
+               "time that ports were busy with leaving frames, sum of all ports", port_busy_ps);
+    visit.waited("tx_wait", tx_wait_ps, "time that frames waited for other frames and pauses, sum of all frames");
+    visit.counter("tx_discards", tx_discards, "frames", "frames dropped: the buffer of the leaving port was full");
     visit.counter("rx_discards", rx_discards, "frames",
-                  "dropped, of priorities without loss: what is held of the port where they came had no headroom left");
-    visit.counter("ecn_marked", ecn_marked, "frames", "marked (CE) because of their queue");
-    visit.counter("tx_pause", tx_pause, "frames", "sent to pause a sender, or to end that (IEEE 802.1Qbb)");
-    visit.counter("rx_pause", rx_pause, "frames", "such frames received");
-    visit.counter("tx_paused", tx_paused_ps, "ps", "time that ports' priorities were paused, of all together");
+                  "frames of lossless priorities dropped: the headroom of the arrival port was used up");
+    visit.counter("ecn_marked", ecn_marked, "frames", "frames marked (CE) because of the length of their queue");
+    visit.counter("tx_pause", tx_pause, "frames", "frames sent to pause a sender or to end a pause (IEEE 802.1Qbb)");
+    visit.counter("rx_pause", rx_pause, "frames", "pause frames received");
+    visit.counter("tx_paused", tx_paused_ps, "ps", "time that priorities of ports were paused, sum of all priorities");
     visit.counter("pfcwd_storms", pfcwd_storms, "storms", "pause storms that the watchdog found");
-    visit.counter("pfcwd_restored", pfcwd_restored, "storms", "of them, over again");
+    visit.counter("pfcwd_restored", pfcwd_restored, "storms", "pause storms that have ended");
     visit.counter("pfcwd_discards", pfcwd_discards, "frames",
-                  "dropped because of a pause storm; tx_discards has them, too");
+                  "frames dropped because of a pause storm; tx_discards also counts them");
   }
 };
 

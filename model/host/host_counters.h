@@ -19,8 +19,10 @@ struct RootComplexCounters {
     visit.counter("mmio_writes", mmio_writes, "requests", "posted writes of the CPU that reached the device");
     visit.counter("mmio_reads", mmio_reads, "requests", "reads of the CPU that the device answered");
     visit.counter("interrupts", interrupts, "interrupts", "MSI-X messages from the device");
-    visit.counter("translations", translations, "requests", "of the device, for where pages on demand lie (ATS)");
-    visit.counter("page_requests", page_requests, "messages", "of the device, for pages on demand (PRI)");
+    visit.counter("translations", translations, "requests",
+                  "requests of the device for translations of pages on demand (ATS)");
+    visit.counter("page_requests", page_requests, "messages",
+                  "requests of the device for missing pages on demand (PRI)");
     visit.counter("device_errors", device_errors, "requests", "MMIO or configuration requests that the device refused");
   }
 };
@@ -35,10 +37,10 @@ struct IommuCounters {
   void describe(CounterVisitor& visit) const {
     visit.counter("reads", reads, "requests", "DMA reads that the IOMMU let pass");
     visit.counter("writes", writes, "requests", "DMA writes that the IOMMU let pass");
-    visit.counter("read_bytes", read_bytes, "bytes", "bytes of those reads");
-    visit.counter("write_bytes", write_bytes, "bytes", "bytes of those writes");
+    visit.counter("read_bytes", read_bytes, "bytes", "bytes of these DMA reads");
+    visit.counter("write_bytes", write_bytes, "bytes", "bytes of these DMA writes");
     visit.counter("faults", faults, "requests",
-                  "DMA aborted: to a range not pinned, read-only, not mapped, or of no process");
+                  "DMA accesses aborted: range not pinned, read-only, not mapped, or without a process");
   }
 };
 
@@ -50,10 +52,11 @@ struct PageFaultCounters {
   Counter page_prefetch = 0;
 
   void describe(CounterVisitor& visit) const {
-    visit.counter("page_faults", page_faults, "pages", "brought in because a device asked for them");
-    visit.counter("page_faults_failed", page_faults_failed, "pages", "asked for that the process has not, or not so");
-    visit.counter("page_invalidations", page_invalidations, "pages", "taken back from the devices");
-    visit.counter("page_prefetch", page_prefetch, "pages", "of ranges that ibv_advise_mr named");
+    visit.counter("page_faults", page_faults, "pages", "pages made present because a device requested them");
+    visit.counter("page_faults_failed", page_faults_failed, "pages",
+                  "pages requested that the process does not have, or has without this access");
+    visit.counter("page_invalidations", page_invalidations, "pages", "pages withdrawn from the devices");
+    visit.counter("page_prefetch", page_prefetch, "pages", "pages of ranges named by ibv_advise_mr");
   }
 };
 

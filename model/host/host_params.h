@@ -34,20 +34,21 @@ struct CpuParams {
   void describe(ParamVisitor& visit) {
     // At most a second: a thread's clock must stay near the simulation's.
     constexpr Range range{0, 1e12};
-    visit.param("clock_read", clock_read, "a look at the clock: clock_gettime, gettimeofday, rdtsc", range);
-    visit.param("system_call", system_call, "a call into the kernel that does nothing dear", range);
+    visit.param("clock_read", clock_read, "a read of the clock: clock_gettime, gettimeofday, rdtsc", range);
+    visit.param("system_call", system_call, "a system call without expensive work", range);
     visit.param("post_wqe", post_wqe, "a send WQE built in its ring", range);
-    visit.param("ring_doorbell", ring_doorbell, "what was posted made visible, before its doorbell's store", range);
+    visit.param("ring_doorbell", ring_doorbell,
+                "the barrier that makes posted WQEs visible before the doorbell's store", range);
     visit.param("doorbell_lock", doorbell_lock, "the lock of a shared doorbell page, when it is free", range);
     visit.param("doorbell_lock_contended", doorbell_lock_contended,
-                "the same when another thread has it, from when it becomes free", range);
+                "the lock of a shared doorbell page after a wait, from the release of the lock", range);
     visit.param("doorbell_lock_waiting", doorbell_lock_waiting,
-                "the same, for each thread besides that waits before this one", range);
+                "additional time for each further thread that waits for the lock before this thread", range);
     visit.param("post_recv", post_recv, "a receive WQE built and its doorbell record written", range);
-    visit.param("mmio_write", mmio_write, "a store to the device, until the CPU goes on", range);
-    visit.param("mmio_read", mmio_read, "a load from the device, until its value is back", range);
-    visit.param("poll_cq", poll_cq, "one look at a completion queue", range);
-    visit.param("poll_cqe", poll_cqe, "one completion taken", range);
+    visit.param("mmio_write", mmio_write, "a store to the device, until the CPU continues", range);
+    visit.param("mmio_read", mmio_read, "a load from the device, until the value arrives", range);
+    visit.param("poll_cq", poll_cq, "one poll of a completion queue", range);
+    visit.param("poll_cqe", poll_cqe, "one completion consumed", range);
     visit.param("inline_receive", inline_receive, "the payload of an inline receive copied to its place", range);
     visit.param("detect", detect, "memory written by the device until a spinning CPU sees it", range);
     visit.param("wakeup", wakeup, "an event until a blocked thread runs again", range);
@@ -89,15 +90,17 @@ struct CmParams {
   void describe(ParamVisitor& visit) {
     constexpr Range range{0, 1e12};
     visit.param("send", send, "a message of the connection manager, until its doorbell", range);
-    visit.param("receive", receive,
-                "from the interrupt of a message until it is acted on: two work queues; one after the other", range);
+    visit.param(
+        "receive", receive,
+        "from the interrupt of a message until the kernel acts on the message: two work queues, one after the other",
+        range);
     visit.param("resolve_known", resolve_known, "an address that the host knows, a route or a group resolved", range);
     visit.param("resolve_neighbour", resolve_neighbour,
-                "an address that the host first asks the network for (ARP, neighbour discovery)", range);
-    visit.param("neighbour_timeout", neighbour_timeout,
-                "how long the host waits for a neighbour that does not answer, before an address handle or a queue "
-                "pair's path to it fails with ETIMEDOUT",
-                {0, 1e14});
+                "an address that the host must resolve by the network (ARP, neighbour discovery)", range);
+    visit.param(
+        "neighbour_timeout", neighbour_timeout,
+        "longest wait for a neighbour's answer, before an address handle or a queue pair's path fails with ETIMEDOUT",
+        {0, 1e14});
   }
 };
 
@@ -132,29 +135,30 @@ struct HostParams {
     visit.param("mmio_write_latency", mmio_write_latency, "a posted write from the CPU until it reaches the device",
                 {0, 1e12});
     visit.param("mmio_line_interval", mmio_line_interval,
-                "a line of 64 bytes, or a part, on the CPU's way to the device: the next follows no sooner", {0, 1e12});
+                "least time between two lines of 64 bytes (or parts) from the CPU to the device", {0, 1e12});
     visit.param("mmio_write_buffers", mmio_write_buffers,
-                "lines on that way before a store waits; those of attached programs never wait", {4, 1024});
+                "lines between CPU and device before a store waits; stores of attached programs never wait", {4, 1024});
     visit.param("poll_interval", poll_interval,
-                "how long an agent of bench waits at most behind an empty poll; programs do not wait", {1e3, 1e12});
-    visit.param("iommu_walk", iommu_walk, "a page's translation that the device asks for, in the IOMMU; E", {0, 1e12});
+                "longest wait of an agent of bench after an empty poll; programs do not wait", {1e3, 1e12});
+    visit.param("iommu_walk", iommu_walk, "a page's translation in the IOMMU, on request of the device; E", {0, 1e12});
     visit.param("page_fault", page_fault,
-                "a page that the device asks for, from its request until the answer sets out: the IOMMU's interrupt, "
-                "the kernel's thread, the page; E",
+                "a missing page, from the device's request until the answer leaves: the IOMMU's interrupt, the "
+                "kernel's thread, the page; E",
                 {0, 1e12});
-    visit.param("page_in", page_in, "each page that ibv_advise_mr has brought in; E, a minor fault", {0, 1e12});
+    visit.param("page_in", page_in, "each page made present by ibv_advise_mr; E, a minor fault", {0, 1e12});
     visit.param("completion_vectors", completion_vectors, "event queues, each with its MSI-X vector, for completions",
                 {1, 62});
     visit.param("event_queue_entries", event_queue_entries, "entries of an event queue; made a power of two",
                 {16, 1 << 20});
     visit.param("icm_chunk", icm_chunk, "memory lent to the device at a time for its contexts", {4096, 1 << 22});
-    visit.param("kernel_memory", kernel_memory, "the most that the kernel can lend to the device", {1 << 22, 0x1p36});
+    visit.param("kernel_memory", kernel_memory, "most memory that the kernel can lend to the device",
+                {1 << 22, 0x1p36});
     visit.param("page_size", page_size, "pages in which the kernel registers memory: 4 KiB, 64 KiB, 2 MiB or 1 GiB",
                 {.choices = kPageSizes});
     visit.param("huge_pages", huge_pages,
                 "huge pages of 2 MiB that attached programs have (mmap with MAP_HUGETLB, shmget with SHM_HUGETLB)",
                 {0, 1 << 20});
-    visit.param("raw_packets", raw_packets, "programs may use raw packets, as CAP_NET_RAW lets them on Linux");
+    visit.param("raw_packets", raw_packets, "programs may use raw packets, as with CAP_NET_RAW on Linux");
     visit.param("lid_paths", lid_paths,
                 "ports have LIDs, and a path without a GRH leads to one: for programs that know InfiniBand only. No "
                 "RoCE device has it");

@@ -213,7 +213,7 @@ int KernelAgent::make_present(Pasid process, std::uint32_t region, std::uint64_t
 bool KernelAgent::mmio_write(Pasid process, std::uint32_t offset, Payload&& data) {
   if (!is_store_size(data.size()) || !owns_window(process, offset, data.size())) {
     ++counters_.mmio_refused;
-    log_warning(fmt::format("{}: a process wrote {} bytes to BAR offset {:#x}, which is none of its pages",
+    log_warning(fmt::format("{}: a process wrote {} bytes to BAR offset {:#x}, which is not in its pages",
                             interface_.name, data.size(), offset));
     return false;
   }

@@ -30,8 +30,8 @@ void PciFunction::identify() {
   if (magic != abi::kMagicValue) refuse(fmt::format("register page begins with {:#010x}", magic));
   const auto version = static_cast<std::uint32_t>(root_complex_.mmio_read(abi::reg::kAbiVersion, 4));
   if (version >> 16 != abi::kAbiMajor)
-    refuse(fmt::format("its ABI is {}.{}, this driver's {}.{}", version >> 16, version & 0xffff, abi::kAbiMajor,
-                       abi::kAbiMinor));
+    refuse(fmt::format("the device's ABI is {}.{}, this driver needs {}.{}", version >> 16, version & 0xffff,
+                       abi::kAbiMajor, abi::kAbiMinor));
 }
 
 void PciFunction::size_bar() {

@@ -41,23 +41,23 @@ FlowLimits CapabilityParams::flow_limits() const { return {max_flows, max_flow_c
 
 void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("vendor_part_id", vendor_part_id,
-              "what ibv_query_device tells: programs such as perftest choose their defaults by it", {0, 0xffffffff});
-  visit.param("max_qp", max_qp, "queue pair contexts; the kernel keeps 64 of them to itself", {1, 1 << 24});
+              "vendor part ID of ibv_query_device: programs such as perftest choose their defaults by this number",
+              {0, 0xffffffff});
+  visit.param("max_qp", max_qp, "queue pair contexts; the kernel reserves 64", {1, 1 << 24});
   visit.param("max_qp_wr", max_qp_wr, "receive WQEs, or send blocks of 64 bytes, of a queue pair", {1, 32768});
   visit.param("max_sge", max_sge, "scatter/gather entries of a WQE; of a receive 32 at most", {1, 60});
-  visit.param("max_cq", max_cq, "completion queue contexts; the kernel keeps one to itself", {1, 1 << 24});
+  visit.param("max_cq", max_cq, "completion queue contexts; the kernel reserves one", {1, 1 << 24});
   visit.param("max_cqe", max_cqe, "entries of a completion queue", {1, 4194303});
   visit.param("max_cq_moderation_count", max_cq_moderation_count,
               "completions that an event may wait for (ibv_modify_cq); as mlx5's", {0, 65535});
   visit.param("max_cq_moderation_period", max_cq_moderation_period,
-              "how long it may wait, in whole microseconds; as mlx5's", {0, 65535e6});
+              "longest wait of an event, in whole microseconds; as mlx5's", {0, 65535e6});
   visit.param("max_srq", max_srq, "shared receive queues", {1, 1 << 24});
   visit.param("max_srq_wr", max_srq_wr, "receive WQEs of a shared receive queue; as mlx5's", {1, 32767});
   visit.param("max_mtt", max_mtt, "pages of memory regions", {1, 1 << 28});
-  visit.param("max_mr", max_mr, "memory regions and windows; the kernel keeps two entries to itself", {1, 1 << 24});
+  visit.param("max_mr", max_mr, "memory regions and windows; the kernel reserves two entries", {1, 1 << 24});
   visit.param("max_pd", max_pd, "protection domains", {1, 1 << 24});
-  visit.param("max_ah", max_ah, "address handles of a program: the driver's, the device holds none; as mlx5's",
-              {1, 0x7fffffff});
+  visit.param("max_ah", max_ah, "address handles of a program, which its driver holds; as mlx5's", {1, 0x7fffffff});
   visit.param("max_eq", max_eq, "event queues", {1, 64});
   visit.param("max_inline", max_inline,
               "most inline bytes of a WQE; 236: a SEND that fills a 256-byte BlueFlame window", {0, 956});
@@ -76,7 +76,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("atomic_write", atomic_write, "ATOMIC WRITE of the transport RC (IBTA 1.5)");
   visit.param("uc", uc, "queue pairs of the transport UC");
   visit.param("ud", ud, "queue pairs of the transport UD");
-  visit.param("source_qpn", source_qpn, "UD queue pairs whose datagrams come from another one's number");
+  visit.param("source_qpn", source_qpn, "UD queue pairs whose datagrams have another queue pair's source number");
   visit.param("max_multicast_groups", max_multicast_groups, "multicast groups with QPs attached; 0: no multicast",
               {0, 1 << 24});
   visit.param("max_group_qps", max_group_qps, "queue pairs attached to one group; as mlx5's", {1, 1 << 24});
@@ -84,7 +84,7 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("srq", srq, "shared receive queues");
   visit.param("xrc", xrc, "XRC: queue pairs that share the receive queues of a domain; with srq");
   visit.param("raw", raw, "raw packets: their queue pairs, flows and receive-side scaling");
-  visit.param("on_demand", on_demand, "regions whose pages it asks of the host: address translation and page requests");
+  visit.param("on_demand", on_demand, "regions on demand: address translation (ATS) and page requests (PRI)");
   visit.param("max_frame", max_frame, "bytes of a raw packet, without FCS: 9000 of payload, Ethernet and a VLAN tag",
               {64, 65535});
   visit.param("max_flows", max_flows, "flow rules of the port", {1, 1 << 20});
@@ -92,8 +92,8 @@ void CapabilityParams::describe(ParamVisitor& visit) {
   visit.param("max_rss", max_rss, "contexts of receive-side scaling, each with its key and its table", {1, 1 << 16});
   visit.param("max_rss_queues", max_rss_queues, "entries of an indirection table", {1, kMostRssQueues});
   visit.param("max_tso", max_tso, "bytes of data that are sent in segments by one WQE; as mlx5's", {1, 1 << 24});
-  visit.param("max_rate_limit", max_rate_limit, "kb/s to which a queue pair of raw packets may be paced; 0: none is",
-              {0, 0xffffffff});
+  visit.param("max_rate_limit", max_rate_limit,
+              "highest rate limit of a queue pair of raw packets, in kb/s; 0: no rate limits", {0, 0xffffffff});
   visit.param("relaxed_ordering", relaxed_ordering,
               "memory regions whose TLPs may pass writes; without it the attribute is ignored");
   visit.param("write_padding", write_padding, "raw packets received are written in whole cache lines, if asked for");

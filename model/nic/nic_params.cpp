@@ -27,8 +27,8 @@ void NicParams::describe(ParamVisitor& visit) {
   visit.group("loopback", loopback);
   visit.group("jitter", jitter);
   visit.param("adaptive_timeout", adaptive_timeout,
-              "what is not answered is sent again after so long, then after four times as long, and no retry is "
-              "counted, until the queue pair's own timeout is shorter; 0: not before that",
+              "time after which unanswered packets are sent again, then after four times this time, without counting a "
+              "retry, until the queue pair's own timeout is shorter; 0: only the queue pair's own timeout",
               {0, 1e9});
   visit.group("adaptive_retransmission", adaptive_retransmission);
   visit.refuse(adaptive_timeout != Duration{} && adaptive_retransmission.time_base != Duration{}, "adaptive_timeout",
@@ -40,11 +40,11 @@ void NicParams::describe(ParamVisitor& visit) {
   visit.refuse(transport.reorder_window != 0 && transport.reorder_buffer >= room, "transport.reorder_buffer",
                "is not less than", receive_buffer.pfc != 0 ? "receive_buffer.xon" : "receive_buffer.size");
   visit.param("icrc", icrc,
-              "lazy: bytes and ICRC of a packet are made when somebody looks; always: they are made, parsed and "
-              "checked, and nothing is different but the simulator's speed",
+              "lazy: bytes and ICRC of a packet are built when a reader needs them; always: bytes and ICRC are built, "
+              "parsed and checked; only the simulator's speed differs",
               kIcrcWords);
   visit.param("timing_only", timing_only,
-              "payload is neither read nor written nor covered by the ICRC; what carries it takes its time");
+              "payload is not read, not written and not covered by the ICRC; packets and DMA take the same time");
 }
 
 }  // namespace rnicsim::nic

@@ -18,7 +18,9 @@ Verdict verdict_of(Kind kind) {
     case Kind::busy: return Verdict::busy;
     case Kind::wants_receive: return Verdict::want_receive;
     case Kind::wants_access: return Verdict::want_access;
-    case Kind::wants_queue: return Verdict::drop;  // XRC, which the engine does not support
+    // XRC and packets kept out of order: the engine in SystemVerilog has neither.
+    case Kind::wants_queue:
+    case Kind::keep: return Verdict::drop;
     case Kind::acknowledge: return Verdict::acknowledge;
     case Kind::reject: return Verdict::reject;
     case Kind::place: return Verdict::place;
@@ -123,7 +125,7 @@ AnswerRecord Lockstep::request(AnswerSide& side, AnswerRecord core, const Reques
     return core;
   }
   if (rtl == Verdict::busy) {
-    if (side.core.owed() == 0 && side.to_come.empty()) illegal("there is nothing that the request could wait for");
+    if (side.core.owed() == 0 && side.to_come.empty()) illegal("the request has no reason to wait");
     return core;
   }
   const auto& row = row_of(request.opcode);
@@ -186,7 +188,7 @@ AnswerRecord Lockstep::accept(AnswerSide& side, AnswerRecord core, const Request
   core.owed = static_cast<std::uint8_t>(side.next_owed++ % kOwed);
   side.core.accept(verdict, request.bytes);
   side.core.settle_ahead();
-  if (side.core.owed() > kOwed) illegal("more answers owed than there is room for");
+  if (side.core.owed() > kOwed) illegal("more pending answers than the queue has entries");
   return core;
 }
 
@@ -220,7 +222,8 @@ void Lockstep::placement_failed(roce::Slot slot, const roce::PlacementFailure& f
 // The oldest message that takes a receive, once all before it are in memory; or a failed placement.
 AnswerRecord Lockstep::next_of(AnswerSide& side, AnswerRecord core) {
   if (side.to_come.empty() || side.to_come.front().record.op != core.op) {
-    illegal(core.op == AnswerOp::complete ? "no receive is complete" : "nothing has failed, or not yet in its turn");
+    illegal(core.op == AnswerOp::complete ? "no receive is complete"
+                                          : "no message has failed, or its turn has not come");
     return core;
   }
   const auto& record = side.to_come.front().record;
@@ -235,7 +238,7 @@ AnswerRecord Lockstep::next_of(AnswerSide& side, AnswerRecord core) {
 // An acknowledgement acknowledges everything before it; the RTL chooses up to which PSN.
 AnswerRecord Lockstep::packet(AnswerSide& side, AnswerRecord core) {
   if (!side.core.next()) {
-    illegal("no answer is owed, or not yet");
+    illegal("no answer is pending, or its time has not come");
     return core;
   }
   roce::Headers headers;
@@ -243,7 +246,7 @@ AnswerRecord Lockstep::packet(AnswerSide& side, AnswerRecord core) {
   core = with(core, headers, sent);
   const auto oldest = side.core.oldest();
   if (!side.to_come.empty() && (!oldest || side.to_come.front().owed < *oldest))
-    illegal("a receive that it answers for was not completed");
+    illegal("the answer's receive was not completed");
   if (sent.fatal) {
     side.core.fail();
     side.again.clear();
@@ -260,7 +263,7 @@ AnswerRecord Lockstep::packet_again(AnswerSide& side, AnswerRecord core) {
     return one.verdict.psn + one.next_packet == roce::Psn(core.psn);
   });
   if (asked == side.again.rend()) {
-    illegal("a duplicate is answered that nobody asked for");
+    illegal("an answer to a duplicate without a duplicate request");
     return core;
   }
   auto& [verdict, next] = *asked;

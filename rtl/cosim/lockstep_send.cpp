@@ -28,7 +28,7 @@ roce::SendOperation operation_of(MessageKind kind) {
 SendRecord Lockstep::send_core(SendSide& side, const SendRecord& rtl, const VerilatedEngine& engine) {
   const bool begins = rtl.op != SendOp::complete && rtl.op != SendOp::drained;
   if (begins && !side.to_come.empty())
-    illegal(side.to_come.front().op == SendOp::drained ? "the send queue was drained, and nobody told"
+    illegal(side.to_come.front().op == SendOp::drained ? "the send queue was drained without a report"
                                                        : "the oldest message was done, and not completed");
   switch (rtl.op) {
     case SendOp::control: return control(side, rtl, engine.input<SendControl>());

@@ -103,7 +103,7 @@ void RtlCore::cycle() {
   if (referee_ && !referee_->failed()) {
     if (outputs.send) referee_->send(*outputs.send, rtl_, time);
     if (outputs.answer) referee_->answer(*outputs.answer, rtl_, time);
-    if (rtl_.failures() != 0) referee_->complain("an assertion of the RTL failed: it is on stderr");
+    if (rtl_.failures() != 0) referee_->complain("an assertion of the RTL failed: stderr has its message");
     if (referee_->failed() && options_.mismatch) options_.mismatch(referee_->mismatch());
   }
   if (outputs.send || outputs.answer) {

@@ -38,12 +38,12 @@ bool is_file_name(const std::string& name) { return name.find('/') == name.npos 
   std::string why = std::strerror(error);
   if (error == EADDRINUSE) {
     const auto holder = AttachServer::holder(name);
-    why = !holder                ? "another process has the name"
+    why = !holder                ? "another process uses this name"
           : is_own_user(*holder) ? fmt::format("your process {} listens there", holder->pid)
                                  : fmt::format("process {} of user {} listens there", holder->pid, holder->uid);
   }
-  throw ConfigError(
-      fmt::format("cannot listen for programs at {}: {}; name another socket by {}", name, why, abi::kSocketVariable));
+  throw ConfigError(fmt::format("cannot listen for programs at {}: {}; set another socket name by {}", name, why,
+                                abi::kSocketVariable));
 }
 
 void send_welcome(int socket, const abi::Welcome& welcome, std::span<const int> descriptors) {
@@ -76,8 +76,8 @@ void send_refusal(int socket, int error, const std::string& why) {
 bool Patience::ends() {
   const auto waited = std::chrono::steady_clock::now() - start_;
   if (!said_ && waited > kLate) {
-    host::log_warning(fmt::format("{} has not attached for {} s; all hosts wait for it, {} s at most", who_,
-                                  kLate.count(), kMost.count()));
+    host::log_warning(fmt::format("{} has not attached for {} s; all hosts wait for this process, for at most {} s",
+                                  who_, kLate.count(), kMost.count()));
     said_ = true;
   }
   return waited > kMost;
@@ -92,8 +92,8 @@ AttachServer::AttachServer(const std::string& name)
     : name_(name), listener_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   const auto named = abstract_address(name_);
   if (!named || !is_file_name(name_))  // the name is part of the host folders' names
-    throw ConfigError(fmt::format("{}: '{}' is no socket's name: 1 to {} bytes, and no /", abi::kSocketVariable,
-                                  shown(name_), sizeof named->address.sun_path - 1));
+    throw ConfigError(fmt::format("{}: '{}' is not a socket's name: 1 to {} bytes without / are needed",
+                                  abi::kSocketVariable, shown(name_), sizeof named->address.sun_path - 1));
   if (!listener_) throw_errno("cannot make a socket");
   if (::bind(listener_.get(), named->get(), named->bytes) != 0 || ::listen(listener_.get(), 128) != 0)
     refuse_name(name_, errno);
@@ -130,10 +130,13 @@ void AttachServer::accept_visitors() {
     const ucred peer = peer_of(socket.get());
     if (!is_own_user(peer)) {
       if (refused_users_.insert(peer.uid).second)
-        host::log_warning(fmt::format("refused a process that wants to attach (pid {}): it is user {}'s; said once",
-                                      peer.pid, peer.uid));
-      send_refusal(socket.get(), EPERM,
-                   fmt::format("this simulator is user {}'s, and takes no program of user {}", ::geteuid(), peer.uid));
+        host::log_warning(
+            fmt::format("refused a process that tried to attach (pid {}): the process belongs to user {}; later "
+                        "refusals are not reported",
+                        peer.pid, peer.uid));
+      send_refusal(
+          socket.get(), EPERM,
+          fmt::format("this simulator belongs to user {}, and refuses programs of user {}", ::geteuid(), peer.uid));
       continue;
     }
     if (visitors_.size() == kMostSilent) visitors_.erase(visitors_.begin());
@@ -163,7 +166,7 @@ void AttachServer::forget_the_gone() {
     return ::poll(&left, 1, 0) == 1;
   });
   while (guests_.size() > kMostGuests) {
-    refuse(guests_.front(), EAGAIN, "too many processes want to attach, and nobody expects them");
+    refuse(guests_.front(), EAGAIN, "too many unexpected processes try to attach");
     guests_.erase(guests_.begin());
   }
 }
@@ -178,15 +181,16 @@ std::optional<Guest> AttachServer::greet(Visitor& visitor) {
   guest.hello.host[sizeof guest.hello.host - 1] = 0;
   guest.hello.program[sizeof guest.hello.program - 1] = 0;
   const auto refuse_because = [&](int error, std::string why) {
-    host::log_warning(fmt::format("refused a process that wants to attach (pid {}): {}", visitor.pid, why));
+    host::log_warning(fmt::format("refused a process that tried to attach (pid {}): {}", visitor.pid, why));
     refuse(guest, error, why);
     return std::nullopt;
   };
   if (got != ssize_t(sizeof guest.hello) || guest.hello.magic != abi::kAttachMagic)
     return refuse_because(EPROTO, "malformed hello");
   if (guest.hello.major != abi::kAttachMajor)
-    return refuse_because(EPROTONOSUPPORT, fmt::format("attach protocol version {} wanted, this is {}",
-                                                       guest.hello.major, abi::kAttachMajor));
+    return refuse_because(EPROTONOSUPPORT,
+                          fmt::format("the process needs attach protocol version {}, but this simulator has version {}",
+                                      guest.hello.major, abi::kAttachMajor));
   if (pid_t(guest.hello.pid) != visitor.pid) return refuse_because(EPERM, "the hello names another process");
   return guest;
 }

@@ -355,7 +355,7 @@ HostFiles::HostFiles(const std::string& socket_name, const std::vector<abi::Netw
       }
     }
   } catch (const fs::filesystem_error& error) {
-    host::log_warning(fmt::format("the hosts have no /sys, /tmp and /dev/shm of their own: {}", error.what()));
+    host::log_warning(fmt::format("all hosts share the machine's /sys, /tmp and /dev/shm: {}", error.what()));
   }
 }
 

@@ -128,7 +128,7 @@ int attend(pid_t shell, pid_t simulation) {
   for (;;) {
     if (::poll(watched, 2, -1) < 0) continue;
     if (watched[0].revents != 0) return wait_for(shell);
-    say("the simulation has ended, and the shell with it");
+    say("the simulation has ended, and the shell ends too");
     for (const int signal : {SIGHUP, SIGCONT}) ::kill(shell, signal);
     watched[1].fd = -1;
   }
@@ -184,8 +184,10 @@ int open_shell(const ShellRequest& request,
   }
   tell.reset();
   if (!await_byte(ready.get())) return wait_for(simulation);  // the simulation has printed the reason
-  greet(request, fmt::format("on {}, at {}; `exit` ends the simulation; `rnicsim shell HOST` elsewhere joins it",
-                             request.host, name));
+  greet(request,
+        fmt::format(
+            "on {}, at {}; `exit` ends the simulation; `rnicsim shell HOST` in another terminal joins the simulation",
+            request.host, name));
   const int status = attend(start(image), simulation);
   ::kill(simulation, SIGTERM);
   const int simulated = wait_for(simulation);

@@ -91,7 +91,7 @@ void require_descriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max <= rlim_t(abi::kLibraryDescriptor))
     throw ConfigError(
-        fmt::format("a process may have {} files open at most, and programs need {}: raise the hard limit (ulimit -Hn)",
+        fmt::format("a process may have at most {} open files, but programs need {}: raise the hard limit (ulimit -Hn)",
                     limit.rlim_max, abi::kLibraryDescriptor + 1));
 }
 
@@ -368,16 +368,16 @@ class Run {
       ::usleep(1000);
       return true;
     }
-    end_those_who_wait("stood still: every program waits, and nothing is to come");
+    end_those_who_wait("deadlock: every program waits, and no event is pending");
     return false;
   }
 
-  // Ends servers that have no clients left, with status 0. If a program waits for anything else, the run stood still.
+  // Ends servers that have no clients left, with status 0. If a program waits for anything else, this is a deadlock.
   void end_those_who_wait(const std::string& standstill) {
     const bool someone_finished = !outcome_.programs.empty();
     if (!someone_finished || !keeper_.all_wait_for_descriptors()) return end_early({standstill, 1});
     for (const Started& still : started_)
-      say(fmt::format("{}: {} still waits for a connection; ended, for nothing more can happen",
+      say(fmt::format("{}: {} still waits for a connection; ended, because no event is pending",
                       host_name(still.command), options_.commands[still.command].argv.front()));
     end_all(0);
   }
@@ -391,7 +391,7 @@ class Run {
     if (system_.sends_outstanding() != 0) grace = std::max(grace, kGraceWithWork);
     const Duration quiet = now() - keeper_.progressed_at();
     if (quiet < grace || !keeper_.all_wait_in_vain()) return;
-    end_those_who_wait(fmt::format("stood still: {}, and for {} of simulated time the others have only waited",
+    end_those_who_wait(fmt::format("no progress: {}, and the other programs have only waited for {} of simulated time",
                                    failed ? "a program failed" : "a program ended", to_string(quiet)));
   }
 
@@ -484,7 +484,7 @@ class Run {
   void end_survivors() {
     for (const auto& process : keeper_.processes())
       if (process->alive && !ending_)
-        say(fmt::format("{}: {} outlives the programs that were started, and is ended",
+        say(fmt::format("{}: {} still runs after the end of the started programs, and is ended",
                         system_.host(process->identity().host).name(), process->label()));
     kill_all();
   }
@@ -508,7 +508,8 @@ class Run {
     if (!ending_ && (mismatched() || outcome_.programs.size() < options_.commands.size())) end_all(1);
     for (const auto& process : keeper_.processes())
       if (auto why = process->disturbance()) keeper_.disturbed(std::move(*why));
-    if (budget_.refused()) keeper_.disturbed("programs were refused what takes a file descriptor of the simulator");
+    if (budget_.refused())
+      keeper_.disturbed("calls of programs failed, because the simulator has no free file descriptor");
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);
     warn_of_discards();
     for (auto& warning : pause_warnings(system_.config())) outcome_.warnings.push_back(std::move(warning));
@@ -566,7 +567,7 @@ int serve_programs(System& system, const RunOptions& options, const Waterfall* w
   prepare_process();
   Run run(system, options, waterfall, Run::Purpose::serve, name_to_serve_at());
   require_alone(run.socket_name());
-  fmt::print("rnicsim: serving at {}; `rnicsim env HOST` prints a program's environment\n", run.socket_name());
+  fmt::print("rnicsim: serving at {}; `rnicsim env HOST` prints the environment for a program\n", run.socket_name());
   std::fflush(stdout);
   return run.execute();
 }

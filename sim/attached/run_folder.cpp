@@ -111,8 +111,9 @@ void remove_leftovers() {
 }
 
 [[noreturn]] void refuse_taken(const fs::path& folder, const std::string& by) {
-  throw ConfigError(fmt::format("{} is needed for the hosts' files, and {}: remove it, or name another socket by {}",
-                                folder.string(), by, abi::kSocketVariable));
+  throw ConfigError(fmt::format(
+      "the folder {} is needed for the hosts' files, but {}: remove this folder, or set another socket name by {}",
+      folder.string(), by, abi::kSocketVariable));
 }
 
 // Makes and locks the folder, after the removal of an old one.
@@ -125,14 +126,15 @@ Descriptor make_locked(const fs::path& folder, const std::string& socket_name) {
       continue;
     }
     if (errno != EEXIST)
-      throw fs::filesystem_error("cannot make it", folder, std::error_code(errno, std::generic_category()));
+      throw fs::filesystem_error("the folder cannot be made", folder, std::error_code(errno, std::generic_category()));
     const auto status = status_of(folder);
-    if (status && !S_ISDIR(status->st_mode)) refuse_taken(folder, "something else has the name");
-    if (status && !is_own_folder(*status)) refuse_taken(folder, fmt::format("user {} has made it", status->st_uid));
+    if (status && !S_ISDIR(status->st_mode)) refuse_taken(folder, "another file has this name");
+    if (status && !is_own_folder(*status))
+      refuse_taken(folder, fmt::format("the folder belongs to user {}", status->st_uid));
     // Left by a `serve` that was killed. The name is free, since this process listens at the socket of that name.
     if (status && !remove_leftover(folder, socket_name)) ::usleep(kPauseUs);
   }
-  refuse_taken(folder, "a run that goes on has it");
+  refuse_taken(folder, "another simulation uses the folder");
 }
 
 }  // namespace
@@ -146,7 +148,7 @@ RunFolder::RunFolder(const std::string& socket_name)
   try {
     memory_lock_ = make_locked(memory_, socket_name);
   } catch (const fs::filesystem_error& error) {
-    host::log_warning(fmt::format("the hosts have no /dev/shm of their own: {}", error.what()));
+    host::log_warning(fmt::format("all hosts share the machine's /dev/shm: {}", error.what()));
     memory_.clear();
   } catch (...) {
     remove_contents(files_, socket_name);

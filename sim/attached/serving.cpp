@@ -43,16 +43,15 @@ std::optional<Serving> find_serving() {
     if (!holder) return std::nullopt;
     if (!is_own_user(*holder))
       throw ConfigError(
-          fmt::format("process {} of user {} listens at {}, which is no simulation of yours: name "
-                      "another socket by {}",
+          fmt::format("process {} of user {} listens at {}, not a simulation of yours: set another socket name by {}",
                       holder->pid, holder->uid, name, abi::kSocketVariable));
     return Serving{name, holder->pid};
   }
   const auto found = all_serving();
   if (found.empty()) return std::nullopt;
   if (found.size() == 1) return found.front();
-  std::string text =
-      fmt::format("several simulations of yours serve: name the socket of one by {}", abi::kSocketVariable);
+  std::string text = fmt::format("several simulations of yours are running: choose the socket of one of them by {}",
+                                 abi::kSocketVariable);
   for (const Serving& serving : found) text += fmt::format("\n  {} (pid {})", serving.socket_name, serving.pid);
   throw ConfigError(text);
 }
@@ -61,8 +60,9 @@ Serving serving_with(const std::string& host) {
   const auto serving = find_serving();
   if (!serving) {
     const char* name = given_name();
-    throw ConfigError(fmt::format("nobody serves{}{}: start `rnicsim serve` first, and wait for its first line",
-                                  name != nullptr ? " at " : "", name != nullptr ? name : ""));
+    throw ConfigError(
+        fmt::format("no simulation is running{}{}: start `rnicsim serve` first, and wait for its first line",
+                    name != nullptr ? " at " : "", name != nullptr ? name : ""));
   }
   const bool is_name = !host.empty() && !host.starts_with('.') && host.find('/') == std::string::npos;
   std::error_code none;
@@ -82,8 +82,8 @@ void require_alone(const std::string& socket_name) {
   for (const Serving& serving : all_serving())
     if (serving.socket_name != socket_name)
       throw ConfigError(
-          fmt::format("a simulation of yours serves at {} already (pid {}): end that one first, or give "
-                      "this one a socket of its own by {}",
+          fmt::format("a simulation of yours already serves at {} (pid {}): end that simulation first, or set another "
+                      "socket name by {}",
                       serving.socket_name, serving.pid, abi::kSocketVariable));
 }
 

@@ -25,7 +25,7 @@ constexpr std::uint32_t kFirstPid = 1000;
 
 std::string random_addresses_of(const Process& process, const std::string& host) {
   return fmt::format(
-      "{}: {} has other addresses at every run, for personality(ADDR_NO_RANDOMIZE) was refused; in a container: "
+      "{}: {} has different addresses in each run, because personality(ADDR_NO_RANDOMIZE) was refused; in a container: "
       "docker run --security-opt seccomp=unconfined",
       host, process.identity().program);
 }
@@ -197,8 +197,9 @@ void SystemCalls::mmio_write(Process& process, const abi::MmioWrite& write) {
   if (length == write.length && agent != nullptr &&
       agent->mmio_write(process.pasid, write.offset, Payload::copy_of(bytes)))
     return;
-  host::log_error(fmt::format("{}: {}: a write of {} bytes at BAR offset {:#x}, not a page of its own, was dropped",
-                              host_of(process).name, process.label(), write.length, write.offset));
+  host::log_error(fmt::format(
+      "{}: {}: a write of {} bytes at BAR offset {:#x} was dropped: the page does not belong to the process",
+      host_of(process).name, process.label(), write.length, write.offset));
 }
 
 void SystemCalls::milestone(Process& process, const abi::Milestone& milestone) {

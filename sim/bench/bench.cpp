@@ -105,7 +105,7 @@ Prepared prepare_shared(const BenchOptions& options) {
   const auto& observers = options.observers;
   if (observers.follow.waterfall || !observers.follow.perfetto.empty() || !observers.log.empty() ||
       !options.engine.fst.empty())
-    throw ConfigError("several processes do not go with --log, --waterfall, --perfetto and --fst");
+    throw ConfigError("--processes cannot be combined with --log, --waterfall, --perfetto or --fst");
   if (prepared.workload.measure.operations)
     throw ConfigError(
         fmt::format("{}: measure.operations: several processes need measure.duration instead", prepared.workload.file));

@@ -106,16 +106,16 @@ class Planner {
       complain("window", fmt::format("1..{} is needed, not {}: the NIC's send ring", ring, flow.window));
     if (flow.transport == Transport::xrc && !caps.xrc)
       complain("transport", "the NIC has no XRC: nic.capabilities.xrc is false");
-    if (flow.srq && !caps.srq) complain("srq", "the NIC has none: nic.capabilities.srq is false");
-    if (flow.odp && !caps.on_demand) complain("odp", "the NIC has none: nic.capabilities.on_demand is false");
+    if (flow.srq && !caps.srq) complain("srq", "the NIC has no shared receive queues: nic.capabilities.srq is false");
+    if (flow.odp && !caps.on_demand)
+      complain("odp", "the NIC has no memory on demand: nic.capabilities.on_demand is false");
     if (flow.takes_receives()) {
       if (!flow.recv_depth) flow.recv_depth = std::min(flow.receives(), caps.max_qp_wr);
       most("recv_depth", *flow.recv_depth, std::min<std::uint64_t>(32768, caps.max_qp_wr));
     }
-    if (flow.ping_pong && device.timing_only)
-      complain("ping_pong", "needs payload to look at: nic.timing_only is true");
+    if (flow.ping_pong && device.timing_only) complain("ping_pong", "needs payload, but nic.timing_only is true");
     if (flow.locks() && device.timing_only)
-      complain("sequence", "needs payload, to see whether it got the lock: nic.timing_only is true");
+      complain("sequence", "needs payload to test the lock, but nic.timing_only is true");
     if (flow.registers()) most("size", flow.longest().bytes, caps.max_mr_size, " B");
     if (flow.mr_size) most("mr_size", flow.mr_size->bytes, caps.max_mr_size, " B");
   }

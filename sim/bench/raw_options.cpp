@@ -43,7 +43,7 @@ void read_fields(TableReader& reader, RawOptions& options) {
     while (field < kRssFields && entry.value<std::string>() != to_string(static_cast<RssField>(field))) ++field;
     if (field == kRssFields) reader.refuse("rss_fields", needed);
     if (std::ranges::find(options.rss_fields, static_cast<RssField>(field)) != options.rss_fields.end())
-      reader.complain("rss_fields", fmt::format("\"{}\" stands there twice", to_string(static_cast<RssField>(field))));
+      reader.complain("rss_fields", fmt::format("\"{}\" is listed twice", to_string(static_cast<RssField>(field))));
     options.rss_fields.push_back(static_cast<RssField>(field));
   }
 }
@@ -76,7 +76,7 @@ void read_raw_options(TableReader& reader, RawOptions& options) {
 
 void refuse_raw_options(const TableReader& reader) {
   for (const char* key : {"flows", "checksums", "tso_mss", "rx_queues", "rss_key", "rss_fields"})
-    if (reader.has(key)) reader.complain(key, "goes with transport = \"raw\" only");
+    if (reader.has(key)) reader.complain(key, "needs transport = \"raw\"");
 }
 
 }  // namespace rnicsim::sim::bench

@@ -324,7 +324,7 @@ void Runner::see_to_it_that_all_agree() {
     for (const auto& region : station->regions()) out.put(region);
   }
   for (const auto& other : boundary->gather(own))
-    if (!other.empty() && other != own) control_.note("the processes did not come to the same system");
+    if (!other.empty() && other != own) control_.note("the processes built different systems");
 }
 
 void Runner::gather_results() {
@@ -360,7 +360,7 @@ std::string Runner::execute(Watch* watch) {
   constexpr Duration kLongestSetup = 10'000_s;
   while (arrived_ < 2 * hosts_.size() && control_.failure().empty()) {
     if (!sc_core::sc_pending_activity() || now() > kLongestSetup)
-      control_.note("the agents' set-up does not end");
+      control_.note("the set-up of the agents does not end");
     else if (now() >= limit_)
       end(at_simulated_limit(limit_));
     else

@@ -54,7 +54,7 @@ Duration Runner::patience(std::size_t number) const {
 }
 
 void Runner::report_standstill(std::size_t flow) {
-  control_.note(fmt::format("flow[{}] stands still: no completion for {}, since {}\n{}", flow,
+  control_.note(fmt::format("flow[{}] makes no progress: no completion for {}, since {}\n{}", flow,
                             to_string(now() - flows_[flow].progress), to_string(flows_[flow].progress), state(flow)));
 }
 

@@ -69,8 +69,7 @@ void TableReader::finish() const {
     const std::string name(key.str());
     if (std::ranges::find(known_, name) != known_.end()) continue;
     const auto meant = nearest_name(name, known_);
-    complain(shown(name),
-             fmt::format("there is no such key{}", meant ? fmt::format("; did you mean {}?", *meant) : ""));
+    complain(shown(name), fmt::format("unknown key{}", meant ? fmt::format("; did you mean {}?", *meant) : ""));
   }
 }
 

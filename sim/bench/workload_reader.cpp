@@ -57,7 +57,7 @@ std::vector<std::string> read_hosts(TableReader& reader, std::string_view key) {
   for (std::size_t i = 0; i < hosts.size(); ++i)
     if (std::ranges::find(hosts.begin(), hosts.begin() + static_cast<std::ptrdiff_t>(i), hosts[i]) !=
         hosts.begin() + static_cast<std::ptrdiff_t>(i))
-      reader.complain(key, fmt::format("{} stands there twice", shown(hosts[i])));
+      reader.complain(key, fmt::format("{} is listed twice", shown(hosts[i])));
   return hosts;
 }
 
@@ -100,7 +100,8 @@ void check_lock(const TableReader& reader, std::vector<MixedOp>& steps) {
   if (locks != steps.begin() || std::ranges::count(steps, Op::cmp_swap, &MixedOp::op) != 1 ||
       steps.back().op != Op::write)
     reader.complain("sequence",
-                    "a cmp_swap takes a lock: it is first and the only one, and the last, a write, frees it");
+                    "a cmp_swap takes a lock: the cmp_swap must be the first operation and the only cmp_swap, and the "
+                    "last operation, a write, frees the lock");
   steps.back().size = {Flow::kLockBytes};
 }
 
@@ -117,7 +118,7 @@ std::vector<MixedOp> read_steps(TableReader& reader) {
 
 void refuse_beside_sequences(const TableReader& reader, const char* what) {
   for (const char* key : {"batch", "signal_every", "signal_per", "both_ways", "pick", "ping_pong"})
-    if (reader.has(key)) reader.complain(key, fmt::format("does not go with {}", what));
+    if (reader.has(key)) reader.complain(key, fmt::format("cannot be combined with {}", what));
 }
 
 void add_sequence(Flow& flow, const std::vector<MixedOp>& steps, std::uint32_t weight = 1) {
@@ -136,7 +137,7 @@ std::vector<MixedOp> steps_of_lock_write(ByteCount size) {
 // If one entry is a sequence, or the name of one (lock_write), all entries are sequences, most of one step.
 void read_mix(TableReader& reader, Flow& flow) {
   for (const char* key : {"op", "size"})
-    if (reader.has(key)) reader.complain(key, "does not go with mix, whose entries have their own");
+    if (reader.has(key)) reader.complain(key, "cannot be combined with mix, whose entries have their own");
   constexpr std::size_t kMost = 64;
   const auto* list = reader.find("mix")->as_array();
   if (!list || list->empty() || list->size() > kMost || !list->is_array_of_tables())
@@ -146,7 +147,7 @@ void read_mix(TableReader& reader, Flow& flow) {
     TableReader entry(*list->get_as<toml::table>(i), reader.file(), reader.path_of(fmt::format("mix[{}]", i)));
     std::vector<MixedOp> steps;
     if (entry.has("sequence")) {
-      if (entry.has("op")) entry.complain("op", "does not go with sequence");
+      if (entry.has("op")) entry.complain("op", "cannot be combined with sequence");
       steps = read_steps(entry);
       entry.find("size");  // the size of the steps that are given by name
     } else {
@@ -204,7 +205,7 @@ void read_address(TableReader& reader, Flow& flow) {
 void read_what(TableReader& reader, Flow& flow) {
   if (reader.has("sequence")) {
     for (const char* key : {"op", "mix"})
-      if (reader.has(key)) reader.complain(key, "does not go with sequence");
+      if (reader.has(key)) reader.complain(key, "cannot be combined with sequence");
     refuse_beside_sequences(reader, "sequence");
     flow.sequence = true;
     return add_sequence(flow, read_steps(reader));
@@ -226,7 +227,7 @@ void check_churn(const TableReader& reader, const std::string& op) {
         "inline",     "signal_every",  "signal_per", "both_ways", "srq",     "odp",        "doorbell", "ping_pong",
         "recv_depth", "recv_inline",   "mrs",        "mr_size",   "address", "share",      "mtu",      "dscp",
         "sl",         "max_rd_atomic", "rnr_timer",  "timeout",   "retry"})
-    if (reader.has(key)) reader.complain(key, fmt::format("does not go with op = \"{}\"", op));
+    if (reader.has(key)) reader.complain(key, fmt::format("cannot be combined with op = \"{}\"", op));
 }
 
 // A size, or a flag: true takes the device's limit.
@@ -287,13 +288,13 @@ void check_transport(const TableReader& reader, const Flow& flow) {
 void check_frames(const TableReader& reader, const Flow& flow) {
   for (const auto& entry : flow.mix)
     if (entry.size.bytes < RawOptions::kLeastFrame)
-      reader.refuse("size", fmt::format("at least {} B", RawOptions::kLeastFrame), "that is Ethernet's shortest frame");
+      reader.refuse("size", fmt::format("at least {} B", RawOptions::kLeastFrame), "Ethernet's shortest frame");
   for (const char* key : {"recv_inline", "mrs", "mr_size", "address", "share", "dscp", "sl"})
-    if (reader.has(key)) reader.complain(key, "does not go with transport = \"raw\"");
+    if (reader.has(key)) reader.complain(key, "cannot be combined with transport = \"raw\"");
   if (flow.recv_depth == 0u) reader.refuse("recv_depth", "1..32768");
   if (!flow.raw.tso_mss) return;
   if (!flow.raw.checksums) reader.complain("tso_mss", "needs checksums = true");
-  if (flow.inline_device || flow.inline_most.bytes != 0) reader.complain("inline", "does not go with tso_mss");
+  if (flow.inline_device || flow.inline_most.bytes != 0) reader.complain("inline", "cannot be combined with tso_mss");
 }
 
 // A thread polls either its completions or its receives, not both.
@@ -303,8 +304,8 @@ void check_both_ways(const TableReader& reader, const Flow& flow) {
     reader.complain("both_ways", "needs transport = \"rc\" or \"uc\"");
   if (flow.takes_receives())
     reader.complain("both_ways", "needs operations without receives: no send, send_imm and write_imm");
-  if (flow.ping_pong) reader.complain("both_ways", "does not go with ping_pong");
-  if (flow.share) reader.complain("both_ways", "does not go with share = true");
+  if (flow.ping_pong) reader.complain("both_ways", "cannot be combined with ping_pong");
+  if (flow.share) reader.complain("both_ways", "cannot be combined with share = true");
 }
 
 void check_shared_receives(const TableReader& reader, const Flow& flow) {
@@ -328,10 +329,10 @@ void check(const TableReader& reader, const Flow& flow) {
                       flow.from.size() == 1 && flow.to.size() == 1 && !flow.mr_size;
   if (flow.ping_pong && !simple)
     reader.complain("ping_pong",
-                    "is between two hosts, with op = \"write\", one QP a thread, a window of 1 and no mr_size");
-  if (flow.ping_pong && flow.share) reader.complain("share", "does not go with ping_pong");
+                    "needs two hosts, op = \"write\", one QP for each thread, a window of 1 and no mr_size");
+  if (flow.ping_pong && flow.share) reader.complain("share", "cannot be combined with ping_pong");
   if (flow.ping_pong && flow.transport == Transport::xrc)
-    reader.complain("ping_pong", "does not go with transport = \"xrc\"");
+    reader.complain("ping_pong", "cannot be combined with transport = \"xrc\"");
   check_both_ways(reader, flow);
   check_shared_receives(reader, flow);
   if (flow.odp && flow.transport != Transport::rc) reader.complain("odp", "needs transport = \"rc\"");
@@ -421,9 +422,9 @@ Measure read_measure(const TableReader& file, const toml::node& node) {
   reader.time("duration", measure.duration, 1_ns, kLongest);
   reader.number("operations", measure.operations, 1, 1'000'000'000'000);
   reader.finish();
-  if (measure.duration && measure.operations) reader.complain("operations", "does not go with duration");
+  if (measure.duration && measure.operations) reader.complain("operations", "cannot be combined with duration");
   if (measure.warmup && !measure.is_given()) reader.complain("duration", "is missing (or operations)");
-  if (measure.warmup && reader.has("limit")) reader.complain("limit", "does not go with warmup");
+  if (measure.warmup && reader.has("limit")) reader.complain("limit", "cannot be combined with warmup");
   return measure;
 }
 
@@ -434,7 +435,7 @@ void check_times(const TableReader& reader, Workload& workload) {
   if (stops != workload.flows.end() && !measure.warmup) {
     if (!measure.is_given())
       reader.complain(fmt::format("flow[{}].stop", stops - workload.flows.begin()),
-                      "needs measure.duration or measure.operations: it comes to no steady rate");
+                      "needs measure.duration or measure.operations: this flow reaches no steady rate");
     measure.warmup = 0_s;
   }
   for (std::size_t i = 0; i < workload.flows.size(); ++i) {

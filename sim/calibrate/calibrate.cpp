@@ -147,10 +147,10 @@ void make_folder(const std::string& folder) {
 // All experiments that were named must be of the NIC.
 void check_rows(const CalibrateOptions& options, const NicRows& rows, const std::vector<Row>& chosen) {
   if (rows.rows().empty() && options.rows.empty())
-    throw ConfigError(fmt::format("--fit: no experiment is of {}: there is nothing to fit it to", rows.nic()));
+    throw ConfigError(fmt::format("--fit: no experiment uses {}: there is nothing to fit", rows.nic()));
   for (const auto& row : chosen)
     if (!options.rows.empty() && std::ranges::none_of(rows.rows(), [&](const auto& of) { return of.row.id == row.id; }))
-      throw ConfigError(fmt::format("--fit: {} is no experiment of {}", row.id, rows.nic()));
+      throw ConfigError(fmt::format("--fit: {} is not an experiment of {}", row.id, rows.nic()));
 }
 
 int run_fit(const CalibrateOptions& options, const std::string& nic, const std::vector<Row>& chosen) {

@@ -33,7 +33,7 @@ double usual_step(const ParamEntry& entry) {
 
 Estimate estimate_of(const Setting& setting, const Bounds& bounds, const ParamEntry& entry) {
   const auto current = number_of(entry);
-  if (!current) throw ConfigError(fmt::format("{} is no number", setting.text));
+  if (!current) throw ConfigError(fmt::format("{} is not a number", setting.text));
   const auto& now = *current;
   const bool is_factor = bounds.unit == kTimesTheValue;
   const auto number = [&](double bound) {
@@ -66,7 +66,8 @@ Estimates estimates_of(const std::vector<MarkedSetting>& settings, const ParamLi
   for (const auto& [setting, mark] : settings) {
     if (!mark || mark->source != Source::estimated) continue;
     if (!mark->bounds) {
-      estimates.fixed.push_back({setting.path, setting.text, mark->is_fixed ? mark->text : "its mark has no bounds"});
+      estimates.fixed.push_back(
+          {setting.path, setting.text, mark->is_fixed ? mark->text : "the estimate has no bounds"});
       continue;
     }
     try {

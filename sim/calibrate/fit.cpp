@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kFirstRegion = 0.25;
 constexpr double kUnmoved = 0.001;  // relative to a tolerance, or to the distance between bounds
-constexpr const char* kUnmoving = "moves no number of these";
+constexpr const char* kUnmoving = "changes no number of these experiments";
 
 // By estimate: the change from the profile's value, relative to the distance between the bounds.
 using Moves = std::vector<double>;
@@ -34,7 +34,7 @@ class Fitter {
     measure();
     if (searched().empty())
       throw ConfigError(
-          fmt::format("{}: no estimate that has bounds moves a number: there is nothing to fit", rows_.nic()));
+          fmt::format("{}: no estimate with bounds changes a number: there is nothing to fit", rows_.nic()));
     improve(rounds);
     if (rows_.rows().size() > 1) hold_out();
     return std::move(fit_);

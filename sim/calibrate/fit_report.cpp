@@ -38,7 +38,7 @@ std::string rounds_text(const Fit& fit) {
     if (i == 0)
       text += fmt::format("{:>5} {:>8} {:>9.4g}  the profile\n", i, "", misfit);
     else
-      text += fmt::format("{:>5} {:>8.3g} {:>9.4g}  {}\n", i, region, misfit, is_taken ? "taken" : "not taken");
+      text += fmt::format("{:>5} {:>8.3g} {:>9.4g}  {}\n", i, region, misfit, is_taken ? "taken" : "rejected");
   }
   return text;
 }

@@ -225,7 +225,7 @@ class Bisection {
     if (judged.state == expected) return tell(commit, judged);
     if (judged.state == CommitState::unknown)
       throw ConfigError(
-          fmt::format("--bisect: {} {} cannot be judged: {}", name, described(commit), last_line(judged.text)));
+          fmt::format("--bisect: {} {} cannot be tested: {}", name, described(commit), last_line(judged.text)));
     throw ConfigError(fmt::format("--bisect: {} {} is {}: {}", name, described(commit), word_of(judged.state),
                                   last_line(judged.text)));
   }
@@ -255,7 +255,7 @@ class Bisection {
   }
 
   int tell_candidates(const std::string& log) const {
-    fmt::print("the first bad commit is one of these: the others between cannot be judged\n");
+    fmt::print("the first bad commit is one of these: the commits between cannot be tested\n");
     constexpr std::string_view kCandidate = "# possible first bad commit: [";
     for (auto at = log.find(kCandidate); at != log.npos; at = log.find(kCandidate, at + 1))
       fmt::print("  {}\n", described(*marked(log.substr(at), kCandidate)));

@@ -93,8 +93,8 @@ void read_properties(TableReader& reader, Case& read) {
       read.properties.push_back({value, relation, operand, margin.value_or(Margin{}), table.path_of(key)});
     }
     if (read.properties.size() == before)
-      table.complain("value", "nothing is said of it: equals, below, at_most, above or at_least is needed");
-    if (margin && !table.has("equals")) table.complain("within", "goes with equals only");
+      table.complain("value", "equals, below, at_most, above or at_least is needed");
+    if (margin && !table.has("equals")) table.complain("within", "needs equals");
   });
 }
 
@@ -151,7 +151,7 @@ std::vector<std::uint64_t> read_seeds(TableReader& table) {
   auto sorted = seeds;
   std::ranges::sort(sorted);
   if (seeds.size() < 2 || std::ranges::adjacent_find(sorted) != sorted.end())
-    table.refuse("seeds", "a list of two seeds or more, each another,");
+    table.refuse("seeds", "a list of two or more different seeds");
   return seeds;
 }
 
@@ -173,7 +173,7 @@ void read_statistics(TableReader& reader, Case& read) {
     }
     statistics.may_differ = read_exceptions(table);
     if (read.seed && *read.seed != statistics.seeds[0])
-      table.complain("seeds", "the first one has to be the seed of the case");
+      table.complain("seeds", "the first seed must be the seed of the case");
     read.seed = statistics.seeds[0];
     read.statistics = std::move(statistics);
   });
@@ -186,7 +186,7 @@ void read_level(TableReader& reader, Case& read) {
   if (reader.has("compare") && read.level != Level::statistical && !read.trace)
     reader.complain("compare", fmt::format("\"{}\" needs a table [trace]", to_string(read.level)));
   if (read.level == Level::order && !read.trace->times.exact())
-    reader.complain("trace.times", "does not go with compare = \"order\", for which times do not count");
+    reader.complain("trace.times", "cannot be combined with compare = \"order\", which ignores times");
   if (read.statistics && !read.trace && read.level != Level::statistical)
     reader.complain("statistics", "compare = \"statistical\" is needed with it, or a [trace]");
 }
@@ -252,7 +252,7 @@ void read_configuration_of(TableReader& reader, Case& read) {
 // Refuses keys that an external simulator cannot receive, and expectations that its words cannot produce.
 void check_simulator(const TableReader& reader, const Simulator& simulator, const Case& read) {
   for (const char* key : {"nic", "host", "topology", "engine", "seed", "set", "fault", "simulated_limit"})
-    if (reader.has(key)) reader.complain(key, "does not go with simulator, whose words say it all");
+    if (reader.has(key)) reader.complain(key, "cannot be combined with simulator, which is a whole command line");
   const auto tells = [&](const char* file) {
     return std::ranges::any_of(simulator.words, [&](const auto& word) { return word.find(file) != word.npos; });
   };
@@ -268,7 +268,7 @@ Case read_root(const toml::table& root, const fs::path& file, const std::string&
   reader.need("schema");
   reader.number("schema", schema, 1, std::uint64_t(INT64_MAX));
   if (schema != kCaseSchema)
-    reader.complain("schema", fmt::format("{} is another version's; this one reads {}", schema, kCaseSchema));
+    reader.complain("schema", fmt::format("{} is another version; this rnicsim reads version {}", schema, kCaseSchema));
   Case read;
   read.name = name;
   read.file = file;
@@ -337,11 +337,11 @@ std::vector<CaseFile> find_cases(const fs::path& folder) {
   }
   if (error) throw ConfigError(fmt::format("{}: {}", folder.string(), error.message()));
   if (found.empty())
-    throw ConfigError(fmt::format("{}: no case in it: neither NAME.toml nor NAME/case.toml", folder.string()));
+    throw ConfigError(fmt::format("{}: no case in this folder: neither NAME.toml nor NAME/case.toml", folder.string()));
   std::ranges::sort(found, {}, &CaseFile::name);
   const auto twice = std::ranges::adjacent_find(found, {}, &CaseFile::name);
   if (twice != found.end())
-    throw ConfigError(fmt::format("{}: {} and {} are of one name", folder.string(),
+    throw ConfigError(fmt::format("{}: {} and {} have the same name", folder.string(),
                                   twice->file.lexically_relative(folder).string(),
                                   std::next(twice)->file.lexically_relative(folder).string()));
   return found;

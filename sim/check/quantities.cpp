@@ -80,7 +80,7 @@ Operand read_operand(TableReader& reader, std::string_view key, const std::strin
   if (name.empty() || !std::isalpha(static_cast<unsigned char>(name[0])) || name.find_first_of(" *") != name.npos)
     refuse();
   if (unit_of(name) != unit)
-    reader.complain(key, fmt::format("{} and {} are not of the same unit", shown(value), shown(name)));
+    reader.complain(key, fmt::format("{} and {} have different units", shown(value), shown(name)));
   return name;
 }
 

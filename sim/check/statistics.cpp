@@ -100,8 +100,9 @@ std::string tolerance_text(const Margin& margin, double expected, Unit unit) {
 std::optional<NumberDifference> difference_of(const std::string& name, const Pairs& pairs, const Margin& margin,
                                               double error, std::size_t& undecided) {
   if (pairs.expected_alone + pairs.now_alone != 0)
-    return NumberDifference{HUGE_VAL, fmt::format("{}: {} of the seeds had it and have it no more, {} have it newly",
-                                                  name, pairs.expected_alone, pairs.now_alone)};
+    return NumberDifference{
+        HUGE_VAL, fmt::format("{}: present before but not now for {} of the seeds; new for {} of the seeds", name,
+                              pairs.expected_alone, pairs.now_alone)};
   std::vector<double> differences;
   for (std::size_t i = 0; i < pairs.now.size(); ++i) differences.push_back(pairs.now[i] - pairs.expected[i]);
   const double before = mean_of(pairs.expected), mean = mean_of(differences);
@@ -115,7 +116,7 @@ std::optional<NumberDifference> difference_of(const std::string& name, const Pai
   const auto share = [&](double of) { return before == 0 ? std::string("-") : share_text(of / before); };
   return NumberDifference{
       least / std::max(allowed, std::abs(before) * 1e-12),
-      fmt::format("{}: {} ({} | {}, mean of {} seeds); the difference lies in {} .. {}, and {} may differ", name,
+      fmt::format("{}: {} ({} | {}, mean of {} seeds); the difference is within {} .. {}, the tolerance is {}", name,
                   share(mean), number_text(before, unit), number_text(before + mean, unit), pairs.now.size(),
                   share(mean - reach), share(mean + reach), tolerance_text(margin, before, unit))};
 }

@@ -96,7 +96,7 @@ std::string value_text(const Value& value) {
 
 std::string give_or_take(const Margin& margin, double expected, Unit unit) {
   const double allowed = margin.allowed(expected);
-  return allowed == 0 ? "" : fmt::format(", give or take {}", text_of(allowed, unit));
+  return allowed == 0 ? "" : fmt::format(", with a tolerance of {}", text_of(allowed, unit));
 }
 
 std::optional<Margin> margin_of(const ExpectedResults& rules, std::string_view name) {
@@ -108,7 +108,8 @@ std::optional<Margin> margin_of(const ExpectedResults& rules, std::string_view n
 
 // nullopt: as expected.
 std::optional<std::string> difference(const Value& expected, const Value* is, const Margin& margin) {
-  if (!is) return fmt::format("{}: {} expected, and there is none", expected.name, value_text(expected));
+  if (!is)
+    return fmt::format("{}: {} expected, but the results have no such value", expected.name, value_text(expected));
   if (!expected.value.is_number() || !is->value.is_number())
     return expected.value == is->value ? std::nullopt
                                        : std::optional(fmt::format("{}: {} expected, not {}", expected.name,
@@ -204,7 +205,7 @@ std::optional<std::string> violation(const Property& property, const std::vector
   const auto number = [&](const Value& value) {
     if (value.value.is_number()) return std::optional(value.value.get<double>());
     if (value.value.is_null()) return std::optional<double>();
-    throw ConfigError(fmt::format("{}: {} is no number, but {}", property.where, value.name, value.value.dump()));
+    throw ConfigError(fmt::format("{}: {} is not a number, but {}", property.where, value.name, value.value.dump()));
   };
   const auto* name = std::get_if<std::string>(&property.operand);
   const Value* other = name ? find(values, *name) : nullptr;

@@ -110,14 +110,14 @@ class Judgement {
     const auto& ended = run.ended;
     const auto of_seed = runs_.size() > 1 ? fmt::format("seed {}: ", *run.seed) : "";
     const auto broke = [&](const std::string& what) { throw Broken(of_seed + what + last_words(run.files)); };
-    if (!ended.not_started.empty()) throw Broken(ended.not_started + "; --path says where programs are");
+    if (!ended.not_started.empty()) throw Broken(ended.not_started + "; --path names folders of programs");
     if (ended.too_late) broke(fmt::format("no end after {}, its limit", seconds_text(case_.limit)));
     if (ended.signal != 0) broke(fmt::format("killed by signal {} ({})", ended.signal, strsignal(ended.signal)));
     if (has_right_status(run)) return;
     const bool ran_on = case_.simulated_limit && ended.status == kAtLimit;
     const auto what = ran_on ? fmt::format("no end after {} of simulated time, its simulated_limit",
                                            to_string(*case_.simulated_limit))
-                             : fmt::format("it ended with status {}, not {}", ended.status, case_.status);
+                             : fmt::format("the run ended with status {}, not {}", ended.status, case_.status);
     if (ended.status == kCannotBeRun || ended.status > kKilled) broke(what);
     ++beyond_files_;
     fail(of_seed + what + last_words(run.files));
@@ -134,7 +134,7 @@ class Judgement {
       // Without a trace the seed is known from the case only.
       const auto seed = run.seed.value_or(found.header.seed);
       if (case_.is_statistical()) {
-        if (!fs::exists(run.files.trace, none)) throw Broken(fmt::format("seed {}: it left no trace", seed));
+        if (!fs::exists(run.files.trace, none)) throw Broken(fmt::format("seed {}: the run wrote no trace", seed));
         statistics_.seeds[seed] = found.numbers;
         if (&run == &runs_.front()) statistics_.header = std::move(found.header);
       }
@@ -175,8 +175,8 @@ class Judgement {
     };
     if (!expected || seeds(*expected) != seeds(statistics_)) {
       const auto why = fmt::format("{}: {}", rules.file.string(),
-                                   expected ? "of other seeds than the case's; --update makes it anew"
-                                            : "not statistics as --update makes them");
+                                   expected ? "statistics of other seeds than the case's; --update makes new statistics"
+                                            : "not statistics that --update wrote");
       if (!options_.updating) throw Broken(why);
       return renew(why);
     }
@@ -191,7 +191,7 @@ class Judgement {
 
   void note(const StatisticalDifference& difference) {
     if (difference.undecided == 0) return;
-    verdict_.notes.push_back(fmt::format("{} of {} numbers are not decided: more seeds, or a greater tolerance, would",
+    verdict_.notes.push_back(fmt::format("{} of {} numbers are undecided: use more seeds or a greater tolerance",
                                          difference.undecided, difference.compared));
   }
 
@@ -212,7 +212,7 @@ class Judgement {
     need_file(files_.trace);
     need_file(trace.file);
     std::ifstream fresh(files_.trace, std::ios::binary);
-    if (!fresh) throw Broken("it left no trace");
+    if (!fresh) throw Broken("the run wrote no trace");
     TraceReader b(fresh, "this run");
     std::ifstream expected(trace.file, std::ios::binary);
     if (!expected) {
@@ -246,12 +246,12 @@ class Judgement {
     for (const auto* part : {&cause.likely, &cause.elsewhere})
       for (const auto& each : *part) text += fmt::format("  {}: {} | {}\n", each.name, each.a, each.b);
     if (!cause.one_sided.empty())
-      text += fmt::format("  and {} parameters that the version of one alone has\n", cause.one_sided.size());
+      text += fmt::format("  and {} parameters that only one of the versions has\n", cause.one_sided.size());
     return text.empty() ? text : "  the headers differ (A | B):\n" + text;
   }
 
   static std::string missing(const fs::path& file, int error) {
-    return fmt::format("{}: {}; --update makes it", file.string(), std::strerror(error));
+    return fmt::format("{}: {}; --update makes this file", file.string(), std::strerror(error));
   }
 
   void renew(const fs::path& file, const fs::path& fresh, std::string what) {
@@ -263,9 +263,9 @@ class Judgement {
 
   void check_results() {
     const auto text = content_of(files_.results);
-    if (!text) throw Broken("it left no results");
+    if (!text) throw Broken("the run wrote no results");
     const auto results = parse_results(*text);
-    if (!results) throw Broken("what it left as results is not a JSON object");
+    if (!results) throw Broken("the results of the run are not a JSON object");
     if (case_.results) compare_with(*case_.results, *results);
     const auto values = values_of(*results);
     for (const auto& property : case_.properties) {

@@ -22,7 +22,8 @@ sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
       !options.engine.fst.empty() || options.seed || options.limits.simulated || options.limits.wall ||
       !observers.log.empty() || observers.check)
     throw ConfigError(
-        "--vary does not go with --pcap, --record, --audit, --check, --log, --perfetto, --fst, --seed and limits");
+        "--vary cannot be combined with --pcap, --record, --audit, --check, --log, --perfetto, --fst, --seed or "
+        "limits");
   sweep::SweepPlan plan;
   plan.name = std::filesystem::path(options.workload).stem().string();
   plan.workload = options.workload;
@@ -38,7 +39,7 @@ sweep::SweepPlan plan_of(const bench::BenchOptions& options, const Vary& vary) {
 }
 
 int bench_or_sweep(const bench::BenchOptions& options, const Vary& vary, const Program& words) {
-  if (options.processes > 1 && !vary.axes.empty()) throw ConfigError("--vary does not go with --processes");
+  if (options.processes > 1 && !vary.axes.empty()) throw ConfigError("--vary cannot be combined with --processes");
   if (options.processes > 1 && !started_by_mpi()) {
     bench::prepare_shared(options);  // reports errors once, before the processes start
     run_under_mpi(options.processes, words);
@@ -56,38 +57,39 @@ int bench_or_sweep(const bench::BenchOptions& options, const Vary& vary, const P
 }  // namespace
 
 Command add_bench(CLI::App& app, const Program& words) {
-  CLI::App& command =
-      *app.add_subcommand("bench", "let agents inside the simulator drive the NICs, as a workload file says");
+  CLI::App& command = *app.add_subcommand("bench", "drive the NICs by agents inside the simulator: docs/workloads.md");
   const auto options = std::make_shared<bench::BenchOptions>();
-  command.add_option("WORKLOAD", options->workload, "a TOML file (docs/workloads.md), or the name of one of ours")
+  command.add_option("WORKLOAD", options->workload, "a TOML file, or the name of an installed workload")
       ->required()
       ->type_name("WORKLOAD");
   add_sets(command, options->sets,
-           "a parameter, such as nic.pcie.read_latency=600ns, or a key of the workload, such as flow[0].window=8; may "
-           "be repeated");
-  command.add_option("--nic", options->nic, "NIC profile by name, or a TOML file, in place of the workload's")
+           "set a parameter, such as nic.pcie.read_latency=600ns, or a key of the workload, such as flow[0].window=8; "
+           "may be repeated");
+  command.add_option("--nic", options->nic, "NIC profile by name, or a TOML file, instead of the workload's profile")
       ->type_name("NIC");
   add_host_profile(command, options->host);
   command
       .add_option("--topology", options->topology,
-                  "topology by name (star:8, fat-tree:4), or a TOML file, in place of the workload's")
+                  "topology by name (star:8, fat-tree:4), or a TOML file, instead of the workload's topology")
       ->type_name("TOPOLOGY");
   add_faults(command, options->faults);
-  add_seed(command, options->seed, "of everything random, in place of the workload's");
+  add_seed(command, options->seed, "seed of all random choices, instead of the workload's seed");
   add_json(command, options->json);
   command.add_flag("--all-counters", options->all_counters,
-                   "a column for each host and switch; else, of many, a summary");
+                   "print a column for each host and switch; without this flag, many hosts are summarized");
   add_observers(command, options->observers);
   add_engine(command, options->engine);
   add_limits(command, options->limits);
   command
       .add_option("--processes", options->processes,
-                  "so many processes, under mpirun, simulate the hosts together; docs/processes.md")
+                  "simulate the hosts in this number of processes, started by mpirun; docs/processes.md")
       ->check(CLI::Range(1, 1024));
   command.footer(
-      "The exit status is 0; 1 when an operation failed, nothing moved, a counter disagrees with the trace or --check "
-      "has a finding, 2 for what cannot be run, 3 when the RTL's referee objects, 124 at a limit, 128 + signal when "
-      "the run was ended by one.");
+      "The exit status is 0; 1 if an operation failed, no data moved, a counter disagrees with the trace, or --check "
+      "has "
+      "a finding; 2 if the run cannot start; 3 if --engine lockstep finds a difference; 124 at a limit; 128 + signal "
+      "if "
+      "a signal ended the run.");
   const auto vary = std::make_shared<Vary>();
   add_vary(command, *vary, "workload's name");
   return {&command, [options, vary, &words] { return bench_or_sweep(*options, *vary, words); }};

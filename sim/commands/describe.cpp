@@ -20,7 +20,7 @@ Command add_describe(CLI::App& app) {
                                                     {"host", DescribeTopic::host},
                                                     {"topology", DescribeTopic::topology},
                                                     {"counters", DescribeTopic::counters}};
-  add_choice(command, "topic", arguments->topic, topics, "nic, host, topology or counters; default: all");
+  add_choice(command, "topic", arguments->topic, topics, "default: all topics");
   add_configuration(command, arguments->options);
   return {&command, [arguments] {
             fmt::print("{}", describe(arguments->topic, arguments->options));

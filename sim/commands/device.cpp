@@ -97,22 +97,25 @@ Command add_device(CLI::App& app) {
   const auto add_sockets = [&](const char* name, std::vector<std::string>& words, const char* meaning) {
     line.add_option(name, words, meaning)->allow_extra_args(false)->type_name("HOST=SOCKET[,HOST=SOCKET]...");
   };
-  add_sockets("--qemu", command->qemu,
-              "listen at this path for the virtual machine that takes the place of the host, with x-pci-proxy-dev of "
-              "QEMU 7.2; may be repeated");
+  add_sockets(
+      "--qemu", command->qemu,
+      "listen at this path for the virtual machine that replaces the host, with x-pci-proxy-dev of QEMU 7.2; may be "
+      "repeated");
   add_sockets("--qtest", command->qtest,
-              "the path at which that QEMU listens for interrupts: -qtest unix:SOCKET,server=on,wait=off");
+              "path at which QEMU listens for interrupts: -qtest unix:SOCKET,server=on,wait=off");
   add_sockets("--vfio-user", command->vfio_user,
-              "the same as --qemu for the vfio-user protocol: QEMU from 10.1 on, and others");
-  line.add_flag("--once", command->once, "end when all virtual machines that connected have disconnected");
+              "as --qemu, with the vfio-user protocol: QEMU 10.1 or later, and others");
+  line.add_flag("--once", command->once, "end after all connected virtual machines have disconnected");
   add_configuration(line, command->options);
   add_observers(line, command->observers);
   add_engine(line, command->options.engine);
-  add_seed(line, command->options.seed, "of everything random")->capture_default_str();
+  add_seed(line, command->options.seed, "seed of all random choices")->capture_default_str();
   add_limits(line, command->options.limits);
   line.footer(
-      "It serves until SIGINT or SIGTERM, and prints the NICs' counters then. The exit status is 0; 1 when a counter "
-      "disagrees with the trace, 2 for what cannot be run, 3 when the RTL's referee objects, 124 at a limit.");
+      "The command runs until SIGINT or SIGTERM, and then prints the NICs' counters. The exit status is 0; 1 if a "
+      "counter "
+      "disagrees with the trace; 2 if the run cannot start; 3 if --engine lockstep finds a difference; 124 at a "
+      "limit.");
   return {&line, [command] { return serve_devices(*command); }};
 }
 

@@ -10,11 +10,11 @@
 namespace rnicsim::sim {
 
 Command add_diff(CLI::App& app) {
-  CLI::App& command = *app.add_subcommand("diff", "say where two recorded runs first differ");
+  CLI::App& command = *app.add_subcommand("diff", "print the first difference of two recorded runs");
   const auto traces = std::make_shared<std::array<std::string, 2>>();
   command.add_option("A", (*traces)[0], "a file that `run --record` wrote")->required();
-  command.add_option("B", (*traces)[1], "another one")->required();
-  command.footer("The exit status is 0 when all events are equal, 1 when they differ, 2 when a file cannot be read.");
+  command.add_option("B", (*traces)[1], "another such file")->required();
+  command.footer("The exit status is 0 if all events are equal, 1 if events differ, 2 if a file cannot be read.");
   return {&command, [traces] { return diff_traces((*traces)[0], (*traces)[1]); }};
 }
 

@@ -11,6 +11,7 @@
 
 #include "sim/build_facts.h"
 #include "sim/commands/command.h"
+#include "sim/commands/help_format.h"
 #include "sim/config/config_error.h"
 
 namespace rnicsim::sim {
@@ -42,8 +43,6 @@ std::string page_name(const CLI::App& line) {
   return line.get_parent() ? line.get_parent()->get_name() + '-' + line.get_name() : line.get_name();
 }
 
-bool takes_value(const CLI::Option& option) { return option.get_type_size_max() > 0; }
-
 std::string synopsis(const CLI::App& line) {
   std::string text =
       fmt::format(".B {}{}\n", line.get_parent() ? line.get_parent()->get_name() + ' ' : "", line.get_name());
@@ -63,11 +62,9 @@ std::string option_entry(const CLI::Option& option) {
   for (const auto& name : option.get_lnames()) add("--" + name);
   if (names.empty()) names = escaped(option.get_name(true, false));
   std::string text = fmt::format(".TP\n\\fB{}\\fR", names);
-  if (takes_value(option) && option.get_type_name() != names)
-    text += fmt::format(" \\fI{}\\fR", escaped(option.get_type_name()));
-  text += '\n' + escaped(option.get_description());
-  if (!option.get_default_str().empty()) text += fmt::format(" (default: {})", escaped(option.get_default_str()));
-  return text + '\n';
+  if (const auto value = value_name(option); !value.empty() && escaped(value) != names)
+    text += fmt::format(" \\fI{}\\fR", escaped(value));
+  return text + '\n' + escaped(full_description(option)) + '\n';
 }
 
 std::string options_of(const CLI::App& line, const char* title, bool positional) {
@@ -99,18 +96,18 @@ std::string see_also(const CLI::App& line) {
   else
     for (const CLI::App* command : shown_commands(line))
       text += fmt::format(".BR {} (1),\n", escaped(page_name(*command)));
-  return text + "and what is named here as docs/..., which the Debian package puts in /usr/share/doc/rnicsim.\n";
+  return text + "and the pages named docs/..., which the Debian package installs in /usr/share/doc/rnicsim.\n";
 }
 
 constexpr char kEnvironment[] =
     ".SH ENVIRONMENT\n"
     ".TP\n"
     "\\fBRNICSIM_DATA\\fR\n"
-    "The folder with nics/, topologies/ and workloads/, in place of the program's own.\n"
+    "Folder with nics/, topologies/ and workloads/, in the place of the program's own folder.\n"
     ".TP\n"
     "\\fBRNICSIM_SOCKET\\fR\n"
-    "The name under which \\fBserve\\fR waits for programs, and \\fBenv\\fR looks for it. Without it the name has a "
-    "random part, and \\fBenv\\fR finds the one simulation of this user.\n"
+    "Name of the socket at which \\fBserve\\fR waits for programs, and to which \\fBenv\\fR connects. Without this "
+    "variable the name has a random part, and \\fBenv\\fR finds the only simulation of this user.\n"
     ".SH FILES\n"
     "In the folder above the program's:\n"
     ".TP\n"
@@ -118,7 +115,7 @@ constexpr char kEnvironment[] =
     "NIC profiles, topologies and workloads.\n"
     ".TP\n"
     "lib/rnicsim/\n"
-    "What is loaded into the programs of simulated hosts.\n";
+    "Libraries that are loaded into the programs of simulated hosts.\n";
 
 void write(const fs::path& path, const std::string& text) {
   std::ofstream file(path);
@@ -155,10 +152,10 @@ std::string manual_page(const CLI::App& line) {
 }
 
 Command add_manual(CLI::App& app) {
-  CLI::App& command = *app.add_subcommand("manual", "write the pages of the manual, for man(1)");
+  CLI::App& command = *app.add_subcommand("manual", "write the pages of the manual for man(1)");
   command.group("");  // hidden: only the build uses this command
   const auto folder = std::make_shared<std::string>();
-  command.add_option("FOLDER", *folder, "where to")->required();
+  command.add_option("FOLDER", *folder, "folder for the pages")->required();
   return {&command, [folder, &app] { return write_pages(app, *folder); }};
 }
 

@@ -19,7 +19,7 @@ void add_configuration(CLI::App& command, RunOptions& options) {
   command.add_option("--topology", options.topology, "topology by name (star:8, fat-tree:4), or a TOML file")
       ->capture_default_str()
       ->type_name("TOPOLOGY");
-  add_sets(command, options.sets, "a parameter, such as nic.pcie.read_latency=600ns; may be repeated");
+  add_sets(command, options.sets, "set a parameter, such as nic.pcie.read_latency=600ns; may be repeated");
   add_faults(command, options.faults);
 }
 
@@ -30,9 +30,9 @@ void add_sets(CLI::App& command, std::vector<std::string>& sets, const char* mea
 void add_faults(CLI::App& command, std::vector<std::string>& faults) {
   command
       .add_option("--fault", faults,
-                  "what the cables do to frames: drop, corrupt, duplicate, delay (by=2us) or reorder (by=FRAMES, "
-                  "limit=10us), with which probability, and to which frames: host=, opcode=, qp=, psn=, nth=, count=; "
-                  "such as drop=1e-3,host=h0,opcode=ACKNOWLEDGE; may be repeated; docs/faults.md")
+                  "a fault of the cables. Action: drop, corrupt, duplicate, delay (by=2us) or reorder (by=FRAMES, "
+                  "limit=10us), with a probability. Keys that select frames: host, opcode, qp, psn, nth, count. "
+                  "Example: drop=1e-3,host=h0,opcode=ACKNOWLEDGE. May be repeated; docs/faults.md")
       ->allow_extra_args(false)
       ->type_name("ACTION[=PROBABILITY][,KEY=VALUE]...");
 }
@@ -47,7 +47,7 @@ std::string wrong_seed(const std::string& text) {
 Duration time_of(const char* option, const std::string& text) {
   const auto time = parse_duration(text);
   if (!time) throw CLI::ValidationError(fmt::format("{}: '{}' is not a time with its unit, such as 10s", option, text));
-  if (time->ps <= 0) throw CLI::ValidationError(fmt::format("{}: '{}' is not longer than 0", option, text));
+  if (time->ps <= 0) throw CLI::ValidationError(fmt::format("{}: '{}' is not a time above 0", option, text));
   return *time;
 }
 
@@ -56,20 +56,21 @@ void add_limits(CLI::App& command, Limits& limits) {
     const auto set = [=, &limit](const std::string& text) { limit = time_of(name, text); };
     command.add_option_function<std::string>(name, set, meaning)->type_name("TIME");
   };
-  add("--limit", limits.simulated, "end at this simulated time, with the state of all threads and QPs and status 124");
-  add("--wall-limit", limits.wall, "the same after so much real time");
+  add("--limit", limits.simulated,
+      "end the run at this simulated time: print the state of all threads and QPs; exit status 124");
+  add("--wall-limit", limits.wall, "end the run in the same way after this real time");
 }
 
 void add_engine(CLI::App& command, EngineOptions& options) {
   std::map<std::string, std::string> kinds;
   for (const std::string kind : kEngineKinds) kinds[kind] = kind;
   add_choice(command, "--engine", options.kind, kinds,
-             "the NICs' QP engine: model (default); rtl, the one in SystemVerilog; or lockstep, that one with a "
-             "referee, whose objection ends the run with status 3; docs/rtl.md");
+             "QP engine of the NICs: model (default), in C++; rtl, in SystemVerilog; or lockstep, which compares the "
+             "SystemVerilog engine with the C++ engine, and ends the run at a difference with status 3; docs/rtl.md");
   command
       .add_option("--fst", options.fst,
-                  "write the signals of the one in SystemVerilog to this file, for GTKWave; where there are hosts, one "
-                  "each: waves.fst becomes waves-h0.fst")
+                  "write the signals of the SystemVerilog engine to this file, for GTKWave; one file for each host: "
+                  "waves.fst becomes waves-h0.fst")
       ->type_name("FILE");
 }
 
@@ -80,58 +81,63 @@ void add_observers(CLI::App& command, ObserverOptions& observers) {
   command
       .add_option_function<std::vector<std::string>>(
           "--log", choose,
-          fmt::format("say on stderr what happens: off, error, warn (default), info, debug or trace, of all blocks or "
-                      "of one ({}); may be repeated",
-                      fmt::join(log_blocks(), ", ")))
+          fmt::format(
+              "log level on stderr: off, error, warn (default), info, debug or trace, for all blocks or for one "
+              "block ({}); may be repeated",
+              fmt::join(log_blocks(), ", ")))
       ->allow_extra_args(false)
       ->type_name("LEVEL[:BLOCK]");
-  command.add_option("--pcap", observers.pcap, "write what the cables carry to this file, as pcapng")
+  command.add_option("--pcap", observers.pcap, "capture the frames on the cables in this file, as pcapng")
       ->type_name("FILE");
   auto* record = command.add_option("--record", observers.record,
-                                    "record the run in this file, for `rnicsim diff`; audits the counters, too");
+                                    "record the run in this file, for `rnicsim diff`; also audits the counters");
   record->type_name("FILE");
   command
       .add_flag("--record-software", observers.record_software,
-                "record what the software does at the devices, too, for `rnicsim replay FILE`: requests to the "
-                "devices, registered memory, and what lies there when a device reads")
+                "also record the software's accesses, for `rnicsim replay FILE`: requests to the devices, registered "
+                "memory, and the bytes that a device reads there")
       ->needs(record);
-  command.add_flag("--audit", observers.audit, "recount what the NIC's counters count, and fail when they disagree");
+  command.add_flag("--audit", observers.audit,
+                   "audit the counters: compare them with the trace events, and fail if they disagree");
   auto* check = command.add_flag("--check", observers.check,
-                                 "say which mistakes the drivers make, at their first wrong accesses, and fail when "
-                                 "they make any; docs/driver-check.md");
+                                 "report mistakes of the drivers at their first wrong access, and fail if there are "
+                                 "any; docs/driver-check.md");
   command
       .add_flag("--check-poison", observers.check_params.poison,
-                "a CQE's place holds a pattern until the CQE is there: shows what reads it before its owner bit")
+                "fill the place of a CQE with a pattern until the device writes the CQE: shows a driver that reads "
+                "before the owner bit is valid")
       ->needs(check);
   const auto delay = [&observers](const std::string& text) {
     observers.check_params.owner_delay = time_of("--check-owner-delay", text);
   };
   command
       .add_option_function<std::string>("--check-owner-delay", delay,
-                                        "the owner bit of a CQE or EQE lands so much later than the rest of it")
+                                        "write the owner bit of a CQE or EQE this much later than its other bytes")
       ->needs(check)
       ->type_name("TIME");
   FollowOptions& options = observers.follow;
   command.add_flag("--waterfall", options.waterfall,
-                   "say where each work request's time went, stage by stage; docs/waterfall.md");
+                   "print the time that work requests spent in each stage; docs/waterfall.md");
   auto* perfetto = command.add_option("--perfetto", options.perfetto,
-                                      "write the first work requests' stages, and congestion over time, to this file, "
-                                      "for ui.perfetto.dev");
+                                      "write the stages of the first work requests, and congestion over time, to this "
+                                      "file, for ui.perfetto.dev");
   perfetto->type_name("FILE");
-  command.add_option("--perfetto-wqes", options.perfetto_wqes, "how many of them")
+  command.add_option("--perfetto-wqes", options.perfetto_wqes, "work requests in the file of --perfetto")
       ->check(CLI::Range(1, 1'000'000))
       ->needs(perfetto)
       ->capture_default_str();
   command
       .add_option("--perfetto-samples", options.perfetto_samples,
-                  "at most so many values of congestion control, queues and pauses; 0: none")
+                  "most values of congestion control, queues and pauses in the file of --perfetto; 0: none")
       ->check(CLI::Range(0, 100'000'000))
       ->needs(perfetto)
       ->capture_default_str();
 }
 
 void add_json(CLI::App& command, std::string& path) {
-  command.add_option("--json", path, "write the results to this file; -: to standard output, and all else to stderr")
+  command
+      .add_option("--json", path,
+                  "write the results to this file; -: to standard output, and all other output to stderr")
       ->type_name("FILE");
 }
 
@@ -140,10 +146,10 @@ void refuse_simulated_host(const char* command) {
   const char* host = std::getenv(abi::kHostVariable);
   if (host == nullptr || preload == nullptr) return;
   if (std::string_view(preload).find("librnicsim_os.so") == std::string_view::npos) return;
-  throw ConfigError(
-      fmt::format("{} wants this machine's time, and this is a program of the simulated host {}: put "
-                  "`LD_PRELOAD=` before it, or use another terminal",
-                  command, host));
+  throw ConfigError(fmt::format(
+      "{} needs real time, but this shell runs on the simulated host {}: write `LD_PRELOAD=` before the command, "
+      "or use another terminal",
+      command, host));
 }
 
 }  // namespace rnicsim::sim

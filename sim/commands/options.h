@@ -39,9 +39,10 @@ void add_configuration(CLI::App& command, RunOptions& options);
 template <class Name>
 void add_host_profile(CLI::App& command, Name& host) {
   command
-      .add_option("--host-profile", host,
-                  "what the hosts cost, by name, or a TOML file, in the place of what the NIC's profile, the topology "
-                  "or the workload names")
+      .add_option(
+          "--host-profile", host,
+          "host profile (costs of CPU and kernel) by name, or a TOML file; overrides the profile that the NIC's "
+          "profile, the topology or the workload names")
       ->type_name("PROFILE");
 }
 // Add --set and --fault.

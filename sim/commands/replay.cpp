@@ -22,7 +22,7 @@ sweep::SweepOptions sweep_of(const rerun::RerunOptions& options, const Vary& var
   const auto& observers = options.observers;
   if (!observers.pcap.empty() || !observers.record.empty() || observers.audit || !observers.log.empty() ||
       !options.engine.fst.empty())
-    throw ConfigError("--vary does not go with --pcap, --record, --audit, --log and --fst");
+    throw ConfigError("--vary cannot be combined with --pcap, --record, --audit, --log or --fst");
   sweep::SweepPlan plan;
   plan.name = std::filesystem::path(options.trace).stem().string();
   plan.recording = options.trace;
@@ -43,48 +43,52 @@ sweep::SweepOptions sweep_of(const rerun::RerunOptions& options, const Vary& var
 }
 
 int replay_recording(rerun::RerunOptions& options, const Vary& vary, const Program& words) {
-  if (options.trace.empty()) throw ConfigError("replay: a trace is needed, or --wire and --as");
+  if (options.trace.empty()) throw ConfigError("replay: give a trace, or --wire and --as");
   if (options.observers.record_software) throw ConfigError("--record-software: a replay has no software to record");
   if (options.observers.check || options.observers.follow.any())
-    throw ConfigError("--check, --waterfall and --perfetto look at programs and drivers, which a replay lacks");
+    throw ConfigError("--check, --waterfall and --perfetto examine programs and drivers: a replay has none");
   return vary.axes.empty() ? rerun::rerun(options) : sweep::run_sweep(sweep_of(options, vary, words));
 }
 
 }  // namespace
 
 Command add_replay(CLI::App& app, const Program& words) {
-  CLI::App& command = *app.add_subcommand(
-      "replay", "drive the NICs of a recorded run without its programs; or take a real NIC's place in a capture");
+  CLI::App& command =
+      *app.add_subcommand("replay", "repeat a recorded run without its programs, or replace a real NIC in a capture");
   const auto options = std::make_shared<replay::ReplayOptions>();
   const auto again = std::make_shared<rerun::RerunOptions>();
-  auto* trace = command.add_option("TRACE", again->trace, "a run that was recorded with --record-software");
-  auto* wire = command.add_option("--wire", options->wire, "a capture of both directions, pcap or pcapng");
-  auto* as = command.add_option("--as", options->as, "the IP address of the NIC to replace");
+  auto* trace = command.add_option("TRACE", again->trace, "a run recorded with --record-software");
+  auto* wire = command.add_option("--wire", options->wire, "a capture of both directions, in pcap or pcapng");
+  auto* as = command.add_option("--as", options->as, "IP address of the NIC to replace");
   wire->type_name("CAPTURE")->needs(as)->excludes(trace);
   as->type_name("ADDRESS")->needs(wire);
   auto* json = command.add_option("--json", options->json,
-                                  "write the results to this file; -: to standard output, and all else to stderr");
+                                  "write the results to this file; -: to standard output, and all other output to "
+                                  "stderr");
   json->type_name("FILE");
-  command.add_option("--nic", again->nic, "NIC profile, in the place of the recorded NIC's parameters")
+  command.add_option("--nic", again->nic, "NIC profile, instead of the recorded NIC's parameters")
       ->type_name("NIC")
       ->needs(trace);
-  command.add_option("--host-profile", again->host, "what the hosts cost, in the place of what was recorded")
+  command
+      .add_option("--host-profile", again->host,
+                  "host profile (costs of CPU and kernel), instead of the recorded costs")
       ->type_name("PROFILE")
       ->needs(trace);
   command
       .add_flag("--as-possible", again->as_possible,
-                "do each step of the software so long after what it waited for as in the recorded run, not at its "
-                "recorded time")
+                "keep the recorded delay between each step of the software and the event before it, instead of the "
+                "step's recorded time")
       ->needs(trace);
-  add_sets(command, again->sets, "a parameter that has another value than in the recorded run");
+  add_sets(command, again->sets, "set a parameter that differs from the recorded run; may be repeated");
   add_faults(command, again->faults);
   add_observers(command, again->observers);
   add_engine(command, options->engine);
   const auto vary = std::make_shared<Vary>();
   add_vary(command, *vary, "trace's name")->needs(trace);
   command.footer(
-      "The exit status is 0 when all agrees, 1 when something differs, 2 when there is nothing to replay, "
-      "3 when the RTL's referee objects; docs/replay.md. With --vary as of `sweep`.");
+      "The exit status is 0 if all events agree; 1 if an event differs; 2 if the input cannot be replayed; 3 if "
+      "--engine "
+      "lockstep finds a difference. With --vary: the exit status of `sweep`. See docs/replay.md.");
   return {&command, [options, again, vary, &words] {
             if (!options->wire.empty()) return replay::replay_wire(*options);
             again->engine = options->engine;

@@ -22,15 +22,15 @@ void add_grace(CLI::App& command, std::optional<Duration>& grace) {
   command
       .add_option_function<std::string>(
           "--grace", set,
-          "when a program failed and the others do nothing but poll, spin and wait for so long in simulated time, the "
-          "run ends and says who waited for what (default: 1s); `never`: it goes on")
+          "after a failure of a program, end the run when the other programs have only polled and waited for this "
+          "simulated time, and print the reason of each wait (default: 1s); `never`: the run continues")
       ->type_name("TIME");
 }
 
 // A peer outside of the simulation runs in real time.
 void keep_real_time(const CLI::App& command, RunOptions& options) {
   if (command.get_option("--time")->count() != 0 && options.time != TimeMode::real)
-    throw ConfigError("--wire is paced by the wall clock: it goes with --time=real only, which is its default");
+    throw ConfigError("--wire needs real time: remove --time, or use --time=real");
   options.time = TimeMode::real;
 }
 
@@ -55,29 +55,30 @@ int run(Simulation& simulation, const CLI::App& command, const Program& program)
 Command add_run(CLI::App& app, const Program& program) {
   CLI::App& command = *app.add_subcommand("run", "run programs on the simulated hosts");
   command.footer(
-      "rnicsim run [OPTIONS] -- PROG ARGS runs PROG ARGS on the first host, and PROG ARGS <its address> on the "
-      "second.\nThe exit status is the worst of the programs' (128 + signal for one that was killed); 1 when they "
-      "stood still, 2 for what cannot be run, 3 when the RTL's referee objects, 124 at a limit, 128 + signal when the "
-      "run was ended by one.");
+      "rnicsim run [OPTIONS] -- PROG ARGS runs `PROG ARGS` on the first host, and `PROG ARGS ADDRESS` with the first "
+      "host's address on the second.\nThe exit status is the worst status of the programs (128 + signal for a killed "
+      "program); 1 if no program could continue; 2 if the run cannot start; 3 if --engine lockstep finds a difference; "
+      "124 at a limit; 128 + signal if a signal ended the run.");
   const auto simulation = std::make_shared<Simulation>();
   add_grace(command, simulation->options.grace);
   add_simulation(command, *simulation);
   add_json(command, simulation->json);
   RunArguments& arguments = simulation->arguments;
-  command.add_option("--on", arguments.on, "run COMMAND on a host, or on several: 'h[0-3]'; may be repeated")
+  command
+      .add_option("--on", arguments.on, "run COMMAND on a host or on several hosts, such as 'h[0-3]'; may be repeated")
       ->allow_extra_args(false)
       ->type_name("HOST COMMAND");
-  command.add_option("--gdb", arguments.gdb, "run that host's programs under gdb")
+  command.add_option("--gdb", arguments.gdb, "run the programs of this host under gdb")
       ->allow_extra_args(false)
       ->type_name("HOST");
-  command.add_option("--valgrind", arguments.valgrind, "run that host's programs under valgrind")
+  command.add_option("--valgrind", arguments.valgrind, "run the programs of this host under valgrind")
       ->allow_extra_args(false)
       ->type_name("HOST");
   command
       .add_option("--wire", arguments.wires,
-                  "that host is no simulated one but the world: its cable ends at a socket (unix:PATH; with ,connect "
-                  "rnicsim connects, else it listens) with the framing of QEMU's -netdev stream, or at a TAP interface "
-                  "(tap:NAME); --time=real; may be repeated; docs/live-wire.md")
+                  "connect the cable of this host to the real world: to a socket (unix:PATH, where rnicsim listens; "
+                  "unix:PATH,connect, where rnicsim connects) with the frames of QEMU's -netdev stream, or to a TAP "
+                  "interface (tap:NAME). Runs in real time. May be repeated; docs/live-wire.md")
       ->allow_extra_args(false)
       ->type_name("HOST=LINE");
   return {&command, [simulation, &command, &program] { return run(*simulation, command, program); }};
@@ -93,7 +94,7 @@ Command add_serve(CLI::App& app) {
 Command add_env(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("env", "print the environment with which a program attaches to `serve`");
   const auto host = std::make_shared<std::string>();
-  command.add_option("host", *host, "the host that the program is to run on")->required();
+  command.add_option("host", *host, "host of the program")->required();
   return {&command, [host] { return print_environment(*host); }};
 }
 

@@ -23,8 +23,8 @@ void refuse_configuration(const CLI::App& command, const std::string& socket_nam
   for (const CLI::Option* option : command.get_options())
     if (option->count() != 0 && option->get_name() != "HOST" && option->get_name() != "-c")
       throw ConfigError(
-          fmt::format("{}: a simulation runs at {}, which this shell would join; end that one first, or "
-                      "give this one another RNICSIM_SOCKET",
+          fmt::format("{}: this shell would join the simulation that runs at {}: end that simulation first, or "
+                      "set another RNICSIM_SOCKET for this shell",
                       option->get_name(), socket_name));
 }
 
@@ -36,7 +36,8 @@ int open_or_join(Shell& shell, const CLI::App& command) {
   }
   const Config config = prepare(shell.simulation);
   const auto host = expand_hosts(shell.request.host, config.topology);
-  if (host.size() != 1) throw ConfigError(fmt::format("'{}': a shell is on one host", shell.request.host));
+  if (host.size() != 1)
+    throw ConfigError(fmt::format("'{}' names several hosts: a shell runs on one host", shell.request.host));
   return open_shell(shell.request, [&](const std::string& socket_name, const std::function<void()>& ready) {
     return simulate(shell.simulation, config, [&](System& system, const RunOptions& options, const Waterfall* shown) {
       return serve_shell(system, options, shown, socket_name, ready);
@@ -50,13 +51,13 @@ Command add_shell(CLI::App& app) {
   CLI::App& command =
       *app.add_subcommand("shell", "open a shell whose programs run on a simulated host: docs/daily.md");
   const auto shell = std::make_shared<Shell>();
-  command.add_option("HOST", shell->request.host, "the host")->capture_default_str();
-  command.add_option("-c", shell->request.command, "let the shell execute this, and end")->type_name("COMMAND");
+  command.add_option("HOST", shell->request.host, "host of the shell")->capture_default_str();
+  command.add_option("-c", shell->request.command, "execute this command in the shell, then end")->type_name("COMMAND");
   add_simulation(command, shell->simulation);
   command.footer(
-      "Where `serve` or another shell runs already it joins that simulation; else it starts one, which ends with it. "
-      "The exit status is the shell's; but 124 when the simulation came to a limit, 1 or 3 when an audit or the RTL's "
-      "referee objects.");
+      "The shell joins the simulation of a running `serve` or of another shell. Without one, the shell starts a "
+      "simulation, which ends with the shell. The exit status is the shell's; but 124 if the simulation reached a "
+      "limit, 1 if an audit failed, 3 if --engine lockstep found a difference.");
   return {&command, [shell, &command] { return open_or_join(*shell, command); }};
 }
 

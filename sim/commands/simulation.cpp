@@ -12,12 +12,13 @@ void add_simulation(CLI::App& command, Simulation& simulation) {
   add_configuration(command, simulation.options);
   add_observers(command, simulation.observers);
   add_engine(command, simulation.options.engine);
-  add_seed(command, simulation.options.seed, "of everything random")->capture_default_str();
+  add_seed(command, simulation.options.seed, "seed of all random choices")->capture_default_str();
   const std::map<std::string, TimeMode> modes{
       {"sim", TimeMode::simulated}, {"each-look", TimeMode::each_look}, {"real", TimeMode::real}};
-  add_choice(command, "--time", simulation.options.time, modes,
-             "the programs' clock: sim (default); each-look, the same with a turn for each look of a polling loop; "
-             "or real, as fast as it goes");
+  add_choice(
+      command, "--time", simulation.options.time, modes,
+      "clock of the programs: sim (default), simulated time; each-look, the same, with a scheduling turn for each "
+      "poll of a polling loop; or real, real time");
   add_limits(command, simulation.options.limits);
 }
 
@@ -31,7 +32,7 @@ Config configuration_of(RunOptions& options) {
 Config prepare(Simulation& simulation) {
   RunOptions& options = simulation.options;
   if (simulation.observers.follow.any() && options.time == TimeMode::real)
-    throw ConfigError("--waterfall and --perfetto follow simulated time: they do not go with --time=real");
+    throw ConfigError("--waterfall and --perfetto measure simulated time, and cannot be combined with --time=real");
   return configuration_of(options);
 }
 

@@ -53,7 +53,8 @@ void add_numbers(CLI::App& line, const char* name, std::vector<std::uint32_t>& n
 
 void add_filter(CLI::App& line, FilterOptions& filter) {
   line.add_option("--host", filter.hosts, "events of these hosts")->delimiter(',')->type_name("NAME[,NAME]...");
-  line.add_option("--kind", filter.kinds, "events of these kinds (traces/README.md); packet*: all that begin so")
+  line.add_option("--kind", filter.kinds,
+                  "events of these kinds (traces/README.md); packet*: all kinds with this beginning")
       ->delimiter(',')
       ->type_name("KIND[,KIND]...");
   add_numbers(line, "--qp", filter.qps, "events of these queue pairs; 0x41 is hexadecimal");
@@ -76,7 +77,7 @@ CLI::App& add_tool(CLI::App& trace, TraceCommand& command, const char* name, con
 CLI::App& add_reader(CLI::App& trace, TraceCommand& command, const char* name, const char* meaning,
                      int (*execute)(TraceCommand&)) {
   CLI::App& line = add_tool(trace, command, name, meaning, execute);
-  line.add_option("FILE", command.file, "a file that --record wrote")->required();
+  line.add_option("FILE", command.file, "a recorded trace")->required();
   return line;
 }
 
@@ -156,68 +157,72 @@ int run_tool(TraceCommand& command) try { return command.execute(command); } cat
 
 void add_import(CLI::App& trace, TraceCommand& command) {
   CLI::App& line =
-      add_tool(trace, command, "import", "make a recorded workload of a capture of real hosts", import_capture);
+      add_tool(trace, command, "import", "convert a capture of real hosts into a recorded workload", import_capture);
   auto& imported = command.imported;
-  line.add_option("--pcap", imported.pcap, "a capture of RoCEv2, pcap or pcapng")->required()->type_name("FILE");
-  line.add_option("--output,-o", command.output, "the trace to write, for `rnicsim replay`")
+  line.add_option("--pcap", imported.pcap, "a capture of RoCEv2 in pcap or pcapng")->required()->type_name("FILE");
+  line.add_option("--output,-o", command.output, "file of the new trace, for `rnicsim replay`")
       ->required()
       ->type_name("FILE");
   line.add_option("--nic", imported.nic, "NIC profile by name, or a TOML file, of the hosts that post the requests")
       ->capture_default_str()
       ->type_name("NIC");
   add_host_profile(line, imported.host);
-  add_sets(line, imported.sets, "a parameter, such as nic.pcie.read_latency=600ns");
+  add_sets(line, imported.sets, "set a parameter, such as nic.pcie.read_latency=600ns; may be repeated");
 }
 
 void add_wqe(CLI::App& line, FollowedWqe& wqe) {
-  line.add_option("--host", wqe.host, "the host that posted the WQE")->required()->type_name("NAME");
+  line.add_option("--host", wqe.host, "host that posted the WQE")->required()->type_name("NAME");
   line.add_option_function<std::string>(
-          "--qp", [&wqe](const std::string& text) { wqe.qp = number_of("--qp", text); }, "its queue pair")
+          "--qp", [&wqe](const std::string& text) { wqe.qp = number_of("--qp", text); }, "queue pair of the WQE")
       ->required()
       ->type_name("N");
-  line.add_option("--wqe", wqe.number, "which of the WQEs of that send queue, from 0")->required()->type_name("N");
+  line.add_option("--wqe", wqe.number, "number of the WQE in its send queue, from 0")->required()->type_name("N");
 }
 
 }  // namespace
 
 Command add_trace(CLI::App& app) {
-  CLI::App& line = *app.add_subcommand("trace", "look into recorded traces: docs/trace.md");
+  CLI::App& line = *app.add_subcommand("trace", "tools for recorded traces: docs/trace.md");
   const auto command = std::make_shared<TraceCommand>();
   line.require_subcommand(1);
 
   CLI::App& shows = add_reader(line, *command, "show", "print events", show);
   add_filter(shows, command->filter);
-  shows.add_option("--columns", command->show.columns, "a table: time, host, kind, and names of fields")
+  shows
+      .add_option("--columns", command->show.columns,
+                  "print a table with these columns: time, host, kind, and names of fields")
       ->delimiter(',')
       ->type_name("NAME[,NAME]...");
-  shows.add_option("--lines", command->show.most, "end after so many events")->type_name("N");
+  shows.add_option("--lines", command->show.most, "end after this number of events")->type_name("N");
 
   add_filter(
       add_reader(line, *command, "stat", "count events; rates, latencies and retransmissions of queue pairs", stat),
       command->filter);
   add_wqe(add_reader(line, *command, "follow", "print all events of one WQE", follow), command->wqe);
 
-  CLI::App& cuts = add_reader(line, *command, "cut", "write the events of a filter as a trace", cut);
+  CLI::App& cuts = add_reader(line, *command, "cut", "write the selected events as a trace", cut);
   add_filter(cuts, command->filter);
   CLI::App& merges = add_tool(line, *command, "merge", "write traces of different hosts as one", merge);
-  merges.add_option("FILES", command->files, "files that --record wrote")->required()->expected(2, 1000);
+  merges.add_option("FILES", command->files, "recorded traces")->required()->expected(2, 1000);
   for (auto* writes : {&cuts, &merges})
-    writes->add_option("--output,-o", command->output, "the trace to write")->required()->type_name("FILE");
+    writes->add_option("--output,-o", command->output, "file of the new trace")->required()->type_name("FILE");
 
-  CLI::App& exports = add_reader(line, *command, "export", "write events for other programs", write_out);
+  CLI::App& exports = add_reader(line, *command, "export", "write events in a format of other programs", write_out);
   add_filter(exports, command->filter);
   const std::map<std::string, TraceFormat> formats{{"jsonl", TraceFormat::jsonl},
                                                    {"csv", TraceFormat::csv},
                                                    {"perfetto", TraceFormat::perfetto},
                                                    {"fst", TraceFormat::fst},
                                                    {"pcapng", TraceFormat::pcapng}};
-  add_choice(exports, "--format", command->format, formats,
-             "JSON lines (default), comma-separated values, a timeline for ui.perfetto.dev, waves for GTKWave");
-  exports.add_option("--output,-o", command->output, "the file to write (default: standard output)")->type_name("FILE");
+  add_choice(
+      exports, "--format", command->format, formats,
+      "jsonl (default): JSON lines; csv: comma-separated values; perfetto: timeline for ui.perfetto.dev; fst: waves "
+      "for GTKWave");
+  exports.add_option("--output,-o", command->output, "output file (default: standard output)")->type_name("FILE");
 
   add_import(line, *command);
 
-  line.footer("The exit status is 0; 2 when a file cannot be read or written, or the command line is wrong.");
+  line.footer("The exit status is 0; 2 if a file cannot be read or written, or the command line is wrong.");
   return {&line, [command] { return run_tool(*command); }};
 }
 

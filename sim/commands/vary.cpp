@@ -13,17 +13,17 @@ namespace rnicsim::sim {
 CLI::Option* add_vary(CLI::App& command, Vary& vary, const std::string& name) {
   auto* axes = command
                    .add_option("--vary", vary.axes,
-                               "a sweep over values of a key: 16,64,256 or 256..4096*2 or 0..100+25; may be repeated; "
+                               "sweep over values of a key: 16,64,256 or 256..4096*2 or 0..100+25; may be repeated; "
                                "docs/sweep.md")
                    ->allow_extra_args(false)
                    ->type_name("KEY=VALUES");
-  command.add_option("--seeds", vary.seeds, "of a sweep: as many runs a point, with seeds from 1 on")
+  command.add_option("--seeds", vary.seeds, "runs of each point, with the seeds 1, 2, ...")
       ->check(CLI::Range(1, 10'000))
       ->needs(axes);
-  command.add_option("--out", vary.out, fmt::format("of a sweep: the folder for the results; default: the {}", name))
+  command.add_option("--out", vary.out, fmt::format("folder for the results of the sweep; default: the {}", name))
       ->needs(axes)
       ->type_name("FOLDER");
-  command.add_option("--jobs,-j", vary.jobs, "of a sweep: runs at a time; default: one a processor")
+  command.add_option("--jobs,-j", vary.jobs, "runs in parallel; default: one for each processor")
       ->check(CLI::Range(1, 4096))
       ->needs(axes);
   return axes;

@@ -83,7 +83,7 @@ std::map<std::size_t, UserDevice> user_devices_of(const VmCommand& command) {
     std::size_t guest = 0;
     while (guest < command.options.guests && name != fmt::format("g{}", guest)) ++guest;
     if (guest == command.options.guests)
-      throw ConfigError(fmt::format("--device: no guest is called '{}'", shown(name)));
+      throw ConfigError(fmt::format("--device: there is no guest '{}'", shown(name)));
     const UserDevice device{word.substr(equals + 1, comma - equals - 1), word.substr(comma + std::size(kQtest) - 1)};
     if (!devices.emplace(guest, device).second)
       throw ConfigError(fmt::format("--device: {} has a device already", name));
@@ -126,22 +126,23 @@ int run_vm(VmCommand& command) {
 void add_image_options(CLI::App& line, VmCommand& command) {
   ImageOptions& image = command.options.image;
   line.add_option("--add", image.add,
-                  "a file or folder of yours for the guests: programs with their libraries, modules (.ko) among the "
-                  "kernel's; WHERE: its path there; may be repeated")
+                  "add a file or folder to the guests: programs with their libraries, or kernel modules (.ko). WHERE: "
+                  "path in the guests. May be repeated")
       ->allow_extra_args(false)
       ->type_name("PATH[=WHERE]");
-  line.add_option("--with", image.with, "what else the image is to have: python (with pyverbs); may be repeated")
+  line.add_option("--with", image.with, "additional part of the image: python (with pyverbs); may be repeated")
       ->allow_extra_args(false)
       ->type_name("PART");
-  line.add_option("--kernel", image.kernel, "the guests' kernel, a release that Debian has (default: its present one)")
+  line.add_option("--kernel", image.kernel,
+                  "release of the guests' kernel, of Debian's packages (default: the current release)")
       ->type_name("RELEASE");
-  line.add_option("--image", image.cache, "where images are kept (default: rnicsim/guest in the user's cache)")
+  line.add_option("--image", image.cache, "folder of the images (default: rnicsim/guest in the user's cache)")
       ->type_name("FOLDER");
-  line.add_flag("--renew-image", image.renew, "make the image anew, of the packages that Debian has now");
-  line.add_flag("--image-only", command.image_only, "make the image, where it is not there, and end");
+  line.add_flag("--renew-image", image.renew, "make the image again from Debian's current packages");
+  line.add_flag("--image-only", command.image_only, "make the image if it is missing, then end");
   line.add_option("--driver", image.driver,
-                  "the driver of the NICs: rnic (default), verbs/linux of this project with its provider for "
-                  "libibverbs; or none, for one of yours (--add)")
+                  "driver of the NICs: rnic (default), this project's driver (verbs/linux) with its provider for "
+                  "libibverbs; or none, for your own driver (--add)")
       ->check(CLI::IsMember({"rnic", "none"}))
       ->type_name("rnic|none");
 }
@@ -153,50 +154,58 @@ Command add_vm(CLI::App& app) {
   const auto command = std::make_shared<VmCommand>();
   GuestOptions& options = command->options;
   line.add_option("--on", command->on,
-                  "let the shell of a guest execute COMMAND; of several: 'g[0-1]'; may be repeated")
+                  "run COMMAND in the shell of a guest or of several guests, such as 'g[0-1]'; may be repeated")
       ->allow_extra_args(false)
       ->type_name("GUEST COMMAND");
-  line.add_option("--guests", command->guests,
-                  "how many machines: g0, g1 ..., in the place of the topology's first hosts (default: all hosts of "
-                  "--topology; 2 without)")
+  line.add_option(
+          "--guests", command->guests,
+          "number of guests: g0, g1, ... replace the first hosts of the topology (default: all hosts of --topology; "
+          "without --topology 2)")
       ->check(CLI::Range(std::size_t{1}, kMostGuests));
-  line.add_option("--device", command->devices,
-                  "a device of yours in the place of the guest's NIC: QEMU's x-pci-proxy-dev connects to the first "
-                  "socket, and QEMU listens for interrupts at the second one; may be repeated")
+  line.add_option(
+          "--device", command->devices,
+          "replace the guest's NIC by your own device: QEMU's x-pci-proxy-dev connects to the first socket, and QEMU "
+          "listens for interrupts at the second socket; may be repeated")
       ->allow_extra_args(false)
       ->type_name("GUEST=SOCKET,qtest=SOCKET");
   const auto set_memory = [&options](const std::string& text) { options.memory = memory_of(text); };
-  line.add_option_function<std::string>("--memory", set_memory, "of each guest (default: 256MiB)")->type_name("SIZE");
-  line.add_option("--wire", command->wire,
-                  "join the guests' Ethernet to a socket, at which another program listens: rnicsim run --wire "
-                  "h1=unix:PATH; docs/live-wire.md")
+  line.add_option_function<std::string>("--memory", set_memory, "memory of each guest (default: 256MiB)")
+      ->type_name("SIZE");
+  line.add_option(
+          "--wire", command->wire,
+          "connect the guests' Ethernet to a socket at which another program listens, such as rnicsim run --wire "
+          "h1=unix:PATH; docs/live-wire.md")
       ->type_name("unix:PATH");
   add_image_options(line, *command);
   command->simulation.topology.clear();
   add_configuration(line, command->simulation);
   add_observers(line, command->observers);
   add_engine(line, command->simulation.engine);
-  add_seed(line, command->simulation.seed, "of everything random")->capture_default_str();
-  line.add_option("--kernel-words", options.kernel_words, "more parameters of the kernel, such as 'dyndbg=...'")
+  add_seed(line, command->simulation.seed, "seed of all random choices")->capture_default_str();
+  line.add_option("--kernel-words", options.kernel_words,
+                  "additional parameters of the guests' kernel, such as 'dyndbg=...'")
       ->type_name("WORDS");
-  line.add_option("--consoles", options.consoles, "write the guests' consoles to this folder: g0.console ...")
+  line.add_option("--consoles", options.consoles,
+                  "write the output of the guests' consoles to this folder: g0.console, ...")
       ->type_name("FOLDER");
   const auto add_time = [&line](const char* name, Duration& time, const char* meaning) {
     const auto set = [=, &time](const std::string& text) { time = time_of(name, text); };
     line.add_option_function<std::string>(name, set, meaning)->type_name("TIME");
   };
-  add_time("--boot-limit", options.boot_limit, "how long booting may take (default: 300s)");
+  add_time("--boot-limit", options.boot_limit, "longest real time of a boot (default: 300s)");
   add_time("--gap", options.most_gap,
-           "a command starts when the one before it waits or has ended, and after this time at the latest (default: "
-           "10s)");
+           "longest delay of a command: a command starts when the command before it waits or has ended, or after this "
+           "time (default: 10s)");
   const auto set_limit = [&options](const std::string& text) { options.limits.wall = time_of("--wall-limit", text); };
-  line.add_option_function<std::string>("--wall-limit", set_limit, "end after so much real time, with status 124")
+  line.add_option_function<std::string>("--wall-limit", set_limit, "end after this real time; exit status 124")
       ->type_name("TIME");
   line.footer(
-      "The exit status is the worst of the commands' (128 + signal for one that was killed); 1 when a guest does not "
-      "boot or is lost, its kernel told of a fault, a counter disagrees with the trace, or --check has a finding; 2 "
-      "for what cannot be run, 3 when the RTL's referee objects, 124 at the limit, 128 + signal when the run was ended "
-      "by one.");
+      "The exit status is the worst status of the commands (128 + signal for a killed command); 1 if a guest does not "
+      "boot "
+      "or stops, its kernel reports a fault, a counter disagrees with the trace, or --check has a finding; 2 if the "
+      "run "
+      "cannot start; 3 if --engine lockstep finds a difference; 124 at the limit; 128 + signal if a signal ended the "
+      "run.");
   return {&line, [command] { return run_vm(*command); }};
 }
 

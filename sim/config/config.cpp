@@ -33,7 +33,7 @@ const host::HostParams& host_named(const Config& config, const std::string* type
 void refuse_vectors(ParamVisitor& visit, const nic::NicParams& nic, const std::string& nic_path,
                     const host::HostParams& host, const std::string& host_path) {
   visit.refuse(nic.capabilities.max_eq < host.event_queues(), (nic_path + ".capabilities.max_eq").c_str(),
-               "is not one more, for other events, than", (host_path + ".completion_vectors").c_str());
+               "does not follow, for other events, on", (host_path + ".completion_vectors").c_str());
 }
 
 std::string path_of(const char* group, const std::string* name, const char* standard) {
@@ -53,9 +53,8 @@ void check_ports(const Config& config) {
     const auto a = config.nic_of(from).port, b = config.nic_of(to).port;
     if (!same(a, b))
       throw ConfigError(fmt::format(
-          "cables.{}-{}: its ends do not match: the port of {} has {}, {} a frame besides, {} at least, that of {} {}, "
-          "{}, "
-          "{}; name one for both, as in cables.{}-{}.port (docs/topology.md)",
+          "cables.{}-{}: the ends do not match: the port of {} has {}, {} overhead for each frame, at least {}; the "
+          "port of {} has {}, {}, {}; set one port for both ends, as in cables.{}-{}.port (docs/topology.md)",
           topology.node_name(from), topology.node_name(to), topology.node_name(from), to_string(a.rate),
           to_string(a.overhead), to_string(a.least_frame), topology.node_name(to), to_string(b.rate),
           to_string(b.overhead), to_string(b.least_frame), topology.node_name(from), topology.node_name(to)));
@@ -73,10 +72,9 @@ void check_switches(const Config& config) {
     const auto& params = config.switch_of(i);
     const auto reserved = params.reserved_bytes(ports[i]);
     if (params.buffer.size.bytes == 0 || reserved < params.buffer.size.bytes) continue;
-    throw ConfigError(
-        fmt::format("switch.buffer.size: {} of {} is not more than the {} that lossless.size and "
-                    "lossy.size reserve for its {} ports",
-                    to_string(params.buffer.size), topology.switches[i], to_string(ByteCount{reserved}), ports[i]));
+    throw ConfigError(fmt::format(
+        "switch.buffer.size: {} of {} is not above the {} that lossless.size and lossy.size reserve for its {} ports",
+        to_string(params.buffer.size), topology.switches[i], to_string(ByteCount{reserved}), ports[i]));
   }
 }
 

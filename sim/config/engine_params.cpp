@@ -15,8 +15,9 @@ namespace rnicsim::sim {
 
 void EngineParams::describe(ParamVisitor& visit) {
   visit.param("kind", kind,
-              "model; rtl, the one in SystemVerilog; or lockstep, that one with its referee (docs/rtl.md)");
-  visit.param("clock", clock, "clock period of the one in SystemVerilog", {100, 1e9});
+              "model, in C++; rtl, in SystemVerilog; or lockstep, the SystemVerilog engine compared with the C++ "
+              "engine (docs/rtl.md)");
+  visit.param("clock", clock, "clock period of the engine in SystemVerilog", {100, 1e9});
 }
 
 void EngineParams::limit([[maybe_unused]] nic::CapabilityParams& capabilities) const {
@@ -35,9 +36,8 @@ void EngineParams::check(const nic::TransportParams& transport) const {
       transport.loss_recovery() == roce::LossRecovery{} && transport.rto_high == Duration{} && !transport.read_acks;
   if (is_model() || plain) return;
   throw ConfigError(fmt::format(
-      "nic.transport: the engine in SystemVerilog (engine.kind = {}) goes back N, and keeps no packet that comes "
-      "before others: leave recovery, reorder_window, nak_gap, most_in_flight, read_acks and rto_high as they are by "
-      "default",
+      "nic.transport: the engine in SystemVerilog (engine.kind = {}) goes back N, and keeps no packets out of order: "
+      "leave recovery, reorder_window, nak_gap, most_in_flight, read_acks and rto_high at their defaults",
       kind));
 }
 

@@ -139,11 +139,11 @@ class Reader {
     known.insert(known.end(), std::begin(kKeys), std::end(kKeys));
     for (const auto& [key, setting] : record_.fields) {
       if (std::ranges::find(known, key) == known.end())
-        refuse(setting.where, fmt::format("it has no '{}'{}", shown(key), did_you_mean(key, known)));
+        refuse(setting.where, fmt::format("a fault rule has no key '{}'{}", shown(key), did_you_mean(key, known)));
       const bool other_action = (key == "by" && (action == FaultAction::drop || action == FaultAction::corrupt)) ||
                                 (key == "limit" && action != FaultAction::reorder) || key == "at" || key == "for";
-      if (other_action) refuse(setting, fmt::format("{} takes none", find("action")->text));
-      if (setting.type == Setting::Type::other) refuse(setting, "not a value that a rule can have");
+      if (other_action) refuse(setting, fmt::format("{} has no such key", find("action")->text));
+      if (setting.type == Setting::Type::other) refuse(setting, "not a value of a fault rule");
     }
   }
 
@@ -157,7 +157,7 @@ FaultAction read_action(const Reader& reader, const Record& record) {
   for (const auto& action : kActions) names.emplace_back(action.name);
   for (const auto& [name, kind] : kOutages) names.emplace_back(name);
   const Setting* setting = reader.find("action");
-  if (!setting) reader.refuse(record.where, fmt::format("it needs an action: {}", fmt::join(names, ", ")));
+  if (!setting) reader.refuse(record.where, fmt::format("a fault rule needs an action: {}", fmt::join(names, ", ")));
   const auto found = std::ranges::find(kActions, setting->text, &ActionName::name);
   if (found == std::end(kActions))
     reader.refuse(*setting, fmt::format("'{}' is none of {}{}", shown(setting->text), fmt::join(names, ", "),
@@ -228,7 +228,7 @@ Outage read_outage(const Reader& reader, const Record& record, const Topology& t
   constexpr Range kTimes{0, 3600e12};
   for (const auto& [key, setting] : record.fields)
     if (key != "action" && key != "host" && key != "at" && (key != "for" || kind != Outage::Kind::link_down))
-      reader.refuse(setting, fmt::format("{} takes none", reader.find("action")->text));
+      reader.refuse(setting, fmt::format("{} has no such key", reader.find("action")->text));
   Outage outage{.kind = kind, .interface = 0, .at = {}, .lasts = {}};
   const Setting* host = reader.find("host");
   if (!host || !reader.read("at", outage.at, kTimes))
@@ -264,7 +264,7 @@ Record fault_option(std::string_view text) {
     if (name.empty() || setting.text.empty() || !record.fields.emplace(name, setting).second)
       throw ConfigError(
           fmt::format("{}: '{}={}': {}", where, shown(key), shown(value),
-                      name.empty() || setting.text.empty() ? "KEY=VALUE is needed" : "it is given twice"));
+                      name.empty() || setting.text.empty() ? "KEY=VALUE is needed" : "the key is given twice"));
   };
   const auto parts = split(text, ',');
   for (const auto part : parts) {
@@ -291,7 +291,8 @@ FaultSetting to_fault(const Record& record, const Topology& topology, std::size_
   rule.action = read_action(reader, record);
   reader.check_keys(rule.action);
   if (const Setting* setting = reader.find("probability"); setting && parse_duration(setting->text))
-    reader.refuse(*setting, fmt::format("'{0}' is a time; how long is said by 'by', such as by={0}", setting->text));
+    reader.refuse(*setting,
+                  fmt::format("'{0}' is a time: the key 'by' gives the delay, such as by={0}", setting->text));
   reader.read("probability", rule.probability, {0, 1});
   if (const Setting* host = reader.find("host")) rule.host = read_host(reader, *host, topology);
   if (const Setting* opcode = reader.find("opcode")) rule.opcodes = read_opcodes(reader, *opcode);

@@ -25,15 +25,15 @@ struct HostCost {
   Duration nic::DmaParams::*of_nic;
 };
 constexpr std::array<HostCost, 5> kHostCosts = {{
-    {"read_latency", "PCIe read of 64 B by a device, idle, in the place of nic.pcie.read_latency",
+    {"read_latency", "PCIe read of 64 B by a device on an idle link; replaces nic.pcie.read_latency",
      &RootComplex::read_latency, &nic::DmaParams::read_latency},
-    {"read_queueing", "a read's wait behind writes, in the place of nic.pcie.read_queueing",
-     &RootComplex::read_queueing, &nic::DmaParams::read_queueing},
-    {"line_read", "reads of one line of memory follow one another so, in the place of nic.pcie.line_read",
-     &RootComplex::line_read, &nic::DmaParams::line_read},
-    {"write_latency", "posted write until visible in memory, in the place of nic.pcie.write_latency",
+    {"read_queueing", "wait of a read behind writes; replaces nic.pcie.read_queueing", &RootComplex::read_queueing,
+     &nic::DmaParams::read_queueing},
+    {"line_read", "time between two reads of one line of memory; replaces nic.pcie.line_read", &RootComplex::line_read,
+     &nic::DmaParams::line_read},
+    {"write_latency", "posted write until visible in memory; replaces nic.pcie.write_latency",
      &RootComplex::write_latency, &nic::DmaParams::write_latency},
-    {"ordered_write", "cost of strict ordering, in the place of nic.pcie.ordered_write", &RootComplex::ordered_write,
+    {"ordered_write", "cost of strict ordering; replaces nic.pcie.ordered_write", &RootComplex::ordered_write,
      &nic::DmaParams::ordered_write},
 }};
 constexpr std::string_view kOfNic = "nic.pcie.";
@@ -81,19 +81,19 @@ void RootComplex::describe(ParamVisitor& visit) {
 
 std::vector<Setting> host_settings(const fs::path& path) {
   const auto no_base = [&](const std::string& base) -> std::optional<fs::path> {
-    throw ConfigError(fmt::format("{}: its base '{}' does not lie beside it", path.string(), shown(base)));
+    throw ConfigError(fmt::format("{}: its base '{}' is not in the same folder", path.string(), shown(base)));
   };
   std::vector<Setting> settings;
   for (auto& file : read_with_bases(path, no_base)) {
-    if (file.host) throw ConfigError(fmt::format("{}: a host's profile names no other", file.host->where));
+    if (file.host) throw ConfigError(fmt::format("{}: a host profile names no host profile", file.host->where));
     for (const auto* records : {&file.hosts, &file.devices, &file.switches, &file.cables, &file.faults})
       if (!records->empty())
-        throw ConfigError(fmt::format("{}: a host's profile has parameters alone", records->front().where));
+        throw ConfigError(fmt::format("{}: a host profile has only parameters", records->front().where));
     for (auto& setting : file.settings) {
       if (!is_hosts(setting.path))
         throw ConfigError(
-            fmt::format("{}: {}: a host's profile has [host] and, of [nic.pcie], read_latency, "
-                        "read_queueing, line_read, write_latency and ordered_write",
+            fmt::format("{}: {}: a host profile may have [host] and, in [nic.pcie], read_latency, read_queueing, "
+                        "line_read, write_latency and ordered_write",
                         setting.where, shown(setting.path)));
       settings.push_back(std::move(setting));
     }

@@ -70,7 +70,7 @@ void take_addresses(const Record& record, std::string_view name, const char* own
     } else if (key == "mac") {
       parse_mac(setting, interface.mac);
     } else if (key != name && !Choices::kind_of(is_host ? "hosts" : "devices", key)) {
-      throw ConfigError(fmt::format("{}: {} has {}, {}, ipv4, ipv6 and mac, and no {}", setting.where, owner, name,
+      throw ConfigError(fmt::format("{}: {} may have {}, {}, ipv4, ipv6 and mac, but no {}", setting.where, owner, name,
                                     choices, key.substr(0, 40)));
     }
   }
@@ -96,7 +96,7 @@ abi::NetworkInterface to_device(const Record& record, const Topology& topology) 
   const auto number = static_cast<std::uint32_t>(
       std::ranges::count(topology.interfaces, static_cast<std::uint16_t>(*host), &abi::NetworkInterface::host));
   if (number >= abi::kMaxDevices)
-    throw ConfigError(fmt::format("{}: a host has {} devices at most", record.where, abi::kMaxDevices));
+    throw ConfigError(fmt::format("{}: a host has at most {} devices", record.where, abi::kMaxDevices));
   if (topology.interfaces.size() >= abi::kMaxInterfaces)
     throw ConfigError(fmt::format("{}: more than {} devices in all", record.where, abi::kMaxInterfaces));
   auto interface = default_interface(*host, name->second.text, number);
@@ -130,7 +130,7 @@ void check_distinct(const std::vector<abi::NetworkInterface>& interfaces, const 
     for (const auto& identity :
          {label_of(interfaces[i]), ipv4_text(interfaces[i]), ipv6_text(interfaces[i]), mac_text(interfaces[i])})
       if (!taken.insert(identity).second)
-        throw ConfigError(fmt::format("{}: '{}' belongs to another {} already", records[i - first].where, identity,
+        throw ConfigError(fmt::format("{}: '{}' already belongs to another {}", records[i - first].where, identity,
                                       interfaces[i].device == 0 ? "host" : "device"));
 }
 

@@ -26,13 +26,13 @@ std::vector<std::string> switch_names(const std::vector<Record>& records, const 
   for (const auto& record : records) {
     for (const auto& [key, field] : record.fields)
       if (key != "name" && !Choices::kind_of("switches", key))
-        throw ConfigError(fmt::format("{}: a switch has a name and a type, and no {}", field.where, shown(key)));
+        throw ConfigError(fmt::format("{}: a switch may have a name and a type, but no {}", field.where, shown(key)));
     const auto name = record.fields.find("name");
     if (name == record.fields.end()) throw ConfigError(fmt::format("{}: a switch needs a name", record.where));
     check_node_name(name->second, "switches");
     const auto& text = name->second.text;
     if (topology.find(text) || std::ranges::find(names, text) != names.end())
-      throw ConfigError(fmt::format("{}: '{}' is the name of another node already", record.where, text));
+      throw ConfigError(fmt::format("{}: '{}' is already the name of another node", record.where, text));
     if (names.size() == kMaxSwitches)
       throw ConfigError(fmt::format("{}: more than {} switches", record.where, kMaxSwitches));
     names.push_back(text);
@@ -133,8 +133,8 @@ void Loader::choose(const Setting& setting) {
   const auto kind = Choices::kind_of(group, key);
   if (!kind || first == last)
     throw ConfigError(
-        fmt::format("{}: there is no {}: it is hosts.NAME.nic, .type or .engine, devices.NAME:N.nic or "
-                    ".engine, switches.NAME.type, cables.FROM-TO.link or .port",
+        fmt::format("{}: there is no {}: use hosts.NAME.nic, .type or .engine, devices.NAME:N.nic or .engine, "
+                    "switches.NAME.type, cables.FROM-TO.link or .port",
                     setting.where, shown(path)));
   const std::string name(path.substr(first + 1, last - first - 1));
   const auto own = choice_of(setting, key);
@@ -214,7 +214,8 @@ void Loader::take_topology(const TomlFile& file) {
       if (key == "from" || key == "to") continue;
       const auto kind = Choices::kind_of("cables", key);
       if (!kind)
-        throw ConfigError(fmt::format("{}: a cable has from, to, link and port, and no {}", field.where, shown(key)));
+        throw ConfigError(
+            fmt::format("{}: a cable may have from, to, link and port, but no {}", field.where, shown(key)));
       choices_.choose(topology_.cables.size(), *kind, choice_of(field, key));
     }
     const auto from = cable_end(record, "from");
@@ -222,7 +223,7 @@ void Loader::take_topology(const TomlFile& file) {
     if (from == to && topology_.is_switch(from))
       throw ConfigError(fmt::format("{}: a cable has two ends", record.where));
     if (taken(from) || taken(to))
-      throw ConfigError(fmt::format("{}: a device has one port, and so one cable", record.where));
+      throw ConfigError(fmt::format("{}: a device has one port, so only one cable", record.where));
     topology_.cables.emplace_back(from, to);
   }
 }
@@ -233,7 +234,7 @@ std::uint32_t Loader::cable_end(const Record& record, const char* end) const {
   const auto node = topology_.find_node(field->second.text);
   if (!node)
     throw ConfigError(fmt::format("{}: no host is called '{}'{}", field->second.where, shown(field->second.text),
-                                  topology_.switches.empty() ? "" : ", and no switch"));
+                                  topology_.switches.empty() ? "" : ", and no such switch"));
   return *node;
 }
 

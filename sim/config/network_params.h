@@ -13,9 +13,11 @@ struct NetworkParams {
   BitRate rate{10'000'000'000};
 
   void describe(ParamVisitor& visit) {
-    visit.param("latency", latency, "from a write to a socket on one host until another can read it", {1e3, 1e15});
-    visit.param("loopback_latency", loopback_latency, "the same within a host", {1e3, 1e15});
-    visit.param("rate", rate, "of one TCP connection, or UDP socket", {1e3, 1e15});
+    visit.param("latency", latency, "delay from a write to a socket on one host until another host can read the bytes",
+                {1e3, 1e15});
+    visit.param("loopback_latency", loopback_latency,
+                "delay from a write to a socket until a socket of the same host can read the bytes", {1e3, 1e15});
+    visit.param("rate", rate, "rate of one TCP connection or UDP socket", {1e3, 1e15});
   }
 };
 

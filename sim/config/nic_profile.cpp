@@ -31,14 +31,14 @@ nic::NicParams load_nic_profile(const std::filesystem::path& path, std::span<con
   Profile profile;
   const ParamList params(profile);
   const auto no_base = [&](const std::string& base) -> std::optional<std::filesystem::path> {
-    throw ConfigError(fmt::format("{}: its base '{}' does not lie beside it", path.string(), shown(base)));
+    throw ConfigError(fmt::format("{}: its base '{}' is not in the same folder", path.string(), shown(base)));
   };
   if (!path.empty()) {
     const auto files = read_with_bases(path, no_base);
     if (const auto* file = with_host(files)) {
       const auto host = host_beside(*file);
       if (!host)
-        throw ConfigError(fmt::format("{}: host: '{}' does not lie in {}", file->host->where, shown(file->host->text),
+        throw ConfigError(fmt::format("{}: host: '{}' is not in {}", file->host->where, shown(file->host->text),
                                       (file->path.parent_path() / "../hosts").lexically_normal().string()));
       load_host_profile(*host).pcie.put_into(profile.nic.dma);
     }

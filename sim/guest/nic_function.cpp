@@ -24,7 +24,8 @@ Adapter& guest_adapter(System& system, std::uint32_t host) { return *system.host
 
 void refuse_second_nic(std::uint32_t host, const Topology& topology) {
   if (std::ranges::count(topology.interfaces, host, &abi::NetworkInterface::host) > 1)
-    throw ConfigError(fmt::format("{} has several NICs, and a guest is given one", topology.interfaces[host].name));
+    throw ConfigError(
+        fmt::format("{} has several NICs, but a guest can have only one", topology.interfaces[host].name));
 }
 
 GuestFunction nic_function(Adapter& adapter) {

@@ -42,7 +42,7 @@ void check_beginning(const fs::path& file) {
   std::string beginning(kBeginning.size(), ' ');
   std::ifstream(file, std::ios::binary).read(beginning.data(), std::streamsize(beginning.size()));
   if (size < kHeaderBytes || beginning != kBeginning)
-    throw ConfigError(fmt::format("{}: file is not a database; the file is left as it is", file.string()));
+    throw ConfigError(fmt::format("{}: file is not a database; the file is not changed", file.string()));
 }
 
 // Checks that the file is an undamaged history of this version.

@@ -31,12 +31,12 @@ void Connection::complain() const {
   const bool is_damaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
   throw ConfigError(fmt::format("{}: {}{}", file_.string(), sqlite3_errmsg(database_),
                                 is_locked    ? "; nothing was written"
-                                : is_damaged ? "; the file is left as it is"
+                                : is_damaged ? "; the file is not changed"
                                              : ""));
 }
 
 void Connection::refuse(std::string_view why) const {
-  throw ConfigError(fmt::format("{}: {}; the file is left as it is", file_.string(), why));
+  throw ConfigError(fmt::format("{}: {}; the file is not changed", file_.string(), why));
 }
 
 void Connection::execute(const std::string& statements) const {

@@ -82,9 +82,9 @@ ChildResult finish(Child& child) {
   if (WIFSIGNALED(status))
     return {child.job,
             {},
-            fmt::format("its process was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))};
+            fmt::format("the process was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))};
   if (WEXITSTATUS(status) == 0) return {child.job, std::move(child.text), {}};
-  return {child.job, {}, child.text.empty() ? "its process ended without a word" : std::move(child.text)};
+  return {child.job, {}, child.text.empty() ? "the process ended without a result" : std::move(child.text)};
 }
 
 class Pool {

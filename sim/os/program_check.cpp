@@ -69,10 +69,11 @@ bool has_interpreter(Image& image, const Elf64_Ehdr& header) {
 std::string elf_problem(Image& image) {
   const auto header = image.read<Elf64_Ehdr>(0);
   if (!header || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != kMachine)
-    return "it is built for another architecture than this machine's";
-  if (header->e_type != ET_EXEC && header->e_type != ET_DYN) return "it is an object file, not a program";
+    return "the program is built for another architecture";
+  if (header->e_type != ET_EXEC && header->e_type != ET_DYN) return "this is an object file, not a program";
   if (!has_interpreter(image, *header))
-    return "it is statically linked (as a Go program without cgo is): its libibverbs and its clock cannot be replaced";
+    return "the program is statically linked (like a Go program without cgo): its libibverbs and its clock cannot be "
+           "replaced";
   return {};
 }
 
@@ -106,13 +107,12 @@ bool is_tracer(const fs::path& path) {
 // `alien`: also reports files that the system itself refuses.
 std::string content_problem(const fs::path& path, const fs::path& folder, int most_interpreters, bool alien) {
   if (is_loader(path)) return {};
-  if (is_tracer(path))
-    return "it traces programs, which the simulator does itself: rnicsim run --gdb HOST, --valgrind HOST";
+  if (is_tracer(path)) return "this program traces other programs; use rnicsim run --gdb HOST or --valgrind HOST";
   Image image(path);
   const std::string start = image.text(0, 256);
   if (start.starts_with(std::string_view(ELFMAG, SELFMAG))) return elf_problem(image);
   if (most_interpreters == 0 || !start.starts_with("#!"))
-    return alien ? "it is neither a program nor a script with #!" : "";
+    return alien ? "this is neither a program nor a script with #!" : "";
   const fs::path interpreter = interpreter_of(start.substr(0, start.find('\n')));
   if (access((folder / interpreter).c_str(), X_OK) != 0)
     return alien ? "its interpreter " + interpreter.string() + " cannot be executed" : "";
@@ -132,11 +132,12 @@ bool changes_identity(const fs::path& path, const struct stat& status) {
 std::string program_problem(const fs::path& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return "no such program";
-  if (!S_ISREG(status.st_mode)) return "it is not a file";
-  if (access(path.c_str(), X_OK) != 0) return "it is not executable";
+  if (!S_ISREG(status.st_mode)) return "not a file";
+  if (access(path.c_str(), X_OK) != 0) return "the file is not executable";
   const bool set_id = (status.st_mode & S_ISUID) != 0 || (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
   if (set_id || getxattr(path.c_str(), "security.capability", nullptr, 0) > 0)
-    return "it is setuid, setgid or has capabilities: the system does not let it be preloaded";
+    return "the program is setuid, setgid or has capabilities: the system refuses to preload libraries into the "
+           "program";
   return content_problem(path, "", kMostInterpreters, true);
 }
 
@@ -144,7 +145,8 @@ std::string image_problem(const fs::path& path, const fs::path& folder) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || access(path.c_str(), X_OK) != 0) return {};
   if (changes_identity(path, status))
-    return "it is setuid, setgid or has capabilities: the system does not let it be preloaded";
+    return "the program is setuid, setgid or has capabilities: the system refuses to preload libraries into the "
+           "program";
   return content_problem(path, folder, kMostInterpreters, false);
 }
 

@@ -74,7 +74,7 @@ constexpr Origin kOrigins[]{
     {EventKind::memory_absent, "software", "software: memory that is unmapped", {"host."}},
     {EventKind::memory_on_demand, "kernel agent", "pages on demand", {"host."}},
     {EventKind::process, "kernel agent", "software: programs that begin and end", {"host."}},
-    {EventKind::awaited, "software", "what the software has seen of its devices", {"host.", "nic.pcie"}},
+    {EventKind::awaited, "software", "the software's reads of its devices", {"host.", "nic.pcie"}},
 };
 static_assert(std::size(kOrigins) == std::size_t(EventKind::count));
 
@@ -128,7 +128,8 @@ Cause cause_of(const TraceDifference& difference, std::span<const std::string> h
 std::string verdict_of(const Cause& cause) {
   if (!cause.likely.empty()) return list_of(cause.likely);
   if (!cause.elsewhere.empty()) return "code, or a parameter that is not known to act on this block";
-  return "no parameter, seed, command or version differs: code of the model, a library or the program does";
+  return "no parameter, seed, command or version differs: the code of the model, of a library or of the program "
+         "differs";
 }
 
 std::string to_text(const Cause& cause) {

@@ -165,7 +165,7 @@ std::vector<std::string> CounterAudit::own_disagreements() const {
       const auto counter = recounted.find(entry.path);
       if (counter == recounted.end()) continue;
       if (counter->second != entry.value)
-        found.push_back(fmt::format("{}: {} is {}, but its trace points told of {}", host, entry.path, entry.value,
+        found.push_back(fmt::format("{}: {} is {}, but its trace points reported {}", host, entry.path, entry.value,
                                     counter->second));
       recounted.erase(counter);
     }

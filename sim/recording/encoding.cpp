@@ -122,7 +122,7 @@ FileHeader decode_header(std::span<const std::byte> bytes) {
   check_header_start(bytes);
   bytes = bytes.subspan(kMagic.size());
   const auto version = static_cast<std::uint32_t>(next_number(bytes));
-  if (next_number(bytes) != bytes.size()) throw TraceError("its header is not as long as it says");
+  if (next_number(bytes) != bytes.size()) throw TraceError("the length in the header is wrong");
   const auto json = Json::parse_if_valid(as_text(bytes));
   if (!json || !json->is_object()) throw TraceError("its header is not JSON");
   auto header = header_of(*json);

@@ -48,7 +48,7 @@ constexpr std::array kRows = {
     Row{EventKind::refused, "refused", LogLevel::info},
 };
 static_assert(kRows.size() == static_cast<std::size_t>(EventKind::mmio_write) - 1,
-              "a row for each but the end and the software's side");
+              "a row for each kind of event except the end and the software's events");
 
 constexpr std::array kLevels = {"off", "error", "warn", "info", "debug", "trace"};
 

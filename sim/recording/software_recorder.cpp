@@ -37,7 +37,7 @@ void for_each_part(std::uint64_t address, std::size_t bytes, std::size_t size, A
 }  // namespace
 
 SoftwareRecorder::SoftwareRecorder(System& system, EventSink& sink) : sink_(sink) {
-  if (system.boundary() != nullptr) throw ConfigError("--record-software: not with several processes");
+  if (system.boundary() != nullptr) throw ConfigError("--record-software cannot be combined with several processes");
   for (std::uint32_t i = 0; i < system.adapters(); ++i) {
     Adapter& adapter = system.adapter(i);
     if (adapter.in_guest())

@@ -210,8 +210,8 @@ void TraceReader::check_place(Duration at) {
 
 // The end mark: only the index and the trailer follow.
 void TraceReader::finish(const TraceEvent& end) {
-  if (end.fields[0] != events_) throw TraceError(fmt::format("its end mark counts {} events", end.fields[0]));
-  if (!rest_.empty()) throw TraceError("something follows its end mark");
+  if (end.fields[0] != events_) throw TraceError(fmt::format("the end mark counts {} events", end.fields[0]));
+  if (!rest_.empty()) throw TraceError("there are bytes after the end mark");
   end_block();
   if (!wanted_) expect_index();
   end_ = end.at;
@@ -320,7 +320,7 @@ bool TraceReader::next_frame() {
 // Reads index and trailer behind the end mark, and compares them with the blocks.
 void TraceReader::expect_index() {
   if (file_.version == 1) {
-    if (decompressor_->refill(in_)) throw TraceError("something follows its end mark");
+    if (decompressor_->refill(in_)) throw TraceError("there are bytes after the end mark");
     return;
   }
   const auto begin = decompressor_->offset();

@@ -36,15 +36,16 @@ inline constexpr std::array<EquivalenceRow, 12> kEquivalences{{
     {Equivalence::ack_credits, "ack_credits", "the credit count of a positive AETH"},
     {Equivalence::migration_state, "migration_state", "the MigReq bit of the BTH"},
     {Equivalence::congestion_marks, "congestion_marks", "the FECN and BECN bits of the BTH"},
-    {Equivalence::ack_coalesced, "ack_coalesced", "a positive ACK for which a later answer stands"},
+    {Equivalence::ack_coalesced, "ack_coalesced", "a positive ACK that a later answer covers"},
     {Equivalence::duplicate_ack, "duplicate_ack", "several duplicate requests acknowledged together"},
-    {Equivalence::nak_behind_rnr, "nak_behind_rnr", "Soft-RoCE's sequence NAK behind its RNR NAK"},
-    {Equivalence::read_resumed, "read_resumed", "Soft-RoCE's answer to the rest of a READ, which goes on where it was"},
+    {Equivalence::nak_behind_rnr, "nak_behind_rnr", "Soft-RoCE's sequence NAK after its RNR NAK"},
+    {Equivalence::read_resumed, "read_resumed",
+     "Soft-RoCE's answer to the rest of a READ, which continues at the same place"},
     {Equivalence::rnr_acknowledges, "rnr_acknowledges", "packets that only an RNR NAK has acknowledged, sent again"},
     {Equivalence::ack_request, "ack_request", "whether a packet inside a message asks for an ACK"},
-    {Equivalence::sent_again, "sent_again", "a connection's message that our timer alone has sent once more"},
-    {Equivalence::receipt_ack, "receipt_ack", "an MRA that one side alone gave"},
-    {Equivalence::reject_id, "reject_id", "whether a REJ of a REQ names an ID of its sender's"},
+    {Equivalence::sent_again, "sent_again", "a message of a connection that only our timer has sent again"},
+    {Equivalence::receipt_ack, "receipt_ack", "an MRA that only one side sent"},
+    {Equivalence::reject_id, "reject_id", "whether a REJ of a REQ names an ID of its sender"},
 }};
 
 using EquivalenceCounts = std::array<std::uint64_t, kEquivalences.size()>;

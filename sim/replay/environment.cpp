@@ -47,9 +47,7 @@ void refuse_useless(const Environment& environment, const WireCapture& capture) 
   if (environment.count(Role::xrc) != 0)
     throw ConfigError(fmt::format("the packets of {} are of XRC, which is not replayed", asked));
   throw ConfigError(
-      fmt::format("no packet of {}, or to it, with the right ICRC is of a transport that the engine has: nothing to "
-                  "replay",
-                  asked));
+      fmt::format("no packet from or to {} has a right ICRC and a transport of the engine: nothing to replay", asked));
 }
 
 // Sorts the packets of a capture by their role for the address.

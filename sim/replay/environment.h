@@ -36,17 +36,17 @@ struct RoleRow {
 };
 
 inline constexpr std::array<RoleRow, 11> kRoles{{
-    {Role::request, "requests", "requests to it: replayed"},
-    {Role::answer, "answers", "its answers: compared"},
-    {Role::own_request, "own_requests", "requests of its own: compared"},
-    {Role::answer_to_own, "answers_to_own", "answers to its own requests: replayed"},
+    {Role::request, "requests", "requests to the NIC: replayed"},
+    {Role::answer, "answers", "answers of the NIC: compared"},
+    {Role::own_request, "own_requests", "requests of the NIC: compared"},
+    {Role::answer_to_own, "answers_to_own", "answers to the NIC's requests: replayed"},
     {Role::connection_management, "connection_management", "connection management (QP1), both ways"},
     {Role::uc, "uc", "UC, both ways"},
     {Role::ud, "ud", "UD, both ways"},
     {Role::xrc, "xrc", "XRC, both ways: not replayed"},
     {Role::corrupt, "corrupt", "wrong ICRC"},
-    {Role::foreign, "foreign", "from another peer or transport than its QP's"},
-    {Role::elsewhere, "elsewhere", "neither from nor to it"},
+    {Role::foreign, "foreign", "from another peer or transport than that of the QP"},
+    {Role::elsewhere, "elsewhere", "neither from nor to the NIC"},
 }};
 
 struct Environment {

@@ -94,7 +94,7 @@ Comparison judge_requester(const RequesterEnvironment& qp, const RequesterDriver
     result.differences.push_back({Subject::capture,
                                   *qp.hole,
                                   std::nullopt,
-                                  "packets of its own are missing before: nothing behind is judged",
+                                  "earlier packets of this QP are missing: later packets are not compared",
                                   {}});
   return result;
 }

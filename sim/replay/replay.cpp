@@ -34,7 +34,7 @@ void check_reads(const Replay& replay) {
     for (const auto& request : qp.requests)
       if (request.packet->row().operation == roce::Operation::read) asked += answered_bytes(qp, request);
   if (asked > kAlways + 4 * held)
-    throw ConfigError(fmt::format("its READs ask for {} bytes, and all its packets hold {}", asked, held));
+    throw ConfigError(fmt::format("the capture's READs request {} bytes, but all its packets hold {}", asked, held));
 }
 
 template <class Visit>

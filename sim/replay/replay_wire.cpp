@@ -35,7 +35,7 @@ Replay replay_as(std::span<const CapturedFrame> frames, const roce::Gid& address
 
 int replay_wire(const ReplayOptions& options) {
   const auto address = parse_address(options.as);
-  if (!address) throw ConfigError(fmt::format("--as: '{}' is no IPv4 or IPv6 address", shown(options.as)));
+  if (!address) throw ConfigError(fmt::format("--as: '{}' is not an IPv4 or IPv6 address", shown(options.as)));
   const auto frames = read_capture(options.wire);
   JsonOutput json(options.json);
   const Replay replay = [&] {

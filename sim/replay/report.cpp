@@ -66,7 +66,7 @@ std::string last_packets(const CmTraffic& management, std::uint32_t frame) {
 
 std::string place(const Difference& difference) {
   return difference.theirs ? fmt::format("frame {}", difference.frame)
-                           : fmt::format("brought about by frame {}", difference.frame);
+                           : fmt::format("caused by frame {}", difference.frame);
 }
 
 // `packets`: the last packets of the QP.
@@ -151,7 +151,7 @@ std::string frames_text(const Replay& replay) {
   for (const auto& [role, name, meaning] : kRoles)
     if (const auto count = replay.environment.count(role)) text += row(fmt::format("  {}", meaning), count);
   for (const auto& odd : replay.management.odd)
-    text += fmt::format("  frame {}, {} QP1, is no message of connection management: {}\n", odd.frame,
+    text += fmt::format("  frame {}, {} QP1, is not a message of connection management: {}\n", odd.frame,
                         odd.sent ? "from" : "to", odd.what);
   return text;
 }
@@ -225,8 +225,8 @@ Json requesters_json(const Replay& replay) {
 
 std::string report_text(const Replay& replay) {
   auto text = frames_text(replay);
-  text += row("bytes read, checked by what was written", replay.memory_use.checked);
-  text += row("bytes read, known by the answer only", replay.memory_use.learnt);
+  text += row("bytes read, compared with the written bytes", replay.memory_use.checked);
+  text += row("bytes read, known only from the answer", replay.memory_use.learnt);
   text += "equivalences used\n";
   const auto used = replay.equivalences();
   for (std::size_t i = 0; i < used.size(); ++i) text += row(fmt::format("  {}", kEquivalences[i].name), used[i]);
@@ -239,7 +239,8 @@ std::string report_text(const Replay& replay) {
   std::size_t shown = 0;
   each_difference(replay, [&](const Difference& difference, std::optional<std::uint32_t> qpn, auto&& packets) {
     if (shown++ >= kShownDifferences) return;
-    const auto whose = qpn ? fmt::format("QP {:#08x}", *qpn) : "an answer that is corrupt, or of no QP replayed";
+    const auto whose =
+        qpn ? fmt::format("QP {:#08x}", *qpn) : "an answer that is corrupt, or of a QP that is not replayed";
     text += '\n' + difference_text(difference, whose, packets());
   });
   if (shown > kShownDifferences) text += fmt::format("\nand {} more differences\n", shown - kShownDifferences);

@@ -136,7 +136,7 @@ void ResponderDriver::take_write(Side& side, const Request& request) {
 
 ResponderDriver::Side& ResponderDriver::side_of(roce::Qpn qpn) {
   const auto side = sides_.find(qpn.value);
-  if (side == sides_.end()) throw std::runtime_error(fmt::format("the engine speaks of QP {:#08x}", qpn.value));
+  if (side == sides_.end()) throw std::runtime_error(fmt::format("the engine names an unknown QP {:#08x}", qpn.value));
   return side->second;
 }
 

@@ -65,7 +65,7 @@ std::string filled_page(const char* frame_name, const PageParts& parts) {
   std::size_t at = 0;
   for (const auto& [mark, text] : parts) {
     const auto found = frame.find(mark, at);
-    if (found == frame.npos) throw ConfigError(fmt::format("{}: no {} where it should be", frame_name, mark));
+    if (found == frame.npos) throw ConfigError(fmt::format("{}: {} is missing", frame_name, mark));
     result.append(frame, at, found - at).append(text);
     at = found + mark.size();
   }

@@ -104,7 +104,7 @@ Run read_status(const Field& field) {
 fs::path file_of(const fs::path& folder, const Field& field) {
   const fs::path name = field.text();
   if (name.empty() || name.is_absolute() || std::ranges::find(name, "..") != name.end())
-    field.refuse("is no file of the folder");
+    field.refuse("is not a file of the folder");
   return folder / name;
 }
 
@@ -141,7 +141,7 @@ Point read_point(const fs::path& folder, const Field& field, ResultSet& set) {
     if (set.topology.empty()) set.topology = run.topology;
     together.add(std::move(run));
   });
-  if (point.runs.empty()) field["runs"].refuse("says of no run");
+  if (point.runs.empty()) field["runs"].refuse("names no run");
   std::move(together).finish(set, point);
   return point;
 }
@@ -160,8 +160,8 @@ ResultSet read_sweep(const fs::path& folder) {
   std::error_code none;
   const bool is_over = fs::exists(file, none);
   if (!is_over && !fs::exists(folder / "plan.json", none))
-    throw ConfigError(fmt::format("{}: no results.json in this folder: is it one that `rnicsim sweep` wrote?",
-                                  shown(folder.string())));
+    throw ConfigError(
+        fmt::format("{}: no results.json: did `rnicsim sweep` write this folder?", shown(folder.string())));
   // A sweep that still runs or was killed: collect the results so far.
   const Json json = is_over ? read_json(file) : sweep::results_of(sweep::Store(folder)).json;
   const Field results(file, json);

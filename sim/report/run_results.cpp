@@ -106,9 +106,8 @@ RunResults read_run(const Field& results) {
   if (run.command != "bench" && run.command != "run" && !is_recording)
     results.refuse(
         run.command == "sweep"
-            ? "of a sweep, which is read by its folder"
-            : fmt::format("results of `{}`: a report is made of those of sweep, bench, run and a recording's replay",
-                          run.command));
+            ? "results of a sweep: give the folder of the sweep"
+            : fmt::format("results of `{}`: a report needs results of sweep, bench, run or replay", run.command));
   run.version = results["rnicsim"].text_or("");
   run.workload = without_ending(name_of(results[is_recording ? "recording" : "workload"]));
   run.nic = without_ending(name_of(results["nic"]));

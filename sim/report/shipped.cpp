@@ -18,13 +18,12 @@ bool is_shipped(DataKind kind, const std::string& name) { return std::ranges::co
 
 Json shipped_json(const std::string& nic, const std::string& host, const std::string& topology,
                   const std::map<std::string, std::string>& configuration) {
-  if (!is_shipped(DataKind::nic, nic)) return {{"unknown", "'" + nic + "' is no NIC profile that rnicsim ships"}};
+  if (!is_shipped(DataKind::nic, nic)) return {{"unknown", "'" + nic + "' is not a NIC profile of rnicsim"}};
   if (!host.empty() && !is_shipped(DataKind::host, host))
-    return {{"unknown", "'" + host + "' is no host profile that rnicsim ships"}};
+    return {{"unknown", "'" + host + "' is not a host profile of rnicsim"}};
   // "star:12" has no file of its own; its parameters are those of the shipped file "star".
   const auto file = topology.substr(0, topology.find(':'));
-  if (!is_shipped(DataKind::topology, file))
-    return {{"unknown", "'" + topology + "' is no topology that rnicsim ships"}};
+  if (!is_shipped(DataKind::topology, file)) return {{"unknown", "'" + topology + "' is not a topology of rnicsim"}};
   auto differs = Json::object();
   try {
     Config config = load_config(nic, topology, {}, {}, host);

@@ -62,7 +62,8 @@ void RecordedSteps::add(const TraceEvent& event) {
     case EventKind::mmio_write: return add_write(event);
     case EventKind::memory: return add_store(event);
     case EventKind::memory_on_demand:
-      throw ConfigError("the recorded programs have memory on demand (IBV_ACCESS_ON_DEMAND): it is not replayed yet");
+      throw ConfigError(
+          "the recorded programs use memory on demand (IBV_ACCESS_ON_DEMAND), which replay does not support yet");
     case EventKind::memory_absent:
     case EventKind::memory_pinned: {
       Step& step = add_step(event);

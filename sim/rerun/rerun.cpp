@@ -189,7 +189,7 @@ Played play(const RerunOptions& options, const std::string& replayed, bool with_
 }
 
 std::string never_came(const RerunOptions& options, const std::string& stuck) {
-  return fmt::format("{}: {}; this never came", options.trace, stuck);
+  return fmt::format("{}: {}; this event never came", options.trace, stuck);
 }
 
 int run_again(const RerunOptions& options) {

@@ -50,7 +50,7 @@ const char* type_of(const Json& json) {
 }
 
 [[noreturn]] void refuse(const Json& json, const char* wanted) {
-  throw JsonError(fmt::format("{} is wanted, not {}", wanted, type_of(json)));
+  throw JsonError(fmt::format("{} is needed, not {}", wanted, type_of(json)));
 }
 
 // Builds a value from the events of the library's parser.

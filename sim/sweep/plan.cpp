@@ -59,7 +59,7 @@ bool names_file(std::string_view key) {
 void refuse_of_recording(const std::string& key) {
   if (key == "workload" || key == "topology" || key.starts_with("flow.") || key.starts_with("flow[") ||
       key.starts_with("measure."))
-    throw ConfigError(fmt::format("{}: a recording has its own", key));
+    throw ConfigError(fmt::format("{}: a recording has this already", key));
 }
 
 // ConfigError: the run is not possible.
@@ -92,7 +92,8 @@ void SweepPlan::check() const {
     throw ConfigError(fmt::format("{}: the seeds of a sweep are its `seeds`, or --seeds", kSeed));
   for (std::size_t i = 0; i < axes.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (overlap(axes[i].key, axes[j].key)) throw ConfigError(fmt::format("{}: it is varied twice", axes[i].key));
+      if (overlap(axes[i].key, axes[j].key))
+        throw ConfigError(fmt::format("{}: this key is varied twice", axes[i].key));
   std::string first;
   for (std::size_t point = 0; point < points(); ++point) {
     try {
@@ -179,7 +180,7 @@ rerun::RerunOptions rerun_options_of(const SweepPlan& plan, const Run& run) {
   options.as_possible = true;
   for (const auto& set : plan.sets) refuse_of_recording(set.substr(0, set.find('=')));
   if (plan.topology) refuse_of_recording("topology");
-  if (plan.waterfall) throw ConfigError("waterfall: a replay of a recording has none");
+  if (plan.waterfall) throw ConfigError("waterfall: the replay of a recording has no waterfall");
   const auto place = plan.place_of(run.point);
   for (std::size_t i = 0; i < place.size(); ++i) {
     const auto& [key, values, spacing] = plan.axes[i];

@@ -29,7 +29,7 @@ pid_t start(const std::vector<std::string>& words) {
   argv.push_back(nullptr);
   pid_t process = 0;
   const int error = posix_spawnp(&process, argv[0], nullptr, nullptr, argv.data(), environ);
-  if (error != 0) throw ConfigError(fmt::format("{}: {}; is Slurm here?", words.front(), std::strerror(error)));
+  if (error != 0) throw ConfigError(fmt::format("{}: {}; is Slurm installed?", words.front(), std::strerror(error)));
   return process;
 }
 

@@ -65,7 +65,7 @@ void check_origin(const fs::path& path, const Json& json, const char* command) {
   for (const char* key : {"schema", "command", "rnicsim"}) {
     const auto found = json.is_object() ? json.value(key, Json()) : Json();
     if (found != ours.at(key))
-      throw ConfigError(fmt::format("{}: {} is {}, not {}: it was made by another version", path.string(), key,
+      throw ConfigError(fmt::format("{}: {} is {}, not {}: another version wrote this file", path.string(), key,
                                     found.dump(), ours.at(key).dump()));
   }
 }
@@ -104,8 +104,9 @@ Store::Store(fs::path folder, SweepPlan plan, const std::vector<std::string>& in
   if (fs::exists(folder_ / kPlan, none)) {
     const auto saved = read_plan(folder_ / kPlan);
     if (plan_json(saved.plan) != plan_json(plan_))
-      throw ConfigError(
-          fmt::format("{}: there is another sweep in it; --out another folder, or remove that one", folder_.string()));
+      throw ConfigError(fmt::format(
+          "{}: the folder has the results of another sweep; choose another folder by --out, or remove this folder",
+          folder_.string()));
     invocation_ = saved.invocation;
     files_ = saved.files;
     check_files();
@@ -136,7 +137,7 @@ void Store::check_files() const {
       break;
     }
   throw ConfigError(
-      fmt::format("{}: {} is not what it was when this sweep began; --out another folder, or remove that one",
+      fmt::format("{}: {} has changed since this sweep began; choose another folder by --out, or remove this folder",
                   folder_.string(), what));
 }
 
@@ -155,8 +156,7 @@ Json Store::results(const Run& run) const {
   check_origin(path, json, plan_.is_of_recording() ? "replay" : "bench");
   if (!is_sealed(*text))
     throw ConfigError(
-        fmt::format("{}: it was changed since its run wrote it, says its CRC-32; remove it, and the run "
-                    "is done again",
+        fmt::format("{}: the file was changed after its run (its CRC-32 is wrong); remove the file to repeat the run",
                     path.string()));
   return json;
 }

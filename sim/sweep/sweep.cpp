@@ -108,7 +108,7 @@ void run_local(const Store& store, const Share& share, unsigned jobs) {
 Store open_store(const SweepOptions& options) {
   if (options.file.empty() && !options.plan) {
     if (options.out.empty())
-      throw ConfigError("sweep: a file is needed, or --out with the folder of one that is to go on");
+      throw ConfigError("sweep: give a sweep file, or --out with the folder of an unfinished sweep");
     Store store(options.out);
     store.check_files();
     return store;
@@ -140,7 +140,7 @@ int run_sweep(const SweepOptions& options) {
   const auto results = results_of(store);
   // Other processes still work; the last one writes the results.
   if (rank && results.tally.missing > 0) {
-    fmt::print("{}: share {} of {} done, {} runs are with the others\n", store.plan().name, rank->number, rank->of,
+    fmt::print("{}: share {} of {} done; {} runs belong to other shares\n", store.plan().name, rank->number, rank->of,
                results.tally.missing);
     return 0;
   }
@@ -155,8 +155,8 @@ int run_sweep(const SweepOptions& options) {
              tally.failed, store.plan().points(), (store.folder() / "results.json").string());
   if (tally.equal > 0)
     fmt::print(
-        "{}: the seeds change nothing at {} of {} points: nothing is random there, and the intervals of rates "
-        "are those of one run\n",
+        "{}: the seeds have no effect at {} of {} points: nothing is random there, and the intervals of rates are "
+        "those of one run\n",
         store.plan().name, tally.equal, store.plan().points());
   return tally.failed + tally.missing == 0 ? 0 : 1;
 }

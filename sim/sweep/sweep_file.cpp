@@ -88,14 +88,14 @@ std::vector<std::uint64_t> read_seeds(TableReader& reader) {
   std::vector<std::uint64_t> seeds;
   if (const auto* list = node->as_array()) {
     for (const auto& element : *list) seeds.push_back(reader.checked_number(element, "seeds", 0, ~0ull >> 1));
-    if (seeds.empty()) reader.refuse("seeds", "how many, or a list of them,");
+    if (seeds.empty()) reader.refuse("seeds", "a number of seeds, or a list of seeds,");
   } else {
     seeds.resize(reader.checked_number(*node, "seeds", 1, kMostSeeds));
     std::iota(seeds.begin(), seeds.end(), 1);
   }
   auto sorted = seeds;
   std::ranges::sort(sorted);
-  if (std::ranges::adjacent_find(sorted) != sorted.end()) reader.complain("seeds", "one stands there twice");
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) reader.complain("seeds", "a seed is listed twice");
   return seeds;
 }
 
@@ -135,7 +135,7 @@ void read_optional(TableReader& reader, std::string_view key, std::optional<std:
 void read_work(TableReader& reader, const std::filesystem::path& path, SweepPlan& plan) {
   std::error_code none;
   if (reader.has("recording")) {
-    if (reader.has("workload")) reader.complain("recording", "there is a workload, too");
+    if (reader.has("workload")) reader.complain("recording", "cannot be combined with workload");
     reader.text("recording", plan.recording);
     if (plan.recording.empty()) reader.refuse("recording", "a file");
     plan.recording = (path.parent_path() / plan.recording).string();

@@ -71,15 +71,15 @@ class Reader {
     const auto mark = text.find_first_of("*+", dots + 2);
     const auto first = number(text, text.substr(0, dots));
     const auto last = number(text, text.substr(dots + 2, mark == text.npos ? mark : mark - dots - 2));
-    if (first.kind != last.kind) refuse(text, "the ends of a range are of one unit");
+    if (first.kind != last.kind) refuse(text, "the ends of a range need the same unit");
     if (last.value < first.value) refuse(text, "the range ends before it begins");
     const bool geometric = mark != text.npos && text[mark] == '*';
     const auto step = mark == text.npos ? Quantity{1, first.kind} : number(text, text.substr(mark + 1));
-    if (mark == text.npos && first.kind != Quantity::Kind::bare) refuse(text, "it needs a step, such as *2");
+    if (mark == text.npos && first.kind != Quantity::Kind::bare) refuse(text, "a range needs a step, such as *2");
     if (geometric && (step.kind != Quantity::Kind::bare || step.value <= 1 || first.value <= 0))
-      refuse(text, "a factor is a number above 1, and begins above 0");
+      refuse(text, "a factor must be above 1, and its range must begin above 0");
     if (!geometric && (step.kind != first.kind || step.value <= 0))
-      refuse(text, "a step is above 0, of the ends' unit");
+      refuse(text, "a step must be above 0 and have the unit of the ends");
     axis.spacing = geometric ? Spacing::geometric : Spacing::linear;
     expand(text, first, last, geometric, step.value, axis);
   }
@@ -91,7 +91,7 @@ class Reader {
  private:
   Quantity number(std::string_view whole, std::string_view text) const {
     const auto quantity = parse_quantity(trimmed(text));
-    if (!quantity) refuse(whole, fmt::format("'{}' is no number, bare or with a unit", shown(trimmed(text))));
+    if (!quantity) refuse(whole, fmt::format("'{}' is not a number with or without a unit", shown(trimmed(text))));
     return *quantity;
   }
 
@@ -120,7 +120,7 @@ Axis made(std::string_view key, const std::vector<std::string_view>& elements) {
   auto sorted = axis.values;
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
-  if (twice != sorted.end()) reader.refuse(*twice, "it stands there twice");
+  if (twice != sorted.end()) reader.refuse(*twice, "a value is listed twice");
   return axis;
 }
 

@@ -56,7 +56,7 @@ std::vector<RunningProcess> running_processes() {
 
 Connection::Connection(pid_t pid) : pid_(pid), socket_(connect_to(snapshot_socket(pid), SOCK_STREAM)) {
   if (!socket_ || !is_own_user(peer_of(socket_.get())))
-    throw ConfigError(fmt::format("no run of yours has the process number {}", pid));
+    throw ConfigError(fmt::format("no simulation of yours has process ID {}", pid));
 }
 
 void Connection::ask() {
@@ -71,14 +71,14 @@ std::optional<Snapshot> Connection::receive() {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
     if (got <= 0) ended_ = true;
     if (got > 0) received_.append(bytes.data(), std::size_t(got));
-    if (received_.size() > kMostBytes) throw std::runtime_error("what the run answers has no end");
+    if (received_.size() > kMostBytes) throw std::runtime_error("the answer of the simulation does not end");
   }
   if (ended_) return std::nullopt;
   const std::string text = std::exchange(received_, {});
   try {
     return read_snapshot(text);
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(fmt::format("what run {} answers makes no sense: {}", pid_, error.what()));
+    throw std::runtime_error(fmt::format("the answer of simulation {} is not valid: {}", pid_, error.what()));
   }
 }
 

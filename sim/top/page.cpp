@@ -178,7 +178,7 @@ Page make_page(const View& view, std::size_t width, Order order) {
   add_head(page, view);
   const auto adapters = ordered(view, order);
   add_table(page, adapters, width);
-  add_section(page, "trouble, since the start (since the last look)", adapters, Line::Kind::trouble, troubles_text);
+  add_section(page, "errors since the start (since the last update)", adapters, Line::Kind::trouble, troubles_text);
   add_programs(page, view.snapshot);
   add_switches(page, view);
   add_section(page, "how busy", adapters, Line::Kind::plain, shares_text);
@@ -186,17 +186,17 @@ Page make_page(const View& view, std::size_t width, Order order) {
 }
 
 std::vector<Line> help_lines() {
-  return {{"rnicsim top: a run as it goes", Line::Kind::heading},
+  return {{"rnicsim top: state of a running simulation", Line::Kind::heading},
           {},
-          {"q            quit; the run goes on"},
-          {"h            this, and back"},
+          {"q            quit; the simulation continues"},
+          {"h            show or hide this help"},
           {"s            order of the hosts: by name, tx, rx, retries, busiest"},
           {"arrows, page up and down, home, end    scroll"},
           {},
-          {"Rates are over simulated time, between the last two looks."},
+          {"Rates are over simulated time, between the last two updates."},
           {"tx, rx       on the wire; Mp/s: million RoCE packets a second"},
           {"db, cqe      doorbells rung, completions written"},
-          {"qpc, cqc, mpt, mtt    hit rates of the NIC's caches; -: nobody looked"},
+          {"qpc, cqc, mpt, mtt    hit rates of the NIC's caches; -: no access"},
           {"retries      NAKs and timeouts that made the host send again"},
           {"busiest      the NIC's resource with the highest use"}};
 }

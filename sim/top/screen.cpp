@@ -57,12 +57,12 @@ struct Screen::Terminal {
 
 Screen::Screen() {
   if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1)
-    throw ConfigError("top shows a run on a terminal, and this is none; --once prints it as text, --json for machines");
+    throw ConfigError("standard output is not a terminal; --once prints the state as text, --json as JSON");
   std::setlocale(LC_ALL, "");
   const char* kind = std::getenv("TERM");
   SCREEN* screen = ::newterm(nullptr, stdout, stdin);
   if (screen == nullptr)
-    throw ConfigError(fmt::format("the terminal '{}' (TERM) is not known; --once prints the view as text",
+    throw ConfigError(fmt::format("the terminal '{}' (TERM) is unknown; --once prints the state as text",
                                   kind != nullptr ? shown(kind) : ""));
   terminal_ = std::make_unique<Terminal>(screen);
   note_signals();

@@ -33,23 +33,25 @@ milliseconds to_milliseconds(Duration duration) {
 
 pid_t only_run() {
   const auto all = running_processes();
-  if (all.empty()) throw ConfigError("no run of yours is going on: `run`, `bench`, `serve` and `shell` start one");
+  if (all.empty())
+    throw ConfigError("no simulation of yours is running: `run`, `bench`, `serve` and `shell` start one");
   if (all.size() == 1) return all.front().pid;
-  std::string text = "several runs are going on: rnicsim top PID";
+  std::string text = "several simulations are running: rnicsim top PID";
   for (const auto& process : all) text += fmt::format("\n  {:>7}  {}", process.pid, process.command);
   throw ConfigError(text);
 }
 
 std::string end_text(pid_t pid, const std::optional<Snapshot>& last) {
   const std::string when = last ? fmt::format(", last seen at {} of simulated time", to_string(last->time)) : "";
-  return fmt::format("rnicsim: the run (pid {}) has ended{}\n", pid, when);
+  return fmt::format("rnicsim: the simulation (pid {}) has ended{}\n", pid, when);
 }
 
 // Prints the rates between two snapshots; if the run ends before the second one, the rates since its start.
 int print_once(const TopOptions& options, Connection& run) {
   auto first = run.ask_and_wait(kLongestAnswer);
   if (!first) {
-    fmt::print(stderr, "rnicsim: the run (pid {}) {}\n", run.pid(), run.has_ended() ? "has ended" : "does not answer");
+    fmt::print(stderr, "rnicsim: the simulation (pid {}) {}\n", run.pid(),
+               run.has_ended() ? "has ended" : "does not answer");
     return 1;
   }
   std::this_thread::sleep_for(to_milliseconds(options.delay));
@@ -136,7 +138,7 @@ class Show {
       return;
     }
     if (!view_) {
-      screen_.show({{}, {{fmt::format("waiting for the run (pid {})", run_.pid())}}}, 0, "q quit");
+      screen_.show({{}, {{fmt::format("waiting for the simulation (pid {})", run_.pid())}}}, 0, "q quit");
       return;
     }
     const std::string late = shown_late_ ? "THE RUN DOES NOT ANSWER  " : "";

@@ -156,7 +156,7 @@ std::string follow_wqe(TraceSource& trace, const FollowedWqe& followed) {
     if (!follower.add(event)) return follower.text();
   if (!follower.found())
     throw ConfigError(
-        fmt::format("--wqe: QP {:#x} of {} takes no WQE number {}", followed.qp, followed.host, followed.number));
+        fmt::format("--wqe: QP {:#x} of {} executes no WQE number {}", followed.qp, followed.host, followed.number));
   return follower.text() + "the trace ends before the WQE completes\n";
 }
 

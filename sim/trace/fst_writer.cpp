@@ -57,7 +57,7 @@ void FstWriter::finish(Duration end) {
   void* const written = fstReaderOpen(path_.c_str());
   const bool is_whole = written != nullptr && fstReaderGetEndTime(written) == std::uint64_t(end.ps);
   if (written != nullptr) fstReaderClose(written);
-  if (!is_whole) throw ConfigError(fmt::format("{}: not everything could be written", shown(path_)));
+  if (!is_whole) throw ConfigError(fmt::format("{}: some data was not written", shown(path_)));
 }
 
 }  // namespace rnicsim::sim

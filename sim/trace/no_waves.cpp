@@ -6,7 +6,7 @@
 namespace rnicsim::sim {
 
 void export_waves(const std::string&, const FilterOptions&, const std::string&) {
-  throw ConfigError("--format fst: Verilator, which has the writer of waves, was not installed at this build");
+  throw ConfigError("--format fst: this rnicsim was built without Verilator, which provides the writer of waves");
 }
 
 }  // namespace rnicsim::sim

@@ -86,7 +86,7 @@ void write(const std::string& path, const FilterOptions& filter, FstWriter& wave
 void export_waves(const std::string& trace, const FilterOptions& filter, const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(trace, error) && !std::filesystem::is_regular_file(trace, error))
-    throw ConfigError(fmt::format("{}: waves need a regular file, which is read twice", shown(trace)));
+    throw ConfigError(fmt::format("{}: waves need a regular file, because the file is read twice", shown(trace)));
   const auto part = path + ".part";
   try {
     FstWriter waves(part);

@@ -30,7 +30,7 @@ class Output {
   void finish(Duration end) {
     writer_->finish(end);
     file_.close();
-    if (!file_) throw ConfigError(fmt::format("{}: not everything could be written", shown(part_.path())));
+    if (!file_) throw ConfigError(fmt::format("{}: some data was not written", shown(part_.path())));
     part_.take_name();
   }
 
@@ -47,7 +47,7 @@ void merge_configuration(const TraceSource& trace, std::map<std::string, std::st
       header.configuration.emplace_back(path, value);
     else if (known->second != value)
       throw ConfigError(
-          fmt::format("{}: {} is {}, and {} in a trace before", trace.path(), path, value, known->second));
+          fmt::format("{}: {} is {}, but {} in an earlier trace", trace.path(), path, value, known->second));
   }
 }
 
@@ -60,10 +60,10 @@ TraceHeader merged_header(const std::vector<std::unique_ptr<TraceSource>>& trace
   for (const auto& trace : traces) {
     const auto& one = trace->header();
     if (one.seed != header.seed || one.time != header.time)
-      throw ConfigError(fmt::format("{}: another seed or clock than {}", trace->path(), traces.front()->path()));
+      throw ConfigError(fmt::format("{}: seed or clock differs from {}", trace->path(), traces.front()->path()));
     for (const auto& host : one.hosts) {
       if (std::ranges::find(header.hosts, host) != header.hosts.end())
-        throw ConfigError(fmt::format("{}: host {} is in a trace before", trace->path(), host));
+        throw ConfigError(fmt::format("{}: host {} is in an earlier trace", trace->path(), host));
       header.hosts.push_back(host);
     }
     header.commands.insert(header.commands.end(), one.commands.begin(), one.commands.end());

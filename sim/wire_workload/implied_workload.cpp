@@ -98,7 +98,7 @@ class Builder {
       for (const auto& requester : environments_[host].requesters)
         requester.transport == Transport::ud ? add_datagrams(host, requester) : add_connection(host, requester);
     add_group_members();
-    if (workload_.requests() == 0) throw ConfigError("no request is to be told from it: there is nothing to post");
+    if (workload_.requests() == 0) throw ConfigError("the capture implies no request: there is nothing to post");
     add_memory();
     count_rest();
     from_first_request();
@@ -170,7 +170,7 @@ class Builder {
     auto& qps = workload_.qps;
     const bool known_otherwise = qps[own].peer.value_or(peer) != peer || qps[peer].peer.value_or(own) != own;
     if (own == peer || known_otherwise) {
-      leave_out(fmt::format("{}: {} packets to QP {:#08x} of {}, whose number another connection has", name(own),
+      leave_out(fmt::format("{}: {} packets to QP {:#08x} of {}, a number that another connection uses", name(own),
                             requester.sent.size(), requester.peer_qpn.value, replay::address_text(requester.peer)));
       return;
     }
@@ -223,16 +223,16 @@ class Builder {
     workload_.seen_in_part += messages.in_part;
     const auto qp = name(number);
     if (messages.packets_again != 0)
-      leave_out(fmt::format("{}: {} packets sent again are no requests", qp, messages.packets_again));
+      leave_out(fmt::format("{}: {} retransmitted packets do not count as requests", qp, messages.packets_again));
     if (messages.in_part != 0)
-      leave_out(fmt::format("{}: {} requests are seen in part only, and are left out", qp, messages.in_part));
+      leave_out(fmt::format("{}: {} requests are incomplete, and are left out", qp, messages.in_part));
     for (const auto frame : messages.holes)
       leave_out(fmt::format("{}: packets are missing before frame {}{}", qp, frame,
                             workload_.qps[number].transport == Transport::rc
-                                ? ", and what was sent from there on is left out"
+                                ? ", and later packets are left out"
                                 : ": the PSNs of later requests are smaller than in the capture"));
     if (invalidates != 0)
-      leave_out(fmt::format("{}: {} SENDs with invalidate are SENDs: the memory is no window", qp, invalidates));
+      leave_out(fmt::format("{}: {} SENDs with invalidate become SENDs: the memory is not a window", qp, invalidates));
     if (atomic_writes != 0) leave_out(fmt::format("{}: {} atomic WRITEs are WRITEs of 8 bytes", qp, atomic_writes));
   }
 
@@ -259,7 +259,7 @@ class Builder {
       host.regions = joined_regions(std::move(named));
       for (const auto& region : host.regions) bytes = std::min(kMostMemory + 1, bytes + region.length);
       if (bytes > kMostMemory)
-        throw ConfigError(fmt::format("its requests name more memory than {} bytes", kMostMemory));
+        throw ConfigError(fmt::format("the requests of the capture name more memory than {} bytes", kMostMemory));
       host.contents = contents_of(environments_[i]);
     }
     check_reads();
@@ -274,7 +274,7 @@ class Builder {
       for (const auto& request : qp.requests)
         if (request.opcode == nic::SendOpcode::read) asked += request.length;
     if (asked > kAlways + 4 * held)
-      throw ConfigError(fmt::format("its READs ask for {} bytes, and all its packets hold {}", asked, held));
+      throw ConfigError(fmt::format("the capture's READs request {} bytes, but all its packets hold {}", asked, held));
   }
 
   void count_rest() {
@@ -290,10 +290,10 @@ class Builder {
     }
     const auto unparsed = capture_.unparsed.size();
     if (corrupt != 0) leave_out(fmt::format("{} packets have a wrong ICRC: left out", corrupt));
-    if (unparsed != 0) leave_out(fmt::format("{} packets are not understood: left out", unparsed));
+    if (unparsed != 0) leave_out(fmt::format("{} packets are of an unknown kind: left out", unparsed));
     if (xrc != 0) leave_out(fmt::format("{} packets of XRC: left out", xrc));
     if (workload_.management != 0)
-      leave_out(fmt::format("{} messages of connection management are no requests: queue pairs are connected without",
+      leave_out(fmt::format("{} messages of connection management are left out: queue pairs are connected without them",
                             workload_.management));
   }
 

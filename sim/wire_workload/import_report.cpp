@@ -34,14 +34,14 @@ class Ends {
       say(++other_, qp, request,
           fmt::format("ended with: {}; in the capture with: {}", text_of(completion->status),
                       text_of(*request.outcome)));
-    if (!completion->same_bytes) say(++other_bytes_, qp, request, "brought other bytes than in the capture");
+    if (!completion->same_bytes) say(++other_bytes_, qp, request, "returned other bytes than in the capture");
   }
 
   std::string text() const {
-    auto text = fmt::format("requests: {} posted, {} ended as in the capture, {} otherwise", posted_, same_, other_);
-    if (unknown_ != 0) text += fmt::format(", {} whose end the capture does not tell", unknown_);
+    auto text = fmt::format("requests: {} posted, {} ended as in the capture, {} differently", posted_, same_, other_);
+    if (unknown_ != 0) text += fmt::format(", {} without a known end in the capture", unknown_);
     if (without_ != 0) text += fmt::format(", {} without a completion", without_);
-    if (other_bytes_ != 0) text += fmt::format("; {} brought other bytes", other_bytes_);
+    if (other_bytes_ != 0) text += fmt::format("; {} returned other bytes", other_bytes_);
     return text + '\n' + lines_;
   }
 
@@ -75,7 +75,7 @@ std::string import_text(const std::string& file, const replay::WireCapture& capt
   for (const auto& sentence : workload.left_out) text += fmt::format("note: {}\n", sentence);
   text += ends.text();
   for (const auto& judgement : judgements)
-    text += fmt::format("answers, as `replay --wire --as {}` judges: {} packets compared, {} differences\n",
+    text += fmt::format("answers, compared as by `replay --wire --as {}`: {} packets, {} differences\n",
                         replay::address_text(judgement.address), judgement.compared, judgement.differences);
   return text;
 }

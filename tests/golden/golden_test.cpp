@@ -96,8 +96,8 @@ TEST(CounterAudit, FindsAMiscount) {
   // Simulates a port that forgot to count a frame.
   system.adapter(1).nic().blocks().port.received({100, {}});
   EXPECT_THAT(audit.disagreements(),
-              ::testing::ElementsAre("h1: nic.port.rx_frames is 0, but its trace points told of 1",
-                                     "h1: nic.port.rx_bytes is 0, but its trace points told of 100"));
+              ::testing::ElementsAre("h1: nic.port.rx_frames is 0, but its trace points reported 1",
+                                     "h1: nic.port.rx_bytes is 0, but its trace points reported 100"));
 }
 
 }  // namespace

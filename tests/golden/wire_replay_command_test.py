@@ -97,7 +97,7 @@ class Replay(unittest.TestCase):
         management = json.loads(results.read_text())["management"]
         self.assertEqual([each["frame"] for each in management["no_messages"]], [186])
         self.assertEqual((management["received"], management["matched"]), (2, 2))
-        self.assertIn("frame 186, to QP1, is no message", run.stdout)
+        self.assertIn("frame 186, to QP1, is not a message", run.stdout)
         self.assertEqual(replay(capture, "10.0.0.2").returncode, DIFFERENT)
 
     def test_each_port_agrees_with_its_own_capture(self):

@@ -156,7 +156,7 @@ class AgentTest(unittest.TestCase):
             self.agent.next()
         status, words = self.agent.close()
         self.assertEqual(status, 1)
-        self.assertIn("something else than frames", words)
+        self.assertIn("data that is not a frame", words)
 
     def test_too_large_a_frame_is_garbage(self):
         self.agent.socket.sendall(HEADER.pack(MARK, START, 1, 1 << 30))

@@ -68,7 +68,7 @@ class LiveWire(GuestTest):
         for text in host.text("h1"), guest.text("g0"):
             self.assertIn(f"{count} messages sent", text)
             self.assertIn(f"{count} messages came, each once, in order", text)
-        self.assertRegex(host.summary(), r"fault rules struck \d+ of the frames that came in")
+        self.assertRegex(host.summary(), r"fault rules acted on \d+ of the received frames")
 
     def test_nothing_is_lost_nor_comes_twice(self):
         self.check_numbered(2000)

@@ -159,7 +159,7 @@ class Losses(PretenceTest):
         result = self.vm(on=[("g0", "true")],
                          pretence='[ $number = 0 ] || { echo "no such device" >&2; exit 1; }')
         self.assert_says(result, 1, "g1's QEMU| no such device", "g1: its QEMU ended: exit status 1",
-                         "g1's console has said nothing")
+                         "g1's console printed nothing")
 
     def test_machine_that_dies(self):
         result = self.vm(on=[("g0", "sleep 1000"), ("g1", "kill -KILL $PPID")])
@@ -175,12 +175,12 @@ class Losses(PretenceTest):
     def test_agent_that_talks_nonsense(self):
         for nonsense in ("GARBAGE IN PLENTY", "rg\\x10\\0\\0\\0\\0\\0\\xff\\xff\\xff\\xff"):
             result = self.vm(on=[("g0", "true")], pretence=f'printf "{nonsense}" >&$agent; sleep 1000')
-            self.assert_says(result, 1, "its agent's channel carries something else than frames")
+            self.assert_says(result, 1, "the agent's channel received data that is not a frame")
 
     def test_agent_that_tells_of_what_nobody_started(self):
         frames = "rg\\x10\\0\\0\\0\\0\\0\\0\\0\\0\\0rg\\x14\\0\\x63\\0\\0\\0\\x04\\0\\0\\0\\0\\0\\0\\0"
         result = self.vm(on=[("g0", "true")], pretence=f'printf "{frames}" >&$agent; sleep 1000')
-        self.assert_says(result, 1, "agent tells of a command 99")
+        self.assert_says(result, 1, "agent reports an unknown command 99")
 
     def test_kernel_that_tells_of_a_fault(self):
         pretence = 'printf "[ 1.0] BUG: unable to handle page fault\\r\\n" >&$console'

@@ -75,7 +75,7 @@ class Installed(unittest.TestCase):
         for text, told in [("[nic.port]\nrate = 100\n", f"{bad}:2: nic.port.rate: 100 has no unit"),
                            ("[nic.prt]\nrate = '1 Gb/s'\n", f"{bad}:2: there is no parameter nic.prt.rate"),
                            ("[lnik]\nlatency = '1 ns'\n", f"{bad}:2: there is no parameter lnik.latency"),
-                           ("base = 'elsewhere'\n", "its base 'elsewhere' does not lie beside it"),
+                           ("base = 'elsewhere'\n", "its base 'elsewhere' is not in the same folder"),
                            ("base = 'bad'\n", f"{bad}: is its own base")]:
             bad.write_text(text)
             self.refused(program, bad, told)

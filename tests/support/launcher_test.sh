@@ -207,7 +207,7 @@ touch "$tree/sim/main.cpp"
 export FAKE_PAGES=524288
 try 42 "$tree/rnicsim" run
 has calls '-j 1 '
-[ "$(nproc)" = 1 ] || has err '1 at a time, for 2048 MiB'
+[ "$(nproc)" = 1 ] || has err '1 parallel jobs, because the memory is 2048 MiB'
 sleep 0.02
 touch "$tree/sim/main.cpp"
 export RNICSIM_JOBS=7

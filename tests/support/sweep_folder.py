@@ -34,7 +34,7 @@ def run_results(seed=1, rate=1e6, latency=2_000_000, stages=None, uses=(), param
         "utilization": [{"host": host, "resource": resource, "use": use, "queue": 2.5, "growth": 0.0}
                         for host, resource, use in uses],
         "limit": {**limit, "text": f"{limit['host']} {limit['resource']} {100 * limit['use']:.0f} %"} if limit else
-                 {"resource": "latency", "host": "", "use": 0.1, "text": "latency: no resource is used up"},
+                 {"resource": "latency", "host": "", "use": 0.1, "text": "latency: no resource is fully used"},
         "waterfall": {"operations": [] if stages is None else [
             {"operation": "WRITE", "one_way": False, "work_requests": 10, "latency": spread(sum(stages.values())),
              "stages": {name: spread(ps) for name, ps in stages.items()}}]},

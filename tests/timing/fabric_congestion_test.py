@@ -264,7 +264,7 @@ class Mistakes(unittest.TestCase):
 
     def test_too_little_headroom(self):
         far = {"link.latency": "5 us", **PFC}
-        self.assertIn("s0: headroom of 64 KiB (switch.pfc.headroom) is less than what comes from h0 until a pause acts",
+        self.assertIn("s0: headroom of 64 KiB (switch.pfc.headroom) is less than the bytes that h0 until a pause acts",
                       self.told(far))
         self.assertEqual(self.told({**far, "switch.pfc.headroom": "160 KiB"}), "")
 

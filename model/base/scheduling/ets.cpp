@@ -50,7 +50,7 @@ class Ets final : public QueueDiscipline {
     chosen_ = kPriorities;
     for (auto rest = ready.queues; rest != 0; rest &= rest - 1) {
       const auto queue = static_cast<std::uint8_t>(std::countr_zero(rest));
-      const auto end = begin_of(queue) + double{ready.bytes[queue]} / *shares_[queue];
+      const auto end = begin_of(queue) + static_cast<double>(ready.bytes[queue]) / *shares_[queue];
       // If two frames end together, the frame of the higher priority goes first.
       if (chosen_ != kPriorities && end > end_) continue;
       chosen_ = queue;

@@ -25,11 +25,10 @@ struct AdaptiveParams {
     return load == kLoadWords[0] ? LessLoaded::Load::priority : LessLoaded::Load::port;
   }
   void describe(ParamVisitor& visit) {
-    visit.param("choices", choices, "ways that are drawn at random; the frame takes the least loaded of them",
+    visit.param("choices", choices, "number of paths drawn at random; the frame takes the least loaded of these paths",
                 {1, 65535});
-    visit.param("memory", memory,
-                "the way of the frame before, to a destination with the same ways, is looked at besides");
-    visit.param("load", load, "what is compared: bytes waiting at the port, of the frame's priority or of all",
+    visit.param("memory", memory, "also consider the path of the previous frame to a destination with the same paths");
+    visit.param("load", load, "load of a path: bytes waiting at the port, of the frame's priority or of all priorities",
                 kLoadWords);
   }
 };

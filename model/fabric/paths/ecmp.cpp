@@ -18,10 +18,10 @@ struct EcmpParams {
   std::string hash{kHashWords[0]};
 
   void describe(ParamVisitor& visit) {
-    visit.param("hash", hash,
-                "what the hash covers: addresses, protocol and ports; or of RoCE packets the destination queue pair, "
-                "too",
-                kHashWords);
+    visit.param(
+        "hash", hash,
+        "input of the hash: addresses, protocol and ports; or, for RoCE packets, also the destination queue pair",
+        kHashWords);
   }
 };
 

@@ -25,12 +25,12 @@ struct FlowletParams {
   std::uint32_t choices = 1;
 
   void describe(ParamVisitor& visit) {
-    visit.param("gap", gap, "a flow keeps its way unless more than this lies between two of its frames", {0, 1e12});
-    visit.param("entries", entries, "flows that a switch can tell apart: entries of a table, found by a hash",
-                {1, 16'777'216});
+    visit.param("gap", gap, "a flow keeps its path unless the gap between two of its frames is longer than this",
+                {0, 1e12});
+    visit.param("entries", entries, "entries of the table of flows, which a hash selects", {1, 16'777'216});
     visit.param("choices", choices,
-                "ways that are drawn at random behind a gap; the flow takes the one with the fewest bytes of the "
-                "frame's priority waiting",
+                "number of paths drawn at random after a gap; the flow takes the path with the fewest waiting bytes of "
+                "the frame's priority",
                 {1, 65535});
   }
 };

@@ -18,7 +18,8 @@ struct SprayParams {
   std::string order{kOrderWords[0]};
 
   void describe(ParamVisitor& visit) {
-    visit.param("order", order, "each frame takes a random way; or the next one of those that lead to its destination",
+    visit.param("order", order,
+                "each frame takes a random path, or the next path in turn of the paths to its destination",
                 kOrderWords);
   }
 };

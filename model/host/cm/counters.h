@@ -15,12 +15,13 @@ struct CmCounters {
   Counter unexpected = 0;
 
   void describe(CounterVisitor& visit) const {
-    visit.counter("sent", sent, "messages", "of the communication manager, repeated ones too");
-    visit.counter("repeated", repeated, "messages", "sent again because nobody answered");
-    visit.counter("received", received, "messages", "of peers' communication managers");
-    visit.counter("malformed", malformed, "datagrams", "received on QP1 that are no such messages");
-    visit.counter("duplicates", duplicates, "messages", "received that had been received before");
-    visit.counter("unexpected", unexpected, "messages", "received for no connection, or not in its state");
+    visit.counter("sent", sent, "messages", "messages sent by the communication manager, with retransmissions");
+    visit.counter("repeated", repeated, "messages", "messages sent again because no answer came");
+    visit.counter("received", received, "messages", "messages received from peers' communication managers");
+    visit.counter("malformed", malformed, "datagrams", "datagrams received on QP1 that are not such messages");
+    visit.counter("duplicates", duplicates, "messages", "duplicate messages received");
+    visit.counter("unexpected", unexpected, "messages",
+                  "messages received without a connection, or in a wrong state of the connection");
   }
 };
 

@@ -20,8 +20,8 @@ struct AtomicParams {
     visit.param("lock_slots", lock_slots,
                 "locks, by the physical address modulo their number; docs/timing.md: addr[11:0]", {8, 1 << 20});
     visit.param("service", service, "modify, beyond the read, while the lock is held; docs/timing.md", {0, 1e9});
-    visit.param("qp_interval", qp_interval,
-                "from an atomic of a QP to the next of it, at the least; docs/timing.md: 2.88 M/s", {0, 1e9});
+    visit.param("qp_interval", qp_interval, "least time between two atomics of a QP; docs/timing.md: 2.88 M/s",
+                {0, 1e9});
   }
 };
 
@@ -30,8 +30,8 @@ struct AtomicCounters {
   Counter conflicts = 0;
 
   void describe(CounterVisitor& visit) const {
-    visit.counter("operations", operations, "operations", "atomics carried out");
-    visit.counter("conflicts", conflicts, "operations", "those that waited for another's lock slot");
+    visit.counter("operations", operations, "operations", "atomics executed");
+    visit.counter("conflicts", conflicts, "operations", "atomics that waited for a lock slot in use");
   }
 };
 

@@ -24,25 +24,27 @@ void CacheParams::describe(ParamVisitor& visit) {
   visit.param("l0_entries", l0_entries, "entries of the first level, for each client", {0, 1 << 20});
   visit.param("l1_entries", l1_entries, "entries of the second level; 0: every access misses", {0, 1 << 24});
   visit.param("ways", ways, "entries of a set", {1, 64});
-  visit.param("banks", banks, "of the second level: each serves one access at a time", {1, 64});
-  visit.param("l1_latency", l1_latency, "what misses the first level and hits the second waits so long", {0, 1e9});
-  visit.param("bank_cycle", bank_cycle, "a bank is busy with an access", {0, 1e9});
-  visit.param("miss_slots", miss_slots, "fills under way at a time", {1, 1024});
+  visit.param("banks", banks, "banks of the second level: each serves one access at a time", {1, 64});
+  visit.param("l1_latency", l1_latency, "latency of a hit in the second level", {0, 1e9});
+  visit.param("bank_cycle", bank_cycle, "time that an access occupies a bank", {0, 1e9});
+  visit.param("miss_slots", miss_slots, "fills in progress at a time", {1, 1024});
   visit.param("fill_lines", fill_lines, "64 B lines that a fill reads from ICM", {1, 64});
-  visit.param("hit_under_miss", hit_under_miss, "accesses pass one that misses; else a client's wait for it");
-  visit.param("replacement", replacement, "which entry of a set leaves for another", policy_names<Replacement>());
-  visit.refuse(!CacheTags::can_be(l0_entries, ways), "l0_entries", "is no multiple of", "ways");
-  visit.refuse(!CacheTags::can_be(l1_entries, ways), "l1_entries", "is no multiple of", "ways");
+  visit.param("hit_under_miss", hit_under_miss,
+              "true: accesses pass an access that misses; false: a client's accesses wait for the miss");
+  visit.param("replacement", replacement, "policy that selects the entry of a set to evict",
+              policy_names<Replacement>());
+  visit.refuse(!CacheTags::can_be(l0_entries, ways), "l0_entries", "is not a multiple of", "ways");
+  visit.refuse(!CacheTags::can_be(l1_entries, ways), "l1_entries", "is not a multiple of", "ways");
   visit.refuse(l1_entries != 0 && l0_entries > l1_entries, "l0_entries",
                "is more than the second level holds:", "l1_entries");
 }
 
 void CacheCounters::describe(CounterVisitor& visit) const {
   visit.counter("lookups", lookups, "lookups", "accesses");
-  visit.counter("l0_hits", l0_hits, "lookups", "found in the first level");
-  visit.counter("l1_hits", l1_hits, "lookups", "found in the second level");
-  visit.counter("misses", misses, "lookups", "found in neither");
-  visit.counter("evictions", evictions, "entries", "that left for others");
+  visit.counter("l0_hits", l0_hits, "lookups", "accesses that hit the first level");
+  visit.counter("l1_hits", l1_hits, "lookups", "accesses that hit the second level");
+  visit.counter("misses", misses, "lookups", "accesses that miss both levels");
+  visit.counter("evictions", evictions, "entries", "entries evicted for other entries");
   visit.counter("slot_waits", slot_waits, "lookups", "misses that waited for a miss slot");
   slots.describe(visit);
 }

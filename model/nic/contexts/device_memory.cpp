@@ -8,25 +8,24 @@
 namespace rnicsim::nic {
 
 void DeviceMemoryParams::describe(ParamVisitor& visit) {
-  visit.param("size", size, "memory on the device, of which programs allocate; as ConnectX-5's; 0: none",
+  visit.param("size", size, "memory on the device that programs can allocate; as ConnectX-5's; 0: none",
               {0, double(kMost)});
-  visit.param("latency", latency, "an access to it, beyond its lines; docs/timing.md", {0, 1e9});
-  visit.param("line_interval", line_interval, "a line of 64 bytes, or a part, of an access: the next follows no sooner",
-              {0, 1e9});
+  visit.param("latency", latency, "fixed part of an access to the device's memory; docs/timing.md", {0, 1e9});
+  visit.param("line_interval", line_interval, "time of each line of 64 bytes (or part) of an access", {0, 1e9});
   visit.refuse(size.bytes % kPage != 0, "size", "is not a multiple of 4 KiB");
 }
 
 void DeviceMemoryCounters::describe(CounterVisitor& visit) const {
   visit.counter("reads", reads, "requests", "reads of the device's own memory for work requests");
-  visit.counter("read_bytes", read_bytes, "bytes", "of them");
-  visit.counter("writes", writes, "requests", "writes to it for work requests");
-  visit.counter("write_bytes", write_bytes, "bytes", "of them");
-  visit.counter("cpu_loads", cpu_loads, "requests", "words that the CPU loaded from it");
-  visit.counter("cpu_stores", cpu_stores, "requests", "what the CPU stored there");
+  visit.counter("read_bytes", read_bytes, "bytes", "bytes of these accesses");
+  visit.counter("writes", writes, "requests", "writes to the device's own memory for work requests");
+  visit.counter("write_bytes", write_bytes, "bytes", "bytes of these accesses");
+  visit.counter("cpu_loads", cpu_loads, "requests", "words that the CPU loaded from the device's own memory");
+  visit.counter("cpu_stores", cpu_stores, "requests", "stores of the CPU to the device's own memory");
   visit.counter("turns", turns, "turns",
-                "a queue pair's writes that waited until those to the other memory, the host's or this, had landed");
-  visit.busy("busy", busy_ps, 1, "time that its port was busy");
-  visit.waited("wait", wait_ps, "time that accesses waited for it, of all together");
+                "writes of a queue pair that waited until its writes to the other memory (host or device) had landed");
+  visit.busy("busy", busy_ps, 1, "time that the memory's port was busy");
+  visit.waited("wait", wait_ps, "time that accesses waited, sum of all accesses");
 }
 
 DeviceMemory::DeviceMemory(const DeviceMemoryParams& params, std::uint64_t most)

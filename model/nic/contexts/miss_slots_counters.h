@@ -15,8 +15,8 @@ struct MissSlotsCounters {
   Counter wait_ps = 0;
 
   void describe(CounterVisitor& visit) const {
-    visit.busy("slots_busy", busy_ps, slots, "time that miss slots were taken, of all together");
-    visit.waited("slots_wait", wait_ps, "time that misses waited for one, of all together");
+    visit.busy("slots_busy", busy_ps, slots, "time that miss slots were in use, sum of all slots");
+    visit.waited("slots_wait", wait_ps, "time that misses waited for a slot, sum of all misses");
   }
 };
 

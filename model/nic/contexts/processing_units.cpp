@@ -17,9 +17,9 @@ constexpr Qpn kNobody{~0u};
 
 void ProcessingUnitsParams::describe(ParamVisitor& visit) {
   visit.param("transmit_units", transmit_units,
-              "units that send, each for whichever queue pair is next; docs/timing.md",
+              "transmit units; each takes the next waiting queue pair; docs/timing.md",
               {1, ProcessingUnitsCounters::kMostUnits});
-  visit.param("receive_units", receive_units, "units that receive, in the same way; docs/timing.md",
+  visit.param("receive_units", receive_units, "receive units, with the same rule; docs/timing.md",
               {1, ProcessingUnitsCounters::kMostUnits});
   visit.param("write", write, "a unit sends an RDMA WRITE; 11 ns over all units, docs/timing.md", {0, 1e9});
   visit.param("send", send, "a unit sends a SEND; as a WRITE", {0, 1e9});
@@ -49,12 +49,12 @@ void ProcessingUnitsCounters::describe(CounterVisitor& visit) const {
     const std::span used(each.data(), units);
     visit.busy(name, std::accumulate(used.begin(), used.end(), Counter{}), units, meaning, used);
   };
-  visit.counter("transmit_operations", transmit_operations, "operations", "packets that transmit units made");
-  busy("transmit_busy", transmit_busy_ps, transmit_units, "time that transmit units were busy, of all together");
-  visit.counter("receive_packets", receive_packets, "packets", "packets that receive units took");
-  busy("receive_busy", receive_busy_ps, receive_units, "time that receive units were busy, of all together");
-  visit.counter("receive_waits", receive_waits, "packets", "of those, found their unit busy");
-  visit.waited("receive_wait", receive_wait_ps, "time that they waited for it, of all together");
+  visit.counter("transmit_operations", transmit_operations, "operations", "packets built by transmit units");
+  busy("transmit_busy", transmit_busy_ps, transmit_units, "time that transmit units were busy, sum of all units");
+  visit.counter("receive_packets", receive_packets, "packets", "packets processed by receive units");
+  busy("receive_busy", receive_busy_ps, receive_units, "time that receive units were busy, sum of all units");
+  visit.counter("receive_waits", receive_waits, "packets", "received packets that found their unit busy");
+  visit.waited("receive_wait", receive_wait_ps, "time that received packets waited for a unit, sum of all packets");
 }
 
 ProcessingUnits::ProcessingUnits(sc_core::sc_module_name name, const ProcessingUnitsParams& params,

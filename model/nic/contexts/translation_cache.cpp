@@ -20,22 +20,26 @@ constexpr std::uint32_t kTranslationBytes = 8;
 void TranslationCacheParams::describe(ParamVisitor& visit) {
   visit.param("entries", entries, "pages of regions on demand whose place is known (ATC)", {1, 1 << 24});
   visit.param("ways", ways, "entries of a set", {1, 64});
-  visit.param("replacement", replacement, "which entry of a set leaves for another", policy_names<Replacement>());
-  visit.param("lookup", lookup, "of a page in it, one behind the other", {0, 1e9});
-  visit.param("page_requests", page_requests, "pages asked of the host at a time (PRI); others wait", {1, 1 << 16});
-  visit.refuse(!CacheTags::can_be(entries, ways), "entries", "is no multiple of", "ways");
+  visit.param("replacement", replacement, "policy that selects the entry of a set to evict",
+              policy_names<Replacement>());
+  visit.param("lookup", lookup, "time of a page's look-up in the ATC; look-ups follow one another", {0, 1e9});
+  visit.param("page_requests", page_requests, "page requests in progress at a time (PRI); other requests wait",
+              {1, 1 << 16});
+  visit.refuse(!CacheTags::can_be(entries, ways), "entries", "is not a multiple of", "ways");
 }
 
 void TranslationCacheCounters::describe(CounterVisitor& visit) const {
-  visit.counter("lookups", lookups, "lookups", "of pages of regions on demand");
-  visit.counter("hits", hits, "lookups", "of them, found");
-  visit.counter("evictions", evictions, "entries", "that left for others");
-  visit.counter("translations", translations, "requests", "for translations (ATS)");
-  visit.counter("page_requests", page_requests, "requests", "for pages that were not present (PRI)");
-  visit.counter("page_requests_failed", page_requests_failed, "requests", "of them, for pages that there are not");
-  visit.counter("page_request_waits", page_request_waits, "requests", "that waited for others to be answered");
-  visit.counter("invalidations", invalidations, "messages", "of the host: translations taken back");
-  visit.counter("invalidation_waits", invalidation_waits, "messages", "of them, answered when DMA had ended");
+  visit.counter("lookups", lookups, "lookups", "look-ups of pages of regions on demand");
+  visit.counter("hits", hits, "lookups", "look-ups that found the page");
+  visit.counter("evictions", evictions, "entries", "entries evicted for other entries");
+  visit.counter("translations", translations, "requests", "requests for translations (ATS)");
+  visit.counter("page_requests", page_requests, "requests", "requests for pages that were not present (PRI)");
+  visit.counter("page_requests_failed", page_requests_failed, "requests", "page requests for pages that do not exist");
+  visit.counter("page_request_waits", page_request_waits, "requests",
+                "page requests that waited for answers to earlier requests");
+  visit.counter("invalidations", invalidations, "messages", "invalidations of translations by the host");
+  visit.counter("invalidation_waits", invalidation_waits, "messages",
+                "invalidations answered after the end of DMA accesses");
 }
 
 TranslationCache::TranslationCache(sc_core::sc_module_name name, const TranslationCacheParams& params, Dma& dma)

@@ -14,8 +14,8 @@ struct TranslationParams {
   Duration flush_page = 4_ns;
 
   void describe(ParamVisitor& visit) {
-    visit.param("flush", flush, "a key comes or goes: nothing is looked up for so long; docs/timing.md", {0, 1e9});
-    visit.param("flush_page", flush_page, "the same, for each page of its region", {0, 1e9});
+    visit.param("flush", flush, "time without look-ups after a key is created or destroyed; docs/timing.md", {0, 1e9});
+    visit.param("flush_page", flush_page, "additional time for each page of the key's region", {0, 1e9});
   }
 };
 
@@ -29,8 +29,8 @@ struct TranslationCounters {
   void describe(CounterVisitor& visit) const {
     visit.counter("lookups", lookups, "regions", "ranges translated");
     visit.counter("refused", refused, "regions", "ranges refused: bad key, range, protection domain or access");
-    visit.counter("flushes", flushes, "regions", "keys that came or went");
-    visit.busy("flush_busy", flush_busy_ps, 1, "time that the tables were being flushed of them");
+    visit.counter("flushes", flushes, "regions", "keys created or destroyed");
+    visit.busy("flush_busy", flush_busy_ps, 1, "time that the tables were flushed because of such keys");
     visit.counter("held_up", held_up, "regions", "ranges that waited for a flush");
   }
 };

@@ -15,7 +15,7 @@ struct WindowCounters {
 
   void describe(CounterVisitor& visit) const {
     visit.counter("bound", bound, "windows", "memory windows bound to a region");
-    visit.counter("closed", closed, "windows", "memory windows that were bound and are not any more");
+    visit.counter("closed", closed, "windows", "memory windows unbound");
     visit.counter("registered", registered, "regions", "regions that a fast registration gave pages");
     visit.counter("freed", freed, "regions", "regions of fast registration whose key was invalidated");
     visit.counter("refused", refused, "requests", "binds, registrations and invalidations refused");

@@ -39,23 +39,24 @@ void AdaptiveRetransmissionParams::describe(ParamVisitor& visit) {
               "a queue pair's first timeout is time_base times 2 to the power of this, at least",
               {0, AdaptiveTimeouts::kMostExponent});
   visit.param("timeout_init_range_size", timeout_init_range_size,
-              "so many exponents from timeout_init_low_bound on, of which each queue pair draws one",
+              "number of exponents from timeout_init_low_bound on, from which each queue pair draws one",
               {1, AdaptiveTimeouts::kMostExponent + 1});
   visit.param("timeout_ranges", timeout_ranges,
               "up to four ranges of exponents, low:size:retries: exponents from low on, each used so many times before "
               "the next one");
-  visit.param("start_range_index", start_range_index, "the range behind a first timeout that is in none", {0, 3});
+  visit.param("start_range_index", start_range_index, "index of the range after a first timeout outside of all ranges",
+              {0, 3});
   visit.param("dec_mode", dec_mode,
-              "what the timeout becomes when an answer comes: the lowest of its range, half of it, or a quarter",
-              kDecWords);
+              "timeout after an answer: the lowest timeout of its range, half of the timeout, or a quarter", kDecWords);
   const auto ranges = AdaptiveTimeouts::parse(timeout_ranges);
   visit.refuse(time_base != Duration{} && (time_base < Duration{4 * kMicrosecond} || !is_power_of_two_us(time_base)),
-               "time_base", "is no power of two of microseconds, 4 us at least");
+               "time_base", "is not a power of two of microseconds, at least 4 us");
   visit.refuse(timeout_init_low_bound + timeout_init_range_size > AdaptiveTimeouts::kMostExponent + 1,
                "timeout_init_range_size", "goes beyond the exponent 20");
   visit.refuse(!ranges, "timeout_ranges",
                "is no list of one to four low:size:retries that rise and do not overlap, such as \"4:3:2 8:4:1\"");
-  visit.refuse(ranges && start_range_index >= ranges->size(), "start_range_index", "is none of the timeout_ranges");
+  visit.refuse(ranges && start_range_index >= ranges->size(), "start_range_index",
+               "is not the index of a range in timeout_ranges");
 }
 
 std::optional<std::vector<AdaptiveTimeouts::Range>> AdaptiveTimeouts::parse(std::string_view text) {

@@ -13,17 +13,16 @@ template class PolicyChoice<roce::CongestionControl>;
 namespace rnicsim::nic {
 
 void CongestionParams::describe(ParamVisitor& visit) {
-  control.describe(visit, "control", "what holds a queue pair back, packet by packet");
+  control.describe(visit, "control", "congestion control of queue pairs");
   visit.param("ecn", ecn,
               "ECN bits of requests and READ responses: ECT(0) whatever the program says (forced), or those of the "
               "traffic class that the program gives (program)",
               kEcnWords);
   visit.group("np", np);
-  visit.param("cnp_on_retransmit", cnp_on_retransmit,
-              "slow restart: a queue pair that sends again takes that for a CNP");
+  visit.param("cnp_on_retransmit", cnp_on_retransmit, "slow restart: a retransmission of a queue pair counts as a CNP");
   visit.param("ack_every", ack_every,
-              "a queue pair whose control wants acknowledgements asks for one every so many packets, and where its "
-              "window ends",
+              "packets between two acknowledgement requests of a queue pair whose control needs acknowledgements; the "
+              "last packet of a window also requests one",
               {1, 256});
 }
 

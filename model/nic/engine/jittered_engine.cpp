@@ -15,9 +15,9 @@ constexpr std::int64_t kStall = 8;         // length of a stall, in `delay`
 void JitterParams::describe(ParamVisitor& visit) {
   visit.param(
       "delay", delay,
-      "a transaction to or from the QP engine takes up to so long more, at random, and may overtake others; 0: none",
+      "largest random delay of a transaction to or from the QP engine, which may overtake other transactions; 0: none",
       {0, 1e9});
-  visit.param("seed", seed, "of these delays");
+  visit.param("seed", seed, "seed of these delays");
 }
 
 JitteredEngine::JitteredEngine(const JitterParams& params, std::unique_ptr<QpEngine> engine)

@@ -19,16 +19,16 @@ roce::LossRecovery TransportParams::loss_recovery() const {
 
 void TransportParams::describe(ParamVisitor& visit) {
   visit.param("recovery", recovery,
-              "what is sent again after a loss: everything from the lost packet on, everything from the first packet "
-              "of the interrupted message on, or the lost packets alone (IRN)",
+              "packets that are sent again after a loss: all packets from the lost packet on, all packets from the "
+              "first packet of the interrupted message on, or only the lost packets (IRN)",
               kRecoveryWords);
   visit.param("reorder_window", reorder_window,
               "packets, counted from the first missing one, among which those that come are kept until their turn; the "
               "payload of WRITEs and READ responses is placed at once; 0: a packet that comes before others is lost",
               {0, 65536});
   visit.param("reorder_buffer", reorder_buffer,
-              "bytes of the receive buffer for such packets whose payload cannot be placed yet, of all queue pairs "
-              "together; a packet beyond that is lost",
+              "bytes of the receive buffer for kept packets whose payload cannot be placed yet, sum of all queue "
+              "pairs; a packet beyond this limit is lost",
               {0, 1e12});
   visit.param("place_early", place_early,
               "payload of kept WRITEs is placed before their turn, if its place is known; two WRITEs to one address "
@@ -48,14 +48,14 @@ void TransportParams::describe(ParamVisitor& visit) {
               "can be placed whenever it comes (ConnectX does so for adaptive routing); not with an immediate",
               kRethWords);
   visit.param("rto_low", rto_low,
-              "what is not answered is sent again after so long, if fewer packets than rto_low_packets are in flight, "
-              "and no retry is counted",
+              "time after which unanswered packets are sent again if fewer than rto_low_packets packets are in flight; "
+              "no retry is counted",
               {0, 1e12});
   visit.param("rto_high", rto_high,
-              "the same with more packets in flight; 0: only nic.adaptive_timeout and the queue "
-              "pair's own timeout count",
+              "time after which unanswered packets are sent again with more packets in flight; 0: only "
+              "nic.adaptive_timeout and the queue pair's own timeout count",
               {0, 1e12});
-  visit.param("rto_low_packets", rto_low_packets, "packets in flight from which on rto_high counts", {0, 65536});
+  visit.param("rto_low_packets", rto_low_packets, "packets in flight from which on rto_high applies", {0, 65536});
   visit.refuse(recovery == kRecoveryWords[2] && reorder_window == 0, "reorder_window",
                "is 0: with recovery = \"selective\" the receiver has to keep packets that come before lost ones");
   visit.refuse(recovery == kRecoveryWords[1] && reorder_window != 0, "reorder_window",

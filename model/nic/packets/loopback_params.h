@@ -14,9 +14,10 @@ struct LoopbackParams {
   Duration latency = 50_ns;
 
   void describe(ParamVisitor& visit) {
-    visit.param("rate", rate, "of the way from transmit to receive inside the device; E: that of the host's PCIe",
+    visit.param("rate", rate,
+                "rate of the loopback from transmit to receive inside the device; E: rate of the host's PCIe",
                 {1e6, 1e13});
-    visit.param("latency", latency, "of that way; E: a switch's decision without PHY and cable", {0, 1e9});
+    visit.param("latency", latency, "latency of the loopback; E: a switch's decision without PHY and cable", {0, 1e9});
   }
 };
 
@@ -26,7 +27,7 @@ struct LoopbackCounters {
 
   void describe(CounterVisitor& visit) const {
     visit.counter("frames", frames, "frames", "frames that this device sent to itself");
-    visit.counter("bytes", bytes, "bytes", "bytes of them, without FCS");
+    visit.counter("bytes", bytes, "bytes", "bytes of these frames, without FCS");
   }
 };
 

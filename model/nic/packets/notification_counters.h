@@ -13,7 +13,7 @@ struct NotificationCounters {
   void describe(CounterVisitor& visit) const {
     visit.counter("np_cnp_sent", np_cnp_sent, "packets", "CNPs sent");
     visit.counter("np_ecn_marked_roce_packets", np_ecn_marked_roce_packets, "packets",
-                  "packets received that a switch had marked (CE)");
+                  "packets received with a switch's mark (CE)");
   }
 };
 

@@ -27,16 +27,15 @@ struct NotificationParams {
     visit.param("min_time_between_cnps", min_time_between_cnps, "time between two CNPs; 0: one for each marked packet",
                 {0, 1e12});
     visit.param("moderation", moderation,
-                "of what there is at most one CNP in that time: of the port, of a peer's address, or of a queue pair",
+                "scope of this time, with at most one CNP: the port, a peer's address, or a queue pair",
                 kModerationWords);
     visit.param("cnp_dscp", cnp_dscp, "DSCP of CNPs, which gives their priority", {0, 63});
     visit.param("cnp_802p_prio", cnp_802p_prio, "PCP of CNPs that have a VLAN tag", {0, 7});
-    visit.param("delay", delay, "from the marked packet to its CNP in the transmit pipeline", {0, 1e12});
+    visit.param("delay", delay, "delay from the marked packet to its CNP in the transmit pipeline", {0, 1e12});
     visit.param("ecn_echo", ecn_echo,
-                "acknowledgements tell of marked requests (BECN); auto: if this NIC's own control wants to know of "
-                "marks",
+                "acknowledgements report marked requests (BECN); auto: if this NIC's own control uses marks",
                 kEchoWords);
-    visit.param("cnp_on_loss", cnp_on_loss, "a packet behind a gap of PSNs is answered by a CNP, like a marked one");
+    visit.param("cnp_on_loss", cnp_on_loss, "a packet after a gap of PSNs is answered by a CNP, like a marked packet");
   }
 };
 

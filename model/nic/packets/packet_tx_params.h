@@ -33,10 +33,11 @@ struct PacketTxCounters {
   void describe(CounterVisitor& visit) const {
     visit.counter("packets", packets, "packets", "packets sent");
     visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes sent");
-    visit.counter("roce_packets", roce_packets, "packets", "of them, all but raw frames");
-    visit.counter("roce_bytes", roce_bytes, "bytes", "of the frames of those, without FCS");
-    visit.counter("group_packets", group_packets, "packets", "of those, to a multicast group");
-    visit.counter("no_source_gid", no_source_gid, "packets", "dropped: the address vector names an empty GID entry");
+    visit.counter("roce_packets", roce_packets, "packets", "packets sent that are not raw frames");
+    visit.counter("roce_bytes", roce_bytes, "bytes", "bytes of the frames of these packets, without FCS");
+    visit.counter("group_packets", group_packets, "packets", "packets sent to a multicast group");
+    visit.counter("no_source_gid", no_source_gid, "packets",
+                  "packets dropped: the address vector names an empty GID entry");
   }
 };
 

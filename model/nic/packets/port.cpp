@@ -24,19 +24,20 @@ constexpr Counter kPsPerUs = 1'000'000;
 
 void PortCounters::describe(CounterVisitor& visit) const {
   visit.counter("tx_frames", tx_frames, "frames", "frames sent");
-  visit.counter("tx_bytes", tx_bytes, "bytes", "bytes of them, without FCS");
-  visit.busy("tx_busy", tx_busy_ps, 1, "time that the port was busy with them, preamble, gap and FCS too");
-  visit.waited("tx_wait", tx_wait_ps, "time that frames waited for others and pauses, of all together");
+  visit.counter("tx_bytes", tx_bytes, "bytes", "bytes of these frames, without FCS");
+  visit.busy("tx_busy", tx_busy_ps, 1, "time that the port was busy with these frames, with preamble, gap and FCS");
+  visit.waited("tx_wait", tx_wait_ps, "time that frames waited for other frames and pauses, sum of all frames");
   visit.counter("rx_frames", rx_frames, "frames", "frames received");
-  visit.counter("rx_bytes", rx_bytes, "bytes", "bytes of them, without FCS");
-  visit.counter("rx_pause", rx_pause, "frames", "those of them that asked for a pause, or ended one (IEEE 802.1Qbb)");
-  visit.counter("tx_paused", tx_paused_ps, "ps", "time that priorities were paused, of all together");
-  visit.most("tx_most_bytes", tx_most_bytes, "bytes", "the most that ever were on their way out, pipeline and port");
+  visit.counter("rx_bytes", rx_bytes, "bytes", "bytes of these frames, without FCS");
+  visit.counter("rx_pause", rx_pause, "frames", "received frames that request or end a pause (IEEE 802.1Qbb)");
+  visit.counter("tx_paused", tx_paused_ps, "ps", "time that priorities were paused, sum of all priorities");
+  visit.most("tx_most_bytes", tx_most_bytes, "bytes", "most frames at a time in transmit pipeline and port");
   visit.counter("link_down_events_phy", link_down_events_phy, "events", "times that the link went down");
-  visit.counter("link_down_discards", link_down_discards, "frames", "lost because the link was down, both ways");
+  visit.counter("link_down_discards", link_down_discards, "frames",
+                "frames lost because the link was down, in both directions");
   for (std::size_t i = 0; i < kPriorities; ++i) {
-    visit.counter(kRxPause[i], pauses[i].rx_pause, "frames", "received, that asked to pause the priority or to go on");
-    visit.counter(kTxPause[i], pauses[i].tx_pause, "frames", "sent, that asked to pause the priority or to go on");
+    visit.counter(kRxPause[i], pauses[i].rx_pause, "frames", "frames received that pause the priority or end a pause");
+    visit.counter(kTxPause[i], pauses[i].tx_pause, "frames", "frames sent that pause the priority or end a pause");
     visit.counter(kRxPauseDuration[i], pauses[i].rx_pause_duration, "us", "time that the priority was paused");
   }
 }

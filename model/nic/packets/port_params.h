@@ -32,12 +32,12 @@ struct PortParams {
   LineTiming timing() const { return {rate, overhead, least_frame}; }
   void describe(ParamVisitor& visit) {
     visit.param("rate", rate, "the link's rate; docs/timing.md", {1e6, 1e13});
-    visit.param("overhead", overhead, "bytes a frame takes on the wire beyond itself: preamble 8, gap 12, FCS 4",
+    visit.param("overhead", overhead, "bytes on the wire for each frame besides its own: preamble 8, gap 12, FCS 4",
                 {0, 256});
     visit.param("least_frame", least_frame, "shorter frames take as long as this one (Ethernet's 64 less FCS)",
                 {0, 1500});
     visit.param("pfc", pfc, "priorities whose pauses (IEEE 802.1Qbb) the port obeys, a bit each; 0: none", {0, 255});
-    scheduler.describe(visit, "scheduler", "which priority's queue of the port sends next");
+    scheduler.describe(visit, "scheduler", "policy that selects the queue of the port that sends next");
     priority.describe(visit);
   }
 };

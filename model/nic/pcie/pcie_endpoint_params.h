@@ -39,10 +39,10 @@ struct PcieEndpointCounters {
     visit.counter("dma_reads", dma_reads, "requests", "reads of host memory");
     visit.counter("dma_writes", dma_writes, "requests", "writes to host memory");
     visit.counter("dma_aborts", dma_aborts, "requests", "requests that the root complex aborted");
-    visit.counter("dma_blocked", dma_blocked, "requests", "requests not made: bus mastering is off");
+    visit.counter("dma_blocked", dma_blocked, "requests", "requests suppressed: bus mastering is off");
     visit.counter("translations", translations, "requests", "requests for a physical address (ATS)");
-    visit.counter("page_requests", page_requests, "messages", "pages asked of the host (PRI)");
-    visit.counter("page_invalidations", page_invalidations, "messages", "translations that the host took back (ATS)");
+    visit.counter("page_requests", page_requests, "messages", "page requests to the host (PRI)");
+    visit.counter("page_invalidations", page_invalidations, "messages", "translations that the host invalidated (ATS)");
     visit.counter("interrupts", interrupts, "messages", "MSI-X messages written");
     visit.counter("function_resets", function_resets, "resets", "function-level resets");
   }

@@ -33,7 +33,8 @@ void PcieLinkParams::describe(ParamVisitor& visit) {
               "where completions of a read may be cut (RCB); docs/timing.md", {64, 128, kBoundaries});
   visit.param("request_header", request_header, "MWr or MRd TLP with framing; docs/timing.md", {0, 64});
   visit.param("completion_header", completion_header, "CplD TLP with framing; docs/timing.md", {0, 64});
-  visit.param("dllp_share", dllp_share, "of the link, taken by acknowledgements and credits; docs/timing.md", {0, 0.5});
+  visit.param("dllp_share", dllp_share, "share of the link used by acknowledgements and credits; docs/timing.md",
+              {0, 0.5});
 }
 
 PcieLink::PcieLink(const PcieLinkParams& params)

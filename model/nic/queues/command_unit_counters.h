@@ -13,8 +13,9 @@ struct CommandCounters {
 
   void describe(CounterVisitor& visit) const {
     visit.counter("commands", commands, "commands", "commands executed");
-    visit.counter("refused", refused, "commands", "of those, with a status other than ok");
-    visit.counter("bad_entries", bad_entries, "doorbells", "ignored: the entry can't be read or is not the device's");
+    visit.counter("refused", refused, "commands", "executed commands with a status other than ok");
+    visit.counter("bad_entries", bad_entries, "doorbells",
+                  "commands ignored: the entry cannot be read or does not belong to the device");
   }
 };
 

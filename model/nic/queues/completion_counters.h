@@ -16,11 +16,11 @@ struct CompletionCounters {
 
   void describe(CounterVisitor& visit) const {
     visit.counter("cqes", cqes, "entries", "completion queue entries written");
-    visit.counter("error_cqes", error_cqes, "entries", "of those, with an error status");
-    visit.counter("inline_cqes", inline_cqes, "entries", "of them, with the payload of a receive in them");
+    visit.counter("error_cqes", error_cqes, "entries", "entries with an error status");
+    visit.counter("inline_cqes", inline_cqes, "entries", "entries that contain the payload of a receive");
     visit.counter("moderated_events", moderated_events, "events", "completion events that waited for more entries");
-    visit.counter("cq_overruns", cq_overruns, "queues", "completion queues that died of an overrun");
-    visit.counter("orphans", orphans, "entries", "not written: their XRC shared receive queue was gone");
+    visit.counter("cq_overruns", cq_overruns, "queues", "completion queues in error after an overrun");
+    visit.counter("orphans", orphans, "entries", "entries not written: the XRC shared receive queue was destroyed");
   }
 };
 

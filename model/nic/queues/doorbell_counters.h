@@ -20,9 +20,9 @@ struct DoorbellCounters {
     visit.counter("cq_arms", cq_arms, "writes", "completion queues armed");
     visit.counter("eq_doorbells", eq_doorbells, "writes", "event queues consumed and armed");
     visit.counter("doorbell_wrong_page", doorbell_wrong_page, "writes",
-                  "dropped: the QP or CQ is not of that UAR page");
+                  "doorbells dropped: the QP or CQ does not belong to the UAR page");
     visit.counter("doorbell_malformed", doorbell_malformed, "writes",
-                  "dropped: no doorbell at that offset or of that size");
+                  "doorbells dropped: no doorbell at this offset or of this size");
   }
 };
 

@@ -12,7 +12,7 @@ struct EventCounters {
 
   void describe(CounterVisitor& visit) const {
     visit.counter("events", events, "events", "event queue entries written");
-    visit.counter("eq_overruns", eq_overruns, "events", "events lost: the event queue is not there");
+    visit.counter("eq_overruns", eq_overruns, "events", "events lost: the event queue does not exist");
   }
 };
 

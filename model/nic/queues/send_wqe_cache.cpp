@@ -8,12 +8,12 @@ namespace rnicsim::nic {
 void SendWqeCacheParams::describe(ParamVisitor& visit) {
   visit.param("entries", entries, "64 B blocks of send WQEs kept; docs/timing.md", {0, 1 << 20});
   visit.param("ways", ways, "blocks of a set", {1, 64});
-  visit.param("miss_slots", miss_slots, "WQEs read again at a time, of a path's QPs; a path for each transmit unit",
-              {1, 1024});
-  visit.param("ahead", ahead, "WQEs of a QP kept until their turn comes; what is posted beyond stays in its ring",
-              {8, 1024});
-  visit.param("replacement", replacement, "which block of a set leaves for another", policy_names<Replacement>());
-  visit.refuse(!CacheTags::can_be(entries, ways), "entries", "is no multiple of", "ways");
+  visit.param("miss_slots", miss_slots,
+              "repeated reads of WQEs in progress, for the QPs of one path; each transmit unit has a path", {1, 1024});
+  visit.param("ahead", ahead, "WQEs of a QP kept until their turn; further posted WQEs stay in the ring", {8, 1024});
+  visit.param("replacement", replacement, "policy that selects the block of a set to evict",
+              policy_names<Replacement>());
+  visit.refuse(!CacheTags::can_be(entries, ways), "entries", "is not a multiple of", "ways");
 }
 
 SendWqeCache::SendWqeCache(const SendWqeCacheParams& params, std::uint32_t units, std::uint32_t block_bytes, Dma& dma)

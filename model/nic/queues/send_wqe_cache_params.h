@@ -29,10 +29,11 @@ struct SendWqeCacheCounters {
   MissSlotsCounters slots;
 
   void describe(CounterVisitor& visit) const {
-    visit.counter("lookups", lookups, "WQEs", "looked up, before they were sent and when their answer was there");
-    visit.counter("hits", hits, "WQEs", "of those, still here");
-    visit.counter("misses", misses, "WQEs", "of those, read from the ring again");
-    visit.counter("slot_waits", slot_waits, "WQEs", "that waited for their path's miss slots, or behind one that did");
+    visit.counter("lookups", lookups, "WQEs", "look-ups of WQEs, before sending and when the answer arrives");
+    visit.counter("hits", hits, "WQEs", "look-ups that found the WQE");
+    visit.counter("misses", misses, "WQEs", "look-ups that read the WQE from the ring again");
+    visit.counter("slot_waits", slot_waits, "WQEs",
+                  "look-ups that waited for a miss slot of their path, or behind a waiting look-up");
     slots.describe(visit);
   }
 };

@@ -21,15 +21,14 @@ struct SharedReceiveCounters {
   void describe(CounterVisitor& visit) const {
     visit.counter("record_reads", record_reads, "requests", "reads of doorbell records");
     visit.counter("entry_reads", entry_reads, "requests", "reads of entries, some at a time");
-    visit.counter("entries_read", entries_read, "entries", "entries of them that the chain confirmed");
+    visit.counter("entries_read", entries_read, "entries", "entries read and confirmed by the chain");
     visit.counter("taken", taken, "entries", "entries handed to queue pairs");
-    visit.counter("given_back", given_back, "entries",
-                  "of those, that came back: their queue pair was reset, or failed");
-    visit.counter("empty", empty, "requests", "of queue pairs for an entry, when none was posted");
+    visit.counter("given_back", given_back, "entries", "entries returned: their queue pair was reset or failed");
+    visit.counter("empty", empty, "requests", "requests of queue pairs without a posted entry");
     visit.counter("limits", limits, "events", "queues that fell below their limit");
-    visit.counter("errors", errors, "queues", "queues that can't be read, or whose entries make no sense");
-    visit.counter("looks", looks, "requests", "of XRC queue pairs that wanted to know a queue, and no entry");
-    visit.counter("refused", refused, "requests", "of XRC queue pairs, for a queue that is none of their domain");
+    visit.counter("errors", errors, "queues", "queues that cannot be read or have invalid entries");
+    visit.counter("looks", looks, "requests", "requests of XRC queue pairs for a queue without an entry");
+    visit.counter("refused", refused, "requests", "requests of XRC queue pairs for a queue of another domain");
   }
 };
 

@@ -29,8 +29,9 @@ struct WqeFetchCounters {
 
   void describe(CounterVisitor& visit) const {
     visit.counter("fetches", fetches, "requests", "reads of rings and doorbell records");
-    visit.counter("bytes", bytes, "bytes", "bytes of them");
-    visit.counter("displaced", displaced, "queue pairs", "whose receives made room for those of another");
+    visit.counter("bytes", bytes, "bytes", "bytes of these reads");
+    visit.counter("displaced", displaced, "queue pairs",
+                  "queue pairs whose receives were evicted for another queue pair");
     visit.group("receive_reads", receive_reads);
   }
 };

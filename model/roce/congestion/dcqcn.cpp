@@ -39,7 +39,8 @@ struct DcqcnParams {
   BitRate rpg_min_rate;
 
   void describe(ParamVisitor& visit) {
-    visit.param("dce_tcp_g", dce_tcp_g, "what alpha keeps of itself at a step, in 1024ths: 1024 x (1 - g)", {0, 1023});
+    visit.param("dce_tcp_g", dce_tcp_g, "share of alpha that remains after a step, in 1024ths: 1024 x (1 - g)",
+                {0, 1023});
     visit.param("dce_tcp_rtt", dce_tcp_rtt, "time between two steps of alpha", {1e3, 1e12});
     visit.param("initial_alpha_value", initial_alpha_value, "alpha at the first CNP, in 1023rds", {0, 1023});
     visit.param("rpg_time_reset", rpg_time_reset, "time between two increases of the rate", {1e3, 1e12});
@@ -47,9 +48,9 @@ struct DcqcnParams {
                 {0, 1e12});
     visit.param("rpg_threshold", rpg_threshold, "increases of fast recovery, before the target rate rises, too",
                 {1, 31});
-    visit.param("rpg_ai_rate", rpg_ai_rate, "by so much the target rate rises in additive increase", {1, 1e12});
-    visit.param("rpg_hai_rate", rpg_hai_rate, "by so much the target rate rises in hyper increase", {1, 1e12});
-    visit.param("rpg_min_rate", rpg_min_rate, "no lower rate than that", {1, 1e12});
+    visit.param("rpg_ai_rate", rpg_ai_rate, "increase of the target rate in additive increase", {1, 1e12});
+    visit.param("rpg_hai_rate", rpg_hai_rate, "increase of the target rate in hyper increase", {1, 1e12});
+    visit.param("rpg_min_rate", rpg_min_rate, "lowest rate", {1, 1e12});
   }
 };
 
@@ -77,15 +78,17 @@ struct NvidiaParams : DcqcnParams {
     DcqcnParams::describe(visit);
     visit.param("rate_reduce_monitor_period", rate_reduce_monitor_period, "at most one cut of the rate in this time",
                 {1e3, 1e12});
-    visit.param("rpg_min_dec_fac", rpg_min_dec_fac, "a cut leaves at least so much of the rate, in percent", {1, 100});
-    visit.param("rpg_gd", rpg_gd, "a cut takes alpha / 2^(rpg_gd - 10) of the rate", {0, 15});
+    visit.param("rpg_min_dec_fac", rpg_min_dec_fac, "least share of the rate that remains after a cut, in percent",
+                {1, 100});
+    visit.param("rpg_gd", rpg_gd, "a cut reduces the rate by alpha / 2^(rpg_gd - 10) of its value", {0, 15});
     visit.param("clamp_tgt_rate", clamp_tgt_rate, "each cut makes the rate before the cut the target rate");
     visit.param("clamp_tgt_rate_after_time_inc", clamp_tgt_rate_after_time_inc,
                 "a cut behind an increase by the timer makes the rate before the cut the target rate");
     visit.param("rate_to_set_on_first_cnp", rate_to_set_on_first_cnp, "the rate at the first CNP; 0: the line's rate",
                 {0, 1e13});
     visit.param("hyper_by_timer", hyper_by_timer,
-                "without rpg_byte_reset the timer alone leads to hyper increase; else both counters do, or none");
+                "true: without rpg_byte_reset the timer alone leads to hyper increase; false: hyper increase needs "
+                "both counters");
   }
 };
 

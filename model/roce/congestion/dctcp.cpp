@@ -30,9 +30,9 @@ struct DctcpParams {
     visit.param("g", g, "share of the newest window in alpha", {0, 1});
     visit.param("initial_alpha", initial_alpha, "alpha before the first window is acknowledged", {0, 1});
     visit.param("ai", ai, "packets by which the window grows in a round trip without marks", {1e-6, 1e6});
-    visit.param("base_rtt", base_rtt, "round trip of the empty fabric: the pace is the window in that time",
-                {1e3, 1e12});
-    visit.param("min_rate", min_rate, "no lower rate than that", {1, 1e12});
+    visit.param("base_rtt", base_rtt,
+                "round-trip time of the empty fabric: the rate is the window divided by this time", {1e3, 1e12});
+    visit.param("min_rate", min_rate, "lowest rate", {1, 1e12});
   }
 };
 

@@ -34,10 +34,11 @@ struct HpccParams {
   BitRate min_rate{100'000'000};
 
   void describe(ParamVisitor& visit) {
-    visit.param("eta", eta, "share of a port's rate that is aimed at", {0.01, 1});
-    visit.param("max_stage", max_stage,
-                "round trips in which the window rises by w_ai alone, before it jumps to what is free; 0: always",
-                {0, 1000});
+    visit.param("eta", eta, "target utilization of a port, as a share of its rate", {0.01, 1});
+    visit.param(
+        "max_stage", max_stage,
+        "round trips in which the window rises only by w_ai, before the window jumps to the free rate; 0: always",
+        {0, 1000});
     visit.param("w_ai", w_ai,
                 "bytes by which the window rises in a round trip; the paper's rule is line's rate x base_rtt x "
                 "(1 - eta) / number of flows, which is 500 bytes for 16 flows at 100 Gb/s",
@@ -46,8 +47,8 @@ struct HpccParams {
                 "T: round trip of the empty fabric, for all alike: not less than that of the longest way and what an "
                 "acknowledgement waits for packets",
                 {1e3, 1e12});
-    visit.param("loss_factor", loss_factor, "a loss leaves so much of the window; 1: no reaction", {0, 1});
-    visit.param("min_rate", min_rate, "no lower rate than that", {1, 1e12});
+    visit.param("loss_factor", loss_factor, "share of the window that remains after a loss; 1: no reaction", {0, 1});
+    visit.param("min_rate", min_rate, "lowest rate", {1, 1e12});
   }
 };
 

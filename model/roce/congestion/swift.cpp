@@ -41,14 +41,14 @@ struct SwiftParams {
   BitRate min_rate{100'000'000};
 
   void describe(ParamVisitor& visit) {
-    visit.param("base_target", base_target, "target of the round trip on a way without hops, of a large window",
+    visit.param("base_target", base_target, "target of the round-trip time on a path without hops, for a large window",
                 {1e3, 1e12});
-    visit.param("h", h, "by so much each hop raises the target", {0, 1e12});
-    visit.param("hops", hops, "switches on the way", {0, 255});
-    visit.param("fs_range", fs_range, "by at most so much a small window raises the target", {0, 1e12});
-    visit.param("fs_min_cwnd", fs_min_cwnd, "a window of so many packets, or fewer, raises the target by fs_range",
+    visit.param("h", h, "increase of the target for each hop", {0, 1e12});
+    visit.param("hops", hops, "switches on the path", {0, 255});
+    visit.param("fs_range", fs_range, "largest increase of the target by a small window", {0, 1e12});
+    visit.param("fs_min_cwnd", fs_min_cwnd, "packets of a window, or fewer, that raises the target by fs_range",
                 {1e-6, 1e9});
-    visit.param("fs_max_cwnd", fs_max_cwnd, "a window of so many packets, or more, does not raise the target",
+    visit.param("fs_max_cwnd", fs_max_cwnd, "packets of a window, or more, that does not raise the target",
                 {1e-6, 1e9});
     visit.param("endpoint_target", endpoint_target,
                 "target of the delay inside the receiver, from a packet's arrival to its acknowledgement; 0: the "
@@ -59,9 +59,9 @@ struct SwiftParams {
     visit.param("max_mdf", max_mdf,
                 "the largest share of the window that a round trip can take; a loss takes exactly this share", {0, 1});
     visit.param("retx_reset_threshold", retx_reset_threshold,
-                "so many timeouts in a row set the window to min_cwnd; fewer are like a loss", {1, 1000});
+                "timeouts in a row that set the window to min_cwnd; fewer timeouts count as a loss", {1, 1000});
     visit.param("min_cwnd", min_cwnd, "packets of the smallest window; min_rate still counts", {1e-9, 1e3});
-    visit.param("min_rate", min_rate, "no slower pace than that", {1, 1e12});
+    visit.param("min_rate", min_rate, "lowest rate", {1, 1e12});
     visit.refuse(fs_min_cwnd >= fs_max_cwnd, "fs_min_cwnd", "is not less than", "fs_max_cwnd");
   }
 };

@@ -47,20 +47,21 @@ struct TimelyParams {
     visit.param("min_rtt", min_rtt,
                 "round trip of the empty fabric: the unit of the gradient, and the least time between two updates",
                 {1e3, 1e12});
-    visit.param("delta", delta,
-                "by so much the rate rises at an update, for each 10 Gb/s of the line's rate: at 100 Gb/s ten times it",
-                {1, 1e12});
+    visit.param(
+        "delta", delta,
+        "increase of the rate at an update, for each 10 Gb/s of the line rate: at 100 Gb/s ten times this value",
+        {1, 1e12});
     visit.param("hai_threshold", hai_threshold,
-                "behind so many updates in a row without a growing round trip the rate rises faster", {1, 1000});
-    visit.param("hai_factor", hai_factor, "then by so many times delta", {1, 1000});
-    visit.param("segment", segment, "an update waits until so many bytes on the wire are acknowledged", {0, 1e12});
+                "updates in a row without a growing round-trip time, after which the rate rises faster", {1, 1000});
+    visit.param("hai_factor", hai_factor, "factor of delta for this faster increase", {1, 1000});
+    visit.param("segment", segment, "acknowledged bytes on the wire before an update", {0, 1e12});
     visit.param("patched", patched,
                 "between the thresholds the rate falls by the distance of the round trip from t_low, weighed by the "
                 "gradient (CoNEXT 2016; with beta = 0.008 there)");
-    visit.param("loss_factor", loss_factor, "a loss leaves so much of the rate; 1: no reaction", {0, 1});
-    visit.param("min_rate", min_rate, "no lower rate than that", {1, 1e12});
+    visit.param("loss_factor", loss_factor, "share of the rate that remains after a loss; 1: no reaction", {0, 1});
+    visit.param("min_rate", min_rate, "lowest rate", {1, 1e12});
     visit.refuse(t_low > t_high, "t_low", "is more than", "t_high");
-    visit.refuse(patched && t_low == Duration{}, "t_low", "is 0: with patched it is the unit of the distance");
+    visit.refuse(patched && t_low == Duration{}, "t_low", "is 0: with patched this value is the unit of the distance");
   }
 };
 

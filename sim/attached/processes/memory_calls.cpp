@@ -174,11 +174,11 @@ bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
 void SystemCalls::end_stall(int process, int calls) {
   if (calls == 1) {
     fmt::print(stderr,
-               "rnicsim: the device's access to a program's memory does not end (a page that a userfaultfd or a user's "
-               "file system should bring in?): the program is killed\n");
+               "rnicsim: the device's access to a program's memory does not end (is a page missing that a userfaultfd "
+               "or a user's file system must provide?): the program is killed\n");
     ::syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
   } else {
-    fmt::print(stderr, "rnicsim: the access still does not end: the run does\n");
+    fmt::print(stderr, "rnicsim: the access still does not end: the run ends\n");
     std::_Exit(EXIT_FAILURE);
   }
 }

@@ -69,8 +69,9 @@ bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
                            [] { return false; });
   if (!guest) {
     if (!parent.has_exited())
-      host::log_warning(fmt::format("{}: a child of {} did not attach: it ran outside the simulation, or died at once",
-                                    host, parent.label()));
+      host::log_warning(
+          fmt::format("{}: a child of {} did not attach: the child ran outside the simulation, or ended at once", host,
+                      parent.label()));
     return answer(slot, ECHILD);
   }
   if (!has_room(*guest, parent.identity().host)) return answer(slot, EAGAIN);
@@ -101,7 +102,7 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   keeper_.release(thread);
   const auto came_back = [&] { return slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel; };
-  const std::string who = fmt::format("{}: what {} executes", host_of(process).name, process.label());
+  const std::string who = fmt::format("{}: program executed by {}", host_of(process).name, process.label());
   auto guest = await_hello(process.identity().pid, process, who, came_back);
   if (!guest && came_back()) return true;
   if (!guest) return await_exit(process);
@@ -187,7 +188,7 @@ bool SystemCalls::await_exit(Process& process) {
   constexpr int kPatienceMs = 10'000;
   for (int waited = 0; !process.has_exited(); ++waited) {
     const bool goes_on = keeper_.look_around();
-    if (goes_on && waited == kPatienceMs && !keeper_.is_patient()) kill(process, "does not come to its end");
+    if (goes_on && waited == kPatienceMs && !keeper_.is_patient()) kill(process, "does not end");
     if (!goes_on) process.kill();
     ::poll(nullptr, 0, waited < 20 ? 0 : 1);
   }

@@ -23,7 +23,7 @@ std::optional<std::string> LongTurn::complaint(Time waited, const std::function<
   const Time held_up = facts.is_stopped ? waited : std::max(ran, waited / kLeastShare);
   if (held_up < next_complaint_) return std::nullopt;
   next_complaint_ = held_up + kStuck;
-  if (facts.is_stopped) return "is stopped, and goes on at SIGCONT (a shell's fg or bg)";
+  if (facts.is_stopped) return "is stopped, and continues at SIGCONT (fg or bg in the shell)";
   const bool runs = held_up == ran;
   return fmt::format("has {} for {} s{}", runs ? "run" : "not come back", (runs ? ran : waited).count() / 1'000'000,
                      runs ? " without a call" : "");

@@ -59,8 +59,8 @@ std::string remedy() {
 std::string refusal(const char* call, const char* purpose) {
   const int error = errno;
   if (error == ENOSYS)
-    return fmt::format("{} is not there (Linux 5.3 or newer is needed, and no filter of it): {}; {}", call, purpose,
-                       remedy());
+    return fmt::format("{} is missing (Linux 5.3 or newer without a filter of this call is needed): {}; {}", call,
+                       purpose, remedy());
   return fmt::format("{} is refused ({}): {}; {}", call, std::strerror(error), purpose, remedy());
 }
 

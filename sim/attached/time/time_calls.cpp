@@ -24,7 +24,8 @@ std::optional<Duration> deadline(std::uint64_t ps) {
 // Logged once for each process.
 void tell_of_refused_wait(TimeKeeper& keeper, const Process& process) {
   std::string why = fmt::format(
-      "h{}: {} is refused a wait for descriptors: the simulator is out of them; raise the hard limit (ulimit -Hn)",
+      "h{}: {} cannot wait for descriptors: the simulator has no free file descriptor; raise the hard limit (ulimit "
+      "-Hn)",
       process.identity().host, process.label());
   if (!keeper.disturbances().contains(why)) host::log_error(why);
   keeper.disturbed(std::move(why));

@@ -422,7 +422,7 @@ bool TimeKeeper::all_wait_in_vain() const {
 
 std::string TimeKeeper::awaited() const {
   const Thread* thread = running_ != nullptr ? running_ : timed_.empty() ? nullptr : *timed_.begin();
-  if (thread == nullptr) return "nobody is due";
+  if (thread == nullptr) return "no thread is due";
   return fmt::format("h{} {}: {}", thread->process->identity().host, thread->process->label(),
                      to_string(thread->state));
 }

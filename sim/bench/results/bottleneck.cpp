@@ -181,7 +181,7 @@ ResourceUse limit_of(const BenchResult& result, const std::vector<ResourceUse>& 
 // Examples: "h0 nic.port.tx 98 %, 12.3 waiting (+0.1)"; "h0's CPU, 99 % busy (flow[0].from)".
 std::string limit_text(const ResourceUse& limit) {
   if (limit.host.empty())
-    return fmt::format("{}: no resource is used up, the busiest {:.0f} %", limit.resource, 100 * limit.use);
+    return fmt::format("{}: no resource is fully used; the busiest is used {:.0f} %", limit.resource, 100 * limit.use);
   if (limit.resource.ends_with(kCpu))
     return fmt::format("{}'s CPU, {:.0f} % busy ({})", limit.host, 100 * limit.use,
                        limit.resource.substr(0, limit.resource.size() - kCpu.size()));

@@ -96,7 +96,8 @@ std::vector<std::string> random_parts(const BenchResult& result) {
     if (draws_timeouts(config.nic_of(i))) of_nics.emplace("nic.adaptive_retransmission");
   }
   parts.insert(parts.end(), of_nics.begin(), of_nics.end());
-  if (config.topology.switches.size() > 1 && has_several_ways(config.topology)) parts.emplace_back("ways of switches");
+  if (config.topology.switches.size() > 1 && has_several_ways(config.topology))
+    parts.emplace_back("path choices of switches");
   add_switches(result, parts);
   return parts;
 }

@@ -9,8 +9,8 @@
 
 namespace rnicsim::sim::bench {
 
-// Examples: "flow[0].address", "faults", "nic.contexts.qpc.replacement", "ways of switches". Empty: all seeds give the
-// same run.
+// Examples: "flow[0].address", "faults", "nic.contexts.qpc.replacement", "path choices of switches". Empty: all seeds
+// give the same run.
 std::vector<std::string> random_parts(const BenchResult& result);
 
 }  // namespace rnicsim::sim::bench

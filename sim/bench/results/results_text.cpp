@@ -41,11 +41,12 @@ std::string timeout_text(const Flow& flow) {
 
 std::string reason_text(const Steadiness& steadiness) {
   if (steadiness.halted != 0)
-    return fmt::format("{} of its senders stood still in half of the time or all of it", steadiness.halted);
-  if (steadiness.fills)
-    return "its receivers are slower than its senders, and their stock of receives is not used up yet";
+    return fmt::format("{} of its senders completed nothing in one half or in all of the measured time",
+                       steadiness.halted);
+  if (steadiness.fills) return "its receivers are slower than its senders, and posted receives are still left";
   return fmt::format(
-      "its second half's rate is {:+.1f} % of the first's, and MSER-5 would leave out the first {:.0f} %",
+      "the rate of the second half differs by {:+.1f} % from the first half, and MSER-5 would leave out the first "
+      "{:.0f} %",
       100 * steadiness.drift, 100 * steadiness.truncation);
 }
 
@@ -74,7 +75,7 @@ std::string senders_text(const BenchResult& result) {
       text += fmt::format("flow {}: {} of {} senders completed nothing in one half of the measured time\n", i,
                           fairness.halted, fairness.senders);
     if (fairness.await_ack != 0)
-      text += fmt::format("flow {}: {} of these wait for answers, and else for their ACK timeouts ({})\n", i,
+      text += fmt::format("flow {}: {} of these wait for answers or for their ACK timeouts ({})\n", i,
                           fairness.await_ack, timeout_text(result.workload.flows[i]));
     if (fairness.await_rnr != 0)
       text += fmt::format("flow {}: {} of these wait because their receivers were not ready\n", i, fairness.await_rnr);

@@ -106,7 +106,7 @@ class Agent {
     }
     reader_.add({buffer.data(), std::size_t(got)});
     while (const auto frame = reader_.next()) obey(*frame);
-    if (reader_.is_broken()) throw std::runtime_error("the port carries something else than frames");
+    if (reader_.is_broken()) throw std::runtime_error("the port received data that is not a frame");
   }
 
   void obey(const Frame& frame) {

@@ -31,8 +31,8 @@ void FunctionServer::take_client(Place& place) {
   if (!socket) return;
   if (place.guest.is_connected()) {
     auto& port = place.guest.port();
-    port.say(fmt::format("{}: another client came to {}, where one is connected: it is turned away", port.label(),
-                         place.socket.path));
+    port.say(fmt::format("{}: a second client tried to connect to {}: it is refused, because a client is connected",
+                         port.label(), place.socket.path));
     return;
   }
   had_clients_ = true;

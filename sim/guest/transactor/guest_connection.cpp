@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostOutgoing = 4 << 20;
 
 [[noreturn]] void lost(int error) {
-  if (error == ECONNRESET || error == EPIPE) throw ConnectionLost("the client has gone");
+  if (error == ECONNRESET || error == EPIPE) throw ConnectionLost("the client closed the connection");
   throw ConnectionLost(fmt::format("its socket: {}", std::strerror(error)));
 }
 
@@ -64,7 +64,8 @@ bool GuestConnection::fill(std::span<std::byte> bytes) {
   }
   keep_descriptors(message);
   if (came == 0)
-    throw ConnectionLost(come_ == 0 ? "the client has gone" : "the client has gone in the middle of a message");
+    throw ConnectionLost(come_ == 0 ? "the client closed the connection"
+                                    : "the client closed the connection in the middle of a message");
   come_ += static_cast<std::size_t>(came);
   return true;
 }
@@ -80,8 +81,7 @@ void GuestConnection::keep_descriptors(const msghdr& message) {
   }
   if ((message.msg_flags & MSG_CTRUNC) != 0 || incoming_.descriptors.size() > kMostDescriptors)
     throw ConnectionLost(
-        fmt::format("it sent more than {} descriptors with a message, or this process has too many "
-                    "open",
+        fmt::format("the client sent more than {} descriptors with a message, or this process has too many open files",
                     kMostDescriptors));
 }
 

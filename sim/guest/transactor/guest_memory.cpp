@@ -23,12 +23,13 @@ std::string range_text(std::uint64_t address, std::uint64_t bytes) {
 // fstat() tells the length of a regular file only. For other files mmap() decides, and shared_copy.h guards the access.
 void refuse_short_file(int file, std::uint64_t bytes, std::uint64_t offset) {
   struct stat facts {};
-  if (::fstat(file, &facts) != 0) throw MapError(errno, fmt::format("its descriptor: {}", std::strerror(errno)));
+  if (::fstat(file, &facts) != 0)
+    throw MapError(errno, fmt::format("descriptor of the memory: {}", std::strerror(errno)));
   if (!S_ISREG(facts.st_mode)) return;
   const auto held = static_cast<std::uint64_t>(std::max<off_t>(facts.st_size, 0));
   if (offset > held || bytes > held - offset)
-    throw MapError(EINVAL,
-                   fmt::format("its descriptor's file holds {} bytes, and the range ends at {}", held, offset + bytes));
+    throw MapError(
+        EINVAL, fmt::format("the file of the descriptor has {} bytes, but the range ends at {}", held, offset + bytes));
 }
 
 }  // namespace
@@ -36,10 +37,10 @@ void refuse_short_file(int file, std::uint64_t bytes, std::uint64_t offset) {
 const char* to_string(GuestMemory::Answer answer) {
   switch (answer) {
     case GuestMemory::Answer::done: return "done";
-    case GuestMemory::Answer::unmapped: return "no memory of the guest is mapped there";
-    case GuestMemory::Answer::no_right: return "the guest did not map it for that";
-    case GuestMemory::Answer::taken_away: return "the guest took the memory away: its file shrank";
-    case GuestMemory::Answer::refused: return "the guest refused it";
+    case GuestMemory::Answer::unmapped: return "no memory of the guest is mapped at this address";
+    case GuestMemory::Answer::no_right: return "the guest did not map the memory for this access";
+    case GuestMemory::Answer::taken_away: return "the guest removed the memory: its file became smaller";
+    case GuestMemory::Answer::refused: return "the guest refused the access";
   }
   return "";
 }
@@ -49,7 +50,7 @@ void GuestMemory::map(std::uint64_t address, std::uint64_t bytes, Rights rights,
   refuse_overlap(address, bytes);
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   if (offset % page != 0 || offset + bytes < offset || offset + bytes > std::uint64_t{INT64_MAX})
-    throw MapError(EINVAL, fmt::format("offset {:#x} in its file is no page, or too far", offset));
+    throw MapError(EINVAL, fmt::format("offset {:#x} in the file is not a page, or is too large", offset));
   refuse_short_file(file.get(), bytes, offset);
   const int protection = (rights.read ? PROT_READ : 0) | (rights.write ? PROT_READ | PROT_WRITE : 0);
   void* shared = ::mmap(nullptr, bytes, protection, MAP_SHARED, file.get(), static_cast<off_t>(offset));
@@ -64,11 +65,12 @@ void GuestMemory::map(std::uint64_t address, std::uint64_t bytes, Rights rights,
 
 void GuestMemory::refuse_overlap(std::uint64_t address, std::uint64_t bytes) const {
   if (bytes == 0 || address + (bytes - 1) < address)
-    throw MapError(EINVAL, fmt::format("{} is no range", range_text(address, bytes)));
+    throw MapError(EINVAL, fmt::format("{} is not a range", range_text(address, bytes)));
   const auto next = ranges_.lower_bound(address);
   const bool ahead = next != ranges_.end() && next->first - address < bytes;
   const bool behind = next != ranges_.begin() && address - std::prev(next)->first < std::prev(next)->second.bytes;
-  if (ahead || behind) throw MapError(EEXIST, fmt::format("some of {} is mapped already", range_text(address, bytes)));
+  if (ahead || behind)
+    throw MapError(EEXIST, fmt::format("a part of {} is already mapped", range_text(address, bytes)));
 }
 
 bool GuestMemory::unmap(std::uint64_t address, std::uint64_t bytes) {

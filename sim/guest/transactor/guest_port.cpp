@@ -191,7 +191,7 @@ void GuestPort::complain(const std::string& what) {
   if (complaints_ == kMostComplaints) return;
   ++complaints_;
   say(fmt::format("{}: {}{}", label(), what,
-                  complaints_ == kMostComplaints ? " (and no more is said of this guest)" : ""));
+                  complaints_ == kMostComplaints ? " (later messages of this guest are not printed)" : ""));
 }
 
 }  // namespace rnicsim::sim

@@ -68,7 +68,7 @@ PathListener::PathListener(const std::string& path) : path_(path), socket_(strea
   if (!socket_) fail();
   if (!bind_to(socket_, *address)) {
     if (errno != EADDRINUSE) fail();
-    if (!is_forsaken(path)) throw ConfigError(fmt::format("{}: it exists, and is in use or no socket", path));
+    if (!is_forsaken(path)) throw ConfigError(fmt::format("{}: the file exists, and is in use or not a socket", path));
     if (::unlink(path.c_str()) != 0 || !bind_to(socket_, *address)) fail();
   }
   if (::listen(socket_.get(), kBacklog) != 0) fail();

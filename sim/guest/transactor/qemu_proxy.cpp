@@ -65,7 +65,7 @@ Header header_of(std::span<const std::byte, GuestMessage::kHeaderBytes> bytes) {
 std::size_t body_bytes(std::span<const std::byte, GuestMessage::kHeaderBytes> bytes) {
   const auto header = header_of(bytes);
   if (header.body_bytes > sizeof(SyncMemory))
-    throw ConnectionLost(fmt::format("it sent a message of {} bytes (command {}), which x-pci-proxy does not have",
+    throw ConnectionLost(fmt::format("QEMU sent a message of {} bytes (command {}), which x-pci-proxy does not have",
                                      header.body_bytes, int(header.command)));
   return header.body_bytes;
 }
@@ -73,8 +73,8 @@ std::size_t body_bytes(std::span<const std::byte, GuestMessage::kHeaderBytes> by
 template <class Body>
 Body body_of(const GuestMessage& message) {
   if (message.body.size() < sizeof(Body))
-    throw ConnectionLost(fmt::format("its command {} has {} bytes of {}", int(header_of(message.header).command),
-                                     message.body.size(), sizeof(Body)));
+    throw ConnectionLost(fmt::format("QEMU's command {} has {} bytes instead of {}",
+                                     int(header_of(message.header).command), message.body.size(), sizeof(Body)));
   Body body;
   std::memcpy(&body, message.body.data(), sizeof body);
   return body;
@@ -120,7 +120,7 @@ void QemuProxy::execute(const GuestMessage& message) {
     case Command::reset: port_.reset(); return answer(0);
     case Command::answer: break;
   }
-  throw ConnectionLost(fmt::format("it sent command {}, which x-pci-proxy does not have", int(command)));
+  throw ConnectionLost(fmt::format("QEMU sent command {}, which x-pci-proxy does not have", int(command)));
 }
 
 // Each message has the complete list of the guest's memory.
@@ -131,7 +131,7 @@ void QemuProxy::share_memory(const GuestMessage& message) {
       port_.memory().map(memory.address[i], memory.bytes[i], {.read = true, .write = true}, message.descriptors[i],
                          static_cast<std::uint64_t>(memory.offset[i]));
     } catch (const MapError& error) {
-      port_.complain(fmt::format("{} bytes of its memory at {:#x} cannot be shared: {}", memory.bytes[i],
+      port_.complain(fmt::format("{} bytes of QEMU's memory at {:#x} cannot be shared: {}", memory.bytes[i],
                                  memory.address[i], error.what()));
     }
 }

@@ -19,7 +19,7 @@ constexpr std::size_t kMostOutgoing = 1 << 20;  // above this limit QEMU does no
 
 void Qtest::interrupt(std::uint64_t address, std::uint32_t data) {
   if (!connected()) return;
-  if (outgoing_.size() >= kMostOutgoing) return lose("QEMU takes no more commands of its -qtest socket");
+  if (outgoing_.size() >= kMostOutgoing) return lose("QEMU accepts no more commands at its -qtest socket");
   outgoing_ += fmt::format("writel {:#x} {:#x}\n", address, data);
   flush();
 }
@@ -28,7 +28,7 @@ bool Qtest::connected() {
   if (socket_) return true;
   std::string why;
   if (path_.empty())
-    why = "its machine has no --qtest SOCKET";
+    why = "the virtual machine has no --qtest SOCKET";
   else if (socket_ = connect_to_path(path_); !socket_)
     why = fmt::format("{}: {}", path_, std::strerror(errno));
   if (!socket_ && !std::exchange(told_, true)) port_.complain(fmt::format("interrupts are lost: {}", why));
@@ -51,7 +51,7 @@ void Qtest::serve() {
   for (std::size_t end; (end = incoming_.find('\n')) != incoming_.npos; incoming_.erase(0, end + 1))
     if (incoming_.compare(0, 2, "OK") != 0)
       port_.complain(fmt::format("QEMU's answer to an interrupt: {}", incoming_.substr(0, end)));
-  if (incoming_.size() > sizeof text) return lose("its answers have no end");
+  if (incoming_.size() > sizeof text) return lose("QEMU's answers do not end");
   flush();
 }
 

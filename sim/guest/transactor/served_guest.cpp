@@ -22,7 +22,7 @@ void ServedGuest::serve() try {
 std::string ServedGuest::state() const {
   const auto& counters = port_.counters();
   return fmt::format("  {}: {}, {} BAR accesses, {} of configuration space, {} interrupts, {} DMA requests refused\n",
-                     port_.label(), is_connected() ? "connected" : "nobody is connected", counters.bar_accesses,
+                     port_.label(), is_connected() ? "connected" : "no client is connected", counters.bar_accesses,
                      counters.config_accesses, counters.interrupts, counters.dma_refused);
 }
 

@@ -28,14 +28,15 @@ Header header_of(std::span<const std::byte, GuestMessage::kHeaderBytes> bytes) {
 std::size_t body_bytes(std::span<const std::byte, GuestMessage::kHeaderBytes> bytes) {
   const auto header = header_of(bytes);
   if (header.bytes < sizeof header || header.bytes - sizeof header > kMostBody)
-    throw ConnectionLost(fmt::format("it sent a message of {} bytes (command {}), which vfio-user does not have",
-                                     header.bytes, int(header.command)));
+    throw ConnectionLost(
+        fmt::format("the client sent a message of {} bytes (command {}), which vfio-user does not have", header.bytes,
+                    int(header.command)));
   return header.bytes - sizeof header;
 }
 
 bool is_reply(const GuestMessage& message) {
   const auto type = header_of(message.header).flags & Header::kTypeMask;
-  if (type > Header::kReply) throw ConnectionLost(fmt::format("it sent a message of type {}", type));
+  if (type > Header::kReply) throw ConnectionLost(fmt::format("the client sent a message of type {}", type));
   return type == Header::kReply;
 }
 
@@ -70,7 +71,7 @@ void VfioUser::serve() {
     }
     auto message = connection_.receive();
     if (!message) return;
-    if (is_reply(*message)) throw ConnectionLost("it sent a reply that nobody waits for");
+    if (is_reply(*message)) throw ConnectionLost("the client sent an unexpected reply");
     execute(*message);
   }
 }
@@ -78,7 +79,7 @@ void VfioUser::serve() {
 void VfioUser::execute(GuestMessage& message) {
   const auto header = header_of(message.header);
   if (!agreed_ && header.command != Command::version)
-    throw ConnectionLost(fmt::format("its first message is command {}, and not VERSION", int(header.command)));
+    throw ConnectionLost(fmt::format("the client's first message is command {}, not VERSION", int(header.command)));
   try {
     reply(header, answer_to(message), 0);
   } catch (const RequestError& error) {
@@ -118,9 +119,9 @@ std::vector<std::byte> VfioUser::answer_to(GuestMessage& message) {
     case Command::migration_read:
     case Command::migration_write: throw RequestError(EOPNOTSUPP, "there is no migration");
     case Command::dma_read:
-    case Command::dma_write: throw RequestError(EINVAL, "that is a command of the server");
+    case Command::dma_write: throw RequestError(EINVAL, "only the server sends this command");
   }
-  throw RequestError(EINVAL, "there is no such command");
+  throw RequestError(EINVAL, "unknown command");
 }
 
 void VfioUser::reply(const Header& request, Bytes body, std::uint32_t error) {
@@ -134,11 +135,11 @@ void VfioUser::reply(const Header& request, Bytes body, std::uint32_t error) {
 
 // The reply has those of the proposed capabilities that the server knows.
 std::vector<std::byte> VfioUser::agree_on_version(Bytes body) {
-  if (agreed_) throw RequestError(EINVAL, "the version is agreed on already");
-  if (body.size() < sizeof(Version)) throw ConnectionLost("its VERSION has no version");
+  if (agreed_) throw RequestError(EINVAL, "the version is already negotiated");
+  if (body.size() < sizeof(Version)) throw ConnectionLost("the client's VERSION has no version");
   const auto proposed = body_of<Version>(body);
   if (proposed.major != kMajor)
-    throw ConnectionLost(fmt::format("it speaks version {}.{} of vfio-user; here is {}.{}", proposed.major,
+    throw ConnectionLost(fmt::format("the client has version {}.{} of vfio-user; this server has {}.{}", proposed.major,
                                      proposed.minor, kMajor, kMinor));
   std::string text(reinterpret_cast<const char*>(body.data()) + sizeof(Version), body.size() - sizeof(Version));
   text.resize(std::min(text.size(), text.find('\0')));
@@ -153,9 +154,9 @@ std::vector<std::byte> VfioUser::agree_on_version(Bytes body) {
       if (capabilities->find("write_multiple")) ours["write_multiple"] = true;
     }
   } catch (const JsonError& error) {
-    throw ConnectionLost(fmt::format("its VERSION is no JSON that makes sense: {}", error.what()));
+    throw ConnectionLost(fmt::format("the client's VERSION is not valid JSON: {}", error.what()));
   }
-  if (most_data_ == 0) throw ConnectionLost("it takes no data: its max_data_xfer_size is 0");
+  if (most_data_ == 0) throw ConnectionLost("the client accepts no data: its max_data_xfer_size is 0");
   agreed_ = true;
   auto answer = bytes_of(Version{kMajor, kMinor});
   const std::string capabilities = Json{{"capabilities", ours}}.dump();
@@ -192,8 +193,7 @@ std::vector<std::byte> VfioUser::unmap(Bytes body) {
   else if (range.flags != 0)
     throw RequestError(EINVAL, fmt::format("flags {:#x}", range.flags));
   else if (!port_.memory().unmap(range.address, range.bytes))
-    throw RequestError(ENOENT,
-                       fmt::format("{} bytes at {:#x} are no range that was mapped", range.bytes, range.address));
+    throw RequestError(ENOENT, fmt::format("{} bytes at {:#x} are not a mapped range", range.bytes, range.address));
   return bytes_of(range);
 }
 
@@ -204,7 +204,7 @@ bool VfioUser::read_memory(std::uint64_t address, std::span<std::byte> bytes) {
     std::vector<std::byte> answer;
     if (!ask(Command::dma_read, bytes_of(wanted), answer)) return false;
     if (answer.size() != sizeof wanted + part.size() || std::memcmp(answer.data(), &wanted, sizeof wanted) != 0) {
-      broken_ = "its answer to DMA_READ is of another size, or of other memory";
+      broken_ = "the client's answer to DMA_READ has another size or another address";
       return false;
     }
     std::ranges::copy(std::span(answer).subspan(sizeof wanted), part.begin());
@@ -243,17 +243,17 @@ bool VfioUser::await_reply(std::uint16_t id, Command command, std::vector<std::b
   for (const auto deadline = std::chrono::steady_clock::now() + patience_;;) {
     while (auto message = connection_.receive()) {
       if (!is_reply(*message)) {
-        if (deferred_.size() == kMostDeferred) throw ConnectionLost("it sends commands and answers none");
+        if (deferred_.size() == kMostDeferred) throw ConnectionLost("the client sends commands and does not answer");
         deferred_.push_back(std::move(*message));
         continue;
       }
       const auto header = header_of(message->header);
-      if (header.id != id || header.command != command) throw ConnectionLost("it sent a reply that nobody waits for");
+      if (header.id != id || header.command != command) throw ConnectionLost("the client sent an unexpected reply");
       answer = std::move(message->body);
       return (header.flags & Header::kError) == 0;
     }
     if (!connection_.await(deadline))
-      throw ConnectionLost(fmt::format("it did not answer a DMA request within {} ms", patience_.count()));
+      throw ConnectionLost(fmt::format("the client did not answer a DMA request within {} ms", patience_.count()));
     connection_.flush();
   }
 }

@@ -25,7 +25,7 @@ class RequestError : public std::runtime_error {
 template <class Body>
 Body body_of(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Body))
-    throw RequestError(EINVAL, fmt::format("a body of {} bytes, where {} are needed", bytes.size(), sizeof(Body)));
+    throw RequestError(EINVAL, fmt::format("a body of {} bytes instead of {}", bytes.size(), sizeof(Body)));
   Body body;
   std::memcpy(static_cast<void*>(&body), bytes.data(), sizeof body);
   return body;

@@ -52,14 +52,15 @@ std::vector<std::byte> VfioUser::set_irqs(GuestMessage& message) {
   auto& eventfds = message.descriptors;
   if (set.index >= kIrqs) throw RequestError(EINVAL, fmt::format("there is no interrupt of type {}", set.index));
   if (data != IrqSet::kNone && data != IrqSet::kBool && data != IrqSet::kEventfd)
-    throw RequestError(EINVAL, fmt::format("flags {:#x}: which data?", set.flags));
+    throw RequestError(EINVAL, fmt::format("flags {:#x}: the kind of data is not unique", set.flags));
   const auto vectors = set.index == kMsix ? vectors_.vectors() : 0;
   if (set.start > vectors || set.count > vectors - set.start)
     throw RequestError(EINVAL, fmt::format("interrupts {} to {} of type {}, which has {}", set.start,
                                            std::uint64_t{set.start} + set.count, set.index, vectors));
   if (action == IrqSet::kMask || action == IrqSet::kUnmask)
-    throw RequestError(EOPNOTSUPP, "its interrupts are masked in the MSI-X table");
-  if (action != IrqSet::kTrigger) throw RequestError(EINVAL, fmt::format("flags {:#x}: which action?", set.flags));
+    throw RequestError(EOPNOTSUPP, "these interrupts are masked in the MSI-X table");
+  if (action != IrqSet::kTrigger)
+    throw RequestError(EINVAL, fmt::format("flags {:#x}: the action is not unique", set.flags));
   if (data == IrqSet::kNone && set.count == 0) {
     if (set.index == kMsix) vectors_.release_all();
     return {};
@@ -103,7 +104,7 @@ std::vector<std::byte> VfioUser::write_region(Bytes body) {
   const auto access = body_of<RegionAccess>(body);
   const auto data = body.subspan(sizeof access);
   if (access.count > data.size())
-    throw RequestError(EINVAL, fmt::format("{} bytes are to be written, and {} were sent", access.count, data.size()));
+    throw RequestError(EINVAL, fmt::format("the request writes {} bytes, but has {}", access.count, data.size()));
   write(access.region, access.offset, data.first(access.count));
   return bytes_of(access);
 }

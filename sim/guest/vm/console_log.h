@@ -18,7 +18,7 @@ class ConsoleLog {
   void add(std::string_view text);
   // Lines since the last call in which the kernel reports a fault.
   std::vector<std::string> take_faults();
-  // Each line has a line break.
+  // The last lines of the console, each with a line break at its end.
   std::string last_lines() const;
 
  private:

@@ -142,7 +142,7 @@ class GuestRun {
   // True: something was printed.
   bool take(const Machine& machine, const Frame& frame) {
     if (frame.command == 0 || frame.command > commands_.size()) {
-      end(fmt::format("{}'s agent tells of a command {} that it was not given", machine.name(), frame.command), 1);
+      end(fmt::format("{}'s agent reports an unknown command {}", machine.name(), frame.command), 1);
       return false;
     }
     auto& command = *std::next(commands_.begin(), std::ptrdiff_t(frame.command) - 1);
@@ -178,7 +178,7 @@ class GuestRun {
 
   static void show_console(const Machine& machine) {
     const auto text = machine.console().last_lines();
-    if (text.empty()) return say(fmt::format("{}'s console has said nothing", machine.name()));
+    if (text.empty()) return say(fmt::format("{}'s console printed nothing", machine.name()));
     say(fmt::format("{}'s console ended with:", machine.name()));
     fmt::print(stderr, "{}", text);
   }

@@ -148,7 +148,7 @@ void Machine::read_frames(std::vector<Frame>& frames) {
     else
       frames.push_back(std::move(*frame));
   }
-  if (reader_.is_broken()) lose("its agent's channel carries something else than frames");
+  if (reader_.is_broken()) lose("the agent's channel received data that is not a frame");
 }
 
 void Machine::lose(const std::string& why) {

@@ -130,15 +130,15 @@ bool LiveWire::owes() const {
 }
 
 std::vector<std::string> LiveWire::report() const {
-  std::vector<std::string> lines{"paced by the wall clock, for a peer outside takes part: another run differs"};
+  std::vector<std::string> lines{"runs in real time because of a peer outside of the simulation: another run differs"};
   for (const auto& wire : wires_) {
     const auto& port = wire->wire_port;
     const auto mac = port.peer_mac() ? fmt::format(", peer's MAC {:02x}", fmt::join(*port.peer_mac(), ":")) : "";
-    lines.push_back(fmt::format("{}: {} frames came in by the wire, {} went out{}", wire->notices.host(),
+    lines.push_back(fmt::format("{}: {} frames received from the wire, {} sent{}", wire->notices.host(),
                                 port.frames_in(), port.frames_out(), mac));
     const auto& faults = system_.counters(wire->host).link;
     if (const auto struck = faults.dropped + faults.corrupted + faults.duplicated + faults.delayed + faults.reordered)
-      lines.push_back(fmt::format("{}: fault rules struck {} of the frames that came in, {} of them lost",
+      lines.push_back(fmt::format("{}: fault rules acted on {} of the received frames, {} of these were lost",
                                   wire->notices.host(), struck, faults.dropped));
     for (auto& line : wire->notices.report()) lines.push_back(std::move(line));
   }

@@ -65,9 +65,10 @@ bool UnixLine::has_hung_up() const {
 
 void UnixLine::take_connection(Descriptor socket) {
   if (socket_)
-    return notices_.tell(WireTrouble::second,
-                         fmt::format("another peer (process {}) came to {}, where one is connected: it is turned away",
-                                     process_of(socket), path_));
+    return notices_.tell(
+        WireTrouble::second,
+        fmt::format("a second peer (process {}) tried to connect to {}: it is refused, because a peer is connected",
+                    process_of(socket), path_));
   socket_ = std::move(socket);
   incoming_ = {};
   outgoing_.clear();

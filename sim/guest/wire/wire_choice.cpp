@@ -51,12 +51,13 @@ std::vector<WireChoice> parse_wires(const std::vector<std::string>& texts, const
   for (const auto& text : texts) {
     const auto wire = parse_wire(text, topology);
     if (std::ranges::find(wires, wire.host, &WireChoice::host) != wires.end())
-      refuse(text, "the host has a wire already");
+      refuse(text, "the host already has a wire");
     const auto nics = std::ranges::count(topology.interfaces, wire.host, &abi::NetworkInterface::host);
-    if (nics != 1) refuse(text, "a host outside has one NIC");
+    if (nics != 1) refuse(text, "a host with --wire can have only one NIC");
     wires.push_back(wire);
   }
-  if (wires.size() == topology.hosts() && !wires.empty()) throw ConfigError("--wire: all hosts are outside");
+  if (wires.size() == topology.hosts() && !wires.empty())
+    throw ConfigError("--wire: at least one host must be simulated");
   return wires;
 }
 

@@ -16,12 +16,12 @@ constexpr std::array kMeanings{"frames of length 0",
                                "frames without an Ethernet header",
                                "connections that ended within a frame",
                                "connections that ended",
-                               "further connections, turned away",
+                               "refused connections of further peers",
                                "TAP interfaces that were removed",
                                "frames of other stations, dropped",
-                               "frames lost, for the peer did not take them",
-                               "frames lost, for nobody was connected",
-                               "frames lost, for the peer did not answer ARP"};
+                               "frames lost, because the peer did not accept them",
+                               "frames lost, because no peer was connected",
+                               "frames lost, because the peer did not answer ARP"};
 static_assert(kMeanings.size() == static_cast<std::size_t>(WireTrouble::count));
 
 void print_line(const std::string& line) {

@@ -65,7 +65,7 @@ bool WirePort::is_of_host(std::span<const std::byte> frame) {
   if (source == mac_ || source == peer_) return true;
   if (!peer_) return false;  // no notice: the host itself may send frames without an IPv4 address first
   notices_.tell(WireTrouble::other_station,
-                fmt::format("a frame came from another station ({:02x}) than the one with {}, and is dropped",
+                fmt::format("a frame is dropped: its station ({:02x}) is not the station with {}",
                             fmt::join(source, ":"), label_));
   return false;
 }
@@ -112,9 +112,9 @@ void WirePort::send(const Bytes& frame) {
     return;
   }
   if (line_->is_connected())
-    notices_.tell(WireTrouble::not_taken, "the peer takes frames too slowly: some are lost");
+    notices_.tell(WireTrouble::not_taken, "the peer accepts frames too slowly: some frames are lost");
   else if (!is_group(mac_at(frame, kDestination)))
-    notices_.tell(WireTrouble::nobody, "frames are lost, for nobody is connected, or the interface is down");
+    notices_.tell(WireTrouble::nobody, "frames are lost, because no peer is connected or the interface is down");
 }
 
 }  // namespace rnicsim::sim

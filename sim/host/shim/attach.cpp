@@ -67,7 +67,7 @@ void receive_welcome(abi::Welcome& welcome, int (&descriptors)[2]) {
   while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(was_reset, true))));
   if (got != ssize_t(sizeof welcome)) die("the simulator closed the connection");
   if (welcome.magic != abi::kAttachMagic || welcome.major != abi::kAttachMajor)
-    die("the simulator speaks another version of the attach protocol");
+    die("the simulator has another version of the attach protocol");
   if (welcome.error != 0) die("%.*s", int(sizeof welcome.message), welcome.message);
   const cmsghdr* rights = CMSG_FIRSTHDR(&message);
   if (rights == nullptr || rights->cmsg_len != CMSG_LEN(sizeof descriptors)) die("the simulator sent no memory");
@@ -129,8 +129,8 @@ void check_listener(const char* name) {
   if (raw_call(SYS_getsockopt, the_session.socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
     die("the listener at %s has no credentials", name);
   if (peer.uid != uid_t(raw_call(SYS_geteuid)) && peer.uid != 0)
-    die("process %d of user %u listens at %s, which is no simulator of this user's: name another socket by %s",
-        peer.pid, peer.uid, name, abi::kSocketVariable);
+    die("process %d of user %u listens at %s, not a simulator of this user: set another socket name by %s", peer.pid,
+        peer.uid, name, abi::kSocketVariable);
 }
 
 // Two runs must see the same addresses. A program that a user's own script started is executed again without address
@@ -200,7 +200,7 @@ void attach(std::uint32_t hello_flags, std::uint32_t parent_pid) {
   take_signals();  // before the simulator knows the process and can signal it
   const SpareDescriptors spare;
   if (!connect_socket(socket_name))
-    die(errno == EMFILE || errno == ENFILE ? "no file descriptor is left to attach with: %s"
+    die(errno == EMFILE || errno == ENFILE ? "no file descriptor is free for the connection to the simulator: %s"
                                            : "no simulator listens: %s",
         strerror(errno));
   check_listener(socket_name);

@@ -43,7 +43,7 @@ std::vector<CapturedFrame> read_capture(const std::filesystem::path& path) {
   if (!file) throw ConfigError(fmt::format("{}: not a capture that can be read: {}", shown(path.string()), why.data()));
   if (const int link = pcap_datalink(file.get()); link != DLT_EN10MB) {
     const char* const name = pcap_datalink_val_to_name(link);
-    throw ConfigError(fmt::format("{}: its frames are {}; Ethernet's are needed", shown(path.string()),
+    throw ConfigError(fmt::format("{}: the frames are {}; Ethernet frames are needed", shown(path.string()),
                                   name != nullptr ? name : fmt::format("of link type {}", link)));
   }
   std::vector<CapturedFrame> frames;

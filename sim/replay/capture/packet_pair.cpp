@@ -22,7 +22,7 @@ class Pair {
     const auto& a = ours_.headers;
     const auto& b = theirs_.headers;
     if (rules_.answers && theirs_.frame <= ours_.frame)
-      differ("order", fmt::format("asked for in frame {}", ours_.frame),
+      differ("order", fmt::format("requested in frame {}", ours_.frame),
              fmt::format("given in frame {}", theirs_.frame));
     compare_opcode(a.bth.opcode, b.bth.opcode);
     compare_number("psn", a.bth.psn.value(), b.bth.psn.value());

@@ -81,11 +81,12 @@ class Judge {
     } else if (const auto alike = most_alike(theirs); alike != waiting_.end()) {
       pair(alike, theirs);
     } else if (const auto remaining = host_.until_again(theirs)) {
-      result_.differences.push_back({Subject::timer,
-                                     theirs.frame,
-                                     fmt::format("the same again {} ms later, or not at all", milliseconds(*remaining)),
-                                     decoded(theirs.envelope),
-                                     {}});
+      result_.differences.push_back(
+          {Subject::timer,
+           theirs.frame,
+           fmt::format("the same message again {} ms later, or no message", milliseconds(*remaining)),
+           decoded(theirs.envelope),
+           {}});
     } else if (is_receipt(theirs.envelope.message)) {
       result_.use(Equivalence::receipt_ack);
     } else {

@@ -65,7 +65,7 @@ CmTraffic cm_traffic(const WireCapture& capture, const roce::Gid& address) {
       const auto& peer = sent ? packet.addresses.destination : packet.addresses.source;
       traffic.messages.push_back({packet.frame, packet.time, sent, peer, std::move(*envelope)});
     } else {
-      traffic.odd.push_back({packet.frame, sent, true, "version, method or attribute is none of a message"});
+      traffic.odd.push_back({packet.frame, sent, true, "version, method or attribute is not of a message"});
     }
   }
   return traffic;

@@ -87,7 +87,8 @@ class Levels(Gate):
 
     def test_statistics_of_several_seeds(self):
         self.statistical()
-        self.assertRegex(self.check(NONE_RUN), r"BROKEN  s: .*/s\.json: No such file or directory; --update makes it\n")
+        self.assertRegex(self.check(NONE_RUN), r"BROKEN  s: .*/s\.json: No such file or directory; --update makes "
+                                                r"this file\n")
         self.update()
         self.assertIn("passed  s\n", self.check(ALL_PASSED))
         self.assertEqual(sorted(json.loads((self.cases / "s.json").read_text())["seeds"]), ["1", "2", "3", "4"])
@@ -96,7 +97,7 @@ class Levels(Gate):
         self.statistical(sets=["nic.tx.latency=600ns"])
         text = self.check(NOT_ALL)
         self.assertRegex(text, r"FAILED  s: h0\S*: \+[\d.]+ % \([\d.]+ us \| [\d.]+ us, mean of 4 seeds\); "
-                               r"the difference lies in \+[\d.]+ % \.\. \+[\d.]+ %, and 2 % may differ\n")
+                               r"the difference is within \+[\d.]+ % \.\. \+[\d.]+ %, the tolerance is 2 %\n")
         self.assertRegex(text, r"\n  \d+ of \d+ numbers differ\n  cause: nic\.tx\.latency: 170 ns \| 600 ns\n")
         self.statistical(sets=["nic.tx.latency=600ns"], more='may_differ = [{ value = "*.*.latency_ps.*" }, '
                                                              '{ value = "*.*.*.latency_ps.*" }, '
@@ -118,7 +119,7 @@ class Levels(Gate):
             numbers["h0.messages_per_s"] *= factor
         file.write_text(json.dumps(expected))
         self.assertEqual(self.check(ALL_PASSED),
-                         "passed  s\n  1 of 1 numbers are not decided: more seeds, or a greater tolerance, would\n"
+                         "passed  s\n  1 of 1 numbers are undecided: use more seeds or a greater tolerance\n"
                          "1 case: 1 passed, 0 failed, 0 broken\n")
 
     def test_files_of_statistics_that_are_none(self):
@@ -126,8 +127,8 @@ class Levels(Gate):
         self.update()
         file = self.cases / "s.json"
         text = file.read_text()
-        for wrong, why in ((text[:-20], "not statistics as --update makes them"), ("{}", "not statistics"),
-                           (text.replace('"4": {', '"5": {'), "of other seeds than the case's; --update makes it")):
+        for wrong, why in ((text[:-20], "not statistics that --update wrote"), ("{}", "not statistics"),
+                           (text.replace('"4": {', '"5": {'), "statistics of other seeds than the case's; --update ")):
             file.write_text(wrong)
             self.assertIn(f"BROKEN  s: {file}: {why}", self.check(NONE_RUN))
             self.assertEqual(file.read_text(), wrong)
@@ -138,7 +139,7 @@ class Levels(Gate):
         (self.cases / "s.toml").write_text(
             "schema = 1\nsimulator = \"sh -c 'test @seed -eq 1 || { echo woe >&2; exit 9; }; : >@trace'\"\n"
             'compare = "statistical"\n[statistics]\nfile = "s.json"\nseeds = [1, 2]\ntolerance = "1 %"\n')
-        self.assertIn("FAILED  s: seed 2: it ended with status 9, not 0\n  woe\n", self.check(NOT_ALL))
+        self.assertIn("FAILED  s: seed 2: the run ended with status 9, not 0\n  woe\n", self.check(NOT_ALL))
 
     def test_levels_that_do_not_fit(self):
         self.traced()
@@ -185,8 +186,8 @@ class Causes(Gate):
         self.assertEqual(cut.status, 0)
         (self.cases / "b.toml").write_text('schema = 1\nsimulator = "cp a.trace @trace"\n' + TRACE.format(name="b"))
         text = self.check(NOT_ALL, "b")
-        self.assertIn("  cause: no parameter, seed, command or version differs: code of the model, a library or the "
-                      "program does\n", text)
+        self.assertIn("  cause: no parameter, seed, command or version differs: the code of the model, of a "
+                      "library or of the program differs\n", text)
 
     def test_junit_and_json_have_them(self):
         self.traced()
@@ -331,7 +332,7 @@ class Histories(Gate):
                              (whole[:4096] + bytes(4096) + whole[8192:], "damaged|malformed")):
             file.write_bytes(damaged)
             for words in (command, ("report", "--history", self.history, "-o", self.path / "page.html")):
-                self.assertRegex(self.refused(*words), rf"^rnicsim: {file}: .*({why}).*; the file is left as it is\n$")
+                self.assertRegex(self.refused(*words), rf"^rnicsim: {file}: .*({why}).*; the file is not changed\n$")
             self.assertEqual(file.read_bytes(), damaged)
         self.assertFalse((self.path / "page.html").exists())
         file.write_bytes(whole)
@@ -353,7 +354,7 @@ class Histories(Gate):
         self.traced()
         self.assertIn("--history requires --label", self.refused("check", self.cases, "--history", self.history))
         self.assertIn("--label requires --history", self.refused("check", self.cases, "--label", "v1"))
-        self.assertIn("RESULTS or --history FOLDER is needed", self.refused("report"))
+        self.assertIn("give RESULTS or --history FOLDER", self.refused("report"))
         self.assertIn("unable to open database file", self.refused("report", "--history", self.history))
         self.assertFalse(self.history.exists())
 

@@ -112,17 +112,17 @@ class Outcomes(Check):
                  'schema = 1\nsimulator = "true @results"\n[[property]]\nvalue = "end_ps"\nequals = "1 us"\n')
         self.workload("no_value", '[[property]]\nvalue = "h0.nic.port.tx_frame"\nequals = 0\n')
         text = self.check(NOT_ALL)
-        for line in (r"BROKEN  absent: it ended with status 2, not 0\n  rnicsim: h0: no-such-program: ",
-                     r"BROKEN  absent_simulator: no-such-program: No such file or directory; --path says ",
+        for line in (r"BROKEN  absent: the run ended with status 2, not 0\n  rnicsim: h0: no-such-program: ",
+                     r"BROKEN  absent_simulator: no-such-program: No such file or directory; --path names ",
                      r"BROKEN  crash: killed by signal 11 \(Segmentation fault\)\n",
                      r"BROKEN  damaged: .*/damaged\.trace: not a trace: ",
                      r"passed  good\n",
-                     r"BROKEN  no_results: it left no results\n",
+                     r"BROKEN  no_results: the run wrote no results\n",
                      r"BROKEN  no_toml: .*/no_toml\.toml:1: ",
-                     r"BROKEN  no_trace: .*/no_trace\.trace: No such file or directory; --update makes it\n",
+                     r"BROKEN  no_trace: .*/no_trace\.trace: No such file or directory; --update makes this file\n",
                      r"BROKEN  no_value: .*/no_value\.toml: property\[0\]\.equals: the results have no value "
                      r"'h0\.nic\.port\.tx_frame'; did you mean h0\.nic\.port\.tx_frames\?\n",
-                     r"BROKEN  unknown: .*/unknown/case\.toml: workloads: there is no such key; did you mean workload",
+                     r"BROKEN  unknown: .*/unknown/case\.toml: workloads: unknown key; did you mean workload",
                      r"\n10 cases: 1 passed, 0 failed, 9 broken\n$"):
             self.assertRegex(text, line)
 
@@ -139,12 +139,12 @@ class Outcomes(Check):
         for text in (self.check(NONE_RUN), self.update(NONE_RUN)):
             for line in (r"a_pipe: .*/a_pipe\.trace: not a file", r"b_folder: .*/b_folder\.trace: not a file",
                          r"c_results: .*/c\.json: not a file", "d_left: .*: not a file",
-                         "e_left: it left no results"):
+                         "e_left: the run wrote no results"):
                 self.assertRegex(text, f"BROKEN  {line}\n")
 
     def test_the_status_that_is_right(self):
         self.put("a.toml", "schema = 1\nsimulator = \"sh -c 'echo woe >&2; exit 3'\"\n")
-        self.assertIn("FAILED  a: it ended with status 3, not 0\n  woe\n", self.check(NOT_ALL))
+        self.assertIn("FAILED  a: the run ended with status 3, not 0\n  woe\n", self.check(NOT_ALL))
         self.put("a.toml", "schema = 1\nstatus = 3\nsimulator = \"sh -c 'exit 3'\"\n")
         self.check(ALL_PASSED)
 
@@ -156,11 +156,11 @@ class Outcomes(Check):
                  + TRACE.format(name="a", more=""))
         for options in ([], ["--update", "--yes"]):
             text = self.check(NOT_ALL, *options)
-            self.assertRegex(text, r"FAILED  a: it ended with status 1, not 0\n  event \d+: time \+1 ns\n")
+            self.assertRegex(text, r"FAILED  a: the run ended with status 1, not 0\n  event \d+: time \+1 ns\n")
             self.assertNotIn("written", text)
 
     def test_what_cannot_be_run(self):
-        self.assertIn("no case in it", apps.call("check", self.path).err)
+        self.assertIn("no case in this folder", apps.call("check", self.path).err)
         self.check(NONE_RUN)
         result = apps.call("check", self.path / "absent")
         self.assertEqual((result.status, result.err),
@@ -295,7 +295,7 @@ class Update(Check):
         self.traced("a")
         result = apps.call("check", self.path, "--update")
         self.assertEqual(result.status, NONE_RUN)
-        self.assertRegex(result.err, "^rnicsim: --update asks before it writes, and there is no terminal; --yes .*\n$")
+        self.assertRegex(result.err, "^rnicsim: --update asks before writing, and there is no terminal; --yes .*\n$")
         self.assertFalse((self.path / "a.trace").exists())
 
     def test_what_no_file_mends(self):

@@ -66,7 +66,7 @@ class OwnControl(unittest.TestCase):
         for name in ("other", "old"):
             self.assertEqual(self.run_there(f"g++ -shared -fPIC {name}.cpp -o {name}.so").returncode, 0)
         for name, told in (("none.so", "No such file"), ("empty.so", "empty.so"),
-                           ("other.so", "is no plugin of rnicsim"),
+                           ("other.so", "is not a plugin of rnicsim"),
                            ("old.so", "built with the headers of another version")):
             done = self.run_there(f"RNICSIM_PLUGINS={name} tree/rnicsim describe nic")
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done)

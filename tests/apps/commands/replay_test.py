@@ -129,7 +129,7 @@ class OtherParameters(Replay):
         trace = self.record("--", "ib_write_bw", "-n", "200")
         result = apps.call("replay", trace, "--as-possible", "--fault", "drop=1,host=h1")
         self.assertEqual(result.status, 1, result)
-        self.assertRegex(result.err, r"\Arnicsim: \S+: h\d: .* waits for .*; this never came\n\Z")
+        self.assertRegex(result.err, r"\Arnicsim: \S+: h\d: .* waits for .*; this event never came\n\Z")
 
     def test_the_configuration_of_the_replay_is_recorded(self):
         trace = self.record("--", "ibv_rc_pingpong", "-g", "1", "-n", "10")
@@ -152,7 +152,7 @@ class BadInput(Replay):
         self.assertIn(str(short), self.refused(short))
 
     def test_command_lines(self):
-        self.assertIn("a trace is needed", self.refused())
+        self.assertIn("give a trace", self.refused())
         for words in (["x.trace", "--wire", "y.pcap", "--as", "10.0.0.1"], ["--wire", "y.pcap"], ["--nic", "cx5-100g"]):
             self.assertNotEqual(apps.call("replay", *words).status, 0, words)
         trace = self.record("--", "true")

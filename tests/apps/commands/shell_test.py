@@ -142,12 +142,12 @@ class Scripts(ShellCase):
     def test_what_cannot_be_opened(self):
         for arguments, changes, why in (
                 (("h7",), {}, "no host is called 'h7'"),
-                (("h[0-1]",), {}, "a shell is on one host"),
+                (("h[0-1]",), {}, "a shell runs on one host"),
                 (("--nic", "nope"), {}, "no NIC profile is called 'nope'"),
                 ((), {"SHELL": "/nowhere/sh"}, "the shell /nowhere/sh"),
-                ((), {"RNICSIM_SOCKET": ""}, "RNICSIM_SOCKET: '' is no socket's name"),
-                ((), {"RNICSIM_SOCKET": "x" * 200}, "is no socket's name: 1 to 107 bytes"),
-                ((), {"RNICSIM_SOCKET": "a/b"}, "RNICSIM_SOCKET: 'a/b' is no socket's name")):
+                ((), {"RNICSIM_SOCKET": ""}, "RNICSIM_SOCKET: '' is not a socket's name"),
+                ((), {"RNICSIM_SOCKET": "x" * 200}, "is not a socket's name: 1 to 107 bytes"),
+                ((), {"RNICSIM_SOCKET": "a/b"}, "RNICSIM_SOCKET: 'a/b' is not a socket's name")):
             result = self.script(*arguments, "-c", "true", **changes)
             self.assertEqual((result.status, result.out), (2, ""), result)
             self.assertIn(why, result.err)
@@ -156,7 +156,7 @@ class Scripts(ShellCase):
     def test_no_shell_within_a_program(self):
         result = self.script("-c", f"{apps.rnicsim()} shell -c true; echo $?; LD_PRELOAD= {apps.rnicsim()} shell h1 -c "
                              "hostname")
-        self.assertIn("this is a program of the simulated host h0", result.err)
+        self.assertIn("this shell runs on the simulated host h0", result.err)
         self.assertEqual(result.out.split(), ["2", "h1"], result)
 
     def test_limit_ends_the_shell(self):
@@ -189,7 +189,7 @@ class AtTheTerminal(ShellCase):
         self.execute(shell, "wait")
         self.assertIn("65536", self.execute(shell, "tail -2 /tmp/server.txt"))
         for arguments, why in ((("h7",), "has no host h7"), (("../h0",), "has no host ../h0"),
-                               (("h1", "--seed", "3"), "--seed: a simulation runs at")):
+                               (("h1", "--seed", "3"), "--seed: this shell would join the simulation")):
             result = apps.call("shell", *arguments, "-c", "true", env=self.environment)
             self.assertEqual((result.status, result.out), (2, ""), result)
             self.assertIn(why, result.err)
@@ -215,7 +215,7 @@ class AtTheTerminal(ShellCase):
         other.read_until(r"\(rnicsim h1\) \$ ", "prompt")
         shell.send("exit\r")
         self.assertEqual(shell.status(), 0)
-        other.read_until("the simulation has ended, and the shell with it")
+        other.read_until("the simulation has ended, and the shell ends too")
         self.assertEqual(other.status(), 128 + signal.SIGHUP)
 
     def test_interrupts_reach_the_program_alone(self):

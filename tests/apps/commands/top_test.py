@@ -171,15 +171,15 @@ class Text(TopCase):
         first, second = self.long_run(), self.long_run()
         result = self.top("--once")
         self.assertEqual((result.status, result.out), (2, ""), result)
-        self.assertIn("several runs are going on", result.err)
+        self.assertIn("several simulations are running", result.err)
         for run in (first, second):
             self.assertRegex(result.err, rf"(?m)^ +{run.pid}  .*ib_write_bw")
         result = self.top(os.getpid())
         self.assertEqual((result.status, result.out), (2, ""), result)
-        self.assertIn(f"no run of yours has the process number {os.getpid()}", result.err)
+        self.assertIn(f"no simulation of yours has process ID {os.getpid()}", result.err)
         result = self.top(first.pid)
         self.assertEqual(result.status, 2, result)
-        self.assertIn("--once prints it as text", result.err)
+        self.assertIn("--once prints the state as text", result.err)
 
 
 class AtTheTerminal(TopCase):
@@ -228,7 +228,7 @@ class AtTheTerminal(TopCase):
         apps.finish(run)
         self.assertEqual(screen.status(), 0)
         text = screen.text().replace("\n", "")  # top continues a long line in the next
-        self.assertRegex(text, rf"the run \(pid {run.pid}\) has ended, last seen at [\d.]+ \S+ of simulated")
+        self.assertRegex(text, rf"the simulation \(pid {run.pid}\) has ended, last seen at [\d.]+ \S+ of simulated")
 
     def test_interrupt_restores_the_terminal(self):
         run = self.long_run()
@@ -243,7 +243,7 @@ class AtTheTerminal(TopCase):
         run = self.long_run()
         screen = self.show(run.pid, TERM="no-such-terminal")
         self.assertEqual(screen.status(), 2)
-        self.assertIn("the terminal 'no-such-terminal' (TERM) is not known", screen.text())
+        self.assertIn("the terminal 'no-such-terminal' (TERM) is unknown", screen.text())
 
 
 class Watched(TopCase):

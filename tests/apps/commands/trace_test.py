@@ -165,7 +165,7 @@ class Trace(apps.TestCase):
                                  (["show", file, "--kind", "packets"], "no kind of event 'packets'"),
                                  (["show", file, "--columns", "color"], "no event has a field 'color'"),
                                  (["show", file, "--qp", "many"], "--qp: 'many'"),
-                                 (["follow", file, "--host", "h0", "--qp", "0x40", "--wqe", "99"], "takes no WQE"),
+                                 (["follow", file, "--host", "h0", "--qp", "0x40", "--wqe", "99"], "executes no WQE"),
                                  (["cut", file, "-o", self.path / "no" / "such"], "No such file")):
             self.assertIn(words, self.refused(*arguments))
 
@@ -185,7 +185,7 @@ class Trace(apps.TestCase):
             result = apps.call("trace", tool, file, *more)
             self.assertEqual(result.status, 2)
             self.assertEqual(result.out, self.trace(tool, GOLDEN / "loopback.trace", *more))
-            self.assertIn("something follows its end mark", result.err)
+            self.assertIn("there are bytes after the end mark", result.err)
 
     def test_output_that_takes_nothing(self):
         file = GOLDEN / "loopback.trace"

@@ -105,7 +105,7 @@ class Streams(Waterfall):
     def test_real_time_has_none(self):
         result = apps.run("ib_write_lat", "--waterfall", "--time", "real")
         self.assertEqual(result.status, 2, result)
-        self.assertIn("follow simulated time", result.err)
+        self.assertIn("measure simulated time", result.err)
 
 
 class Perfetto(Waterfall):

@@ -69,7 +69,8 @@ class CommandLine(LeavesNothing):
     def test_a_program_without_its_mark(self):
         for options in ((), ("--seed", "3")):
             self.check("run", *options, "ib_write_bw", "-n", "5",
-                       says="'ib_write_bw' is no option; a program comes behind `--`: rnicsim run -- ib_write_bw -n 5")
+                       says="'ib_write_bw' is not an option; write `--` before a program: "
+                            "rnicsim run -- ib_write_bw -n 5")
         self.check("run", "-n", "5", "ib_write_bw", says="-n")
         self.check("serve", "ib_write_bw", says="ib_write_bw")
 
@@ -322,14 +323,14 @@ class StandingStill(LeavesNothing):
     def test_all_sleep_for_ever(self):
         result = self.run_on(("h[0-1]", str(built("pauses", self.PAUSE))))
         self.assertEqual(result.status, 1, result)
-        self.assertIn("stood still: every program waits, and nothing is to come", result.out)
+        self.assertIn("deadlock: every program waits, and no event is pending", result.out)
         for host in ("h0", "h1"):
             self.assertRegex(result.out, rf"{host} pauses \(pid \d+\) thread 0: sleeping")
 
     def test_one_sleeps_for_ever(self):
         result = self.run_on(("h0", str(built("pauses", self.PAUSE))), ("h1", "true"))
         self.assertNotEqual(result.status, 0, result)
-        self.assertIn("stood still", result.out)
+        self.assertIn("deadlock", result.out)
 
     def test_a_server_that_nobody_calls(self):
         """The server counts as ended when the other programs have ended: no error, but a message."""
@@ -359,7 +360,7 @@ class StandingStill(LeavesNothing):
         line = process.stderr.readline()
         while line and "is stopped" not in line:
             line = process.stderr.readline()
-        self.assertRegex(line, r"simulated time stands at .* because counts \(pid \d+\) is stopped, and goes on at")
+        self.assertRegex(line, r"simulated time stands at .* because counts \(pid \d+\) is stopped, and continues at")
         process.send_signal(signal.SIGINT)
         self.assertEqual(apps.finish(process).status, 130)
 
@@ -617,10 +618,10 @@ class Serve(LeavesNothing):
         if child == 0:
             os.setuid(65534)
             with visitor_to(self.name) as visitor:
-                os._exit(0 if b"takes no program of user" in visitor.recv(4096) else 1)
+                os._exit(0 if b"refuses programs of user" in visitor.recv(4096) else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.assert_still_serves()
-        self.assertIn("it is user 65534's", self.end().err)
+        self.assertIn("the process belongs to user 65534", self.end().err)
 
     def test_visitor_who_attaches_and_leaves(self):
         """A complete hello, and then the process ends without a turn."""

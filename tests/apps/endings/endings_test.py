@@ -68,8 +68,8 @@ class Crash(Endings):
             with self.subTest(how=how):
                 result, written = self.dies(how)
                 self.assertEqual(result.status, status, result)
-                self.assertIn("stood still: every program waits, and nothing is to come", result.out)
-                self.assertTrue(any("stood still" in warning for warning in written["warnings"]))
+                self.assertIn("deadlock: every program waits, and no event is pending", result.out)
+                self.assertTrue(any("deadlock" in warning for warning in written["warnings"]))
                 self.assert_shows_state(result, r"h0 misbehave \(pid \d+\) thread 0: .*polling a queue", "RC RTS")
                 self.assertLess(written["end_ps"], SECOND)
 
@@ -154,7 +154,7 @@ class Limits(Endings):
     def test_a_standstill_comes_first(self):
         program = ("--on", "h0", str(built("pauses", "#include <unistd.h>\nint main(void) { return pause(); }")))
         result = self.call("run", "--limit", "3600s", *program)
-        self.assertIn("stood still", result.out)
+        self.assertIn("deadlock", result.out)
         self.assertEqual(result.out, self.call("run", *program).out)
 
     def test_wall(self):
@@ -194,7 +194,7 @@ class Limits(Endings):
 
     def test_wrong_values(self):
         wrong = dict.fromkeys(("--limit=5", "--wall-limit=soon", "--grace=-1s"), "is not a time with its unit")
-        wrong.update(dict.fromkeys(("--limit=0s", "--wall-limit=0s", "--grace=0s"), "is not longer than 0"))
+        wrong.update(dict.fromkeys(("--limit=0s", "--wall-limit=0s", "--grace=0s"), "is not a time above 0"))
         for option, why in wrong.items():
             with self.subTest(option=option):
                 result = self.call("run", option, "--", "true")
@@ -303,8 +303,9 @@ class AlienImages(Endings):
             second = folder / "of-a-script"
             second.write_text(f"#!{script}\n")
             second.chmod(0o755)
-            self.refused(script, f"its interpreter {static}: it is statically linked")
-            self.refused(second, f"its interpreter {script}: its interpreter {static}: it is statically linked")
+            self.refused(script, f"its interpreter {static}: the program is statically linked")
+            self.refused(second,
+                         f"its interpreter {script}: its interpreter {static}: the program is statically linked")
 
     def test_the_loader_itself(self):
         """The loader has no interpreter, but attaches with the program that it loads."""
@@ -393,7 +394,7 @@ class Descriptors(Endings):
         for most in (16, 64, 900):
             result = self.run_limited(most, most)
             self.assertEqual((result.status, result.out), (2, ""), result)
-            self.assertEqual(result.err, f"rnicsim: a process may have {most} files open at most, and programs need "
+            self.assertEqual(result.err, f"rnicsim: a process may have at most {most} open files, but programs need "
                                          "901: raise the hard limit (ulimit -Hn)\n")
 
     # Opens files up to the soft limit, and forks; a grandchild prints how many it can still open.
@@ -460,7 +461,7 @@ class Descriptors(Endings):
         self.assertEqual(result.lines("h1"), ["limit 1024", "all channels"], result)
         self.assertEqual(result.lines("h2"), ["limit 1024", "channels: EMFILE", "some channels"], result)
         self.assertEqual(result.lines("h3"), ["open: EMFILE"], result)
-        self.assertIn("not reproducible: programs were refused", result.out)
+        self.assertIn("not reproducible: calls of programs failed", result.out)
         self.assertRegex(result.err, r"rnicsim: h\d: endings \(pid \d+\) is refused a channel: the simulator is out of "
                                      r"file descriptors: \d+ of 1024 are open; raise the hard limit")
 
@@ -500,7 +501,7 @@ class Refused(Endings):
                                        "ib_write_lat", "-n", "50")
             warnings = apps.read_json(path / "r.json")["warnings"]
         self.assertEqual(result.status, 0, result)
-        lost = [f"not reproducible: {host}: ib_write_lat has other addresses at every run" for host in ("h0", "h1")]
+        lost = [f"not reproducible: {host}: ib_write_lat has different addresses in each run" for host in ("h0", "h1")]
         for warning, text in zip(sorted(warnings), lost):
             self.assertTrue(warning.startswith(text), warnings)
             self.assertIn("docker run --security-opt seccomp=unconfined", warning)

@@ -101,7 +101,7 @@ class Folders(LocalUsers):
                 for arguments in (("serve",), ("shell", "-c", "true")):
                     error = self.refused(*arguments)
                     self.assertIn(f"{folder} is needed", error)
-                    self.assertIn(f"user {NOBODY} has made it", error)
+                    self.assertIn(f"the folder belongs to user {NOBODY}", error)
                     self.assertIn("RNICSIM_SOCKET", error)
                 self.assertTrue((folder / "h0" / "tmp").is_dir())
                 shutil.rmtree(folder)
@@ -188,8 +188,8 @@ class Names(LocalUsers):
                                       env={"LD_PRELOAD": str(folder / "librnicsim_os.so"),
                                            "RNICSIM_SOCKET": self.name, "RNICSIM_HOST": "h0"})
         self.assertNotEqual(stranger.returncode, 0)
-        self.assertIn(f"this simulator is user 0's, and takes no program of user {NOBODY}", stranger.stderr)
-        self.assertIn(f"it is user {NOBODY}'s", self.end(server).err)
+        self.assertIn(f"this simulator belongs to user 0, and refuses programs of user {NOBODY}", stranger.stderr)
+        self.assertIn(f"the process belongs to user {NOBODY}", self.end(server).err)
 
 
 @unittest.skipUnless(IS_ALONE, "needs a network namespace of its own")
@@ -211,16 +211,16 @@ class WithoutAName(LocalUsers):
 
     def test_others_find_it(self):
         foreign = [self.foreign_listener(f"rnicsim-serve-0{end}") for end in ("", "-0123456789abcdef", "-zz")]
-        self.assertIn("nobody serves", self.refused("env", "h0"))
+        self.assertIn("no simulation is running", self.refused("env", "h0"))
         server, name = self.serve()
         self.assertEqual(self.attached("hostname", "h1").stdout, "h1\n")
         self.assertIn(f"RNICSIM_SOCKET='{name}'", self.call("env", "h0").out)
         joined = self.call("shell", "h1", "-c", "hostname")
         self.assertEqual((joined.status, joined.out), (0, "h1\n"), joined)
-        self.assertIn(f"a simulation runs at {name}", self.refused("shell", "--seed", "2", "-c", "true"))
-        self.assertRegex(self.refused("serve"), rf"serves at {name} already \(pid {server.pid}\).*RNICSIM_SOCKET")
+        self.assertIn(f"the simulation that runs at {name}", self.refused("shell", "--seed", "2", "-c", "true"))
+        self.assertRegex(self.refused("serve"), rf"serves at {name} \(pid {server.pid}\).*RNICSIM_SOCKET")
         self.assertEqual(self.end(server).err, "")
-        self.assertIn("nobody serves", self.refused("env", "h0"))
+        self.assertIn("no simulation is running", self.refused("env", "h0"))
         for listener in foreign:
             self.assertIsNone(listener.poll())
 
@@ -246,7 +246,7 @@ class WithoutAName(LocalUsers):
         seen = self.call("top", "--once")
         self.assertEqual(seen.status, 0, seen)
         self.assertIn("rnicsim serve", seen.out)
-        self.assertIn("no run of yours", self.refused("top", str(os.getpid())))
+        self.assertIn("no simulation of yours", self.refused("top", str(os.getpid())))
         self.end(server)
 
 
@@ -288,7 +288,7 @@ class Leftovers(LocalUsers):
         self.assertEqual(done.returncode, 0, done)
         name, device = apps.labelled(done.stdout, "h0")
         self.assertEqual(device, "rnic0")
-        self.assertIn("the hosts have no /dev/shm of their own", done.stderr)
+        self.assertIn("all hosts share the machine's /dev/shm", done.stderr)
         self.assertFalse(pathlib.Path(f"/tmp/rnicsim-hosts.{name}").exists())
         self.assertFalse(pathlib.Path("/tmp/without-shared-memory").exists())
 

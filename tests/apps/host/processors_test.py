@@ -21,7 +21,7 @@ class Processors(apps.LeavesNothing):
         program = built("processors", (apps.PROGRAMS / "processors.c").read_text(), "-lpthread")
         self.assertEqual(self.lines_of(program), [
             "after 800 moves the same 1 1 1", "threads have all 1, their own 1", "set 0, told 1 1, inherited 1",
-            "executed with 1", "refused 1 1 1 1, bytes 0", "each processor is itself 1", "all again 1"])
+            "executed with 1", "refused 1 1 1 1 1 1, bytes 0", "each processor is itself 1", "all again 1"])
 
     def test_shell_and_its_tools(self):
         first = min(os.sched_getaffinity(0))

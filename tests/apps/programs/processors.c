@@ -124,7 +124,11 @@ int main(int count, char **arguments) {
   const int bad_size = sched_getaffinity(0, 4, &none) == -1 && errno == EINVAL;
   const int no_set = syscall(SYS_sched_setaffinity, 0, sizeof all, NULL) == -1 && errno == EFAULT;
   const int no_room = syscall(SYS_sched_getaffinity, 0, sizeof all, NULL) == -1 && errno == EFAULT;
-  printf("refused %d %d %d %d, bytes %d\n", bad_set, bad_size, no_set, no_room,
+  /* Null in a variable: <pthread.h> declares the sets as never null. */
+  cpu_set_t *volatile null = NULL;
+  const int no_pthread_set = pthread_setaffinity_np(pthread_self(), sizeof all, null) == EFAULT;
+  const int no_pthread_room = pthread_getaffinity_np(pthread_self(), sizeof all, null) == EFAULT;
+  printf("refused %d %d %d %d %d %d, bytes %d\n", bad_set, bad_size, no_set, no_room, no_pthread_set, no_pthread_room,
          (int)syscall(SYS_sched_getaffinity, 0, sizeof all, &now) % 8);
   printf("each processor is itself %d\n", each_is_itself());
   printf("all again %d\n", sched_setaffinity(getpid(), sizeof all, &all) == 0 && told_in_thread(NULL, &all));

@@ -49,7 +49,7 @@ class BackToBack(apps.TestCase):
         results = self.run_pair(program, self.stubborn(f"{program} 10.0.0.1"))
         for result, host in zip(results, ("h0", "h1")):
             self.assertIn("50 iters", result.text(host), result)
-            self.assertIn("paced by the wall clock", result.summary(), result)
+            self.assertIn("runs in real time", result.summary(), result)
             self.assertNotIn("other stations", result.summary(), result)
 
     def test_pingpong_with_the_server_at_the_connecting_side(self):
@@ -206,7 +206,7 @@ class ByHand(apps.TestCase):
 
     def test_another_station(self):
         other = wire.arp(wire.REQUEST, bytes(6), wire.HOST_IP, b"\2\2\2\2\2\2", bytes([10, 0, 7, 7]))
-        self.check_nonsense(wire.framed(other), r"another station \(02:02:02:02:02:02\)", closes=False)
+        self.check_nonsense(wire.framed(other), r"its station \(02:02:02:02:02:02\)", closes=False)
 
     def test_a_second_peer_is_turned_away(self):
         def play(path):
@@ -214,7 +214,7 @@ class ByHand(apps.TestCase):
                 self.assertTrue(second.is_closed())
                 peer.ping()
 
-        self.assertEqual(self.with_peer(play).err.count("it is turned away"), 1)
+        self.assertEqual(self.with_peer(play).err.count("it is refused"), 1)
 
     # The peer sends 128 MB of frames that no queue pair takes: the NIC counts the frames.
     def test_a_flood(self):
@@ -243,10 +243,10 @@ class ByHand(apps.TestCase):
             self.assertEqual(len(result.err.strip().splitlines()), 1, result)
 
     def test_what_does_not_go_together(self):
-        for options, why in ((("--wire", "h1=unix:x", "--time=sim"), "wall clock"),
-                             (("--wire", "h1=unix:x", "--wire", "h1=unix:y"), "a wire already"),
-                             (("--wire", "h1=unix:x", "--wire", "h0=unix:y"), "all hosts are outside"),
-                             (("--wire", "h0=unix:x"), "no program runs there")):
+        for options, why in ((("--wire", "h1=unix:x", "--time=sim"), "needs real time"),
+                             (("--wire", "h1=unix:x", "--wire", "h1=unix:y"), "already has a wire"),
+                             (("--wire", "h1=unix:x", "--wire", "h0=unix:y"), "at least one host must be simulated"),
+                             (("--wire", "h0=unix:x"), "no program can run there")):
             result = apps.call("run", *options, "--on", "h0", "true")
             self.assertEqual(result.status, 2, result)
             self.assertIn(why, result.err)

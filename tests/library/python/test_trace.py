@@ -123,7 +123,7 @@ def test_a_damaged_trace_gives_what_is_before_the_damage(tmp_path):
     file.write_bytes(data + data[frames[-1]:])
     blocks = trace.open(file).blocks()
     assert sum(map(len, next(blocks).values())) == whole
-    with pytest.raises(trace.TraceError, match="something follows its end mark"):
+    with pytest.raises(trace.TraceError, match="there are bytes after the end mark"):
         next(blocks)
 
 

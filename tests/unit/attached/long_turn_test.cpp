@@ -41,7 +41,7 @@ TEST(LongTurnTest, SaysWhoIsHeldUp) {
 }
 
 TEST(LongTurnTest, SaysWhoIsStopped) {
-  EXPECT_EQ(complaints(seconds(4), 0, true), Said{"is stopped, and goes on at SIGCONT (a shell's fg or bg)"});
+  EXPECT_EQ(complaints(seconds(4), 0, true), Said{"is stopped, and continues at SIGCONT (fg or bg in the shell)"});
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ window = 8
         limit = self.results(path)["limit"]
         self.assertEqual((limit["host"], limit["resource"]), ("h0", "flow[0].from.cpu"))
         idle = bench(path, "--set", "flow.qps=1", "--set", "flow.window=1").stdout
-        self.assertRegex(idle, r"\nlimited by: latency: no resource is used up, the busiest \d+ %\n")
+        self.assertRegex(idle, r"\nlimited by: latency: no resource is fully used; the busiest is used \d+ %\n")
 
     def test_raw_packets(self):
         quick = ("raw-rss", "--set", "measure.duration=50 us", "--set", "flow.rx_queues=2")
@@ -256,7 +256,7 @@ window = 8
         last = 'op = "send"\nsize = "8 B"\nrecv_depth = 0\ntimeout = 4\n'
         path = self.file(MIXED.replace('op = "fetch_add"\n', last))
         error = bench(path, expect=1).stderr
-        self.assertIn("flow[1] stands still", error)
+        self.assertIn("flow[1] makes no progress", error)
         self.assertIn("h3's NIC:", error)
 
     def test_who_has_no_part_in_a_workload_is_not_told_of(self):

@@ -145,7 +145,7 @@ class Findings(unittest.TestCase):
         self.assertIs(flow["steady"], False)
         self.assertIs(results["steady"], False)
         self.assertIn(f"{fairness['silent']} of {SENDERS} senders completed nothing in the measured time\n", text)
-        self.assertIn("wait for answers, and else for their ACK timeouts (67.11 ms)\n", text)
+        self.assertIn("wait for answers or for their ACK timeouts (67.11 ms)\n", text)
         self.assertIn("flow 0 is not steady: ", text)
 
     def test_a_warm_up_waits_for_those_who_stand_still(self):
@@ -200,7 +200,7 @@ class Findings(unittest.TestCase):
         ways = {}
         for seed in range(1, 5):
             _, results = self.bench(fabric, options=("--seed", str(seed)))
-            self.assertEqual(results["random"], ["ways of switches"])
+            self.assertEqual(results["random"], ["path choices of switches"])
             counters = results["switches"]["leaf0"]["counters"]
             ways[seed] = tuple(counters.get(f"port.spine{number}.tx_busy", 0) for number in range(4))
         self.assertGreater(len(set(ways.values())), 1, ways)

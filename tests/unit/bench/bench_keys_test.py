@@ -94,9 +94,10 @@ class Keys(unittest.TestCase):
         plain = 'op = "write"\nsize = "64 B"\nboth_ways = true\n'
         self.assertIn("flow[0].both_ways: needs operations without receives",
                       self.refused('op = "send"\nsize = "64 B"\nboth_ways = true\n'))
-        self.assertIn("flow[0].both_ways: does not go with ping_pong", self.refused(plain + "ping_pong = true\n"))
-        self.assertIn("flow[0].both_ways: does not go with share", self.refused(plain + "share = true\n"))
-        self.assertIn("flow[0].both_ways: does not go with op = \"lock_write\"",
+        self.assertIn("flow[0].both_ways: cannot be combined with ping_pong",
+                      self.refused(plain + "ping_pong = true\n"))
+        self.assertIn("flow[0].both_ways: cannot be combined with share", self.refused(plain + "share = true\n"))
+        self.assertIn("flow[0].both_ways: cannot be combined with op = \"lock_write\"",
                       self.refused('op = "lock_write"\nsize = "64 B"\nboth_ways = true\n'))
 
     # --- srq
@@ -128,7 +129,7 @@ class Keys(unittest.TestCase):
         head = HEAD.replace("[measure]", none + "[measure]")
         done, _ = self.call('op = "send"\nsize = "64 B"\nsrq = true\n', head)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("flow[0].srq: the NIC has none: nic.capabilities.srq is false", done.stderr)
+        self.assertIn("flow[0].srq: the NIC has no shared receive queues: nic.capabilities.srq is false", done.stderr)
 
     # --- xrc
 
@@ -142,7 +143,7 @@ class Keys(unittest.TestCase):
 
     def test_xrc_is_refused_where_it_cannot_be(self):
         xrc = 'op = "write"\nsize = "64 B"\ntransport = "xrc"\n'
-        for key, complaint in (("ping_pong", 'ping_pong: does not go with transport = "xrc"'),
+        for key, complaint in (("ping_pong", 'ping_pong: cannot be combined with transport = "xrc"'),
                                ("both_ways", 'both_ways: needs transport = "rc" or "uc"'),
                                ("srq", 'srq: needs transport = "rc" or "ud"'),
                                ("odp", 'odp: needs transport = "rc"')):
@@ -164,7 +165,7 @@ class Keys(unittest.TestCase):
         self.assertAlmostEqual(self.counter(results, "h0", "nic.command.commands") / flow["operations"], 5, delta=1)
         paced = self.bench('op = "connect_qp"\npace = 5000\n', head)
         self.assertAlmostEqual(paced["flows"][0]["operations"], 10, delta=2)
-        self.assertIn('flow[0].window: does not go with op = "connect_qp"',
+        self.assertIn('flow[0].window: cannot be combined with op = "connect_qp"',
                       self.call('op = "connect_qp"\nwindow = 2\n', head)[0].stderr)
 
     # --- odp
@@ -204,9 +205,9 @@ class Keys(unittest.TestCase):
     def test_a_mix_with_sequences_is_refused_where_it_cannot_be(self):
         mix = 'mix = [{ sequence = ["read", "write"], size = "8 B" }, { op = "read", size = "8 B" }]\n'
         for key, value in (("batch", "2"), ("signal_every", "2"), ("pick", '"random"')):
-            self.assertIn(f"flow[0].{key}: does not go with a mix with sequences",
+            self.assertIn(f"flow[0].{key}: cannot be combined with a mix with sequences",
                           self.refused(mix + f"window = 4\n{key} = {value}\n"))
-        self.assertIn("flow[0].mix[0].op: does not go with sequence",
+        self.assertIn("flow[0].mix[0].op: cannot be combined with sequence",
                       self.refused('mix = [{ op = "read", sequence = ["read"], size = "8 B" }]\n'))
         self.assertIn('flow[0].transport: uc has no read', self.refused('transport = "uc"\n' + mix))
 

@@ -204,7 +204,7 @@ TEST_F(BenchWorkload, MissingAndUnknown) {
   EXPECT_EQ(error("schema = 1\n[measure]\nwarmup = \"0 s\"\n[[flow]]\n"),
             "measure.duration: is missing (or operations)");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\noperations = 3\n"),
-            "measure.operations: does not go with duration");
+            "measure.operations: cannot be combined with duration");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"0 s\"\n"),
             "measure.duration: \"1 ns\"..\"1000 s\" is needed, not \"0 s\"");
   EXPECT_EQ(error("schema = 1\n[measure]\noperations = 0\n"), "measure.operations: 1..1000000000000 is needed, not 0");
@@ -212,12 +212,12 @@ TEST_F(BenchWorkload, MissingAndUnknown) {
   EXPECT_EQ(error("schema = 1\nflow = 3\n[measure]\nduration = \"1 us\"\n"),
             "flow: 1..256 tables [[flow]] is needed, not 3");
   EXPECT_EQ(error("schema = 1\n[measure]\nduration = \"1 us\"\n[[flow]]\n"), "flow[0].from: is missing");
-  EXPECT_EQ(flow_error("windw = 3\n"), "flow[0].windw: there is no such key; did you mean window?");
+  EXPECT_EQ(flow_error("windw = 3\n"), "flow[0].windw: unknown key; did you mean window?");
   EXPECT_EQ(flow_error("[[flow]]\nfrom = \"h0\"\nto = \"h1\"\n"), "flow[1].op: is missing");
   EXPECT_EQ(flow_error("[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nop = \"read\"\n"), "flow[1].size: is missing");
   EXPECT_THAT(error("schema = \n"), HasSubstr("rror"));
   EXPECT_THAT(error("schema = 1\n\"a\\nb\" = 1\n[measure]\nduration = \"1 us\"\n[[flow]]\n"),
-              HasSubstr("a?b: there is no such key"));
+              HasSubstr("a?b: unknown key"));
 }
 
 TEST_F(BenchWorkload, Contradictions) {
@@ -228,7 +228,7 @@ TEST_F(BenchWorkload, Contradictions) {
               HasSubstr("flow[0].signal_every: 2 unsignalled"));
   EXPECT_EQ(flow_error("window = 9\nsignal_every = 3\nqps = 4\nwindow_per = \"thread\"\n"), "no error");
   EXPECT_EQ(flow_error("mix = [{ op = \"read\", size = \"1 B\" }]\n"),
-            "flow[0].op: does not go with mix, whose entries have their own");
+            "flow[0].op: cannot be combined with mix, whose entries have their own");
   EXPECT_EQ(flow_error("mr_size = \"1 KiB\"\n"),
             "flow[0].mr_size: at least 4 KiB is needed, not \"1 KiB\": the longest message must fit");
   EXPECT_EQ(flow_error("start = \"3 us\"\nstop = \"3 us\"\n"),
@@ -261,9 +261,9 @@ TEST_F(BenchWorkload, WhatIsMeasured) {
   EXPECT_EQ(error(measure("limit = \"255 us\"\n")), "measure.limit: \"256 us\"..\"1000 s\" is needed, not \"255 us\"");
   EXPECT_EQ(error(measure("limit = \"1001 s\"\n")), "measure.limit: \"256 us\"..\"1000 s\" is needed, not \"1001 s\"");
   EXPECT_EQ(error(measure("warmup = \"1 us\"\nduration = \"1 us\"\nlimit = \"1 ms\"\n")),
-            "measure.limit: does not go with warmup");
+            "measure.limit: cannot be combined with warmup");
   EXPECT_EQ(error(with("", "stop = \"1 ms\"\n")),
-            "flow[0].stop: needs measure.duration or measure.operations: it comes to no steady rate");
+            "flow[0].stop: needs measure.duration or measure.operations: this flow reaches no steady rate");
   EXPECT_EQ(read(with("measure.duration = \"1 us\"\n", "stop = \"1 ms\"\n")).measure.warmup, 0_s);
   EXPECT_EQ(error(with("measure = { warmup = \"0 s\", duration = \"1 ms\" }\n", "start = \"1 ms\"\n")),
             "flow[0].start: a time before the end of the measurement is needed, not \"1 ms\"");
@@ -363,7 +363,7 @@ TEST_F(BenchWorkload, RawPacketsAreRefused) {
   EXPECT_EQ(refusal("op = \"write\"\n"), "flow[0].transport: raw has no write");
   EXPECT_EQ(refusal("op = \"send_imm\"\n"), "flow[0].transport: raw has no send_imm");
   EXPECT_EQ(refusal("size = \"59 B\"\n"),
-            "flow[0].size: at least 60 B is needed, not \"59 B\": that is Ethernet's shortest frame");
+            "flow[0].size: at least 60 B is needed, not \"59 B\": Ethernet's shortest frame");
   EXPECT_EQ(refusal("size = \"9018 B\"\n"), "no error");
   EXPECT_EQ(refusal("size = \"9019 B\"\n"),
             "flow[0].size: no more than 9018 B is needed, not 9019: nic.capabilities.max_frame");
@@ -374,7 +374,7 @@ TEST_F(BenchWorkload, RawPacketsAreRefused) {
   EXPECT_EQ(refusal(segmented + "18\n"), "no error");
   EXPECT_THAT(refusal(segmented + "17\n"), HasSubstr("flow[0].tso_mss: 18..9000 is needed, not 17"));
   EXPECT_EQ(refusal("tso_mss = 1000\n"), "flow[0].tso_mss: needs checksums = true");
-  EXPECT_EQ(refusal(segmented + "1000\ninline = true\n"), "flow[0].inline: does not go with tso_mss");
+  EXPECT_EQ(refusal(segmented + "1000\ninline = true\n"), "flow[0].inline: cannot be combined with tso_mss");
   EXPECT_EQ(refusal("rx_queues = 256\n"), "no error");
   EXPECT_EQ(refusal("rx_queues = 257\n"), "flow[0].rx_queues: 1..256 is needed, not 257");
   EXPECT_EQ(refusal("flows = 65536\n"), "no error");
@@ -383,7 +383,7 @@ TEST_F(BenchWorkload, RawPacketsAreRefused) {
   EXPECT_EQ(refusal("recv_depth = 0\n"), "flow[0].recv_depth: 1..32768 is needed, not 0");
   for (const char* key :
        {"recv_inline = true", "mrs = 2", "mr_size = \"4 KiB\"", "address = \"random\"", "share = true"})
-    EXPECT_THAT(refusal(key + std::string("\n")), HasSubstr("does not go with transport = \"raw\"")) << key;
+    EXPECT_THAT(refusal(key + std::string("\n")), HasSubstr("cannot be combined with transport = \"raw\"")) << key;
   for (const char* bad : {"\"00\"", "5", "[]"})
     EXPECT_THAT(refusal("rss_key = " + std::string(bad) + "\n"),
                 HasSubstr("flow[0].rss_key: 40 bytes, two hexadecimal digits each, is needed"))
@@ -392,13 +392,12 @@ TEST_F(BenchWorkload, RawPacketsAreRefused) {
   for (const char* bad : {"\"src_ipv4\"", "[]", "[\"src_ipv6\"]", "[4]"})
     EXPECT_THAT(refusal("rss_fields = " + std::string(bad) + "\n"), HasSubstr("flow[0].rss_fields: a list of some of"))
         << bad;
-  EXPECT_EQ(refusal("rss_fields = [\"src_ipv4\", \"src_ipv4\"]\n"),
-            "flow[0].rss_fields: \"src_ipv4\" stands there twice");
+  EXPECT_EQ(refusal("rss_fields = [\"src_ipv4\", \"src_ipv4\"]\n"), "flow[0].rss_fields: \"src_ipv4\" is listed twice");
   EXPECT_EQ(error("set = { nic.capabilities.raw = false }\n" + head + "size = \"60 B\"\n"),
             "flow[0].transport: the NIC has no raw packets: nic.capabilities.raw is false");
   for (const char* key :
        {"flows = 1", "checksums = true", "tso_mss = 18", "rx_queues = 1", "rss_key = \"\"", "rss_fields = []"})
-    EXPECT_THAT(flow_error(key + std::string("\n")), HasSubstr("goes with transport = \"raw\" only")) << key;
+    EXPECT_THAT(flow_error(key + std::string("\n")), HasSubstr("needs transport = \"raw\"")) << key;
 }
 
 TEST_F(BenchWorkload, Addresses) {
@@ -416,7 +415,7 @@ TEST_F(BenchWorkload, Addresses) {
   EXPECT_EQ(flow_error("address = \"hot\"\n"),
             "flow[0].address: \"fixed\", \"sequential\", \"random\" or \"one\" is needed, not \"hot\"");
   EXPECT_EQ(flow_error("address = {}\n"), "flow[0].address.stride: is missing (or slots, or zipf)");
-  EXPECT_EQ(flow_error("address = { slot = 3 }\n"), "flow[0].address.slot: there is no such key; did you mean slots?");
+  EXPECT_EQ(flow_error("address = { slot = 3 }\n"), "flow[0].address.slot: unknown key; did you mean slots?");
   for (const char* bad : {"0", "0.001", "10.5", "-1", "nan", "\"much\""})
     EXPECT_THAT(flow_error("address = { zipf = " + std::string(bad) + " }\n"),
                 HasSubstr("flow[0].address.zipf: 0.01..10 is needed, not "))
@@ -432,7 +431,7 @@ TEST_F(BenchWorkload, Addresses) {
   EXPECT_EQ(flow_error("address = { slots = 1000, stride = \"8 B\" }\n"), "no error");
   EXPECT_EQ(flow_error("address = { slots = 137438953472, stride = \"1 TiB\" }\n"),
             "flow[0].address.slots: 1..2 is needed, not 137438953472: there is room for no more");
-  EXPECT_EQ(flow_error("ping_pong = true\nshare = true\n"), "flow[0].share: does not go with ping_pong");
+  EXPECT_EQ(flow_error("ping_pong = true\nshare = true\n"), "flow[0].share: cannot be combined with ping_pong");
 }
 
 TEST_F(BenchWorkload, Sequences) {
@@ -458,8 +457,8 @@ TEST_F(BenchWorkload, Sequences) {
   for (const char* bad : {"[\"write\", \"cmp_swap\"]", "[\"cmp_swap\"]", "[\"cmp_swap\", \"read\"]",
                           "[\"cmp_swap\", \"cmp_swap\", \"write\"]"})
     EXPECT_EQ(error(head + "sequence = " + bad + "\n" + size),
-              "flow[0].sequence: a cmp_swap takes a lock: it is first and the only one, and the last, a write, frees "
-              "it")
+              "flow[0].sequence: a cmp_swap takes a lock: the cmp_swap must be the first operation and the "
+              "only cmp_swap, and the last operation, a write, frees the lock")
         << bad;
   EXPECT_EQ(error(head + "sequence = [\"read\"]\n"), "flow[0].sequence[0].size: is missing");
   EXPECT_THAT(error(head + "sequence = [\"read\", 4]\n" + size), HasSubstr("flow[0].sequence[1].op: "));
@@ -467,14 +466,15 @@ TEST_F(BenchWorkload, Sequences) {
   EXPECT_THAT(error(head + "mix = [{ op = \"reg_mr\", size = \"8 B\" }]\n"), HasSubstr("flow[0].mix[0].op: "));
   for (const char* key :
        {"op = \"read\"", "mix = []", "batch = 1", "signal_every = 1", "pick = \"random\"", "ping_pong = true"})
-    EXPECT_THAT(error(head + "sequence = [\"read\"]\n" + size + key + '\n'), HasSubstr("does not go with sequence"))
+    EXPECT_THAT(error(head + "sequence = [\"read\"]\n" + size + key + '\n'),
+                HasSubstr("cannot be combined with sequence"))
         << key;
   EXPECT_EQ(error(head + "op = \"lock_write\"\nbatch = 1\n" + size),
-            "flow[0].batch: does not go with op = \"lock_write\"");
+            "flow[0].batch: cannot be combined with op = \"lock_write\"");
   EXPECT_EQ(error(head + "sequence = [\"write\"]\ntransport = \"uc\"\n" + size),
             "flow[0].transport: sequences need \"rc\"");
   EXPECT_EQ(error("set = { nic.timing_only = true }\n" + head + "op = \"lock_write\"\n" + size),
-            "flow[0].sequence: needs payload, to see whether it got the lock: nic.timing_only is true");
+            "flow[0].sequence: needs payload to test the lock, but nic.timing_only is true");
 }
 
 TEST_F(BenchWorkload, Registration) {
@@ -485,7 +485,7 @@ TEST_F(BenchWorkload, Registration) {
             "no error");
   for (const char* key : {"to = \"h1\"", "transport = \"rc\"", "qps = 1", "window = 1", "address = \"fixed\"",
                           "mrs = 1", "mtu = 1024", "inline = true", "recv_depth = 3", "share = true"})
-    EXPECT_THAT(error(sized + key + '\n'), HasSubstr("does not go with op = \"reg_mr\"")) << key;
+    EXPECT_THAT(error(sized + key + '\n'), HasSubstr("cannot be combined with op = \"reg_mr\"")) << key;
 }
 
 TEST_F(BenchWorkload, SharedRegions) {

@@ -77,7 +77,8 @@ TEST_F(EngineChoice, TheModelsUnlessToldOtherwise) {
 TEST_F(EngineChoice, Mistakes) {
   EXPECT_EQ(error_of([] { with({"engine.kind=verilog"}); }), "engine.kind: 'verilog' is none of model, rtl, lockstep");
   EXPECT_THAT(error_of([] { with({"engine.clock=1"}); }), HasSubstr("engine.clock"));
-  EXPECT_THAT(error_of([&] { Engines({}, folder_ / "waves.fst"); }), StartsWith("--fst: the model has no signals"));
+  EXPECT_THAT(error_of([&] { Engines({}, folder_ / "waves.fst"); }),
+              StartsWith("--fst: the C++ engine has no signals"));
   EXPECT_FALSE(fs::exists(folder_ / "waves.fst"));
 }
 
@@ -157,7 +158,7 @@ TEST_F(EngineChoice, AMismatchEndsABench) {
     engines.mismatched("h1", "what both did");
   });
   bench::Runner runner(system, prepared.workload, prepared.plan);
-  EXPECT_EQ(runner.execute(), "h1: the RTL and its referee disagree\nwhat both did");
+  EXPECT_EQ(runner.execute(), "h1: the RTL and the C++ core differ\nwhat both did");
   EXPECT_GT(told, Duration{});
   EXPECT_LT(now(), told + Duration{1'000'000});
   EXPECT_THROW(engines.check(), EngineMismatch);

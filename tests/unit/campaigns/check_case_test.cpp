@@ -149,35 +149,35 @@ TEST_F(CaseReader, MistakesAreNamedWithTheirPath) {
   };
   expect_refused("", "one of run, on, workload and simulator is needed, not none");
   expect_refused(run + "workload = \"write-4k\"", "one of run, on, workload and simulator is needed, not several");
-  expect_refused(run + "sets = []", "sets: there is no such key; did you mean set?");
-  expect_refused("run = \"a | b\"", "run: command 'a | b': it has a character that means something to a shell only");
+  expect_refused(run + "sets = []", "sets: unknown key; did you mean set?");
+  expect_refused("run = \"a | b\"", "run: command 'a | b': a character has a meaning only in a shell");
   expect_refused(run + "set = \"a=b\"", "set: a list of texts is needed, not \"a=b\"");
   expect_refused(run + "engine = \"fast\"", "engine: \"model\", \"rtl\" or \"lockstep\" is needed");
   expect_refused(run + "limit = 60", "limit: \"1 ms\"..");
   expect_refused(run + "simulated_limit = \"5 MiB\"", "simulated_limit: \"1 ps\"..");
-  expect_refused("simulator = \"a\"\nsimulated_limit = \"5 ms\"", "simulated_limit: does not go with simulator");
+  expect_refused("simulator = \"a\"\nsimulated_limit = \"5 ms\"", "simulated_limit: cannot be combined with simulator");
   expect_refused(run + "status = 256", "status: 0..255 is needed, not 256");
   expect_refused(run + "[trace]", "trace.file: is missing");
   expect_refused(run + "[trace]\nfile = \"a\"\ntimes = \"fast\"", "trace.times: a time such as");
   expect_refused(run + "[trace]\nfile = \"a\"\ntimes = 5", "trace.times: a time such as");
   expect_refused(run + "[trace]\nfile = \"a\"\nleave_out = [\"wqes\"]",
                  "trace.leave_out: no event is called 'wqes'; did you mean wqe?");
-  expect_refused(run + "[trace]\nfile = \"a\"\ntolerance = 1", "trace.tolerance: there is no such key");
+  expect_refused(run + "[trace]\nfile = \"a\"\ntolerance = 1", "trace.tolerance: unknown key");
   expect_refused(run + "[results]\nfile = \"a\"\nmay_differ = [{ value = \"end_ps\", by = 5 }]",
                  "results.may_differ[0].by: a share such as \"1 %\", or a time such as \"5 us\", is needed, not 5");
-  expect_refused(property("end_ps", ""), "property[0].value: nothing is said of it");
+  expect_refused(property("end_ps", ""), "property[0].value: equals, below, at_most, above or at_least is needed");
   expect_refused(property("end_ps", "below = 5"),
                  "property[0].below: a time such as \"5 us\", or another value's name");
   expect_refused(property("h0.nic.tx.packets", "below = \"5 us\""), "property[0].below: a number, or another");
   expect_refused(property("h0.nic.port.tx_bytes_rate", "above = 9e9"), "property[0].above: a rate such as");
   expect_refused(property("end_ps", "below = \"h0.nic.tx.packets\""),
-                 "property[0].below: end_ps and h0.nic.tx.packets are not of the same unit");
+                 "property[0].below: end_ps and h0.nic.tx.packets have different units");
   expect_refused(property("h0.nic.tx.packets", "equals = \"*.nic.tx.packets\""), "property[0].equals: a number, or");
   expect_refused(property("h0.nic.tx.packets", "equals = nan"), "property[0].equals: a number, or");
-  expect_refused(property("h0.nic.tx.packets", "below = 5\nwithin = 1"), "property[0].within: goes with equals only");
+  expect_refused(property("h0.nic.tx.packets", "below = 5\nwithin = 1"), "property[0].within: needs equals");
   expect_refused(property("h0.nic.tx.packets", "equals = 5\nwithin = -1"), "property[0].within: a share such as");
   expect_refused("on = [{ host = \"h0\" }]", "on[0].command: is missing");
-  expect_refused("simulator = \"mine\"\nnic = \"cx5-100g\"", "nic: does not go with simulator");
+  expect_refused("simulator = \"mine\"\nnic = \"cx5-100g\"", "nic: cannot be combined with simulator");
   expect_refused("simulator = \"mine\"\n[trace]\nfile = \"a\"", "simulator: @trace, the file for its trace, is needed");
   expect_refused("simulator = \"mine\"\n[results]\nfile = \"a\"", "simulator: @results, the file");
 }
@@ -220,21 +220,22 @@ TEST_F(CaseReader, MistakesOfLevels) {
   expect_refused(run + "compare = \"exact\"", "compare: \"exact\" needs a table [trace]");
   expect_refused(run + "compare = \"statistical\"\n" + trace, "compare: \"statistical\" needs a table [statistics]");
   expect_refused(run + "compare = \"order\"\n" + trace + "times = \"1 %\"",
-                 "trace.times: does not go with compare = \"order\"");
+                 "trace.times: cannot be combined with compare = \"order\"");
   expect_refused(run + "[statistics]\nfile = \"a\"\n" + seeds + tolerance,
                  "statistics: compare = \"statistical\" is needed with it, or a [trace]");
   expect_refused(statistics(tolerance), "statistics.seeds: is missing");
   for (const char* wrong : {"[1]", "[]", "[1, 1]", "3"})
-    expect_refused(statistics(tolerance + "seeds = " + wrong), "statistics.seeds: a list of two seeds or more, each");
+    expect_refused(statistics(tolerance + "seeds = " + wrong),
+                   "statistics.seeds: a list of two or more different seeds");
   expect_refused(statistics(tolerance + "seeds = [1, -2]"), "statistics.seeds: 0..");
   expect_refused(statistics(seeds), "statistics.tolerance: is missing");
   expect_refused(statistics(seeds + "tolerance = \"5 us\""), "statistics.tolerance: a share such as \"2 %\" is needed");
   for (const char* wrong : {"100 %", "49 %", "much"})
     expect_refused(statistics(seeds + tolerance + "confidence = \"" + wrong + '"'),
                    "statistics.confidence: a share from \"50 %\" up to below \"100 %\" is needed");
-  expect_refused(statistics(seeds + tolerance + "value = []"), "statistics.value: there is no such key; did you mean");
+  expect_refused(statistics(seeds + tolerance + "value = []"), "statistics.value: unknown key; did you mean");
   expect_refused("seed = 2\n" + statistics(seeds + tolerance),
-                 "statistics.seeds: the first one has to be the seed of the case");
+                 "statistics.seeds: the first seed must be the seed of the case");
   expect_refused(
       "simulator = \"mine @trace\"\ncompare = \"statistical\"\n[statistics]\nfile = \"a\"\n" + seeds + tolerance,
       "simulator: @seed, each seed of its statistics, is needed");
@@ -243,7 +244,7 @@ TEST_F(CaseReader, MistakesOfLevels) {
 TEST_F(CaseReader, AnotherSchemaAndNoToml) {
   EXPECT_THAT([&] { read("run = \"a\""); }, ThrowsMessage<ConfigError>(EndsWith("one.toml: schema: is missing")));
   EXPECT_THAT([&] { read("schema = 2\nrun = \"a\"\nfuture = 1"); },
-              ThrowsMessage<ConfigError>(EndsWith("schema: 2 is another version's; this one reads 1")));
+              ThrowsMessage<ConfigError>(EndsWith("schema: 2 is another version; this rnicsim reads version 1")));
   EXPECT_THAT([&] { read("schema = 1\nrun = "); }, ThrowsMessage<ConfigError>(HasSubstr("one.toml:2: ")));
   EXPECT_THAT([&] { read_case(folder / "absent.toml", "absent"); },
               ThrowsMessage<ConfigError>(EndsWith("absent.toml: not a file")));
@@ -252,7 +253,7 @@ TEST_F(CaseReader, AnotherSchemaAndNoToml) {
 TEST_F(CaseReader, AFolderOfCases) {
   EXPECT_THAT([&] { find_cases(folder / "absent"); },
               ThrowsMessage<ConfigError>(EndsWith("No such file or directory")));
-  EXPECT_THAT([&] { find_cases(folder); }, ThrowsMessage<ConfigError>(HasSubstr("no case in it")));
+  EXPECT_THAT([&] { find_cases(folder); }, ThrowsMessage<ConfigError>(HasSubstr("no case in this folder")));
   put("b.toml", "");
   put("b.trace", "");
   put("a/case.toml", "");
@@ -263,7 +264,7 @@ TEST_F(CaseReader, AFolderOfCases) {
   for (const auto& file : find_cases(folder)) names.push_back(file.name + " " + file.file.filename().string());
   EXPECT_THAT(names, ElementsAre("a case.toml", "b b.toml", "empty case.toml"));
   put("b/case.toml", "");
-  EXPECT_THAT([&] { find_cases(folder); }, ThrowsMessage<ConfigError>(HasSubstr("are of one name")));
+  EXPECT_THAT([&] { find_cases(folder); }, ThrowsMessage<ConfigError>(HasSubstr("have the same name")));
 }
 
 }  // namespace

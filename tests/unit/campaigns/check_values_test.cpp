@@ -86,7 +86,7 @@ TEST(Properties, BothValuesAreTold) {
               Optional(std::string("property[0].x: h0.nic.port.tx_frames is 12, not equal to h1.nic.port.tx_frames, "
                                    "which is 11")));
   EXPECT_THAT(violation("h0.nic.port.tx_frames", Relation::equals, 10.0, {0, 0.1}),
-              Optional(HasSubstr("is 12, not equal to 10, give or take 1")));
+              Optional(HasSubstr("is 12, not equal to 10, with a tolerance of 1")));
 }
 
 TEST(Properties, AMarginCountsBothWays) {
@@ -123,7 +123,7 @@ TEST(Results, WhatIsExpectedAndWhatMayDiffer) {
   EXPECT_EQ(compare({}).count, 2u);
   EXPECT_EQ(compare({{"*.nic.port.tx_frames", Margin{2, 0}}}).count, 0u);
   EXPECT_EQ(compare({{"*.nic.port.tx_frames", Margin{1, 0}}}).first,
-            "h0.nic.port.tx_frames: 12 expected, give or take 1, not 14");
+            "h0.nic.port.tx_frames: 12 expected, with a tolerance of 1, not 14");
   EXPECT_EQ(compare({{"*.nic.port.tx_frames", std::nullopt}}).count, 0u);
   EXPECT_EQ(compare({{"*.nic.port.tx_frames", std::nullopt}, {"h1.*.*.*", Margin{}}}).first,
             "h1.nic.port.tx_frames: 11 expected, not 10")
@@ -138,7 +138,7 @@ TEST(Results, ConfigurationAndMachineAreNotCompared) {
   EXPECT_EQ(compare_results({}, some_results(), results).count, 0u);
   results["hosts"]["h0"]["counters"].erase("nic.port.tx_frames");
   EXPECT_EQ(compare_results({}, some_results(), results).first,
-            "h0.nic.port.tx_frames: 12 expected, and there is none");
+            "h0.nic.port.tx_frames: 12 expected, but the results have no such value");
 }
 
 TEST(Results, WhatAFileDoesNotNameIsNeitherComparedNorAdded) {

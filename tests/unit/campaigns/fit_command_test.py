@@ -58,7 +58,7 @@ class Fit(unittest.TestCase):
     def test_says_what_is_not_searched_and_why(self):
         why = {of["parameter"]: of["why"] for of in self.json["not_searched"]}
         self.assertEqual(why["nic.units.send"], "as a WRITE")
-        self.assertEqual(why["nic.atomics.service"], "moves no number of these")
+        self.assertEqual(why["nic.atomics.service"], "changes no number of these experiments")
         for parameter, reason in why.items():
             self.assertRegex(self.text, rf"\n{parameter} +\S.*  {reason}\n")
 
@@ -89,8 +89,8 @@ class Fit(unittest.TestCase):
     def test_refuses(self):
         for arguments, said in ((("--fit", "cx9"), "no NIC profile is called 'cx9'"),
                                 (("--fit", ""), "no NIC profile is called ''"),
-                                (("--fit", "cx7-400g"), "no experiment is of cx7-400g"),
-                                (("--fit", NIC, "CAL-1", "CAL-6"), f"CAL-6 is no experiment of {NIC}"),
+                                (("--fit", "cx7-400g"), "no experiment uses cx7-400g"),
+                                (("--fit", NIC, "CAL-1", "CAL-6"), f"CAL-6 is not an experiment of {NIC}"),
                                 (("--fit", NIC, "CAL-99"), "there is no experiment 'CAL-99'"),
                                 (("--fit", NIC, "CAL-1", "--sensitivity"), "excludes"),
                                 (("--fit", NIC, "--rounds", "0"), "--rounds"),

@@ -120,7 +120,7 @@ TEST_F(HistoryFile, WhatIsNoHistoryIsLeftAsItIs) {
     for (const auto access : {Database::Access::add, Database::Access::read})
       EXPECT_THAT([&] { Database(folder, access); },
                   ThrowsMessage<ConfigError>(::testing::AllOf(HasSubstr(file.string() + ": "), HasSubstr(why),
-                                                              EndsWith("; the file is left as it is"))));
+                                                              EndsWith("; the file is not changed"))));
     EXPECT_EQ(bytes(), before);
   };
   put("something that is longer than the header of a database, and is none at all, whatever its name says of it ....");

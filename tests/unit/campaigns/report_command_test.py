@@ -182,9 +182,10 @@ class Report(unittest.TestCase):
             file.write_text(json.dumps(results))
             self.refused(file, *words, results=folder)
 
-        with_point(lambda of: of["runs"][0].update(file="../../x"), "points[0].runs[0].file is no file of the folder")
+        with_point(lambda of: of["runs"][0].update(file="../../x"),
+                   "points[0].runs[0].file is not a file of the folder")
         with_point(lambda of: of["runs"][0].update(status="odd"), "points[0].runs[0].status is none of")
-        with_point(lambda of: of.update(runs=[]), "points[0].runs says of no run")
+        with_point(lambda of: of.update(runs=[]), "points[0].runs names no run")
         with_point(lambda of: of["values"].clear(), "points[0].values has none for nic.contexts.qpc.l1_entries")
         with_point(lambda of: of["metrics"]["flow[0].rate_per_s"].update(mean="x"), "mean is not a number")
         file.write_text(json.dumps(good))
@@ -195,7 +196,7 @@ class Report(unittest.TestCase):
                 self.refused(point, word, results=folder)
         point.unlink()
         self.refused(point, "No such file", results=folder)
-        self.refused(file, "of a sweep, which is read by its folder", results=file)
+        self.refused(file, "results of a sweep: give the folder of the sweep", results=file)
 
     def test_a_page_that_cannot_be_written(self):
         self.sweep()

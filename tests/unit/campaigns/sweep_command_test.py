@@ -102,10 +102,10 @@ class Sweep(unittest.TestCase):
 
         self.recording()
         of = 'recording = "own.trace"\n'
-        refused(of + "[vary]\nflow.qps = [1, 2]\n", "flow.qps: a recording has its own")
-        refused(of + 'topology = "star:4"\n', "topology: a recording has its own")
-        refused(of + 'workload = "write-4k"\n', "there is a workload, too")
-        refused(of + "waterfall = true\n", "waterfall: a replay of a recording has none")
+        refused(of + "[vary]\nflow.qps = [1, 2]\n", "flow.qps: a recording has this already")
+        refused(of + 'topology = "star:4"\n', "topology: a recording has this already")
+        refused(of + 'workload = "write-4k"\n', "cannot be combined with workload")
+        refused(of + "waterfall = true\n", "waterfall: the replay of a recording has no waterfall")
         refused(of + "[vary]\nnic.no_such_key = [1, 2]\n", "nic.no_such_key")
         refused('recording = "missing.trace"\n', "missing.trace")
         refused('recording = "own.toml"\n', "not a trace")
@@ -136,7 +136,7 @@ class Sweep(unittest.TestCase):
     def test_seeds_that_change_nothing_are_no_confidence(self):
         done = call("bench", "write-4k", "--set", "measure.warmup=5 us", "--set", "measure.duration=100 us", "--vary",
                     "flow.qps=1,2", "--seeds", 3, "--out", self.out)
-        self.assertIn("the seeds change nothing at 2 of 2 points", done.stdout)
+        self.assertIn("the seeds have no effect at 2 of 2 points", done.stdout)
         point = self.results()["points"][0]
         self.assertIs(point["equal_runs"], True)
         run = json.loads((self.out / "points" / "0-1.json").read_text())
@@ -258,7 +258,7 @@ class Sweep(unittest.TestCase):
         (self.folder / "own-base.toml").write_text('base = "cx5-100g"\nnic.tx.latency = "171 ns"\n')
         for again in (("sweep", path, "--out", self.out), ("sweep", "--out", self.out)):
             done = call(*again, expect=2)
-            self.assertIn("own-base.toml is not what it was when this sweep began", done.stderr)
+            self.assertIn("own-base.toml has changed since this sweep began", done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         (self.out / "results.json").unlink()
         call("report", self.out, "-o", self.folder / "page.html")  # report only reads the folder
@@ -300,7 +300,7 @@ class Sweep(unittest.TestCase):
             self.assertNotEqual(text, mine)
             point.write_text(text)
             done = call("sweep", "--out", self.out, expect=2)
-            self.assertRegex(done.stderr, r"^rnicsim: .*2-1\.json: it was changed since its run [^\n]*\n$")
+            self.assertRegex(done.stderr, r"^rnicsim: .*2-1\.json: the file was changed after its run [^\n]*\n$")
         point.unlink()
         call("sweep", "--out", self.out)
         self.assertEqual(point.read_text(), mine)

@@ -40,7 +40,7 @@ class Engine(unittest.TestCase):
             with self.subTest(command[0]):
                 waves = self.folder / "waves.fst"
                 self.assertIn("'verilog' is none of", self.refused(*command, "--engine", "verilog"))
-                self.assertIn("--fst: the model has no signals", self.refused(*command, "--fst", waves))
+                self.assertIn("--fst: the C++ engine has no signals", self.refused(*command, "--fst", waves))
                 self.assertIn("--fst: ", self.refused(*command, "--engine", "model", "--fst", waves))
                 self.assertFalse(waves.exists())
 

@@ -29,7 +29,23 @@ def told(*arguments):
     return out
 
 
+def command_lines(*words):
+    """All command lines: the program, its commands, their tools."""
+    listed = told(*words, "--help").partition("Subcommands:\n")[2].partition("\n\n")[0]
+    return [words, *(line for name in re.findall(r"(?m)^  (\w+) ", listed) for line in command_lines(*words, name))]
+
+
 class Help(unittest.TestCase):
+    def test_help_fits_100_columns(self):
+        lines = command_lines()
+        self.assertIn(("trace", "stat"), lines)
+        texts = {" ".join(("rnicsim", *words)): told(*words, "--help") for words in lines}
+        texts["./rnicsim"] = run("sh", str(ROOT / "rnicsim"), "help")[1]
+        for name, text in texts.items():
+            with self.subTest(name):
+                self.assertEqual([line for line in text.splitlines() if len(line) > 100 or line != line.rstrip()], [])
+                self.assertRegex(text, r"(?i)usage:")
+
     def test_the_launcher_lists_every_command(self):
         listed = told("--help").split("Subcommands:")[1]
         commands = re.findall(r"(?m)^  (\w+) ", listed)
@@ -45,9 +61,9 @@ class Help(unittest.TestCase):
         self.assertEqual(told("help", "run"), told("run", "--help"))
 
     def test_what_is_no_command(self):
-        for words, why in (((), "a command is needed"), (("rnu",), "'rnu'; did you mean run?"),
+        for words, why in (((), "a command is missing"), (("rnu",), "'rnu'; did you mean run?"),
                            (("complet",), "no command 'complet'; see"), (("help", "rnu"), "did you mean run?"),
-                           (("help", "run", "top"), "help takes one command"),
+                           (("help", "run", "top"), "help accepts one command"),
                            (("--log", "debug", "run"), "no option '--log' before a command"),
                            (("--versoin",), "no option '--versoin' before a command")):
             with self.subTest(words):
@@ -108,7 +124,7 @@ class Help(unittest.TestCase):
         status, out, err = run(RNICSIM, "env", "h0", RNICSIM_SOCKET=name)
         self.assertEqual((status, out), (2, ""))
         self.assertEqual(err.count("\n"), 1, err)
-        self.assertIn(f"nobody serves at {name}: start `rnicsim serve` first", err)
+        self.assertIn(f"no simulation is running at {name}: start `rnicsim serve` first", err)
         for bad in ("", "x" * 200):
             self.assertEqual(run(RNICSIM, "env", "h0", RNICSIM_SOCKET=bad)[0], 2)
 

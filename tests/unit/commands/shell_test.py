@@ -64,7 +64,6 @@ class Manual(unittest.TestCase):
                 if not footer.startswith("Options:"):
                     self.assertIn(footer.splitlines()[-1], page)
 
-    @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_pages_are_roff(self):
         for path in self.folder.iterdir():
             done = subprocess.run(["groff", "-man", "-ww", "-z", path], capture_output=True, text=True, timeout=600,

@@ -152,11 +152,11 @@ TEST_F(ConfigFaults, Outages) {
   EXPECT_FALSE(of_option("drop").outage);
   for (const char* text : {"link_down", "link_down,host=h0", "fatal,at=1ms"})
     EXPECT_THAT(option_error(text), HasSubstr("needs 'host' and 'at'")) << text;
-  EXPECT_THAT(option_error("fatal,host=h0,at=1ms,for=1ms"), HasSubstr("for: fatal takes none"));
-  EXPECT_THAT(option_error("link_down=0.5,host=h0,at=1ms"), HasSubstr("probability: link_down takes none"));
+  EXPECT_THAT(option_error("fatal,host=h0,at=1ms,for=1ms"), HasSubstr("for: fatal has no such key"));
+  EXPECT_THAT(option_error("link_down=0.5,host=h0,at=1ms"), HasSubstr("probability: link_down has no such key"));
   EXPECT_THAT(option_error("link_down,host=h0,at=1"), HasSubstr("'1' is not a time with its unit"));
   EXPECT_THAT(option_error("link_down,host=h9,at=1ms"), HasSubstr("no host is called 'h9'"));
-  EXPECT_THAT(option_error("drop,at=1ms"), HasSubstr("at: drop takes none"));
+  EXPECT_THAT(option_error("drop,at=1ms"), HasSubstr("at: drop has no such key"));
   EXPECT_THAT(option_error("link_dwn,host=h0,at=1ms"), HasSubstr("mean link_down?"));
 }
 
@@ -210,7 +210,7 @@ TEST_F(ConfigFaults, MistakesInAFile) {
   EXPECT_THAT(table_error("action = \"delay\"\nby = 2\n"), HasSubstr("by: '2' is not a time with its unit"));
   EXPECT_THAT(table_error("action = \"reorder\"\nby = \"2 us\"\n"), HasSubstr("by: '2 us' is not a number"));
   EXPECT_THAT(table_error("action = \"reorder\"\nlimit = 3\n"), HasSubstr("limit: '3' is not a time"));
-  EXPECT_THAT(table_error("action = \"drop\"\nby = \"2 us\"\n"), HasSubstr("by: drop takes none"));
+  EXPECT_THAT(table_error("action = \"drop\"\nby = \"2 us\"\n"), HasSubstr("by: drop has no such key"));
   EXPECT_THAT(table_error("action = \"drop\"\nhost = \"h7\"\n"), HasSubstr("no host is called 'h7'"));
   EXPECT_THAT(table_error("action = \"drop\"\nopcode = \"ACKNOWLEGE\"\n"), HasSubstr("mean ACKNOWLEDGE?"));
   EXPECT_THAT(table_error("action = \"drop\"\nnth = 0\n"), HasSubstr("nth: '0' is out of range: at least 1"));
@@ -234,7 +234,7 @@ TEST_F(ConfigFaults, MistakesInAnOption) {
   EXPECT_THAT(option_error("delay=1e-2"), HasSubstr("delay needs 'by'"));
   EXPECT_THAT(option_error("delay,by=2"), HasSubstr("'2' is not a time with its unit"));
   EXPECT_THAT(option_error("drop,hots=h0"), HasSubstr("did you mean host?"));
-  EXPECT_THAT(option_error("drop,host=h0,host=h1"), HasSubstr("'host=h1': it is given twice"));
+  EXPECT_THAT(option_error("drop,host=h0,host=h1"), HasSubstr("'host=h1': the key is given twice"));
   EXPECT_THAT(option_error("drop,nth=3x"), HasSubstr("'3x' is neither a whole number nor a range"));
   for (const char* text :
        {"", ",", "=", "drop,", "drop=", "drop,nth", "drop,=3", "drop,nth=", "drop,nth=1+", "drop,nth=-3",

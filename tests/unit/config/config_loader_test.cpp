@@ -277,14 +277,14 @@ TEST_F(ConfigLoader, DeviceMistakes) {
   EXPECT_THAT(load_error(two + "[[devices]]\nhost = \"c\"\n"), HasSubstr("test.toml:6: no host is called 'c'"));
   EXPECT_THAT(load_error(two + "[[devices]]\nhost = \"a\"\nspeed = 3\n"), HasSubstr("no speed"));
   EXPECT_THAT(load_error(two + "[[devices]]\nhost = \"a\"\nipv4 = \"10.0.1.1/16\"\n"),
-              HasSubstr("'10.0.1.1' belongs to another device"));
+              HasSubstr("'10.0.1.1' already belongs to another device"));
   EXPECT_THAT(load_error(two + "[[cables]]\nfrom = \"a:1\"\nto = \"b\"\n"), HasSubstr("no host is called 'a:1'"));
   EXPECT_THAT(load_error(two + "[[devices]]\nhost = \"a\"\n[[cables]]\nfrom = \"a\"\nto = \"b\"\n"
                                "[[cables]]\nfrom = \"a:1\"\nto = \"b\"\n"),
               HasSubstr("one port"));
   std::string many = two;
   for (int i = 0; i < 8; ++i) many += "[[devices]]\nhost = \"a\"\n";
-  EXPECT_THAT(load_error(many), HasSubstr("8 devices at most"));
+  EXPECT_THAT(load_error(many), HasSubstr("at most 8 devices"));
   std::string more;
   for (int i = 0; i < 4096; ++i) more += "[[hosts]]\nname = \"h" + std::to_string(i) + "\"\n";
   for (int i = 0; i < 4097; ++i) more += "[[devices]]\nhost = \"h" + std::to_string(i / 2) + "\"\n";
@@ -376,19 +376,19 @@ const Contradiction kContradictions[] = {
     {{"nic.pcie.posted_data=128B"}, "nic.pcie.posted_data: 128 B is less than nic.pcie.max_payload, 256 B"},
     {{"nic.pcie.posted_data=128B", "nic.pcie.max_payload=128B"}, ""},
     {{"nic.contexts.qpc.l0_entries=100"},
-     "nic.contexts.qpc.l0_entries: 100 is no multiple of nic.contexts.qpc.ways, 8"},
+     "nic.contexts.qpc.l0_entries: 100 is not a multiple of nic.contexts.qpc.ways, 8"},
     {{"nic.contexts.cqc.l1_entries=1001"},
-     "nic.contexts.cqc.l1_entries: 1001 is no multiple of nic.contexts.cqc.ways, 8"},
-    {{"nic.contexts.mpt.ways=7"}, "nic.contexts.mpt.l0_entries: 64 is no multiple of nic.contexts.mpt.ways, 7"},
+     "nic.contexts.cqc.l1_entries: 1001 is not a multiple of nic.contexts.cqc.ways, 8"},
+    {{"nic.contexts.mpt.ways=7"}, "nic.contexts.mpt.l0_entries: 64 is not a multiple of nic.contexts.mpt.ways, 7"},
     {{"nic.contexts.mtt.l0_entries=5", "nic.contexts.mtt.l1_entries=6"}, ""},
     {{"nic.contexts.mtt.l1_entries=64"},
      "nic.contexts.mtt.l0_entries: 128 is more than the second level holds: nic.contexts.mtt.l1_entries, 64"},
     {{"nic.contexts.mtt.l1_entries=0"}, ""},
-    {{"nic.send_wqes.entries=1023"}, "nic.send_wqes.entries: 1023 is no multiple of nic.send_wqes.ways, 4"},
+    {{"nic.send_wqes.entries=1023"}, "nic.send_wqes.entries: 1023 is not a multiple of nic.send_wqes.ways, 4"},
     {{"nic.send_wqes.entries=0"}, ""},
     {{"nic.send_wqes.entries=3"}, ""},
     {{"nic.capabilities.max_eq=4"},
-     "nic.capabilities.max_eq: 4 is not one more, for other events, than host.completion_vectors, 4"},
+     "nic.capabilities.max_eq: 4 does not follow, for other events, on host.completion_vectors, 4"},
     {{"nic.capabilities.max_eq=4", "host.completion_vectors=3"}, ""},
 };
 

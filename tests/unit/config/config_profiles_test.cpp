@@ -183,7 +183,7 @@ TEST_F(ConfigProfiles, Mistakes) {
       {kTwo + fast, {"nics.a b.port.rate=1Gb/s"}, "a profile has a name of letters"},
       {kTwo + fast, {"nics..port.rate=1Gb/s"}, "a profile has a name of letters"},
       {kTwo + fast, {"hosts.c.nic=fast"}, "--set hosts.c.nic: no host is called 'c'"},
-      {kTwo + fast, {"hosts.a.colour=red"}, "--set hosts.a.colour: there is no hosts.a.colour: it is hosts.NAME.nic"},
+      {kTwo + fast, {"hosts.a.colour=red"}, "--set hosts.a.colour: there is no hosts.a.colour: use hosts.NAME.nic"},
       {kTwo + fast, {"hosts.nic=fast"}, "there is no hosts.nic"},
       {kTwo + fast, {"devices.a:1.nic=fast"}, "no device is called 'a:1'"},
       {kTwo + fast, {"switches.a.type=x"}, "no switch is called 'a'"},
@@ -192,7 +192,7 @@ TEST_F(ConfigProfiles, Mistakes) {
       {"[[hosts]]\nname = \"a\"\nnic = 3\n", {}, "test.toml:3: nic: the name of a profile is needed"},
       {"[[hosts]]\nname = \"a\"\nlink = \"x\"\n",
        {},
-       "a host has name, nic, type, engine, ipv4, ipv6 and mac, and no link"},
+       "a host may have name, nic, type, engine, ipv4, ipv6 and mac, but no link"},
       {kTwo + fast, {"hosts.b.type=x"}, "--set hosts.b.type: there is no host_types.x"},
       {kTwo + fast, {"hosts.b.engine=x"}, "--set hosts.b.engine: engine.kind: 'x' is none of model"},
       {kTwo + fast + "[nics.fast.pcie]\nread_bytes = \"256 B\"\n",
@@ -200,7 +200,7 @@ TEST_F(ConfigProfiles, Mistakes) {
        "nics.fast.pcie.read_bytes: 256 B is less than nics.fast.pcie.max_read_request, 512 B"},
       {kTwo + fast,
        {"host_types.x.completion_vectors=8", "hosts.a.type=x", "nics.fast.capabilities.max_eq=8"},
-       "nics.fast.capabilities.max_eq: 8 is not one more, for other events, than host_types.x.completion_vectors, 8"},
+       "nics.fast.capabilities.max_eq: 8 does not follow, for other events, on host_types.x.completion_vectors, 8"},
       {"nics = 3\n", {}, "there is no parameter nics"},
   };
   for (const auto& [text, sets, error] : kMistakes) EXPECT_THAT(error_of(text, sets), HasSubstr(error)) << text;
@@ -209,7 +209,7 @@ TEST_F(ConfigProfiles, Mistakes) {
 TEST_F(ConfigProfiles, TwoNicsOfACableHaveOneRate) {
   const std::string text =
       std::string(kTwo) + "[[cables]]\nfrom = \"a\"\nto = \"b\"\n[nics.fast]\nbase = \"cx6-200g\"\n";
-  EXPECT_THAT(error_of(text), AllOf(HasSubstr("cables.a-b: its ends do not match"), HasSubstr("200 Gb/s"),
+  EXPECT_THAT(error_of(text), AllOf(HasSubstr("cables.a-b: the ends do not match"), HasSubstr("200 Gb/s"),
                                     HasSubstr("100 Gb/s"), HasSubstr("cables.a-b.port")));
   const auto config = load(text, {"cables.a-b.port=slow", "ports.slow.rate=100Gb/s"});
   EXPECT_EQ(config.nic_of(0).port.rate, 100_Gbps);

@@ -82,12 +82,12 @@ TEST(RunOptions, Mistakes) {
   };
   EXPECT_THAT(resolve({}), HasSubstr("no program"));
   EXPECT_THAT(resolve({.on = {{"h0", "sleep"}}, .program = {"sleep"}, .gdb = {}, .valgrind = {}}),
-              HasSubstr("together"));
+              HasSubstr("cannot be combined with"));
   EXPECT_THAT(resolve({.on = {}, .program = {"sleep"}, .gdb = {}, .valgrind = {}}, 1), HasSubstr("two hosts"));
   EXPECT_THAT(resolve({.on = {}, .program = {"no-such-program"}, .gdb = {}, .valgrind = {}}),
               HasSubstr("h0: no-such-program: no such program"));
   EXPECT_THAT(resolve({.on = {{"h7", "sleep"}}, .program = {}, .gdb = {}, .valgrind = {}}), HasSubstr("h0 to h1"));
-  EXPECT_THAT(resolve({.on = {}, .program = {"sleep"}, .gdb = {"h1"}, .valgrind = {"h1"}}), HasSubstr("both want h1"));
+  EXPECT_THAT(resolve({.on = {}, .program = {"sleep"}, .gdb = {"h1"}, .valgrind = {"h1"}}), HasSubstr("both name h1"));
 }
 
 class ProgramCheck : public testing::Test {
@@ -166,7 +166,8 @@ TEST_F(ProgramCheck, AnImageOfARunningProgram) {
     if (path.empty()) continue;
     EXPECT_THAT(image_problem(path, "/"), HasSubstr("statically linked")) << options;
     const auto script = file("script", "#!" + path.string() + "\n");
-    EXPECT_THAT(image_problem(script, "/"), HasSubstr("its interpreter " + path.string() + ": it is statically"));
+    EXPECT_THAT(image_problem(script, "/"),
+                HasSubstr("its interpreter " + path.string() + ": the program is statically"));
     EXPECT_THAT(image_problem(file("relative", "#! static\n"), folder_), HasSubstr("statically linked"));
     EXPECT_THAT(image_problem(file("nested", "#!" + script.string() + " -x\n"), "/"), HasSubstr("statically linked"));
   }

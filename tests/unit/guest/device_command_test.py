@@ -28,7 +28,7 @@ class DeviceCommand(ServedDevice):
         self.start("--wall-limit", "1s", vfio=["h0"])
         summary = self.end(how=None, status=124)
         self.assertIn("ended at the limit of 1 s of wall time", summary)
-        self.assertIn("h0: nobody is connected", summary)
+        self.assertIn("h0: no client is connected", summary)
         self.start("--limit", "300ms", vfio=["h0"])
         machine = self.machine("h0")
         self.driver(machine, 1)
@@ -40,7 +40,7 @@ class DeviceCommand(ServedDevice):
         self.end(how=None, status=124)
         self.start(vfio=["h0"])
         self.program.send_signal(signal.SIGUSR1)
-        self.wait_for("h0: nobody is connected, 0 BAR accesses")
+        self.wait_for("h0: no client is connected, 0 BAR accesses")
         self.end(how=signal.SIGINT)
 
     def test_a_socket_that_was_left(self):
@@ -53,7 +53,7 @@ class DeviceCommand(ServedDevice):
         second = subprocess.run([self.RNICSIM, "device", "--vfio-user", f"h0={self.path('h0')}"], capture_output=True,
                                 text=True, timeout=PATIENCE)
         self.assertEqual(second.returncode, 2)
-        self.assertIn("it exists, and is in use", second.stderr)
+        self.assertIn("the file exists, and is in use", second.stderr)
         self.end()
 
     def test_a_second_client_is_turned_away(self):
@@ -63,7 +63,7 @@ class DeviceCommand(ServedDevice):
         second = connect(self.path("h0"))
         self.gone(second)
         second.close()
-        self.wait_for("another client came to")
+        self.wait_for("a second client tried to connect to")
         self.alive(machine)
         self.end()
 
@@ -78,7 +78,7 @@ class DeviceCommand(ServedDevice):
                            (["--qemu", "h0=x", "--vfio-user", "h0=y"], "--vfio-user: h0 has a socket already"),
                            (["--qemu", "h0=x", "--qtest", "h1=y"], "--qtest: h1 has no --qemu socket"),
                            (["--vfio-user", "h0=x", "--qtest", "h0=y"], "--qtest: h0 has no --qemu socket"),
-                           (["--vfio-user", f"h0={__file__}"], "it exists, and is in use or no socket")):
+                           (["--vfio-user", f"h0={__file__}"], "the file exists, and is in use or not a socket")):
             done = subprocess.run([self.RNICSIM, "device", *words], capture_output=True, text=True, timeout=PATIENCE,
                                   cwd=self.folder)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done)

@@ -32,7 +32,7 @@ class Misuse(ServedDevice):
             self.fails_to_answer(machine, driver)
         for host in ("h0", "h1"):
             self.wait_for(f"rnicsim: {host}: DMA read of 64 bytes at 0x10000000: "
-                          "no memory of the guest is mapped there")
+                          "no memory of the guest is mapped at this address")
         # Received Master Abort in the Status register.
         self.assertEqual(vfio.config_read(6, 2) & 0x2000, 0x2000)
         vfio.share(MEMORY_AT, MEMORY_BYTES)
@@ -47,7 +47,7 @@ class Misuse(ServedDevice):
         machine.share(MEMORY_AT, MEMORY_BYTES, flags=1)
         driver.commands._entries.entry(0).owner = 1
         self.fails_to_answer(machine, driver)
-        self.wait_for("the guest did not map it for that")
+        self.wait_for("the guest did not map the memory for this access")
         self.end()
 
     def test_a_file_that_shrinks(self):
@@ -58,7 +58,7 @@ class Misuse(ServedDevice):
             os.ftruncate(machine.file, 0)
             self.fails_to_answer(machine, driver)
             self.wait_for(f"{host}: DMA read of 64 bytes at 0x10000000: "
-                          "the guest took the memory away: its file shrank")
+                          "the guest removed the memory: its file became smaller")
         self.end()
 
     def test_a_pasid_of_a_machine_that_has_none(self):
@@ -107,16 +107,16 @@ class Misuse(ServedDevice):
                 (b"GET / HTTP/1.0\r\n\r\n", "which vfio-user does not have"),
                 (header.pack(1, 1, 15, 0, 0), "a message of 15 bytes"),
                 (header.pack(1, 1, 2**32 - 1, 0, 0), "a message of 4294967295 bytes"),
-                (header.pack(1, 4, 32, 0, 0) + struct.pack("<IIII", 16, 0, 0, 0), "is command 4, and not VERSION"),
-                (header.pack(1, 1, 18, 0, 0) + b"\0\0", "its VERSION has no version"),
-                (version(major=1), "it speaks version 1.0 of vfio-user"),
-                (version(b"{nonsense\0"), "its VERSION is no JSON that makes sense"),
-                (version(b'{"capabilities":{"max_data_xfer_size":"x"}}\0'), "its VERSION is no JSON that makes sense"),
+                (header.pack(1, 4, 32, 0, 0) + struct.pack("<IIII", 16, 0, 0, 0), "is command 4, not VERSION"),
+                (header.pack(1, 1, 18, 0, 0) + b"\0\0", "the client's VERSION has no version"),
+                (version(major=1), "the client has version 1.0 of vfio-user"),
+                (version(b"{nonsense\0"), "the client's VERSION is not valid JSON"),
+                (version(b'{"capabilities":{"max_data_xfer_size":"x"}}\0'), "the client's VERSION is not valid JSON"),
                 (version(b'{"capabilities":{"max_data_xfer_size":0}}\0'), "its max_data_xfer_size is 0"),
-                (version(b"[" * 100 + b"\0"), "its VERSION is no JSON that makes sense"),
-                (version() + header.pack(1, 9, 16, 1, 0), "it sent a reply that nobody waits for"),
-                (version() + header.pack(1, 9, 16, 2, 0), "it sent a message of type 2"),
-                (version()[:9], "the client has gone in the middle of a message")):
+                (version(b"[" * 100 + b"\0"), "the client's VERSION is not valid JSON"),
+                (version() + header.pack(1, 9, 16, 1, 0), "the client sent an unexpected reply"),
+                (version() + header.pack(1, 9, 16, 2, 0), "the client sent a message of type 2"),
+                (version()[:9], "the client closed the connection in the middle of a message")):
             client = connect(self.path("h0"))
             send(client, said)
             if "middle" in why:
@@ -144,8 +144,8 @@ class Misuse(ServedDevice):
                           (header.pack(99, 0, 0), "command 99, which x-pci-proxy does not have"),
                           (header.pack(-1, 0, 0), "command -1, which x-pci-proxy does not have"),
                           (header.pack(1, 0, 8) + bytes(8), "command 1, which x-pci-proxy does not have"),
-                          (header.pack(3, 0, 4) + bytes(4), "its command 3 has 4 bytes of 12"),
-                          (header.pack(0, 0, 4) + bytes(4), "its command 0 has 4 bytes of 192")):
+                          (header.pack(3, 0, 4) + bytes(4), "QEMU's command 3 has 4 bytes instead of 12"),
+                          (header.pack(0, 0, 4) + bytes(4), "QEMU's command 0 has 4 bytes instead of 192")):
             client = connect(self.path("h0"))
             send(client, said)
             self.gone(client)
@@ -162,8 +162,8 @@ class Misuse(ServedDevice):
             self.assertEqual(machine.ask(command, body), everything, (command, body))
         # Invalid ranges are refused; the valid range of the same message is mapped.
         machine.share([(MEMORY_AT, MEMORY_BYTES, 0), (MEMORY_AT, 4096, 0), (0, 2 * MEMORY_BYTES, 0)])
-        self.wait_for("4096 bytes of its memory at 0x10000000 cannot be shared")
-        self.wait_for("its descriptor's file holds 16777216 bytes, and the range ends at 33554432")
+        self.wait_for("4096 bytes of QEMU's memory at 0x10000000 cannot be shared")
+        self.wait_for("the file of the descriptor has 16777216 bytes, but the range ends at 33554432")
         self.driver(machine, 1)
         self.end()
 
@@ -177,7 +177,7 @@ class Misuse(ServedDevice):
             send(machine.client, struct.pack("<HHIII", 1, machine.REGION_WRITE, 36, machine.NO_REPLY, 0) +
                  struct.pack("<QII", abi.reg.kCommandDoorbell, machine.BAR0, 4) + b"\0\0\0\1" + b"\1\0")
             machine.client.close()
-            self.wait_for("rnicsim: h0: the client has gone")
+            self.wait_for("rnicsim: h0: the client closed the connection")
             self.path("errors").write_text("")
             self.alive(other)
             self.assertIsNotNone(driver)
@@ -192,7 +192,7 @@ class Misuse(ServedDevice):
         driver = self.driver(machine, 1)
         machine.write32(abi.reg.kCommandDoorbell, 1)
         self.assertIsNotNone(driver)
-        self.wait_for("it did not answer a DMA request within 5000 ms")
+        self.wait_for("the client did not answer a DMA request within 5000 ms")
         self.alive(other)
         self.gone(machine.client)
         self.end()

@@ -198,7 +198,7 @@ TEST(Causes, WithoutAnyOtherConfigurationItIsCode) {
   Events other = kExpected;
   other[2] = wqe(3_us, 7);
   EXPECT_THAT(to_text(cause_of(compare(kExpected, other, {}), {})),
-              HasSubstr("  cause: no parameter, seed, command or version differs: code of the model"));
+              HasSubstr("  cause: no parameter, seed, command or version differs: the code of the model"));
 }
 
 // A frame is received later because it was sent later: the receiver's event is recorded first.

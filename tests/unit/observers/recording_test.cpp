@@ -267,7 +267,7 @@ TEST(BadTraces, SayWhatTheyAre) {
   refusal("#!/bin/sh", "file: not a trace: it is not compressed with zstd");
   refusal(compressed("something else"), "file: not a trace of rnicsim");
   refusal(compressed(std::string("rnicsim trace\n\x63", 15)), "format version 99; this program reads versions 1 to 2");
-  refusal(compressed(std::string("rnicsim trace\n\x01\x05{", 17)), "its header is not as long as it says");
+  refusal(compressed(std::string("rnicsim trace\n\x01\x05{", 17)), "the length in the header is wrong");
   refusal(compressed(std::string("rnicsim trace\n\x01\x01{", 17)), "its header is not JSON");
   refusal(compressed(std::string("rnicsim trace\n\x01\x02{}", 18)), "its header has no 'program', or a wrong one");
   refusal(compressed(std::string(2 << 20, 'x')), "not a trace of rnicsim");

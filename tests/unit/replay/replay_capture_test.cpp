@@ -93,7 +93,7 @@ TEST_F(Capture, RefusesAnotherLinkType) {
   auto bytes = good();
   bytes[kLinkTypeAt] = kLinuxCooked;
   write(bytes);
-  expect_error("Ethernet's are needed");
+  expect_error("Ethernet frames are needed");
 }
 
 TEST_F(Capture, RefusesOneWithoutRoce) {

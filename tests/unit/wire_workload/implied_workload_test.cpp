@@ -106,7 +106,7 @@ TEST_F(ImpliedWorkload, APacketThatIsSentAgainIsNoRequest) {
   const auto workload = implied();
   EXPECT_EQ(workload.requests(), 1u);
   EXPECT_EQ(workload.sent_again, 1u);
-  EXPECT_THAT(workload.left_out, ElementsAre(HasSubstr("1 packets sent again are no requests")));
+  EXPECT_THAT(workload.left_out, ElementsAre(HasSubstr("1 retransmitted packets do not count as requests")));
 }
 
 TEST_F(ImpliedWorkload, AMessageThatTheCaptureCutsIsLeftOut) {
@@ -116,7 +116,7 @@ TEST_F(ImpliedWorkload, AMessageThatTheCaptureCutsIsLeftOut) {
   const auto workload = implied();
   EXPECT_EQ(workload.requests(), 1u);
   EXPECT_EQ(workload.seen_in_part, 1u);
-  EXPECT_THAT(workload.left_out, Contains(HasSubstr("1 requests are seen in part only")));
+  EXPECT_THAT(workload.left_out, Contains(HasSubstr("1 requests are incomplete")));
 }
 
 // A packet was lost before the place of the capture, and arrives when it is sent again.
@@ -191,7 +191,7 @@ TEST_F(ImpliedWorkload, AReadOfMoreThanTheCaptureHolds) {
   auto headers = Wire::headers(Opcode::read_request, 10);
   headers.reth = roce::Reth{kAddress, {kRkey}, 1u << 30};
   wire.request(headers);
-  EXPECT_THAT([&] { implied(); }, ThrowsMessage<ConfigError>(HasSubstr("READs ask for 1073741824 bytes")));
+  EXPECT_THAT([&] { implied(); }, ThrowsMessage<ConfigError>(HasSubstr("READs request 1073741824 bytes")));
 }
 
 TEST_F(ImpliedWorkload, ACaptureWithoutARequest) {

@@ -257,6 +257,8 @@ ibv_wc_opcode work_completion_opcode(const abi::Cqe& cqe) {
     case abi::SendOpcode::bind_window: return IBV_WC_BIND_MW;
     case abi::SendOpcode::tso: return IBV_WC_TSO;
     case abi::SendOpcode::atomic_write: return IBV_WC_ATOMIC_WRITE;
+    // fast_register: used in the kernel only.
+    case abi::SendOpcode::fast_register:
     case abi::SendOpcode::nop:
     case abi::SendOpcode::send:
     case abi::SendOpcode::send_with_imm:

@@ -30,12 +30,14 @@ struct PacketRxCounters {
   void describe(CounterVisitor& visit) const {
     visit.counter("packets", packets, "packets", "good packets received");
     visit.counter("payload_bytes", payload_bytes, "bytes", "payload bytes received");
-    visit.counter("frame_bytes", frame_bytes, "bytes", "of the frames of those packets, without FCS");
+    visit.counter("frame_bytes", frame_bytes, "bytes", "bytes of the frames of these packets, without FCS");
     visit.counter("group_packets", group_packets, "packets", "good packets received, to a multicast group");
     visit.counter("rx_icrc_encapsulated", rx_icrc_encapsulated, "packets", "dropped: wrong ICRC");
-    visit.counter("malformed", malformed, "frames", "dropped: truncated, bad lengths, checksum, version or opcode");
-    visit.counter("not_ours", not_ours, "frames", "dropped: for another MAC or IP address, or a group of no QP");
-    visit.counter("bad_pkey", bad_pkey, "packets", "dropped: a P_Key that is not in the table");
+    visit.counter("malformed", malformed, "frames",
+                  "packets dropped: truncated, wrong length, checksum, version or opcode");
+    visit.counter("not_ours", not_ours, "frames",
+                  "packets dropped: for another MAC or IP address, or a group without a QP");
+    visit.counter("bad_pkey", bad_pkey, "packets", "packets dropped: P_Key not in the table");
   }
 };
 

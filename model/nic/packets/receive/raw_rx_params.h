@@ -13,7 +13,8 @@ struct RawRxParams {
   Duration lookup = 40_ns;
 
   void describe(ParamVisitor& visit) {
-    visit.param("lookup", lookup, "of a frame in the flow table, which takes them one behind another without a gap; E",
+    visit.param("lookup", lookup,
+                "time of a frame in the flow table, which processes one frame after another without a gap; E",
                 {0, 1e9});
   }
 };
@@ -24,9 +25,9 @@ struct RawRxCounters {
   Counter no_flow = 0;
 
   void describe(CounterVisitor& visit) const {
-    visit.counter("frames", frames, "frames", "that a flow takes");
-    visit.counter("copies", copies, "frames", "given to queue pairs: one of these for each that gets a frame");
-    visit.counter("no_flow", no_flow, "frames", "dropped: no flow takes them");
+    visit.counter("frames", frames, "frames", "frames that match a flow");
+    visit.counter("copies", copies, "frames", "deliveries of frames to queue pairs");
+    visit.counter("no_flow", no_flow, "frames", "frames dropped: no flow matches");
   }
 };
 

@@ -13,21 +13,20 @@ constexpr auto kBetweenLooks = 200_ns;  // or half a pause, if shorter
 }  // namespace
 
 void ReceiveBufferParams::describe(ParamVisitor& visit) {
-  visit.param("size", size, "of frames that came, until PCIe has taken what they bring; docs/timing.md",
+  visit.param("size", size, "bytes for received frames, until PCIe has taken their payload; docs/timing.md",
               {16 << 10, 1 << 30});
-  visit.param("pfc", pfc, "priorities without loss, a bit each: their sender is told to pause (IEEE 802.1Qbb)",
-              {0, 255});
-  visit.param("xoff", xoff, "bytes from which on it is told to pause", {1, 1 << 30});
-  visit.param("xon", xon, "bytes down to which it may go on", {0, 1 << 30});
-  visit.param("quanta", quanta, "how long a pause is asked for, in times of 512 bits", {2, 65535});
+  visit.param("pfc", pfc, "lossless priorities, one bit for each: their sender is paused (IEEE 802.1Qbb)", {0, 255});
+  visit.param("xoff", xoff, "bytes at which the sender is paused", {1, 1 << 30});
+  visit.param("xon", xon, "bytes at which the sender may send again", {0, 1 << 30});
+  visit.param("quanta", quanta, "duration of a requested pause, in times of 512 bits", {2, 65535});
   visit.refuse(xon >= xoff, "xon", "is not less than", "xoff");
   visit.refuse(pfc != 0 && xoff >= size, "xoff", "is not less than", "size");
 }
 
 void ReceiveBufferCounters::describe(CounterVisitor& visit) const {
-  visit.counter("rx_discards_phy", rx_discards_phy, "frames", "lost: they found no room");
-  visit.counter("tx_pause", tx_pause, "frames", "that asked the sender for a pause, or ended one (IEEE 802.1Qbb)");
-  visit.most("most_bytes", most_bytes, "bytes", "the most that ever were in it");
+  visit.counter("rx_discards_phy", rx_discards_phy, "frames", "frames lost: the buffer was full");
+  visit.counter("tx_pause", tx_pause, "frames", "frames sent to pause the sender or to end a pause (IEEE 802.1Qbb)");
+  visit.most("most_bytes", most_bytes, "bytes", "most bytes in the buffer at a time");
 }
 
 ReceiveBuffer::ReceiveBuffer(const ReceiveBufferParams& params, const PriorityMap& priorities, BitRate rate)

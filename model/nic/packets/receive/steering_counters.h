@@ -11,8 +11,8 @@ struct SteeringCounters {
   Counter not_roce = 0;
 
   void describe(CounterVisitor& visit) const {
-    visit.counter("roce", roce, "frames", "for the RoCE transport");
-    visit.counter("not_roce", not_roce, "frames", "of another protocol: for the flows of raw packets");
+    visit.counter("roce", roce, "frames", "frames for the RoCE transport");
+    visit.counter("not_roce", not_roce, "frames", "frames of another protocol, for the flows of raw packets");
   }
 };
 

@@ -20,6 +20,7 @@
 #include "sim/host/shim/next.h"
 #include "sim/host/shim/noted_calls.h"
 #include "sim/host/shim/own_memory.h"
+#include "sim/host/shim/perhaps_null.h"
 #include "sim/host/shim/session.h"
 #include "sim/host/time/timeline.h"
 #include "sim/host/time/turn.h"
@@ -141,24 +142,32 @@ RNICSIM_EXPORT int mq_unlink(const char* name) noexcept {
   return result;
 }
 
+// `limit` may be null: no limit.
 // A queue that is ready in a thread's turn stays ready until the thread uses it.
-RNICSIM_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t bytes, unsigned priority,
-                                const timespec* limit) {
+static int send_to_queue(mqd_t queue, const char* message, size_t bytes, unsigned priority, const timespec* limit) {
   const bool is_simulated = simulated_slot() != nullptr;
   if (is_simulated && !wait_for_queue(queue, POLLOUT, bytes, limit)) return -1;
   return next_mq_timedsend(queue, message, bytes, priority, is_simulated ? nullptr : limit);
 }
-RNICSIM_EXPORT int mq_send(mqd_t queue, const char* message, size_t bytes, unsigned priority) {
-  return ::mq_timedsend(queue, message, bytes, priority, nullptr);
-}
-RNICSIM_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict message, size_t bytes,
-                                       unsigned* __restrict priority, const timespec* __restrict limit) {
+static ssize_t receive_from_queue(mqd_t queue, char* message, size_t bytes, unsigned* priority, const timespec* limit) {
   const bool is_simulated = simulated_slot() != nullptr;
   if (is_simulated && !wait_for_queue(queue, POLLIN, bytes, limit)) return -1;
   return next_mq_timedreceive(queue, message, bytes, priority, is_simulated ? nullptr : limit);
 }
+
+RNICSIM_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t bytes, unsigned priority,
+                                const timespec* limit) {
+  return send_to_queue(queue, message, bytes, priority, perhaps_null(limit));
+}
+RNICSIM_EXPORT int mq_send(mqd_t queue, const char* message, size_t bytes, unsigned priority) {
+  return send_to_queue(queue, message, bytes, priority, nullptr);
+}
+RNICSIM_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict message, size_t bytes,
+                                       unsigned* __restrict priority, const timespec* __restrict limit) {
+  return receive_from_queue(queue, message, bytes, priority, perhaps_null(limit));
+}
 RNICSIM_EXPORT ssize_t mq_receive(mqd_t queue, char* message, size_t bytes, unsigned* priority) {
-  return ::mq_timedreceive(queue, message, bytes, priority, nullptr);
+  return receive_from_queue(queue, message, bytes, priority, nullptr);
 }
 
 // The real kernel sends the notification, at no fixed simulated time.

@@ -14,6 +14,7 @@
 
 #include "sim/host/kernel/processes/threads.h"
 #include "sim/host/shim/next.h"
+#include "sim/host/shim/perhaps_null.h"
 #include "sim/host/shim/session.h"
 #include "sim/host/time/turn.h"
 
@@ -47,6 +48,11 @@ int get_as_bytes(abi::ThreadSlot& slot, std::uint64_t number, size_t size, void*
   if (error != 0) return error;
   memcpy(bytes, &set, std::min(size, known_bytes()));
   return 0;
+}
+// As get_as_bytes; clears the bytes of `size` for which the host has no processors.
+int get_whole_set(abi::ThreadSlot& slot, std::uint64_t number, size_t size, void* bytes) {
+  if (bytes != nullptr) memset(bytes, 0, size);
+  return get_as_bytes(slot, number, size, bytes);
 }
 // LLVM's OpenMP runtime passes a null set to find out whether affinity can be set: EFAULT says that it can.
 int set_as_bytes(abi::ThreadSlot& slot, std::uint64_t number, size_t size, const void* bytes) {
@@ -113,12 +119,11 @@ RNICSIM_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const c
   abi::ThreadSlot* slot = simulated_slot();
   const abi::ThreadSlot* of = slot_of(thread);
   if (slot == nullptr || of == nullptr) return next_pthread_setaffinity_np(thread, size, set);
-  return set_as_bytes(*slot, of->virtual_tid, size, set);
+  return set_as_bytes(*slot, of->virtual_tid, size, perhaps_null(set));
 }
 RNICSIM_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t* set) noexcept {
   abi::ThreadSlot* slot = simulated_slot();
   const abi::ThreadSlot* of = slot_of(thread);
   if (slot == nullptr || of == nullptr) return next_pthread_getaffinity_np(thread, size, set);
-  if (set != nullptr) memset(set, 0, size);
-  return get_as_bytes(*slot, of->virtual_tid, size, set);
+  return get_whole_set(*slot, of->virtual_tid, size, perhaps_null(set));
 }

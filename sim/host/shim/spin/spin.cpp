@@ -245,8 +245,8 @@ void begin_loop(TimedLoop& loop) {
     loop.begin(most_looks_from(look.site));
 }
 
-// The loop came round: waits until one of its looks may find something. If only another thread may have stored
-// something, the loop is followed for one more round.
+// Called after a whole round of the loop without progress: waits until one of the loop's polls may find a change. If
+// only a store of another thread can be this change, the loop is followed for one more round.
 void park_in_loop(abi::ThreadSlot& slot, ucontext_t& context) {
   TimedLoop& loop = *look.loop;
   const auto round = loop.describe(slot);
