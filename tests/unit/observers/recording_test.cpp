@@ -358,7 +358,7 @@ TEST(Diff, EqualEventsOfOtherBytes) {
   EventEncoder encoder;
   const auto event = make_event({1000}, 0, EventKind::interrupt, {0});
   encoder.encode(event, events);
-  events.front() = std::byte{std::to_integer<unsigned char>(events.front()) + 1u};
+  events.front() = std::byte(std::to_integer<unsigned>(events.front()) + 1);
   events.push_back(std::byte{0});
   encoder.encode(make_event({INT64_MAX}, 0, EventKind::end, {1}), events);
   // A trace of version 1, which has no index.
