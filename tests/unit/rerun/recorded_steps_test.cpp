@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/config/config_error.h"
+#include "sim/recording/trace_writer.h"
 #include "sim/rerun/recorded_steps.h"
 
 namespace rnicsim::sim::rerun {
