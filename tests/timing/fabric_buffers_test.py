@@ -253,7 +253,7 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(status, 0)
         for by in ("switch", "nic.port"):
             name = "switch.pfc.priorities" if by == "switch" else "nic.port.pfc"
-            self.assertEqual(told.count(f"{name}: no frame has priority 5, because no DSCP has it "
+            self.assertEqual(told.count(f"{name}: no frame has priority 5, because no DSCP has this priority "
                                         f"({by}.dscp_priority)"), 1, told)
 
 

@@ -255,16 +255,16 @@ class Mistakes(unittest.TestCase):
 
     def test_pauses_on_one_side(self):
         told = self.told({"switch.pfc.priorities": 1})
-        self.assertIn("PFC on one side: s0 has h1 pause priority 0 (switch.pfc.priorities), and h1 does not obey "
+        self.assertIn("PFC on one side: s0 lets h1 pause priority 0 (switch.pfc.priorities), but h1 does not obey "
                       "(nic.port.pfc)", told)
         told = self.told({"nic.receive_buffer.pfc": 8})
-        self.assertIn("h0 has s0 pause priority 3 (nic.receive_buffer.pfc), and s0 does not obey "
+        self.assertIn("h0 lets s0 pause priority 3 (nic.receive_buffer.pfc), but s0 does not obey "
                       "(switch.pfc.priorities)", told)
         self.assertEqual(self.told(PFC), "")
 
     def test_too_little_headroom(self):
         far = {"link.latency": "5 us", **PFC}
-        self.assertIn("s0: headroom of 64 KiB (switch.pfc.headroom) is less than the bytes that h0 until a pause acts",
+        self.assertIn("s0: headroom of 64 KiB (switch.pfc.headroom) is less than the bytes that h0 sends until a pause acts",
                       self.told(far))
         self.assertEqual(self.told({**far, "switch.pfc.headroom": "160 KiB"}), "")
 
