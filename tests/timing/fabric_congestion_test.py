@@ -264,8 +264,8 @@ class Mistakes(unittest.TestCase):
 
     def test_too_little_headroom(self):
         far = {"link.latency": "5 us", **PFC}
-        self.assertIn("s0: headroom of 64 KiB (switch.pfc.headroom) is less than the bytes that h0 sends until a pause acts",
-                      self.told(far))
+        self.assertIn("s0: headroom of 64 KiB (switch.pfc.headroom) is less than the bytes that h0 sends until a pause "
+                      "acts", self.told(far))
         self.assertEqual(self.told({**far, "switch.pfc.headroom": "160 KiB"}), "")
 
     def test_a_parameter_of_another_control(self):

@@ -104,8 +104,8 @@ class Priorities(unittest.TestCase):
         sets = {**PCP, "switch.pfc.priorities": 8, "nic.port.pfc": 8, "switch.pcp_priority": "3:4",
                 "nic.port.pcp_priority": "3:4"}
         _, told, _ = fabric_bench.told(incast(1), sets, "star:2")
-        self.assertIn("switch.pfc.priorities: no frame has priority 3, because no PCP has it (switch.pcp_priority)",
-                      told)
+        self.assertIn("switch.pfc.priorities: no frame has priority 3, because no PCP has this priority "
+                      "(switch.pcp_priority)", told)
 
     def test_the_same_twice(self):
         once, again = (self.shares({**VLAN, **PCP}, sl=3)[2] for _ in range(2))

@@ -66,7 +66,7 @@ mkdir -p "$clone/.ci/hooks"
 cp "$root/rnicsim" "$clone"
 cp "$hook" "$clone/.ci/hooks"
 "$clone/rnicsim" hooks 2>"$folder/err" && fail 'hooks were installed without git'
-grep -q 'no clone' "$folder/err" || fail "no clear message without git: $(cat "$folder/err")"
+grep -q 'not a git clone' "$folder/err" || fail "no clear message without git: $(cat "$folder/err")"
 git init -q "$clone"
 for _ in 1 2; do
   "$clone/rnicsim" hooks >"$folder/out" 2>&1 || fail "hooks: $(cat "$folder/out")"
