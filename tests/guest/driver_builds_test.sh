@@ -37,7 +37,8 @@ echo "built against $headers"
 
 if command -v sparse >/dev/null; then
   # Findings of sparse in the kernel's own headers are ignored.
-  build C=2 CF=-D__CHECK_ENDIAN__ modules
+  # With the flags of the first build, which would otherwise be repeated.
+  build W=1 C=2 CF=-D__CHECK_ENDIAN__ modules
   if grep "$folder/linux/kernel/[a-z_]*\.[ch]:[0-9:]* \(warning\|error\)" "$log"; then
     echo "failed: sparse"
     exit 1
