@@ -32,8 +32,7 @@ struct PacketTrace;
 
 namespace rnicsim::sim {
 
-// CRC-32 of the payloads that were seen last: a payload is recorded at its sender and, in the same memory, at its
-// receiver.
+// CRC-32 of payloads in flight: a payload is recorded at its sender and, in the same memory, at its receiver.
 class PayloadCrcs {
  public:
   std::uint32_t of(const Payload& payload);
