@@ -33,10 +33,3 @@ function(rnicsim_join)
   set_target_properties(${arg_TARGETS} PROPERTIES RNICSIM_WITH "${arg_WITH}")
   set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
-
-# Code that a run executes once: less optimization, which costs a quarter of the compile time.
-function(rnicsim_optimize_less)
-  foreach(target IN LISTS ARGV)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  endforeach()
-endfunction()
