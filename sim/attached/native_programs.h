@@ -24,6 +24,8 @@ class NativePrograms final : public Programs {
   bool sleeps(const Thread& thread) const override;
   std::chrono::microseconds processor_time(const Process& process) const override;
   std::string activity(const Thread& thread) const override;
+  // Programs read the real time-stamp counter: the kernel refused its trap.
+  bool read_real_counter() const { return own_counter_.is_refused(); }
 
  private:
   void ask(const Thread& thread, std::int64_t elapsed_us);

@@ -510,6 +510,10 @@ class Run {
       if (auto why = process->disturbance()) keeper_.disturbed(std::move(*why));
     if (budget_.refused())
       keeper_.disturbed("calls of programs failed, because the simulator has no free file descriptor");
+    if (programs_.read_real_counter())
+      keeper_.disturbed(
+          "programs read the real time-stamp counter, because prctl(PR_SET_TSC) was refused; in a container: "
+          "docker run --security-opt seccomp=unconfined");
     for (const std::string& why : keeper_.disturbances()) outcome_.warnings.push_back("not reproducible: " + why);
     warn_of_discards();
     for (auto& warning : pause_warnings(system_.config())) outcome_.warnings.push_back(std::move(warning));

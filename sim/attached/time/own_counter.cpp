@@ -50,7 +50,7 @@ OwnCounter::OwnCounter() {
   static std::once_flag prepared;
   if (under_valgrind()) return;
   std::call_once(prepared, prepare_for_traps);
-  clock::trap_counter();
+  is_refused_ = !clock::trap_counter();
 }
 OwnCounter::~OwnCounter() { clock::untrap_counter(); }
 

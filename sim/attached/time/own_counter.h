@@ -14,6 +14,11 @@ class OwnCounter {
   ~OwnCounter();
   OwnCounter(const OwnCounter&) = delete;
   OwnCounter& operator=(const OwnCounter&) = delete;
+  // The trap was refused. Programs of this process have none, either, and read the real counter.
+  bool is_refused() const { return is_refused_; }
+
+ private:
+  bool is_refused_ = false;
 };
 
 }  // namespace rnicsim::sim

@@ -466,12 +466,14 @@ class Descriptors(Endings):
                                      r"file descriptors: \d+ of 1024 are open; raise the hard limit")
 
 
-# Refuses a system call like a container's profile, unless the first argument has a certain value; then execs.
+# Refuses a system call like a container's profile, unless (or only if) the first argument has a certain value; then
+# execs.
 SECCOMP = """
 import ctypes, os, struct, sys
-refused, allowed, command = int(sys.argv[1]), int(sys.argv[2], 0), sys.argv[3:]
+refused, condition, value, command = int(sys.argv[1]), sys.argv[2], int(sys.argv[3], 0), sys.argv[4:]
 EPERM, KEEP = 0x50001, 0x7fff0000
-program = [(0x20, 0, 0, 0), (0x15, 0, 3, refused), (0x20, 0, 0, 16), (0x15, 1, 0, allowed), (6, 0, 0, EPERM),
+equal, other = {"unless": (1, 0), "if": (0, 1)}[condition]     # steps to skip
+program = [(0x20, 0, 0, 0), (0x15, 0, 3, refused), (0x20, 0, 0, 16), (0x15, equal, other, value), (6, 0, 0, EPERM),
            (6, 0, 0, KEEP)]
 code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in program))
 class Program(ctypes.Structure):
@@ -481,23 +483,25 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.byref(Program(len(program), ctypes.addressof(code)))) == 0, ctypes.get_errno()
 os.execv(command[0], command)
 """
-CALLS = {"personality": 135, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_open": 434,
+CALLS = {"personality": 135, "prctl": 157, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_open": 434,
          "clone3": 435}
+PR_SET_TSC = 26
 NO_SUCH_ARGUMENT = 0xfffffffe
 
 
 class Refused(Endings):
     """System calls that a container's seccomp profile may refuse."""
 
-    def under_filter(self, call, allowed, *arguments):
-        command = [sys.executable, "-c", SECCOMP, str(CALLS[call]), str(allowed), apps.rnicsim(), *map(str, arguments)]
+    def under_filter(self, call, condition, value, *arguments):
+        command = [sys.executable, "-c", SECCOMP, str(CALLS[call]), condition, str(value), apps.rnicsim(),
+                   *map(str, arguments)]
         return apps.finish(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                             stderr=subprocess.PIPE, text=True, env=self.environment))
 
     def test_fixed_addresses(self):
         """The run goes on, and reports the lost property."""
         with apps.folder() as path:
-            result = self.under_filter("personality", 0xffffffff, "run", "--json", path / "r.json", "--",
+            result = self.under_filter("personality", "unless", 0xffffffff, "run", "--json", path / "r.json", "--",
                                        "ib_write_lat", "-n", "50")
             warnings = apps.read_json(path / "r.json")["warnings"]
         self.assertEqual(result.status, 0, result)
@@ -508,10 +512,17 @@ class Refused(Endings):
         self.assertEqual(len(warnings), 2)
         self.assertIn(lost[0], result.out)
 
+    def test_trap_of_the_time_stamp_counter(self):
+        """The run goes on, and reports that programs read the real counter."""
+        result = self.under_filter("prctl", "if", PR_SET_TSC, "run", "--", "ib_write_lat", "-n", "50")
+        self.assertEqual(result.status, 0, result)
+        self.assertIn("not reproducible: programs read the real time-stamp counter, because prctl(PR_SET_TSC) was "
+                      "refused", result.out)
+
     def test_what_it_cannot_do_without(self):
         for call in ("process_vm_readv", "process_vm_writev", "pidfd_open", "clone3"):
             with self.subTest(call=call):
-                result = self.under_filter(call, NO_SUCH_ARGUMENT, "run", "--", "ib_write_lat", "-n", "50")
+                result = self.under_filter(call, "unless", NO_SUCH_ARGUMENT, "run", "--", "ib_write_lat", "-n", "50")
                 self.assertEqual(result.status, USAGE_ERROR, result)
                 self.assertRegex(result.err, rf"^rnicsim: {call} is refused \(Operation not permitted\): .*; a seccomp "
                                              r"filter is in force; in a container: docker run --security-opt "

@@ -20,7 +20,7 @@ CounterRead counter_read_at(std::uintptr_t address) {
   return CounterRead::none;
 }
 
-void trap_counter() { ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV); }
+bool trap_counter() { return ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0; }
 void untrap_counter() { ::prctl(PR_SET_TSC, PR_TSC_ENABLE); }
 
 // The loader has pointers to the functions of the vDSO. Its pointer to the begin of the vDSO stays.

@@ -11,13 +11,13 @@ enum class CounterRead { none, rdtsc, rdtscp };
 
 CounterRead counter_read_at(std::uintptr_t code);
 
-// In this thread, the threads that it starts, and the image that it executes.
-void trap_counter();
+// In this thread, the threads that it starts, and the image that it executes. False: refused by a seccomp filter.
+bool trap_counter();
 void untrap_counter();
 
 // From now on the C library reads clocks by system calls, not by the code of the vDSO at `vdso`, which reads the
-// counter. Needed even by a program without clocks: the C library may read one while it blocks SIGSEGV (aio(7)), and
-// would die of the fault. gettimeofday(2) of a program that is linked already stays in the vDSO.
+// counter. A program without clocks needs this, too: the C library may read a clock while SIGSEGV is blocked (aio(7)),
+// and the fault would kill the program. Calls of gettimeofday(2) that are linked already still enter the vDSO.
 void leave_vdso(std::uintptr_t vdso);
 bool in_vdso(std::uintptr_t address);  // of the last leave_vdso()
 
