@@ -3,24 +3,22 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <optional>
 
 #include "model/nic/nic.h"
 #include "model/nic/packets/packet_tx.h"
 #include "model/nic/packets/receive/packet_rx.h"
-#include "model/nic/queues/completion.h"
 #include "sim/adapter.h"
 #include "sim/bench/bench.h"
 #include "sim/bench/results/results.h"
 #include "sim/bench/runner.h"
 #include "sim/system.h"
+#include "tests/unit/bench/bench_run.h"
 
 namespace rnicsim::sim::bench::run_test {
 namespace {
@@ -28,66 +26,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
-
-class BenchRun : public testing::Test {
- protected:
-  BenchRun() : path_(fs::temp_directory_path() / ("rnicsim-bench-run-" + std::to_string(getpid()) + ".toml")) {
-    spdlog::set_level(spdlog::level::off);
-  }
-  ~BenchRun() override {
-    if (runner_) runner_->close();
-    fs::remove(path_);
-  }
-
-  // Prepares a workload of one flow from h0 to h1, unless `keys` say otherwise. Measured from the start, unless
-  // `measure` is empty or has a warm-up or a limit.
-  void prepare_run(const std::string& keys, const std::string& measure = "operations = 100",
-                   const std::string& head = "") {
-    const bool whole =
-        !measure.empty() && measure.find("warmup") == measure.npos && measure.find("limit") == measure.npos;
-    std::ofstream(path_) << "schema = 1\n"
-                         << head << "\n[measure]\n"
-                         << (whole ? "warmup = \"0 s\"\n" : "") << measure << "\n[[flow]]\n"
-                         << keys << '\n';
-    prepared_.emplace(prepare({.workload = path_.string()}));
-    system_ = std::make_unique<System>("system", prepared_->config);
-    runner_ = std::make_unique<Runner>(*system_, prepared_->workload, prepared_->plan);
-  }
-  void run(const std::string& keys, const std::string& measure = "operations = 100", const std::string& head = "") {
-    prepare_run(keys, measure, head);
-    EXPECT_EQ(runner_->execute(), "");
-  }
-  std::string run_error(const std::string& keys, const std::string& measure = "operations = 100",
-                        const std::string& head = "") {
-    prepare_run(keys, measure, head);
-    return runner_->execute();
-  }
-
-  // Prepares for another run.
-  void restart() {
-    runner_->close();
-    runner_.reset();
-    system_.reset();
-    sc_core::sc_get_curr_simcontext()->reset();
-  }
-
-  const FlowState& flow(std::size_t index = 0) const { return runner_->flows()[index]; }
-  // Growth of a counter in the measured interval.
-  std::uint64_t grown(std::size_t host, const std::string& path) const {
-    const auto& after = runner_->after().hosts[host].entries();
-    const auto found = std::ranges::find(after, path, &CounterEntry::path);
-    EXPECT_NE(found, after.end()) << path;
-    return found->value -
-           runner_->before().hosts[host].entries()[static_cast<std::size_t>(found - after.begin())].value;
-  }
-
-  fs::path path_;
-  std::optional<Prepared> prepared_;
-  std::unique_ptr<System> system_;
-  std::unique_ptr<Runner> runner_;
-};
-
-constexpr const char* kOneByOne = "from = \"h0\"\nto = \"h1\"\nmtu = 1024\n";
 
 class BenchOp : public BenchRun, public testing::WithParamInterface<std::string> {};
 
@@ -112,91 +50,6 @@ TEST_P(BenchOp, CountsAgreeWithTheNics) {
 INSTANTIATE_TEST_SUITE_P(All, BenchOp,
                          testing::Values("write", "write_imm", "send", "send_imm", "read", "fetch_add", "cmp_swap"),
                          [](const auto& info) { return info.param; });
-
-constexpr const char* kFrames = "from = \"h0\"\nto = \"h1\"\ntransport = \"raw\"\nop = \"send\"\n";
-
-std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
-  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-}
-
-// At a pace that all receivers can keep, nothing is lost, and each queue gets its share.
-TEST_F(BenchRun, RawPacketsAreSpreadOverTheQueues) {
-  run(kFrames + std::string("size = \"200 B\"\nrx_queues = 3\nqps = 2\nwindow = 4\nflows = 512\npace = 4000000\n"),
-      "warmup = \"20 us\"\nduration = \"500 us\"");
-  EXPECT_NEAR(double(flow().operations), 2000, 20);
-  ASSERT_EQ(flow().received.size(), 3u);
-  EXPECT_NEAR(double(sum_of(flow().received)), double(flow().operations), 10);
-  for (const auto frames : flow().received) EXPECT_NEAR(double(frames), 2000.0 / 3, 150);
-  EXPECT_NEAR(double(flow().bytes), 200 * double(flow().operations), 2000);
-  EXPECT_EQ(grown(1, "nic.raw.no_flow"), 0u);
-  EXPECT_EQ(grown(1, "nic.engine.out_of_buffer"), 0u);
-}
-
-// Frames of one flow take one queue; so do frames of many flows that differ only in fields outside the hash.
-TEST_F(BenchRun, RawPacketsOfOneFlowGoOneWay) {
-  for (const char* keys : {"flows = 1\n", "rss_fields = [\"dst_ipv4\", \"dst_port_udp\"]\n"}) {
-    run(kFrames + std::string("size = \"60 B\"\nrx_queues = 4\nwindow = 4\n") + keys, "operations = 200");
-    EXPECT_EQ(std::ranges::count_if(flow().received, [](auto frames) { return frames != 0; }), 1) << keys;
-    EXPECT_GE(sum_of(flow().received), 190u);
-    restart();
-  }
-  run(kFrames + std::string("size = \"60 B\"\nrx_queues = 4\nwindow = 4\nrss_fields = [\"src_port_udp\"]\n"),
-      "operations = 400");
-  EXPECT_EQ(std::ranges::count(flow().received, 0u), 0);
-}
-
-// Frames that a core cannot keep up with are lost. The run still ends, and the counts agree with the NIC's.
-TEST_F(BenchRun, RawPacketsThatFindNoReceiveAreLost) {
-  run("from = \"h1..h2\"\nto = \"h0\"\ntransport = \"raw\"\nop = \"send\"\nsize = \"60 B\"\nthreads = 2\nqps = 4\n"
-      "window = 64\nbatch = 16\nsignal_every = 16\nrecv_depth = 32\n",
-      "warmup = \"100 us\"\nduration = \"200 us\"", "topology = \"star\"\nset = { host.cpu.post_recv = \"500 ns\" }");
-  EXPECT_GT(flow().operations, 2 * sum_of(flow().received));
-  const auto frames = frames_result({prepared_->workload, prepared_->plan, *runner_, *system_, nullptr}, 0);
-  EXPECT_GT(frames.no_receive, 10u);
-  EXPECT_EQ(frames.no_receive, grown(0, "nic.engine.out_of_buffer"));
-  EXPECT_EQ(frames.received, sum_of(flow().received));
-  EXPECT_NEAR(double(frames.received), double(grown(0, "nic.completion.cqes")), 40);
-}
-
-// Checksums by the CPU, by the device, and of each segment.
-TEST_F(BenchRun, ChecksumsOfRawPackets) {
-  for (const char* keys :
-       {"", "checksums = true\n", "checksums = true\ninline = true\n", "checksums = true\ntso_mss = 30\n"}) {
-    prepare_run(kFrames + std::string("size = \"100 B\"\nwindow = 4\n") + keys);
-    int right = 0, wrong = 0;
-    system_->adapter(1).nic().blocks().completion.written.subscribe(
-        [&](const nic::CqeWritten& written) { ++(written.cqe.checksums_right ? right : wrong); });
-    EXPECT_EQ(runner_->execute(), "");
-    EXPECT_GE(right, 90) << keys;
-    EXPECT_EQ(wrong, 0) << keys;
-    restart();
-  }
-}
-
-// A message of 4042 bytes is four frames with 1000 data bytes each.
-TEST_F(BenchRun, SegmentedRawPackets) {
-  run(kFrames + std::string("size = \"4042 B\"\nwindow = 2\nchecksums = true\ntso_mss = 1000\nrx_queues = 2\n"
-                            "page = \"2 MiB\"\n"),
-      "operations = 100");
-  EXPECT_NEAR(double(grown(0, "nic.port.tx_frames")), 400, 8);
-  EXPECT_NEAR(double(grown(0, "nic.port.tx_bytes")), 400 * 1042, 8 * 1042);
-  EXPECT_NEAR(double(sum_of(flow().received)), 400, 12);
-}
-
-// Two raw flows to one host, each with its own port, beside a flow of datagrams.
-TEST_F(BenchRun, RawPacketsBesideOthers) {
-  const std::string frames = kFrames + std::string("size = \"60 B\"\nwindow = 2\nuars = \"per_thread\"\n");
-  run(frames + "rx_queues = 2\n[[flow]]\n" + frames + "threads = 2\n[[flow]]\n" + kOneByOne +
-          "op = \"send\"\nsize = \"64 B\"\ntransport = \"ud\"\n",
-      "duration = \"200 us\"");
-  for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_GT(flow(i).operations, 50u);
-    EXPECT_NEAR(double(sum_of(flow(i).received)), double(flow(i).operations), 6) << i;
-  }
-  EXPECT_GT(flow(2).operations, 50u);
-  EXPECT_TRUE(flow(2).received.empty());
-  EXPECT_EQ(grown(1, "nic.raw.no_flow"), 0u);
-}
 
 class BenchTransport : public BenchRun, public testing::WithParamInterface<std::string> {};
 
