@@ -54,10 +54,12 @@ void Companionship::weigh(int gain) {
   if (gain_ == -kDecided) together_ = false;
 }
 
-Processors::Processors() : several_(count(all_) > 1) { look_promptly(); }
+Processors::Processors(Contention contention) : several_(count(all_) > 1), contention_(std::move(contention)) {
+  look_promptly();
+}
 
 void Processors::place(pid_t thread) {
-  if (several_ && placed_.insert(thread).second) bind(thread, companionship_.together() ? home_ : all_);
+  if (several_ && placed_.insert(thread).second) bind(thread, together() ? home_ : all_);
 }
 
 void Processors::place_within(pid_t thread, const abi::ProcessorSet& set) {
@@ -67,25 +69,29 @@ void Processors::place_within(pid_t thread, const abi::ProcessorSet& set) {
 }
 
 void Processors::turn_began(bool of_another, std::chrono::steady_clock::time_point now) {
-  const bool were_together = companionship_.together();
+  const bool were_together = together();
   const auto later = now - std::exchange(turn_began_, now);
   if (of_another)
     companionship_.turn_of_another();
   else
     companionship_.turn_of_the_same(std::chrono::duration_cast<std::chrono::microseconds>(later));
+  if (were_together)
+    contention_.shared(now);
+  else
+    contention_.apart(now);
   follow(were_together);
 }
 
 void Processors::looked() {
-  const bool were_together = companionship_.together();
+  const bool were_together = together();
   companionship_.looked();
   follow(were_together);
 }
 
 void Processors::follow(bool were_together) {
-  if (!several_ || were_together == companionship_.together()) return;
+  if (!several_ || were_together == together()) return;
   placed_.clear();
-  if (companionship_.together())
+  if (together())
     settle();
   else
     bind(0, all_);
@@ -110,7 +116,7 @@ void Processors::before_sleep() {
 }
 
 void Processors::after_sleep() {
-  if (std::exchange(floats_, false) && companionship_.together()) settle();
+  if (std::exchange(floats_, false) && together()) settle();
 }
 
 }  // namespace rnicsim::sim

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "model/abi/attach.h"
+#include "sim/attached/time/contention.h"
 
 namespace rnicsim::sim {
 
@@ -45,9 +46,9 @@ class Companionship {
 
 class Processors {
  public:
-  Processors();
+  explicit Processors(Contention contention = Contention());
   // True: the simulator may wait busily, since the program's thread has a processor of its own.
-  bool apart() const { return several_ && !companionship_.together(); }
+  bool apart() const { return several_ && !together(); }
 
   // Called before a thread gets its turn.
   void place(pid_t thread);
@@ -64,12 +65,15 @@ class Processors {
   void after_sleep();
 
  private:
+  // Under contention, busy waits would take processors that other programs need.
+  bool together() const { return companionship_.together() || contention_.present(); }
   void follow(bool were_together);
   void settle();
 
   const abi::ProcessorSet all_ = own_processors();
   const bool several_;
   Companionship companionship_;
+  Contention contention_;
   abi::ProcessorSet home_;
   std::set<pid_t> placed_;  // threads placed since the last change
   std::chrono::steady_clock::time_point settled_, turn_began_;

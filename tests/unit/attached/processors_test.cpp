@@ -10,6 +10,8 @@
 
 #include <chrono>
 
+#include "tests/unit/attached/scheduler_statistics.h"
+
 namespace rnicsim::sim {
 namespace {
 
@@ -92,7 +94,8 @@ class ProcessorsTest : public testing::Test {
 
   cpu_set_t all_;
   const pid_t program_ = fork();
-  Processors processors_;
+  SchedulerStatistics statistics_;
+  Processors processors_{Contention(statistics_.path().c_str())};
 };
 
 TEST_F(ProcessorsTest, AllAreOnTheSimulatorsProcessorAndPartAgain) {
@@ -109,6 +112,22 @@ TEST_F(ProcessorsTest, AllAreOnTheSimulatorsProcessorAndPartAgain) {
     const cpu_set_t set = of(process);
     EXPECT_TRUE(CPU_EQUAL(&set, &all_));
   }
+}
+
+// A busy wait would take a processor that another program needs.
+TEST_F(ProcessorsTest, AllShareAProcessorWhileOtherProgramsNeedTheOthers) {
+  const auto start = std::chrono::steady_clock::now();
+  processors_.turn_began(false, start);
+  EXPECT_TRUE(processors_.apart());
+  statistics_.waited(10ms);
+  processors_.turn_began(false, start + 20ms);
+  EXPECT_FALSE(processors_.apart());
+  processors_.place(program_);
+  const cpu_set_t own = of(0), program = of(program_);
+  EXPECT_EQ(CPU_COUNT(&own), 1);
+  EXPECT_TRUE(CPU_EQUAL(&own, &program));
+  processors_.turn_began(false, start + 1020ms);
+  EXPECT_TRUE(processors_.apart());
 }
 
 TEST_F(ProcessorsTest, TheSimulatorMovesNowAndThenAndTheProgramsFollow) {
