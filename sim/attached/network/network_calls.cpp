@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls to sockets of the simulated out-of-band network.
+#include "sim/attached/network/network_calls.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
-
-#include "sim/attached/system_calls.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -44,7 +42,7 @@ int set_stream_option(Network& network, Network::Number number, abi::DatagramOpt
 
 }  // namespace
 
-bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
+bool NetworkCalls::execute(Thread& thread, ThreadSlot& slot) {
   if (slot.call == Call::dgram_socket) return new_datagrams(thread, slot);
   if (slot.call > Call::dgram_socket) return datagram_call(slot, thread.process->identity().host);
   return stream_call(thread, slot);
@@ -52,7 +50,7 @@ bool SystemCalls::network_call(Thread& thread, ThreadSlot& slot) {
 
 // --- Streams.
 
-bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
+bool NetworkCalls::stream_call(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   const std::uint32_t host = process.identity().host;
   if (slot.call == Call::net_flush) return true;  // the turn's end collects the bytes
@@ -60,7 +58,7 @@ bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
     auto descriptors = process.receive_descriptors(thread.index);
     if (descriptors.empty()) return answer(slot, EBADF);
     if (!is_socket(descriptors.front())) return answer(slot, ENOTSOCK);
-    if (lacks_descriptors(process, "socket")) return answer(slot, EMFILE);
+    if (descriptors_.lacks(process, "socket")) return answer(slot, EMFILE);
     const auto version = slot.argument[0] == 6 ? IpVersion::v6 : IpVersion::v4;
     slot.value = network_.open(host, std::move(descriptors.front()), version, slot.argument[1]);
     return true;
@@ -96,7 +94,7 @@ bool SystemCalls::stream_call(Thread& thread, ThreadSlot& slot) {
   }
 }
 
-bool SystemCalls::accept(Thread& thread, ThreadSlot& slot, Network::Number number) {
+bool NetworkCalls::accept(Thread& thread, ThreadSlot& slot, Network::Number number) {
   Network::Number accepted = 0;
   Descriptor near_end;
   abi::NetAddress peer;
@@ -106,7 +104,7 @@ bool SystemCalls::accept(Thread& thread, ThreadSlot& slot, Network::Number numbe
   return answer(slot, thread.process->send_descriptor(near_end.get()) ? 0 : ENOBUFS);
 }
 
-bool SystemCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number number) {
+bool NetworkCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number number) {
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_peer);
   keeper_.wait(thread, ThreadState::awaiting_peer, std::nullopt);
   network_.connect(number, address_in(slot), [this, waiting](int error, std::uint16_t port) {
@@ -120,7 +118,7 @@ bool SystemCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number numb
 
 // A program knows its sockets by number. After exec, and in a process that received the descriptor, only the inode is
 // known.
-int SystemCalls::find_inherited(ThreadSlot& slot, std::uint32_t host) const {
+int NetworkCalls::find_inherited(ThreadSlot& slot, std::uint32_t host) const {
   const auto tell = [&](const auto& found, bool datagrams) {
     slot.value = found.number;
     slot.argument[1] = found.version == IpVersion::v6 ? 6 : 4;
@@ -136,20 +134,20 @@ int SystemCalls::find_inherited(ThreadSlot& slot, std::uint32_t host) const {
 
 // --- Datagrams.
 
-bool SystemCalls::new_datagrams(Thread& thread, ThreadSlot& slot) {
+bool NetworkCalls::new_datagrams(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   auto descriptors = process.receive_descriptors(thread.index);
   if (descriptors.empty()) return answer(slot, EBADF);
   if (!is_socket(descriptors.front()) || !keeps_messages(descriptors.front())) return answer(slot, ENOTSOCK);
   if (slot.argument[0] != 4 && slot.argument[0] != 6) return answer(slot, EAFNOSUPPORT);
-  if (lacks_descriptors(process, "socket")) return answer(slot, EMFILE);
+  if (descriptors_.lacks(process, "socket")) return answer(slot, EMFILE);
   const auto version = slot.argument[0] == 4 ? Datagrams::Version::v4 : Datagrams::Version::v6;
   slot.value =
       network_.datagrams().open(process.identity().host, std::move(descriptors.front()), version, slot.argument[1]);
   return true;
 }
 
-bool SystemCalls::datagram_call(ThreadSlot& slot, std::uint32_t host) {
+bool NetworkCalls::datagram_call(ThreadSlot& slot, std::uint32_t host) {
   Datagrams& datagrams = network_.datagrams();
   const auto number = Datagrams::Number(slot.argument[0]);
   if (!datagrams.belongs_to(number, host)) return answer(slot, EBADF);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls about a process's memory, PDs and UARs.
+#include "sim/attached/processes/memory_calls.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "model/host/log.h"
 #include "model/host/memory/page_faults.h"
-#include "sim/attached/system_calls.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -21,29 +21,42 @@ using abi::Call;
 using abi::SetAside;
 using abi::ThreadSlot;
 
-// End of user addresses on x86-64. Values that a program passes are checked against it.
-constexpr std::uint64_t kMemoryEnd = 1ull << 47;
-bool is_possible(std::uint64_t address, std::uint64_t bytes) {
-  return address <= kMemoryEnd && bytes <= kMemoryEnd - address;
-}
-
 }  // namespace
 
-ProcessMemory::FirstPinned SystemCalls::first_pinned(Process& process) {
+MemoryCalls::MemoryCalls(const AttachedHosts& hosts, TimeKeeper& keeper, bool writes_at_once)
+    : hosts_(hosts), keeper_(keeper), writes_at_once_(writes_at_once) {
+  for (const auto& host : hosts.all()) huge_pages_.emplace_back(host.params->huge_pages);
+}
+
+ProcessMemory::FirstPinned MemoryCalls::first_pinned(Process& process) const {
   return [this, &process](const ProcessMemory::Range& range) -> std::optional<ProcessMemory::Range> {
     const auto found =
-        host_of(process).agents.front()->root_complex().iommu().first_pinned(process.pasid, range.begin, range.bytes);
+        hosts_.of(process).agents.front()->root_complex().iommu().first_pinned(process.pasid, range.begin, range.bytes);
     return found ? std::optional(ProcessMemory::Range{found->first, found->second}) : std::nullopt;
   };
 }
 
+void MemoryCalls::equip(Process& process) {
+  ProcessMemory& memory = process.address_space();
+  memory.guard(stalls_);
+  memory.join(keeper_.turns_of(process.identity().host));
+  memory.write_at_once(writes_at_once_);
+  memory.first_pinned = first_pinned(process);
+  memory.lost_write = [&process, this](std::uint64_t address, std::uint64_t bytes) {
+    hosts_.of(process).kernel->page_faults().withdraw(process.pasid, address, bytes, {});
+    host::log_error(fmt::format("{}: {}: the device wrote {} bytes at {:#x}, which the program has unmapped",
+                                hosts_.of(process).name, process.label(), bytes, address));
+    hosts_.of(process).agents.front()->root_complex().iommu().lost_write(process.pasid, address, bytes);
+  };
+}
+
 // The mappings are read once, at the registration: pinned memory does not change.
-int SystemCalls::pin(Process& process, ThreadSlot& slot) {
-  const HostServices& host = host_of(process);
+int MemoryCalls::pin(Process& process, ThreadSlot& slot) {
+  const HostServices& host = hosts_.of(process);
   const std::uint64_t address = slot.argument[0];
   const std::uint64_t bytes = slot.argument[1];
   if (address + bytes < address) return EINVAL;
-  if (!is_possible(address, bytes)) return EFAULT;
+  if (!is_user_range(address, bytes)) return EFAULT;
   slot.value = address;
   if (bytes == 0) return 0;
   ProcessMemory& memory = process.address_space();
@@ -54,16 +67,18 @@ int SystemCalls::pin(Process& process, ThreadSlot& slot) {
     return error;
   }
   host.kernel->back(process.pasid, bus_address, bytes, host.params->page_size);
-  for (const auto& [begin, end, page] : huge_pages_of(process).mappings(process.identity().pid, address, bytes))
+  for (const auto& [begin, end, page] :
+       huge_pages_[process.identity().host].mappings(process.identity().pid, address, bytes))
     host.kernel->back(process.pasid, bus_address + (begin - address), end - begin, page);
   slot.value = bus_address;
   return 0;
 }
 
-int SystemCalls::unpin(Process& process, ThreadSlot& slot) {
+int MemoryCalls::unpin(Process& process, ThreadSlot& slot) {
   const ProcessMemory::Range range{slot.argument[0], slot.argument[1]};
   slot.value = 0;
-  if (const int error = host_of(process).kernel->unpin(process.pasid, range.begin, range.bytes, slot.argument[2] != 0))
+  if (const int error =
+          hosts_.of(process).kernel->unpin(process.pasid, range.begin, range.bytes, slot.argument[2] != 0))
     return error;
   std::vector<ProcessMemory::Range> free;
   process.address_space().unpinned(range, first_pinned(process), free);
@@ -77,9 +92,9 @@ int SystemCalls::unpin(Process& process, ThreadSlot& slot) {
 }
 
 // First withdraws pages of on-demand regions; the thread waits for that.
-bool SystemCalls::set_aside(Thread& thread, ThreadSlot& slot) {
+bool MemoryCalls::set_aside(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
-  if (!is_possible(slot.argument[0], slot.argument[1])) return answer(slot, ENOENT);
+  if (!is_user_range(slot.argument[0], slot.argument[1])) return answer(slot, ENOENT);
   const bool detached = SetAside(slot.argument[2]) == SetAside::detached;
   const std::uint64_t bytes =
       detached ? process.address_space().bytes_of_object_at(slot.argument[0]) : std::uint64_t(slot.argument[1]);
@@ -87,7 +102,7 @@ bool SystemCalls::set_aside(Thread& thread, ThreadSlot& slot) {
   const auto withdrawn = [this, waiting] {
     if (Thread* thread = waiting()) keeper_.resume(*thread, now(), put_aside(*thread->process, slot_of(*thread)));
   };
-  host::PageFaults& faults = host_of(process).kernel->page_faults();
+  host::PageFaults& faults = hosts_.of(process).kernel->page_faults();
   if (!faults.withdraw(process.pasid, slot.argument[0], bytes, withdrawn))
     return answer(slot, put_aside(process, slot));
   keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
@@ -95,7 +110,7 @@ bool SystemCalls::set_aside(Thread& thread, ThreadSlot& slot) {
 }
 
 // Then moves pinned pages aside.
-int SystemCalls::put_aside(Process& process, ThreadSlot& slot) {
+int MemoryCalls::put_aside(Process& process, ThreadSlot& slot) {
   ProcessMemory& memory = process.address_space();
   const auto how = SetAside(slot.argument[2]);
   if (how == SetAside::moved) return ENOENT;
@@ -110,33 +125,15 @@ int SystemCalls::put_aside(Process& process, ThreadSlot& slot) {
   return 0;
 }
 
-int SystemCalls::pages_moved(Process& process, ThreadSlot& slot) {
+int MemoryCalls::pages_moved(Process& process, ThreadSlot& slot) {
   const std::uint64_t bytes = slot.argument[1];
-  if (!is_possible(slot.argument[0], bytes) || !is_possible(slot.argument[2], bytes)) return EINVAL;
+  if (!is_user_range(slot.argument[0], bytes) || !is_user_range(slot.argument[2], bytes)) return EINVAL;
   process.address_space().move({slot.argument[0], bytes}, slot.argument[2], first_pinned(process));
   return 0;
 }
 
-bool SystemCalls::make_present(Thread& thread, ThreadSlot& slot) {
-  Process& process = *thread.process;
-  const std::uint64_t address = slot.argument[0];
-  const std::uint64_t bytes = slot.argument[1];
-  const bool waits = slot.argument[4] != 0;
-  if (!is_possible(address, bytes)) return answer(slot, EFAULT);
-  const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
-  const auto brought_in = [this, waiting](int error) {
-    if (Thread* thread = waiting()) keeper_.resume(*thread, now(), error);
-  };
-  const int error = agent_of(thread).make_present(
-      process.pasid, std::uint32_t(slot.argument[2]), address, bytes, slot.argument[3] != 0,
-      waits ? std::function<void(int)>(brought_in) : [](int) {});
-  if (error != 0 || !waits) return answer(slot, error);
-  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
-  return false;
-}
-
-int SystemCalls::huge_pages(Process& process, ThreadSlot& slot) {
-  HugePages& pages = huge_pages_of(process);
+int MemoryCalls::huge_pages(Process& process, ThreadSlot& slot) {
+  HugePages& pages = huge_pages_[process.identity().host];
   if (slot.argument[0] == 1) pages.add_segment(static_cast<int>(slot.argument[1]));
   std::vector<pid_t> processes;
   for (const auto& other : keeper_.processes())
@@ -146,32 +143,20 @@ int SystemCalls::huge_pages(Process& process, ThreadSlot& slot) {
   return 0;
 }
 
-bool SystemCalls::memory_call(Thread& thread, ThreadSlot& slot) {
+bool MemoryCalls::execute(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
-  const auto number = std::uint32_t(slot.argument[0]);
   switch (slot.call) {
     case Call::pin: return answer(slot, pin(process, slot));
     case Call::unpin: return answer(slot, unpin(process, slot));
     case Call::set_aside: return set_aside(thread, slot);
     case Call::pages_moved: return answer(slot, pages_moved(process, slot));
     case Call::huge_pages: return answer(slot, huge_pages(process, slot));
-    default: break;
+    default: return answer(slot, ENOSYS);
   }
-  std::uint32_t given = 0;
-  int error = 0;
-  host::KernelAgent& kernel = agent_of(thread);
-  switch (slot.call) {
-    case Call::alloc_pd: error = kernel.alloc_pd(process.pasid, given); break;
-    case Call::dealloc_pd: error = kernel.dealloc_pd(process.pasid, number); break;
-    case Call::alloc_uar: error = kernel.alloc_uar(process.pasid, given); break;
-    default: error = kernel.free_uar(process.pasid, number); break;
-  }
-  slot.value = given;
-  return answer(slot, error);
 }
 
 // An access that does not end stops every host. First the accessed process is killed, then the run is ended.
-void SystemCalls::end_stall(int process, int calls) {
+void MemoryCalls::end_stall(int process, int calls) {
   if (calls == 1) {
     fmt::print(stderr,
                "rnicsim: the device's access to a program's memory does not end (is a page missing that a userfaultfd "

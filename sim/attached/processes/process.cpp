@@ -146,4 +146,12 @@ void Process::drain_kicks() {
   }
 }
 
+std::function<Thread*()> waiting_thread(Thread& thread, ThreadState state) {
+  return [process = thread.process, index = thread.index, state]() -> Thread* {
+    if (!process->alive || index >= process->threads.size()) return nullptr;
+    Thread& thread = process->threads[index];
+    return thread.state == state ? &thread : nullptr;
+  };
+}
+
 }  // namespace rnicsim::sim

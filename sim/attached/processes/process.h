@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -142,5 +143,9 @@ inline constexpr Duration kMostAhead{3600 * std::int64_t{1'000'000'000'000}};
 inline Duration clock_of(const Thread& thread) {
   return {std::int64_t(std::min(slot_of(thread).now, std::uint64_t((now() + kMostAhead).ps)))};
 }
+
+// Finds the thread again when its call is answered later. The function returns nullptr when the thread no longer waits
+// in `state`.
+std::function<Thread*()> waiting_thread(Thread& thread, ThreadState state);
 
 }  // namespace rnicsim::sim

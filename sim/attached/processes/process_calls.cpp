@@ -64,7 +64,7 @@ std::optional<Guest> SystemCalls::await_hello(pid_t pid, const Process& waiting,
 
 bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
   Process& parent = *thread.process;
-  const std::string& host = host_of(parent).name;
+  const std::string& host = hosts_.of(parent).name;
   auto guest = await_hello(pid_t(slot.argument[0]), parent, fmt::format("{}: a child of {}", host, parent.label()),
                            [] { return false; });
   if (!guest) {
@@ -74,7 +74,7 @@ bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
                       parent.label()));
     return answer(slot, ECHILD);
   }
-  if (!has_room(*guest, parent.identity().host)) return answer(slot, EAGAIN);
+  if (!descriptors_.has_room(*guest, parent.identity().host)) return answer(slot, EAGAIN);
   Process& child = admit(std::move(*guest), parent.identity().host, &parent, now());
   child.threads[0].affinity = thread.affinity;
   if (slot.call == Call::forked) keeper_.share_events(parent, child);
@@ -92,7 +92,7 @@ bool SystemCalls::check_image(Thread& thread, ThreadSlot& slot) {
   const std::string problem = image_problem(file, fmt::format("/proc/{}/cwd", process.identity().pid));
   if (problem.empty()) return true;
   std::error_code none;
-  host::log_error(fmt::format("{}: {} cannot execute {}: {}", host_of(process).name, process.label(),
+  host::log_error(fmt::format("{}: {} cannot execute {}: {}", hosts_.of(process).name, process.label(),
                               std::filesystem::read_symlink(file, none).string(), problem));
   return answer(slot, ENOEXEC);
 }
@@ -102,7 +102,7 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   keeper_.release(thread);
   const auto came_back = [&] { return slot.turn.load(std::memory_order_acquire) == ThreadSlot::kKernel; };
-  const std::string who = fmt::format("{}: program executed by {}", host_of(process).name, process.label());
+  const std::string who = fmt::format("{}: program executed by {}", hosts_.of(process).name, process.label());
   auto guest = await_hello(process.identity().pid, process, who, came_back);
   if (!guest && came_back()) return true;
   if (!guest) return await_exit(process);
@@ -113,7 +113,7 @@ bool SystemCalls::exec(Thread& thread, ThreadSlot& slot) {
   keeper_.replace_image(process);
   if (auto why = process.disturbance()) keeper_.disturbed(std::move(*why));
   process.replace_image(std::move(guest->socket), guest->hello.program);
-  equip(process);
+  memory_.equip(process);
   fill_control(process);
   process.slot(0).tid = guest->hello.tid;
   process.slot(0).virtual_tid = process.identity().virtual_pid;
@@ -178,7 +178,7 @@ bool SystemCalls::affinity(Thread& asking, ThreadSlot& slot) {
 }
 
 void SystemCalls::kill(const Process& process, const char* why) {
-  const std::string text = fmt::format("{}: {} {}, and is killed", host_of(process).name, process.label(), why);
+  const std::string text = fmt::format("{}: {} {}, and is killed", hosts_.of(process).name, process.label(), why);
   host::log_error(text);
   keeper_.disturbed(text);
   process.kill();
@@ -209,7 +209,8 @@ static abi::SignalRecord end_of(const Process& process) {
 
 // The order of Linux: queue pairs go first, then regions, pages last.
 void SystemCalls::detach(Process& process) {
-  host_of(process).kernel->detach(process.pasid, [&process, image = process.image()] { process.forget_memory(image); });
+  hosts_.of(process).kernel->detach(process.pasid,
+                                    [&process, image = process.image()] { process.forget_memory(image); });
 }
 
 void SystemCalls::process_died(Process& process) {

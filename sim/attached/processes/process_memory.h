@@ -27,6 +27,12 @@
 
 namespace rnicsim::sim {
 
+// End of user addresses on x86-64. Values that a program passes are checked against it.
+inline constexpr std::uint64_t kMemoryEnd = 1ull << 47;
+inline bool is_user_range(std::uint64_t address, std::uint64_t bytes) {
+  return address <= kMemoryEnd && bytes <= kMemoryEnd - address;
+}
+
 class ProcessMemory final : public host::AddressSpace, private KeptWrites {
  public:
   struct Range {
