@@ -196,7 +196,7 @@ class Run {
   };
 
   void run_all() {
-    keeper_.at(now(), [this] { launch_from(0); });
+    keeper_.threads().at(now(), [this] { launch_from(0); });
     const Duration limit = options_.limits.simulated.value_or(Agenda::kNever);
     // The start of the devices may have taken until the limit.
     if (now() < limit) do
@@ -210,12 +210,12 @@ class Run {
     launch(index);
     settling_.begin();
     if (serving_ || index + 1 < options_.commands.size())
-      keeper_.at(now() + options_.start_gap, [this, index] { launch_when_settled(index + 1); });
+      keeper_.threads().at(now() + options_.start_gap, [this, index] { launch_when_settled(index + 1); });
   }
   // In real time the simulated gap says nothing about the progress of the last program's start.
   void launch_when_settled(std::size_t index) {
     if (options_.time != TimeMode::real || settling_.ends(keeper_.all_sleep())) return launch_from(index);
-    keeper_.at(now() + kRealTimeLook, [this, index] { launch_when_settled(index); });
+    keeper_.threads().at(now() + kRealTimeLook, [this, index] { launch_when_settled(index); });
   }
 
   void launch(std::size_t index) {
@@ -328,12 +328,12 @@ class Run {
   void stop_behind_last_bytes() {
     if (outside_ == nullptr || ending_) return stop();
     last_ended_ = Clock::now();
-    keeper_.at(now() + kRealTimeLook, [this] { stop_unless_owed(); });
+    keeper_.threads().at(now() + kRealTimeLook, [this] { stop_unless_owed(); });
   }
   void stop_unless_owed() {
     if (stopped_ || ending_) return;
     if (!outside_->owes() || Clock::now() - last_ended_ >= kLastBytes) return stop();
-    keeper_.at(now() + kRealTimeLook, [this] { stop_unless_owed(); });
+    keeper_.threads().at(now() + kRealTimeLook, [this] { stop_unless_owed(); });
   }
 
   void stop() {
@@ -389,7 +389,7 @@ class Run {
     const bool failed = outcome_.worst_status() != 0;
     Duration grace = *options_.grace * (failed ? 1 : kGraceAfterSuccess);
     if (system_.sends_outstanding() != 0) grace = std::max(grace, kGraceWithWork);
-    const Duration quiet = now() - keeper_.progressed_at();
+    const Duration quiet = now() - keeper_.threads().progressed_at();
     if (quiet < grace || !keeper_.all_wait_in_vain()) return;
     end_those_who_wait(fmt::format("no progress: {}, and the other programs have only waited for {} of simulated time",
                                    failed ? "a program failed" : "a program ended", to_string(quiet)));
@@ -404,7 +404,7 @@ class Run {
 
   void admit_stranger() {
     auto guest = server_.take_stranger([&](pid_t pid) {
-      return std::ranges::any_of(keeper_.processes(),
+      return std::ranges::any_of(keeper_.threads().processes(),
                                  [&](const auto& process) { return process->alive && process->identity().pid == pid; });
     });
     if (!guest) return;
@@ -415,7 +415,7 @@ class Run {
   }
 
   void kill_all() const {
-    for (const auto& process : keeper_.processes())
+    for (const auto& process : keeper_.threads().processes())
       if (process->alive) process->kill();
   }
 
@@ -444,7 +444,7 @@ class Run {
 
   // Adds the programs for `rnicsim top`.
   void complete(Snapshot& snapshot) const {
-    for (const auto& process : keeper_.processes()) {
+    for (const auto& process : keeper_.threads().processes()) {
       if (!process->alive) continue;
       auto& program = snapshot.programs.emplace_back(
           Snapshot::Program{system_.host(process->identity().host).name(), process->label(), {}});
@@ -482,7 +482,7 @@ class Run {
 
   // Ends daemons, and programs that a shell left in the background.
   void end_survivors() {
-    for (const auto& process : keeper_.processes())
+    for (const auto& process : keeper_.threads().processes())
       if (process->alive && !ending_)
         say(fmt::format("{}: {} still runs after the end of the started programs, and is ended",
                         system_.host(process->identity().host).name(), process->label()));
@@ -506,7 +506,7 @@ class Run {
     output_.drain();
     progress_line::erase();
     if (!ending_ && (mismatched() || outcome_.programs.size() < options_.commands.size())) end_all(1);
-    for (const auto& process : keeper_.processes())
+    for (const auto& process : keeper_.threads().processes())
       if (auto why = process->disturbance()) keeper_.disturbed(std::move(*why));
     if (budget_.refused())
       keeper_.disturbed("calls of programs failed, because the simulator has no free file descriptor");

@@ -45,11 +45,11 @@ SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> 
   const auto doorbell = [](const HostServices& host) { return host.params->mmio_write_latency; };
   least_doorbell_ = doorbell(*std::ranges::min_element(hosts_.all(), {}, doorbell));
   keeper_.set_handler(*this);
-  network_.on_arrival = [this] { keeper_.descriptors_may_be_ready(); };
+  network_.on_arrival = [this] { keeper_.threads().descriptors_may_be_ready(); };
   for (std::uint32_t index = 0; index < hosts_count; ++index) {
     const auto written = [this, index](const host::DmaWrite& write) {
       if (write.pasid == kKernelPasid) return;
-      for (const auto& process : keeper_.processes())
+      for (const auto& process : keeper_.threads().processes())
         if (process->alive && process->identity().host == index && process->pasid == write.pasid)
           keeper_.memory_written(*process, write.address, write.length);
     };

@@ -109,13 +109,13 @@ bool DeviceCalls::make_present(Thread& thread, ThreadSlot& slot) {
   if (!is_user_range(address, bytes)) return answer(slot, EFAULT);
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
   const auto brought_in = [this, waiting](int error) {
-    if (Thread* thread = waiting()) keeper_.resume(*thread, now(), error);
+    if (Thread* thread = waiting()) keeper_.threads().resume(*thread, now(), error);
   };
   const int error = agent_of(thread).make_present(
       process.pasid, std::uint32_t(slot.argument[2]), address, bytes, slot.argument[3] != 0,
       waits ? std::function<void(int)>(brought_in) : [](int) {});
   if (error != 0 || !waits) return answer(slot, error);
-  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  keeper_.threads().wait(thread, ThreadState::awaiting_device, std::nullopt);
   return false;
 }
 
@@ -127,9 +127,9 @@ bool DeviceCalls::resolve_path(Thread& thread, ThreadSlot& slot) {
   put_output(slot, path);
   if (error != ETIMEDOUT) return answer(slot, error);
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
-  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  keeper_.threads().wait(thread, ThreadState::awaiting_device, std::nullopt);
   kernel.await_neighbour(thread.process->pasid, [this, waiting] {
-    if (Thread* thread = waiting()) keeper_.resume(*thread, now(), ETIMEDOUT);
+    if (Thread* thread = waiting()) keeper_.threads().resume(*thread, now(), ETIMEDOUT);
   });
   return false;
 }
@@ -140,14 +140,14 @@ bool DeviceCalls::command(Thread& thread, ThreadSlot& slot) {
   std::vector<std::byte> input(slot.input, slot.input + input_bytes);
   const Duration back = hosts_.of(*thread.process).params->cpu.command;
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
-  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  keeper_.threads().wait(thread, ThreadState::awaiting_device, std::nullopt);
   agent_of(thread).command(thread.process->pasid, std::uint32_t(slot.argument[0]), std::move(input),
                            [this, waiting, back](int error, std::span<const std::byte> output) {
                              Thread* thread = waiting();
                              if (thread == nullptr) return;
                              ThreadSlot& slot = slot_of(*thread);
                              std::ranges::copy(output.first(std::min(output.size(), sizeof slot.output)), slot.output);
-                             keeper_.resume(*thread, now() + back, error);
+                             keeper_.threads().resume(*thread, now() + back, error);
                            });
   return false;
 }
@@ -164,7 +164,7 @@ bool DeviceCalls::open_channel(Thread& thread, ThreadSlot& slot) {
     const bool written = ::write(sink->get(), &event, sizeof event) == ssize_t(sizeof event);
     keeper_.interrupted(process);
     keeper_.pipe_written(process, *sink);
-    keeper_.descriptors_may_be_ready();
+    keeper_.threads().descriptors_may_be_ready();
     return written;
   });
   process.channels[{slot.device, std::uint32_t(slot.value)}] = sink;
@@ -190,12 +190,12 @@ bool DeviceCalls::mmio_read(Thread& thread, ThreadSlot& slot) {
   if ((bytes != 4 && bytes != 8) || !agent_of(thread).mmio_readable(process.pasid, offset, bytes))
     return answer(slot, EFAULT);
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
-  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  keeper_.threads().wait(thread, ThreadState::awaiting_device, std::nullopt);
   agent_of(thread).root_complex().mmio_read(offset, bytes, [this, waiting](std::uint64_t value) {
     Thread* thread = waiting();
     if (thread == nullptr) return;
     thread->process->slot(thread->index).value = value;
-    keeper_.resume(*thread, now());
+    keeper_.threads().resume(*thread, now());
   });
   return false;
 }

@@ -88,7 +88,7 @@ IpcWait SystemV::new_wait(const Thread& thread) {
 
 bool SystemV::wait(Thread& thread, IpcWait wait, std::optional<Duration> until) {
   thread.wait_ticket = wait;
-  keeper_.wait(thread, ThreadState::awaiting_ipc, until);
+  keeper_.threads().wait(thread, ThreadState::awaiting_ipc, until);
   return false;
 }
 
@@ -106,7 +106,8 @@ void SystemV::end_wait(IpcWait wait, int error) {
   Thread* thread = waiting(wait);
   if (thread == nullptr) return;
   waits_.erase(wait);
-  keeper_.resume(*thread, std::max(now(), clock_of(*thread)) + keeper_.times_of(*thread->process).wakeup, error);
+  keeper_.threads().resume(
+      *thread, std::max(now(), clock_of(*thread)) + keeper_.threads().times_of(*thread->process).wakeup, error);
 }
 
 // --- Semaphores.

@@ -106,12 +106,12 @@ bool NetworkCalls::accept(Thread& thread, ThreadSlot& slot, Network::Number numb
 
 bool NetworkCalls::connect(Thread& thread, ThreadSlot& slot, Network::Number number) {
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_peer);
-  keeper_.wait(thread, ThreadState::awaiting_peer, std::nullopt);
+  keeper_.threads().wait(thread, ThreadState::awaiting_peer, std::nullopt);
   network_.connect(number, address_in(slot), [this, waiting](int error, std::uint16_t port) {
     Thread* thread = waiting();
     if (thread == nullptr) return;
     thread->process->slot(thread->index).value = port;
-    keeper_.resume(*thread, now() + keeper_.times_of(*thread->process).wakeup, error);
+    keeper_.threads().resume(*thread, now() + keeper_.threads().times_of(*thread->process).wakeup, error);
   });
   return false;
 }

@@ -100,12 +100,13 @@ bool MemoryCalls::set_aside(Thread& thread, ThreadSlot& slot) {
       detached ? process.address_space().bytes_of_object_at(slot.argument[0]) : std::uint64_t(slot.argument[1]);
   const auto waiting = waiting_thread(thread, ThreadState::awaiting_device);
   const auto withdrawn = [this, waiting] {
-    if (Thread* thread = waiting()) keeper_.resume(*thread, now(), put_aside(*thread->process, slot_of(*thread)));
+    if (Thread* thread = waiting())
+      keeper_.threads().resume(*thread, now(), put_aside(*thread->process, slot_of(*thread)));
   };
   host::PageFaults& faults = hosts_.of(process).kernel->page_faults();
   if (!faults.withdraw(process.pasid, slot.argument[0], bytes, withdrawn))
     return answer(slot, put_aside(process, slot));
-  keeper_.wait(thread, ThreadState::awaiting_device, std::nullopt);
+  keeper_.threads().wait(thread, ThreadState::awaiting_device, std::nullopt);
   return false;
 }
 
@@ -136,7 +137,7 @@ int MemoryCalls::huge_pages(Process& process, ThreadSlot& slot) {
   HugePages& pages = huge_pages_[process.identity().host];
   if (slot.argument[0] == 1) pages.add_segment(static_cast<int>(slot.argument[1]));
   std::vector<pid_t> processes;
-  for (const auto& other : keeper_.processes())
+  for (const auto& other : keeper_.threads().processes())
     if (other->alive && other->identity().host == process.identity().host) processes.push_back(other->identity().pid);
   slot.value = pages.count();
   slot.argument[1] = pages.free(processes);

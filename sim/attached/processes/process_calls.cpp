@@ -77,7 +77,7 @@ bool SystemCalls::new_child(Thread& thread, ThreadSlot& slot) {
   if (!descriptors_.has_room(*guest, parent.identity().host)) return answer(slot, EAGAIN);
   Process& child = admit(std::move(*guest), parent.identity().host, &parent, now());
   child.threads[0].affinity = thread.affinity;
-  if (slot.call == Call::forked) keeper_.share_events(parent, child);
+  if (slot.call == Call::forked) share_events(parent, child);
   slot.value = child.identity().virtual_pid;
   return true;
 }
@@ -139,7 +139,7 @@ bool SystemCalls::find_process(const Process& asking, ThreadSlot& slot) {
 }
 
 Process* SystemCalls::find_neighbour(const Process& asking, const IsWanted& is_wanted) {
-  const auto& all = keeper_.processes();
+  const auto& all = keeper_.threads().processes();
   const auto found = std::ranges::find_if(all, [&](const auto& process) {
     const auto& identity = process->identity();
     return process->alive && identity.host == asking.identity().host && is_wanted(identity);
@@ -227,11 +227,11 @@ void SystemCalls::process_died(Process& process) {
     std::erase(family.running, &process);
     family.ended.push_back(&process);
     wake_parent(*process.parent);
-    keeper_.raise(*process.parent, end_of(process));
+    keeper_.signals().raise(*process.parent, end_of(process));
   }
-  keeper_.release_orphans(process);
+  keeper_.signals().release_orphans(process);
   keeper_.relay_output();
-  keeper_.descriptors_may_be_ready();
+  keeper_.threads().descriptors_may_be_ready();
   if (on_exit) on_exit(process);
 }
 
@@ -239,7 +239,7 @@ void SystemCalls::process_died(Process& process) {
 void SystemCalls::wake_parent(Process& parent) {
   for (Thread& waiting : parent.threads)
     if (waiting.state == ThreadState::awaiting_child && answer_wait(waiting, parent.slot(waiting.index)))
-      keeper_.resume(waiting, now() + keeper_.times_of(parent).wakeup);
+      keeper_.threads().resume(waiting, now() + keeper_.threads().times_of(parent).wakeup);
 }
 
 void SystemCalls::process_stopped(Process& process, int signal) {
@@ -249,11 +249,11 @@ void SystemCalls::process_stopped(Process& process, int signal) {
   process.child_status = signal == SIGCONT ? kGoesOn : signal << 8 | kStopped;
   wake_parent(*parent);
   if (std::atomic_ref(parent->header().no_child_stops).load() != 0) return;
-  keeper_.raise(*parent, {.number = SIGCHLD,
-                          .code = signal == SIGCONT ? CLD_CONTINUED : CLD_STOPPED,
-                          .pid = process.identity().virtual_pid,
-                          .uid = user_of(process.identity().pid),
-                          .value = std::uint64_t(signal)});
+  keeper_.signals().raise(*parent, {.number = SIGCHLD,
+                                    .code = signal == SIGCONT ? CLD_CONTINUED : CLD_STOPPED,
+                                    .pid = process.identity().virtual_pid,
+                                    .uid = user_of(process.identity().pid),
+                                    .value = std::uint64_t(signal)});
 }
 
 // Fills the slot with a child that matches the thread's wait. False: there is none.
@@ -298,7 +298,7 @@ bool SystemCalls::wait_child(Thread& thread, ThreadSlot& slot) {
   if (!expected) return answer(slot, ECHILD);
   slot.value = 0;
   if ((thread.child_options & WNOHANG) != 0) return true;
-  keeper_.wait(thread, ThreadState::awaiting_child, std::nullopt);
+  keeper_.threads().wait(thread, ThreadState::awaiting_child, std::nullopt);
   return false;
 }
 

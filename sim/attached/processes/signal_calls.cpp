@@ -16,7 +16,7 @@ using abi::ThreadSlot;
 
 // Receivers of kill(number) on the sender's host, in order of attaching. Process groups are those of the real kernel.
 std::vector<Process*> SystemCalls::signalled_by(const Process& sender, std::int64_t number) {
-  const auto& all = keeper_.processes();
+  const auto& all = keeper_.threads().processes();
   const auto here = [&](const Process& process) { return process.identity().host == sender.identity().host; };
   const auto named = [&](std::int64_t pid) {
     return std::ranges::find_if(
@@ -53,7 +53,7 @@ bool SystemCalls::send_signal(Thread& thread, ThreadSlot& slot) {
   const auto number = std::int64_t(slot.argument[0]);
   slot.value = 0;
   if (signal.number > kMostSignal) return answer(slot, EINVAL);
-  Thread* only = slot.argument[1] != 0 ? TimeKeeper::thread_numbered(sender, std::uint32_t(slot.argument[1])) : nullptr;
+  Thread* only = slot.argument[1] != 0 ? Signals::thread_numbered(sender, std::uint32_t(slot.argument[1])) : nullptr;
   if (slot.argument[1] != 0 && only == nullptr) return answer(slot, ESRCH);
   const auto receivers = only != nullptr ? std::vector{&sender} : signalled_by(sender, number);
   if (receivers.empty()) return answer(slot, is_unreaped(sender, number) ? 0 : ESRCH);
@@ -76,7 +76,7 @@ bool SystemCalls::send_signal(Thread& thread, ThreadSlot& slot) {
       receiver->kill();
       await_exit(*receiver);
     } else {
-      has_room &= keeper_.raise(*receiver, signal, only);
+      has_room &= keeper_.signals().raise(*receiver, signal, only);
     }
   }
   return answer(slot, has_room ? 0 : EAGAIN);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits of threads for other threads at an address: within a process, or within a host in memory that processes share.
+#include "sim/attached/time/address_waits.h"
+
 #include <algorithm>
-#include <atomic>
 
 #include "model/host/memory/mappings.h"
-#include "sim/attached/time/time_keeper.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -18,19 +17,19 @@ std::optional<SharedWord> shared_word_at(const Process& process, std::uint64_t a
 
 }  // namespace
 
-void TimeKeeper::wait_address(Thread& thread, const abi::ThreadSlot& slot, std::optional<Duration> until) {
+void AddressWaits::wait(Thread& thread, const abi::ThreadSlot& slot, std::optional<Duration> until) {
   const bool shared = slot.argument[2] != 0;
   const auto word = shared ? shared_word_at(*thread.process, slot.argument[0]) : std::nullopt;
   thread.address = slot.argument[0];
   thread.wait_ticket = ++next_ticket_;
-  wait(thread, ThreadState::awaiting_address, until);
+  threads_.wait(thread, ThreadState::awaiting_address, until);
   if (!word || thread.state != ThreadState::awaiting_address) return;
   thread.shared_word = word;
-  show_shared_waits(thread.process->identity().host);
+  threads_.show_shared_waits(thread.process->identity().host);
 }
 
 // The thread that has waited longest is woken first.
-Thread* TimeKeeper::first_waiter(Process& process, const Wake& wake, const std::optional<SharedWord>& word) {
+Thread* AddressWaits::first_waiter(Process& process, const Wake& wake, const std::optional<SharedWord>& word) {
   Thread* first = nullptr;
   const auto consider = [&](Process& of) {
     for (Thread& thread : of.threads) {
@@ -46,50 +45,38 @@ Thread* TimeKeeper::first_waiter(Process& process, const Wake& wake, const std::
     consider(process);
     return first;
   }
-  for (const auto& other : processes_)
+  for (const auto& other : threads_.processes())
     if (other->alive && other->identity().host == process.identity().host) consider(*other);
   return first;
 }
 
 // Returns the number of woken threads.
-std::uint64_t TimeKeeper::wake_address(Process& process, const Wake& wake) {
+std::uint64_t AddressWaits::wake(Process& process, const Wake& wake) {
   const auto word = wake.shared ? shared_word_at(process, wake.address) : std::nullopt;
   std::uint64_t woken = 0;
   for (; woken != wake.most; ++woken) {
     Thread* first = first_waiter(process, wake, word);
     if (first == nullptr) break;
-    const HostTimes& times = times_of(process);
-    resume(*first, std::max(wake.at, clock_of(*first)) + (wake.spins ? times.detect : times.wakeup));
+    const HostTimes& times = threads_.times_of(process);
+    threads_.resume(*first, std::max(wake.at, clock_of(*first)) + (wake.spins ? times.detect : times.wakeup));
   }
   return woken;
 }
 
 // After the death of a process, which may have held a lock that other processes wait for: they check it again.
-void TimeKeeper::wake_sharers(std::uint32_t host) {
-  for (const auto& process : processes_) {
+void AddressWaits::wake_sharers(std::uint32_t host) {
+  for (const auto& process : threads_.processes()) {
     if (!process->alive || process->identity().host != host) continue;
     for (Thread& thread : process->threads)
-      if (thread.shared_word) wake(thread);
+      if (thread.shared_word) threads_.wake(thread);
   }
 }
 
 // The same after the end of a thread, whose locks may be private to its process.
-void TimeKeeper::wake_all(Process& process) {
+void AddressWaits::wake_all(Process& process) {
   for (Thread& thread : process.threads)
-    if (thread.state == ThreadState::awaiting_address && !thread.shared_word) wake(thread);
+    if (thread.state == ThreadState::awaiting_address && !thread.shared_word) threads_.wake(thread);
   wake_sharers(process.identity().host);
-}
-
-// A process skips the call that wakes other processes while no thread of its host waits in shared memory.
-void TimeKeeper::show_shared_waits(std::uint32_t host) {
-  std::uint32_t waits = 0;
-  const auto of_host = [&](const auto& process) { return process->alive && process->identity().host == host; };
-  for (const auto& process : processes_)
-    if (of_host(process))
-      waits += std::uint32_t(
-          std::ranges::count_if(process->threads, [](const Thread& thread) { return bool(thread.shared_word); }));
-  for (const auto& process : processes_)
-    if (of_host(process)) std::atomic_ref(process->header().shared_waits).store(waits);
 }
 
 }  // namespace rnicsim::sim

@@ -28,36 +28,35 @@ std::atomic<std::uint32_t>& sleeps_word(const Process& process) {
 }  // namespace
 
 void TimeKeeper::step_real() {
-  std::function<void()> action;
-  while (actions_.pop_due(action)) action();
+  threads_.run_due_actions();
   if (outside != nullptr) outside->work();
-  while (Thread* thread = next_due()) {
-    unschedule(*thread);
+  while (Thread* thread = threads_.next_due()) {
+    threads_.unschedule(*thread);
     const auto state = thread->state;
     if (state == ThreadState::awaiting_descriptors || state == ThreadState::awaiting_address)
       thread->process->slot(thread->index).error = ETIMEDOUT;
     grant(*thread);
-    running_ = nullptr;
+    threads_.set_running(nullptr);
   }
   const bool served = serve_slots();
   const Duration next = time_to_next();
   const bool goes_on = !served && (next <= kNear || await_input(next));
-  step_.arm(goes_on ? now() + next : now());
+  threads_.step_at(goes_on ? now() + next : now());
   Agenda::current()->yield();  // lets the kernel's other processes run
 }
 
 // Time until the next event of the simulation or deadline of a thread.
 Duration TimeKeeper::time_to_next() const {
   auto next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
-  if (!timed_.empty()) next = std::min(next, *(*timed_.begin())->at);
+  if (!threads_.timed().empty()) next = std::min(next, *(*threads_.timed().begin())->at);
   return next - now();
 }
 
 // Serves the calls and posted writes in the programs' slots. True: there were some.
 bool TimeKeeper::serve_slots() {
   bool served = false;
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    Process& process = *processes_[i];
+  for (std::size_t i = 0; i < threads_.processes().size(); ++i) {
+    Process& process = *threads_.processes()[i];
     if (!process.alive) continue;
     for (std::size_t index = 0; index < process.threads.size() && process.alive; ++index) {
       Thread& thread = process.threads[index];
@@ -73,7 +72,7 @@ bool TimeKeeper::serve_slots() {
       if (called && slot.call != abi::Call::sync && !execute(thread)) break;
       if (called && process.alive) {
         grant(thread);
-        running_ = nullptr;
+        threads_.set_running(nullptr);
       }
     }
   }
@@ -86,7 +85,7 @@ bool TimeKeeper::all_sleep() const {
     if (thread.state != ThreadState::running) return true;
     return thread.process->slot(thread.index).turn != ThreadSlot::kKernel && programs_.sleeps(thread);
   };
-  return std::ranges::all_of(processes_, [&](const auto& process) {
+  return std::ranges::all_of(threads_.processes(), [&](const auto& process) {
     return !process->alive || std::ranges::all_of(process->threads, sleeps);
   });
 }
@@ -100,7 +99,7 @@ bool TimeKeeper::await_input(Duration next) {
   }
   const auto due = idle_start_ + std::chrono::nanoseconds(std::min<std::int64_t>(next.ps / 1000, 3'600'000'000'000));
   do {
-    for (const auto& process : processes_)
+    for (const auto& process : threads_.processes())
       for (const Thread& thread : process->threads) {
         if (thread.state != ThreadState::running) continue;
         const ThreadSlot& slot = process->slot(thread.index);
@@ -109,7 +108,7 @@ bool TimeKeeper::await_input(Duration next) {
   } while (Clock::now() - idle_since < kSpinTime);
 
   std::vector<pollfd> watched;
-  for (const auto& process : processes_) {
+  for (const auto& process : threads_.processes()) {
     if (!process->alive) continue;
     sleeps_word(*process) = 1;
     watched.push_back({process->socket(), POLLIN, 0});
@@ -117,7 +116,7 @@ bool TimeKeeper::await_input(Duration next) {
   watched.push_back({handler_->descriptor(), POLLIN, 0});
   if (outside != nullptr) outside->watch(watched);
   ::poll(watched.data(), nfds_t(watched.size()), kNapMs);
-  for (const auto& process : processes_) {
+  for (const auto& process : threads_.processes()) {
     if (!process->alive) continue;
     sleeps_word(*process) = 0;
     process->drain_kicks();

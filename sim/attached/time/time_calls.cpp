@@ -44,26 +44,26 @@ bool TimeKeeper::execute(Thread& thread) {
     case Call::spin: return spin(thread);
     case Call::sleep:
       if (duration(slot.argument[0]) <= now()) return true;
-      wait(thread, ThreadState::sleeping, deadline(slot.argument[0]));
+      threads_.wait(thread, ThreadState::sleeping, deadline(slot.argument[0]));
       return false;
     case Call::wait_descriptors: return wait_descriptors(thread, slot);
-    case Call::wait_address: wait_address(thread, slot, deadline(slot.argument[1])); return false;
+    case Call::wait_address: address_waits_.wait(thread, slot, deadline(slot.argument[1])); return false;
     case Call::wake_address:
-      slot.value = wake_address(process, {slot.argument[0], slot.argument[1], slot.argument[2] != 0, clock_of(thread),
-                                          slot.argument[3] != 0});
+      slot.value = address_waits_.wake(process, {slot.argument[0], slot.argument[1], slot.argument[2] != 0,
+                                                 clock_of(thread), slot.argument[3] != 0});
       return true;
-    case Call::set_timer: return set_timer(process, slot);
-    case Call::get_timer: return get_timer(process, slot);
-    case Call::new_timer: return new_timer(thread, slot);
+    case Call::set_timer: return timers_.set(process, slot);
+    case Call::get_timer: return Timers::get(process, slot);
+    case Call::new_timer: return timers_.make(thread, slot);
     case Call::delete_timer:
       return answer(slot, process.timers.erase(std::uint32_t(slot.argument[0])) != 0 ? 0 : EINVAL);
-    case Call::await_signal: return await_signal(thread, slot, deadline(slot.argument[1]));
-    case Call::take_signals: return take_signals(thread, slot);
-    case Call::watch_signals: return watch_signals(thread, slot);
+    case Call::await_signal: return signals_.await_signal(thread, slot, deadline(slot.argument[1]));
+    case Call::take_signals: return signals_.take_signals(thread, slot);
+    case Call::watch_signals: return signal_watches_.watch(thread, slot);
     case Call::unwatch_signals:
       return answer(slot, process.signal_watches.erase(std::uint32_t(slot.argument[0])) != 0 ? 0 : EINVAL);
-    case Call::read_signals: return read_signals(thread, slot);
-    case Call::find_event: return find_event(thread, slot);
+    case Call::read_signals: return signals_.read_signals(thread, slot);
+    case Call::find_event: return find_event(threads_, thread, slot);
     case Call::thread_new: return new_thread(thread, slot);
     case Call::thread_start: {
       const std::uint64_t index = slot.argument[0];
@@ -85,7 +85,7 @@ bool TimeKeeper::execute_by_handler(Thread& thread) {
   const bool only_asked = call == Call::wait_child || call == Call::find_process || call == Call::net_connect ||
                           call == Call::net_error || call == Call::sem_control || call == Call::msg_control ||
                           (call >= Call::sem_get && !answered);
-  if (!only_asked && (!answered || slot_of(thread).error == 0)) progressed();
+  if (!only_asked && (!answered || slot_of(thread).error == 0)) threads_.progressed();
   return answered;
 }
 
@@ -94,7 +94,7 @@ bool TimeKeeper::execute_by_handler(Thread& thread) {
 // Simulated time has reached the thread's look. A look counts as a wait until something new is seen.
 bool TimeKeeper::look(Thread& thread) {
   const bool looks = slot_of(thread).argument[0] == 0;
-  if (looks) note_vain_wait(thread, ThreadState::polling);
+  if (looks) threads_.note_vain_wait(thread, ThreadState::polling);
   return true;
 }
 
@@ -107,7 +107,7 @@ bool TimeKeeper::spin(Thread& thread) {
   if (stored && !written) thread.looked_again = true;
   slot_of(thread).value = stored && !written ? 1 : 0;
   if (written || stored) return true;
-  wait(thread, ThreadState::spinning, std::nullopt);
+  threads_.wait(thread, ThreadState::spinning, std::nullopt);
   return false;
 }
 
@@ -123,7 +123,7 @@ bool TimeKeeper::park(Thread& thread) {
     thread.loop.reset();
     return answer(slot, EAGAIN);
   }
-  wait(thread, ThreadState::polling, std::nullopt);
+  threads_.wait(thread, ThreadState::polling, std::nullopt);
   return false;
 }
 
@@ -147,7 +147,7 @@ bool TimeKeeper::wait_descriptors(Thread& thread, ThreadSlot& slot) {
     thread.watched.clear();
     return true;
   }
-  wait(thread, ThreadState::awaiting_descriptors, deadline(slot.argument[0]));
+  threads_.wait(thread, ThreadState::awaiting_descriptors, deadline(slot.argument[0]));
   return false;
 }
 
@@ -158,7 +158,7 @@ bool TimeKeeper::new_thread(const Thread& maker, ThreadSlot& slot) {
   const auto free = std::ranges::find(process.threads, ThreadState::free, &Thread::state);
   const auto index = std::uint32_t(free - process.threads.begin());
   if (index >= abi::kMaxThreads) return answer(slot, EAGAIN);
-  Thread& thread = slot_for(process, index);
+  Thread& thread = threads_.slot_for(process, index);
   // Reset all state of the slot's last thread.
   thread = Thread{.process = &process, .index = index, .state = ThreadState::starting, .affinity = maker.affinity};
   process.slot(index).pending = process.pending_signals.set();
@@ -176,7 +176,7 @@ bool TimeKeeper::exit_thread(Thread& thread, ThreadSlot& slot) {
     const bool leaves_mutexes = slot.argument[1] != 0;
     if (params_.simulated) programs_.await_thread_end(thread);
     end_thread(thread);
-    if (leaves_mutexes) wake_all(*thread.process);
+    if (leaves_mutexes) address_waits_.wake_all(*thread.process);
     return false;
   }
   if (index >= thread.process->threads.size()) return answer(slot, EINVAL);
@@ -186,7 +186,7 @@ bool TimeKeeper::exit_thread(Thread& thread, ThreadSlot& slot) {
 
 void TimeKeeper::end_thread(Thread& thread) {
   if (thread.state != ThreadState::free) end_cpu_time(thread);
-  schedule(thread, ThreadState::free, std::nullopt, false);
+  threads_.schedule(thread, ThreadState::free, std::nullopt, false);
 }
 
 }  // namespace rnicsim::sim

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers: each expires at its simulated time, by a signal or on a descriptor.
+#include "sim/attached/time/timers.h"
+
 #include <signal.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-
-#include "sim/attached/time/time_keeper.h"
 
 namespace rnicsim::sim {
 namespace {
@@ -28,7 +27,7 @@ void tell_time(ThreadSlot& slot, const Timer& timer) {
 
 }  // namespace
 
-bool TimeKeeper::new_timer(Thread& thread, ThreadSlot& slot) {
+bool Timers::make(Thread& thread, ThreadSlot& slot) {
   Process& process = *thread.process;
   auto made = std::make_shared<Timer>();
   Timer& timer = *made;
@@ -38,14 +37,14 @@ bool TimeKeeper::new_timer(Thread& thread, ThreadSlot& slot) {
   if (tells == Tells::descriptor) {
     auto descriptors = process.receive_descriptors(thread.index);
     if (descriptors.empty()) return answer(slot, EINVAL);
-    if (handler_->lacks_descriptors(process, "timer")) return answer(slot, EMFILE);
+    if (lacks_descriptors(process, "timer")) return answer(slot, EMFILE);
     timer.counter = EventCounter(std::move(descriptors.front()));
   } else if (tells != Tells::nobody) {
     std::memcpy(&timer.signal, slot.input, sizeof timer.signal);
     if (timer.signal.number == 0 || timer.signal.number > kMostSignal) return answer(slot, EINVAL);
     if (tells == Tells::thread) timer.thread = std::uint32_t(slot.argument[1]);
   }
-  const std::uint32_t number = timer.counter ? next_shared_number_++ : process.next_timer++;
+  const std::uint32_t number = timer.counter ? numbers_.next() : process.next_timer++;
   timer.clock = clockid_t(slot.argument[2]);
   timer.signal.pid = number;
   process.timers.emplace(number, std::move(made));
@@ -53,7 +52,7 @@ bool TimeKeeper::new_timer(Thread& thread, ThreadSlot& slot) {
   return true;
 }
 
-bool TimeKeeper::set_timer(Process& process, ThreadSlot& slot) {
+bool Timers::set(Process& process, ThreadSlot& slot) {
   const auto number = std::uint32_t(slot.argument[0]);
   if (number == kAlarmTimer && !process.timers.contains(kAlarmTimer))
     process.timers.emplace(kAlarmTimer, std::make_shared<Timer>(Timer{.signal = alarm_signal()}));
@@ -67,11 +66,11 @@ bool TimeKeeper::set_timer(Process& process, ThreadSlot& slot) {
   // Unread expiries belong to the old setting.
   timer.counter.clear();
   ++timer.setting;
-  start_timer(process, found->second);
+  start(process, found->second);
   return true;
 }
 
-bool TimeKeeper::get_timer(Process& process, ThreadSlot& slot) {
+bool Timers::get(Process& process, ThreadSlot& slot) {
   const auto found = process.timers.find(std::uint32_t(slot.argument[0]));
   if (found == process.timers.end() && slot.argument[0] != kAlarmTimer) return answer(slot, EINVAL);
   if (found == process.timers.end()) {
@@ -83,39 +82,43 @@ bool TimeKeeper::get_timer(Process& process, ThreadSlot& slot) {
 }
 
 // The timer exists as long as a process has it; hence the weak pointer.
-void TimeKeeper::start_timer(Process& process, const std::shared_ptr<Timer>& timer) {
+void Timers::start(Process& process, const std::shared_ptr<Timer>& timer) {
   if (!timer->deadline) return;
-  at(*timer->deadline, [this, &process, kept = std::weak_ptr(timer), setting = timer->setting] {
+  threads_.at(*timer->deadline, [this, &process, kept = std::weak_ptr(timer), setting = timer->setting] {
     const auto timer = kept.lock();
-    if (timer && timer->setting == setting) end_timer(process, timer);
+    if (timer && timer->setting == setting) expire(process, timer);
   });
 }
 
-void TimeKeeper::end_timer(Process& process, const std::shared_ptr<Timer>& ended) {
+void Timers::expire(Process& process, const std::shared_ptr<Timer>& ended) {
   Timer& timer = *ended;
   timer.deadline = timer.interval.ps > 0 ? std::optional(*timer.deadline + timer.interval) : std::nullopt;
   if (timer.deadline) timer.deadline = std::max(*timer.deadline, now());
-  if (std::exchange(timer.seen_progress, progress_) != progress_) timer.fired_in_vain = 0;
-  ++timer.fired_in_vain;
-  start_timer(process, ended);
+  threads_.note_expiry(timer);
+  start(process, ended);
   if (timer.counter) {
     timer.counter.add();
-    descriptors_changed_ = true;
+    threads_.descriptors_changed();
   } else if (timer.signal.number != 0) {
-    Thread* only = timer.thread != 0 ? thread_numbered(process, timer.thread) : nullptr;
-    if (timer.thread == 0 || only != nullptr) raise(process, timer.signal, only);
+    Thread* only = timer.thread != 0 ? Signals::thread_numbered(process, timer.thread) : nullptr;
+    if (timer.thread == 0 || only != nullptr) signals_.raise(process, timer.signal, only);
   }
 }
 
-std::optional<Duration> TimeKeeper::next_end(const Process& process) {
+std::optional<Duration> Timers::next_end(const Process& process) {
   std::optional<Duration> next;
   for (const auto& [number, timer] : process.timers)
     if (timer->deadline && (!next || *timer->deadline < *next)) next = timer->deadline;
   return next;
 }
 
-bool TimeKeeper::rings_in_vain(const Timer& timer) const {
-  return !timer.deadline || (timer.seen_progress == progress_ && timer.fired_in_vain >= kVainEnds);
+std::optional<Duration> Timers::next_end(std::uint32_t host) const {
+  std::optional<Duration> first;
+  for (const auto& process : threads_.processes()) {
+    if (!process->alive || process->identity().host != host) continue;
+    if (const auto end = next_end(*process)) first = std::min(first.value_or(*end), *end);
+  }
+  return first;
 }
 
 }  // namespace rnicsim::sim

@@ -28,41 +28,18 @@ Duration TimeKeeper::clock_limit(const Thread& thread) const {
   return now() + std::min(Duration{(now() - thread.idle_since).ps / kPart}, params_.most_clock_slack);
 }
 
-// True: another thread of the process waits for memory that this one may store to. Stores become known at the end of a
-// turn.
-bool TimeKeeper::is_watched(const Thread& thread) const {
-  return watching_.at(thread.process) > std::size_t(watches(thread.state));
-}
-
-bool TimeKeeper::is_watched_by_other_processes(const Thread& thread) const {
-  return watching_of_host_.at(thread.process->identity().host) > watching_.at(thread.process);
-}
-
-bool TimeKeeper::has_prompt_neighbours(const Thread& thread) const {
-  return prompt_.at(thread.process) > std::size_t(goes_on_at_once(thread.state));
-}
-
-std::optional<Duration> TimeKeeper::next_timer_end(std::uint32_t host) const {
-  std::optional<Duration> first;
-  for (const auto& process : processes_) {
-    if (!process->alive || process->identity().host != host) continue;
-    if (const auto end = next_end(*process)) first = std::min(first.value_or(*end), *end);
-  }
-  return first;
-}
-
 // Until this time nothing changes that the thread can see: a look that ends before it, or up to `detect` later, finds
 // memory as it is now.
 Duration TimeKeeper::quiet_until(const Thread& thread) const {
-  if (params_.each_look || in_real_kernel_ != 0) return now();
+  if (params_.each_look || threads_.in_real_kernel() != 0) return now();
   constexpr int kMostAsked = 16;  // threads; the time of the last one bounds the others
   const Process& process = *thread.process;
   const std::uint32_t host = process.identity().host;
   Duration quiet = now() + params_.most_unseen;
-  if (is_watched(thread)) return now();
-  if (is_watched_by_other_processes(thread)) quiet = now() + params_.least_unseen;
+  if (threads_.is_watched(thread)) return now();
+  if (threads_.is_watched_by_other_processes(thread)) quiet = now() + params_.least_unseen;
   int asked = 0;
-  for (const Thread* other : timed_) {
+  for (const Thread* other : threads_.timed()) {
     if (other == &thread) continue;
     const bool near = other->process == &process || ++asked == kMostAsked;
     if (!near && other->process->identity().host == host)
@@ -71,13 +48,13 @@ Duration TimeKeeper::quiet_until(const Thread& thread) const {
       quiet = std::min(quiet, near ? *other->at : handler_->quiet_until_doorbell(host, *other->at));
     if (near) break;
   }
-  if (const auto end = next_timer_end(host)) quiet = std::min(quiet, *end);
+  if (const auto end = timers_.next_end(host)) quiet = std::min(quiet, *end);
   const Duration next = std::min(Agenda::current()->next_alarm(), Agenda::next_in_kernel());
   // A waiting thread may continue at the next event or act of another thread. Most threads of the same process do so
   // `wakeup` later. A store of a thread of another process may be seen least_unseen late.
-  const auto other = std::ranges::find_if(timed_, [&](const Thread* timed) { return timed != &thread; });
-  const Duration acts = other != timed_.end() ? std::min(next, *(*other)->at) : next;
-  const Duration wakeup = has_prompt_neighbours(thread) ? Duration{} : times_of(process).wakeup;
+  const auto other = std::ranges::find_if(threads_.timed(), [&](const Thread* timed) { return timed != &thread; });
+  const Duration acts = other != threads_.timed().end() ? std::min(next, *(*other)->at) : next;
+  const Duration wakeup = threads_.has_prompt_neighbours(thread) ? Duration{} : threads_.times_of(process).wakeup;
   if (acts < quiet - wakeup) quiet = acts + wakeup;
   quiet = std::min(quiet, std::max(acts, now() + params_.least_unseen));
   return std::max(now(), std::min(quiet, handler_->quiet_until(host, std::max(now(), next))));
@@ -92,10 +69,10 @@ void TimeKeeper::grant(Thread& thread) {
   slot.changes = thread.changes;
   thread.seen_memory_writes = process.memory_writes;
   thread.seen_stores = process.stores;
-  const Duration detect = times_of(process).detect;
+  const Duration detect = threads_.times_of(process).detect;
   const Duration looks_until = params_.simulated ? quiet_until(thread) + detect : Duration{};
   Duration limit = std::max(clock_limit(thread), looks_until);
-  if (const auto end = next_end(process)) limit = std::min(limit, std::max(*end, now()));
+  if (const auto end = Timers::next_end(process)) limit = std::min(limit, std::max(*end, now()));
   slot.run_until = std::uint64_t(limit.ps);
   slot.looks_until = std::uint64_t(looks_until.ps);
   slot.ring_visible = process.ring_written ? std::uint64_t((*process.ring_written + detect).ps) : 0;
@@ -106,12 +83,12 @@ void TimeKeeper::grant(Thread& thread) {
     slot.signal_count = 0;
     if (!thread.due_signals.empty()) slot.looks_until = 0;
   } else {
-    hand_over_signals(thread);
+    Signals::hand_over_signals(thread);
   }
   if (!thread.pending_signals.empty())
-    show_watches(process, process.pending_signals.set() | thread.pending_signals.set());
-  set_state(thread, ThreadState::running);
-  running_ = &thread;
+    signal_watches_.show(process, process.pending_signals.set() | thread.pending_signals.set());
+  threads_.set_state(thread, ThreadState::running);
+  threads_.set_running(&thread);
   release(thread);
 }
 
@@ -134,13 +111,13 @@ bool TimeKeeper::await_return(Thread& thread) {
   TurnEnd end;
   do end = programs_.await_turn_end(thread, meanwhile);
   while (end == TurnEnd::blocked && patient_);
-  running_ = nullptr;
+  threads_.set_running(nullptr);
   switch (end) {
     case TurnEnd::given_back: return true;
     case TurnEnd::died: handler_->process_died(*thread.process); return false;
     case TurnEnd::blocked:
       disturbed(fmt::format("{}: blocked in the real kernel, {}", thread.process->label(), programs_.activity(thread)));
-      schedule(thread, ThreadState::in_real_kernel, std::nullopt, false);
+      threads_.schedule(thread, ThreadState::in_real_kernel, std::nullopt, false);
       return false;
   }
   return false;
@@ -153,7 +130,7 @@ void TimeKeeper::report_stuck(const Thread& thread, const std::string& why) cons
 
 // Collects a thread that returned from the real kernel. True: there was one.
 bool TimeKeeper::poll_real_kernel() {
-  for (const auto& process : processes_) {
+  for (const auto& process : threads_.processes()) {
     for (Thread& thread : process->threads) {
       if (thread.state != ThreadState::in_real_kernel) continue;
       // Read before the slot: the thread's last turn may have ended the process.
@@ -164,7 +141,8 @@ bool TimeKeeper::poll_real_kernel() {
         return true;
       }
       collect(thread);
-      schedule(thread, ThreadState::due, std::max(clock_of(thread), now()), slot_of(thread).call != abi::Call::sync);
+      threads_.schedule(thread, ThreadState::due, std::max(clock_of(thread), now()),
+                        slot_of(thread).call != abi::Call::sync);
       return true;
     }
   }
@@ -178,13 +156,13 @@ void TimeKeeper::collect(Thread& thread) {
   // A thread's clock never goes back.
   slot.now = std::uint64_t(std::max(clock_of(thread), now()).ps);
   if (slot.acted != 0) thread.idle_since = clock_of(thread);
-  if (!thread.pending_signals.empty()) show_watches(*thread.process, thread.process->pending_signals.set());
+  if (!thread.pending_signals.empty()) signal_watches_.show(*thread.process, thread.process->pending_signals.set());
   show_stores(thread);
   take_milestones(thread);
   take_posted(thread);
   handler_->collect_all(clock_of(thread));
   relay_output();
-  descriptors_changed_ = true;
+  threads_.descriptors_changed();
 }
 
 // Wakes threads that spin on memory which this thread may have stored to, in its process and in others of its host. A
@@ -192,17 +170,17 @@ void TimeKeeper::collect(Thread& thread) {
 // each other for ever.
 void TimeKeeper::show_stores(Thread& thread) {
   if (stored_nothing(thread)) return;
-  const Duration detect = times_of(*thread.process).detect;
+  const Duration detect = threads_.times_of(*thread.process).detect;
   const Duration seen = clock_of(thread) + detect;
-  for (const auto& process : processes_) {
+  for (const auto& process : threads_.processes()) {
     if (!process->alive || process->identity().host != thread.process->identity().host) continue;
     ++process->stores;
     for (Thread& other : process->threads) {
       if (other.state == ThreadState::spinning)
-        wait(other, ThreadState::spinning, std::min(other.at.value_or(seen), seen));
+        threads_.wait(other, ThreadState::spinning, std::min(other.at.value_or(seen), seen));
       // For a look at this same time, the order of threads decides whether the look comes before this turn or after
       // it.
-      if (other.loop) end_loop(other, now() + detect + (before(other, thread) ? kTick : Duration{}), true);
+      if (other.loop) threads_.end_loop(other, now() + detect + (before(other, thread) ? kTick : Duration{}), true);
     }
   }
   thread.seen_stores = thread.process->stores;

@@ -139,9 +139,9 @@ class World : public sim::Programs {
     do sc_core::sc_start(20, sc_core::SC_MS);
     while (good && good_step_ < kGoodSteps && keeper_.outlast_silence());
     require(!good || good_step_ == kGoodSteps, "a good process gets no further");
-    const auto processes = keeper_.processes().size();
+    const auto processes = keeper_.threads().processes().size();
     for (std::size_t i = 0; i < processes; ++i) {
-      sim::Process& process = *keeper_.processes()[i];
+      sim::Process& process = *keeper_.threads().processes()[i];
       if (!process.alive) continue;
       ::kill(process.identity().pid, SIGKILL);
       while (!process.has_exited()) {}

@@ -208,7 +208,7 @@ class World : public Programs, public CallHandler {
   }
   // Ends all programs before the next story.
   void clear() {
-    for (const auto& process : keeper.processes())
+    for (const auto& process : keeper.threads().processes())
       if (process->alive) process_died(*process);
     scripts_.clear();
     ended_.clear();
@@ -285,10 +285,10 @@ class World : public Programs, public CallHandler {
     Program& caller = program(*thread.process, thread.index);
     switch (slot.call) {
       case Call::command: {
-        keeper.wait(thread, ThreadState::awaiting_device, std::nullopt);
-        keeper.at(now() + device_time, [this, &process = *thread.process, index = thread.index] {
+        keeper.threads().wait(thread, ThreadState::awaiting_device, std::nullopt);
+        keeper.threads().at(now() + device_time, [this, &process = *thread.process, index = thread.index] {
           if (process.alive && process.threads[index].state == ThreadState::awaiting_device)
-            keeper.resume(process.threads[index], now());
+            keeper.threads().resume(process.threads[index], now());
         });
         return false;
       }
@@ -303,7 +303,7 @@ class World : public Programs, public CallHandler {
         return true;
       case Call::wait_child:
         if (std::erase(orphans_, thread.process) != 0) return true;
-        keeper.wait(thread, ThreadState::awaiting_child, std::nullopt);
+        keeper.threads().wait(thread, ThreadState::awaiting_child, std::nullopt);
         return false;
       case Call::process_exit: process_died(*thread.process); return false;
       default: return true;
@@ -322,7 +322,8 @@ class World : public Programs, public CallHandler {
     process.forget_memory(process.image());  // no device has the memory mapped
     if (process.parent == nullptr || !process.parent->alive) return;
     for (Thread& waiting : process.parent->threads)
-      if (waiting.state == ThreadState::awaiting_child) return keeper.resume(waiting, now() + params_.times.wakeup);
+      if (waiting.state == ThreadState::awaiting_child)
+        return keeper.threads().resume(waiting, now() + params_.times.wakeup);
     orphans_.push_back(process.parent);
   }
 
@@ -369,7 +370,7 @@ class World : public Programs, public CallHandler {
     expect(slot.act_until == std::uint64_t((now() + params_.act_slack).ps), program, "it may act too far ahead");
     const Duration slack = std::max(params_.most_clock_slack, params_.most_unseen) + params_.times.detect;
     expect(slot.run_until <= std::uint64_t((now() + slack).ps), program, "it may run too far ahead");
-    for (const auto& process : keeper.processes()) {
+    for (const auto& process : keeper.threads().processes()) {
       if (!process->alive || goes_on) continue;
       for (const Thread& other : process->threads)
         if (&other != &thread && other.at && std::pair(*other.at, rank(other)) < std::pair(now(), rank(thread)))
@@ -382,7 +383,7 @@ class World : public Programs, public CallHandler {
 
   // No event is pending: each remaining thread waits, and must not have missed a wake-up.
   void check_standstill() {
-    for (const auto& process : keeper.processes()) {
+    for (const auto& process : keeper.threads().processes()) {
       if (!process->alive) continue;
       for (const Thread& thread : process->threads) {
         if (thread.state == ThreadState::free || thread.state == ThreadState::starting) continue;

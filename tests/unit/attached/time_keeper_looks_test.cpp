@@ -20,7 +20,7 @@ TEST_F(TimeKeeperTest, ALookSeesWhatWasWrittenSomeTimeBeforeItsEnd) {
     while (!written) co_await me.look(kPoll);
     tell("written", me);
   });
-  world.keeper.at(1005_ns, [&] {
+  world.keeper.threads().at(1005_ns, [&] {
     written = true;
     world.keeper.memory_written(process, kRing, 64);
   });
@@ -119,7 +119,7 @@ class RandomTelling {
         processes_[k] = &process;
     }
     for (const Write& write : tale.writes)
-      world.keeper.at(begin_ + write.at, [this, write] {
+      world.keeper.threads().at(begin_ + write.at, [this, write] {
         Memory& memory = memory_of(write.loop);
         const int which = write.which % kSlots;
         ++(write.queue ? memory.queues[write.which] : memory.slots[which]);

@@ -24,7 +24,7 @@ TEST_F(TimeKeeperSignals, ASignalGoesToAThreadThatDoesNotBlockIt) {
     tell("first", me);
   });
   world.masks[{&receiver, 0}] = {.blocked = set_of(SIGUSR1), .caught = set_of(SIGUSR1)};
-  world.keeper.at(5_us, [&] { world.keeper.raise(receiver, {.number = SIGUSR1}); });
+  world.keeper.threads().at(5_us, [&] { world.keeper.signals().raise(receiver, {.number = SIGUSR1}); });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("child", 5_us), std::pair("first", 10_us)));
 }
@@ -43,7 +43,7 @@ TEST_F(TimeKeeperSignals, WhatAllBlockWaitsUntilItIsAskedFor) {
   });
   world.masks[{&receiver, 0}] = {.blocked = ~SignalSet{0}};
   for (const Duration when : {5_us, 20_us})
-    world.keeper.at(when, [&] { world.keeper.raise(receiver, {.number = SIGUSR1}); });
+    world.keeper.threads().at(when, [&] { world.keeper.signals().raise(receiver, {.number = SIGUSR1}); });
   world.run();
   EXPECT_THAT(story,
               ElementsAre(std::pair("in vain", 12_us), std::pair("there", 12_us), std::pair("came", 20_us + kWakeup)));
@@ -55,9 +55,9 @@ TEST_F(TimeKeeperSignals, WhatIsIgnoredEndsNoWait) {
     tell("slept", me);
   });
   world.masks[{&receiver, 0}] = {.ignored = set_of(SIGUSR1)};
-  world.keeper.at(5_us, [&] {
-    world.keeper.raise(receiver, {.number = SIGUSR1});
-    world.keeper.raise(receiver, {.number = SIGCHLD});  // ignored by default
+  world.keeper.threads().at(5_us, [&] {
+    world.keeper.signals().raise(receiver, {.number = SIGUSR1});
+    world.keeper.signals().raise(receiver, {.number = SIGCHLD});  // ignored by default
   });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("slept", 10_us)));
@@ -72,7 +72,8 @@ TEST_F(TimeKeeperSignals, AStoppedProcessGetsNoTurnUntilItGoesOn) {
     co_await me.sleep_until(60_us);
   });
   const auto raise = [&](Duration when, int signal) {
-    world.keeper.at(when, [&, signal] { world.keeper.raise(stopped, {.number = std::uint32_t(signal)}); });
+    world.keeper.threads().at(
+        when, [&, signal] { world.keeper.signals().raise(stopped, {.number = std::uint32_t(signal)}); });
   };
   raise(1_us, SIGSTOP);
   raise(2_us, SIGSTOP);

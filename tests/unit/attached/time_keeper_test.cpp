@@ -64,7 +64,7 @@ TEST_F(TimeKeeperTest, AnActionGoesBeforeTheThreadsOfItsTime) {
     co_await me.sleep_until(1_us);
     tell("thread", me);
   });
-  world.keeper.at(1_us, [&] { story.emplace_back("action", now()); });
+  world.keeper.threads().at(1_us, [&] { story.emplace_back("action", now()); });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("action", 1_us), std::pair("thread", 1_us)));
 }
@@ -212,7 +212,7 @@ TEST_F(TimeKeeperTest, ASpinnerWakesWhenTheDeviceWritesIntoItsProcess) {
   Process& other = world.attach(0, [](Program& me) -> Script { co_await me.sleep_until(50_us); });
   device_writes(other, kBuffer, 5_us);
   device_writes(*spins, kBuffer, 10_us);
-  world.keeper.at(20_us, [&] { world.keeper.interrupted(*spins); });
+  world.keeper.threads().at(20_us, [&] { world.keeper.interrupted(*spins); });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("written", 10_us + kDetect), std::pair("interrupted", 20_us + kDetect)));
 }
@@ -277,7 +277,7 @@ TEST_F(TimeKeeperTest, ADeviceWriteWakesASpinnerBeforeAStoreThatIsYetToShow) {
     while (!written) co_await me.call(Call::spin);
     tell("written", me);
   });
-  world.keeper.at(20_us, [&] {
+  world.keeper.threads().at(20_us, [&] {
     written = true;
     world.keeper.memory_written(process, kBuffer, 64);
   });
@@ -423,7 +423,7 @@ TEST_F(TimeKeeperTest, AParentHearsOfAChildThatIsKilledWhileItWaits) {
   world.attach(0, [&](Program& me) -> Script {
     co_await me.fork([](Program& child) -> Script { co_await child.wait_address(kLock); });
     co_await me.sleep_until(10_us);
-    world.kill(*world.keeper.processes().back());
+    world.kill(*world.keeper.threads().processes().back());
     co_await me.call(Call::wait_child);
     tell("child ended", me);
   });

@@ -143,9 +143,10 @@ class Telling {
     // later.
     std::erase_if(events, is_signal);
     std::ranges::copy_if(story.events, std::back_inserter(events), is_signal);
-    for (const Event& event : events) world.keeper.at(begin_ + kStep * event.steps, [this, event] { happen(event); });
+    for (const Event& event : events)
+      world.keeper.threads().at(begin_ + kStep * event.steps, [this, event] { happen(event); });
     world.disturb = [this] {
-      if (real_world_() % 4 == 0) world_.keeper.descriptors_may_be_ready();
+      if (real_world_() % 4 == 0) world_.keeper.threads().descriptors_may_be_ready();
     };
   }
 
@@ -186,7 +187,7 @@ class Telling {
     // Waits that a signal ends have no waker.
     signals_.send(process, signal, only);
     std::erase_if(waiters_, [&](const Waiter& waiter) { return signals_.is_due(*waiter.program) && !waiter.woken; });
-    world_.keeper.raise(process, signal, only);
+    world_.keeper.signals().raise(process, signal, only);
   }
   // The receiver is the first process, the sender's process, or a thread of it.
   void send(Thread& sender, const ThreadSlot& slot) {
