@@ -364,7 +364,7 @@ class Run {
     if (serving_) {
       admit_stranger();
       // The shell runs outside of the simulation and writes into pipes of its programs.
-      keeper_.poll_descriptors();
+      keeper_.descriptor_waits().poll();
       ::usleep(1000);
       return true;
     }

@@ -51,7 +51,7 @@ SystemCalls::SystemCalls(const SessionParams& params, std::vector<HostServices> 
       if (write.pasid == kKernelPasid) return;
       for (const auto& process : keeper_.threads().processes())
         if (process->alive && process->identity().host == index && process->pasid == write.pasid)
-          keeper_.memory_written(*process, write.address, write.length);
+          keeper_.memory_waits().written(*process, write.address, write.length);
     };
     for (host::KernelAgent* agent : hosts_[index].agents) agent->root_complex().dma_written.subscribe(written);
   }

@@ -84,7 +84,7 @@ class SystemCalls : public CallHandler {
   Thread* thread_of(Thread& asking, std::uint64_t number);
   bool affinity(Thread& asking, abi::ThreadSlot& slot);
   bool wait_child(Thread& thread, abi::ThreadSlot& slot);
-  bool answer_wait(Thread& thread, abi::ThreadSlot& slot);
+  bool answer_wait(const Thread& thread, const WaitForChild& wait, abi::ThreadSlot& slot);
   void wake_parent(Process& parent);
   void fill_control(Process& process) const;
   void join_device(Process& process);

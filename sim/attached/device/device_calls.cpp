@@ -162,8 +162,8 @@ bool DeviceCalls::open_channel(Thread& thread, ThreadSlot& slot) {
   slot.value = agent_of(thread).open_channel(process.pasid, [this, &process, sink](const abi::EventRecord& event) {
     // The pipe is full when thousands of events are unread.
     const bool written = ::write(sink->get(), &event, sizeof event) == ssize_t(sizeof event);
-    keeper_.interrupted(process);
-    keeper_.pipe_written(process, *sink);
+    keeper_.memory_waits().interrupted(process);
+    keeper_.descriptor_waits().pipe_written(process, *sink);
     keeper_.threads().descriptors_may_be_ready();
     return written;
   });
@@ -179,7 +179,7 @@ bool DeviceCalls::await_event(Thread& thread, ThreadSlot& slot) {
   const bool written_since = thread.process->memory_writes != thread.seen_memory_writes;
   int bytes = 0;
   if (written_since && ::ioctl(found->second->get(), FIONREAD, &bytes) == 0 && bytes > 0) return true;
-  keeper_.await_pipe(thread, *found->second);
+  keeper_.descriptor_waits().await_pipe(thread, *found->second);
   return false;
 }
 

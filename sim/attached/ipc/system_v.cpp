@@ -87,8 +87,7 @@ IpcWait SystemV::new_wait(const Thread& thread) {
 }
 
 bool SystemV::wait(Thread& thread, IpcWait wait, std::optional<Duration> until) {
-  thread.wait_ticket = wait;
-  keeper_.threads().wait(thread, ThreadState::awaiting_ipc, until);
+  keeper_.threads().wait(thread, ThreadState::awaiting_ipc, until, WaitForIpc{wait});
   return false;
 }
 
@@ -99,7 +98,8 @@ Thread* SystemV::waiting(IpcWait wait) {
   auto& threads = found->second.process->threads;
   if (found->second.index >= threads.size()) return nullptr;
   Thread& thread = threads[found->second.index];
-  return thread.state == ThreadState::awaiting_ipc && thread.wait_ticket == wait ? &thread : nullptr;
+  const auto* of_thread = std::get_if<WaitForIpc>(&thread.wait);
+  return of_thread != nullptr && of_thread->number == wait ? &thread : nullptr;
 }
 
 void SystemV::end_wait(IpcWait wait, int error) {

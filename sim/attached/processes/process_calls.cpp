@@ -238,7 +238,8 @@ void SystemCalls::process_died(Process& process) {
 // Ends waits of the parent for a child that has changed its state.
 void SystemCalls::wake_parent(Process& parent) {
   for (Thread& waiting : parent.threads)
-    if (waiting.state == ThreadState::awaiting_child && answer_wait(waiting, parent.slot(waiting.index)))
+    if (const auto* wait = std::get_if<WaitForChild>(&waiting.wait);
+        wait != nullptr && answer_wait(waiting, *wait, parent.slot(waiting.index)))
       keeper_.threads().resume(waiting, now() + keeper_.threads().times_of(parent).wakeup);
 }
 
@@ -257,12 +258,12 @@ void SystemCalls::process_stopped(Process& process, int signal) {
 }
 
 // Fills the slot with a child that matches the thread's wait. False: there is none.
-bool SystemCalls::answer_wait(Thread& thread, ThreadSlot& slot) {
+bool SystemCalls::answer_wait(const Thread& thread, const WaitForChild& wait, ThreadSlot& slot) {
   Family& family = families_[thread.process];
-  const auto options = thread.child_options;
+  const auto options = wait.options;
   const bool leaves = (options & WNOWAIT) != 0;
   const auto is_wanted = [&](const Process* child) {
-    return thread.wanted_child == 0 || child->identity().virtual_pid == thread.wanted_child;
+    return wait.number == 0 || child->identity().virtual_pid == wait.number;
   };
   const auto did = [&](const Process* child) {
     return child->child_status != 0 && (options & (WIFCONTINUED(child->child_status) ? WCONTINUED : WSTOPPED)) != 0;
@@ -287,18 +288,17 @@ bool SystemCalls::answer_wait(Thread& thread, ThreadSlot& slot) {
 }
 
 bool SystemCalls::wait_child(Thread& thread, ThreadSlot& slot) {
-  thread.wanted_child = std::uint32_t(slot.argument[0]);
-  thread.child_options = slot.argument[1];
+  const WaitForChild wait{std::uint32_t(slot.argument[0]), slot.argument[1]};
   keeper_.find_the_dead();
-  if (answer_wait(thread, slot)) return true;
+  if (answer_wait(thread, wait, slot)) return true;
   const Family& family = families_[thread.process];
   const bool expected = std::ranges::any_of(family.running, [&](const Process* child) {
-    return thread.wanted_child == 0 || child->identity().virtual_pid == thread.wanted_child;
+    return wait.number == 0 || child->identity().virtual_pid == wait.number;
   });
   if (!expected) return answer(slot, ECHILD);
   slot.value = 0;
-  if ((thread.child_options & WNOHANG) != 0) return true;
-  keeper_.threads().wait(thread, ThreadState::awaiting_child, std::nullopt);
+  if ((wait.options & WNOHANG) != 0) return true;
+  keeper_.threads().wait(thread, ThreadState::awaiting_child, std::nullopt, wait);
   return false;
 }
 

@@ -61,8 +61,8 @@ SignalSet SignalWatches::outside_signals(const Thread& thread) const {
 // True: new signals for a waiting thread.
 bool SignalWatches::hears_from_outside(Thread& thread) {
   Process& process = *thread.process;
-  if (thread.state == ThreadState::awaiting_signal) {
-    if ((outside_signals(thread) & thread.wanted_signals) == 0) return false;
+  if (const auto* wait = std::get_if<WaitForSignal>(&thread.wait)) {
+    if ((outside_signals(thread) & wait->wanted) == 0) return false;
     threads_.resume(thread, std::max(now(), clock_of(thread)) + threads_.times_of(process).wakeup, ERESTART);
     return true;
   }

@@ -29,7 +29,8 @@ bool is_stopping(const SignalMasks& masks, SignalSet signal) {
 }
 
 bool awaits(const Thread& thread, SignalSet signal) {
-  return thread.state == ThreadState::awaiting_signal && (thread.wanted_signals & signal) != 0;
+  const auto* wait = std::get_if<WaitForSignal>(&thread.wait);
+  return wait != nullptr && (wait->wanted & signal) != 0;
 }
 
 }  // namespace
@@ -104,8 +105,7 @@ bool Signals::await_signal(Thread& thread, ThreadSlot& slot, std::optional<Durat
     return true;
   }
   if (until && *until <= now()) return answer(slot, EAGAIN);
-  thread.wanted_signals = slot.argument[0];
-  threads_.wait(thread, ThreadState::awaiting_signal, until);
+  threads_.wait(thread, ThreadState::awaiting_signal, until, WaitForSignal{slot.argument[0]});
   return false;
 }
 

@@ -20,25 +20,26 @@ std::optional<SharedWord> shared_word_at(const Process& process, std::uint64_t a
 void AddressWaits::wait(Thread& thread, const abi::ThreadSlot& slot, std::optional<Duration> until) {
   const bool shared = slot.argument[2] != 0;
   const auto word = shared ? shared_word_at(*thread.process, slot.argument[0]) : std::nullopt;
-  thread.address = slot.argument[0];
-  thread.wait_ticket = ++next_ticket_;
-  threads_.wait(thread, ThreadState::awaiting_address, until);
-  if (!word || thread.state != ThreadState::awaiting_address) return;
-  thread.shared_word = word;
-  threads_.show_shared_waits(thread.process->identity().host);
+  threads_.wait(thread, ThreadState::awaiting_address, until, WaitForAddress{slot.argument[0], word, ++next_ticket_});
+  if (word && thread.state == ThreadState::awaiting_address)
+    threads_.show_shared_waits(thread.process->identity().host);
 }
 
 // The thread that has waited longest is woken first.
 Thread* AddressWaits::first_waiter(Process& process, const Wake& wake, const std::optional<SharedWord>& word) {
   Thread* first = nullptr;
+  std::uint64_t ticket = 0;
   const auto consider = [&](Process& of) {
     for (Thread& thread : of.threads) {
-      if (thread.state != ThreadState::awaiting_address) continue;
-      const bool here = word ? thread.shared_word == word : &of == &process && thread.address == wake.address;
+      const auto* wait = std::get_if<WaitForAddress>(&thread.wait);
+      if (wait == nullptr) continue;
+      const bool here = word ? wait->shared_word == word : &of == &process && wait->address == wake.address;
       if (!here) continue;
       // The waker is ahead of simulated time; this wait ends before the wake-up.
       if (thread.at && *thread.at < wake.at) continue;
-      if (first == nullptr || thread.wait_ticket < first->wait_ticket) first = &thread;
+      if (first != nullptr && wait->ticket > ticket) continue;
+      first = &thread;
+      ticket = wait->ticket;
     }
   };
   if (!word) {
@@ -68,14 +69,16 @@ void AddressWaits::wake_sharers(std::uint32_t host) {
   for (const auto& process : threads_.processes()) {
     if (!process->alive || process->identity().host != host) continue;
     for (Thread& thread : process->threads)
-      if (thread.shared_word) threads_.wake(thread);
+      if (const auto* wait = std::get_if<WaitForAddress>(&thread.wait); wait != nullptr && wait->shared_word)
+        threads_.wake(thread);
   }
 }
 
 // The same after the end of a thread, whose locks may be private to its process.
 void AddressWaits::wake_all(Process& process) {
   for (Thread& thread : process.threads)
-    if (thread.state == ThreadState::awaiting_address && !thread.shared_word) threads_.wake(thread);
+    if (const auto* wait = std::get_if<WaitForAddress>(&thread.wait); wait != nullptr && !wait->shared_word)
+      threads_.wake(thread);
   wake_sharers(process.identity().host);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "model/abi/attach.h"
@@ -27,10 +28,10 @@ enum class ThreadState : std::uint8_t {
   spinning,              // proved to wait for memory: until the device writes to the process, or until `at`, when other
                          // threads may have stored something
   sleeping,              // until `at`; without `at` until an event
-  awaiting_descriptors,  // until one of `watched` is ready, or `at`
-  awaiting_address,      // until a wake-up at `address`, or `at`
+  awaiting_descriptors,  // until a descriptor is ready, or `at`
+  awaiting_address,      // until a wake-up at the address, or `at`
   awaiting_child,
-  awaiting_signal,  // until one of `wanted_signals` arrives, or `at`
+  awaiting_signal,  // until a wanted signal arrives, or `at`
   awaiting_ipc,     // until a System V semaphore or message queue lets the thread continue, or `at`
   awaiting_device,  // until the answer to a command or an MMIO read
   awaiting_peer,    // until the peer's host answers connect()
@@ -52,14 +53,35 @@ struct SharedWord {
   bool operator==(const SharedWord&) const = default;
 };
 
+// What a waiting thread waits for.
+struct WaitForDescriptors {
+  std::vector<WatchedDescriptor> watched;
+  const Descriptor* pipe = nullptr;  // pipe of an event channel, to which only the simulator writes
+};
+struct WaitForAddress {
+  std::uint64_t address = 0;
+  std::optional<SharedWord> shared_word;  // set while other processes may wake the thread
+  std::uint64_t ticket = 0;               // order of arrival at the address
+};
+struct WaitForChild {
+  std::uint32_t number = 0;   // of the process; 0: any child
+  std::uint64_t options = 0;  // of waitid(2)
+};
+struct WaitForSignal {
+  SignalSet wanted = 0;
+};
+struct WaitForIpc {
+  std::uint64_t number = 0;  // of the wait
+};
+using Wait = std::variant<std::monostate, WaitForDescriptors, WaitForAddress, WaitForChild, WaitForSignal, WaitForIpc>;
+
 struct Thread {
   Process* process = nullptr;
   std::uint32_t index = 0;
   ThreadState state = ThreadState::free;
   // Signals to raise at the start of the next turn; they end the thread's wait.
   std::deque<abi::SignalRecord> due_signals;
-  PendingSignals pending_signals;  // blocked signals that were sent to this thread alone
-  SignalSet wanted_signals = 0;
+  PendingSignals pending_signals;   // blocked signals that were sent to this thread alone
   bool call_pending = false;        // in state `due`: the slot's call is executed before the thread resumes
   std::optional<Duration> at;       // time of the next turn, or deadline of a wait
   bool held = false;                // `at` was reached while the process was stopped
@@ -73,13 +95,7 @@ struct Thread {
   std::uint32_t waits_in_vain = 0;  // waits that ended by their deadline since progress `seen_progress`
   std::uint64_t seen_progress = 0;
   ThreadState last_wait = ThreadState::free;  // state of the last such wait
-  std::uint64_t address = 0;
-  std::optional<SharedWord> shared_word;  // set while other processes may wake the thread
-  std::uint64_t wait_ticket = 0;          // order of arrival at `address`; in awaiting_ipc the number of the wait
-  std::uint32_t wanted_child = 0;         // process number; 0: any child
-  std::uint64_t child_options = 0;        // options of waitid(2)
-  std::vector<WatchedDescriptor> watched;
-  const Descriptor* awaited_pipe = nullptr;  // pipe of the event channel for which the thread waits
+  Wait wait;                                  // as `state` says; empty in other states
   // Affinity as the program sets and reads it; Processors chooses the real processor. nullopt: all processors.
   std::optional<abi::ProcessorSet> affinity;
   bool asked_to_move = false;  // the affinity was set, and the thread has had no turn since

@@ -9,6 +9,14 @@
 #include "sim/attached/time/cpu_time.h"
 
 namespace rnicsim::sim {
+namespace {
+
+bool waits_in_shared_memory(const Wait& wait) {
+  const auto* at = std::get_if<WaitForAddress>(&wait);
+  return at != nullptr && at->shared_word;
+}
+
+}  // namespace
 
 bool ThreadScheduler::Earlier::operator()(const Thread* a, const Thread* b) const {
   return std::tuple(*a->at, rank_of(*a)) < std::tuple(*b->at, rank_of(*b));
@@ -31,9 +39,7 @@ Thread& ThreadScheduler::slot_for(Process& process, std::uint32_t index) {
 void ThreadScheduler::unschedule(Thread& thread) {
   if (thread.at) timed_.erase(&thread);
   thread.at.reset();
-  thread.watched.clear();
-  thread.awaited_pipe = nullptr;
-  if (std::exchange(thread.shared_word, std::nullopt)) show_shared_waits(thread.process->identity().host);
+  if (waits_in_shared_memory(std::exchange(thread.wait, {}))) show_shared_waits(thread.process->identity().host);
 }
 
 // True: the thread waits for memory that other threads may store to.
@@ -96,11 +102,9 @@ void ThreadScheduler::resume(Thread& thread, Duration at, int error) {
   schedule(thread, ThreadState::due, std::max(at, now()), false);
 }
 
-void ThreadScheduler::wait(Thread& thread, ThreadState state, std::optional<Duration> until) {
-  // The watched descriptors were set for this wait.
-  auto watched = std::move(thread.watched);
+void ThreadScheduler::wait(Thread& thread, ThreadState state, std::optional<Duration> until, Wait wait) {
   schedule(thread, state, until, false);
-  thread.watched = std::move(watched);
+  thread.wait = std::move(wait);
   // A signal that came after the call and before its execution must end the wait.
   if (!thread.due_signals.empty()) end_wait_for_signal(thread);
 }
@@ -139,8 +143,8 @@ void ThreadScheduler::show_shared_waits(std::uint32_t host) {
   const auto of_host = [&](const auto& process) { return process->alive && process->identity().host == host; };
   for (const auto& process : processes_)
     if (of_host(process))
-      waits += std::uint32_t(
-          std::ranges::count_if(process->threads, [](const Thread& thread) { return bool(thread.shared_word); }));
+      waits += std::uint32_t(std::ranges::count_if(
+          process->threads, [](const Thread& thread) { return waits_in_shared_memory(thread.wait); }));
   for (const auto& process : processes_)
     if (of_host(process)) std::atomic_ref(process->header().shared_waits).store(waits);
 }

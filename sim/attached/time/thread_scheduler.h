@@ -35,7 +35,7 @@ class ThreadScheduler {
   void schedule(Thread& thread, ThreadState state, std::optional<Duration> at, bool call_pending);
   void unschedule(Thread& thread);
   void set_state(Thread& thread, ThreadState state);
-  void wait(Thread& thread, ThreadState state, std::optional<Duration> until);
+  void wait(Thread& thread, ThreadState state, std::optional<Duration> until, Wait wait = {});
   void resume(Thread& thread, Duration at, int error = 0);  // answers the thread's call
   void wake(Thread& thread);                                // resumes the thread after the host's HostTimes::wakeup
   bool end_wait_for_signal(Thread& thread);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/host/log.h"
 #include "sim/attached/time/cpu_time.h"
 
 namespace rnicsim::sim {
@@ -34,7 +35,9 @@ bool sees_late(const ThreadSlot& slot) {
 
 TimeKeeper::TimeKeeper(sc_core::sc_module_name name, const TimeKeeperParams& params, Programs& programs,
                        OutputRelay& output)
-    : sc_module(name), params_(params), programs_(programs), output_(output) {}
+    : sc_module(name), params_(params), programs_(programs), output_(output) {
+  descriptor_waits_.on_refusal = [this](const Process& process) { wait_refused(process); };
+}
 
 void TimeKeeper::set_handler(CallHandler& handler) {
   handler_ = &handler;
@@ -42,6 +45,16 @@ void TimeKeeper::set_handler(CallHandler& handler) {
   signal_watches_.lacks_descriptors = timers_.lacks_descriptors = [this](const Process& process, const char* what) {
     return handler_->lacks_descriptors(process, what);
   };
+}
+
+// Logged once for each process.
+void TimeKeeper::wait_refused(const Process& process) {
+  std::string why = fmt::format(
+      "h{}: {} cannot wait for descriptors: the simulator has no free file descriptor; raise the hard limit (ulimit "
+      "-Hn)",
+      process.identity().host, process.label());
+  if (!disturbances_.contains(why)) host::log_error(why);
+  disturbed(std::move(why));
 }
 
 Process& TimeKeeper::add(std::unique_ptr<Process> process, Duration start) {
@@ -91,7 +104,7 @@ void TimeKeeper::step_simulated() {
   while (!ended_) {
     threads_.run_due_actions();
     if (threads_.in_real_kernel() != 0) poll_real_kernel();
-    if (threads_.take_descriptors_changed()) poll_descriptors();
+    if (threads_.take_descriptors_changed()) descriptor_waits_.poll();
     Thread* thread = threads_.next_due();
     if (thread == nullptr) break;
     thread->process->stopped ? threads_.hold(*thread) : run(*thread);
@@ -156,7 +169,7 @@ void TimeKeeper::run(Thread& thread) {
   const Duration due = *thread.at;
   threads_.unschedule(thread);
   if (thread.loop)
-    continue_loop(thread);
+    memory_waits_.continue_loop(thread);
   else
     slot_of(thread).now = std::uint64_t(std::max(clock_of(thread), due).ps);
   take_processor(thread);
@@ -187,80 +200,7 @@ void TimeKeeper::deliver_posted() {
   }
 }
 
-// --- Waking.
-
-void TimeKeeper::memory_written(Process& process, std::uint64_t address, std::uint64_t bytes) {
-  ++process.memory_writes;
-  threads_.progressed();
-  const bool ring = address >= abi::kMemoryAddress && address - abi::kMemoryAddress < abi::kMemoryBytes;
-  if (ring) process.ring_written = now();
-  const Duration visible = now() + threads_.times_of(process).detect;
-  for (Thread& thread : process.threads) {
-    if (thread.state == ThreadState::spinning) threads_.resume(thread, visible);
-    if (thread.loop && (ring || thread.loop->sees(address, bytes))) threads_.end_loop(thread, visible, false);
-  }
-  if (!process.address_space().shared_page(address)) return;
-  for (const auto& other : threads_.processes())
-    if (other.get() != &process && other->alive && other->identity().host == process.identity().host)
-      wake_spinning(*other);
-}
-
-void TimeKeeper::wake_spinning(Process& process) {
-  ++process.memory_writes;
-  const Duration visible = now() + threads_.times_of(process).detect;
-  for (Thread& thread : process.threads) {
-    if (thread.state == ThreadState::spinning) threads_.resume(thread, visible);
-    if (thread.loop) threads_.end_loop(thread, visible, false);
-  }
-}
-
-// The look begins at its time in the loop, which may lie before the present time; the look's end lies after it.
-void TimeKeeper::continue_loop(Thread& thread) {
-  ThreadSlot& slot = slot_of(thread);
-  const auto look = thread.loop->first_look(now() + threads_.times_of(*thread.process).detect);
-  slot.now = std::uint64_t(look.begins.ps);
-  thread.idle_since = look.begins;
-  slot.argument[2] = look.index;
-  slot.value = thread.loop->only_stores ? 1 : 0;
-  thread.looked_again = thread.loop->only_stores;
-}
-
-void TimeKeeper::interrupted(Process& process) {
-  threads_.progressed();
-  wake_spinning(process);
-}
-
-void TimeKeeper::poll_descriptors() {
-  threads_.take_descriptors_changed();
-  std::vector<pollfd> watched;
-  std::vector<Thread*> owner;
-  for (const auto& process : threads_.processes())
-    for (Thread& thread : process->threads)
-      if (thread.state == ThreadState::awaiting_descriptors)
-        for (const auto& descriptor : thread.watched) {
-          watched.push_back({descriptor.fd.get(), descriptor.events, 0});
-          owner.push_back(&thread);
-        }
-  if (watched.empty() || ::poll(watched.data(), nfds_t(watched.size()), 0) <= 0) return;
-  for (std::size_t i = 0; i < watched.size(); ++i)
-    if (watched[i].revents != 0 && owner[i]->state == ThreadState::awaiting_descriptors) threads_.wake(*owner[i]);
-}
-
-void TimeKeeper::await_pipe(Thread& thread, const Descriptor& pipe) {
-  threads_.wait(thread, ThreadState::awaiting_descriptors, std::nullopt);
-  thread.awaited_pipe = &pipe;
-}
-
-void TimeKeeper::pipe_written(Process& process, const Descriptor& pipe) {
-  for (Thread& thread : process.threads)
-    if (thread.state == ThreadState::awaiting_descriptors && thread.awaited_pipe == &pipe) threads_.wake(thread);
-}
-
-bool TimeKeeper::is_ready(const Thread& thread) {
-  std::vector<pollfd> watched;
-  for (const auto& descriptor : thread.watched) watched.push_back({descriptor.fd.get(), descriptor.events, 0});
-  return !watched.empty() && ::poll(watched.data(), nfds_t(watched.size()), 0) > 0;
-}
+// --- Descriptors and signals.
 
 bool TimeKeeper::all_wait_for_descriptors() const {
   return std::ranges::all_of(threads_.processes(), [&](const auto& process) {
@@ -283,7 +223,7 @@ bool TimeKeeper::hear_from_outside() {
         disturbed(process->label() + ": a signal came from outside the simulation");
       }
   }
-  if (heard) poll_descriptors();
+  if (heard) descriptor_waits_.poll();
   return heard;
 }
 
@@ -337,7 +277,9 @@ std::string TimeKeeper::describe() const {
       const bool has_reason = thread.state == ThreadState::awaiting_address;
       if (const std::string reason = has_reason ? reason_of(thread) : ""; !reason.empty())
         text += fmt::format(" ({})", reason);
-      if (!thread.watched.empty()) text += fmt::format(", {} of them", thread.watched.size());
+      const auto* descriptors = std::get_if<WaitForDescriptors>(&thread.wait);
+      if (descriptors != nullptr && !descriptors->watched.empty())
+        text += fmt::format(", {} of them", descriptors->watched.size());
       if (process->stopped) text += ", stopped until SIGCONT";
       text += '\n';
     }

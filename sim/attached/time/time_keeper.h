@@ -23,7 +23,9 @@
 #include "sim/attached/programs.h"
 #include "sim/attached/time/address_waits.h"
 #include "sim/attached/time/call_handler.h"
+#include "sim/attached/time/descriptor_waits.h"
 #include "sim/attached/time/host_turns.h"
+#include "sim/attached/time/memory_waits.h"
 #include "sim/attached/time/stops.h"
 #include "sim/attached/time/thread.h"
 #include "sim/attached/time/thread_scheduler.h"
@@ -51,6 +53,8 @@ class TimeKeeper : public sc_core::sc_module {
   ThreadScheduler& threads() { return threads_; }
   const ThreadScheduler& threads() const { return threads_; }
   Signals& signals() { return signals_; }
+  MemoryWaits& memory_waits() { return memory_waits_; }
+  DescriptorWaits& descriptor_waits() { return descriptor_waits_; }
   HostTurns& turns_of(std::uint32_t host) { return turns_of_[host]; }
   Process& add(std::unique_ptr<Process> process, Duration start);
 
@@ -62,10 +66,6 @@ class TimeKeeper : public sc_core::sc_module {
   void replace_image(Process& process);
   // Gives the thread the turn and does not wait for its end.
   void release(Thread& thread);
-  void poll_descriptors();  // wakes threads whose wait for descriptors is over
-  // Wait and wake-up for a pipe to which only the simulator writes.
-  void await_pipe(Thread& thread, const Descriptor& pipe);
-  void pipe_written(Process& process, const Descriptor& pipe);
   // Relays output of programs. True: there was some.
   bool relay_output() {
     const bool any = output_.drain();
@@ -77,10 +77,6 @@ class TimeKeeper : public sc_core::sc_module {
   void end() { ended_ = true; }  // the run has ended
   bool is_patient() const { return patient_; }
   bool is_stopped(const Thread& thread) const { return programs_.is_stopped(thread); }
-
-  // --- Called by the device models.
-  void memory_written(Process& process, std::uint64_t address, std::uint64_t bytes);  // by DMA
-  void interrupted(Process& process);
 
   // Reasons why the run is not reproducible; empty: it is.
   const std::set<std::string>& disturbances() const { return disturbances_; }
@@ -109,19 +105,13 @@ class TimeKeeper : public sc_core::sc_module {
   Duration world_wanted(const Thread& thread, bool pending) const;
   bool bury_the_dead();
   void deliver_posted();
-  void wake_spinning(Process& process);
-  void continue_loop(Thread& thread);
   void note_end_of_wait(Thread& thread);
   void look_when_quiet();
+  void wait_refused(const Process& process);
 
   // --- time_calls.cpp. True: the call is answered.
   bool execute(Thread& thread);
   bool execute_by_handler(Thread& thread);
-  bool look(Thread& thread);
-  bool spin(Thread& thread);
-  bool park(Thread& thread);
-  bool wait_descriptors(Thread& thread, abi::ThreadSlot& slot);
-  static bool is_ready(const Thread& thread);  // one of its watched descriptors
   bool new_thread(const Thread& maker, abi::ThreadSlot& slot);
   bool exit_thread(Thread& thread, abi::ThreadSlot& slot);
   void end_thread(Thread& thread);
@@ -133,8 +123,6 @@ class TimeKeeper : public sc_core::sc_module {
   Duration quiet_until(const Thread& thread) const;
   void report_stuck(const Thread& thread, const std::string& why) const;
   void collect(Thread& thread);
-  void show_stores(Thread& thread);
-  static bool stored_nothing(const Thread& thread);
   void take_posted(Thread& thread);
   void take_milestones(Thread& thread);
   bool poll_real_kernel();
@@ -157,6 +145,8 @@ class TimeKeeper : public sc_core::sc_module {
   Signals signals_{threads_, programs_, stops_, signal_watches_, params_.simulated};
   Timers timers_{threads_, signals_, numbers_};
   AddressWaits address_waits_{threads_};
+  MemoryWaits memory_waits_{threads_};
+  DescriptorWaits descriptor_waits_{threads_, params_.watched_end};
   struct PostedWrite {
     Process* process;
     abi::MmioWrite write;

@@ -14,11 +14,6 @@ namespace {
 using abi::ThreadSlot;
 // Even short turns can follow each other for long while simulated time stands still.
 constexpr std::uint64_t kTurnsBetweenLooks = 4096;
-constexpr Duration kTick{1};
-
-// Order of two threads of a host that are due at the same time.
-bool before(const Thread& one, const Thread& other) { return rank_of(one) < rank_of(other); }
-
 }  // namespace
 
 // Relative to simulated time: a thread that is ahead when it gets the turn does not get further ahead.
@@ -157,44 +152,12 @@ void TimeKeeper::collect(Thread& thread) {
   slot.now = std::uint64_t(std::max(clock_of(thread), now()).ps);
   if (slot.acted != 0) thread.idle_since = clock_of(thread);
   if (!thread.pending_signals.empty()) signal_watches_.show(*thread.process, thread.process->pending_signals.set());
-  show_stores(thread);
+  memory_waits_.show_stores(thread);
   take_milestones(thread);
   take_posted(thread);
   handler_->collect_all(clock_of(thread));
   relay_output();
   threads_.descriptors_changed();
-}
-
-// Wakes threads that spin on memory which this thread may have stored to, in its process and in others of its host. A
-// thread that was woken only for such a store and found nothing has stored nothing: two spinning threads do not wake
-// each other for ever.
-void TimeKeeper::show_stores(Thread& thread) {
-  if (stored_nothing(thread)) return;
-  const Duration detect = threads_.times_of(*thread.process).detect;
-  const Duration seen = clock_of(thread) + detect;
-  for (const auto& process : threads_.processes()) {
-    if (!process->alive || process->identity().host != thread.process->identity().host) continue;
-    ++process->stores;
-    for (Thread& other : process->threads) {
-      if (other.state == ThreadState::spinning)
-        threads_.wait(other, ThreadState::spinning, std::min(other.at.value_or(seen), seen));
-      // For a look at this same time, the order of threads decides whether the look comes before this turn or after
-      // it.
-      if (other.loop) threads_.end_loop(other, now() + detect + (before(other, thread) ? kTick : Duration{}), true);
-    }
-  }
-  thread.seen_stores = thread.process->stores;
-}
-
-bool TimeKeeper::stored_nothing(const Thread& thread) {
-  const ThreadSlot& slot = slot_of(thread);
-  if (!thread.looked_again || slot.call != abi::Call::spin) return false;
-  switch (abi::SpinProof(slot.argument[0])) {
-    case abi::SpinProof::proved: return false;
-    case abi::SpinProof::unmoved: return true;
-    case abi::SpinProof::guessed: return slot.acted <= 1;
-  }
-  return false;
 }
 
 void TimeKeeper::take_posted(Thread& thread) {

@@ -24,7 +24,8 @@ class SignalModel {
     for (const Thread& thread : process.threads) {
       if (!lives(thread) || (only != nullptr && &thread != only)) continue;
       Receiver& receiver = receivers_[{&process, thread.index}];
-      const bool awaits = thread.state == ThreadState::awaiting_signal && has(thread.wanted_signals, signal);
+      const auto* wait = std::get_if<WaitForSignal>(&thread.wait);
+      const bool awaits = wait != nullptr && has(wait->wanted, signal);
       if (awaits) {
         receiver.answer = signal;
         receiver.wakes = std::max(now(), clock_of(thread)) + world_.params_.times.wakeup;

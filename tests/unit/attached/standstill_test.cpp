@@ -57,7 +57,7 @@ TEST_F(Quiet, NobodyIsAskedWhileThereIsProgress) {
     while (me.clock() < 1_ms) co_await me.look(20_ns);
   });
   for (Duration at = 50_us; at < 1_ms; at += 50_us)
-    world.keeper.threads().at(at, [&] { world.keeper.memory_written(polls, kRing, 64); });
+    world.keeper.threads().at(at, [&] { world.keeper.memory_waits().written(polls, kRing, 64); });
   world.run();
   EXPECT_THAT(looks, IsEmpty());
 }

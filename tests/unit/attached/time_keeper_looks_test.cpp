@@ -22,7 +22,7 @@ TEST_F(TimeKeeperTest, ALookSeesWhatWasWrittenSomeTimeBeforeItsEnd) {
   });
   world.keeper.threads().at(1005_ns, [&] {
     written = true;
-    world.keeper.memory_written(process, kRing, 64);
+    world.keeper.memory_waits().written(process, kRing, 64);
   });
   world.run();
   EXPECT_THAT(story, testing::ElementsAre(std::pair("written", 1100_ns)));
@@ -124,7 +124,7 @@ class RandomTelling {
         const int which = write.which % kSlots;
         ++(write.queue ? memory.queues[write.which] : memory.slots[which]);
         if (!processes_[write.loop]->alive) return;
-        world_.keeper.memory_written(*processes_[write.loop], write.queue ? kRing : page_of(which), 64);
+        world_.keeper.memory_waits().written(*processes_[write.loop], write.queue ? kRing : page_of(which), 64);
       });
   }
 

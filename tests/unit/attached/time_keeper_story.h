@@ -27,7 +27,8 @@ class TimeKeeperTest : public testing::Test {
   std::vector<std::pair<std::string, Duration>> story;
   void tell(const char* what, const Program& me) { story.emplace_back(what, me.clock()); }
   void device_writes(Process& process, std::uint64_t address, Duration when) {
-    world.keeper.threads().at(when, [this, &process, address] { world.keeper.memory_written(process, address, 64); });
+    world.keeper.threads().at(when,
+                              [this, &process, address] { world.keeper.memory_waits().written(process, address, 64); });
   }
   void TearDown() override {
     EXPECT_THAT(world.faults, testing::IsEmpty());

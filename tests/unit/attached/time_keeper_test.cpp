@@ -212,7 +212,7 @@ TEST_F(TimeKeeperTest, ASpinnerWakesWhenTheDeviceWritesIntoItsProcess) {
   Process& other = world.attach(0, [](Program& me) -> Script { co_await me.sleep_until(50_us); });
   device_writes(other, kBuffer, 5_us);
   device_writes(*spins, kBuffer, 10_us);
-  world.keeper.threads().at(20_us, [&] { world.keeper.interrupted(*spins); });
+  world.keeper.threads().at(20_us, [&] { world.keeper.memory_waits().interrupted(*spins); });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("written", 10_us + kDetect), std::pair("interrupted", 20_us + kDetect)));
 }
@@ -279,7 +279,7 @@ TEST_F(TimeKeeperTest, ADeviceWriteWakesASpinnerBeforeAStoreThatIsYetToShow) {
   });
   world.keeper.threads().at(20_us, [&] {
     written = true;
-    world.keeper.memory_written(process, kBuffer, 64);
+    world.keeper.memory_waits().written(process, kBuffer, 64);
   });
   world.run();
   EXPECT_THAT(story, ElementsAre(std::pair("written", 20_us + kDetect)));

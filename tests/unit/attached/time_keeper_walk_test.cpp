@@ -174,9 +174,11 @@ class Telling {
       case Happening::ring_write: ring_writes_.emplace_back(&process, now()); [[fallthrough]];
       case Happening::write:
         writes_.emplace_back(&process, now());
-        return world_.keeper.memory_written(
+        return world_.keeper.memory_waits().written(
             process, event.happening == Happening::ring_write ? abi::kMemoryAddress : 0x7000'0000, 64);
-      case Happening::interrupt: writes_.emplace_back(&process, now()); return world_.keeper.interrupted(process);
+      case Happening::interrupt:
+        writes_.emplace_back(&process, now());
+        return world_.keeper.memory_waits().interrupted(process);
       case Happening::signal:
         return raise(process, {.number = kSignals[event.steps % kSignalCount], .value = ++last_value_}, nullptr);
       case Happening::kill: return world_.kill(process);
