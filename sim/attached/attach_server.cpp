@@ -13,8 +13,8 @@
 #include <stdexcept>
 
 #include "model/host/log.h"
+#include "sim/attached/native/native_thread.h"
 #include "sim/attached/processes/process.h"
-#include "sim/attached/time/native_thread.h"
 #include "sim/config/config_error.h"
 #include "sim/os/local_socket.h"
 #include "sim/os/throw_errno.h"

@@ -25,7 +25,7 @@
 #include "sim/attached/attach_server.h"
 #include "sim/attached/descriptor_budget.h"
 #include "sim/attached/host_files.h"
-#include "sim/attached/native_programs.h"
+#include "sim/attached/native/native_programs.h"
 #include "sim/attached/network/network.h"
 #include "sim/attached/network/outside_world.h"
 #include "sim/attached/output.h"

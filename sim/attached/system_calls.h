@@ -15,10 +15,10 @@
 #include "sim/attached/descriptor_budget.h"
 #include "sim/attached/device/device_calls.h"
 #include "sim/attached/ipc/system_v.h"
+#include "sim/attached/native/processors.h"
 #include "sim/attached/network/network.h"
 #include "sim/attached/network/network_calls.h"
 #include "sim/attached/processes/memory_calls.h"
-#include "sim/attached/time/processors.h"
 #include "sim/attached/time/time_keeper.h"
 
 namespace rnicsim::sim {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/attached/attached_hosts.h"
+#include "sim/attached/native/stall_guard.h"
 #include "sim/attached/processes/huge_pages.h"
-#include "sim/attached/time/stall_guard.h"
 #include "sim/attached/time/time_keeper.h"
 
 namespace rnicsim::sim {

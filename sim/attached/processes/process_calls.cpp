@@ -16,9 +16,9 @@
 #include <functional>
 
 #include "model/host/log.h"
+#include "sim/attached/native/native_thread.h"
 #include "sim/attached/system_calls.h"
 #include "sim/attached/time/cpu_time.h"
-#include "sim/attached/time/native_thread.h"
 #include "sim/os/program_check.h"
 
 namespace rnicsim::sim {

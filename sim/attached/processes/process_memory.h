@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "model/host/memory/address_space.h"
+#include "sim/attached/native/stall_guard.h"
 #include "sim/attached/processes/kept_pages.h"
 #include "sim/attached/processes/shared_memory.h"
 #include "sim/attached/time/host_turns.h"
-#include "sim/attached/time/stall_guard.h"
 #include "sim/os/descriptor.h"
 
 namespace rnicsim::sim {

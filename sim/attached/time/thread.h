@@ -53,7 +53,7 @@ struct SharedWord {
   bool operator==(const SharedWord&) const = default;
 };
 
-// What a waiting thread waits for.
+// Event that ends the wait of a thread, by kind.
 struct WaitForDescriptors {
   std::vector<WatchedDescriptor> watched;
   const Descriptor* pipe = nullptr;  // pipe of an event channel, to which only the simulator writes

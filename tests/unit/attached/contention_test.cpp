@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contention for the processors of this machine, found in the scheduler's statistics.
-#include "sim/attached/time/contention.h"
+#include "sim/attached/native/contention.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a turn of a real process ends.
-#include "sim/attached/native_programs.h"
+#include "sim/attached/native/native_programs.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <chrono>
 #include <string>
 
-#include "sim/attached/time/native_thread.h"
+#include "sim/attached/native/native_thread.h"
 
 namespace rnicsim::sim {
 namespace {

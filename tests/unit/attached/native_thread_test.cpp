@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // State of a thread from /proc, whatever name its process has.
-#include "sim/attached/time/native_thread.h"
+#include "sim/attached/native/native_thread.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trap of the time-stamp counter in the simulator's own thread.
-#include "sim/attached/time/own_counter.h"
+#include "sim/attached/native/own_counter.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processors on which the simulator and its programs run.
-#include "sim/attached/time/processors.h"
+#include "sim/attached/native/processors.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guard reports an access that does not end, repeatedly, and nothing else.
-#include "sim/attached/time/stall_guard.h"
+#include "sim/attached/native/stall_guard.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

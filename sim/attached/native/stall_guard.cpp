@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/attached/time/stall_guard.h"
+#include "sim/attached/native/stall_guard.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

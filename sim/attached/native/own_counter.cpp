@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/attached/time/own_counter.h"
+#include "sim/attached/native/own_counter.h"
 
 #include <pthread.h>
 #include <signal.h>

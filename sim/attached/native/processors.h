@@ -10,7 +10,7 @@
 #include <set>
 
 #include "model/abi/attach.h"
-#include "sim/attached/time/contention.h"
+#include "sim/attached/native/contention.h"
 
 namespace rnicsim::sim {
 

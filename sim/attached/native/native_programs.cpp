@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/attached/native_programs.h"
+#include "sim/attached/native/native_programs.h"
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/attached/time/native_thread.h"
+#include "sim/attached/native/native_thread.h"
 
 namespace rnicsim::sim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/attached/time/processors.h"
+#include "sim/attached/native/processors.h"
 
 #include <linux/sched.h>
 #include <sched.h>

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <set>
 
+#include "sim/attached/native/own_counter.h"
+#include "sim/attached/native/processors.h"
 #include "sim/attached/programs.h"
-#include "sim/attached/time/own_counter.h"
-#include "sim/attached/time/processors.h"
 
 namespace rnicsim::sim {
 

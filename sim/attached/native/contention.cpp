@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/attached/time/contention.h"
+#include "sim/attached/native/contention.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/attached/time/native_thread.h"
+#include "sim/attached/native/native_thread.h"
 
 #include <fmt/format.h>
 #include <signal.h>
