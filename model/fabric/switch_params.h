@@ -150,6 +150,7 @@ struct SwitchPortCounters {
   Counter tx_discards = 0;
   Counter rx_discards = 0;
   Counter ecn_marked = 0;
+  std::uint32_t markable = 0;  // priorities, a bit each, with a frame that could be marked (ECT)
 };
 
 struct SwitchCounters {
